@@ -18,19 +18,23 @@ Gold = Mapping[Any, Any] | Any
 
 def check_columns(**columns: Any) -> int:
     """Return the common length of the columns of annotations; none, too many or unequal is an error."""
-    lengths = {name: len(values) for name, values in columns.items()}
+    lengths = {name: _ids.check_length(values, name) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f"{name} {length}" for name, length in lengths.items())
         raise ValueError(f"task, worker and label must have the same length; got {shown}.")
-    length = next(iter(lengths.values()))
-    if length == 0:
+    return check_count(next(iter(lengths.values())))
+
+
+def check_count(n_annotations: int) -> int:
+    """Return a number of annotations; none, or more than an int32 can count, is an error."""
+    if n_annotations == 0:
         raise ValueError("annotations must have at least one row; got 0. Is the file or the filter empty?")
-    if length > MAX_ANNOTATIONS:
+    if n_annotations > MAX_ANNOTATIONS:
         raise ValueError(
-            f"annotations must number at most 2^31 - 1 = {MAX_ANNOTATIONS}; got {length}. "
+            f"annotations must number at most 2^31 - 1 = {MAX_ANNOTATIONS}; got {n_annotations}. "
             "Split them by task and work on the parts."
         )
-    return length
+    return n_annotations
 
 
 def check_choice(value: str, name: str, choices: tuple[str, ...]) -> str:
@@ -49,7 +53,7 @@ def check_int(value: Any, name: str, minimum: int) -> int:
 
 def check_number(value: Any, name: str, low: float, high: float = np.inf) -> float:
     """Return `value` as a finite float in [low, high]."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise ValueError(f"{name} must be a number; got {value!r}.")
     if not (np.isfinite(value) and low <= value <= high):
         bound = f"at least {low:g}" if high == np.inf else f"in [{low:g}, {high:g}]"
@@ -68,7 +72,10 @@ def check_rng(random_state: RandomState) -> np.random.Generator:
 
 def check_distribution(values: Any, name: str, shape: tuple[int, ...]) -> Floats:
     """Return probabilities of the given shape as float64; the last axis must sum to 1."""
-    array = np.asarray(values, dtype=np.float64)
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be an array of numbers; got {_ids.show(values)}.") from error
     if array.shape != shape:
         raise ValueError(f"{name} must have shape {shape}; got {array.shape}.")
     bad = ~np.isfinite(array) | (array < 0)
@@ -88,8 +95,8 @@ def check_codes(values: Any, name: str, n: int) -> Codes:
     array = np.asarray(values)
     if array.dtype.kind not in "iub" or array.ndim != 1:
         raise TypeError(f"{name} must be a one-dimensional integer array; got {array.dtype} of shape {array.shape}.")
-    bad = (array < 0) | (array >= n)
-    if bad.any():
+    if len(array) and (array.min() < 0 or array.max() >= n):
+        bad = (array < 0) | (array >= n)
         first = int(np.argmax(bad))
         raise ValueError(f"{name} must be in [0, {n}); got {array[first]} at position {first} ({bad.sum()} in total).")
     return array.astype(np.int32, copy=False)
@@ -103,9 +110,7 @@ def check_gold(gold: Gold, tasks: Ids, classes: Ids) -> Codes:
     codes = np.full(len(tasks), -1, dtype=np.int32)
     if isinstance(gold, Mapping):
         if gold:
-            where = _ids.lookup(list(gold), tasks)
-            _reject_unknown(where, list(gold), "gold task", tasks)
-            codes[where] = _gold_classes(list(gold.values()), classes)
+            codes[_gold_codes(list(gold), "gold tasks", tasks)] = _gold_codes(list(gold.values()), "gold", classes)
         return codes
     values = np.asarray(gold, dtype=object)
     if values.shape != (len(tasks),):
@@ -115,25 +120,21 @@ def check_gold(gold: Gold, tasks: Ids, classes: Ids) -> Codes:
         )
     known = np.array([not _is_unknown(value, classes) for value in values], dtype=bool)
     if known.any():
-        codes[known] = _gold_classes(values[known].tolist(), classes)
+        codes[known] = _gold_codes(values[known].tolist(), "gold", classes)
     return codes
 
 
-def _gold_classes(values: list[Any], classes: Ids) -> Codes:
-    codes = _ids.lookup(values, classes)
-    _reject_unknown(codes, values, "gold label", classes)
-    return codes
-
-
-def _reject_unknown(codes: Codes, values: list[Any], name: str, ids: Ids) -> None:
-    if (codes < 0).any():
-        first = int(np.argmax(codes < 0))
+def _gold_codes(values: list[Any], name: str, ids: Ids) -> Codes:
+    given = _ids.column_of(values, name)
+    _ids.check_same_kind(given, name, ids)
+    codes = _ids.lookup(given, ids)
+    if codes.min() < 0:
+        unknown = np.flatnonzero(codes < 0)
         raise ValueError(
-            f"{name} must be one of {_ids.shorten(ids)}; got {values[first]!r} ({int((codes < 0).sum())} in total)."
+            f"{name} must be among {_ids.shorten(ids)}; got {_ids.show(given[unknown[0]])} ({len(unknown)} in total)."
         )
+    return codes
 
 
 def _is_unknown(value: Any, classes: Ids) -> bool:
-    if value is None or value != value:  # NaN differs from itself
-        return True
-    return classes.dtype != object and value == -1 and -1 not in classes
+    return _ids.is_missing(value) or (classes.dtype != object and value == -1 and -1 not in classes)

@@ -1,0 +1,39 @@
+# make demo: set up and run the main job. make test: set up and check everything.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SETUP := $(VENV)/.ready
+
+.PHONY: demo test bench docs clean
+.DELETE_ON_ERROR:
+
+demo: $(SETUP)
+	$(BIN)/labelonce demo
+
+test: $(SETUP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest -n auto
+	$(BIN)/mkdocs build --strict --quiet
+
+docs: $(SETUP)
+	$(BIN)/mkdocs build --strict
+	@echo "open site/index.html"
+
+bench: $(SETUP) .venv-crowdkit/.ready
+	$(BIN)/python benchmarks/run.py
+
+$(SETUP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+# The peer pins other versions than ours, so it lives in an environment of its own.
+.venv-crowdkit/.ready: benchmarks/requirements-crowdkit.txt
+	$(PYTHON) -m venv --clear .venv-crowdkit
+	.venv-crowdkit/bin/pip install --quiet --requirement $<
+	touch $@
+
+clean:
+	rm -rf $(VENV) .venv-crowdkit site .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,145 @@
+"""What all aggregators share: the contract of `fit` and what it leaves behind."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+
+from labelonce import _ids
+from labelonce._annotations import Annotations
+from labelonce._kernels import top_class
+from labelonce._sklearn import BaseEstimator, check_is_fitted
+from labelonce._types import Codes, Floats, Ids
+from labelonce._validate import Gold, RandomState, check_gold, check_rng
+
+MIN_OVERLAP = 0.05  # share of tasks with two annotations below which workers cannot be compared
+
+
+class RedundancyWarning(UserWarning):
+    """Too few tasks have two annotations to tell good workers from bad without features."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What a model found; `log_likelihood` is the path of the objective, one value an iteration."""
+
+    posterior: Floats
+    confusion: Floats
+    prior: Floats
+    log_likelihood: Floats
+    converged: bool
+
+
+class Aggregator(BaseEstimator, ABC):
+    """Base of the aggregators: `fit(annotations)` sets the attributes below.
+
+    Attributes
+    ----------
+    posterior_ : (n_tasks, n_classes)
+        P(true label | annotations) of every task.
+    labels_ : (n_tasks,)
+        The most probable class id of every task; ties are broken at random by `random_state`.
+    confusion_ : (n_workers, n_classes, n_classes)
+        P(given | true) as [worker, true, given]; rows sum to 1.
+    prior_ : (n_classes,)
+        P(true label).
+    skill_ : (n_workers,)
+        Each worker's chance of giving the true label, sum of prior times diagonal.
+    log_likelihood_ : (n_iter_,)
+        The objective after each iteration; it never falls.
+    n_iter_ : int
+    converged_ : bool
+    tasks_, workers_, classes_ : arrays
+        The ids of rows and columns.
+    """
+
+    random_state: RandomState
+    posterior_: Floats
+    labels_: Ids
+    confusion_: Floats
+    prior_: Floats
+    skill_: Floats
+    log_likelihood_: Floats
+    n_iter_: int
+    converged_: bool
+    tasks_: Ids
+    workers_: Ids
+    classes_: Ids
+
+    def fit(self, annotations: Annotations, *, gold: Gold | None = None) -> Self:
+        """Estimate every task's true label and every worker's confusion.
+
+        Parameters
+        ----------
+        annotations : Annotations
+        gold : mapping or array, optional
+            Known true labels: a mapping of task id to class id, or one class id a task with None, NaN or
+            -1 where unknown.
+        """
+        if not isinstance(annotations, Annotations):
+            raise TypeError(
+                f"annotations must be Annotations; got {type(annotations).__name__}. "
+                "Make them with Annotations.from_arrays, from_frame or from_matrix."
+            )
+        codes = None if gold is None else check_gold(gold, annotations.tasks, annotations.classes)
+        rng = check_rng(self.random_state)
+        fit = self._fit(annotations, codes, rng)
+        self.tasks_, self.workers_, self.classes_ = annotations.tasks, annotations.workers, annotations.classes
+        self.posterior_, self.confusion_, self.prior_ = fit.posterior, fit.confusion, fit.prior
+        self.labels_ = annotations.classes[top_class(fit.posterior, rng)]
+        self.skill_ = skill(fit.confusion, fit.prior)
+        self.log_likelihood_, self.n_iter_ = fit.log_likelihood, len(fit.log_likelihood)
+        self.converged_ = fit.converged
+        self._annotation_counts = np.bincount(annotations.worker, minlength=annotations.n_workers)
+        return self
+
+    @abstractmethod
+    def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
+        """Return the fitted model; `gold` holds class codes, -1 where unknown."""
+
+    def to_frame(self) -> pa.Table:
+        """Return an Arrow table with a row a task: task, label, confidence, and `posterior_<class>`."""
+        check_is_fitted(self, "posterior_")
+        columns: dict[str, Any] = {
+            "task": pa.array(self.tasks_),
+            "label": _ids.decode(_ids.lookup(self.labels_, self.classes_), self.classes_),
+            "confidence": self.posterior_.max(axis=1),
+        }
+        columns |= {f"posterior_{name}": self.posterior_[:, k] for k, name in enumerate(self.classes_)}
+        return pa.table(columns)
+
+    def workers_to_frame(self) -> pa.Table:
+        """Return an Arrow table with a row a worker: worker, annotations, skill; best first."""
+        check_is_fitted(self, "posterior_")
+        best_first = np.argsort(-self.skill_, kind="stable")
+        columns = {"worker": self.workers_, "annotations": self._annotation_counts, "skill": self.skill_}
+        return pa.table({name: pa.array(values[best_first]) for name, values in columns.items()})
+
+
+def skill(confusion: Floats, prior: Floats) -> Floats:
+    """Return each worker's chance of giving the true label, shape (n_workers,).
+
+    >>> skill(np.array([[[0.9, 0.1], [0.3, 0.7]]]), np.array([0.5, 0.5]))
+    array([0.8])
+    """
+    return np.asarray(np.einsum("wkk,k->w", confusion, prior))
+
+
+def warn_if_no_overlap(annotations: Annotations, name: str) -> None:
+    """Warn that workers cannot be compared where nearly every task was labelled once."""
+    per_task = np.bincount(annotations.task)
+    n_labelled, n_overlap = int((per_task > 0).sum()), int((per_task > 1).sum())
+    if n_overlap < MIN_OVERLAP * n_labelled:
+        warnings.warn(
+            f"{name} learns workers from tasks that several of them labelled; only {n_overlap:,} of {n_labelled:,} "
+            f"tasks have two or more annotations (redundancy {annotations.redundancy:.3g}), so its skills and "
+            "confidences mean little. Label some tasks again, or train with features by MBEM, which works at "
+            "redundancy 1.",
+            RedundancyWarning,
+            stacklevel=4,
+        )

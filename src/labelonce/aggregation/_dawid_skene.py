@@ -1,0 +1,89 @@
+"""Dawid and Skene's model: a full confusion matrix for every worker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from labelonce._types import Floats
+from labelonce._validate import RandomState
+from labelonce.aggregation._em import (
+    EMAggregator,
+    Parameters,
+    check_float32_is_smooth,
+    floored_log,
+    normalised,
+    pseudo_counts,
+)
+
+
+class DawidSkene(EMAggregator):
+    r"""EM over true labels, a confusion matrix per worker and the class prior (Dawid and Skene 1979).
+
+    Given the true label :math:`k` of a task, worker :math:`a` gives label :math:`s` with probability
+    :math:`\pi^{(a)}_{ks}`, independently of the others; tasks have label :math:`k` with probability
+    :math:`q_k`. Starting from vote fractions, EM repeats
+
+    * M-step: :math:`\pi^{(a)}_{ks} \propto c_{ks} + \sum_{i: z_{ia} = s} T_{ik}` and
+      :math:`q_k \propto c_q + \sum_i T_{ik}`, with pseudo-counts :math:`c`;
+    * E-step: :math:`T_{ik} \propto q_k \prod_a \pi^{(a)}_{k z_{ia}}`.
+
+    The objective, the log-likelihood plus the log-density of the pseudo-counts, never falls.
+
+    Parameters
+    ----------
+    smoothing : float, pair or (n_classes, n_classes) array
+        Pseudo-counts. A number s: s on the diagonal and s / n_classes elsewhere; a pair: on and off the
+        diagonal; 0: maximum likelihood, with probabilities of zero taken as 1e-10, where workers with
+        few labels overfit.
+    prior : {"learned", "uniform"} or (n_classes,) array
+        P(true label). Learned is right where classes are uneven and safe where tasks have several labels.
+    max_iter, tol : int, float
+        Stop after `max_iter` iterations, or when the objective per annotation changes by at most `tol`.
+    n_init : int
+        Starts; the first from the votes, the others from votes plus noise. The best objective wins.
+    dtype : {"float64", "float32"}
+        float32 halves the memory; it needs smoothing.
+    random_state : int, numpy.random.Generator or None
+        Breaks ties of `labels_` and draws the further starts.
+
+    Examples
+    --------
+    >>> import labelonce as lo
+    >>> ann = lo.Annotations.from_matrix([[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]])
+    >>> model = lo.DawidSkene().fit(ann)
+    >>> model.labels_
+    array([0, 1, 0, 1])
+    >>> model.skill_.round(2)
+    array([0.83, 0.83, 0.58])
+    """
+
+    def __init__(
+        self,
+        *,
+        smoothing: Any = 1.0,
+        prior: Any = "learned",
+        max_iter: int = 500,
+        tol: float = 1e-7,
+        n_init: int = 1,
+        dtype: str = "float64",
+        random_state: RandomState = 0,
+    ) -> None:
+        self.smoothing = smoothing
+        self.prior = prior
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.dtype = dtype
+        self.random_state = random_state
+
+    def _check_options(self, n_classes: int) -> None:
+        super()._check_options(n_classes)
+        check_float32_is_smooth(self.dtype, float(pseudo_counts(self.smoothing, n_classes).min()))
+
+    def _m_step(self, confusion_counts: Floats, class_counts: Floats) -> Parameters:
+        pseudo = pseudo_counts(self.smoothing, len(class_counts))
+        confusion = normalised(confusion_counts + pseudo)
+        log_confusion = floored_log(confusion)
+        prior, log_penalty = self._estimate_prior(class_counts, float(pseudo.min()))
+        log_penalty += float((pseudo * log_confusion).sum())
+        return Parameters(confusion, prior, log_confusion, floored_log(prior), log_penalty)

@@ -1,0 +1,146 @@
+"""Expectation maximisation: the one loop, and the options its models share."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from labelonce._annotations import Annotations
+from labelonce._kernels import ScipyEngine, vote_counts
+from labelonce._sklearn import ConvergenceWarning
+from labelonce._types import Codes, Floats
+from labelonce._validate import check_choice, check_distribution, check_int, check_number
+from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
+from labelonce.aggregation._majority_vote import vote_fractions
+
+FLOOR = 1e-10  # stands for a probability of zero where no smoothing prevents it
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """One M-step: the point estimates, the logs that the E-step uses, and the log-density of the priors."""
+
+    confusion: Floats
+    prior: Floats
+    log_confusion: Floats
+    log_prior: Floats
+    log_penalty: float
+
+
+class EMAggregator(Aggregator):
+    """Base of the models fitted by EM: a subclass says how counts become parameters."""
+
+    prior: Any
+    max_iter: int
+    tol: float
+    n_init: int
+    dtype: str
+
+    def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
+        self._check_options(annotations.n_classes)
+        warn_if_no_overlap(annotations, type(self).__name__)
+        engine = ScipyEngine(annotations, self.dtype)
+        votes = vote_counts(annotations, self.dtype)
+        starts = (vote_fractions(votes if i == 0 else _perturbed(votes, rng), gold) for i in range(self.n_init))
+        fits = (self._climb(engine, start, gold, len(annotations)) for start in starts)
+        best = max(fits, key=lambda fit: fit.log_likelihood[-1])
+        if not best.converged:
+            _warn_not_converged(type(self).__name__, best, self.tol, len(annotations))
+        return best
+
+    def _climb(self, engine: ScipyEngine, posterior: Floats, gold: Codes | None, n_annotations: int) -> Fit:
+        """Return the fit that EM reaches from a start."""
+        path: list[float] = []
+        converged = False
+        while len(path) < self.max_iter and not converged:
+            parameters = self._m_step(engine.m_step(posterior), posterior.sum(axis=0, dtype=np.float64))
+            posterior, log_likelihood = engine.e_step(parameters.log_confusion, parameters.log_prior, gold)
+            path.append(log_likelihood + parameters.log_penalty)
+            converged = len(path) > 1 and abs(path[-1] - path[-2]) <= self.tol * n_annotations
+        return Fit(posterior, parameters.confusion, parameters.prior, np.array(path), converged)
+
+    @abstractmethod
+    def _m_step(self, confusion_counts: Floats, class_counts: Floats) -> Parameters:
+        """Return the parameters that fit expected counts [worker, true, given] and tasks per class."""
+
+    def _check_options(self, n_classes: int) -> None:
+        check_int(self.max_iter, "max_iter", 1)
+        check_int(self.n_init, "n_init", 1)
+        check_number(self.tol, "tol", 0.0)
+        check_choice(self.dtype, "dtype", ("float64", "float32"))
+        if isinstance(self.prior, str):
+            check_choice(self.prior, "prior", ("learned", "uniform"))
+        else:
+            check_distribution(self.prior, "prior", (n_classes,))
+
+    def _estimate_prior(self, class_counts: Floats, smoothing: float) -> tuple[Floats, float]:
+        """Return P(true label) and the log-density of its pseudo-counts, `smoothing` tasks a class."""
+        if not isinstance(self.prior, str):
+            return np.asarray(self.prior, dtype=np.float64), 0.0
+        if self.prior == "uniform":
+            return np.full(len(class_counts), 1 / len(class_counts)), 0.0
+        prior = normalised(class_counts + smoothing)
+        return prior, float(smoothing * floored_log(prior).sum())
+
+
+def pseudo_counts(smoothing: Any, n_classes: int) -> Floats:
+    """Return the (true, given) pseudo-counts that a `smoothing` option stands for.
+
+    A number s puts s on the diagonal and s / n_classes elsewhere, a pair (a, b) puts a on the diagonal
+    and b elsewhere, a (n_classes, n_classes) array is taken as it is.
+
+    >>> pseudo_counts((4.0, 1.0), 2)
+    array([[4., 1.],
+           [1., 4.]])
+    """
+    values: Floats = np.asarray(smoothing, dtype=np.float64)
+    if not np.isfinite(values).all() or (values < 0).any():
+        raise ValueError(f"smoothing must be finite and not negative; got {smoothing!r}.")
+    if values.shape == (n_classes, n_classes):
+        return values
+    if values.shape not in ((), (2,)):
+        raise ValueError(
+            f"smoothing must be a number, a pair (diagonal, off the diagonal) or an array of shape "
+            f"({n_classes}, {n_classes}); got shape {values.shape}."
+        )
+    diagonal, off_diagonal = (values, values / n_classes) if values.shape == () else (values[0], values[1])
+    return np.asarray(np.where(np.eye(n_classes, dtype=bool), diagonal, off_diagonal))
+
+
+def check_float32_is_smooth(dtype: str, smallest: float) -> None:
+    """Refuse float32 without smoothing: near-empty rows would decide labels by rounding."""
+    if dtype == "float32" and smallest == 0:
+        raise ValueError("dtype='float32' must have smoothing above 0 everywhere; got 0. Smooth, or use 'float64'.")
+
+
+def normalised(counts: Floats) -> Floats:
+    """Return counts divided by their sum over the last axis; rows without any become uniform."""
+    total = counts.sum(axis=-1, keepdims=True)
+    uniform = np.full_like(counts, 1 / counts.shape[-1])
+    return np.asarray(np.divide(counts, total, out=uniform, where=total > 0))
+
+
+def floored_log(probabilities: Floats) -> Floats:
+    """Return logs, with zero taken as 1e-10."""
+    return np.asarray(np.log(np.maximum(probabilities, FLOOR)))
+
+
+def _perturbed(votes: Floats, rng: np.random.Generator) -> Floats:
+    """Return the votes plus a random vote on each task, for another start."""
+    noise = rng.exponential(size=votes.shape)
+    return np.asarray(votes + noise / noise.sum(axis=1, keepdims=True), dtype=votes.dtype)
+
+
+def _warn_not_converged(name: str, fit: Fit, tol: float, n_annotations: int) -> None:
+    path = fit.log_likelihood
+    change = (path[-1] - path[-2]) / n_annotations if len(path) > 1 else np.inf
+    warnings.warn(
+        f"{name} stopped after {len(path)} iterations while the objective still rose by {change:.2g} per annotation "
+        f"(tol {tol:g}). Raise max_iter, or tol if that is close enough.",
+        ConvergenceWarning,
+        stacklevel=4,
+    )

@@ -1,0 +1,58 @@
+"""Majority vote, hard and soft."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from labelonce._annotations import Annotations
+from labelonce._kernels import ScipyEngine, vote_counts
+from labelonce._types import Codes, Floats
+from labelonce._validate import RandomState
+from labelonce.aggregation._base import Aggregator, Fit
+
+
+class MajorityVote(Aggregator):
+    """The class most workers gave.
+
+    `posterior_` holds the vote fractions, the paper's "weighted majority vote"; a task without
+    annotations gets equal fractions. `labels_` holds the hard vote with ties broken at random. Skills and
+    confusion come from one count of each worker's labels against the fractions.
+
+    Parameters
+    ----------
+    random_state : int, numpy.random.Generator or None
+        Breaks ties. None breaks them differently each time.
+
+    Examples
+    --------
+    >>> import labelonce as lo
+    >>> ann = lo.Annotations.from_matrix([[0, 0, 1], [1, 1, 1], [0, 1, -1]])
+    >>> vote = lo.MajorityVote().fit(ann)
+    >>> vote.posterior_.round(2)
+    array([[0.67, 0.33],
+           [0.  , 1.  ],
+           [0.5 , 0.5 ]])
+    >>> vote.labels_[:2]
+    array([0, 1])
+    """
+
+    def __init__(self, *, random_state: RandomState = 0) -> None:
+        self.random_state = random_state
+
+    def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:  # noqa: ARG002
+        posterior = vote_fractions(vote_counts(annotations, "float64"), gold)
+        counts = ScipyEngine(annotations, "float64").m_step(posterior) + np.eye(annotations.n_classes)
+        confusion = counts / counts.sum(axis=2, keepdims=True)
+        return Fit(posterior, confusion, posterior.mean(axis=0), np.array([]), converged=True)
+
+
+def vote_fractions(votes: Floats, gold: Codes | None) -> Floats:
+    """Return votes as fractions, in place: equal ones where nobody voted, one-hot where gold is known."""
+    total = votes.sum(axis=1, keepdims=True)
+    votes[total[:, 0] == 0] = 1
+    votes /= np.where(total == 0, votes.shape[1], total)
+    if gold is not None:
+        known = np.flatnonzero(gold >= 0)
+        votes[known] = 0
+        votes[known, gold[known]] = 1
+    return votes

@@ -1,0 +1,93 @@
+"""The one-coin model: one number per worker."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from labelonce._types import Floats
+from labelonce._validate import RandomState, check_number
+from labelonce.aggregation._em import EMAggregator, Parameters, check_float32_is_smooth, floored_log
+
+
+class OneCoin(EMAggregator):
+    r"""EM with one skill per worker: right with probability :math:`p_a`, else any other class alike.
+
+    Dawid and Skene's model with :math:`\pi^{(a)}_{kk} = p_a` and
+    :math:`\pi^{(a)}_{ks} = (1 - p_a) / (K - 1)`. The M-step counts agreement:
+    :math:`p_a = (c_1 + \sum_i T_{i z_{ia}}) / (c_1 + c_0 + n_a)`.
+
+    Parameters
+    ----------
+    smoothing : pair of floats
+        Pseudo-counts :math:`(c_1, c_0)` of right and wrong labels, added to every worker. (0, 0) is
+        maximum likelihood, with probabilities of zero taken as 1e-10.
+    prior : {"uniform", "learned"} or (n_classes,) array
+        P(true label). With one number a worker, a learned prior feeds on itself: bluebird falls from
+        0.722 to 0.583 and product from 0.928 to 0.909 (`pytest tests/aggregation/test_reference.py`).
+    max_iter, tol : int, float
+        Stop after `max_iter` iterations, or when the objective per annotation changes by at most `tol`.
+    n_init : int
+        Starts; the first from the votes, the others from votes plus noise. The best objective wins.
+    dtype : {"float64", "float32"}
+        float32 halves the memory; it needs smoothing.
+    random_state : int, numpy.random.Generator or None
+        Breaks ties of `labels_` and draws the further starts.
+
+    Examples
+    --------
+    >>> import labelonce as lo
+    >>> ann = lo.Annotations.from_matrix([[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]])
+    >>> lo.OneCoin().fit(ann).skill_.round(2)
+    array([0.83, 0.83, 0.58])
+    """
+
+    def __init__(
+        self,
+        *,
+        smoothing: Any = (2.0, 1.0),
+        prior: Any = "uniform",
+        max_iter: int = 500,
+        tol: float = 1e-7,
+        n_init: int = 1,
+        dtype: str = "float64",
+        random_state: RandomState = 0,
+    ) -> None:
+        self.smoothing = smoothing
+        self.prior = prior
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.dtype = dtype
+        self.random_state = random_state
+
+    def _check_options(self, n_classes: int) -> None:
+        super()._check_options(n_classes)
+        if np.shape(self.smoothing) != (2,):
+            raise ValueError(f"smoothing must be a pair of pseudo-counts (right, wrong); got {self.smoothing!r}.")
+        right, wrong = (check_number(count, "smoothing", 0.0) for count in self.smoothing)
+        check_float32_is_smooth(self.dtype, min(right, wrong))
+
+    def _m_step(self, confusion_counts: Floats, class_counts: Floats) -> Parameters:
+        right, wrong = self.smoothing
+        n_classes = len(class_counts)
+        agreed = np.einsum("wkk->w", confusion_counts) + right
+        total = confusion_counts.sum(axis=(1, 2)) + right + wrong
+        skill = np.divide(agreed, total, out=np.full_like(total, 1 / n_classes), where=total > 0)
+        confusion = one_coin_confusion(skill, n_classes)
+        prior, log_penalty = self._estimate_prior(class_counts, min(right, wrong) / n_classes)
+        log_penalty += float((right * floored_log(skill) + wrong * floored_log(1 - skill)).sum())
+        return Parameters(confusion, prior, floored_log(confusion), floored_log(prior), log_penalty)
+
+
+def one_coin_confusion(skill: Floats, n_classes: int) -> Floats:
+    """Return the matrices of workers who are right with probability `skill`, else any other class alike.
+
+    >>> one_coin_confusion(np.array([0.8]), 3)
+    array([[[0.8, 0.1, 0.1],
+            [0.1, 0.8, 0.1],
+            [0.1, 0.1, 0.8]]])
+    """
+    wrong = (1 - skill) / max(n_classes - 1, 1)
+    return np.where(np.eye(n_classes, dtype=bool), skill[:, None, None], wrong[:, None, None])

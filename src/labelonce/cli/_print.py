@@ -1,0 +1,35 @@
+"""What the commands show a person: tables on stdout, notes on stderr."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+stdout = Console(highlight=False)
+stderr = Console(stderr=True, highlight=False)
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
+    """Return a table whose first column is text and whose others are numbers."""
+    made = Table(title=title, title_justify="left", title_style="bold")
+    for i, column in enumerate(columns):
+        made.add_column(column, justify="left" if i == 0 else "right")
+    for row in rows:
+        made.add_row(*map(str, row))
+    return made
+
+
+@contextmanager
+def warnings_as_notes() -> Iterator[None]:
+    """Print warnings as notes after the work, each sentence once."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for sentence in dict.fromkeys(str(warning.message) for warning in caught):
+        print(f"note: {sentence}", file=sys.stderr)  # noqa: T201  # ids in it are not markup

@@ -1,0 +1,87 @@
+"""Where the files lie, and how they are read."""
+
+from __future__ import annotations
+
+import io
+import os
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from labelonce._annotations import Annotations, Duplicates
+from labelonce.datasets._catalogue import CATALOGUE
+
+ENVIRONMENT_VARIABLE = "LABELONCE_DATA"
+DEVELOPERS_ROOT = Path("..") / "shared" / "data"
+
+
+def find_root(root: str | os.PathLike[str] | None) -> Path:
+    """Return the data folder: the argument, else LABELONCE_DATA, else ../shared/data."""
+    return Path(root or os.environ.get(ENVIRONMENT_VARIABLE) or DEVELOPERS_ROOT).resolve()
+
+
+@dataclass(frozen=True)
+class Source:
+    """The files of one data set under `root`, and what to do with repeated labels."""
+
+    name: str
+    root: Path
+    duplicates: Duplicates
+
+    def path(self, file: str) -> Path:
+        """Return the path of an existing file."""
+        entry = CATALOGUE[self.name]
+        path = self.root / entry.folder / file
+        for part in (self.root, path.parent, path):
+            if not part.exists():
+                raise FileNotFoundError(
+                    f"data set {self.name!r} is read from {path}, but {part} does not exist; set "
+                    f"{ENVIRONMENT_VARIABLE} (or root=) to the folder that holds {entry.folder}/, "
+                    f"prepared from {entry.origin}."
+                )
+        return path
+
+    def table(self, file: str) -> pa.Table:
+        """Return a Parquet file."""
+        return pq.read_table(self.path(file))
+
+    def annotations(self, raw: pa.Table, *, worker: str = "worker", label: str = "label") -> Annotations:
+        """Return the labels in a table, all classes declared by code."""
+        classes = np.arange(len(CATALOGUE[self.name].classes))
+        return Annotations.from_frame(raw, worker=worker, label=label, classes=classes, duplicates=self.duplicates)
+
+    def array(self, file: str, key: str) -> npt.NDArray[Any]:
+        """Return one array of an npz file; the others stay unread."""
+        with np.load(self.path(file), allow_pickle=False) as arrays:
+            return np.asarray(arrays[key])
+
+    def images(self, file: str, size: int) -> npt.NDArray[np.uint8]:
+        """Return the square images of an npz file of WebP tiles, shape (n_images, size, size, 3)."""
+        pillow = _import_pillow()
+        webp, offsets = self.array(file, "webp"), self.array(file, "offsets")
+        tiles = []
+        for start, stop in pairwise(offsets):
+            with pillow.open(io.BytesIO(webp[start:stop].tobytes())) as picture:
+                tiles.append(_cut(np.asarray(picture.convert("RGB")), size))
+        return np.concatenate(tiles)
+
+
+def _cut(tile: npt.NDArray[np.uint8], size: int) -> npt.NDArray[np.uint8]:
+    """Return the images of one tile, row by row."""
+    height, width = tile.shape[0] // size, tile.shape[1] // size
+    return tile.reshape(height, size, width, size, 3).swapaxes(1, 2).reshape(-1, size, size, 3)
+
+
+def _import_pillow() -> ModuleType:
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise ImportError("reading images needs Pillow; install it with: pip install 'labelonce[images]'.") from error
+    return Image

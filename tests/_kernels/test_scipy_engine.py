@@ -1,0 +1,112 @@
+"""The scipy engine against sums written as loops."""
+
+import numpy as np
+import pytest
+from checks import annotations, crowd, one_hot
+from hypothesis import given, settings
+from numpy.testing import assert_allclose, assert_array_equal
+
+from labelonce import Annotations
+from labelonce._kernels import ScipyEngine, vote_counts
+from labelonce._types import Floats
+
+
+def random_parameters(ann: Annotations) -> tuple[Floats, Floats]:
+    rng = np.random.default_rng(0)
+    confusion = rng.dirichlet(np.ones(ann.n_classes), (ann.n_workers, ann.n_classes))
+    return np.log(np.maximum(confusion, 1e-12)), np.log(rng.dirichlet(np.full(ann.n_classes, 5.0)))
+
+
+def brute_force_e_step(ann: Annotations, log_confusion: Floats, log_prior: Floats) -> tuple[Floats, float]:
+    log_joint = np.tile(log_prior, (ann.n_tasks, 1))
+    for task, worker, label in zip(ann.task, ann.worker, ann.label, strict=True):
+        log_joint[task] += log_confusion[worker, :, label]
+    evidence = np.logaddexp.reduce(log_joint, axis=1, keepdims=True)
+    return np.exp(log_joint - evidence), float(evidence.sum())
+
+
+def brute_force_m_step(ann: Annotations, posterior: Floats) -> Floats:
+    counts = np.zeros((ann.n_workers, ann.n_classes, ann.n_classes))
+    for task, worker, label in zip(ann.task, ann.worker, ann.label, strict=True):
+        counts[worker, :, label] += posterior[task]
+    return counts
+
+
+@given(ann=annotations())
+@settings(deadline=None)
+def test_e_step_equals_the_sum_over_annotations(ann: Annotations) -> None:
+    log_confusion, log_prior = random_parameters(ann)
+    posterior, log_likelihood = ScipyEngine(ann, "float64").e_step(log_confusion, log_prior)
+    expected, expected_likelihood = brute_force_e_step(ann, log_confusion, log_prior)
+    assert_allclose(posterior, expected, atol=1e-9)
+    assert log_likelihood == pytest.approx(expected_likelihood, abs=1e-9)
+
+
+@given(ann=annotations())
+@settings(deadline=None)
+def test_m_step_equals_the_sum_over_annotations(ann: Annotations) -> None:
+    posterior = np.random.default_rng(0).dirichlet(np.ones(ann.n_classes), ann.n_tasks)
+    counts = ScipyEngine(ann, "float64").m_step(posterior)
+    assert_allclose(counts, brute_force_m_step(ann, posterior), atol=1e-9)
+
+
+def test_float32_agrees_with_float64() -> None:
+    ann, _ = crowd(n_tasks=2000)
+    log_confusion, log_prior = random_parameters(ann)
+    wide, narrow = (ScipyEngine(ann, dtype).e_step(log_confusion, log_prior) for dtype in ("float64", "float32"))
+    assert narrow.posterior.dtype == np.float32
+    assert_allclose(narrow.posterior, wide.posterior, atol=1e-4)
+    assert narrow.log_likelihood == pytest.approx(wide.log_likelihood, rel=1e-4)
+
+
+def test_a_prior_for_every_task_is_used_row_by_row() -> None:
+    ann, _ = crowd()
+    log_confusion, log_prior = random_parameters(ann)
+    engine = ScipyEngine(ann, "float64")
+    same = engine.e_step(log_confusion, np.tile(log_prior, (ann.n_tasks, 1)))
+    assert_allclose(same.posterior, engine.e_step(log_confusion, log_prior).posterior)
+
+
+def test_a_worker_with_uniform_confusion_leaves_the_posterior() -> None:
+    ann, _ = crowd()
+    log_confusion, log_prior = random_parameters(ann)
+    spam = np.random.default_rng(0).integers(0, 3, ann.n_tasks)
+    with_spammer = Annotations.from_matrix(np.column_stack([ann.to_matrix(dense=True), spam]))
+    uniform = np.full((1, 3, 3), -np.log(3.0))
+    expected = ScipyEngine(ann, "float64").e_step(log_confusion, log_prior).posterior
+    engine = ScipyEngine(with_spammer, "float64")
+    assert_allclose(engine.e_step(np.concatenate([log_confusion, uniform]), log_prior).posterior, expected)
+
+
+def test_identity_workers_give_one_hot_posteriors() -> None:
+    y_true = np.arange(30, dtype=np.int32) % 3
+    ann = Annotations.from_matrix(np.repeat(y_true[:, None], 2, axis=1))
+    log_identity = np.log(np.maximum(np.tile(np.eye(3), (2, 1, 1)), 1e-300))
+    posterior = ScipyEngine(ann, "float64").e_step(log_identity, np.log(np.full(3, 1 / 3))).posterior
+    assert_array_equal(posterior, one_hot(y_true, 3))
+
+
+def test_gold_leaves_only_its_class_and_its_likelihood() -> None:
+    ann, _ = crowd(n_tasks=4)
+    log_confusion, log_prior = random_parameters(ann)
+    gold = np.array([-1, 2, -1, 0], dtype=np.int32)
+    posterior, log_likelihood = ScipyEngine(ann, "float64").e_step(log_confusion, log_prior, gold)
+    log_joint = np.tile(log_prior, (4, 1))
+    np.add.at(log_joint, ann.task, log_confusion[ann.worker, :, ann.label])
+    parts = [np.logaddexp.reduce(log_joint[0]), log_joint[1, 2], np.logaddexp.reduce(log_joint[2]), log_joint[3, 0]]
+    assert_array_equal(posterior[[1, 3]], one_hot(gold[[1, 3]], 3))
+    assert log_likelihood == pytest.approx(sum(parts))
+
+
+def test_thousands_of_annotations_of_one_task_do_not_underflow() -> None:
+    matrix = np.zeros((1, 3000), dtype=int)
+    ann = Annotations.from_matrix(matrix, classes=[0, 1])
+    log_confusion = np.log(np.tile([[0.6, 0.4], [0.4, 0.6]], (3000, 1, 1)))
+    posterior, log_likelihood = ScipyEngine(ann, "float64").e_step(log_confusion, np.log([0.5, 0.5]))
+    assert_array_equal(posterior, [[1.0, 0.0]])
+    assert log_likelihood == pytest.approx(3000 * np.log(0.6) + np.log(0.5))
+
+
+def test_vote_counts_count_each_label() -> None:
+    ann = Annotations.from_arrays([0, 0, 0, 2], [0, 1, 2, 0], [1, 1, 0, 0]).align([0, 1, 2])
+    assert_array_equal(vote_counts(ann, "float64"), [[1, 2], [0, 0], [1, 0]])

@@ -1,0 +1,49 @@
+"""The battery on every aggregator, in the settings users choose."""
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from checks import CHECKS, Make, annotations
+from hypothesis import given, settings
+from sklearn.exceptions import NotFittedError
+
+from labelonce import IBCC, Annotations, DawidSkene, MajorityVote, OneCoin
+
+MODELS: dict[str, Make] = {
+    "MajorityVote": MajorityVote,
+    "DawidSkene": DawidSkene,
+    "DawidSkene maximum likelihood": lambda: DawidSkene(smoothing=0.0, max_iter=5000),
+    "DawidSkene uniform prior": lambda: DawidSkene(prior="uniform"),
+    "DawidSkene three starts": lambda: DawidSkene(n_init=3),
+    "OneCoin": OneCoin,
+    "OneCoin learned prior": lambda: OneCoin(prior="learned"),
+    "IBCC": IBCC,
+    "IBCC uniform prior": lambda: IBCC(prior="uniform"),
+}
+STARTS_ARE_RANDOM = {"check_task_and_worker_permutations_commute", "check_class_permutation_commutes"}
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
+@pytest.mark.parametrize("name", MODELS)
+def test_aggregator(name: str, check: Callable[[Make], None]) -> None:
+    if name == "DawidSkene three starts" and check.__name__ in STARTS_ARE_RANDOM:
+        pytest.skip("the further starts are drawn per task, so they do not permute with the tasks")
+    check(MODELS[name])
+
+
+@pytest.mark.parametrize("name", MODELS)
+@given(ann=annotations())
+@settings(max_examples=60, deadline=None)
+def test_any_annotations_give_finite_probabilities(name: str, ann: Annotations) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # odd crowds are warned about, and must still give numbers
+        model = MODELS[name]().fit(ann)
+    for values in (model.posterior_, model.confusion_, model.prior_, model.skill_):
+        assert np.isfinite(values).all()
+
+
+def test_frames_need_a_fit_first() -> None:
+    with pytest.raises(NotFittedError, match="DawidSkene"):
+        DawidSkene().to_frame()

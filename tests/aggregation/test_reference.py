@@ -1,0 +1,55 @@
+"""Accuracy on real crowds equals what other implementations found (METHODS.md section 3)."""
+
+from typing import Any
+
+import pytest
+
+from labelonce import IBCC, DawidSkene, MajorityVote, OneCoin, datasets, metrics
+
+EXACT: dict[str, Any] = {"tol": 1e-9, "max_iter": 2000}
+MODELS = {
+    "MV": MajorityVote(),
+    "DS": DawidSkene(smoothing=0.0, **EXACT),
+    "DS, uniform q": DawidSkene(smoothing=0.0, prior="uniform", **EXACT),
+    "DS-MAP": DawidSkene(**EXACT),
+    "IBCC": IBCC(**EXACT),
+    "one-coin": OneCoin(smoothing=(0.0, 0.0), **EXACT),
+    "one-coin MAP": OneCoin(**EXACT),
+    "one-coin MAP, learned prior": OneCoin(prior="learned", **EXACT),
+}
+COLUMNS = ("MV", "DS", "DS-MAP", "IBCC", "one-coin", "one-coin MAP")
+TABLE = {
+    "bluebird": (0.7593, 0.8981, 0.8981, 0.8889, 0.7222, 0.7222),
+    "dog": (0.8222, 0.8426, 0.8414, 0.8389, 0.8302, 0.8315),
+    "trec": (0.6514, 0.7015, 0.7064, 0.7055, 0.5701, 0.5714),
+    "adult_content": (0.7583, 0.7477, 0.7508, 0.7447, 0.7217, 0.7658),
+    "product": (0.8966, 0.9393, 0.9382, 0.9383, 0.9280, 0.9277),
+    "sentiment_tweets_1000": (0.9335, 0.9600, 0.9600, 0.9600, 0.9510, 0.9510),
+    "face_sentiment": (0.6367, 0.6404, 0.6455, 0.6404, 0.6284, 0.6284),
+    "sentiment_polarity": (0.8859, 0.9150, 0.9160, 0.9150, 0.9166, 0.9162),
+    "zencrowd_us": (0.8605, 0.8211, 0.8211, 0.8255, 0.8564, 0.8574),
+}
+CASES = [(name, method, value) for name, row in TABLE.items() for method, value in zip(COLUMNS, row, strict=True)]
+
+
+def accuracy(name: str, method: str) -> float:
+    data = datasets.load(name)
+    assert data.annotations is not None
+    return metrics.accuracy(data.gold_of(data.annotations), MODELS[method].fit(data.annotations).posterior_)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("name", "method", "expected"), CASES)
+def test_accuracy_equals_the_reference(name: str, method: str, expected: float) -> None:
+    assert accuracy(name, method) == pytest.approx(expected, abs=0.002)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("name", "expected"), [("bluebird", 0.583), ("product", 0.909)])
+def test_one_coin_loses_by_a_learned_prior(name: str, expected: float) -> None:
+    assert accuracy(name, "one-coin MAP, learned prior") == pytest.approx(expected, abs=0.002)
+
+
+@pytest.mark.data
+def test_dawid_skene_loses_by_a_uniform_prior_where_classes_are_uneven() -> None:
+    assert accuracy("product", "DS, uniform q") == pytest.approx(0.8295, abs=0.002)

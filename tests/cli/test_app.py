@@ -1,0 +1,130 @@
+"""The command line as a person runs it: output, files, exit codes."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import labelonce
+from labelonce import cli, read_annotations
+
+Run = subprocess.CompletedProcess[str]
+
+
+def labelonce_cli(*arguments: str | Path) -> Run:
+    command = [sys.executable, "-c", "from labelonce.cli import main; main()", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def labels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("cli") / "labels.csv"
+    done = labelonce_cli(
+        "simulate", "-o", path, "--tasks", "60", "--workers", "8", "--classes", "3", "--redundancy", "4"
+    )
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+def test_simulate_writes_what_was_asked_for(labels: Path) -> None:
+    ann = read_annotations(labels)
+    assert (len(ann), ann.n_tasks, ann.redundancy) == (240, 60, 4.0)
+
+
+def test_simulate_with_a_seed_is_repeatable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = [tmp_path / name for name in ("a.csv", "b.csv", "c.csv")]
+    for path, seed in zip(files, ("1", "1", "2"), strict=True):
+        run_in_process(["simulate", "-o", str(path), "--seed", seed])
+    first, again, other = (path.read_bytes() for path in files)
+    assert first == again != other
+    assert "1,000 annotations" in capsys.readouterr().err
+
+
+def run_in_process(arguments: list[str]) -> int:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["labelonce", *arguments])
+        with pytest.raises(SystemExit) as stopped:
+            cli.main()
+    return int(stopped.value.code or 0)
+
+
+@pytest.mark.parametrize("method", ["majority-vote", "dawid-skene", "one-coin", "ibcc"])
+def test_aggregate_writes_a_row_a_task(method: str, labels: Path, tmp_path: Path) -> None:
+    output, workers = tmp_path / "clean.csv", tmp_path / "workers.csv"
+    arguments = ["aggregate", str(labels), "--method", method, "-o", str(output), "--workers", str(workers)]
+    assert run_in_process(arguments) == 0
+    header, *rows = output.read_text().splitlines()
+    assert header.replace('"', "") == "task,label,confidence,posterior_0,posterior_1,posterior_2"
+    assert len(rows) == 60
+    assert len(workers.read_text().splitlines()) == 9
+
+
+def test_aggregate_without_output_pipes_csv(labels: Path) -> None:
+    done = labelonce_cli("aggregate", labels)
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 61)
+    assert "240 annotations" in done.stderr
+
+
+def test_aggregate_takes_other_column_names(tmp_path: Path) -> None:
+    path = tmp_path / "answers.tsv"
+    path.write_text("item\twho\tanswer\n1\ta\tyes\n1\tb\tyes\n2\ta\tno\n2\tb\tno\n")
+    columns = ["--task-column", "item", "--worker-column", "who", "--label-column", "answer"]
+    assert "yes" in labelonce_cli("aggregate", path, *columns).stdout
+
+
+def test_one_label_per_task_is_noted_on_stderr(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("task,worker,label\n1,a,x\n2,a,y\n3,b,x\n")
+    done = labelonce_cli("aggregate", path)
+    assert done.returncode == 0
+    assert "note: DawidSkene" in done.stderr
+    assert "0 of 3 tasks" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("task,worker,label\n1,a,x\n1,a,y\n", "worker 'a' on task 1 again"),
+        ("task,worker\n1,a\n", "got 'label'"),
+        ("task,worker,label\n1,a,\n", "missing value at row 0"),
+        ("task,worker,label\n", "at least one row; got 0"),
+    ],
+)
+def test_bad_input_is_one_sentence_exit_code_2_and_no_file(text: str, message: str, tmp_path: Path) -> None:
+    path, output = tmp_path / "labels.csv", tmp_path / "out.csv"
+    path.write_text(text)
+    done = labelonce_cli("aggregate", path, "-o", output)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not output.exists()
+
+
+def test_a_missing_file_is_named() -> None:
+    done = labelonce_cli("aggregate", "no-such-file.csv")
+    assert done.returncode == 2
+    assert "no-such-file.csv" in done.stderr
+
+
+def test_an_unknown_method_is_a_usage_error() -> None:
+    done = labelonce_cli("aggregate", "x.csv", "--method", "magic")
+    assert done.returncode == 2
+    assert "magic" in done.stderr
+
+
+def test_version_is_printed() -> None:
+    assert labelonce_cli("--version").stdout == f"labelonce {labelonce.__version__}\n"
+
+
+@pytest.mark.parametrize("command", ["aggregate", "simulate", "demo"])
+def test_help_teaches_by_example(command: str) -> None:
+    assert f"labelonce {command}" in labelonce_cli(command, "--help").stdout
+
+
+def test_demo_shows_methods_and_workers() -> None:
+    done = labelonce_cli("demo")
+    assert done.returncode == 0
+    for word in ("MajorityVote", "DawidSkene", "IBCC", "OneCoin", "5 per task", "skill found"):
+        assert word in done.stdout

@@ -1,0 +1,488 @@
+"""The laws of `Annotations`: what comes in comes out, nothing changes afterwards, and every refusal says why."""
+
+import copy
+import pickle
+from dataclasses import FrozenInstanceError, fields
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from scipy import sparse
+
+from labelonce import Annotations
+
+Row = tuple[Any, Any, Any]
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=3)
+keys = st.one_of(st.just(st.integers(-9, 9)), st.just(texts))
+
+
+@st.composite
+def row_lists(draw: st.DrawFn) -> list[Row]:
+    """Draw rows in which no worker labels a task twice; ids are integers or strings."""
+    task, worker, label = draw(keys), draw(keys), draw(keys)
+    rows = st.tuples(task, worker, label)
+    return draw(st.lists(rows, min_size=1, max_size=20, unique_by=lambda row: row[:2]))
+
+
+def build(rows: list[Row], **options: Any) -> Annotations:
+    return Annotations.from_arrays(*(list(column) for column in zip(*rows, strict=True)), **options)
+
+
+def rows_of(ann: Annotations) -> list[Row]:
+    return [tuple(row.values()) for row in ann.to_frame().to_pylist()]
+
+
+annotations = row_lists().map(build)
+
+
+@pytest.fixture
+def ann() -> Annotations:
+    return build([("a", "x", "cat"), ("b", "x", "dog"), ("b", "y", "cat")])
+
+
+@given(row_lists())
+def test_rows_come_back_sorted_by_task_and_worker(rows: list[Row]) -> None:
+    assert rows_of(build(rows)) == sorted(rows, key=lambda row: row[:2])
+
+
+@given(row_lists(), st.randoms())
+def test_equality_ignores_row_order(rows: list[Row], random: Any) -> None:
+    shuffled = random.sample(rows, len(rows))
+    assert build(shuffled) == build(rows)
+
+
+@given(annotations)
+def test_the_constructor_sorts_rows(ann: Annotations) -> None:
+    back = (ann.task[::-1], ann.worker[::-1], ann.label[::-1])
+    assert Annotations(*back, ann.tasks, ann.workers, ann.classes) == ann
+
+
+@given(annotations)
+def test_frames_round_trip(ann: Annotations) -> None:
+    assert Annotations.from_frame(ann.to_frame(), classes=ann.classes) == ann
+
+
+@given(annotations)
+def test_pandas_frames_round_trip(ann: Annotations) -> None:
+    assert Annotations.from_frame(ann.to_frame().to_pandas()) == ann
+
+
+@given(annotations)
+def test_polars_frames_round_trip(ann: Annotations) -> None:
+    assert Annotations.from_frame(pl.DataFrame(ann.to_frame())) == ann
+
+
+@given(annotations, st.booleans())
+def test_matrices_round_trip(ann: Annotations, dense: bool) -> None:
+    again = Annotations.from_matrix(
+        ann.to_matrix(dense=dense), tasks=ann.tasks, workers=ann.workers, classes=range(ann.n_classes)
+    )
+    assert again == Annotations(ann.task, ann.worker, ann.label, ann.tasks, ann.workers, np.arange(ann.n_classes))
+
+
+@given(annotations, st.randoms())
+def test_aligning_to_a_permutation_keeps_the_rows(ann: Annotations, random: Any) -> None:
+    task_ids = random.sample(ann.tasks.tolist(), ann.n_tasks)
+    aligned = ann.align(task_ids)
+    assert (aligned.tasks.tolist(), sorted(rows_of(aligned))) == (task_ids, sorted(rows_of(ann)))
+
+
+@given(annotations, st.randoms())
+def test_aligning_there_and_back_is_nothing(ann: Annotations, random: Any) -> None:
+    assert ann.align(random.sample(ann.tasks.tolist(), ann.n_tasks)).align(ann.tasks) == ann
+
+
+@given(annotations, st.integers(1, 4), st.integers(0, 9))
+def test_a_sample_has_at_most_the_redundancy_asked_for(ann: Annotations, redundancy: int, seed: int) -> None:
+    sample = ann.sample(redundancy=redundancy, random_state=seed)
+    wanted = np.minimum(np.bincount(ann.task, minlength=ann.n_tasks), redundancy)
+    assert_array_equal(np.bincount(sample.task, minlength=ann.n_tasks), wanted)
+
+
+@given(annotations, st.integers(0, 9))
+def test_a_sample_is_a_subset_of_the_rows(ann: Annotations, seed: int) -> None:
+    assert set(rows_of(ann.sample(random_state=seed))) <= set(rows_of(ann))
+
+
+@given(annotations)
+def test_a_large_enough_sample_is_everything(ann: Annotations) -> None:
+    assert ann.sample(redundancy=len(ann)) == ann
+
+
+@given(annotations, st.integers(0, 9))
+def test_a_sample_with_a_seed_is_repeatable(ann: Annotations, seed: int) -> None:
+    assert ann.sample(random_state=seed) == ann.sample(random_state=seed)
+
+
+def test_a_sample_draws_every_row_equally_often() -> None:
+    ann, rng = build([(0, w, w) for w in range(4)]), np.random.default_rng(0)
+    drawn = np.bincount([ann.sample(random_state=rng).label[0] for _ in range(2000)], minlength=4)
+    assert np.abs(drawn - 500).max() < 5 * np.sqrt(2000 * 0.25 * 0.75)  # five standard deviations
+
+
+@given(annotations, st.randoms())
+def test_select_keeps_the_rows_of_the_tasks(ann: Annotations, random: Any) -> None:
+    kept = {ann.tasks[ann.task[0]], *random.sample(ann.tasks.tolist(), ann.n_tasks // 2)}
+    chosen = ann.select(np.array([task in kept for task in ann.tasks.tolist()]))
+    assert rows_of(chosen) == [row for row in rows_of(ann) if row[0] in kept]
+
+
+@given(annotations)
+def test_select_keeps_the_codes_of_workers_and_classes(ann: Annotations) -> None:
+    chosen = ann.select(np.arange(ann.n_tasks) == ann.task[0])
+    assert_array_equal(chosen.workers, ann.workers)
+    assert_array_equal(chosen.classes, ann.classes)
+
+
+@given(annotations, st.randoms())
+def test_relabel_by_a_permutation_moves_codes(ann: Annotations, random: Any) -> None:
+    permutation = np.array(random.sample(range(ann.n_classes), ann.n_classes))
+    assert_array_equal(ann.relabel(permutation).label, permutation[ann.label])
+
+
+@given(annotations, st.randoms())
+def test_relabel_by_the_inverse_returns(ann: Annotations, random: Any) -> None:
+    permutation = random.sample(range(ann.n_classes), ann.n_classes)
+    assert ann.relabel(permutation).relabel(np.argsort(permutation)) == ann
+
+
+@given(annotations, st.randoms())
+def test_relabel_by_a_mapping_renames_every_row(ann: Annotations, random: Any) -> None:
+    classes = ann.classes.tolist()
+    mapping = {old: random.choice(classes) for old in classes}
+    assert rows_of(ann.relabel(mapping)) == [(task, worker, mapping[old]) for task, worker, old in rows_of(ann)]
+
+
+@given(annotations)
+def test_pickles_are_equal(ann: Annotations) -> None:
+    assert pickle.loads(pickle.dumps(ann)) == ann
+
+
+@given(annotations)
+def test_codes_and_tables_fit_the_documented_types(ann: Annotations) -> None:
+    assert all(getattr(ann, name).dtype == np.int32 for name in ("task", "worker", "label"))
+    assert all(getattr(ann, name).dtype in (np.int64, object) for name in ("tasks", "workers", "classes"))
+
+
+def test_relabel_merges_classes(ann: Annotations) -> None:
+    merged = ann.relabel({"dog": "cat"})
+    assert (merged.classes.tolist(), merged.label.tolist()) == (["cat"], [0, 0, 0])
+
+
+def test_relabel_puts_new_classes_last(ann: Annotations) -> None:
+    assert ann.relabel({"cat": "ape"}).classes.tolist() == ["dog", "ape"]
+
+
+def test_relabel_may_change_the_kind_of_every_class(ann: Annotations) -> None:
+    assert ann.relabel({"cat": 1, "dog": 0}).classes.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("mapping", "message"),
+    [
+        ({"cow": "cat"}, r"mapping must start from the classes \['cat', 'dog'\]; got 'cow' \(1 in total\)"),
+        ({"cat": None}, "new label must not be missing; got a missing value at row 0"),
+        ([0, 0], r"permutation must hold each code in \[0, 2\) once; got \[0, 0\]"),
+        ([0], r"permutation must hold each code in \[0, 2\) once; got \[0\]"),
+        ([0, 2], r"permutation must be in \[0, 2\); got 2 at position 1"),
+    ],
+)
+def test_relabel_refuses_with_the_value(ann: Annotations, mapping: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ann.relabel(mapping)
+
+
+def test_relabel_refuses_to_mix_kinds(ann: Annotations) -> None:
+    with pytest.raises(
+        TypeError, match=r"new label must be all integers .*; got 'dog' \(str\) at row 1 after 0 \(int\)"
+    ):
+        ann.relabel({"cat": 0})
+
+
+def test_declared_classes_keep_their_place() -> None:
+    ann = build([(1, 1, "b")], classes=["c", "b", "a"])
+    assert (ann.classes.tolist(), ann.label.tolist()) == (["c", "b", "a"], [1])
+
+
+def test_a_label_outside_the_declared_classes_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"label must be one of the declared \['a'\]; got 'b' at row 0 \(1 in total\)"):
+        build([(1, 1, "b")], classes=["a"])
+
+
+TWICE = [(1, "x", "a"), (2, "y", "b"), (1, "x", "b"), (1, "x", "c")]
+
+
+def test_a_worker_labelling_a_task_twice_is_refused_with_count_and_case() -> None:
+    with pytest.raises(ValueError, match=r"got worker 'x' on task 1 again \(2 repeated rows in total\).*\"first\""):
+        build(TWICE)
+
+
+@pytest.mark.parametrize(("policy", "labels"), [("first", "ab"), ("last", "cb"), ("keep", "abcb")])
+def test_duplicates_follow_the_policy(policy: Any, labels: str) -> None:
+    assert [row[2] for row in rows_of(build(TWICE, duplicates=policy))] == list(labels)
+
+
+def test_another_policy_is_refused() -> None:
+    with pytest.raises(ValueError, match="duplicates must be one of 'error', 'first', 'last', 'keep'; got 'all'"):
+        build(TWICE, duplicates="all")
+
+
+def test_kept_duplicates_do_not_go_into_a_matrix() -> None:
+    with pytest.raises(ValueError, match="one label per worker and task; got 2 repeated rows"):
+        build(TWICE, duplicates="keep").to_matrix()
+
+
+def test_2_to_the_31_rows_are_refused_before_any_conversion() -> None:
+    column = np.broadcast_to(np.int8(0), (2**31,))
+    with pytest.raises(ValueError, match=r"at most 2\^31 - 1 = 2147483647; got 2147483648"):
+        Annotations.from_arrays(column, column, column)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (([], [], []), "annotations must have at least one row; got 0"),
+        (([1], [1, 2], [1]), "the same length; got task 1, worker 2, label 1"),
+        (([1, 2], ["x", None], [0, 1]), r"worker must not be missing; got a missing value at row 1 \(1 in total\)"),
+    ],
+)
+def test_columns_that_do_not_fit_are_refused(columns: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Annotations.from_arrays(*columns)
+
+
+COLUMNS = {"task": ["a", "b", "b"], "worker": ["x", "x", "y"], "label": ["cat", "dog", "cat"]}
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame(COLUMNS, index=[4, 4, 1]),
+        pd.DataFrame(COLUMNS).astype("category"),
+        pl.DataFrame(COLUMNS),
+        pl.DataFrame(COLUMNS).cast(pl.Categorical),
+        pa.table(COLUMNS),
+        pa.RecordBatch.from_pydict(COLUMNS),
+        pa.table(COLUMNS).to_reader(),
+        COLUMNS,
+    ],
+    ids=["pandas", "categories", "polars", "polars categories", "arrow", "batch", "reader", "mapping"],
+)
+def test_every_frame_gives_the_same_annotations(ann: Annotations, frame: Any) -> None:
+    assert Annotations.from_frame(frame) == ann
+
+
+@pytest.mark.parametrize("name", ["select", "column_names", "columns", "iloc", "to_series"])
+def test_a_column_may_be_called_as_an_attribute(ann: Annotations, name: str) -> None:
+    assert Annotations.from_frame(pd.DataFrame({**COLUMNS, name: [1, 2, 3]})) == ann
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_columns_that_are_not_asked_for_are_not_read(ann: Annotations, kind: Any) -> None:
+    assert Annotations.from_frame(kind({**COLUMNS, "note": [object(), object(), object()]})) == ann
+
+
+def test_columns_may_be_named_by_integers(ann: Annotations) -> None:
+    frame = pd.DataFrame(dict(enumerate(COLUMNS.values())))
+    assert Annotations.from_frame(frame, task=0, worker=1, label=2) == ann
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame(COLUMNS), pl.DataFrame(COLUMNS), pa.table(COLUMNS)])
+def test_an_unknown_column_is_refused_with_those_there(frame: Any) -> None:
+    with pytest.raises(ValueError, match=r"worker column must be one of \['task', 'worker', 'label'\]; got 'who'\."):
+        Annotations.from_frame(frame, worker="who")
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pa.table])
+def test_a_column_name_that_repeats_is_refused(kind: Any) -> None:
+    frame = pd.DataFrame([[1, 2, 3, 4]], columns=["task", "worker", "label", "task"])
+    table = pa.table([[1], [2], [3], [4]], names=list(frame.columns))
+    with pytest.raises(ValueError, match="got 'task', the name of 2 columns"):
+        Annotations.from_frame(frame if kind is pd.DataFrame else table)
+
+
+@pytest.mark.parametrize("frame", [None, [1, 2], "labels.csv", pd.Series([1]), pl.LazyFrame(COLUMNS)])
+def test_what_is_no_frame_is_refused_with_its_type(frame: Any) -> None:
+    with pytest.raises(TypeError, match=f"frame must be .* Arrow table; got {type(frame).__name__}"):
+        Annotations.from_frame(frame)
+
+
+def test_an_empty_frame_is_refused() -> None:
+    with pytest.raises(ValueError, match="annotations must have at least one row; got 0"):
+        Annotations.from_frame(pd.DataFrame(columns=["task", "worker", "label"]))
+
+
+def test_a_matrix_keeps_tasks_and_workers_without_labels() -> None:
+    ann = Annotations.from_matrix([[0, -1, -1], [-1, -1, -1]])
+    assert (ann.n_tasks, ann.n_workers, len(ann)) == (2, 3, 1)
+
+
+def test_a_matrix_takes_names() -> None:
+    ann = Annotations.from_matrix([["no", None]], tasks=["a"], workers=["x", "y"], classes=["yes", "no"])
+    assert (rows_of(ann), ann.label.tolist()) == ([("a", "x", "no")], [1])
+
+
+@pytest.mark.parametrize("name", ["tasks", "workers"])
+def test_a_matrix_needs_a_name_for_each(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} must name every one of the matrix's 1 {name}; got 2 ids"):
+        Annotations.from_matrix([[0]], **cast(Any, {name: ["a", "b"]}))
+
+
+def test_a_label_outside_a_matrix_s_classes_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"must be one of the declared \[0, 1\]; got 7 at row 1 \(1 in total\)"):
+        Annotations.from_matrix([[0, -1], [-1, 7]], classes=[0, 1])
+
+
+@pytest.mark.parametrize(("policy", "label"), [("first", 5), ("last", 6)])
+def test_an_entry_stored_twice_follows_the_policy(policy: Any, label: int) -> None:
+    matrix = sparse.coo_array(([5, 6], ([0, 0], [0, 0])), shape=(1, 1))
+    assert [row[2] for row in rows_of(Annotations.from_matrix(matrix, duplicates=policy))] == [label]
+
+
+def test_an_entry_stored_twice_is_refused_by_default() -> None:
+    with pytest.raises(ValueError, match=r"got worker 0 on task 0 again \(1 repeated rows in total\)"):
+        Annotations.from_matrix(sparse.coo_array(([5, 6], ([0, 0], [0, 0])), shape=(1, 1)))
+
+
+def test_a_dense_matrix_has_minus_one_where_nobody_labelled(ann: Annotations) -> None:
+    assert ann.to_matrix(dense=True).tolist() == [[0, -1], [1, 0]]
+
+
+def test_writing_to_a_matrix_does_not_change_the_annotations(ann: Annotations) -> None:
+    ann.to_matrix().data[:] = 1
+    assert ann.label.tolist() == [0, 1, 0]
+
+
+def test_align_allows_tasks_that_nobody_labelled(ann: Annotations) -> None:
+    assert ann.align(["c", "b", "a"]).task.tolist() == [1, 1, 2]
+
+
+def test_align_refuses_to_lose_annotations(ann: Annotations) -> None:
+    with pytest.raises(ValueError, match=r"every labelled task; got none for 'b' \(2 annotations in total\)"):
+        ann.align(["a", "c"])
+
+
+def test_the_way_out_that_align_names_works(ann: Annotations) -> None:
+    task_ids = ["c", "a"]
+    assert rows_of(ann.select(np.isin(ann.tasks, task_ids)).align(task_ids)) == [("a", "x", "cat")]
+
+
+def test_align_says_when_integers_meet_strings(ann: Annotations) -> None:
+    with pytest.raises(TypeError, match=r"task_ids must be strings, as in \['a', 'b'\]; got integers, as in \[1, 2\]"):
+        ann.align([1, 2])
+
+
+def test_align_refuses_a_repeated_id(ann: Annotations) -> None:
+    with pytest.raises(ValueError, match="task_ids must not repeat an id; got 'a' 2 times"):
+        ann.align(["a", "b", "a"])
+
+
+@pytest.mark.parametrize("mask", [[0, 1], [True], [[True, False]]])
+def test_select_refuses_other_than_a_mask(ann: Annotations, mask: Any) -> None:
+    got = np.asarray(mask)
+    with pytest.raises(ValueError, match=rf"shape \(2,\); got {got.dtype} of shape \({got.shape[0]},"):
+        ann.select(mask)
+
+
+def test_select_refuses_to_leave_nothing(ann: Annotations) -> None:
+    with pytest.raises(ValueError, match="at least one row; got 0"):
+        ann.select([False, False])
+
+
+@pytest.mark.parametrize("redundancy", [0, 1.5, True])
+def test_a_sample_needs_a_whole_redundancy(ann: Annotations, redundancy: Any) -> None:
+    with pytest.raises(ValueError, match=f"redundancy must be an integer of at least 1; got {redundancy}"):
+        ann.sample(redundancy=redundancy)
+
+
+def test_redundancy_leaves_out_tasks_that_nobody_labelled(ann: Annotations) -> None:
+    assert ann.align(["c", "a", "b"]).redundancy == 1.5
+
+
+COPIES = {
+    "itself": lambda ann: ann,
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda ann: pickle.loads(pickle.dumps(ann)),
+    "align": lambda ann: ann.align(["b", "a"]),
+    "select": lambda ann: ann.select([True, False]),
+    "sample": lambda ann: ann.sample(),
+    "relabel": lambda ann: ann.relabel({"dog": "cat"}),
+}
+
+
+@pytest.mark.parametrize("made", COPIES.values(), ids=COPIES)
+def test_no_array_can_be_written_to(ann: Annotations, made: Any) -> None:
+    assert not any(getattr(made(ann), field.name).flags.writeable for field in fields(ann))
+
+
+def test_no_field_can_be_set(ann: Annotations) -> None:
+    with pytest.raises(FrozenInstanceError, match="task"):
+        ann.task = ann.worker  # type: ignore[misc]
+
+
+def test_the_constructor_does_not_share_arrays_that_can_be_written_to() -> None:
+    codes, tables = np.zeros(1, dtype=np.int32), np.arange(1)
+    ann = Annotations(codes, codes, codes, tables, tables, tables)
+    assert not np.shares_memory(ann.task, codes)
+    assert not np.shares_memory(ann.tasks, tables)
+
+
+def test_columns_are_unchanged_and_still_writeable() -> None:
+    column = np.array([2, 1], dtype=np.int64)
+    Annotations.from_arrays(column, column, column, classes=column)
+    assert (column.tolist(), column.flags.writeable) == ([2, 1], True)
+
+
+def test_the_constructor_refuses_codes_beyond_a_table() -> None:
+    with pytest.raises(ValueError, match=r"label codes must be in \[0, 1\); got 3 at position 0 \(1 in total\)"):
+        Annotations([0], [0], [3], ["a"], ["x"], ["c"])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("other", [1, None, "ann", [0, 1, 0]])
+def test_other_things_are_not_equal(ann: Annotations, other: Any) -> None:
+    assert ann != other
+
+
+@pytest.mark.parametrize("field", range(3))
+def test_another_row_is_not_equal(field: int) -> None:
+    row = [0, 0, 0]
+    row[field] = 1
+    tables = {"tasks": [0, 1], "workers": [0, 1], "classes": [0, 1]}
+    codes = [[code] for code in row]
+    assert Annotations(*codes, **tables) != Annotations([0], [0], [0], **tables)  # type: ignore[arg-type]
+
+
+def test_ids_of_another_kind_are_not_equal() -> None:
+    assert build([(1, 1, 1)]) != build([("1", 1, 1)])
+
+
+def test_annotations_have_no_hash(ann: Annotations) -> None:
+    with pytest.raises(TypeError, match="unhashable type: 'Annotations'"):
+        hash(ann)
+
+
+def test_repr_counts_everything(ann: Annotations) -> None:
+    assert repr(ann) == "Annotations(3 annotations: 2 tasks x 2 workers, 2 classes, redundancy 1.5)"
+
+
+def test_the_notebook_table_counts_classes(ann: Annotations) -> None:
+    assert "<tr><td>cat</td><td>2</td><td>66.7%</td></tr>" in ann._repr_html_()
+
+
+def test_the_notebook_table_escapes_class_names() -> None:
+    shown = build([(1, 1, "<script>alert(1)</script>")])._repr_html_()
+    assert "&lt;script&gt;" in shown
+    assert "<script>" not in shown
+
+
+def test_the_notebook_table_cuts_long_names_and_many_classes() -> None:
+    shown = build([(i, 0, "x" * 10_000 + str(i)) for i in range(12)])._repr_html_()
+    assert len(shown) < 3000
+    assert "and 2 more classes" in shown

@@ -1,0 +1,53 @@
+"""The public surface: complete, sorted, documented, with one version."""
+
+import inspect
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import labelonce
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = [labelonce]
+
+
+def isort_key(name: str) -> tuple[int, str]:
+    """Constants, then classes, then the rest, as ruff sorts `__all__`."""
+    return (0 if name.isupper() else 1 if name[0].isupper() else 2, name)
+
+
+def test_all_is_sorted() -> None:
+    assert labelonce.__all__ == sorted(labelonce.__all__, key=isort_key)
+
+
+@pytest.mark.parametrize("name", labelonce.__all__)
+def test_every_public_name_loads_and_is_documented(name: str) -> None:
+    assert inspect.getdoc(getattr(labelonce, name))
+
+
+@pytest.mark.parametrize("module", ["aggregation", "io", "metrics", "simulate", "datasets"])
+def test_what_a_module_defines_in_public_is_in_its_all(module: str) -> None:
+    loaded = __import__(f"labelonce.{module}", fromlist=["*"])
+    defined = {
+        name
+        for name, value in vars(loaded).items()
+        if not name.startswith("_") and getattr(value, "__module__", "").startswith(loaded.__name__)
+    }
+    assert defined == set(loaded.__all__)
+
+
+def test_dir_lists_the_lazy_names() -> None:
+    assert set(labelonce.__all__) <= set(dir(labelonce))
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'Mojarity'"):
+        labelonce.Mojarity  # noqa: B018
+
+
+def test_the_version_is_said_once_alike() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert project["version"] == labelonce.__version__
+    assert f"version: {labelonce.__version__}\n" in citation

@@ -1,0 +1,194 @@
+"""Every check returns what is right in one form, and says what is wrong with the value and the place."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+
+from labelonce import _validate
+
+TASKS = np.array(["t0", "t1", "t2"], dtype=object)
+CLASSES = np.array([0, 1])
+
+
+def test_columns_of_one_length_return_it() -> None:
+    assert _validate.check_columns(task=[1, 2], worker=np.arange(2), label=("a", "b")) == 2
+
+
+def test_columns_of_other_lengths_are_refused_with_each() -> None:
+    with pytest.raises(ValueError, match="the same length; got task 1, worker 2, label 3"):
+        _validate.check_columns(task=[1], worker=[1, 2], label=[1, 2, 3])
+
+
+def test_no_annotations_are_refused() -> None:
+    with pytest.raises(ValueError, match="at least one row; got 0"):
+        _validate.check_columns(task=[], worker=[], label=[])
+
+
+def test_2_to_the_31_annotations_are_refused() -> None:
+    column = np.broadcast_to(np.int8(0), (2**31,))
+    with pytest.raises(ValueError, match=r"at most 2\^31 - 1 = 2147483647; got 2147483648\. Split"):
+        _validate.check_columns(task=column, worker=column, label=column)
+
+
+def test_one_annotation_fewer_is_allowed() -> None:
+    assert _validate.check_count(2**31 - 1) == 2**31 - 1
+
+
+def test_a_choice_returns_itself() -> None:
+    assert _validate.check_choice("a", "engine", ("a", "b")) == "a"
+
+
+def test_another_choice_is_refused_with_the_value() -> None:
+    with pytest.raises(ValueError, match="engine must be one of 'a', 'b'; got 'c'"):
+        _validate.check_choice("c", "engine", ("a", "b"))
+
+
+def test_numpy_integers_become_int() -> None:
+    assert type(_validate.check_int(np.int8(3), "redundancy", 1)) is int
+
+
+@pytest.mark.parametrize("value", [0, 1.0, True, "1", None, np.bool_(True)])
+def test_other_than_integers_in_range_are_refused(value: Any) -> None:
+    with pytest.raises(ValueError, match=f"redundancy must be an integer of at least 1; got {value!r}"):
+        _validate.check_int(value, "redundancy", 1)
+
+
+@pytest.mark.parametrize("value", [0, 0.5, np.float32(1), np.int8(1)])
+def test_numbers_in_range_become_float(value: Any) -> None:
+    assert type(_validate.check_number(value, "share", 0, 1)) is float
+
+
+@pytest.mark.parametrize("value", [-0.1, 1.1, np.nan, np.inf])
+def test_numbers_out_of_range_are_refused_with_the_bounds(value: float) -> None:
+    with pytest.raises(ValueError, match=rf"share must be in \[0, 1\]; got {value}"):
+        _validate.check_number(value, "share", 0, 1)
+
+
+@pytest.mark.parametrize("value", [-1, np.inf, np.nan])
+def test_numbers_outside_an_open_range_are_refused_with_the_bound(value: float) -> None:
+    with pytest.raises(ValueError, match=f"tol must be at least 0; got {value}"):
+        _validate.check_number(value, "tol", 0)
+
+
+@pytest.mark.parametrize("value", [True, "1", None, 1j, np.complex128(1), [1]])
+def test_other_than_numbers_are_refused(value: Any) -> None:
+    with pytest.raises(ValueError, match="share must be a number; got "):
+        _validate.check_number(value, "share", 0, 1)
+
+
+def test_a_seed_gives_the_same_draws() -> None:
+    assert _validate.check_rng(3).random() == _validate.check_rng(3).random()
+
+
+def test_a_generator_is_used_itself() -> None:
+    generator = np.random.default_rng()
+    assert _validate.check_rng(generator) is generator
+
+
+def test_no_seed_gives_other_draws() -> None:
+    assert _validate.check_rng(None).random() != _validate.check_rng(None).random()
+
+
+@pytest.mark.parametrize("value", [-1, 0.5, True, "x"])
+def test_other_seeds_are_refused(value: Any) -> None:
+    with pytest.raises(ValueError, match=f"random_state must be an integer of at least 0; got {value!r}"):
+        _validate.check_rng(value)
+
+
+def test_distributions_become_float64() -> None:
+    assert _validate.check_distribution([[0, 1]], "prior", (1, 2)).dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([0.5, 0.5, 0], r"must have shape \(2,\); got \(3,\)"),
+        ([1.5, -0.5], r"must be probabilities; got -0\.5 at \(1,\) \(1 in total\)"),
+        ([np.nan, 1], r"must be probabilities; got nan at \(0,\)"),
+        ([0.5, 0.6], r"must sum to 1; got 1\.1 at \(\) \(1 in total\)"),
+    ],
+)
+def test_other_than_distributions_are_refused_with_the_place(values: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=f"prior {message}"):
+        _validate.check_distribution(values, "prior", (2,))
+
+
+@pytest.mark.parametrize("values", [["a", "b"], [[1], [1, 2]], [{}, 1]])
+def test_other_than_numbers_are_no_distribution(values: Any) -> None:
+    with pytest.raises(TypeError, match=r"prior must be an array of numbers; got \["):
+        _validate.check_distribution(values, "prior", (2,))
+
+
+@pytest.mark.parametrize("values", [[0, 2], np.array([0, 2], dtype=np.uint8), range(0, 4, 2)])
+def test_codes_become_int32(values: Any) -> None:
+    codes = _validate.check_codes(values, "label codes", 3)
+    assert (codes.dtype.str, codes.tolist()) == ("<i4", [0, 2])
+
+
+@pytest.mark.parametrize("bad", [-1, 3, 2**32])
+def test_codes_out_of_range_are_refused_with_the_place(bad: int) -> None:
+    with pytest.raises(ValueError, match=rf"label codes must be in \[0, 3\); got {bad} at position 1 \(2 in total\)"):
+        _validate.check_codes([0, bad, bad], "label codes", 3)
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"), [([0.0], "float64 of shape (1,)"), ([[0]], "int64 of shape (1, 1)"), (["a"], "<U1")]
+)
+def test_other_than_codes_are_refused_with_the_type(values: Any, shown: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        _validate.check_codes(values, "label codes", 3)
+    assert f"label codes must be a one-dimensional integer array; got {shown}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "gold",
+    [
+        {"t0": 1, "t2": 0},
+        [1, None, 0],
+        [1, -1, 0],
+        [1.0, np.nan, 0.0],
+        np.array([1, -1, 0]),
+        pd.Series([1, pd.NA, 0], dtype="Int64", index=[5, 6, 7]),
+    ],
+)
+def test_every_form_of_gold_gives_the_same_codes(gold: Any) -> None:
+    assert_array_equal(_validate.check_gold(gold, TASKS, CLASSES), [1, -1, 0])
+
+
+@pytest.mark.parametrize("gold", [{}, [None, None, None]])
+def test_no_gold_at_all_is_allowed(gold: Any) -> None:
+    assert_array_equal(_validate.check_gold(gold, TASKS, CLASSES), [-1, -1, -1])
+
+
+def test_minus_one_is_gold_where_it_is_a_class() -> None:
+    assert_array_equal(_validate.check_gold([-1, 1, None], TASKS, np.array([-1, 1])), [0, 1, -1])
+
+
+@pytest.mark.parametrize(
+    ("gold", "message"),
+    [
+        ({"t9": 1, "t8": 0}, r"gold tasks must be among \['t0', 't1', 't2'\]; got 't9' \(2 in total\)"),
+        ({"t0": 7}, r"gold must be among \[0, 1\]; got 7 \(1 in total\)"),
+        ([1, 7, None], r"gold must be among \[0, 1\]; got 7 \(1 in total\)"),
+        ([1, 0], r"gold must have one entry a task, 3; got shape \(2,\)\. Give a mapping"),
+        ({"t0": None}, "gold must not be missing; got a missing value at row 0"),
+    ],
+)
+def test_unknown_gold_is_refused_with_the_value(gold: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        _validate.check_gold(gold, TASKS, CLASSES)
+
+
+@pytest.mark.parametrize(
+    ("gold", "message"),
+    [
+        ({0: 1}, r"gold tasks must be strings, as in \['t0', 't1', 't2'\]; got integers, as in \[0\]"),
+        (["0", "1", None], r"gold must be integers, as in \[0, 1\]; got strings, as in \['0', '1'\]"),
+    ],
+)
+def test_gold_of_the_other_kind_is_refused_as_such(gold: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        _validate.check_gold(gold, TASKS, CLASSES)
