@@ -21,19 +21,24 @@ docs: $(SETUP)
 	$(BIN)/mkdocs build --strict
 	@echo "open site/index.html"
 
-bench: $(SETUP) .venv-crowdkit/.ready
-	$(BIN)/python benchmarks/run.py
+bench: .venv-bench/.ready .venv-crowdkit/.ready
+	.venv-bench/bin/python benchmarks/run.py
 
 $(SETUP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-# The peer pins other versions than ours, so it lives in an environment of its own.
+# Both peers are measured as a user would install them, each in an environment of its own.
+.venv-bench/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv --clear .venv-bench
+	.venv-bench/bin/pip install --quiet --constraint constraints.txt --editable .
+	touch $@
+
 .venv-crowdkit/.ready: benchmarks/requirements-crowdkit.txt
 	$(PYTHON) -m venv --clear .venv-crowdkit
 	.venv-crowdkit/bin/pip install --quiet --requirement $<
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-crowdkit site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-bench .venv-crowdkit site .pytest_cache .mypy_cache .ruff_cache .hypothesis

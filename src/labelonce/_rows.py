@@ -40,7 +40,9 @@ def repeats(task: Codes, worker: Codes) -> Mask:
 
 def first_rows(task: Codes, n_tasks: int) -> Codes:
     """Return where each task's sorted rows start, and after them the number of rows."""
-    return np.searchsorted(task, np.arange(n_tasks + 1, dtype=np.int32)).astype(np.int32)
+    start = np.zeros(n_tasks + 1, dtype=np.int32)
+    np.cumsum(np.bincount(task, minlength=n_tasks), out=start[1:])
+    return start
 
 
 def matrix_entries(matrix: Any) -> tuple[Codes, Codes, Ids, tuple[int, int]]:

@@ -7,7 +7,7 @@ import os
 import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -91,7 +91,11 @@ def read_annotations(
         batches = _collect(file, wanted, progress)
         columns = [_column(batches, name, digits=file.format in _DELIMITERS) for name in wanted]
         del batches  # their strings would add to the peak memory
-        return Annotations.from_arrays(*columns, classes=classes, duplicates=duplicates)
+        _give_back_memory()
+        annotations = Annotations.from_arrays(*columns, classes=classes, duplicates=duplicates)
+    del columns
+    _give_back_memory()
+    return annotations
 
 
 def write(source: Any, path: str | os.PathLike[str], *, format: str | None = None) -> None:
@@ -174,11 +178,16 @@ def _collect(file: _File, wanted: dict[str, str], progress: bool | None) -> list
     with _bar(file.path.name) if show else nullcontext() as advance:
         for batch, share in _READERS[file.format](file, wanted):
             columns = [batch.column(name) for name in wanted.values()]
-            columns = [c.dictionary_encode() if _is_text(c.type) else c for c in columns]
-            batches.append(pa.record_batch(columns, names=list(wanted)))
+            batches.append(pa.record_batch([_compact(column) for column in columns], names=list(wanted)))
             if advance:
                 advance(share)
+    _give_back_memory()
     return batches
+
+
+def _give_back_memory() -> None:
+    """Return to the system what Arrow has freed but keeps: at 10M rows 150 MB that the next step needs."""
+    pa.default_memory_pool().release_unused()
 
 
 def _is_long(file: _File) -> bool:
@@ -201,11 +210,24 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
+def _compact(column: pa.Array) -> pa.Array:
+    """Return strings dictionary-encoded and integers in 32 bits where they fit."""
+    if _is_text(column.type):
+        return column.dictionary_encode()
+    if column.type == pa.int64():
+        with suppress(pa.ArrowInvalid):
+            return column.cast(pa.int32())
+    return column
+
+
 def _column(batches: list[pa.RecordBatch], role: str, *, digits: bool) -> Any:
     """Return one column; with `digits`, as integers if every string is how its integer is written."""
     if not batches:
         return []
-    column = pa.chunked_array([batch.column(role) for batch in batches]).combine_chunks()
+    chunks = [batch.column(role) for batch in batches]
+    if len({chunk.type for chunk in chunks}) > 1:
+        chunks = [chunk.cast(pa.int64()) for chunk in chunks]
+    column = pa.chunked_array(chunks).combine_chunks()
     if not digits:
         return column
     try:

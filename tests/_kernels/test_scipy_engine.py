@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from numpy.testing import assert_allclose, assert_array_equal
 
 from labelonce import Annotations
-from labelonce._kernels import ScipyEngine, vote_counts
+from labelonce._kernels import ScipyEngine
 from labelonce._types import Floats
 
 
@@ -109,4 +109,4 @@ def test_thousands_of_annotations_of_one_task_do_not_underflow() -> None:
 
 def test_vote_counts_count_each_label() -> None:
     ann = Annotations.from_arrays([0, 0, 0, 2], [0, 1, 2, 0], [1, 1, 0, 0]).align([0, 1, 2])
-    assert_array_equal(vote_counts(ann, "float64"), [[1, 2], [0, 0], [1, 0]])
+    assert_array_equal(ScipyEngine(ann, "float64").vote_counts(), [[1, 2], [0, 0], [1, 0]])

@@ -7,6 +7,6 @@ knows that layout; confusion comes in and counts go out as [worker, true, given]
 """
 
 from labelonce._kernels._posterior import normalise, top_class
-from labelonce._kernels._scipy import EStep, ScipyEngine, vote_counts
+from labelonce._kernels._scipy import EStep, ScipyEngine
 
-__all__ = ["EStep", "ScipyEngine", "normalise", "top_class", "vote_counts"]
+__all__ = ["EStep", "ScipyEngine", "normalise", "top_class"]

@@ -34,10 +34,17 @@ class ScipyEngine:
         row: Any = annotations.worker.astype(np.int32 if n_rows < 2**31 else np.int64)
         row *= annotations.n_classes
         row += annotations.label
+        self._label = annotations.label
         ones = np.ones(len(row), dtype=self.dtype)
         self._matrix = sparse.csr_array(
             (ones, row, first_rows(annotations.task, annotations.n_tasks)), shape=(annotations.n_tasks, n_rows)
         )
+
+    def vote_counts(self) -> Floats:
+        """Return how often each class was given to each task, shape (n_tasks, n_classes)."""
+        shape = (self._matrix.shape[0], self.shape[1])
+        votes = sparse.csr_array((self._matrix.data, self._label, self._matrix.indptr), shape=shape)
+        return np.asarray(votes.toarray())
 
     def e_step(self, log_confusion: Floats, log_prior: Floats, gold: Codes | None = None) -> EStep:
         """Return P(true label | annotations) of every task, and the log-likelihood.
@@ -63,14 +70,6 @@ class ScipyEngine:
         """Return the expected confusion counts as float64 [worker, true, given]."""
         counts = self._matrix.T @ posterior.astype(self.dtype, copy=False)
         return np.asarray(counts, dtype=np.float64).reshape(self.shape).swapaxes(1, 2)
-
-
-def vote_counts(annotations: Annotations, dtype: str) -> Floats:
-    """Return how often each class was given to each task, shape (n_tasks, n_classes)."""
-    ones = np.ones(len(annotations), dtype=dtype)
-    shape = (annotations.n_tasks, annotations.n_classes)
-    votes = sparse.csr_array((ones, annotations.label, first_rows(annotations.task, annotations.n_tasks)), shape=shape)
-    return np.asarray(votes.toarray())
 
 
 def _fix(log_joint: Floats, gold: Codes) -> None:

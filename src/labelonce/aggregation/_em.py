@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from labelonce._annotations import Annotations
-from labelonce._kernels import ScipyEngine, vote_counts
+from labelonce._kernels import ScipyEngine
 from labelonce._sklearn import ConvergenceWarning
 from labelonce._types import Codes, Floats
 from labelonce._validate import check_choice, check_distribution, check_int, check_number
@@ -44,9 +44,8 @@ class EMAggregator(Aggregator):
         self._check_options(annotations.n_classes)
         warn_if_no_overlap(annotations, type(self).__name__)
         engine = ScipyEngine(annotations, self.dtype)
-        votes = vote_counts(annotations, self.dtype)
-        starts = (vote_fractions(votes if i == 0 else _perturbed(votes, rng), gold) for i in range(self.n_init))
-        fits = (self._climb(engine, start, gold, len(annotations)) for start in starts)
+        noises = [None, *[rng] * (self.n_init - 1)]
+        fits = (self._climb(engine, _start(engine, gold, noise), gold, len(annotations)) for noise in noises)
         best = max(fits, key=lambda fit: fit.log_likelihood[-1])
         if not best.converged:
             _warn_not_converged(type(self).__name__, best, self.tol, len(annotations))
@@ -58,6 +57,7 @@ class EMAggregator(Aggregator):
         converged = False
         while len(path) < self.max_iter and not converged:
             parameters = self._m_step(engine.m_step(posterior), posterior.sum(axis=0, dtype=np.float64))
+            del posterior  # the largest array: the E-step makes its successor
             posterior, log_likelihood = engine.e_step(parameters.log_confusion, parameters.log_prior, gold)
             path.append(log_likelihood + parameters.log_penalty)
             converged = len(path) > 1 and abs(path[-1] - path[-2]) <= self.tol * n_annotations
@@ -129,10 +129,13 @@ def floored_log(probabilities: Floats) -> Floats:
     return np.asarray(np.log(np.maximum(probabilities, FLOOR)))
 
 
-def _perturbed(votes: Floats, rng: np.random.Generator) -> Floats:
-    """Return the votes plus a random vote on each task, for another start."""
-    noise = rng.exponential(size=votes.shape)
-    return np.asarray(votes + noise / noise.sum(axis=1, keepdims=True), dtype=votes.dtype)
+def _start(engine: ScipyEngine, gold: Codes | None, rng: np.random.Generator | None) -> Floats:
+    """Return the vote fractions, mixed half and half with noise if there is a generator."""
+    fractions = vote_fractions(engine.vote_counts(), gold)
+    if rng is not None:
+        fractions += vote_fractions(rng.exponential(size=fractions.shape), gold)
+        fractions /= 2
+    return fractions
 
 
 def _warn_not_converged(name: str, fit: Fit, tol: float, n_annotations: int) -> None:
