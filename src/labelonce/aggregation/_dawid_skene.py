@@ -17,15 +17,16 @@ from labelonce.aggregation._em import (
 
 
 class DawidSkene(EMAggregator):
-    r"""EM over true labels, a confusion matrix per worker and the class prior (Dawid and Skene 1979).
+    """EM over true labels, a confusion matrix per worker and the class prior (Dawid and Skene 1979).
 
-    Given the true label :math:`k` of a task, worker :math:`a` gives label :math:`s` with probability
-    :math:`\pi^{(a)}_{ks}`, independently of the others; tasks have label :math:`k` with probability
-    :math:`q_k`. Starting from vote fractions, EM repeats
+    Given the true label k of a task, worker a gives label s with probability `confusion[a, k, s]`,
+    independently of the others; a task has label k with probability `prior[k]`. Starting from vote fractions,
+    EM repeats
 
-    * M-step: :math:`\pi^{(a)}_{ks} \propto c_{ks} + \sum_{i: z_{ia} = s} T_{ik}` and
-      :math:`q_k \propto c_q + \sum_i T_{ik}`, with pseudo-counts :math:`c`;
-    * E-step: :math:`T_{ik} \propto q_k \prod_a \pi^{(a)}_{k z_{ia}}`.
+    * M-step: `confusion[a, k, s]` is proportional to the pseudo-counts plus the sum of `posterior[i, k]` over
+      the tasks i that worker a labelled s; `prior[k]` to pseudo-counts plus the sum of `posterior[i, k]`;
+    * E-step: `posterior[i, k]` is proportional to `prior[k]` times the product of `confusion[a, k, label]` over
+      the annotations of task i.
 
     The objective, the log-likelihood plus the log-density of the pseudo-counts, never falls.
 
@@ -37,8 +38,10 @@ class DawidSkene(EMAggregator):
         few labels overfit.
     prior : {"learned", "uniform"} or (n_classes,) array
         P(true label). Learned is right where classes are uneven and safe where tasks have several labels.
-    max_iter, tol : int, float
-        Stop after `max_iter` iterations, or when the objective per annotation changes by at most `tol`.
+    max_iter : int
+        Stop after so many iterations, with a warning.
+    tol : float
+        Stop when the objective per annotation changes by at most this.
     n_init : int
         Starts; the first from the votes, the others from votes plus noise. The best objective wins.
     dtype : {"float64", "float32"}

@@ -13,12 +13,11 @@ from labelonce.aggregation._em import EMAggregator, Parameters, check_float32_is
 
 
 class IBCC(EMAggregator):
-    r"""Variational Bayes for Dawid and Skene's model (Kim and Ghahramani 2012).
+    """Variational Bayes for Dawid and Skene's model (Kim and Ghahramani 2012).
 
     Each confusion row has a Dirichlet prior, each worker's posterior over it is a Dirichlet with the
-    expected counts added, and the E-step uses expected logs,
-    :math:`\log T_{ik} = E[\log q_k] + \sum_a E[\log \pi^{(a)}_{k z_{ia}}] + \text{const}`, with
-    :math:`E[\log \pi_{ks}] = \psi(n_{ks}) - \psi(\sum_{s'} n_{ks'})`. A row with little evidence counts
+    expected counts added, and the E-step uses expected logs: `digamma(count) - digamma(row sum)` in the place of
+    `log(confusion)`, and likewise for the class prior. A row with little evidence counts
     for less than its mean says, so workers with few labels do less harm than in `DawidSkene`.
     `log_likelihood_` is the lower bound of the evidence; `confusion_` holds posterior means.
 
@@ -29,8 +28,10 @@ class IBCC(EMAggregator):
         s and s / n_classes.
     prior : {"learned", "uniform"} or (n_classes,) array
         P(true label). Learned: Dirichlet with parameter 1 for every class.
-    max_iter, tol : int, float
-        Stop after `max_iter` iterations, or when the bound per annotation changes by at most `tol`.
+    max_iter : int
+        Stop after so many iterations, with a warning.
+    tol : float
+        Stop when the bound per annotation changes by at most this.
     n_init : int
         Starts; the first from the votes, the others from votes plus noise. The best bound wins.
     dtype : {"float64", "float32"}

@@ -9,25 +9,28 @@ import numpy as np
 from labelonce._types import Floats
 from labelonce._validate import RandomState, check_number
 from labelonce.aggregation._em import EMAggregator, Parameters, check_float32_is_smooth, floored_log
+from labelonce.workers._matrices import one_coin_confusion
 
 
 class OneCoin(EMAggregator):
-    r"""EM with one skill per worker: right with probability :math:`p_a`, else any other class alike.
+    """EM with one skill per worker: right with that probability, else any other class alike.
 
-    Dawid and Skene's model with :math:`\pi^{(a)}_{kk} = p_a` and
-    :math:`\pi^{(a)}_{ks} = (1 - p_a) / (K - 1)`. The M-step counts agreement:
-    :math:`p_a = (c_1 + \sum_i T_{i z_{ia}}) / (c_1 + c_0 + n_a)`.
+    Dawid and Skene's model with `confusion[a, k, k] = p[a]` and `(1 - p[a]) / (n_classes - 1)` off the diagonal.
+    The M-step counts agreement: `p[a] = (right + agreements) / (right + wrong + labels)`, with the pseudo-counts
+    `right` and `wrong`, and agreements the sum of `posterior[i, label]` over the annotations of worker a.
 
     Parameters
     ----------
     smoothing : pair of floats
-        Pseudo-counts :math:`(c_1, c_0)` of right and wrong labels, added to every worker. (0, 0) is
+        Pseudo-counts (right, wrong), added to every worker. (0, 0) is
         maximum likelihood, with probabilities of zero taken as 1e-10.
     prior : {"uniform", "learned"} or (n_classes,) array
         P(true label). With one number a worker, a learned prior feeds on itself: bluebird falls from
         0.722 to 0.583 and product from 0.928 to 0.909 (`pytest tests/aggregation/test_reference.py`).
-    max_iter, tol : int, float
-        Stop after `max_iter` iterations, or when the objective per annotation changes by at most `tol`.
+    max_iter : int
+        Stop after so many iterations, with a warning.
+    tol : float
+        Stop when the objective per annotation changes by at most this.
     n_init : int
         Starts; the first from the votes, the others from votes plus noise. The best objective wins.
     dtype : {"float64", "float32"}
@@ -79,15 +82,3 @@ class OneCoin(EMAggregator):
         prior, log_penalty = self._estimate_prior(class_counts, min(right, wrong) / n_classes)
         log_penalty += float((right * floored_log(skill) + wrong * floored_log(1 - skill)).sum())
         return Parameters(confusion, prior, floored_log(confusion), floored_log(prior), log_penalty)
-
-
-def one_coin_confusion(skill: Floats, n_classes: int) -> Floats:
-    """Return the matrices of workers who are right with probability `skill`, else any other class alike.
-
-    >>> one_coin_confusion(np.array([0.8]), 3)
-    array([[[0.8, 0.1, 0.1],
-            [0.1, 0.8, 0.1],
-            [0.1, 0.1, 0.8]]])
-    """
-    wrong = (1 - skill) / max(n_classes - 1, 1)
-    return np.where(np.eye(n_classes, dtype=bool), skill[:, None, None], wrong[:, None, None])
