@@ -13,7 +13,7 @@ import labelonce
 PACKAGE = Path(labelonce.__file__).parent
 RANK = {
     "_types": 0,
-    "_sklearn": 0,
+    "_sklearn": 1,
     "_ids": 1,
     "_validate": 2,
     "_rows": 3,

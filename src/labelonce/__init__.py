@@ -7,34 +7,69 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from labelonce import datasets, metrics, simulate
+    from labelonce import datasets, learning, metrics, planning, simulate, workers
     from labelonce._annotations import Annotations
     from labelonce.aggregation import IBCC, DawidSkene, MajorityVote, OneCoin, RedundancyWarning
     from labelonce.io import read_annotations, write
+    from labelonce.learning import (
+        MBEM,
+        BoostedTrees,
+        DoubtWarning,
+        ForwardCorrection,
+        OracleConfusion,
+        OracleCorrect,
+        SoftmaxRegression,
+        TrainOnAggregate,
+        UnbiasedLoss,
+        annotation_log_likelihood,
+    )
 
 __version__ = "0.1.0"
 
 __all__ = [
     "IBCC",
+    "MBEM",
     "Annotations",
+    "BoostedTrees",
     "DawidSkene",
+    "DoubtWarning",
+    "ForwardCorrection",
     "MajorityVote",
     "OneCoin",
+    "OracleConfusion",
+    "OracleCorrect",
     "RedundancyWarning",
+    "SoftmaxRegression",
+    "TrainOnAggregate",
+    "UnbiasedLoss",
+    "annotation_log_likelihood",
     "datasets",
+    "learning",
     "metrics",
+    "planning",
     "read_annotations",
     "simulate",
+    "workers",
     "write",
 ]
 
 _HOME = {
     "IBCC": "labelonce.aggregation",
+    "MBEM": "labelonce.learning",
     "Annotations": "labelonce._annotations",
+    "BoostedTrees": "labelonce.learning",
     "DawidSkene": "labelonce.aggregation",
+    "DoubtWarning": "labelonce.learning",
+    "ForwardCorrection": "labelonce.learning",
     "MajorityVote": "labelonce.aggregation",
     "OneCoin": "labelonce.aggregation",
+    "OracleConfusion": "labelonce.learning",
+    "OracleCorrect": "labelonce.learning",
     "RedundancyWarning": "labelonce.aggregation",
+    "SoftmaxRegression": "labelonce.learning",
+    "TrainOnAggregate": "labelonce.learning",
+    "UnbiasedLoss": "labelonce.learning",
+    "annotation_log_likelihood": "labelonce.learning",
     "read_annotations": "labelonce.io",
     "write": "labelonce.io",
 }

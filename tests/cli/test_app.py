@@ -123,8 +123,16 @@ def test_help_teaches_by_example(command: str) -> None:
     assert f"labelonce {command}" in labelonce_cli(command, "--help").stdout
 
 
-def test_demo_shows_methods_and_workers() -> None:
+def test_demo_shows_that_mbem_beats_the_oracle_and_finds_the_workers() -> None:
     done = labelonce_cli("demo")
     assert done.returncode == 0
-    for word in ("MajorityVote", "DawidSkene", "IBCC", "OneCoin", "5 per task", "skill found"):
-        assert word in done.stdout
+    for words in (
+        "majority vote, then train",
+        "MBEM as in the paper",
+        "oracle",
+        "skill found",
+        "10 of its 10 best workers",
+    ):
+        assert words in done.stdout
+    accuracy = {line.split("│")[1].strip(): line.split("│")[2] for line in done.stdout.splitlines() if "│" in line}
+    assert float(accuracy["MBEM, our default"]) > float(accuracy["oracle: true confusion matrices"])

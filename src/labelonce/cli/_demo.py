@@ -1,56 +1,70 @@
-"""`labelonce demo`: a simulated crowd labels scikit-learn's digits."""
+"""`labelonce demo`: a simulated crowd labels scikit-learn's digits once each; MBEM learns from it."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_digits
 
-from labelonce import metrics, simulate
+from labelonce import simulate
 from labelonce._annotations import Annotations
 from labelonce._types import Codes, Floats
-from labelonce.aggregation import IBCC, DawidSkene, MajorityVote, OneCoin
-from labelonce.cli._print import stdout, table, warnings_as_notes
+from labelonce.aggregation import DawidSkene, MajorityVote
+from labelonce.cli._print import stderr, stdout, table, warnings_as_notes
+from labelonce.learning import MBEM, OracleConfusion, SoftmaxRegression, TrainOnAggregate
 
-N_WORKERS, QUALITY, REDUNDANCIES = 50, 0.2, (1, 3, 5)
+N_TRAIN, N_WORKERS, QUALITY = 1297, 50, 0.2
 
 
 def run_demo(seed: int) -> None:
-    """Print what each method makes of one, three and five labels per task, and the workers it found."""
-    y_true = load_digits().target
+    """Print what each method learns from one label per task, and the workers that MBEM found."""
+    digits = load_digits()
     rng = np.random.default_rng(seed)
+    order = rng.permutation(len(digits.target))
+    X, y = digits.data[order] / 16, digits.target[order]
     confusion = simulate.hammer_spammer(N_WORKERS, 10, QUALITY, rng, exact=True)
-    crowds = [_crowd(y_true, confusion, redundancy, rng) for redundancy in REDUNDANCIES]
-    n_good = round(QUALITY * N_WORKERS)
+    ann = simulate.annotate(y[:N_TRAIN], confusion, simulate.assign(N_TRAIN, N_WORKERS, 1, rng), rng)
     stdout.print(
-        f"{len(y_true):,} handwritten digits, {N_WORKERS} workers: {n_good} are always right, the others guess.\n"
+        f"{N_TRAIN:,} handwritten digits, each labelled once by one of {N_WORKERS} workers. "
+        f"{round(QUALITY * N_WORKERS)} of them are always right, the others guess: "
+        f"{np.mean(ann.label == y[ann.task]):.0%} of the labels are right.\n"
     )
+    test = (X[N_TRAIN:], y[N_TRAIN:])
     with warnings_as_notes():
-        stdout.print(_method_table(crowds, y_true))
-        stdout.print(_worker_table(crowds[-1], confusion))
+        clf = MBEM(SoftmaxRegression(), callbacks=[_progress]).fit(X[:N_TRAIN], ann)
+        stdout.print(_method_table(X[:N_TRAIN], ann, confusion, clf, test))
+        _print_workers(ann, clf, confusion)
 
 
-def _crowd(y_true: Codes, confusion: Floats, redundancy: int, rng: np.random.Generator) -> Annotations:
-    assignment = simulate.assign(len(y_true), N_WORKERS, redundancy, rng, replace=False)
-    return simulate.annotate(y_true, confusion, assignment, rng)
+def _progress(entry: dict[str, Any]) -> None:
+    stderr.print(f"round {entry['round']}: the model agrees with {entry['agreement']:.0%} of the labels", markup=False)
 
 
-def _method_table(crowds: list[Annotations], y_true: Codes) -> object:
-    rows = []
-    for model in (MajorityVote(), DawidSkene(), IBCC(), OneCoin()):
-        accuracies = [metrics.accuracy(y_true, model.fit(ann).posterior_) for ann in crowds]
-        rows.append([type(model).__name__, *(f"{100 * accuracy:.1f}" for accuracy in accuracies)])
-    columns = ["method", *(f"{redundancy} per task" for redundancy in REDUNDANCIES)]
-    return table("True labels found, % of tasks", columns, rows)
+def _method_table(X: Any, ann: Annotations, confusion: Floats, clf: MBEM, test: tuple[Any, Codes]) -> object:
+    learner = SoftmaxRegression()
+    models = {
+        "majority vote, then train": TrainOnAggregate(MajorityVote(), learner).fit(X, ann),
+        "Dawid-Skene (EM), then train": TrainOnAggregate(DawidSkene(), learner, targets="soft").fit(X, ann),
+        "MBEM as in the paper": MBEM.paper(learner).fit(X, ann),
+        "oracle: true confusion matrices": OracleConfusion(confusion, learner).fit(X, ann),
+        "MBEM, our default": clf,
+    }
+    rows = [[name, f"{100 * model.score(*test):.1f}"] for name, model in models.items()]
+    return table("Right on 500 unseen digits, %", ["method", "accuracy"], rows)
 
 
-def _worker_table(annotations: Annotations, confusion: Floats) -> object:
-    model = OneCoin().fit(annotations)
-    best_first = np.argsort(-model.skill_, kind="stable")
-    counts = np.bincount(annotations.worker, minlength=N_WORKERS)
+def _print_workers(ann: Annotations, clf: MBEM, confusion: Floats) -> None:
+    low, high = clf.worker_model_.skill_interval(clf.prior_)
     truth = confusion[:, np.arange(10), np.arange(10)].mean(axis=1)
+    labels = np.bincount(ann.worker, minlength=N_WORKERS)
+    best_first = np.argsort(-clf.skill_, kind="stable")
     rows = [
-        [f"worker {w}", counts[w], f"{model.skill_[w]:.2f}", f"{truth[w]:.2f}"]
+        [f"worker {w}", labels[w], f"{clf.skill_[w]:.2f}", f"{low[w]:.2f} to {high[w]:.2f}", f"{truth[w]:.2f}"]
         for w in (*best_first[:5], *best_first[-5:])
     ]
-    title = f"The five best and the five worst workers, by OneCoin at {REDUNDANCIES[-1]} labels per task"
-    return table(title, ["worker", "labels", "skill found", "true skill"], rows)
+    columns = ["worker", "labels", "skill found", "90 % interval", "true skill"]
+    stdout.print(table("The best and the worst workers, as MBEM found them", columns, rows))
+    n_good = round(QUALITY * N_WORKERS)
+    found = int((truth[best_first[:n_good]] == 1).sum())
+    stdout.print(f"{found} of its {n_good} best workers are really always right.")

@@ -1,0 +1,26 @@
+"""Learners and the rounds: features and annotations in, a classifier with its workers out."""
+
+from labelonce.learning._adapter import RepeatedRows
+from labelonce.learning._baselines import OracleConfusion, OracleCorrect, TrainOnAggregate
+from labelonce.learning._boost import BoostedTrees
+from labelonce.learning._corrected import ForwardCorrection, UnbiasedLoss
+from labelonce.learning._doubt import DoubtWarning
+from labelonce.learning._mbem import MBEM
+from labelonce.learning._protocol import Learner
+from labelonce.learning._selection import annotation_log_likelihood
+from labelonce.learning._softmax import SoftmaxRegression
+
+__all__ = [
+    "MBEM",
+    "BoostedTrees",
+    "DoubtWarning",
+    "ForwardCorrection",
+    "Learner",
+    "OracleConfusion",
+    "OracleCorrect",
+    "RepeatedRows",
+    "SoftmaxRegression",
+    "TrainOnAggregate",
+    "UnbiasedLoss",
+    "annotation_log_likelihood",
+]

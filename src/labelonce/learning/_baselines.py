@@ -1,0 +1,147 @@
+"""What the paper compares with: training on an aggregate, and three oracles."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+
+from labelonce._annotations import Annotations
+from labelonce._kernels import ScipyEngine
+from labelonce._sklearn import ClassifierBase, check_is_fitted, clone
+from labelonce._types import Codes, Floats, Ids
+from labelonce._validate import check_choice, check_codes, check_distribution
+from labelonce.aggregation import Aggregator
+from labelonce.learning._features import candidates_of
+from labelonce.learning._inputs import as_annotations, check_features
+from labelonce.learning._rounds import FLOOR, fit_model, information
+
+
+class TargetsClassifier(ClassifierBase, ABC):
+    """Base of the classifiers that turn annotations into targets once and train on them."""
+
+    learner: Any
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True  # whether it is, the learner says
+        return tags
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train on the targets of Annotations, a (n_tasks, n_workers) matrix or plain labels."""
+        check_features(self, X, reset=True)
+        annotations = as_annotations(y, X)
+        targets, weight = self._targets(annotations)
+        ((features, learner),) = candidates_of([self.learner])
+        self._features = features.fit(X, annotations)
+        self.classes_: Ids = annotations.classes
+        self.posterior_: Floats = targets
+        self.model_ = fit_model(learner, features.transform(X), targets, weight)
+        return self
+
+    @abstractmethod
+    def _targets(self, annotations: Annotations) -> tuple[Floats, Floats]:
+        """Return targets (n_tasks, n_classes) and weights (n_tasks,)."""
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the model's P(class | features), shape (n_tasks, n_classes)."""
+        check_is_fitted(self, "model_")
+        check_features(self, X, reset=False)
+        return self.model_.predict_proba(self._features.transform(X))
+
+    def predict(self, X: Any) -> Ids:
+        """Return the model's most probable class of each task."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+
+class TrainOnAggregate(TargetsClassifier):
+    """Aggregate first, then train: the paper's MV, weighted MV, EM and weighted EM.
+
+    Parameters
+    ----------
+    aggregator : Aggregator
+        `MajorityVote()` or `DawidSkene()` for the paper's baselines; any other will do.
+    learner : classifier or Pipeline
+    targets : {"hard", "soft"}
+        Train on the aggregator's labels, or on its posterior ("weighted" in the paper).
+
+    Examples
+    --------
+    >>> import numpy as np, labelonce as lo
+    >>> X = np.array([[-1.0], [-0.5], [0.5], [1.0]])
+    >>> ann = lo.Annotations.from_matrix([[0, 0, 1], [0, 0, 0], [1, 1, 1], [1, 0, 1]])
+    >>> lo.TrainOnAggregate(lo.MajorityVote(), lo.SoftmaxRegression(), targets="soft").fit(X, ann).predict(X)
+    array([0, 0, 1, 1])
+    """
+
+    def __init__(self, aggregator: Aggregator, learner: Any, *, targets: str = "hard") -> None:
+        self.aggregator = aggregator
+        self.learner = learner
+        self.targets = targets
+
+    def _targets(self, annotations: Annotations) -> tuple[Floats, Floats]:
+        check_choice(self.targets, "targets", ("hard", "soft"))
+        self.aggregator_ = clone(self.aggregator).fit(annotations)
+        labelled = (np.bincount(annotations.task, minlength=annotations.n_tasks) > 0).astype(np.float64)
+        if self.targets == "soft":
+            return self.aggregator_.posterior_, labelled
+        code = {name: number for number, name in enumerate(annotations.classes.tolist())}
+        picks = [code[name] for name in self.aggregator_.labels_.tolist()]
+        return np.eye(annotations.n_classes)[picks], labelled
+
+
+class OracleConfusion(TargetsClassifier):
+    """Train on the posterior that the true confusion matrices give: the paper's "oracle weighted EM".
+
+    Parameters
+    ----------
+    confusion : (n_workers, n_classes, n_classes)
+        The true P(given | true).
+    learner : classifier or Pipeline
+    prior : (n_classes,), optional
+        P(true label); default uniform.
+    weighting : {"none", "information"}
+        As in `MBEM`; the paper has none.
+    """
+
+    def __init__(self, confusion: Any, learner: Any, *, prior: Any = None, weighting: str = "none") -> None:
+        self.confusion = confusion
+        self.learner = learner
+        self.prior = prior
+        self.weighting = weighting
+
+    def _targets(self, annotations: Annotations) -> tuple[Floats, Floats]:
+        n_classes = annotations.n_classes
+        check_choice(self.weighting, "weighting", ("none", "information"))
+        confusion = check_distribution(self.confusion, "confusion", (annotations.n_workers, n_classes, n_classes))
+        flat = np.full(n_classes, 1 / n_classes)
+        prior = flat if self.prior is None else check_distribution(self.prior, "prior", (n_classes,))
+        engine = ScipyEngine(annotations, "float64")
+        posterior = engine.e_step(*(np.log(np.maximum(p, FLOOR)) for p in (confusion, prior))).posterior
+        labelled = (engine.vote_counts().sum(axis=1) > 0).astype(np.float64)
+        return posterior, labelled * information(posterior) if self.weighting == "information" else labelled
+
+
+class OracleCorrect(TargetsClassifier):
+    """Train on the true labels of the tasks that some worker labelled right: the paper's "oracle correctly labeled".
+
+    Parameters
+    ----------
+    y_true : (n_tasks,)
+        Class codes of the true labels.
+    learner : classifier or Pipeline
+    """
+
+    def __init__(self, y_true: Any, learner: Any) -> None:
+        self.y_true = y_true
+        self.learner = learner
+
+    def _targets(self, annotations: Annotations) -> tuple[Floats, Floats]:
+        true: Codes = check_codes(self.y_true, "y_true", annotations.n_classes)
+        if len(true) != annotations.n_tasks:
+            raise ValueError(f"y_true must have one code for each of {annotations.n_tasks} tasks; got {len(true)}.")
+        right = np.zeros(annotations.n_tasks)
+        right[annotations.task[annotations.label == true[annotations.task]]] = 1.0
+        return np.eye(annotations.n_classes)[true], right

@@ -1,0 +1,46 @@
+"""Warnings of statistical doubt: when the numbers say that the fit should not be trusted."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from labelonce._annotations import Annotations
+from labelonce._ids import show
+from labelonce.learning._rounds import Round
+
+MIN_ADVANTAGE = 0.02  # of the model's agreement with the crowd over chance
+MAX_DRIFT = 0.3  # of the predicted classes from the voted ones, total variation
+
+
+class DoubtWarning(UserWarning):
+    """The numbers say that a fit should not be trusted."""
+
+
+def warn_of_doubt(annotations: Annotations, last: Round) -> None:
+    """Warn where the model agrees with the crowd hardly more than chance, or its classes drifted."""
+    n_classes = annotations.n_classes
+    if n_classes < 2:
+        return
+    picks = last.predictions.argmax(axis=1)
+    picked = np.bincount(picks, minlength=n_classes) / len(picks)
+    given = np.bincount(annotations.label, minlength=n_classes) / len(annotations)
+    agreement, chance = float((picks[annotations.task] == annotations.label).mean()), float(picked @ given)
+    if agreement < chance + MIN_ADVANTAGE:
+        _warn(
+            f"the model agrees with {agreement:.1%} of the labels where chance gives {chance:.1%}: it has learned next "
+            "to nothing, so the workers are judged by noise. Use better features, or label some tasks again."
+        )
+    drift = float(np.abs(picked - given).sum() / 2)
+    if drift > MAX_DRIFT:
+        most = int(np.argmax(picked - given))
+        _warn(
+            f"the model picks class {show(annotations.classes[most])} for {picked[most]:.1%} of the tasks while "
+            f"{given[most]:.1%} of the labels say so (drift {drift:.2f}, above {MAX_DRIFT}). The rounds may have "
+            'collapsed; try fewer rounds or prior="uniform".'
+        )
+
+
+def _warn(sentence: str) -> None:
+    warnings.warn(f"MBEM: {sentence}", DoubtWarning, stacklevel=4)

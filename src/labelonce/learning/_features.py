@@ -1,0 +1,55 @@
+"""Pipelines: their transformers are fitted once, before the rounds; their last step is the learner."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from sklearn.pipeline import Pipeline, make_pipeline
+
+from labelonce._annotations import Annotations
+from labelonce._kernels import ScipyEngine
+from labelonce._sklearn import clone
+from labelonce.learning._adapter import as_learner
+from labelonce.learning._protocol import Learner
+from labelonce.learning._softmax import SoftmaxRegression
+
+DEFAULT_C = (0.001, 0.01, 0.1, 1.0, 10.0)
+
+
+class Features:
+    """The transformers before the learner, none or several; what they learn does not depend on the round."""
+
+    def __init__(self, steps: list[Any]) -> None:
+        self.steps = steps
+        self._fitted: Any = None
+
+    def fit(self, X: Any, annotations: Annotations) -> Self:
+        """Fit the transformers to all tasks; those that want labels get the majority vote."""
+        if self.steps:
+            vote = ScipyEngine(annotations, "float32").vote_counts().argmax(axis=1)
+            self._fitted = clone(make_pipeline(*self.steps)).fit(X, annotations.classes[vote])
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the features of the tasks."""
+        return X if self._fitted is None else self._fitted.transform(X)
+
+    def joined(self, learner: Learner) -> Any:
+        """Return the learner with the transformers before it, as the user gave it."""
+        return make_pipeline(*(clone(step) for step in self.steps), learner) if self.steps else learner
+
+
+def candidates_of(learner: Any) -> list[tuple[Features, Learner]]:
+    """Return what `learner` stands for: one or several pairs of transformers and a learner."""
+    if learner is None:
+        learner = [SoftmaxRegression(C=C) for C in DEFAULT_C]
+    choices = learner if isinstance(learner, list | tuple) else [learner]
+    if not choices:
+        raise ValueError("learner must not be an empty list; got [].")
+    return [_split(choice) for choice in choices]
+
+
+def _split(choice: Any) -> tuple[Features, Learner]:
+    if not isinstance(choice, Pipeline):
+        return Features([]), as_learner(choice)
+    return Features([step for _, step in choice.steps[:-1] if step != "passthrough"]), as_learner(choice.steps[-1][1])

@@ -1,0 +1,67 @@
+"""The forms in which features and labels reach a classifier: any rows; annotations, a matrix or plain labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import check_array
+
+from labelonce._annotations import Annotations
+from labelonce._ids import shorten
+from labelonce._sklearn import check_classification_targets, validate_data
+from labelonce.learning._predict import n_rows
+
+
+def check_features(estimator: Any, X: Any, *, reset: bool) -> None:
+    """Let the estimator learn (`reset`) or check the number and names of its features, whatever holds them."""
+    if isinstance(X, np.ndarray) and X.ndim != 2 and X.dtype.kind in "fiub":
+        raise ValueError(
+            f"X must have 2 dimensions, tasks and features; got shape {X.shape}. Reshape your data either using "
+            "array.reshape(-1, 1) if it has a single feature or array.reshape(1, -1) if it is a single task."
+        )
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+
+
+def is_matrix(y: Any) -> bool:
+    """Return whether y holds a row of labels for each task, not one label."""
+    return isinstance(y, Annotations) or _as_array(y).ndim == 2
+
+
+def as_annotations(y: Any, X: Any, *, classes: Any = None) -> Annotations:
+    """Return the annotations of the rows of X; a row too many or too few is an error that says what to call.
+
+    `classes` are those of an earlier fit, in which labels are looked up.
+    """
+    annotations = y if isinstance(y, Annotations) else _from_array(y, X, classes)
+    if annotations.n_tasks != n_rows(X):
+        raise ValueError(
+            f"X must have a row for each of the {annotations.n_tasks} tasks of the annotations; got {n_rows(X)} rows. "
+            "Call ann.align(task_ids) with the ids of the rows of X."
+        )
+    if classes is not None and not np.array_equal(annotations.classes, classes):
+        raise ValueError(
+            f"annotations must have the classes of the fit, {shorten(classes)}; got {shorten(annotations.classes)}."
+        )
+    return annotations
+
+
+def _from_array(y: Any, X: Any, classes: Any) -> Annotations:
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None: give Annotations, a matrix or labels.")
+    y = _as_array(y)
+    if y.ndim not in (1, 2):
+        raise ValueError(f"y must be labels (n_tasks,) or a matrix (n_tasks, n_workers); got shape {y.shape}.")
+    if y.shape[0] != n_rows(X):
+        raise ValueError(f"X and y must have the same number of rows; got {n_rows(X)} and {y.shape[0]}.")
+    if y.ndim == 2:
+        return Annotations.from_matrix(y, classes=classes)
+    check_array(y, dtype=None, ensure_2d=False, input_name="y")
+    check_classification_targets(y)
+    tasks = np.arange(len(y))
+    return Annotations.from_arrays(tasks, np.zeros_like(tasks), y, classes=classes)
+
+
+def _as_array(y: Any) -> Any:
+    return y if sparse.issparse(y) else np.asarray(y)

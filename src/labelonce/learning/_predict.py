@@ -1,0 +1,54 @@
+"""Predictions for tasks by models that did not see them, for any kind of X."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.exceptions import DataConversionWarning
+
+from labelonce._sklearn import clone, count_rows, select_rows
+from labelonce._types import Floats
+from labelonce.learning._protocol import Learner
+
+
+def n_rows(X: Any) -> int:
+    """Return the number of tasks in X: an array, a sparse matrix, a data frame or a list."""
+    return int(count_rows(X))
+
+
+def rows_of(X: Any, rows: npt.NDArray[np.integer[Any]]) -> Any:
+    """Return some rows of X; X itself where all are wanted in order."""
+    return X if len(rows) == n_rows(X) else select_rows(X, rows)
+
+
+def fit_to_rows(
+    learner: Learner, X: Any, targets: Floats, weight: Floats, rows: npt.NDArray[np.integer[Any]]
+) -> Learner:
+    """Return a fresh learner fitted to some of the tasks."""
+    with warnings.catch_warnings():
+        if targets.shape[1] == 1:  # of a single class; learners take it for a column of labels, which does as well
+            warnings.simplefilter("ignore", DataConversionWarning)
+        fitted: Learner = clone(learner).fit(rows_of(X, rows), targets[rows], sample_weight=weight[rows])
+    return fitted
+
+
+def out_of_fold(
+    learner: Learner, X: Any, targets: Floats, weight: Floats, *, n_folds: int, rng: np.random.Generator
+) -> Floats:
+    """Return P(class) of every task by a model that was fitted without it, shape (n_tasks, n_classes).
+
+    Where no other task has a weight, nothing is known: equal probabilities.
+    """
+    fold = rng.permutation(len(targets)) % n_folds
+    predictions = np.full(targets.shape, 1 / targets.shape[1])
+    for number in np.unique(fold):
+        seen = np.flatnonzero((fold != number) & (weight > 0))
+        left_out = np.flatnonzero(fold == number)
+        if not len(seen):
+            continue
+        model = fit_to_rows(learner, X, targets, weight, seen)
+        predictions[left_out] = model.predict_proba(rows_of(X, left_out))
+    return predictions

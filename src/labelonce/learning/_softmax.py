@@ -1,0 +1,172 @@
+"""Softmax regression on probability targets: the default learner."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from scipy.optimize import OptimizeResult, minimize
+
+from labelonce._sklearn import ClassifierBase, ConvergenceWarning, check_is_fitted, validate_data
+from labelonce._types import Floats, Ids
+from labelonce._validate import check_int, check_number
+from labelonce.learning._adapter import training_rows
+
+CHECKS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+
+
+class SoftmaxRegression(ClassifierBase):
+    """Multinomial logistic regression that takes probability targets.
+
+    Minimises C times the weighted sum of cross-entropies plus half the squared norm of the slopes, by L-BFGS; the
+    intercept is not penalised. With hard labels it is scikit-learn's `LogisticRegression`; with posteriors it needs
+    one row
+    a task where that one needs a weighted copy of the row for every class. As there, with two classes the
+    penalty is on the one vector that tells them apart, the difference of the two rows of `coef_`.
+
+    Parameters
+    ----------
+    C : float
+        Inverse strength of the penalty, above 0, as in scikit-learn: smaller is stronger.
+    max_iter, tol : int, float
+        L-BFGS stops after `max_iter` iterations, or when no entry of the gradient per unit of weight is above
+        `tol`.
+    warm_start : bool
+        Start from the coefficients of the last fit if it had the same classes and features.
+
+    Attributes
+    ----------
+    coef_ : (n_classes, n_features)
+        Slopes of the log-probabilities; zero for a class without any mass in the targets.
+    intercept_ : (n_classes,)
+        Minus infinity for a class without any mass in the targets: its probability is zero.
+    classes_ : (n_classes,)
+        The labels in order, or the columns of the targets. Rows of weight zero are not looked at.
+    n_iter_ : int
+        Iterations of L-BFGS.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[-2.0], [-1.0], [1.0], [2.0]])
+    >>> soft = np.array([[1.0, 0.0], [0.8, 0.2], [0.2, 0.8], [0.0, 1.0]])
+    >>> SoftmaxRegression(C=10.0).fit(X, soft).predict_proba(X).round(2)
+    array([[0.95, 0.05],
+           [0.82, 0.18],
+           [0.18, 0.82],
+           [0.05, 0.95]])
+    """
+
+    soft_targets = True
+
+    def __init__(self, *, C: float = 1.0, max_iter: int = 500, tol: float = 1e-5, warm_start: bool = False) -> None:
+        self.C = C
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to labels (n_tasks,) or to probability targets (n_tasks, n_classes)."""
+        C = check_number(self.C, "C", 0.0)
+        if C == 0:
+            raise ValueError(f"C must be above 0; got {self.C!r}.")
+        options = {"maxiter": check_int(self.max_iter, "max_iter", 1), "gtol": check_number(self.tol, "tol", 0.0)}
+        X, targets, weight, classes = training_rows(self, X, y, sample_weight, **CHECKS)
+        mass = weight @ targets
+        seen = np.flatnonzero(mass)
+        start = self._start(X.shape[1], classes, mass)[:, seen]
+        if len(seen) < len(classes):
+            targets = targets[:, seen]
+        penalty = (2.0 if len(seen) == 2 else 1.0) / (C * weight.sum())
+        found = minimize(
+            loss_and_gradient,
+            start.ravel(),
+            args=(X, targets, (weight / weight.sum())[:, None], penalty),
+            jac=True,
+            method="L-BFGS-B",
+            options={**options, "ftol": 64 * np.finfo(np.float64).eps, "maxls": 50},
+        )
+        self._store(found, classes, seen)
+        return self
+
+    def _start(self, n_features: int, classes: Ids, mass: Floats) -> Floats:
+        """Return the last coefficients over the last intercepts, or zeros over the logs of the class shares."""
+        start = np.zeros((n_features + 1, len(classes)))
+        np.log(mass, out=start[-1], where=mass > 0)
+        same = self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (len(classes), n_features)
+        if same and np.array_equal(self.classes_, classes):
+            start[:-1] = self.coef_.T
+            start[-1] = np.where(np.isfinite(self.intercept_), self.intercept_, start[-1])
+        return start
+
+    def _store(self, found: OptimizeResult, classes: Ids, seen: Ids) -> None:
+        coefficients = found.x.reshape(-1, len(seen))
+        self.classes_ = classes
+        self.coef_: Floats = np.zeros((len(classes), len(coefficients) - 1))
+        self.coef_[seen] = coefficients[:-1].T
+        self.intercept_: Floats = np.full(len(classes), -np.inf)
+        self.intercept_[seen] = coefficients[-1] - coefficients[-1].mean()
+        self.n_iter_ = int(found.nit)
+        steepest = np.abs(found.jac).max()
+        if not found.success and steepest > self.tol:
+            warnings.warn(
+                f"SoftmaxRegression stopped after {found.nit} iterations with a gradient of {steepest:.2g}, above "
+                f"tol={self.tol:g}. Scale the features, or raise max_iter={self.max_iter} or tol.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return log-probabilities up to a constant, shape (n_tasks, n_classes); one column if binary."""
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return P(class | features), shape (n_tasks, n_classes)."""
+        probabilities = self._scores(X)
+        probabilities -= probabilities.max(axis=1, keepdims=True)
+        np.exp(probabilities, out=probabilities)
+        probabilities /= probabilities.sum(axis=1, keepdims=True)
+        return probabilities
+
+    def predict(self, X: Any) -> Ids:
+        """Return the most probable class of each task."""
+        best = self._scores(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    def _scores(self, X: Any) -> Floats:
+        check_is_fitted(self, "coef_")
+        X = validate_data(self, X, reset=False, **CHECKS)
+        scores = np.asarray(X @ self.coef_.T.astype(X.dtype), dtype=np.float64)
+        scores += self.intercept_
+        return scores
+
+
+def loss_and_gradient(flat: Floats, X: Any, targets: Floats, weight: Floats, penalty: float) -> tuple[float, Floats]:
+    """Return the loss per unit of weight and its gradient; one array of shape (n_tasks, n_classes) is made."""
+    coefficients = flat.reshape(-1, targets.shape[1])
+    slopes = coefficients[:-1]
+    # Only the products with X are in its precision: the line search stalls on the noise of a float32 loss.
+    scores = np.asarray(X @ slopes.astype(X.dtype, copy=False), dtype=np.float64)
+    scores += coefficients[-1]
+    scores -= scores.max(axis=1, keepdims=True)
+    fit = np.einsum("ik,ik->i", targets, scores)
+    np.exp(scores, out=scores)
+    norm = scores.sum(axis=1, keepdims=True)
+    loss = float(weight[:, 0] @ (np.log(norm[:, 0]) - fit))
+    scores /= norm
+    scores -= targets
+    scores *= weight
+    gradient = np.empty_like(coefficients)
+    gradient[:-1] = X.T @ scores.astype(X.dtype, copy=False)
+    gradient[:-1] += penalty * slopes
+    gradient[-1] = scores.sum(axis=0)
+    return loss + 0.5 * penalty * float(np.vdot(slopes, slopes)), gradient.ravel()

@@ -1,0 +1,132 @@
+"""The interface that the rounds and the report use: counts in, confusion and its intervals out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+
+from labelonce._annotations import Annotations
+from labelonce._kernels import ScipyEngine
+from labelonce._sklearn import BaseEstimator, check_is_fitted
+from labelonce._types import Floats
+from labelonce._validate import check_codes, check_distribution, check_number
+from labelonce.workers._intervals import beta_interval
+
+
+class WorkerModel(BaseEstimator, ABC):
+    """Base of the worker models.
+
+    Attributes
+    ----------
+    confusion_ : (n_workers, n_classes, n_classes)
+        P(given | true) as [worker, true, given]: the posterior mean in the most likely population.
+
+    Examples
+    --------
+    Two workers, and predictions that the first agrees with:
+
+    >>> import labelonce as lo
+    >>> from labelonce import workers
+    >>> ann = lo.Annotations.from_matrix([[0, 0], [1, 0], [2, 1], [0, 2], [1, 1], [2, 2]] * 5)
+    >>> model = workers.OneCoin().fit(ann, [0, 1, 2, 0, 1, 2] * 5)
+    >>> low, high = model.skill_interval()
+    >>> bool(low[0] > high[1])
+    True
+    """
+
+    confusion_: Floats
+
+    def fit(self, annotations: Annotations, predictions: Any, weight: Any = None) -> Self:
+        """Estimate every worker's confusion from its disagreement with the predictions.
+
+        Parameters
+        ----------
+        annotations : Annotations
+        predictions : (n_tasks,) class codes or (n_tasks, n_classes) probabilities
+            What the model, or somebody who knows, says of every task. Codes give hard counts, probabilities
+            soft ones.
+        weight : (n_tasks,), optional
+            How much each task counts, at least 0: 2 is as good as the task twice.
+        """
+        soft = _as_probabilities(predictions, annotations)
+        if weight is not None:
+            soft = soft * _check_weight(weight, annotations.n_tasks)[:, None]
+        return self.fit_counts(ScipyEngine(annotations, "float64").m_step(soft))
+
+    def fit_counts(self, counts: Any) -> Self:
+        """Estimate every worker's confusion from counts [worker, true, given], whole numbers or not."""
+        self._fit(_check_counts(counts))
+        return self
+
+    @abstractmethod
+    def _fit(self, counts: Floats) -> None:
+        """Set `confusion_` from checked counts."""
+
+    @abstractmethod
+    def _entry_interval(self, level: float) -> tuple[Floats, Floats]:
+        """Return the ends of the interval of every confusion entry."""
+
+    @abstractmethod
+    def _skill_moments(self, prior: Floats) -> tuple[Floats, Floats]:
+        """Return mean and variance of every worker's skill."""
+
+    def confusion_interval(self, level: float = 0.9) -> tuple[Floats, Floats]:
+        """Return the lower and the upper end of a credible interval for every confusion entry.
+
+        The interval takes the predictions as true.
+        """
+        check_is_fitted(self, "confusion_")
+        return self._entry_interval(_check_level(level))
+
+    def skill_interval(self, prior: Any = None, level: float = 0.9) -> tuple[Floats, Floats]:
+        """Return the lower and the upper end of a credible interval for every worker's skill.
+
+        `prior` is P(true label); default uniform. The interval takes the predictions as true.
+        """
+        check_is_fitted(self, "confusion_")
+        n_classes = self.confusion_.shape[1]
+        shares = (
+            np.full(n_classes, 1 / n_classes) if prior is None else check_distribution(prior, "prior", (n_classes,))
+        )
+        return beta_interval(*self._skill_moments(shares), _check_level(level))
+
+
+def _as_probabilities(predictions: Any, annotations: Annotations) -> Floats:
+    values = np.asarray(predictions)
+    shape = (annotations.n_tasks, annotations.n_classes)
+    if values.ndim == 2:
+        return check_distribution(values, "predictions", shape)
+    codes = check_codes(values, "predictions", shape[1])
+    if len(codes) != shape[0]:
+        raise ValueError(f"predictions must have one entry a task, {shape[0]}; got {len(codes)}.")
+    return np.asarray(np.eye(shape[1])[codes])
+
+
+def _check_weight(weight: Any, n_tasks: int) -> Floats:
+    array = np.asarray(weight, dtype=np.float64)
+    if array.shape != (n_tasks,):
+        raise ValueError(f"weight must have one entry a task, shape ({n_tasks},); got shape {array.shape}.")
+    return _check_amounts(array, "weight")
+
+
+def _check_counts(counts: Any) -> Floats:
+    array = np.asarray(counts, dtype=np.float64)
+    if array.ndim != 3 or array.shape[1] != array.shape[2] or 0 in array.shape:
+        raise ValueError(f"counts must have shape (n_workers, n_classes, n_classes); got {array.shape}.")
+    return _check_amounts(array, "counts")
+
+
+def _check_amounts(array: Floats, name: str) -> Floats:
+    bad = ~np.isfinite(array) | (array < 0)
+    if bad.any():
+        place = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise ValueError(f"{name} must be finite and at least 0; got {array[place]} at {place} ({bad.sum()} in total).")
+    return array
+
+
+def _check_level(level: Any) -> float:
+    if not 0 < check_number(level, "level", 0.0, 1.0) < 1:
+        raise ValueError(f"level must be between 0 and 1, and neither; got {level!r}.")
+    return float(level)

@@ -1,0 +1,108 @@
+"""A full confusion matrix per worker, shrunk as far as the evidence asks."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import gammaln
+
+from labelonce._types import Floats
+from labelonce.workers._class_wise import ClassWise
+from labelonce.workers._intervals import beta_interval
+from labelonce.workers._population import (
+    average_moments,
+    likely_points,
+    log_spread_prior,
+    most_likely,
+    sample_workers,
+    strength,
+)
+
+
+class Full(ClassWise):
+    """A confusion matrix per worker whose rows lean on the worker's one-coin matrix, that on the population.
+
+    Being right is modelled as in `ClassWise`; which wrong class is given leans on "any alike". Both strengths are
+    chosen by the marginal likelihood of the counts, so that with many labels per worker this is plain counting,
+    with few it is `OneCoin`, and where only the diagonal matters it is `ClassWise`.
+
+    Mistakes do not lean on the mistakes of all workers together: within `MBEM` these are partly the model's own,
+    and leaning on them confirms it.
+
+    Attributes
+    ----------
+    strength_, population_ : float, (float, float)
+        As in `ClassWise`.
+    error_strength_ : float
+        How many wrong labels of a class "any alike" is worth.
+
+    Examples
+    --------
+    >>> from labelonce import simulate
+    >>> y_true = np.arange(3000) % 3
+    >>> confusion = simulate.dirichlet(20, 3, rng=0, diagonal=6, off_diagonal=2)
+    >>> ann = simulate.annotate(y_true, confusion, simulate.assign(3000, 20, 1, rng=0), rng=0)
+    >>> model = Full().fit(ann, y_true)
+    >>> confusion[0].round(2)
+    array([[0.74, 0.16, 0.11],
+           [0.1 , 0.85, 0.05],
+           [0.29, 0.35, 0.35]])
+    >>> model.confusion_[0].round(2)
+    array([[0.76, 0.16, 0.08],
+           [0.13, 0.82, 0.04],
+           [0.19, 0.29, 0.52]])
+    >>> low, high = model.confusion_interval()
+    >>> low[0].round(2)
+    array([[0.66, 0.09, 0.03],
+           [0.07, 0.74, 0.01],
+           [0.11, 0.2 , 0.41]])
+    >>> high[0].round(2)
+    array([[0.84, 0.24, 0.15],
+           [0.21, 0.9 , 0.09],
+           [0.28, 0.39, 0.62]])
+    """
+
+    error_strength_: float
+
+    def _fit(self, counts: Floats) -> None:
+        super()._fit(counts)
+        n_classes = counts.shape[1]
+        if n_classes < 3:
+            self.error_strength_ = np.inf
+            return
+        self._wrong_sample, self._wrong = _mistakes(sample_workers(counts)), _mistakes(counts)
+        self._error_mode = most_likely(self._error_log_density, np.array([0.2]))
+        self.error_strength_ = float(strength(self._error_mode[0]))
+        wrong = (1 - self._right)[:, :, None] * self._error_moments_at(self._error_mode)[0]
+        self.confusion_ = np.where(np.eye(n_classes, dtype=bool), self._right[:, :, None], wrong)
+
+    def _error_log_density(self, point: Floats) -> float:
+        size = strength(point[0])
+        each = size / (self._wrong_sample.shape[1] - 1)
+        entries, total = self._wrong_sample[self._wrong_sample > 0], self._wrong_sample.sum(axis=2)
+        rows = gammaln(size) - gammaln(size + total)
+        entries_sum = (gammaln(each + entries) - gammaln(each)).sum()
+        return float(rows.sum() + entries_sum) + log_spread_prior(point[0])
+
+    def _error_moments_at(self, point: Floats) -> tuple[Floats, Floats]:
+        """Return mean and mean square of P(given | true, wrong), in a known population."""
+        size, n_classes = strength(point[0]), self._wrong.shape[1]
+        evidence = self._wrong + size / (n_classes - 1) * (1 - np.eye(n_classes))
+        total = self._wrong.sum(axis=2, keepdims=True) + size
+        return evidence / total, evidence * (evidence + 1) / (total * (total + 1))
+
+    def _entry_interval(self, level: float) -> tuple[Floats, Floats]:
+        n_classes = self.confusion_.shape[1]
+        if n_classes < 3:
+            return super()._entry_interval(level)
+        right, right_variance = (part[:, :, None] for part in self._right_moments())
+        points = likely_points(self._error_log_density, self._error_mode)
+        error, error_variance = average_moments(self._error_moments_at, points)
+        square = ((1 - right) ** 2 + right_variance) * (error**2 + error_variance)
+        diagonal = np.eye(n_classes, dtype=bool)
+        mean = np.where(diagonal, right, (1 - right) * error)
+        variance = np.where(diagonal, right_variance, square - ((1 - right) * error) ** 2)
+        return beta_interval(mean, variance, level)
+
+
+def _mistakes(counts: Floats) -> Floats:
+    return np.where(np.eye(counts.shape[1], dtype=bool), 0.0, counts)

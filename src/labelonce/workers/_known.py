@@ -1,0 +1,42 @@
+"""Workers whose confusion is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from labelonce._types import Floats
+from labelonce._validate import check_distribution
+from labelonce.workers._base import WorkerModel
+
+
+class Known(WorkerModel):
+    """Given confusion matrices, whatever the predictions say. Their intervals are single points.
+
+    Parameters
+    ----------
+    confusion : (n_workers, n_classes, n_classes) array
+        P(given | true) as [worker, true, given].
+
+    Examples
+    --------
+    >>> import labelonce as lo
+    >>> ann = lo.Annotations.from_matrix([[0, 1], [1, 1]])
+    >>> confusion = lo.simulate.one_coin([0.9, 0.6], n_classes=2)
+    >>> low, high = Known(confusion).fit(ann, [0, 1]).skill_interval()
+    >>> low, high
+    (array([0.9, 0.6]), array([0.9, 0.6]))
+    """
+
+    def __init__(self, confusion: Any) -> None:
+        self.confusion = confusion
+
+    def _fit(self, counts: Floats) -> None:
+        self.confusion_ = check_distribution(self.confusion, "confusion", counts.shape)
+
+    def _entry_interval(self, level: float) -> tuple[Floats, Floats]:  # noqa: ARG002
+        return self.confusion_.copy(), self.confusion_.copy()
+
+    def _skill_moments(self, prior: Floats) -> tuple[Floats, Floats]:
+        return np.einsum("wkk,k->w", self.confusion_, prior), np.zeros(len(self.confusion_))

@@ -1,0 +1,87 @@
+"""One number per worker."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import betaln
+
+from labelonce._types import Floats
+from labelonce.workers._base import WorkerModel
+from labelonce.workers._intervals import one_coin_interval
+from labelonce.workers._matrices import one_coin_confusion
+from labelonce.workers._population import (
+    average_moments,
+    likely_points,
+    log_spread_prior,
+    most_likely,
+    sample_workers,
+    strength,
+)
+
+
+class OneCoin(WorkerModel):
+    """Right with one probability per worker, else any other class alike.
+
+    The probabilities come from a Beta distribution over the population, fitted by marginal likelihood, so
+    that a worker with few labels leans on the others and one without any is an average worker. Intervals
+    average over the doubt about that distribution.
+
+    Attributes
+    ----------
+    population_ : (float, float)
+        The Beta distribution of the workers' probabilities of being right.
+
+    Examples
+    --------
+    Four workers with 10 labels of each class, and one who has yet to start:
+
+    >>> import numpy as np
+    >>> counts = np.array([[[9, 1], [1, 9]], [[10, 0], [2, 8]], [[6, 4], [5, 5]], [[3, 7], [5, 5]], [[0, 0], [0, 0]]])
+    >>> model = OneCoin().fit_counts(counts)
+    >>> model.confusion_[:, 0, 0].round(2)
+    array([0.86, 0.86, 0.57, 0.45, 0.67])
+    >>> low, high = model.skill_interval(level=0.9)
+    >>> low.round(2)
+    array([0.72, 0.72, 0.4 , 0.28, 0.24])
+    >>> high.round(2)
+    array([0.96, 0.96, 0.73, 0.62, 0.97])
+    """
+
+    population_: tuple[float, float]
+
+    def _fit(self, counts: Floats) -> None:
+        self._sample, self._counts = _agreement(sample_workers(counts)), _agreement(counts)
+        right, wrong = (float(part.sum()) for part in self._sample)
+        self._mode = most_likely(self._log_density, np.array([(right + 1) / (right + wrong + 2), 0.2]))
+        mean, size = self._mode[0], float(strength(self._mode[1]))
+        self.population_ = (mean * size, (1 - mean) * size)
+        self.confusion_ = one_coin_confusion(self._moments_at(self._mode)[0], counts.shape[1])
+
+    def _log_density(self, point: Floats) -> float:
+        mean, spread = point
+        a, b = mean * strength(spread), (1 - mean) * strength(spread)
+        right, wrong = self._sample
+        return float((betaln(a + right, b + wrong) - betaln(a, b)).sum()) + log_spread_prior(spread)
+
+    def _moments_at(self, point: Floats) -> tuple[Floats, Floats]:
+        """Return mean and mean square of every worker's probability of being right, in a known population."""
+        mean, spread = point
+        right, wrong = self._counts
+        size = right + wrong + strength(spread)
+        right_share = (right + strength(spread) * mean) / size
+        return right_share, right_share**2 + right_share * (1 - right_share) / (size + 1)
+
+    def _skill_moments(self, prior: Floats) -> tuple[Floats, Floats]:
+        if len(prior) == 1:
+            return np.ones(len(self.confusion_)), np.zeros(len(self.confusion_))
+        return average_moments(self._moments_at, likely_points(self._log_density, self._mode))
+
+    def _entry_interval(self, level: float) -> tuple[Floats, Floats]:
+        n_classes = self.confusion_.shape[1]
+        return one_coin_interval(*self.skill_interval(level=level), n_classes)
+
+
+def _agreement(counts: Floats) -> tuple[Floats, Floats]:
+    """Return how many labels of each worker agree with the predictions, and how many do not."""
+    right = np.asarray(np.einsum("wkk->w", counts))
+    return right, np.maximum(counts.sum(axis=(1, 2)) - right, 0.0)  # rounding may leave less than nothing

@@ -1,0 +1,102 @@
+"""The population of workers: its parameters by marginal likelihood, and the doubt about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+
+from labelonce._types import Floats
+
+LogDensity = Callable[[Floats], float]
+
+_MOST_ROWS = 2000  # confusion rows with labels: enough to learn a few numbers about the population
+_N_POINTS = 32
+_FARTHEST = 12.0  # logits: a strength of 160,000 labels
+
+
+def strength(spread: Floats | float) -> Floats:
+    """Return how many labels the mean of Beta or Dirichlet chances is worth, for their spread in (0, 1).
+
+    The spread is the variance of the chances as a share of the largest possible: 0 if all are alike, 1 if each
+    is sure.
+
+    >>> float(strength(0.2))
+    4.0
+    """
+    return np.asarray(1 / np.asarray(spread) - 1)
+
+
+def sample_workers(counts: Floats) -> Floats:
+    """Return the counts of workers, evenly spread, with about 2,000 rows that have labels."""
+    rows = np.count_nonzero(counts.sum(axis=2), axis=1)
+    return np.asarray(counts[rows > 0][:: max(1, -(-int(rows.sum()) // _MOST_ROWS))])
+
+
+def log_spread_prior(spread: float) -> float:
+    """Return the log-density of a spread by Beta(1, 3), up to a constant: half of it means four labels or more.
+
+    A uniform one would hold that few workers, all right, are all perfect.
+    """
+    return 2 * float(np.log1p(-spread))
+
+
+def most_likely(log_density: LogDensity, start: Floats) -> Floats:
+    """Return the population's parameters, each in (0, 1), at the mode of their logits."""
+    bounds = [(-_FARTHEST, _FARTHEST)] * len(start)
+    options = {"ftol": 1e-6, "eps": 1e-3, "maxiter": 50}
+    loss = _loss(log_density)
+    return np.asarray(expit(minimize(loss, logit(start), method="L-BFGS-B", bounds=bounds, options=options).x))
+
+
+def likely_points(log_density: LogDensity, mode: Floats) -> Iterator[tuple[float, Floats]]:
+    """Yield weights and points that stand for the posterior of the population's parameters.
+
+    The points are drawn around the mode as the curvature there says, always from the same seed, and weighted
+    by how likely they are: importance sampling.
+    """
+    loss, place = _loss(log_density), logit(mode)
+    values, vectors = np.linalg.eigh(_curvature(loss, place))
+    deviations = np.sqrt(1.3 / np.maximum(values, 0.2))  # a bit wider than the normal approximation
+    half = np.random.default_rng(0).standard_normal((_N_POINTS // 2, len(mode)))
+    normal = np.concatenate([half, -half])
+    logits = np.clip(place + normal @ (vectors * deviations) @ vectors.T, -2 * _FARTHEST, 2 * _FARTHEST)
+    log_weights = (normal**2).sum(axis=1) / 2 - np.array([loss(point) for point in logits])
+    weights = np.exp(log_weights - log_weights.max())
+    kept = weights > 1e-3 * weights.sum()
+    yield from zip((weights[kept] / weights[kept].sum()).tolist(), expit(logits[kept]), strict=True)
+
+
+def average_moments(
+    moments_at: Callable[[Floats], tuple[Floats, Floats]], points: Iterator[tuple[float, Floats]]
+) -> tuple[Floats, Floats]:
+    """Return mean and variance of a mixture, from the mean and the mean square at each weighted point."""
+    mean, square = np.zeros(()), np.zeros(())
+    for weight, point in points:
+        mean_at, square_at = moments_at(point)
+        mean, square = mean + weight * mean_at, square + weight * square_at
+    return mean, np.maximum(square - mean**2, 0.0)
+
+
+def _loss(log_density: LogDensity) -> LogDensity:
+    """Return the negative log-density of the logits of the parameters."""
+
+    def loss(logits: Floats) -> float:
+        log_jacobian = -float(np.sum(np.logaddexp(0, logits) + np.logaddexp(0, -logits)))
+        return -log_jacobian - log_density(expit(logits))
+
+    return loss
+
+
+def _curvature(loss: LogDensity, place: Floats) -> Floats:
+    """Return the second derivatives of `loss`, by differences."""
+    size = 0.2
+    steps = size * np.eye(len(place))
+    here, forth, back = loss(place), [loss(place + step) for step in steps], [loss(place - step) for step in steps]
+    result = np.diag((np.add(forth, back) - 2 * here) / size**2)
+    for i, j in zip(*np.triu_indices(len(place), 1), strict=True):
+        both = loss(place + steps[i] + steps[j])
+        result[i, j] = result[j, i] = (both - forth[i] - forth[j] + here) / size**2
+    return result

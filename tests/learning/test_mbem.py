@@ -1,0 +1,387 @@
+"""MBEM: Algorithm 1 against its loops, the laws of the rounds, and scikit-learn's contract."""
+
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from checks import permuted
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils.estimator_checks import check_estimator
+
+from labelonce import MBEM, Annotations, MajorityVote, SoftmaxRegression, TrainOnAggregate, simulate
+from labelonce._types import Codes, Floats
+from labelonce.learning import DoubtWarning, annotation_log_likelihood
+from labelonce.workers import Counted, OneCoin
+
+EXPECTED = {
+    "check_supervised_y_2d": "a column of labels is a matrix with one worker, and needs no warning",
+}
+
+
+def crowd(seed: int = 0, *, redundancy: int = 1, n_tasks: int = 200) -> tuple[Floats, Annotations, Codes, Floats]:
+    """Features, annotations, true labels and confusion of a linear problem with half hammers, half spammers."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_tasks, 2))
+    y_true = (X @ np.array([[2.0, -1.0, -1.0], [0.0, 1.7, -1.7]])).argmax(axis=1).astype(np.int32)
+    confusion = simulate.hammer_spammer(6, 3, 0.5, rng, exact=True)
+    assignment = simulate.assign(n_tasks, 6, redundancy, rng, replace=False)
+    return X, simulate.annotate(y_true, confusion, assignment, rng), y_true, confusion
+
+
+def quick(**options: Any) -> MBEM:
+    """MBEM with nothing left to choose."""
+    fixed: dict[str, Any] = {"learner": SoftmaxRegression(), "rounds": 2, "worker_model": OneCoin(), "tol": 0.0}
+    return MBEM(**(fixed | {"predictions": "in_sample", "posterior": "joint"} | options))
+
+
+def algorithm_1(X: Floats, ann: Annotations, *, rounds: int, prior: str) -> tuple[Any, Floats, Floats]:
+    """The paper's Algorithm 1 in loops: the model, the confusion matrices and the posteriors of its last round."""
+    posterior = np.zeros((ann.n_tasks, ann.n_classes))
+    for i, z in zip(ann.task, ann.label, strict=True):
+        posterior[i, z] += 1
+    posterior /= posterior.sum(axis=1, keepdims=True)
+    for _ in range(rounds):
+        model = SoftmaxRegression().fit(X, posterior)
+        picks = model.predict(X)
+        confusion = np.zeros((ann.n_workers, ann.n_classes, ann.n_classes))
+        for i, j, z in zip(ann.task, ann.worker, ann.label, strict=True):
+            confusion[j, picks[i], z] += 1
+        for matrix in confusion:
+            for row in matrix:
+                row[:] = row / row.sum() if row.sum() else 1 / ann.n_classes
+        share = np.bincount(picks, minlength=ann.n_classes) / ann.n_tasks
+        posterior = np.tile(share if prior == "picks" else np.ones(ann.n_classes), (ann.n_tasks, 1))
+        for i, j, z in zip(ann.task, ann.worker, ann.label, strict=True):
+            posterior[i] *= np.maximum(confusion[j, :, z], 1e-10)
+        posterior /= posterior.sum(axis=1, keepdims=True)
+    return model, confusion, posterior
+
+
+@pytest.mark.parametrize("prior", ["uniform", "picks"])
+@pytest.mark.parametrize("redundancy", [1, 3])
+def test_paper_is_algorithm_1(prior: str, redundancy: int) -> None:
+    X, ann, _, _ = crowd(redundancy=redundancy)
+    ours = MBEM.paper(SoftmaxRegression(), rounds=3, prior=prior).fit(X, ann)
+    model, confusion, posterior = algorithm_1(X, ann, rounds=3, prior=prior)
+    assert_allclose(ours.confusion_, confusion, atol=1e-12)
+    assert_allclose(ours.posterior_, posterior, atol=1e-9)
+    assert_allclose(ours.predict_proba(X), model.predict_proba(X), atol=1e-6)
+    assert ours.n_rounds_ == 3
+
+
+def test_one_round_of_the_paper_is_training_on_the_weighted_majority_vote() -> None:
+    X, ann, _, _ = crowd(redundancy=3)
+    voted = TrainOnAggregate(MajorityVote(), SoftmaxRegression(), targets="soft").fit(X, ann)
+    assert_array_equal(MBEM.paper(SoftmaxRegression(), rounds=1).fit(X, ann).predict_proba(X), voted.predict_proba(X))
+
+
+@pytest.mark.parametrize("predictions", ["in_sample", "out_of_fold"])
+def test_resuming_equals_asking_at_once(predictions: str) -> None:
+    X, ann, _, _ = crowd()
+    at_once = quick(rounds=4, predictions=predictions).fit(X, ann)
+    in_parts = quick(rounds=2, predictions=predictions).fit(X, ann).resume(X, ann, rounds=2)
+    assert_array_equal(in_parts.posterior_, at_once.posterior_)
+    assert_array_equal(in_parts.confusion_, at_once.confusion_)
+    assert_array_equal(in_parts.predict_proba(X), at_once.predict_proba(X))
+    assert repr(in_parts.history_) == repr(at_once.history_)  # a NaN equals no NaN
+
+
+def test_resuming_needs_the_tasks_of_the_fit() -> None:
+    X, ann, _, _ = crowd()
+    fitted = quick().fit(X, ann)
+    with pytest.raises(ValueError, match="200 tasks and 6 workers of the fit; got 100 and 6"):
+        fitted.resume(X[:100], ann.to_matrix(dense=True)[:100])
+
+
+def test_rounds_stop_where_the_posterior_no_longer_changes() -> None:
+    X, ann, _, _ = crowd()
+    stopped = quick(rounds=50, tol=0.01).fit(X, ann)
+    changes = [entry["posterior_change"] for entry in stopped.history_]
+    assert stopped.n_rounds_ < 50
+    assert changes[-1] < 0.01 <= min(changes[1:-1])
+    assert stopped.resume(X, ann, rounds=3).n_rounds_ == len(changes)
+
+
+def test_the_same_seed_gives_the_same_fit() -> None:
+    X, ann, _, _ = crowd(n_tasks=100)
+    first, second = (quick(predictions="out_of_fold", random_state=3).fit(X, ann) for _ in range(2))
+    other = quick(predictions="out_of_fold", random_state=4).fit(X, ann)
+    assert_array_equal(first.posterior_, second.posterior_)
+    assert not np.array_equal(first.posterior_, other.posterior_)
+
+
+def test_clones_and_pickles_predict_alike() -> None:
+    X, ann, _, _ = crowd()
+    fitted = quick().fit(X, ann)
+    assert_array_equal(clone(fitted).fit(X, ann).posterior_, fitted.posterior_)
+    assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict_proba(X), fitted.predict_proba(X))
+    assert clone(fitted).get_params()["learner__C"] == 1.0
+
+
+def test_arguments_stay_whole() -> None:
+    X, ann, y_true, _ = crowd()
+    gold = np.where(np.arange(len(X)) < 5, y_true, -1)
+    learner, prior = SoftmaxRegression(), np.array([0.2, 0.3, 0.5])
+    before = pickle.dumps((X, ann, gold, learner, prior))
+    quick(learner=learner, prior=prior).fit(X, ann, gold=gold)
+    assert pickle.dumps((X, ann, gold, learner, prior)) == before
+
+
+def test_task_and_worker_permutations_commute() -> None:
+    X, ann, _, _ = crowd()
+    rng = np.random.default_rng(1)
+    task, worker = (rng.permutation(n).astype(np.int32) for n in (ann.n_tasks, ann.n_workers))
+    shuffled_X = np.empty_like(X)
+    shuffled_X[task] = X
+    plain, shuffled = quick().fit(X, ann), quick().fit(shuffled_X, permuted(ann, task=task, worker=worker))
+    assert_allclose(shuffled.posterior_[task], plain.posterior_, atol=1e-4)
+    assert_allclose(shuffled.confusion_[worker], plain.confusion_, atol=1e-4)
+
+
+def test_every_form_of_the_annotations_gives_the_same_fit() -> None:
+    X, ann, _, _ = crowd()
+    dense = ann.to_matrix(dense=True)
+    expected = quick().fit(X, ann).posterior_
+    missing = np.where(dense < 0, np.nan, dense)
+    for form in (
+        dense,
+        dense.tolist(),
+        missing,
+        pd.DataFrame(missing),
+        ann.to_matrix(),
+        sparse.csc_array(ann.to_matrix()),
+    ):
+        assert_array_equal(quick().fit(X, form).posterior_, expected)
+
+
+def test_plain_labels_are_one_workers() -> None:
+    X, _, y_true, _ = crowd()
+    plain, column = quick().fit(X, y_true), quick().fit(X, y_true[:, None])
+    assert_array_equal(plain.posterior_, column.posterior_)
+    assert plain.confusion_.shape == (1, 3, 3)
+
+
+def test_tasks_without_labels_are_used() -> None:
+    X, ann, y_true, _ = crowd(redundancy=2)
+    matrix = ann.to_matrix(dense=True)
+    matrix[:60] = -1
+    fitted = quick(rounds=3).fit(X, matrix)
+    assert np.isfinite(fitted.posterior_).all()
+    assert (fitted.labels_[:60] == y_true[:60]).mean() > 0.9
+
+
+@pytest.mark.parametrize("posterior", ["joint", "prior"])
+def test_gold_is_kept(posterior: str) -> None:
+    X, ann, y_true, _ = crowd()
+    wrong = (y_true + 1) % 3
+    matrix = ann.to_matrix(dense=True)
+    matrix[7] = -1
+    fitted = quick(posterior=posterior, weighting="none").fit(X, matrix, gold={0: wrong[0], 7: wrong[7]})
+    assert_array_equal(fitted.posterior_[[0, 7]], np.eye(3)[wrong[[0, 7]]])
+    assert_array_equal(fitted._last.weight[[0, 7]], 1)
+
+
+@pytest.mark.filterwarnings("ignore:MBEM")  # the features say nothing
+def test_gold_tells_workers_apart() -> None:
+    X, ann, y_true, confusion = crowd(redundancy=2)
+    fitted = quick(worker_model=Counted(), counts="hard").fit(np.zeros_like(X), ann, gold=y_true)
+    counts = np.zeros((6, 3, 3))
+    np.add.at(counts, (ann.worker, y_true[ann.task], ann.label), 1)
+    assert_allclose(fitted.confusion_, counts / counts.sum(axis=2, keepdims=True))
+    assert fitted.skill_[confusion[:, 0, 0] == 1].tolist() == pytest.approx([1, 1, 1])
+
+
+def test_predictions_and_labels_are_the_users_class_ids() -> None:
+    X, ann, _, _ = crowd()
+    names = np.array(["bird", "cat", "dog"], dtype=object)
+    named = Annotations.from_arrays(ann.task, ann.worker, names[ann.label])
+    plain, fitted = quick().fit(X, ann), quick().fit(X, named)
+    assert_array_equal(fitted.predict(X), names[plain.predict(X)])
+    assert_array_equal(fitted.labels_, names[plain.labels_])
+    assert_array_equal(fitted.classes_, names)
+
+
+def test_a_frame_gives_its_feature_names() -> None:
+    X, ann, _, _ = crowd()
+    frame = pd.DataFrame(X, columns=["width", "height"])
+    fitted = quick().fit(frame, ann)
+    assert fitted.feature_names_in_.tolist() == ["width", "height"]
+    assert_allclose(fitted.predict_proba(frame), quick().fit(X, ann).predict_proba(X))
+    with pytest.raises(ValueError, match="feature names should match"):
+        fitted.predict(frame.rename(columns={"width": "depth"}))
+
+
+def test_texts_go_through_a_pipeline() -> None:
+    texts = ["good film", "bad film", "very good", "very bad"] * 20
+    matrix = np.tile(np.array([1, 0, 1, 0]), 20)[:, None].repeat(2, axis=1)
+    fitted = quick(learner=make_pipeline(TfidfVectorizer(), SoftmaxRegression())).fit(texts, matrix)
+    assert fitted.predict(["good", "bad"]).tolist() == [1, 0]
+    assert [name for name, _ in fitted.recipe_["learner"].steps] == ["tfidfvectorizer", "softmaxregression"]
+
+
+def test_it_may_end_a_pipeline_itself() -> None:
+    X, ann, y_true, _ = crowd()
+    assert make_pipeline(StandardScaler(), quick(rounds=3)).fit(X, ann).score(X, y_true) > 0.9
+
+
+def test_any_scikit_learn_classifier_will_do() -> None:
+    X, ann, y_true, _ = crowd(redundancy=2)
+    forest = RandomForestClassifier(10, min_samples_leaf=5, random_state=0)
+    assert quick(learner=forest).fit(X, ann).score(X, y_true) > 0.8
+
+
+def test_the_better_learner_of_a_list_is_chosen() -> None:
+    X, ann, _, _ = crowd(n_tasks=300)
+    weak, strong = SoftmaxRegression(C=1e-6), SoftmaxRegression(C=1.0)
+    fitted = quick(learner=[weak, strong]).fit(X, ann)
+    assert fitted.recipe_["learner"].C == 1.0
+    assert [choice["learner"].C for choice in fitted.choices_] == [1e-6, 1.0]
+    assert fitted.history_[1]["held_out_score"] == fitted.choices_[1]["held_out_scores"][1]
+
+
+def test_the_default_chooses_all_by_itself() -> None:
+    X, ann, y_true, _ = crowd()
+    fitted = MBEM(worker_model=OneCoin(), max_rounds=3).fit(X, ann)
+    assert fitted.score(X, y_true) > 0.9
+    assert len(fitted.choices_) == 10
+    assert fitted.recipe_["rounds"] == fitted.n_rounds_ <= 3
+
+
+@pytest.mark.parametrize(
+    ("learner", "expected"),
+    [(SoftmaxRegression(), "in_sample"), (DecisionTreeClassifier(random_state=0), "out_of_fold")],
+)
+def test_a_learner_that_memorises_judges_workers_out_of_fold(learner: Any, expected: str) -> None:
+    X, ann, _, _ = crowd()
+    assert quick(learner=learner, predictions="auto", rounds=1).fit(X, ann).recipe_["predictions"] == expected
+
+
+def test_callbacks_get_every_rounds_entry() -> None:
+    X, ann, _, _ = crowd()
+    seen: list[dict[str, Any]] = []
+    fitted = quick(callbacks=[seen.append]).fit(X, ann).resume(X, ann)
+    assert all(one is other for one, other in zip(seen, fitted.history_, strict=True))
+    assert [entry["round"] for entry in seen] == [1, 2, 3]
+
+
+def test_history_holds_numbers_a_reader_can_trust() -> None:
+    X, ann, _, _ = crowd()
+    fitted = quick(rounds=3).fit(X, ann)
+    first, second, third = fitted.history_
+    for name in ("agreement", "estimated_accuracy", "log_likelihood"):
+        assert np.isfinite([entry[name] for entry in fitted.history_]).all()
+    for name in ("posterior_change", "worker_change"):
+        assert np.isnan(first[name])
+        assert 0 < third[name] < 1
+    picks = fitted.predict(X)
+    assert third["agreement"] == (picks[ann.task] == ann.label).mean()
+    earlier = quick(rounds=2).fit(X, ann).posterior_
+    assert third["posterior_change"] == pytest.approx(0.5 * np.abs(fitted.posterior_ - earlier).sum() / len(X))
+    assert second["round"] == 2
+
+
+def test_the_score_of_a_matrix_is_its_log_likelihood() -> None:
+    X, ann, y_true, _ = crowd()
+    fitted = quick().fit(X, ann)
+    expected = annotation_log_likelihood(ann, fitted.predict_proba(X), fitted.confusion_)
+    dense = ann.to_matrix(dense=True)
+    assert fitted.score(X, ann) == fitted.score(X, dense) == fitted.score(X, dense.tolist()) == expected
+    assert fitted.score(X[:50], dense[:50]) == fitted.score_annotations(X[:50], dense[:50]) != expected
+    assert fitted.score(X, y_true) == (fitted.predict(X) == y_true).mean()
+
+
+def test_the_score_needs_the_workers_and_classes_of_the_fit() -> None:
+    X, ann, _, _ = crowd()
+    fitted = quick().fit(X, ann)
+    strangers = Annotations.from_arrays(ann.task, ann.worker + 10, ann.label)
+    with pytest.raises(ValueError, match=r"6 workers of the fit, \[0, 1, 2, 3, 4, 5\]; got 6, \[10, 11"):
+        fitted.score(X, strangers)
+    with pytest.raises(ValueError, match=r"classes of the fit, \[0, 1, 2\]; got \[0, 1, 2, 3\]"):
+        fitted.score(X, Annotations.from_matrix(ann.to_matrix(), classes=range(4)))
+
+
+@pytest.mark.filterwarnings("ignore:MBEM")  # the smallest C learns nothing
+def test_grid_search_and_cross_validation_take_the_matrix() -> None:
+    X, ann, _, _ = crowd()
+    dense = ann.to_matrix(dense=True)
+    grid = GridSearchCV(quick(), {"learner__C": [1e-5, 1.0]}, cv=2, error_score="raise").fit(X, dense)
+    assert grid.best_params_ == {"learner__C": 1.0}
+    default = cross_val_score(quick(), X, dense, cv=2, error_score="raise")
+    named = cross_val_score(quick(), X, dense, cv=2, scoring=MBEM.score_annotations, error_score="raise")
+    assert_array_equal(default, named)
+    assert (default < 0).all()
+
+
+def test_one_label_per_task_beats_the_vote_and_finds_the_hammers() -> None:
+    X, ann, y_true, confusion = crowd(n_tasks=300)
+    X = np.hstack([X, np.random.default_rng(1).normal(size=(300, 20))])
+    fitted = quick(rounds=4).fit(X, ann)
+    voted = TrainOnAggregate(MajorityVote(), SoftmaxRegression(), targets="soft").fit(X, ann)
+    hammer = confusion[:, 0, 0] == 1
+    assert fitted.score(X, y_true) > voted.score(X, y_true) + 0.05
+    assert fitted.skill_[hammer].min() > 0.9
+    assert fitted.skill_[~hammer].max() < 0.6
+    low, high = fitted.worker_model_.skill_interval()
+    assert ((low <= fitted.skill_) & (fitted.skill_ <= high)).all()
+
+
+def test_features_that_say_nothing_are_a_warning() -> None:
+    rng = np.random.default_rng(0)
+    X, labels = rng.normal(size=(300, 2)), rng.integers(0, 2, size=(300, 1))
+    with pytest.warns(DoubtWarning, match=r"agrees with 4\d\.\d% of the labels where chance gives 50\.\d%"):
+        quick(predictions="out_of_fold").fit(X, labels)
+
+
+def test_one_class_is_a_fit_too() -> None:
+    assert quick().fit(np.ones((4, 1)), np.zeros((4, 2), dtype=int)).predict(np.ones((2, 1))).tolist() == [0, 0]
+
+
+def test_a_handful_of_tasks_is_a_fit_too() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DoubtWarning)
+        fitted = MBEM(SoftmaxRegression(), worker_model=OneCoin()).fit(np.array([[0.0], [1.0], [2.0]]), [0, 1, 1])
+    assert fitted.posterior_.shape == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rounds": 0}, "rounds must be an integer of at least 1; got 0"),
+        ({"max_rounds": 0}, "max_rounds must be an integer of at least 1; got 0"),
+        ({"predictions": "own"}, "predictions must be one of 'auto', 'in_sample', 'out_of_fold'; got 'own'"),
+        ({"posterior": "both"}, "posterior must be one of 'auto', 'joint', 'prior'; got 'both'"),
+        ({"counts": "firm"}, "counts must be one of 'refined', 'hard', 'soft'; got 'firm'"),
+        ({"weighting": "much"}, "weighting must be one of 'information', 'none'; got 'much'"),
+        ({"prior": "flat"}, "prior must be one of 'uniform', 'learned', 'picks'; got 'flat'"),
+        ({"prior": [0.5, 0.5]}, r"prior must have shape \(3,\); got \(2,\)"),
+        ({"holdout": 0.0}, r"holdout must be in \[0.01, 0.9\]; got 0.0"),
+        ({"tol": -1.0}, r"tol must be at least 0; got -1.0"),
+    ],
+)
+def test_options_out_of_range_are_named(options: dict[str, Any], message: str) -> None:
+    X, ann, _, _ = crowd(n_tasks=50)
+    with pytest.raises(ValueError, match=message):
+        quick(**options).fit(X, ann)
+
+
+def test_an_unfitted_classifier_says_so() -> None:
+    with pytest.raises(NotFittedError, match="MBEM instance is not fitted"):
+        MBEM().predict([[0.0]])
+
+
+def test_scikit_learns_checks_pass() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the checks of unusual inputs warn, as do fits to random features
+        check_estimator(quick(), on_skip=None, expected_failed_checks=EXPECTED)
