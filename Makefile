@@ -14,7 +14,7 @@ test: $(SETUP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/pytest -n auto
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto
 	$(BIN)/mkdocs build --strict --quiet
 
 docs: $(SETUP)

@@ -81,7 +81,7 @@ class BoostedTrees(ClassifierBase):
         reg_lambda: float = 0.0,
         colsample_bytree: float = 1.0,
         random_state: int = 0,
-        n_jobs: int = 2,
+        n_jobs: int = 1,
     ) -> None:
         self.n_estimators = n_estimators
         self.learning_rate = learning_rate
