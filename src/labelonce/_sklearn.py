@@ -8,7 +8,6 @@ from sklearn.base import BaseEstimator as _BaseEstimator
 from sklearn.base import ClassifierMixin as _ClassifierMixin
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing as select_rows
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, has_fit_parameter, validate_data
@@ -18,7 +17,6 @@ __all__ = [
     "BaseEstimator",
     "ClassifierBase",
     "ConvergenceWarning",
-    "Pipeline",
     "check_classification_targets",
     "check_is_fitted",
     "check_weight",

@@ -49,7 +49,7 @@ class MajorityVote(Aggregator):
 
 def vote_fractions(votes: Floats, gold: Codes | None) -> Floats:
     """Return votes as fractions, in place: equal ones where nobody voted, one-hot where gold is known."""
-    total = votes @ np.ones(votes.shape[1], dtype=votes.dtype)  # six times as fast as a sum over a short axis
+    total = votes @ np.ones(votes.shape[1], dtype=votes.dtype)  # a sum over a short axis is slow
     votes[total == 0] = 1
     votes /= np.where(total == 0, votes.shape[1], total)[:, None]
     if gold is not None:

@@ -18,9 +18,9 @@ from labelonce.workers import WorkerModel
 
 FLOOR = 1e-10  # the paper's reference code floors probabilities of zero here
 N_FOLDS = 5
-MEMORISED = 0.25  # of the disagreement; digits leave 0.86 to 0.95 of it, LabelMe 0.26 to 0.64, reviews none
+MEMORISED = 0.25  # share of the disagreement of models that did not see the task
 _TEMPERATURES = np.exp(np.linspace(-1.0, 1.6, 14))  # exponents tried on a model's predictions
-_REFINEMENTS = 10  # E and M steps on the workers within a round; more changed no accuracy by 0.1
+_REFINEMENTS = 10  # E and M steps on the workers within a round: near the fixed point
 
 
 @dataclass(frozen=True)
