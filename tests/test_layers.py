@@ -13,6 +13,7 @@ import labelonce
 PACKAGE = Path(labelonce.__file__).parent
 RANK = {
     "_types": 0,
+    "_blas": 0,
     "_sklearn": 1,
     "_ids": 1,
     "_validate": 2,

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
+from labelonce._blas import blas_threads
 from labelonce._sklearn import ClassifierBase, ConvergenceWarning, check_is_fitted, validate_data
 from labelonce._types import Floats, Ids
 from labelonce._validate import check_int, check_number
@@ -21,8 +22,7 @@ class SoftmaxRegression(ClassifierBase):
 
     Minimises C times the weighted sum of cross-entropies plus half the squared norm of the slopes, by L-BFGS; the
     intercept is not penalised. With hard labels it is scikit-learn's `LogisticRegression`; with posteriors it needs
-    one row
-    a task where that one needs a weighted copy of the row for every class. As there, with two classes the
+    one row a task where that one needs a weighted copy of the row for every class. As there, with two classes the
     penalty is on the one vector that tells them apart, the difference of the two rows of `coef_`.
 
     Parameters
@@ -86,14 +86,15 @@ class SoftmaxRegression(ClassifierBase):
         if len(seen) < len(classes):
             targets = targets[:, seen]
         penalty = (2.0 if len(seen) == 2 else 1.0) / (C * weight.sum())
-        found = minimize(
-            loss_and_gradient,
-            start.ravel(),
-            args=(X, targets, (weight / weight.sum())[:, None], penalty),
-            jac=True,
-            method="L-BFGS-B",
-            options={**options, "ftol": 64 * np.finfo(np.float64).eps, "maxls": 50},
-        )
+        with blas_threads(X.shape[0] * X.shape[1] * len(seen)):
+            found = minimize(
+                loss_and_gradient,
+                start.ravel(),
+                args=(X, targets, (weight / weight.sum())[:, None], penalty),
+                jac=True,
+                method="L-BFGS-B",
+                options={**options, "ftol": 64 * np.finfo(np.float64).eps, "maxls": 50},
+            )
         self._store(found, classes, seen)
         return self
 
@@ -145,7 +146,8 @@ class SoftmaxRegression(ClassifierBase):
     def _scores(self, X: Any) -> Floats:
         check_is_fitted(self, "coef_")
         X = validate_data(self, X, reset=False, **CHECKS)
-        scores = np.asarray(X @ self.coef_.T.astype(X.dtype), dtype=np.float64)
+        with blas_threads(X.shape[0] * self.coef_.size):
+            scores = np.asarray(X @ self.coef_.T.astype(X.dtype), dtype=np.float64)
         scores += self.intercept_
         return scores
 

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
+from labelonce._blas import blas_threads
 from labelonce._types import Floats
 
 LogDensity = Callable[[Floats], float]
@@ -48,7 +49,9 @@ def most_likely(log_density: LogDensity, start: Floats) -> Floats:
     bounds = [(-_FARTHEST, _FARTHEST)] * len(start)
     options = {"ftol": 1e-6, "eps": 1e-3, "maxiter": 50}
     loss = _loss(log_density)
-    return np.asarray(expit(minimize(loss, logit(start), method="L-BFGS-B", bounds=bounds, options=options).x))
+    with blas_threads():
+        found = minimize(loss, logit(start), method="L-BFGS-B", bounds=bounds, options=options)
+    return np.asarray(expit(found.x))
 
 
 def likely_points(log_density: LogDensity, mode: Floats) -> Iterator[tuple[float, Floats]]:
