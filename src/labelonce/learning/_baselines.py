@@ -9,24 +9,19 @@ import numpy as np
 
 from labelonce._annotations import Annotations
 from labelonce._kernels import ScipyEngine
-from labelonce._sklearn import ClassifierBase, check_is_fitted, clone
-from labelonce._types import Codes, Floats, Ids
+from labelonce._sklearn import clone
+from labelonce._types import Codes, Floats
 from labelonce._validate import check_choice, check_codes, check_distribution
 from labelonce.aggregation import Aggregator
-from labelonce.learning._features import candidates_of
+from labelonce.learning._features import FeaturesClassifier, candidates_of
 from labelonce.learning._inputs import as_annotations, check_features
 from labelonce.learning._rounds import FLOOR, fit_model, information
 
 
-class TargetsClassifier(ClassifierBase, ABC):
+class TargetsClassifier(FeaturesClassifier, ABC):
     """Base of the classifiers that turn annotations into targets once and train on them."""
 
     learner: Any
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True  # whether it is, the learner says
-        return tags
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train on the targets of Annotations, a (n_tasks, n_workers) matrix or plain labels."""
@@ -35,7 +30,7 @@ class TargetsClassifier(ClassifierBase, ABC):
         targets, weight = self._targets(annotations)
         ((features, learner),) = candidates_of([self.learner])
         self._features = features.fit(X, annotations)
-        self.classes_: Ids = annotations.classes
+        self.classes_ = annotations.classes
         self.posterior_: Floats = targets
         self.model_ = fit_model(learner, features.transform(X), targets, weight)
         return self
@@ -43,17 +38,6 @@ class TargetsClassifier(ClassifierBase, ABC):
     @abstractmethod
     def _targets(self, annotations: Annotations) -> tuple[Floats, Floats]:
         """Return targets (n_tasks, n_classes) and weights (n_tasks,)."""
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Return the model's P(class | features), shape (n_tasks, n_classes)."""
-        check_is_fitted(self, "model_")
-        check_features(self, X, reset=False)
-        return self.model_.predict_proba(self._features.transform(X))
-
-    def predict(self, X: Any) -> Ids:
-        """Return the model's most probable class of each task."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[best])
 
 
 class TrainOnAggregate(TargetsClassifier):

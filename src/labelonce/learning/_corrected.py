@@ -25,7 +25,12 @@ class CorrectedSoftmax(SoftmaxRegression):
     """Base: softmax regression on annotations with a loss that knows the workers."""
 
     soft_targets = False
-    confusion: Any
+
+    def __init__(
+        self, confusion: Any, *, C: float = 1.0, max_iter: int = 500, tol: float = 1e-5, warm_start: bool = False
+    ) -> None:
+        self.confusion = confusion
+        super().__init__(C=C, max_iter=max_iter, tol=tol, warm_start=warm_start)
 
     def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
         """Fit to Annotations or a (n_tasks, n_workers) matrix."""
@@ -83,12 +88,6 @@ class UnbiasedLoss(CorrectedSoftmax):
     1.6
     """
 
-    def __init__(
-        self, confusion: Any, *, C: float = 1.0, max_iter: int = 500, tol: float = 1e-5, warm_start: bool = False
-    ) -> None:
-        self.confusion = confusion
-        super().__init__(C=C, max_iter=max_iter, tol=tol, warm_start=warm_start)
-
     def _objective(self, X: Any, annotations: Annotations, confusion: Floats) -> tuple[Any, tuple[Any, ...]]:
         inverse = _inverse(confusion)
         weights = inverse[annotations.worker, annotations.label]
@@ -131,12 +130,6 @@ class ForwardCorrection(CorrectedSoftmax):
     >>> lo.ForwardCorrection(noise).fit(X, lo.Annotations.from_matrix([[0], [0], [1], [1]])).predict(X)
     array([0, 0, 1, 1])
     """
-
-    def __init__(
-        self, confusion: Any, *, C: float = 1.0, max_iter: int = 500, tol: float = 1e-5, warm_start: bool = False
-    ) -> None:
-        self.confusion = confusion
-        super().__init__(C=C, max_iter=max_iter, tol=tol, warm_start=warm_start)
 
     def _objective(self, X: Any, annotations: Annotations, confusion: Floats) -> tuple[Any, tuple[Any, ...]]:
         likelihood = np.maximum(confusion[annotations.worker, :, annotations.label], 1e-12)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+import numpy as np
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from labelonce._annotations import Annotations
 from labelonce._kernels import ScipyEngine
-from labelonce._sklearn import clone
+from labelonce._sklearn import ClassifierBase, check_is_fitted, clone
+from labelonce._types import Floats, Ids
 from labelonce.learning._adapter import as_learner
+from labelonce.learning._inputs import check_features
 from labelonce.learning._protocol import Learner
 from labelonce.learning._softmax import SoftmaxRegression
 
@@ -53,3 +56,27 @@ def _split(choice: Any) -> tuple[Features, Learner]:
     if not isinstance(choice, Pipeline):
         return Features([]), as_learner(choice)
     return Features([step for _, step in choice.steps[:-1] if step != "passthrough"]), as_learner(choice.steps[-1][1])
+
+
+class FeaturesClassifier(ClassifierBase):
+    """Base of the classifiers that fit a learner behind transformers: `_features`, `model_` and `classes_`."""
+
+    _features: Features
+    model_: Learner
+    classes_: Ids
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True  # whether it is, the learner says
+        return tags
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return the model's P(class | features), shape (n_tasks, n_classes); no annotations are needed."""
+        check_is_fitted(self, "model_")
+        check_features(self, X, reset=False)
+        return self.model_.predict_proba(self._features.transform(X))
+
+    def predict(self, X: Any) -> Ids:
+        """Return the model's most probable class of each task."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])

@@ -9,7 +9,7 @@ import numpy as np
 
 from labelonce._annotations import Annotations
 from labelonce._ids import shorten
-from labelonce._sklearn import ClassifierBase, check_is_fitted, clone
+from labelonce._sklearn import check_is_fitted, clone
 from labelonce._types import Floats, Ids
 from labelonce._validate import (
     Gold,
@@ -22,7 +22,7 @@ from labelonce._validate import (
     check_rng,
 )
 from labelonce.learning._doubt import warn_of_doubt
-from labelonce.learning._features import Features, candidates_of
+from labelonce.learning._features import Features, FeaturesClassifier, candidates_of
 from labelonce.learning._inputs import as_annotations, check_features, is_matrix
 from labelonce.learning._rounds import Recipe, Round, memorises, run_rounds
 from labelonce.learning._selection import Choice, annotation_log_likelihood, choose
@@ -31,7 +31,7 @@ from labelonce.workers import Counted, Full, WorkerModel
 Callback = Callable[[dict[str, Any]], None]
 
 
-class MBEM(ClassifierBase):
+class MBEM(FeaturesClassifier):
     """Model bootstrapped EM: train, find the workers by their disagreement with the model, train again.
 
     Every round fits the learner to the tasks' label posteriors, estimates each worker's confusion from its
@@ -153,11 +153,6 @@ class MBEM(ClassifierBase):
         fixed |= {"weighting": "none", "worker_model": Counted(), "tol": 0.0}
         return cls(learner, rounds=rounds, prior=prior, **(fixed | options))
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True  # whether it is, the learner says
-        return tags
-
     def fit(self, X: Any, y: Any, *, gold: Gold | None = None) -> Self:
         """Fit the classifier and its workers.
 
@@ -273,7 +268,7 @@ class MBEM(ClassifierBase):
 
     def _keep(self, annotations: Annotations, last: Round) -> None:
         self._last = last
-        self.classes_: Ids = annotations.classes
+        self.classes_ = annotations.classes
         self.tasks_, self.workers_ = annotations.tasks, annotations.workers
         self.model_ = last.model
         self.posterior_, self.confusion_, self.prior_ = last.posterior, last.confusion, last.prior
@@ -287,17 +282,6 @@ class MBEM(ClassifierBase):
             "worker_model": clone(self._recipe.worker_model),
             "rounds": last.number,
         }
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Return the model's P(class | features), shape (n_tasks, n_classes); no annotations are needed."""
-        check_is_fitted(self, "model_")
-        check_features(self, X, reset=False)
-        return self.model_.predict_proba(self._features.transform(X))
-
-    def predict(self, X: Any) -> Ids:
-        """Return the model's most probable class of each task."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[best])
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy on true labels, or the mean log-likelihood of annotations (a matrix or Annotations).
