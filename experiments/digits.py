@@ -119,7 +119,7 @@ def summary(trials: list[dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, tup
     return {
         key: {
             method: (100 * float(np.mean(values)), 100 * float(np.std(values, ddof=1) / np.sqrt(len(values))))
-            for method in METHODS
+            for method in reversed(METHODS)
             for values in [[accuracy[method] for accuracy in accuracies]]
         }
         for key, accuracies in rows.items()
@@ -130,7 +130,7 @@ def table(path: Path) -> None:
     """Write the table and the figure."""
     trials = json.loads(path.read_text())["trials"]
     means = summary(trials)
-    head = ["crowd", "quality", "labels per task", "tasks", *METHODS]
+    head = ["crowd", "quality", "labels per task", "tasks", *reversed(METHODS)]
     lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
     for key, row in means.items():
         cells = [*map(str, key), *(f"{mean:.1f} ± {error:.1f}" for mean, error in row.values())]
