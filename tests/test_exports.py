@@ -9,7 +9,6 @@ import pytest
 import labelonce
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = [labelonce]
 
 
 def isort_key(name: str) -> tuple[int, str]:

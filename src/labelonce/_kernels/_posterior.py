@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from labelonce._types import Codes, Floats
 
+_FLOOR = 1e-10  # stands for a probability of zero, as in the paper's code
 _BLOCK = 1 << 17  # numbers: a block and its copy stay in the cache
 
 
@@ -47,3 +48,20 @@ def _top_of_block(block: Floats, rng: np.random.Generator) -> Codes:
     tied = np.flatnonzero(is_top.sum(axis=0) > 1)
     top[tied] = np.where(is_top[:, tied], rng.random((len(by_class), len(tied))), -1.0).argmax(axis=0)
     return top
+
+
+def floored_log(probabilities: Floats) -> Floats:
+    """Return logs, with zero taken as 1e-10."""
+    return np.asarray(np.log(np.maximum(probabilities, _FLOOR)))
+
+
+def vote_fractions(votes: Floats, gold: Codes | None) -> Floats:
+    """Return votes as fractions, in place: equal ones where nobody voted, one-hot where gold is known."""
+    total = votes @ np.ones(votes.shape[1], dtype=votes.dtype)  # a sum over a short axis is slow
+    votes[total == 0] = 1
+    votes /= np.where(total == 0, votes.shape[1], total)[:, None]
+    if gold is not None:
+        known = np.flatnonzero(gold >= 0)
+        votes[known] = 0
+        votes[known, gold[known]] = 1
+    return votes

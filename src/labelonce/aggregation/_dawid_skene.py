@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from labelonce._kernels import floored_log
 from labelonce._types import Floats
 from labelonce._validate import RandomState
 from labelonce.aggregation._em import (
     EMAggregator,
     Parameters,
     check_float32_is_smooth,
-    floored_log,
     normalised,
     pseudo_counts,
 )

@@ -10,14 +10,11 @@ from typing import Any
 import numpy as np
 
 from labelonce._annotations import Annotations
-from labelonce._kernels import ScipyEngine
+from labelonce._kernels import ScipyEngine, floored_log, vote_fractions
 from labelonce._sklearn import ConvergenceWarning
 from labelonce._types import Codes, Floats
 from labelonce._validate import check_choice, check_distribution, check_int, check_number
 from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
-from labelonce.aggregation._majority_vote import vote_fractions
-
-FLOOR = 1e-10  # stands for a probability of zero where no smoothing prevents it
 
 
 @dataclass(frozen=True)
@@ -122,11 +119,6 @@ def normalised(counts: Floats) -> Floats:
     total = counts.sum(axis=-1, keepdims=True)
     uniform = np.full_like(counts, 1 / counts.shape[-1])
     return np.asarray(np.divide(counts, total, out=uniform, where=total > 0))
-
-
-def floored_log(probabilities: Floats) -> Floats:
-    """Return logs, with zero taken as 1e-10."""
-    return np.asarray(np.log(np.maximum(probabilities, FLOOR)))
 
 
 def _start(engine: ScipyEngine, gold: Codes | None, rng: np.random.Generator | None) -> Floats:

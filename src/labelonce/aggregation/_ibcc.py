@@ -9,7 +9,7 @@ from scipy.special import digamma, gammaln
 
 from labelonce._types import Floats
 from labelonce._validate import RandomState
-from labelonce.aggregation._em import EMAggregator, Parameters, check_float32_is_smooth, normalised, pseudo_counts
+from labelonce.aggregation._em import EMAggregator, Parameters, normalised, pseudo_counts
 
 
 class IBCC(EMAggregator):
@@ -71,7 +71,6 @@ class IBCC(EMAggregator):
         smallest = float(pseudo_counts(self.smoothing, n_classes).min())
         if smallest == 0:
             raise ValueError("smoothing of IBCC must be above 0 everywhere; got 0. Use DawidSkene for none.")
-        check_float32_is_smooth(self.dtype, smallest)
 
     def _m_step(self, confusion_counts: Floats, class_counts: Floats) -> Parameters:
         pseudo = pseudo_counts(self.smoothing, len(class_counts))

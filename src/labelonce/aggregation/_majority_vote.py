@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from labelonce._annotations import Annotations
-from labelonce._kernels import ScipyEngine
-from labelonce._types import Codes, Floats
+from labelonce._kernels import ScipyEngine, vote_fractions
+from labelonce._types import Codes
 from labelonce._validate import RandomState
 from labelonce.aggregation._base import Aggregator, Fit
 
@@ -45,15 +45,3 @@ class MajorityVote(Aggregator):
         counts = engine.m_step(posterior) + np.eye(annotations.n_classes)
         confusion = counts / counts.sum(axis=2, keepdims=True)
         return Fit(posterior, confusion, posterior.mean(axis=0), np.array([]), converged=True)
-
-
-def vote_fractions(votes: Floats, gold: Codes | None) -> Floats:
-    """Return votes as fractions, in place: equal ones where nobody voted, one-hot where gold is known."""
-    total = votes @ np.ones(votes.shape[1], dtype=votes.dtype)  # a sum over a short axis is slow
-    votes[total == 0] = 1
-    votes /= np.where(total == 0, votes.shape[1], total)[:, None]
-    if gold is not None:
-        known = np.flatnonzero(gold >= 0)
-        votes[known] = 0
-        votes[known, gold[known]] = 1
-    return votes

@@ -8,14 +8,14 @@ from typing import Any, Self
 import numpy as np
 
 from labelonce._annotations import Annotations
-from labelonce._kernels import ScipyEngine
+from labelonce._kernels import ScipyEngine, floored_log
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
 from labelonce._validate import check_choice, check_codes, check_distribution
 from labelonce.aggregation import Aggregator
 from labelonce.learning._features import FeaturesClassifier, candidates_of
 from labelonce.learning._inputs import as_annotations, check_features
-from labelonce.learning._rounds import FLOOR, fit_model, information
+from labelonce.learning._rounds import fit_model, information
 
 
 class TargetsClassifier(FeaturesClassifier, ABC):
@@ -103,7 +103,7 @@ class OracleConfusion(TargetsClassifier):
         flat = np.full(n_classes, 1 / n_classes)
         prior = flat if self.prior is None else check_distribution(self.prior, "prior", (n_classes,))
         engine = ScipyEngine(annotations, "float64")
-        posterior = engine.e_step(*(np.log(np.maximum(p, FLOOR)) for p in (confusion, prior))).posterior
+        posterior = engine.e_step(floored_log(confusion), floored_log(prior)).posterior
         labelled = (engine.vote_counts().sum(axis=1) > 0).astype(np.float64)
         return posterior, labelled * information(posterior) if self.weighting == "information" else labelled
 

@@ -21,6 +21,7 @@ from labelonce._validate import (
     check_number,
     check_rng,
 )
+from labelonce.aggregation._base import skill
 from labelonce.learning._doubt import warn_of_doubt
 from labelonce.learning._features import Features, FeaturesClassifier, candidates_of
 from labelonce.learning._inputs import as_annotations, check_features, is_matrix
@@ -273,7 +274,7 @@ class MBEM(FeaturesClassifier):
         self.model_ = last.model
         self.posterior_, self.confusion_, self.prior_ = last.posterior, last.confusion, last.prior
         self.labels_: Ids = annotations.classes[last.posterior.argmax(axis=1)]
-        self.skill_: Floats = np.einsum("wkk,k->w", last.confusion, last.prior)
+        self.skill_: Floats = skill(last.confusion, last.prior)
         self.worker_model_ = last.workers
         self.n_rounds_ = last.number
         names = ("predictions", "counts", "posterior", "weighting", "prior")

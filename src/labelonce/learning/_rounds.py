@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from labelonce._annotations import Annotations
-from labelonce._kernels import ScipyEngine
+from labelonce._kernels import ScipyEngine, floored_log, vote_fractions
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
 from labelonce.learning._predict import fit_to_rows, out_of_fold
 from labelonce.learning._protocol import Learner
 from labelonce.workers import WorkerModel
 
-FLOOR = 1e-10  # the paper's reference code floors probabilities of zero here
 N_FOLDS = 5
 MEMORISED = 0.25  # share of the disagreement of models that did not see the task
 _TEMPERATURES = np.exp(np.linspace(-1.0, 1.6, 14))  # exponents tried on a model's predictions
@@ -72,7 +71,7 @@ def run_rounds(
         model = fit_model(recipe.learner, X, posterior, weight)
         predictions = predict_tasks(model, recipe, X, posterior, weight, np.random.default_rng([seed, number]))
         workers, log_prior, prior = estimate_workers(engine, recipe, predictions, gold, first=number == 1)
-        log_confusion = np.log(np.maximum(workers.confusion_, FLOOR))
+        log_confusion = floored_log(workers.confusion_)
         posterior, log_likelihood = engine.e_step(log_confusion, log_prior, gold)
         weight = task_weight(recipe, posterior, start, first=number == 1)
         yield Round(number, model, predictions, workers.confusion_, prior, posterior, weight, workers, log_likelihood)
@@ -81,14 +80,10 @@ def run_rounds(
 def vote_targets(engine: ScipyEngine, gold: Codes | None) -> tuple[Floats, Floats]:
     """Return the vote fractions and weight 1 where there are any; tasks without labels wait with weight 0."""
     votes = engine.vote_counts()
-    total = votes.sum(axis=1)
-    posterior = np.where(total[:, None] > 0, votes / np.maximum(total, 1)[:, None], 1 / votes.shape[1])
-    weight = (total > 0).astype(np.float64)
+    weight: Floats = np.asarray(votes.any(axis=1), dtype=np.float64)
     if gold is not None:
-        known = np.flatnonzero(gold >= 0)
-        posterior[known] = np.eye(votes.shape[1])[gold[known]]
-        weight[known] = 1.0
-    return posterior, weight
+        weight[gold >= 0] = 1.0
+    return vote_fractions(votes, gold), weight
 
 
 def fit_model(learner: Learner, X: Any, targets: Floats, weight: Floats) -> Learner:
@@ -135,11 +130,11 @@ def estimate_workers(
     workers = clone(recipe.worker_model).fit_counts(counts)
     prior = class_prior(recipe.prior, picks, engine, workers.confusion_)
     if recipe.posterior == "prior" or first:
-        return workers, np.log(np.maximum(prior, FLOOR)), prior
+        return workers, floored_log(prior), prior
     log_prior = calibrated(predictions, engine, workers.confusion_)
     if recipe.counts == "refined":
         for _ in range(_REFINEMENTS):
-            log_confusion = np.log(np.maximum(workers.confusion_, FLOOR))
+            log_confusion = floored_log(workers.confusion_)
             workers = workers.fit_counts(engine.m_step(engine.e_step(log_confusion, log_prior, gold).posterior))
         log_prior = calibrated(predictions, engine, workers.confusion_)
     return workers, log_prior, prior
@@ -155,7 +150,7 @@ def class_prior(prior: Any, picks: Floats, engine: ScipyEngine, confusion: Float
     if prior == "picks":
         return np.asarray(picks.mean(axis=0))
     learned = np.full(n_classes, 1 / n_classes)
-    log_confusion = np.log(np.maximum(confusion, FLOOR))
+    log_confusion = floored_log(confusion)
     for _ in range(20):
         mass = engine.e_step(log_confusion, np.log(learned)).posterior.sum(axis=0) + 1.0
         learned = mass / mass.sum()
@@ -165,7 +160,7 @@ def class_prior(prior: Any, picks: Floats, engine: ScipyEngine, confusion: Float
 def calibrated(predictions: Floats, engine: ScipyEngine, confusion: Floats) -> Floats:
     """Return log P(class) of every task, sharpened or flattened until it explains the annotations best."""
     log_predictions = np.log(np.maximum(predictions, 1e-6))
-    log_confusion = np.log(np.maximum(confusion, FLOOR))
+    log_confusion = floored_log(confusion)
     tried = [log_normalised(exponent * log_predictions) for exponent in _TEMPERATURES]
     scores = [engine.e_step(log_confusion, log_prior).log_likelihood for log_prior in tried]
     return tried[int(np.argmax(scores))]
