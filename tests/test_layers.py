@@ -27,6 +27,7 @@ RANK = {
     "workers": 6,
     "aggregation": 7,
     "learning": 8,
+    "neural": 9,
     "planning": 9,
     "cli": 10,
 }

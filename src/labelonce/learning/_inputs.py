@@ -16,12 +16,20 @@ from labelonce.learning._predict import n_rows
 
 def check_features(estimator: Any, X: Any, *, reset: bool) -> None:
     """Let the estimator learn (`reset`) or check the number and names of its features, whatever holds them."""
-    if isinstance(X, np.ndarray) and X.ndim != 2 and X.dtype.kind in "fiub":
+    flat = not _takes_any_shape(estimator)
+    if flat and isinstance(X, np.ndarray) and X.ndim != 2 and X.dtype.kind in "fiub":
         raise ValueError(
             f"X must have 2 dimensions, tasks and features; got shape {X.shape}. Reshape your data either using "
             "array.reshape(-1, 1) if it has a single feature or array.reshape(1, -1) if it is a single task."
         )
     validate_data(estimator, X, reset=reset, skip_check_array=True)
+
+
+def _takes_any_shape(estimator: Any) -> bool:
+    """Return whether the learner, or one of them, takes images and the like."""
+    learner = getattr(estimator, "learner", None)
+    learners = learner if isinstance(learner, list | tuple) else [learner]
+    return any(getattr(one, "any_shape", False) for one in learners)
 
 
 def is_matrix(y: Any) -> bool:

@@ -15,13 +15,31 @@ from labelonce.learning._protocol import Learner
 
 
 def n_rows(X: Any) -> int:
-    """Return the number of tasks in X: an array, a sparse matrix, a data frame or a list."""
+    """Return the number of tasks in X: an array, a sparse matrix, a data frame, a list or a map-style data set."""
     return int(count_rows(X))
 
 
 def rows_of(X: Any, rows: npt.NDArray[np.integer[Any]]) -> Any:
     """Return some rows of X; X itself where all are wanted in order."""
-    return X if len(rows) == n_rows(X) else select_rows(X, rows)
+    if len(rows) == n_rows(X):
+        return X
+    if hasattr(X, "__getitem__") and not hasattr(X, "shape") and not isinstance(X, list | tuple):
+        return SomeRows(X, rows)
+    return select_rows(X, rows)
+
+
+class SomeRows:
+    """Some rows of a map-style data set, itself such a set: nothing is loaded before it is asked for."""
+
+    def __init__(self, data: Any, rows: npt.NDArray[np.integer[Any]]) -> None:
+        self.data = data
+        self.rows = rows
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, number: int) -> Any:
+        return self.data[int(self.rows[number])]
 
 
 def fit_to_rows(

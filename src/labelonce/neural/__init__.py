@@ -1,0 +1,6 @@
+"""Neural networks as learners (needs the `neural` extra: torch)."""
+
+from labelonce.neural._learner import TorchLearner, image_learner
+from labelonce.neural._networks import FastNet, fast_net, mlp, resnet9, resnet18, resnet20
+
+__all__ = ["FastNet", "TorchLearner", "fast_net", "image_learner", "mlp", "resnet9", "resnet18", "resnet20"]

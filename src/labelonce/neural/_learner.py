@@ -1,0 +1,406 @@
+"""A torch network as a learner: probability targets, weights, and every step open to be overridden."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from labelonce._sklearn import ClassifierBase, check_is_fitted, clone
+from labelonce._types import Floats, Ids
+from labelonce._validate import RandomState, check_choice, check_int, check_number, check_rng
+from labelonce.neural._augment import cut_out, flip_and_crop, mix_up
+from labelonce.neural._data import Inputs, as_targets
+from labelonce.neural._networks import fast_net, mlp
+from labelonce.neural._training import (
+    Best,
+    Rows,
+    Training,
+    all_sum,
+    load_state,
+    make_rows,
+    rank,
+    save_state,
+    shared_seed,
+    world_size,
+)
+
+Callback = Callable[[dict[str, Any]], None]
+
+_AT_ONCE = 4096  # tasks predicted in one batch
+_EXAMPLES = 5000  # inputs that a module may look at before training
+
+
+class TorchLearner(ClassifierBase):
+    """A neural network that takes probability targets and weights.
+
+    Features may be an array or tensor (n_tasks, n_features), images (n_tasks, 3, height, width) or uint8 images
+    (n_tasks, height, width, 3), or a map-style data set that gives one task's tensor for each index. Arrays are
+    moved to the device once and stay there. Every task's loss is its weight times the cross-entropy against its
+    targets; weights are scaled to a mean of 1. The rate climbs from zero and falls back to zero; the last epoch is
+    what counts.
+
+    Each step is a method to override: `make_module`, `make_optimizer`, `rate`, `augment`, `loss`, `views`.
+
+    Parameters
+    ----------
+    module_fn : callable
+        Takes the number of classes and returns a module: `neural.mlp`, `fast_net`, `resnet9`, `resnet18`,
+        `resnet20` or your own. A module with a method `start` is given the first inputs before training.
+    epochs, batch_size : int
+        Passes over the tasks that have a weight, and tasks a step.
+    epochs_by_round : sequence of int
+        Epochs in the first, second, ... round of `MBEM`, the last entry standing for all later ones; the last round
+        has `epochs`. Early rounds only have to tell the workers apart. Empty: `epochs` in every round.
+    min_steps : int
+        Small sets get as many more epochs as it takes to make this many steps in `epochs`.
+    optimizer : {"sgd", "adamw"}
+        Stochastic gradient descent with Nesterov momentum, or AdamW.
+    lr, momentum, weight_decay, warmup : float
+        The highest rate; the momentum; the decay; the share of the steps on which the rate climbs.
+    augment : {"auto", "images", "none"}
+        Random flips and moves by up to `pad` pixels; "auto": for images.
+    pad, cutout : int
+        Pixels: how far images move, and the side of a square that is hidden (0: none).
+    mixup : float
+        Mix pairs of tasks with shares from Beta(mixup, mixup); 0: not at all.
+    label_smoothing : float
+        Share of every target that is spread over all classes.
+    holdout : float
+        Share of the tasks on whose (noisy) targets the loss is watched: training stops when it has not fallen for
+        `patience` epochs, and the best epoch is kept. 0: all tasks are trained on, to the last epoch.
+    patience : int
+    n_models : int
+        Networks to train, from different starts; their predictions are averaged.
+    flip_predictions : bool
+        Average the predictions of an image and its mirror image.
+    device : str, optional
+        Default: "cuda" where there is one, else "cpu".
+    precision : {"auto", "bfloat16", "float32"}
+        "auto": bfloat16 on a GPU.
+    compile : bool
+        Use `torch.compile`; it pays only where the same network is trained for minutes.
+    checkpoint : path, optional
+        File that is rewritten after every epoch; a fit that was stopped goes on from it, and removes it at the end.
+    callbacks : sequence of callables
+        Each is called after every epoch with a dict: model, epoch, loss, held_out_loss.
+    random_state : int, numpy.random.Generator or None
+
+    Attributes
+    ----------
+    modules_ : list of torch.nn.Module
+    classes_ : (n_classes,)
+    history_ : list of dict
+        What the callbacks were given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from labelonce import neural
+    >>> X = np.random.default_rng(0).normal(size=(200, 2)).astype(np.float32)
+    >>> net = neural.TorchLearner(neural.mlp, epochs=20, batch_size=32, lr=0.1, device="cpu", random_state=0)
+    >>> bool(net.fit(X, (X[:, 0] > 0).astype(int)).score(X, (X[:, 0] > 0).astype(int)) > 0.95)
+    True
+    """
+
+    soft_targets = True
+    any_shape = True
+    auto: ClassVar[dict[str, Any]] = {"rounds": 9, "predictions": "in_sample"}
+    """What `MBEM`'s "auto" stands for: a network is too dear to try recipes with."""
+
+    def __init__(
+        self,
+        module_fn: Callable[[int], nn.Module] = mlp,
+        *,
+        epochs: int = 16,
+        epochs_by_round: Sequence[int] = (),
+        batch_size: int = 256,
+        min_steps: int = 0,
+        optimizer: str = "sgd",
+        lr: float = 0.1,
+        momentum: float = 0.9,
+        weight_decay: float = 5e-4,
+        warmup: float = 0.2,
+        augment: str = "auto",
+        pad: int = 4,
+        cutout: int = 0,
+        mixup: float = 0.0,
+        label_smoothing: float = 0.0,
+        holdout: float = 0.0,
+        patience: int = 3,
+        n_models: int = 1,
+        flip_predictions: bool = True,
+        device: str | None = None,
+        precision: str = "auto",
+        compile: bool = False,
+        checkpoint: str | Path | None = None,
+        callbacks: Sequence[Callback] = (),
+        random_state: RandomState = None,
+    ) -> None:
+        self.module_fn = module_fn
+        self.epochs = epochs
+        self.epochs_by_round = epochs_by_round
+        self.batch_size = batch_size
+        self.min_steps = min_steps
+        self.optimizer = optimizer
+        self.lr = lr
+        self.momentum = momentum
+        self.weight_decay = weight_decay
+        self.warmup = warmup
+        self.augment = augment
+        self.pad = pad
+        self.cutout = cutout
+        self.mixup = mixup
+        self.label_smoothing = label_smoothing
+        self.holdout = holdout
+        self.patience = patience
+        self.n_models = n_models
+        self.flip_predictions = flip_predictions
+        self.device = device
+        self.precision = precision
+        self.compile = compile
+        self.checkpoint = checkpoint
+        self.callbacks = callbacks
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to labels (n_tasks,) or to probability targets (n_tasks, n_classes)."""
+        self._check()
+        targets, weight, self.classes_ = as_targets(X, y, sample_weight)
+        inputs = Inputs(X, self._device(), self._dtype())
+        self._moments = inputs.moments
+        rng = check_rng(self.random_state)
+        self.modules_: list[nn.Module] = []
+        self.history_: list[dict[str, Any]] = []
+        for number in range(self.n_models):
+            seed = int(rng.integers(2**31))
+            self.modules_.append(self._train(inputs, targets, weight, seed, number))
+        return self
+
+    def for_round(self, number: int, last: int) -> Self:
+        """Return the learner for a round of `MBEM`: a copy with that round's epochs."""
+        chosen: Self = clone(self)
+        if self.epochs_by_round and number < last:
+            epochs = self.epochs_by_round[min(number, len(self.epochs_by_round)) - 1]
+            chosen.set_params(epochs=epochs, min_steps=self.min_steps * epochs // self.epochs)
+        return chosen
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return P(class | features), shape (n_tasks, n_classes), the mean over the networks."""
+        check_is_fitted(self, "modules_")
+        inputs = Inputs(X, self._device(), self._dtype(), self._moments)
+        parts = []
+        for rows in torch.split(torch.arange(inputs.n_rows, device=inputs.device), _AT_ONCE):
+            batch = inputs.take(rows)
+            parts.append(torch.stack([self.predict_batch(module, batch) for module in self.modules_]).mean(dim=0))
+        return np.asarray(torch.cat(parts).double().cpu())
+
+    def predict(self, X: Any) -> Ids:
+        """Return the most probable class of each task."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    # The steps. Override any of them.
+
+    def make_module(self, n_classes: int, example: torch.Tensor) -> nn.Module:
+        """Return a fresh network on the device; `example` are some inputs."""
+        module = self.module_fn(n_classes).to(example.device)
+        start: Any = getattr(module, "start", None)
+        if start is not None:
+            start(example)
+        with torch.no_grad(), self._autocast():
+            module.eval()(example[:2])  # sizes of lazy layers
+        if example.ndim == 4:
+            module = module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        return module.train()
+
+    def make_optimizer(self, module: nn.Module) -> torch.optim.Optimizer:
+        """Return the optimiser; normalisation and biases are not decayed, and may have a rate of their own."""
+        trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
+        matrices = {"params": [p for p in trained if p.ndim > 1], "weight_decay": self.weight_decay}
+        vectors = {"params": [p for p in trained if p.ndim <= 1], "weight_decay": 0.0}
+        vectors["rate"] = getattr(module, "vector_rate", 1.0)
+        groups: list[dict[str, Any]] = [group for group in (matrices, vectors) if group["params"]]
+        fused = self._device().type == "cuda"
+        if self.optimizer == "adamw":
+            return torch.optim.AdamW(groups, lr=self.lr, betas=(self.momentum, 0.99), fused=fused)
+        return torch.optim.SGD(groups, lr=self.lr, momentum=self.momentum, nesterov=self.momentum > 0, fused=fused)
+
+    def rate(self, done: float) -> float:
+        """Return the rate when a share `done` of the steps is over: up in a straight line, then down."""
+        up = done / self.warmup if self.warmup > 0 else 1.0
+        down = (1 - done) / (1 - self.warmup) if self.warmup < 1 else 1.0
+        return self.lr * min(up, down)
+
+    def views(self, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+        """Return the random views of a batch that are trained on."""
+        images = batch.ndim == 4
+        if self.augment == "images" or (self.augment == "auto" and images):
+            batch = flip_and_crop(batch, self.pad, generator)
+        return cut_out(batch, self.cutout, generator) if self.cutout and images else batch
+
+    def loss(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Return the loss summed over the batch; targets are already multiplied by the weights."""
+        if self.label_smoothing:
+            mass = targets.sum(dim=1, keepdim=True)
+            targets = (1 - self.label_smoothing) * targets + self.label_smoothing * mass / targets.shape[1]
+        return -(targets * F.log_softmax(logits.float(), dim=1)).sum()
+
+    @torch.no_grad()
+    def predict_batch(self, module: nn.Module, batch: torch.Tensor) -> torch.Tensor:
+        """Return P(class) of a batch by one network, without random views."""
+        module.eval()
+        with self._autocast():
+            found: torch.Tensor = module(batch).float().softmax(dim=1)
+            if self.flip_predictions and batch.ndim == 4:
+                found = (found + module(batch.flip(-1)).float().softmax(dim=1)) / 2
+        return found
+
+    def step(
+        self, module: Callable[[torch.Tensor], torch.Tensor], batch: torch.Tensor, targets: torch.Tensor, n_all: int
+    ) -> torch.Tensor:
+        """Return the loss of a batch per task, with its gradients computed; `n_all` tasks over all processes."""
+        with self._autocast():
+            logits = module(batch)
+        loss = self.loss(logits, targets) * (world_size() / n_all)  # gradients are averaged over processes
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss.detach()
+
+    # What holds the steps together.
+
+    def _train(self, inputs: Inputs, targets: Floats, weight: Floats, seed: int, number: int) -> nn.Module:
+        """Return one network, trained from scratch or from its checkpoint."""
+        seed = shared_seed(seed, inputs.device)
+        fitted, held = self._split(np.flatnonzero(weight > 0), seed)
+        rows = make_rows(fitted, targets[fitted], weight[fitted], inputs.device)
+        job = self._start(inputs, rows, seed)
+        settings = {"seed": seed, "model": number, "epochs": job.epochs, "rows": rows.n_all}
+        file = None if self.checkpoint is None else Path(self.checkpoint)
+        if file is not None and file.exists():
+            load_state(file, settings, job)
+        best = Best(self.patience)
+        while job.epoch < job.epochs:
+            entry = {"model": number, "epoch": job.epoch + 1, "loss": self._epoch(inputs, rows, job)}
+            if len(held):
+                entry["held_out_loss"] = self._held_out_loss(job.module, inputs, targets, weight, held)
+            self._report(entry)
+            if len(held) and best.is_over(entry["held_out_loss"], job.module):
+                break
+            if file is not None and rank() == 0:
+                save_state(file, settings, job)
+        best.restore(job.module)
+        if file is not None and rank() == 0:
+            file.unlink(missing_ok=True)
+        return job.module.eval()
+
+    def _start(self, inputs: Inputs, rows: Rows, seed: int) -> Training:
+        """Return a training that has not begun."""
+        device = inputs.device
+        with torch.random.fork_rng([device] if device.type == "cuda" else []):
+            torch.manual_seed(seed)
+            module = self.make_module(rows.targets.shape[1], inputs.take(rows.number[:_EXAMPLES]))
+        generator = torch.Generator(device).manual_seed(seed)
+        size = min(self.batch_size, rows.n_all)
+        epochs = max(self.epochs, -(-self.min_steps // max(rows.n_all // size, 1)))
+        return Training(module, self.make_optimizer(module), generator, seed, size, epochs, compiled=self.compile)
+
+    def _epoch(self, inputs: Inputs, rows: Rows, job: Training) -> float:
+        """Train for one epoch and return the mean loss."""
+        n_steps = max(rows.n_all // job.size, 1)
+        shares = np.random.default_rng([job.seed, job.epoch])
+        total = torch.zeros((), device=inputs.device)
+        job.module.train()
+        for number, (mine, n_all) in enumerate(rows.batches(job.size, job.generator)):
+            job.set_rate(self.rate((job.epoch + number / n_steps) / job.epochs))
+            batch = self.views(inputs.take(rows.number[mine]), job.generator)
+            targets = rows.targets[mine] * rows.weight[mine, None]
+            if self.mixup:
+                batch, targets = mix_up(batch, targets, float(shares.beta(self.mixup, self.mixup)), job.generator)
+            job.optimizer.zero_grad(set_to_none=True)
+            total += self.step(job.stepped, batch, targets, n_all)
+            job.optimizer.step()
+        job.epoch += 1
+        loss = float(all_sum(total)) / (n_steps * world_size())
+        if not np.isfinite(loss):
+            raise ValueError(
+                f"the network diverged: its loss is {loss} after epoch {job.epoch} with lr={self.lr:g}. Lower lr."
+            )
+        return loss
+
+    def _report(self, entry: dict[str, Any]) -> None:
+        self.history_.append(entry)
+        for callback in self.callbacks:
+            callback(entry)
+
+    def _split(self, rows: Ids, seed: int) -> tuple[Ids, Ids]:
+        """Return the tasks to train on and those on whose targets the loss is watched."""
+        if self.holdout == 0:
+            return rows, rows[:0]
+        held = np.random.default_rng(seed).random(len(rows)) < self.holdout
+        return rows[~held], rows[held]
+
+    def _held_out_loss(self, module: nn.Module, inputs: Inputs, targets: Floats, weight: Floats, held: Ids) -> float:
+        """Return the loss per unit of weight on the noisy targets of tasks that are not trained on."""
+        rows = torch.from_numpy(held)
+        found = torch.cat([self.predict_batch(module, inputs.take(part)) for part in torch.split(rows, _AT_ONCE)])
+        wanted = torch.from_numpy(targets[held] * weight[held, None]).to(found)
+        lost = all_sum(-(wanted * found.clamp_min(1e-12).log()).sum())
+        return float(lost / all_sum(wanted.sum()))
+
+    def _check(self) -> None:
+        check_int(self.epochs, "epochs", 1)
+        for epochs in self.epochs_by_round:
+            check_int(epochs, "epochs_by_round", 1)
+        check_int(self.batch_size, "batch_size", 1)
+        check_int(self.min_steps, "min_steps", 0)
+        check_int(self.n_models, "n_models", 1)
+        check_int(self.pad, "pad", 0)
+        check_int(self.cutout, "cutout", 0)
+        check_int(self.patience, "patience", 1)
+        check_choice(self.optimizer, "optimizer", ("sgd", "adamw"))
+        check_choice(self.augment, "augment", ("auto", "images", "none"))
+        check_choice(self.precision, "precision", ("auto", "bfloat16", "float32"))
+        for name in ("lr", "weight_decay", "mixup"):
+            check_number(getattr(self, name), name, 0.0)
+        for name in ("momentum", "warmup", "label_smoothing", "holdout"):
+            check_number(getattr(self, name), name, 0.0, 0.99)
+
+    def _device(self) -> torch.device:
+        name = ("cuda" if torch.cuda.is_available() else "cpu") if self.device is None else self.device
+        return torch.device(name)
+
+    def _dtype(self) -> torch.dtype:
+        half = self.precision == "bfloat16" or (self.precision == "auto" and self._device().type == "cuda")
+        return torch.bfloat16 if half else torch.float32
+
+    def _autocast(self) -> AbstractContextManager[Any]:
+        if self._dtype() == torch.float32:
+            return nullcontext()
+        return torch.autocast(self._device().type, self._dtype())
+
+
+def image_learner(**options: Any) -> TorchLearner:
+    """Return the learner that we measured on 32 x 32 images (docs/neural.md): `fast_net`, as `MBEM` wants it.
+
+    Options are those of `TorchLearner` and go before ours.
+    """
+    measured: dict[str, Any] = {
+        "module_fn": fast_net,
+        "epochs": 30,
+        "epochs_by_round": (6, 12),
+        "batch_size": 1024,
+        "lr": 1.5,
+        "momentum": 0.85,
+        "weight_decay": 1.3e-3,
+        "warmup": 0.23,
+        "pad": 4,
+        "cutout": 12,
+        "n_models": 2,
+    }
+    return TorchLearner(**measured | options)

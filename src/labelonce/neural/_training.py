@@ -1,0 +1,182 @@
+"""One network's training: the order of the tasks, the steps of an epoch, and its state on disk."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+from labelonce._types import Floats, Ids
+
+
+@dataclass
+class Rows:
+    """The tasks that are trained on: their numbers in the inputs, targets, and weights with a mean of 1.
+
+    Under `torchrun` every process has its own tasks; `first` and `n_all` place them among those of all processes.
+    """
+
+    number: torch.Tensor
+    targets: torch.Tensor
+    weight: torch.Tensor
+    first: int
+    n_all: int
+
+    def batches(self, size: int, generator: torch.Generator) -> Iterator[tuple[torch.Tensor, int]]:
+        """Yield, in a random order that all processes share, this process's part of each batch and the whole's size."""
+        order = torch.randperm(self.n_all, generator=generator, device=generator.device)
+        whole = order[: self.n_all - self.n_all % size] if self.n_all >= size else order
+        for batch in torch.split(whole, size):
+            if len(self.number) == self.n_all:
+                yield batch, len(batch)
+            else:
+                mine = batch[(batch >= self.first) & (batch < self.first + len(self.number))] - self.first
+                yield mine, len(batch)
+
+
+def make_rows(number: Ids, targets: Floats, weight: Floats, device: torch.device) -> Rows:
+    """Return the rows on the device, with their place among those of all processes."""
+    counts = all_gather(torch.tensor([len(number)], device=device)).tolist()
+    n_all = int(sum(counts))
+    total = float(all_sum(torch.tensor(weight.sum(), dtype=torch.float64, device=device)))
+    scaled = weight * (n_all / total)
+    number_, targets_, weight_ = (torch.from_numpy(part).to(device) for part in (number, targets, scaled))
+    return Rows(number_, targets_.float(), weight_.float(), int(sum(counts[: rank()])), n_all)
+
+
+def rank() -> int:
+    """Return this process's number under `torchrun`, else 0."""
+    return torch.distributed.get_rank() if is_parallel() else 0
+
+
+def is_parallel() -> bool:
+    """Return whether several processes train one network."""
+    distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
+    return distributed and torch.distributed.get_world_size() > 1
+
+
+def world_size() -> int:
+    """Return how many processes train one network."""
+    return torch.distributed.get_world_size() if is_parallel() else 1
+
+
+def all_sum(value: torch.Tensor) -> torch.Tensor:
+    """Return the sum over all processes."""
+    if is_parallel():
+        value = value.clone()
+        torch.distributed.all_reduce(value)
+    return value
+
+
+def all_gather(value: torch.Tensor) -> torch.Tensor:
+    """Return the values of all processes, in order."""
+    if not is_parallel():
+        return value
+    parts = [torch.empty_like(value) for _ in range(world_size())]
+    torch.distributed.all_gather(parts, value)
+    return torch.cat(parts)
+
+
+def shared_seed(seed: int, device: torch.device) -> int:
+    """Return the first process's seed."""
+    return int(all_gather(torch.tensor([seed], device=device))[0])
+
+
+def parallel(module: nn.Module, device: torch.device) -> nn.Module:
+    """Return the module, wrapped where several processes train it: gradients are averaged over them."""
+    if not is_parallel():
+        return module
+    if device.type == "cuda":
+        module = nn.SyncBatchNorm.convert_sync_batchnorm(module)  # type: ignore[no-untyped-call]
+    return DistributedDataParallel(module, device_ids=[device.index] if device.type == "cuda" else None)
+
+
+class Training:
+    """One network on its way: the module, its optimiser, the generator of everything random, and the epochs done."""
+
+    def __init__(
+        self,
+        module: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        generator: torch.Generator,
+        seed: int,
+        size: int,
+        epochs: int,
+        *,
+        compiled: bool,
+    ) -> None:
+        self.module, self.optimizer, self.generator = module, optimizer, generator
+        self.seed, self.size, self.epochs = seed, size, epochs
+        self.epoch = 0
+        self.stepped: Any = parallel(module, generator.device)
+        if compiled:
+            self.stepped = torch.compile(self.stepped)
+
+    def set_rate(self, rate: float) -> None:
+        """Set the rate of the next step."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate * group.get("rate", 1.0)
+
+
+class Best:
+    """The epoch with the lowest loss on held-out targets, and whether it is long ago."""
+
+    def __init__(self, patience: int) -> None:
+        self.patience = patience
+        self.loss = float("inf")
+        self.since = 0
+        self.state: dict[str, torch.Tensor] = {}
+
+    def is_over(self, loss: float, module: nn.Module) -> bool:
+        """Take note of an epoch; return whether the best one is `patience` epochs ago."""
+        self.since += 1
+        if loss < self.loss:
+            self.loss, self.since = loss, 0
+            self.state = {name: value.clone() for name, value in module.state_dict().items()}
+        return self.since >= self.patience
+
+    def restore(self, module: nn.Module) -> None:
+        """Give the module the parameters of the best epoch, if one was noted."""
+        if self.state:
+            module.load_state_dict(self.state)
+
+
+def save_state(path: Path, settings: dict[str, Any], job: Training) -> None:
+    """Write what the next epoch needs, whole or not at all: parameters, the optimiser's averages, the generator."""
+    from safetensors.torch import save_file
+
+    tensors = {f"module.{name}": value for name, value in job.module.state_dict().items()}
+    for number, state in job.optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer.{number}.{name}": torch.as_tensor(value) for name, value in state.items()}
+    tensors["generator"] = job.generator.get_state()
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    note = {"settings": json.dumps(settings), "epoch": str(job.epoch)}
+    save_file({name: value.contiguous() for name, value in tensors.items()}, beside, note)
+    beside.replace(path)
+
+
+def load_state(path: Path, settings: dict[str, Any], job: Training) -> None:
+    """Put the saved state in place; nothing is changed if another fit wrote it."""
+    from safetensors import safe_open
+
+    with safe_open(path, framework="pt") as file:
+        note = file.metadata()
+        if json.loads(note["settings"]) != settings:
+            return
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dict
+    job.generator.set_state(tensors.pop("generator"))
+    job.module.load_state_dict({name[7:]: value for name, value in tensors.items() if name.startswith("module.")})
+    whole = job.optimizer.state_dict()
+    for name, value in tensors.items():
+        if name.startswith("optimizer."):
+            _, number, key = name.split(".", 2)
+            whole["state"].setdefault(int(number), {})[key] = value
+    job.optimizer.load_state_dict(whole)
+    job.epoch = int(note["epoch"])

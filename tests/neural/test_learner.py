@@ -1,0 +1,227 @@
+"""TorchLearner: the loss it minimises, what is random, images, data sets, early stopping and checkpoints."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+from torch import nn
+
+from labelonce import neural
+from labelonce._types import Floats
+from labelonce.learning import SoftmaxRegression
+from labelonce.neural import TorchLearner
+
+
+def features(n_tasks: int = 120, n_features: int = 4) -> Any:
+    return np.random.default_rng(0).normal(size=(n_tasks, n_features)).astype(np.float32)
+
+
+def posteriors(n_tasks: int = 120, n_classes: int = 3) -> Floats:
+    return np.random.default_rng(1).dirichlet(np.full(n_classes, 0.5), size=n_tasks)
+
+
+def images(n_tasks: int = 24) -> Any:
+    return np.random.default_rng(0).integers(0, 256, (n_tasks, 16, 16, 3), dtype=np.uint8)
+
+
+def linear(n_classes: int) -> nn.Module:
+    return nn.LazyLinear(n_classes)
+
+
+def learner(module_fn: Callable[[int], nn.Module] = neural.mlp, **options: Any) -> TorchLearner:
+    return TorchLearner(
+        module_fn, **{"epochs": 3, "batch_size": 30, "lr": 0.1, "device": "cpu", "random_state": 0} | options
+    )
+
+
+def test_a_linear_network_finds_the_softmax_regression_of_weighted_probability_targets() -> None:
+    X, targets = features(), posteriors()
+    weight = np.random.default_rng(2).uniform(0.1, 2, len(X))
+    X = (X - X.mean(axis=0)) / X.std(axis=0)  # the network's own scaling, so that both see the same features
+    oracle = SoftmaxRegression(C=1e6).fit(X, targets, sample_weight=weight)
+    net = learner(linear, epochs=300, batch_size=120, lr=1.0, weight_decay=0.0)
+    assert_allclose(net.fit(X, targets, weight).predict_proba(X), oracle.predict_proba(X), atol=2e-3)
+
+
+def test_labels_are_one_hot_targets() -> None:
+    X, y = features(), np.array(["b", "a", "c"])[np.arange(120) % 3]
+    by_labels = learner().fit(X, y)
+    by_targets = learner().fit(X, np.eye(3)[np.array([1, 0, 2])[np.arange(120) % 3]])
+    assert by_labels.classes_.tolist() == ["a", "b", "c"]
+    assert_array_equal(by_labels.predict_proba(X), by_targets.predict_proba(X))
+
+
+def test_only_the_ratio_of_weights_matters() -> None:
+    X, targets, weight = features(), posteriors(), np.linspace(0.5, 1.5, 120)
+    one = learner().fit(X, targets, weight).predict_proba(X)
+    assert_allclose(one, learner().fit(X, targets, 1000 * weight).predict_proba(X), atol=1e-5)
+
+
+def test_tasks_of_weight_zero_are_not_looked_at() -> None:
+    X, targets = features(), posteriors()
+    weight = np.r_[np.zeros(20), np.ones(100)]
+    other = targets.copy()
+    other[:20] = other[:20, ::-1]
+    one = learner().fit(X, targets, weight).predict_proba(X)
+    assert_array_equal(one, learner().fit(X, other, weight).predict_proba(X))
+
+
+def test_a_seed_repeats_and_leaves_torch_s_own_generator_alone() -> None:
+    X, targets = features(), posteriors()
+    torch.manual_seed(5)
+    before = torch.get_rng_state()
+    one = learner().fit(X, targets).predict_proba(X)
+    assert_array_equal(torch.get_rng_state(), before)
+    assert_array_equal(one, learner().fit(X, targets).predict_proba(X))
+    assert np.abs(one - learner(random_state=1).fit(X, targets).predict_proba(X)).max() > 0
+
+
+def test_several_networks_are_averaged() -> None:
+    X, targets = features(), posteriors()
+    net = learner(n_models=3).fit(X, targets)
+    alone = []
+    for module in net.modules_:
+        one = clone(net)
+        one.__dict__ |= net.__dict__ | {"modules_": [module]}
+        alone.append(one.predict_proba(X))
+    assert np.abs(alone[0] - alone[1]).max() > 0
+    assert_allclose(net.predict_proba(X), np.mean(alone, axis=0), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["fast_net", "resnet9", "resnet20", "resnet18", "mlp"])
+def test_every_network_learns_images_in_either_layout(name: str) -> None:
+    X = images(8)
+    small: dict[str, Any] = {"fast_net": {"widths": (8, 8, 8)}, "resnet9": {"width": 4}, "mlp": {"width": 8}}.get(
+        name, {}
+    )
+
+    def make(n_classes: int) -> nn.Module:
+        return getattr(neural, name)(n_classes, **small)  # type: ignore[no-any-return]
+
+    net = learner(make, epochs=1, batch_size=4, cutout=4, label_smoothing=0.1, mixup=0.5)
+    probabilities = net.fit(X, np.arange(8) % 2).predict_proba(X)
+    assert_allclose(probabilities.sum(axis=1), 1, atol=1e-6)
+    turned = net.fit(X.transpose(0, 3, 1, 2), np.arange(8) % 2)
+    assert_allclose(turned.predict_proba(X.transpose(0, 3, 1, 2)), probabilities, atol=1e-6)
+
+
+def test_resnet20_has_the_published_number_of_parameters() -> None:
+    assert sum(p.numel() for p in neural.resnet20(10).parameters()) == 269_722  # 0.27 M in He et al., Table 6
+
+
+def test_predictions_of_a_picture_and_its_mirror_image_are_equal() -> None:
+    X = images()
+    net = learner(lambda n: neural.resnet9(n, width=4), epochs=1, batch_size=12).fit(X, np.arange(24) % 2)
+    assert_allclose(net.predict_proba(X), net.predict_proba(X[:, :, ::-1].copy()), atol=1e-5)
+
+
+def test_a_map_style_data_set_gives_the_same_as_its_array() -> None:
+    class Set(torch.utils.data.Dataset[Any]):
+        def __len__(self) -> int:
+            return len(X)
+
+        def __getitem__(self, number: int) -> Any:
+            return torch.from_numpy(X[number]), -1  # its own label is not looked at
+
+    X = features()
+    X = (X - X.mean(axis=0)) / X.std(axis=0)  # a data set's inputs are taken as they are
+    one = learner(lr=0.01).fit(X, posteriors()).predict_proba(X)
+    assert_allclose(learner(lr=0.01).fit(Set(), posteriors()).predict_proba(Set()), one, atol=1e-5)
+
+
+def test_small_sets_get_more_epochs_up_to_the_steps_asked_for() -> None:
+    net = learner(epochs=2, batch_size=30, min_steps=21).fit(features(), posteriors())
+    assert len(net.history_) == 6  # of four steps each
+
+
+def test_early_stopping_watches_noisy_targets_and_keeps_the_best_epoch() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 20)).astype(np.float32)
+    noise = np.random.default_rng(1).integers(0, 2, 60)  # nothing to learn: the loss on held-out labels must rise
+    net = learner(epochs=60, batch_size=10, lr=0.1, holdout=0.3, patience=4).fit(X, noise)
+    losses = [row["held_out_loss"] for row in net.history_]
+    assert len(losses) < 60
+    assert int(np.argmin(losses)) == len(losses) - 1 - 4
+    again = learner(epochs=60, batch_size=10, lr=0.1).fit(X, noise)
+    assert np.abs(again.predict_proba(X)).max() > net.predict_proba(X).max()
+
+
+def test_a_stopped_fit_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
+    X, targets = features(), posteriors()
+    file = tmp_path / "net.safetensors"
+
+    def stop(entry: dict[str, Any]) -> None:
+        if entry["epoch"] == 3:
+            raise KeyboardInterrupt
+
+    straight = learner(epochs=5, mixup=0.3).fit(X, targets).predict_proba(X)
+    with pytest.raises(KeyboardInterrupt):
+        learner(epochs=5, mixup=0.3, checkpoint=file, callbacks=[stop]).fit(X, targets)
+    assert file.exists()
+    net = learner(epochs=5, mixup=0.3, checkpoint=file).fit(X, targets)
+    assert [row["epoch"] for row in net.history_] == [3, 4, 5]  # two epochs were on disk
+    assert_array_equal(net.predict_proba(X), straight)
+    assert not file.exists()
+
+
+def test_a_checkpoint_of_another_fit_is_not_used(tmp_path: Path) -> None:
+    X, targets = features(), posteriors()
+    file = tmp_path / "net.safetensors"
+
+    def stop(entry: dict[str, Any]) -> None:
+        if entry["epoch"] == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        learner(epochs=5, checkpoint=file, callbacks=[stop], random_state=1).fit(X, targets)
+    net = learner(epochs=5, checkpoint=file).fit(X, targets)
+    assert_array_equal(net.predict_proba(X), learner(epochs=5).fit(X, targets).predict_proba(X))
+
+
+def test_epochs_by_round() -> None:
+    net = learner(epochs=30, epochs_by_round=(6, 12), min_steps=300)
+    assert [net.for_round(number, 5).epochs for number in range(1, 7)] == [6, 12, 12, 12, 30, 30]
+    assert [net.for_round(number, 5).min_steps for number in (1, 5)] == [60, 300]
+    assert learner(epochs=7).for_round(1, 5).epochs == 7
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"epochs": 0}, "epochs must be an integer of at least 1; got 0."),
+        ({"epochs_by_round": (3, 0)}, "epochs_by_round must be an integer of at least 1; got 0."),
+        ({"optimizer": "adam"}, "optimizer must be one of 'sgd', 'adamw'; got 'adam'."),
+        ({"mixup": -1}, "mixup must be at least 0; got -1."),
+        ({"holdout": 1.0}, r"holdout must be in \[0, 0.99\]; got 1.0."),
+    ],
+)
+def test_bad_options_are_named(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        learner(**options).fit(features(), posteriors())
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "sentence"),
+    [
+        (features(), posteriors()[:5], "X and y must have the same number of rows; got 120 and 5."),
+        (np.full((120, 2), np.nan), posteriors(), "X must be finite; it contains NaN or infinity."),
+        (np.array(["a"] * 120), posteriors(), "X must hold numbers for a network"),
+        (np.zeros(120), posteriors(), r"X must have a row of features a task; got shape \(120,\)."),
+        (features(), 2 * posteriors(), r"targets must sum to 1; got 2 at \(0,\)"),
+        (features(), None, "give labels or targets"),
+    ],
+)
+def test_bad_data_are_named(X: Any, y: Any, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        learner().fit(X, y)
+
+
+def test_a_network_that_diverges_is_an_error() -> None:
+    with pytest.raises(
+        ValueError, match=r"the network diverged: its loss is (nan|inf) after epoch \d+ with lr=1000. Lower lr."
+    ):
+        learner(lr=1000.0, epochs=20).fit(features(), posteriors())
