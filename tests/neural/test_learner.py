@@ -34,9 +34,8 @@ def linear(n_classes: int) -> nn.Module:
 
 
 def learner(module_fn: Callable[[int], nn.Module] = neural.mlp, **options: Any) -> TorchLearner:
-    return TorchLearner(
-        module_fn, **{"epochs": 3, "batch_size": 30, "lr": 0.1, "device": "cpu", "random_state": 0} | options
-    )
+    few: dict[str, Any] = {"epochs": 3, "batch_size": 30, "lr": 0.1, "device": "cpu", "random_state": 0}
+    return TorchLearner(module_fn, **few | options)
 
 
 def test_a_linear_network_finds_the_softmax_regression_of_weighted_probability_targets() -> None:
@@ -96,12 +95,10 @@ def test_several_networks_are_averaged() -> None:
 @pytest.mark.parametrize("name", ["fast_net", "resnet9", "resnet20", "resnet18", "mlp"])
 def test_every_network_learns_images_in_either_layout(name: str) -> None:
     X = images(8)
-    small: dict[str, Any] = {"fast_net": {"widths": (8, 8, 8)}, "resnet9": {"width": 4}, "mlp": {"width": 8}}.get(
-        name, {}
-    )
+    widths: dict[str, Any] = {"fast_net": {"widths": (8, 8, 8)}, "resnet9": {"width": 4}, "mlp": {"width": 8}}
 
     def make(n_classes: int) -> nn.Module:
-        return getattr(neural, name)(n_classes, **small)  # type: ignore[no-any-return]
+        return getattr(neural, name)(n_classes, **widths.get(name, {}))  # type: ignore[no-any-return]
 
     net = learner(make, epochs=1, batch_size=4, cutout=4, label_smoothing=0.1, mixup=0.5)
     probabilities = net.fit(X, np.arange(8) % 2).predict_proba(X)
