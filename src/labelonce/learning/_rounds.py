@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from labelonce._annotations import Annotations
-from labelonce._kernels import ScipyEngine, floored_log, vote_fractions
+from labelonce._kernels import ScipyEngine, entropy, floored_log, log_sums, vote_fractions
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
 from labelonce.learning._predict import fit_to_rows, out_of_fold
@@ -19,7 +19,9 @@ from labelonce.workers import WorkerModel
 N_FOLDS = 5
 MEMORISED = 0.25  # share of the disagreement of models that did not see the task
 _TEMPERATURES = np.exp(np.linspace(-1.0, 1.6, 14))  # exponents tried on a model's predictions
-_REFINEMENTS = 10  # E and M steps on the workers within a round: near the fixed point
+_ENOUGH_TASKS = 50_000  # to choose an exponent by
+_REFINEMENTS = 10  # E and M steps on the workers within a round at most
+_SETTLED = 1e-3  # change of the workers in such a step, mean total variation: near the fixed point
 
 
 @dataclass(frozen=True)
@@ -131,13 +133,22 @@ def estimate_workers(
     prior = class_prior(recipe.prior, picks, engine, workers.confusion_)
     if recipe.posterior == "prior" or first:
         return workers, floored_log(prior), prior
-    log_prior = calibrated(predictions, engine, workers.confusion_)
+    log_predictions = np.log(np.maximum(predictions, 1e-6))
+    exponent = calibrate(log_predictions, engine, workers.confusion_)
     if recipe.counts == "refined":
-        for _ in range(_REFINEMENTS):
-            log_confusion = floored_log(workers.confusion_)
-            workers = workers.fit_counts(engine.m_step(engine.e_step(log_confusion, log_prior, gold).posterior))
-        log_prior = calibrated(predictions, engine, workers.confusion_)
-    return workers, log_prior, prior
+        workers = refine(workers, engine, exponent * log_predictions, gold)
+        exponent = calibrate(log_predictions, engine, workers.confusion_)
+    return workers, log_normalised(exponent * log_predictions), prior
+
+
+def refine(workers: WorkerModel, engine: ScipyEngine, log_prior: Floats, gold: Codes | None) -> WorkerModel:
+    """Return the workers counted against the posterior that they give themselves, near the fixed point."""
+    for _ in range(_REFINEMENTS):
+        before = workers.confusion_
+        workers.fit_counts(engine.m_step(engine.e_step(floored_log(before), log_prior, gold).posterior))
+        if np.abs(workers.confusion_ - before).sum(axis=2).mean() / 2 < _SETTLED:
+            break
+    return workers
 
 
 def class_prior(prior: Any, picks: Floats, engine: ScipyEngine, confusion: Floats) -> Floats:
@@ -157,18 +168,23 @@ def class_prior(prior: Any, picks: Floats, engine: ScipyEngine, confusion: Float
     return learned
 
 
-def calibrated(predictions: Floats, engine: ScipyEngine, confusion: Floats) -> Floats:
-    """Return log P(class) of every task, sharpened or flattened until it explains the annotations best."""
-    log_predictions = np.log(np.maximum(predictions, 1e-6))
-    log_confusion = floored_log(confusion)
-    tried = [log_normalised(exponent * log_predictions) for exponent in _TEMPERATURES]
-    scores = [engine.e_step(log_confusion, log_prior).log_likelihood for log_prior in tried]
-    return tried[int(np.argmax(scores))]
+def calibrate(log_predictions: Floats, engine: ScipyEngine, confusion: Floats) -> float:
+    """Return the exponent that makes predictions explain the annotations best: above 1 sharpens, below 1 flattens.
+
+    Many tasks are represented by some of them, always the same.
+    """
+    by_labels = engine.e_step(floored_log(confusion), np.zeros(log_predictions.shape[1])).posterior
+    if len(by_labels) > _ENOUGH_TASKS:
+        some = np.random.default_rng(0).integers(len(by_labels), size=_ENOUGH_TASKS)
+        by_labels, log_predictions = by_labels[some], log_predictions[some]
+    tried = (np.exp(log_normalised(exponent * log_predictions)) for exponent in _TEMPERATURES)
+    scores = [float(np.log(np.einsum("tk,tk->t", by_labels, prior)).sum()) for prior in tried]
+    return float(_TEMPERATURES[int(np.argmax(scores))])
 
 
 def log_normalised(scores: Floats) -> Floats:
     """Return log-probabilities proportional to exp(scores) in each row."""
-    return np.asarray(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))
+    return np.asarray(scores - log_sums(scores)[:, None])
 
 
 def task_weight(recipe: Recipe, posterior: Floats, start: Floats, *, first: bool) -> Floats:
@@ -192,8 +208,7 @@ def information(posterior: Floats) -> Floats:
     n_classes = posterior.shape[1]
     if n_classes == 1:
         return np.ones(len(posterior))
-    entropy = -(posterior * np.log(np.maximum(posterior, 1e-300))).sum(axis=1)
-    return np.asarray(np.clip(1 - entropy / np.log(n_classes), 0.0, 1.0))
+    return np.asarray(np.clip(1 - entropy(posterior) / np.log(n_classes), 0.0, 1.0))
 
 
 def with_gold(probabilities: Floats, gold: Codes | None) -> Floats:
