@@ -61,6 +61,14 @@ def _entropy_of_block(block: Floats) -> Floats:
     return np.asarray(-logs.sum(axis=0))
 
 
+def mean_total_variation(one: Floats, other: Floats) -> float:
+    """Return half the mean over rows of the absolute differences of probabilities in the last axis."""
+    n_classes = one.shape[-1]
+    pairs = zip(_blocks(one.reshape(-1, n_classes)), _blocks(other.reshape(-1, n_classes)), strict=True)
+    total = sum(float(np.abs(first - second).sum()) for first, second in pairs)
+    return float(total * n_classes / (2 * one.size))
+
+
 def top_class(posterior: Floats, rng: np.random.Generator) -> Codes:
     """Return the most probable class of each task, shape (n_tasks,), ties broken at random."""
     return np.concatenate([_top_of_block(block, rng) for block in _blocks(posterior)])
