@@ -15,7 +15,7 @@ from labelonce._types import Floats
 from labelonce.learning._rounds import (
     Recipe,
     Round,
-    calibrated,
+    calibrate,
     class_prior,
     estimate_workers,
     information,
@@ -175,7 +175,9 @@ def test_calibration_never_explains_the_annotations_worse() -> None:
     confusion = Counted().fit(ann, y_true).confusion_
     log_confusion = np.log(np.maximum(confusion, 1e-10))
     shy = log_normalised(np.log(0.1 * one_hot(y_true, 3) + 0.3))
-    better = calibrated(np.exp(shy), engine, confusion)
+    exponent = calibrate(shy, engine, confusion)
+    better = log_normalised(exponent * shy)
+    assert exponent > 1
     assert engine.e_step(log_confusion, better).log_likelihood > engine.e_step(log_confusion, shy).log_likelihood
     assert_allclose(np.exp(better).sum(axis=1), 1)
     assert_array_equal(better.argmax(axis=1), y_true)

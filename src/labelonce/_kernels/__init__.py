@@ -6,7 +6,26 @@ annotations of each row: one sparse matrix, used forwards and transposed. Nothin
 knows that layout; confusion comes in and counts go out as [worker, true, given].
 """
 
-from labelonce._kernels._posterior import floored_log, normalise, top_class, vote_fractions
-from labelonce._kernels._scipy import EStep, ScipyEngine
+from labelonce._kernels._posterior import (
+    entropy,
+    floored_log,
+    log_sums,
+    mean_total_variation,
+    normalise,
+    top_class,
+    vote_fractions,
+)
+from labelonce._kernels._scipy import EStep, ScipyEngine, Sweep
 
-__all__ = ["EStep", "ScipyEngine", "floored_log", "normalise", "top_class", "vote_fractions"]
+__all__ = [
+    "EStep",
+    "ScipyEngine",
+    "Sweep",
+    "entropy",
+    "floored_log",
+    "log_sums",
+    "mean_total_variation",
+    "normalise",
+    "top_class",
+    "vote_fractions",
+]

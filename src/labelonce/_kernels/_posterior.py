@@ -36,6 +36,39 @@ def normalise(log_joint: Floats) -> float:
     return total
 
 
+def log_sums(scores: Floats) -> Floats:
+    """Return log sum exp(scores) of each row, shape (n_tasks,). Each row must hold a finite number."""
+    return np.concatenate([_log_sums_of_block(block) for block in _blocks(scores)])
+
+
+def _log_sums_of_block(block: Floats) -> Floats:
+    by_class = np.ascontiguousarray(block.T)
+    top = by_class.max(axis=0)
+    by_class -= top
+    np.exp(by_class, out=by_class)
+    return np.asarray(np.log(by_class.sum(axis=0)) + top)
+
+
+def entropy(posterior: Floats) -> Floats:
+    """Return the entropy of each row of probabilities in nats, shape (n_tasks,)."""
+    return np.concatenate([_entropy_of_block(block) for block in _blocks(posterior)])
+
+
+def _entropy_of_block(block: Floats) -> Floats:
+    by_class = np.ascontiguousarray(block.T)
+    logs = np.log(np.maximum(by_class, 1e-300))
+    logs *= by_class
+    return np.asarray(-logs.sum(axis=0))
+
+
+def mean_total_variation(one: Floats, other: Floats) -> float:
+    """Return half the mean over rows of the absolute differences of probabilities in the last axis."""
+    n_classes = one.shape[-1]
+    pairs = zip(_blocks(one.reshape(-1, n_classes)), _blocks(other.reshape(-1, n_classes)), strict=True)
+    total = sum(float(np.abs(first - second).sum()) for first, second in pairs)
+    return float(total * n_classes / (2 * one.size))
+
+
 def top_class(posterior: Floats, rng: np.random.Generator) -> Codes:
     """Return the most probable class of each task, shape (n_tasks,), ties broken at random."""
     return np.concatenate([_top_of_block(block, rng) for block in _blocks(posterior)])

@@ -12,11 +12,21 @@ from labelonce._kernels._posterior import normalise
 from labelonce._rows import first_rows
 from labelonce._types import Codes, Floats
 
+_SWEEP_BLOCK = 1 << 20  # numbers: memory for a block is reused, while that for all tasks comes fresh from the system
+
 
 class EStep(NamedTuple):
     """What one E-step gives: posteriors (n_tasks, n_classes) and the log-likelihood of all annotations."""
 
     posterior: Floats
+    log_likelihood: float
+
+
+class Sweep(NamedTuple):
+    """What an E-step and an M-step after it give: confusion counts, tasks of each class, and the log-likelihood."""
+
+    confusion_counts: Floats
+    class_counts: Floats
     log_likelihood: float
 
 
@@ -58,18 +68,40 @@ class ScipyEngine:
         gold : (n_tasks,), optional
             Class codes of known true labels, -1 where unknown. Their posteriors are one-hot.
         """
-        table = log_confusion.astype(self.dtype, copy=False).swapaxes(1, 2).reshape(-1, self.shape[1])
-        log_joint: Any = self._matrix @ table
-        log_joint += log_prior.astype(self.dtype, copy=False)
-        if gold is not None:
-            _fix(log_joint, gold)
-        log_likelihood = normalise(log_joint)
-        return EStep(log_joint, log_likelihood)
+        return _e_step(self._matrix, self._table(log_confusion), log_prior, gold)
 
     def m_step(self, posterior: Floats) -> Floats:
         """Return the expected confusion counts as float64 [worker, true, given]."""
-        counts = self._matrix.T @ posterior.astype(self.dtype, copy=False)
-        return np.asarray(counts, dtype=np.float64).reshape(self.shape).swapaxes(1, 2)
+        return self._counts(self._matrix.T @ posterior.astype(self.dtype, copy=False))
+
+    def sweep(self, log_confusion: Floats, log_prior: Floats, gold: Codes | None = None) -> Sweep:
+        """Return what `m_step` gives for the posteriors of `e_step`, which are never held all at once."""
+        table = self._table(log_confusion)
+        sums, mass, log_likelihood = np.zeros(table.shape), np.zeros(self.shape[1]), 0.0
+        rows = max(_SWEEP_BLOCK // self.shape[1], len(sums))  # adding up the counts must not cost more than the steps
+        for start in range(0, self._matrix.shape[0], rows):
+            block = slice(start, start + rows)
+            part, prior = self._matrix[block], log_prior if log_prior.ndim == 1 else log_prior[block]
+            step = _e_step(part, table, prior, None if gold is None else gold[block])
+            sums += part.T @ step.posterior
+            mass += step.posterior.sum(axis=0, dtype=np.float64)
+            log_likelihood += step.log_likelihood
+        return Sweep(self._counts(sums), mass, log_likelihood)
+
+    def _table(self, log_confusion: Floats) -> Floats:
+        return log_confusion.astype(self.dtype, copy=False).swapaxes(1, 2).reshape(-1, self.shape[1])
+
+    def _counts(self, sums: Any) -> Floats:
+        return np.asarray(sums, dtype=np.float64).reshape(self.shape).swapaxes(1, 2)
+
+
+def _e_step(matrix: Any, table: Floats, log_prior: Floats, gold: Codes | None) -> EStep:
+    log_joint: Any = matrix @ table
+    log_joint += log_prior.astype(table.dtype, copy=False)
+    if gold is not None:
+        _fix(log_joint, gold)
+    log_likelihood = normalise(log_joint)
+    return EStep(log_joint, log_likelihood)
 
 
 def _fix(log_joint: Floats, gold: Codes) -> None:

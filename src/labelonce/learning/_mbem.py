@@ -9,6 +9,7 @@ import numpy as np
 
 from labelonce._annotations import Annotations
 from labelonce._ids import shorten
+from labelonce._kernels import mean_total_variation
 from labelonce._sklearn import check_is_fitted, clone
 from labelonce._types import Floats, Ids
 from labelonce._validate import (
@@ -310,8 +311,8 @@ def history_entry(annotations: Annotations, this: Round, before: Round | None) -
     picks = this.predictions.argmax(axis=1)
     changed = {"posterior_change": float("nan"), "worker_change": float("nan")}
     if before is not None:
-        changed["posterior_change"] = float(np.abs(this.posterior - before.posterior).sum(axis=1).mean() / 2)
-        changed["worker_change"] = float(np.abs(this.confusion - before.confusion).sum(axis=2).mean() / 2)
+        changed["posterior_change"] = mean_total_variation(this.posterior, before.posterior)
+        changed["worker_change"] = mean_total_variation(this.confusion, before.confusion)
     return {
         "round": this.number,
         "agreement": float((picks[annotations.task] == annotations.label).mean()),

@@ -49,7 +49,9 @@ def fit_to_rows(
     with warnings.catch_warnings():
         if targets.shape[1] == 1:  # of a single class; learners take it for a column of labels, which does as well
             warnings.simplefilter("ignore", DataConversionWarning)
-        fitted: Learner = clone(learner).fit(rows_of(X, rows), targets[rows], sample_weight=weight[rows])
+        if len(rows) < len(targets):
+            X, targets, weight = rows_of(X, rows), targets[rows], weight[rows]
+        fitted: Learner = clone(learner).fit(X, targets, sample_weight=weight)
     return fitted
 
 

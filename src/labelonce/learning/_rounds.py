@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from labelonce._annotations import Annotations
-from labelonce._kernels import ScipyEngine, floored_log, vote_fractions
+from labelonce._kernels import ScipyEngine, entropy, floored_log, log_sums, mean_total_variation, vote_fractions
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
 from labelonce.learning._predict import fit_to_rows, out_of_fold
@@ -18,8 +18,10 @@ from labelonce.workers import WorkerModel
 
 N_FOLDS = 5
 MEMORISED = 0.25  # share of the disagreement of models that did not see the task
-_TEMPERATURES = np.exp(np.linspace(-1.0, 1.6, 14))  # exponents tried on a model's predictions
-_REFINEMENTS = 10  # E and M steps on the workers within a round: near the fixed point
+_EXPONENTS = np.exp(np.linspace(-1.0, 1.6, 14))  # exponents tried on a model's predictions
+_ENOUGH_TASKS = 50_000  # with labels, to choose an exponent by
+_REFINEMENTS = 10  # E and M steps on the workers within a round at most
+_SETTLED = 1e-3  # change of the workers in such a step, mean total variation: near the fixed point
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ def run_rounds(
 ) -> Iterator[Round]:
     """Yield rounds without end, from the vote fractions or `after` a round that was reached before."""
     engine = ScipyEngine(annotations, "float64")
+    sample = sample_tasks(annotations, engine)
     number = 0 if after is None else after.number
     posterior, start = vote_targets(engine, gold)
     weight = start
@@ -70,10 +73,11 @@ def run_rounds(
         number += 1
         model = fit_model(recipe.learner, X, posterior, weight)
         predictions = predict_tasks(model, recipe, X, posterior, weight, np.random.default_rng([seed, number]))
-        workers, log_prior, prior = estimate_workers(engine, recipe, predictions, gold, first=number == 1)
+        first = number == 1
+        workers, log_prior, prior = estimate_workers(engine, recipe, predictions, gold, first=first, sample=sample)
         log_confusion = floored_log(workers.confusion_)
         posterior, log_likelihood = engine.e_step(log_confusion, log_prior, gold)
-        weight = task_weight(recipe, posterior, start, first=number == 1)
+        weight = task_weight(recipe, posterior, start, first=first)
         yield Round(number, model, predictions, workers.confusion_, prior, posterior, weight, workers, log_likelihood)
 
 
@@ -117,7 +121,13 @@ def memorises(learner: Learner, X: Any, annotations: Annotations, gold: Codes | 
 
 
 def estimate_workers(
-    engine: ScipyEngine, recipe: Recipe, predictions: Floats, gold: Codes | None, *, first: bool
+    engine: ScipyEngine,
+    recipe: Recipe,
+    predictions: Floats,
+    gold: Codes | None,
+    *,
+    first: bool,
+    sample: tuple[Any, ScipyEngine] | None = None,
 ) -> tuple[WorkerModel, Floats, Floats]:
     """Return the fitted workers, the log prior of every task's true label, and the class prior.
 
@@ -131,13 +141,27 @@ def estimate_workers(
     prior = class_prior(recipe.prior, picks, engine, workers.confusion_)
     if recipe.posterior == "prior" or first:
         return workers, floored_log(prior), prior
-    log_prior = calibrated(predictions, engine, workers.confusion_)
+    log_prior = np.maximum(predictions, 1e-6, out=picks)  # large arrays fresh from the system cost more than the sums
+    np.log(log_prior, out=log_prior)
+    tasks, sample_engine = (slice(None), engine) if sample is None else sample
+    log_predictions = log_prior[tasks].copy()
+    exponent = calibrate(log_predictions, sample_engine, workers.confusion_)
+    log_prior *= exponent
     if recipe.counts == "refined":
-        for _ in range(_REFINEMENTS):
-            log_confusion = floored_log(workers.confusion_)
-            workers = workers.fit_counts(engine.m_step(engine.e_step(log_confusion, log_prior, gold).posterior))
-        log_prior = calibrated(predictions, engine, workers.confusion_)
+        workers = refine(workers, engine, log_prior, gold)
+        log_prior *= calibrate(log_predictions, sample_engine, workers.confusion_) / exponent
+    log_prior -= log_sums(log_prior)[:, None]
     return workers, log_prior, prior
+
+
+def refine(workers: WorkerModel, engine: ScipyEngine, log_prior: Floats, gold: Codes | None) -> WorkerModel:
+    """Return the workers counted against the posterior that they give themselves, near the fixed point."""
+    for _ in range(_REFINEMENTS):
+        before = workers.confusion_
+        workers.fit_counts(engine.sweep(floored_log(before), log_prior, gold).confusion_counts)
+        if mean_total_variation(workers.confusion_, before) < _SETTLED:
+            break
+    return workers
 
 
 def class_prior(prior: Any, picks: Floats, engine: ScipyEngine, confusion: Floats) -> Floats:
@@ -157,18 +181,27 @@ def class_prior(prior: Any, picks: Floats, engine: ScipyEngine, confusion: Float
     return learned
 
 
-def calibrated(predictions: Floats, engine: ScipyEngine, confusion: Floats) -> Floats:
-    """Return log P(class) of every task, sharpened or flattened until it explains the annotations best."""
-    log_predictions = np.log(np.maximum(predictions, 1e-6))
-    log_confusion = floored_log(confusion)
-    tried = [log_normalised(exponent * log_predictions) for exponent in _TEMPERATURES]
-    scores = [engine.e_step(log_confusion, log_prior).log_likelihood for log_prior in tried]
-    return tried[int(np.argmax(scores))]
+def calibrate(log_predictions: Floats, engine: ScipyEngine, confusion: Floats) -> float:
+    """Return the exponent that makes predictions explain the annotations best: above 1 sharpens, below 1 flattens."""
+    by_labels = engine.e_step(floored_log(confusion), np.zeros(log_predictions.shape[1])).posterior
+    tried = (np.exp(log_normalised(exponent * log_predictions)) for exponent in _EXPONENTS)
+    scores = [float(np.log(np.einsum("tk,tk->t", by_labels, prior)).sum()) for prior in tried]
+    return float(_EXPONENTS[int(np.argmax(scores))])
+
+
+def sample_tasks(annotations: Annotations, engine: ScipyEngine) -> tuple[Any, ScipyEngine]:
+    """Return which tasks to calibrate by, and their engine: all, or a draw of many, always the same."""
+    labelled = np.flatnonzero(np.bincount(annotations.task, minlength=annotations.n_tasks))
+    if len(labelled) <= _ENOUGH_TASKS:
+        return slice(None), engine
+    drawn = np.zeros(annotations.n_tasks, dtype=bool)
+    drawn[np.random.default_rng(0).choice(labelled, _ENOUGH_TASKS, replace=False)] = True
+    return drawn, ScipyEngine(annotations.select(drawn), "float64")
 
 
 def log_normalised(scores: Floats) -> Floats:
     """Return log-probabilities proportional to exp(scores) in each row."""
-    return np.asarray(scores - np.logaddexp.reduce(scores, axis=1, keepdims=True))
+    return scores - log_sums(scores)[:, None]
 
 
 def task_weight(recipe: Recipe, posterior: Floats, start: Floats, *, first: bool) -> Floats:
@@ -192,8 +225,7 @@ def information(posterior: Floats) -> Floats:
     n_classes = posterior.shape[1]
     if n_classes == 1:
         return np.ones(len(posterior))
-    entropy = -(posterior * np.log(np.maximum(posterior, 1e-300))).sum(axis=1)
-    return np.asarray(np.clip(1 - entropy / np.log(n_classes), 0.0, 1.0))
+    return np.asarray(np.clip(1 - entropy(posterior) / np.log(n_classes), 0.0, 1.0))
 
 
 def with_gold(probabilities: Floats, gold: Codes | None) -> Floats:
