@@ -14,6 +14,7 @@ PACKAGE = Path(labelonce.__file__).parent
 RANK = {
     "_types": 0,
     "_blas": 0,
+    "_packed": 1,
     "_sklearn": 1,
     "_ids": 1,
     "_validate": 2,
@@ -28,6 +29,7 @@ RANK = {
     "aggregation": 7,
     "learning": 8,
     "planning": 9,
+    "runs": 9,
     "cli": 10,
 }
 HEAVY = ["torch", "pandas", "matplotlib", "fastapi", "polars"]
