@@ -15,6 +15,7 @@ RANK = {
     "_types": 0,
     "_blas": 0,
     "_confusion": 1,
+    "_packed": 1,
     "_sklearn": 1,
     "_ids": 1,
     "_validate": 2,
@@ -30,6 +31,7 @@ RANK = {
     "learning": 8,
     "neural": 9,
     "planning": 9,
+    "runs": 9,
     "cli": 10,
 }
 HEAVY = ["torch", "pandas", "matplotlib", "fastapi", "polars"]

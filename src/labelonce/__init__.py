@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from labelonce import datasets, learning, metrics, planning, simulate, workers
+    from labelonce import datasets, learning, metrics, planning, runs, simulate, workers
     from labelonce._annotations import Annotations
     from labelonce.aggregation import IBCC, DawidSkene, MajorityVote, OneCoin, RedundancyWarning
     from labelonce.io import read_annotations, write
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         UnbiasedLoss,
         annotation_log_likelihood,
     )
+    from labelonce.runs import load, save
 
 __version__ = "0.1.0"
 
@@ -45,9 +46,12 @@ __all__ = [
     "annotation_log_likelihood",
     "datasets",
     "learning",
+    "load",
     "metrics",
     "planning",
     "read_annotations",
+    "runs",
+    "save",
     "simulate",
     "workers",
     "write",
@@ -70,7 +74,9 @@ _HOME = {
     "TrainOnAggregate": "labelonce.learning",
     "UnbiasedLoss": "labelonce.learning",
     "annotation_log_likelihood": "labelonce.learning",
+    "load": "labelonce.runs",
     "read_annotations": "labelonce.io",
+    "save": "labelonce.runs",
     "write": "labelonce.io",
 }
 

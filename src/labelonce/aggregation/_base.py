@@ -105,20 +105,30 @@ class Aggregator(BaseEstimator, ABC):
     def to_frame(self) -> pa.Table:
         """Return an Arrow table with a row a task: task, label, confidence, and `posterior_<class>`."""
         check_is_fitted(self, "posterior_")
-        columns: dict[str, Any] = {
-            "task": pa.array(self.tasks_),
-            "label": _ids.decode(_ids.lookup(self.labels_, self.classes_), self.classes_),
-            "confidence": self.posterior_.max(axis=1),
-        }
-        columns |= {f"posterior_{name}": self.posterior_[:, k] for k, name in enumerate(self.classes_)}
-        return pa.table(columns)
+        return labels_table(self)
 
     def workers_to_frame(self) -> pa.Table:
         """Return an Arrow table with a row a worker: worker, annotations, skill; best first."""
         check_is_fitted(self, "posterior_")
-        best_first = np.argsort(-self.skill_, kind="stable")
-        columns = {"worker": self.workers_, "annotations": self._annotation_counts, "skill": self.skill_}
-        return pa.table({name: pa.array(values[best_first]) for name, values in columns.items()})
+        return workers_table(self)
+
+
+def labels_table(fitted: Any) -> pa.Table:
+    """Return the labels of a fitted object with a row a task."""
+    columns: dict[str, Any] = {
+        "task": pa.array(fitted.tasks_),
+        "label": _ids.decode(_ids.lookup(fitted.labels_, fitted.classes_), fitted.classes_),
+        "confidence": fitted.posterior_.max(axis=1),
+    }
+    columns |= {f"posterior_{name}": fitted.posterior_[:, k] for k, name in enumerate(fitted.classes_)}
+    return pa.table(columns)
+
+
+def workers_table(fitted: Any, **more: Floats) -> pa.Table:
+    """Return the workers of a fitted object with a row a worker, best first; `more` columns follow."""
+    best_first = np.argsort(-fitted.skill_, kind="stable")
+    columns = {"worker": fitted.workers_, "annotations": fitted._annotation_counts, "skill": fitted.skill_} | more
+    return pa.table({name: pa.array(values[best_first]) for name, values in columns.items()})
 
 
 def skill(confusion: Floats, prior: Floats) -> Floats:

@@ -38,6 +38,13 @@ class Duplicates(StrEnum):
     KEEP = "keep"
 
 
+class Model(StrEnum):
+    """The learners by their names on the command line."""
+
+    SOFTMAX = "softmax"
+    BOOST = "boost"
+
+
 class Crowd(StrEnum):
     """The simulated crowds by their names on the command line."""
 
@@ -125,6 +132,113 @@ def simulate(
 
     sizes = (tasks, workers, classes, redundancy)
     run_simulate(sizes, crowd.value, quality, seed, output=output, gold=gold)
+
+
+@app.command()
+def train(
+    context: typer.Context,
+    labels: Annotated[
+        Path | None, typer.Argument(help="Labels: csv, tsv, parquet, jsonl or arrow, also .gz and .zst.")
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The run folder.")] = Path("run"),
+    features: Annotated[
+        Path | None, typer.Option(help="A row a task: a column of task ids and numbers; a table as LABELS, npy or npz.")
+    ] = None,
+    text: Annotated[
+        str | None, typer.Option(help="Train on the texts in this column of --features, or else of LABELS.")
+    ] = None,
+    model: Annotated[Model, typer.Option(help="What learns from the features.")] = Model.SOFTMAX,
+    rounds: Annotated[str, typer.Option(help="Fits of the model; auto: as many as the labels ask for.")] = "auto",
+    gold: Annotated[Path | None, typer.Option(help="Known true labels: columns task and label.")] = None,
+    ignore: Annotated[list[str] | None, typer.Option(help="A column of --features to leave out; may repeat.")] = None,
+    task_column: Annotated[str, typer.Option(help="Name of the column of task ids, in every file.")] = "task",
+    worker_column: Annotated[str, typer.Option(help="Name of the column of worker ids.")] = "worker",
+    label_column: Annotated[str, typer.Option(help="Name of the column of labels.")] = "label",
+    duplicates: Annotated[
+        Duplicates, typer.Option(help="If one worker labelled one task more than once.")
+    ] = Duplicates.ERROR,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the stopped run in the folder.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print run.json instead of a summary.")] = False,
+) -> None:
+    """Train a classifier on noisy labels, one per task included, and find out who can be trusted.
+
+    Writes a run folder: run.json (what was run and what came out), labels.parquet (the clean label of every task with
+    its confidence), workers.parquet (the skill of every worker), model.skops and, with the report extra, report.html.
+    An earlier result in the folder stays until the new one is complete.
+
+    For example:
+
+    - `labelonce train labels.csv --features features.parquet -o run`
+
+    - `labelonce train labels.csv --text review -o run`  (a column of labels.csv)
+
+    - `labelonce train labels.csv --features texts.csv --text review --gold known.csv -o run`
+
+    - `labelonce train --resume -o run`  (after a kill or a power cut: the same numbers as without)
+    """
+    from labelonce.cli._train import run_train
+
+    given = {
+        "labels": labels and str(labels),
+        "features": features and str(features),
+        "text": text,
+        "gold": gold and str(gold),
+        "model": model.value,
+        "rounds": int(rounds) if rounds.isdecimal() else rounds,
+        "seed": seed,
+        "ignore": tuple(ignore or ()),
+        "task_column": task_column,
+        "worker_column": worker_column,
+        "label_column": label_column,
+        "duplicates": duplicates.value,
+    }
+    explicit = {name for name in given if str(context.get_parameter_source(name)).endswith("COMMANDLINE")}
+    run_train(given, explicit, output, go_on=resume, as_json=as_json)
+
+
+@app.command()
+def predict(
+    run: Annotated[Path, typer.Argument(help="A run folder that train wrote.")],
+    file: Annotated[Path, typer.Argument(help="New rows with the columns that the run was trained on.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where the labels go, by suffix; default: CSV on stdout.")
+    ] = None,
+    proba: Annotated[bool, typer.Option("--proba", help="Also write the probability of each class.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of CSV on stdout.")] = False,
+) -> None:
+    """Write the model's label of every row of FILE, with its confidence.
+
+    The columns are found by their names; others are not read. Without a column of task ids the rows are 0, 1, 2, ...
+
+    For example:
+
+    - `labelonce predict run new.csv -o predicted.csv`
+
+    - `labelonce predict run new.parquet --proba | head`
+    """
+    from labelonce.cli._predict import run_predict
+
+    run_predict(run, file, output=output, proba=proba, as_json=as_json)
+
+
+@app.command()
+def show(
+    run: Annotated[Path, typer.Argument(help="A run folder that train wrote.")],
+    workers: Annotated[int, typer.Option(min=0, help="So many workers, the best and the worst.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="All of it as JSON, every worker included.")] = False,
+) -> None:
+    """Print what a run found: a summary, its rounds and its workers.
+
+    For example:
+
+    - `labelonce show run`
+
+    - `labelonce show run --json | jq .result.estimated_accuracy`
+    """
+    from labelonce.cli._show import run_show
+
+    run_show(run, n_workers=workers, as_json=as_json)
 
 
 @app.command()

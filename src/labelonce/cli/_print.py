@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 stdout = Console(highlight=False)
@@ -25,6 +25,34 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
     return made
 
 
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print a table: drawn on a terminal, tab-separated lines elsewhere. Ids in it can do no harm."""
+    cells = [[printable(str(cell)) for cell in row] for row in rows]
+    if stdout.is_terminal:
+        stdout.print(table(title, columns, [[escape(cell) for cell in row] for row in cells]))
+    else:
+        print_plain("\n".join(["", f"# {title}", "\t".join(columns), *map("\t".join, cells)]))
+
+
+def print_plain(text: str) -> None:
+    """Print text as it is, however wide."""
+    stdout.out(text, highlight=False)
+
+
+def print_note(sentence: str) -> None:
+    """Print a note on stderr."""
+    stderr.out(f"note: {printable(sentence)}", highlight=False)
+
+
+def printable(text: str) -> str:
+    r"""Return the text on one line without control characters, which could change what a terminal shows.
+
+    >>> printable("eve\x1b[31m\n")
+    'eve�[31m�'
+    """
+    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+
+
 @contextmanager
 def warnings_as_notes() -> Iterator[None]:
     """Print warnings as notes after the work, each sentence once."""
@@ -32,4 +60,4 @@ def warnings_as_notes() -> Iterator[None]:
         warnings.simplefilter("always")
         yield
     for sentence in dict.fromkeys(str(warning.message) for warning in caught):
-        print(f"note: {sentence}", file=sys.stderr)  # noqa: T201  # ids in it are not markup
+        print_note(sentence)

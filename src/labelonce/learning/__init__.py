@@ -9,6 +9,7 @@ from labelonce.learning._mbem import MBEM
 from labelonce.learning._protocol import Learner
 from labelonce.learning._selection import annotation_log_likelihood
 from labelonce.learning._softmax import SoftmaxRegression
+from labelonce.learning._text import TextFeatures, text_model
 
 __all__ = [
     "MBEM",
@@ -20,7 +21,9 @@ __all__ = [
     "OracleCorrect",
     "RepeatedRows",
     "SoftmaxRegression",
+    "TextFeatures",
     "TrainOnAggregate",
     "UnbiasedLoss",
     "annotation_log_likelihood",
+    "text_model",
 ]

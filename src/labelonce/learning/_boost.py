@@ -154,6 +154,17 @@ class BoostedTrees(ClassifierBase):
             probabilities[:, self.seen_] = _softmax(scores + self.log_share_)
         return probabilities
 
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        if state.get("booster_") is not None:
+            state["booster_"] = self.booster_.model_to_string()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if isinstance(state.get("booster_"), str):
+            self.booster_ = _lightgbm().Booster(params={"verbosity": -1}, model_str=state["booster_"])
+
     def predict(self, X: Any) -> Ids:
         """Return the most probable class of each task."""
         best = self.predict_proba(X).argmax(axis=1)

@@ -43,4 +43,4 @@ def warn_of_doubt(annotations: Annotations, last: Round) -> None:
 
 
 def _warn(sentence: str) -> None:
-    warnings.warn(f"MBEM: {sentence}", DoubtWarning, stacklevel=4)
+    warnings.warn(f"MBEM: {sentence}", DoubtWarning, stacklevel=5)

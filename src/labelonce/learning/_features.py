@@ -43,19 +43,24 @@ class Features:
 
 
 def candidates_of(learner: Any) -> list[tuple[Features, Learner]]:
-    """Return what `learner` stands for: one or several pairs of transformers and a learner."""
+    """Return what `learner` stands for: one or several pairs of transformers and a learner.
+
+    Candidates with the very same transformers share one `Features`, so that these are fitted once.
+    """
     if learner is None:
         learner = [SoftmaxRegression(C=C) for C in DEFAULT_C]
     choices = learner if isinstance(learner, list | tuple) else [learner]
     if not choices:
         raise ValueError("learner must not be an empty list; got [].")
-    return [_split(choice) for choice in choices]
+    shared: dict[tuple[int, ...], Features] = {}
+    pairs = [_split(choice) for choice in choices]
+    return [(shared.setdefault(tuple(map(id, steps)), Features(steps)), as_learner(last)) for steps, last in pairs]
 
 
-def _split(choice: Any) -> tuple[Features, Learner]:
+def _split(choice: Any) -> tuple[list[Any], Any]:
     if not isinstance(choice, Pipeline):
-        return Features([]), as_learner(choice)
-    return Features([step for _, step in choice.steps[:-1] if step != "passthrough"]), as_learner(choice.steps[-1][1])
+        return [], choice
+    return [step for _, step in choice.steps[:-1] if step != "passthrough"], choice.steps[-1][1]
 
 
 class FeaturesClassifier(ClassifierBase):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
 
 from labelonce._annotations import Annotations
 from labelonce._ids import shorten
@@ -22,7 +23,7 @@ from labelonce._validate import (
     check_number,
     check_rng,
 )
-from labelonce.aggregation._base import skill
+from labelonce.aggregation._base import labels_table, skill, workers_table
 from labelonce.learning._doubt import warn_of_doubt
 from labelonce.learning._features import Features, FeaturesClassifier, candidates_of
 from labelonce.learning._inputs import as_annotations, check_features, is_matrix
@@ -113,6 +114,7 @@ class MBEM(FeaturesClassifier):
     """
 
     history_: list[dict[str, Any]]
+    _last: Any  # a Round; None before the first
 
     def __init__(
         self,
@@ -168,8 +170,39 @@ class MBEM(FeaturesClassifier):
         gold : mapping or array, optional
             Known true labels, as in the aggregators.
         """
-        annotations = self._prepare(X, y)
+        for _ in self.stages(X, y, gold=gold):
+            pass
+        return self
+
+    def stages(self, X: Any, y: Any, *, gold: Gold | None = None, go_on: bool = False) -> Iterator[Self]:
+        """Fit in stages: yield after the choice of the recipe and after every round.
+
+        At each of them the object may be saved; `stages(..., go_on=True)` of what is loaded then ends with the same
+        numbers as a fit that was never stopped. X, y and gold must be the same.
+
+        Examples
+        --------
+        >>> import numpy as np, labelonce as lo
+        >>> X, y = np.arange(40.0)[:, None], np.arange(40) > 19
+        >>> clf = lo.MBEM(lo.SoftmaxRegression(), rounds=3, posterior="joint")
+        >>> stages = clf.stages(X, y)
+        >>> next(stages), next(stages), clf.n_rounds_
+        (MBEM(...), MBEM(...), 1)
+        >>> [clf.n_rounds_ for _ in clf.stages(X, y, go_on=True)]
+        [2, 3]
+        """
+        annotations = self._same_annotations(X, y) if go_on else self._prepare(X, y)
         codes = None if gold is None else check_gold(gold, annotations.tasks, annotations.classes)
+        if go_on:
+            transformed = self._features.transform(X)
+        else:
+            transformed = self._choose(X, annotations, codes)
+            yield self
+        yield from self._run(transformed, annotations, codes)
+        warn_of_doubt(annotations, self._last)
+
+    def _choose(self, X: Any, annotations: Annotations, codes: Any) -> Any:
+        """Set what to do, chosen or given, and return the features it is done with."""
         seed = int(check_rng(self.random_state).integers(2**31))
         tries = self._recipes(X, annotations, codes, seed)
         longest = self.max_rounds if self.rounds == "auto" else self.rounds
@@ -179,10 +212,10 @@ class MBEM(FeaturesClassifier):
             best = choose(
                 tries, annotations, codes, max_rounds=longest, free=self.rounds == "auto", share=self.holdout, seed=seed
             )
-        self.choices_ = best.table
-        self._run(tries[best.number], annotations, codes, best.rounds, seed, scores=best.scores)
-        warn_of_doubt(annotations, self._last)
-        return self
+        self._features, transformed, self._recipe = tries[best.number]
+        self._seed, self._scores, self._rounds_left = seed, best.scores, best.rounds
+        self.choices_, self.history_, self._last = best.table, [], None
+        return transformed
 
     def resume(self, X: Any, y: Any, *, rounds: int = 1, gold: Gold | None = None) -> Self:
         """Go on for some more rounds with what was fitted; the same as having asked for them at once.
@@ -190,6 +223,15 @@ class MBEM(FeaturesClassifier):
         X, y and gold are those of the fit. Nothing happens where the rounds had stopped by `tol`.
         """
         check_is_fitted(self, "model_")
+        self._same_annotations(X, y)
+        self._rounds_left = check_int(rounds, "rounds", 1)
+        for _ in self.stages(X, y, gold=gold, go_on=True):
+            pass
+        return self
+
+    def _same_annotations(self, X: Any, y: Any) -> Annotations:
+        """Return the annotations of a fit that goes on; others than before are an error."""
+        check_is_fitted(self, "history_")
         check_features(self, X, reset=False)
         annotations = as_annotations(y, X, classes=self.classes_)
         if (annotations.n_tasks, annotations.n_workers) != (len(self.tasks_), len(self.workers_)):
@@ -197,11 +239,7 @@ class MBEM(FeaturesClassifier):
                 f"resume needs the {len(self.tasks_)} tasks and {len(self.workers_)} workers of the fit; "
                 f"got {annotations.n_tasks} and {annotations.n_workers}."
             )
-        codes = None if gold is None else check_gold(gold, annotations.tasks, annotations.classes)
-        chosen = (self._features, self._features.transform(X), self._recipe)
-        self._run(chosen, annotations, codes, check_int(rounds, "rounds", 1), self._seed, after=self._last)
-        warn_of_doubt(annotations, self._last)
-        return self
+        return annotations
 
     def _prepare(self, X: Any, y: Any) -> Annotations:
         check_choice(self.predictions, "predictions", ("auto", "in_sample", "out_of_fold"))
@@ -219,6 +257,7 @@ class MBEM(FeaturesClassifier):
         annotations = as_annotations(y, X)
         if not isinstance(self.prior, str):
             check_distribution(self.prior, "prior", (annotations.n_classes,))
+        self.tasks_, self.workers_, self.classes_ = annotations.tasks, annotations.workers, annotations.classes
         return annotations
 
     def _recipes(self, X: Any, annotations: Annotations, gold: Any, seed: int) -> list[tuple[Features, Any, Recipe]]:
@@ -226,8 +265,11 @@ class MBEM(FeaturesClassifier):
         posteriors = ("joint", "prior") if self.posterior == "auto" else (self.posterior,)
         workers = Full() if self.worker_model is None else self.worker_model
         tries = []
+        done: dict[int, Any] = {}
         for features, learner in candidates_of(self.learner):
-            transformed = features.fit(X, annotations).transform(X)
+            if id(features) not in done:
+                done[id(features)] = features.fit(X, annotations).transform(X)
+            transformed = done[id(features)]
             how = self.predictions
             if how == "auto":
                 how = "out_of_fold" if memorises(learner, transformed, annotations, gold, seed) else "in_sample"
@@ -237,53 +279,48 @@ class MBEM(FeaturesClassifier):
             ]
         return tries
 
-    def _run(
-        self,
-        chosen: tuple[Features, Any, Recipe],
-        annotations: Annotations,
-        gold: Any,
-        rounds: int,
-        seed: int,
-        *,
-        scores: Sequence[float] = (),
-        after: Round | None = None,
-    ) -> None:
-        """Run the rounds on all annotations and keep what the last one found."""
-        self._features, X, self._recipe = chosen
-        self._seed = seed
-        self.history_ = [] if after is None else list(self.history_)
-        before, tol = after, 0.0 if self.rounds == "auto" else self.tol
-        coming = run_rounds(X, annotations, self._recipe, gold=gold, seed=seed, after=after)
-        for _ in range(rounds):
-            if self.history_ and self.history_[-1]["posterior_change"] < tol:
-                break
+    def _run(self, X: Any, annotations: Annotations, gold: Any) -> Iterator[Self]:
+        """Do the rounds that are left on all annotations, and keep what each found."""
+        tol = 0.0 if self.rounds == "auto" else self.tol
+        coming = run_rounds(X, annotations, self._recipe, gold=gold, seed=self._seed, after=self._last)
+        while self._rounds_left and not (self.history_ and self.history_[-1]["posterior_change"] < tol):
             this = next(coming)
-            entry = history_entry(annotations, this, before)
-            if this.number <= len(scores):
-                entry["held_out_score"] = scores[this.number - 1]
-            self.history_.append(entry)
+            entry = history_entry(annotations, this, self._last)
+            if this.number <= len(self._scores):
+                entry["held_out_score"] = self._scores[this.number - 1]
+            self.history_ = [*self.history_, entry]
+            self._rounds_left -= 1
+            self._keep(annotations, this)
             for callback in self.callbacks:
                 callback(entry)
-            before = this
-        assert before is not None
-        self._keep(annotations, before)
+            yield self
 
     def _keep(self, annotations: Annotations, last: Round) -> None:
         self._last = last
-        self.classes_ = annotations.classes
-        self.tasks_, self.workers_ = annotations.tasks, annotations.workers
         self.model_ = last.model
         self.posterior_, self.confusion_, self.prior_ = last.posterior, last.confusion, last.prior
         self.labels_: Ids = annotations.classes[last.posterior.argmax(axis=1)]
         self.skill_: Floats = skill(last.confusion, last.prior)
         self.worker_model_ = last.workers
         self.n_rounds_ = last.number
+        self._annotation_counts = np.bincount(annotations.worker, minlength=annotations.n_workers)
         names = ("predictions", "counts", "posterior", "weighting", "prior")
         self.recipe_ = {name: getattr(self._recipe, name) for name in names} | {
             "learner": self._features.joined(clone(self._recipe.learner)),
             "worker_model": clone(self._recipe.worker_model),
             "rounds": last.number,
         }
+
+    def to_frame(self) -> pa.Table:
+        """Return an Arrow table with a row a task: task, label, confidence, and `posterior_<class>`."""
+        check_is_fitted(self, "model_")
+        return labels_table(self)
+
+    def workers_to_frame(self) -> pa.Table:
+        """Return an Arrow table with a row a worker, best first: worker, annotations, skill and its 90 % interval."""
+        check_is_fitted(self, "model_")
+        low, high = self.worker_model_.skill_interval(self.prior_)
+        return workers_table(self, skill_low=low, skill_high=high)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy on true labels, or the mean log-likelihood of annotations (a matrix or Annotations).

@@ -1,0 +1,20 @@
+"""`labelonce predict`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from labelonce.cli._print import stderr
+from labelonce.io import _write_table, write
+from labelonce.runs import predict
+
+
+def run_predict(folder: Path, file: Path, *, output: Path | None, proba: bool, as_json: bool) -> None:
+    """Write the labels of new rows."""
+    table = predict(folder, file, proba=proba)
+    if output is None:
+        _write_table(table, sys.stdout.buffer, "jsonl" if as_json else "csv")
+    else:
+        write(table, output)
+        stderr.print(f"{table.num_rows:,} rows -> {output}", markup=False)

@@ -1,0 +1,61 @@
+"""`labelonce show`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pyarrow import parquet
+
+from labelonce.cli._print import print_plain, print_table, printable
+from labelonce.runs import RunFolder, read_run
+
+
+def run_show(folder: Path, *, n_workers: int, as_json: bool) -> None:
+    """Print what a run found: a summary, its rounds and its workers."""
+    record = read_run(folder)
+    workers = parquet.read_table(RunFolder(folder).file("workers.parquet")).to_pylist()
+    if as_json:
+        print_plain(json.dumps(record | {"workers": workers}))
+        return
+    print_plain(summary_of(record, folder))
+    names = {"round": "round", "agreement": "agreement", "estimated_accuracy": "accuracy, est."}
+    names |= {"posterior_change": "change", "held_out_score": "held-out score"}
+    rows = [[_number(entry[key]) for key in names] for entry in record["rounds"]]
+    print_table("Rounds", list(names.values()), rows)
+    shown, title = workers, "Workers, best first"
+    if len(workers) > n_workers:
+        shown = workers[: (n_workers + 1) // 2] + workers[len(workers) - n_workers // 2 :]
+        title = f"The best and the worst of {len(workers):,} workers"
+    print_table(title, ["worker", "labels", "skill", "90 % interval"], [_worker_row(worker) for worker in shown])
+
+
+def _worker_row(worker: dict[str, Any]) -> list[Any]:
+    interval = f"{worker['skill_low']:.2f} to {worker['skill_high']:.2f}"
+    return [worker["worker"], worker["annotations"], f"{worker['skill']:.2f}", interval]
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else str(value) if isinstance(value, int) else f"{value:.3f}"
+
+
+def summary_of(record: dict[str, Any], folder: Path) -> str:
+    """Return what came out of a run in a few lines."""
+    data, result, recipe = record["data"], record["result"], record["recipe"]
+    unlabelled = data["tasks"] - data["labelled_tasks"]
+    more = f", {unlabelled:,} more tasks without labels" if unlabelled else ""
+    shares = ", ".join(
+        f"{name} {share:.0%}" for name, share in list(zip(result["classes"], result["shares"], strict=True))[:10]
+    )
+    lines = [
+        f"{folder}: {data['annotations']:,} labels of {data['labelled_tasks']:,} tasks by {data['workers']:,} workers "
+        f"(redundancy {data['redundancy']:.3g}){more}",
+        f"model: {recipe['learner']}, {recipe['rounds']} rounds, {recipe['predictions']} predictions, "
+        f"{recipe['posterior']} posterior",
+        f"estimated accuracy of the labels {result['estimated_accuracy']:.1%}; the model agrees with "
+        f"{result['agreement']:.1%} of the workers' labels",
+        f"classes: {shares}{', ...' if len(result['classes']) > 10 else ''}",
+        f"trained {record['finished']} from {record['options']['labels']}, seed {record['options']['seed']}",
+    ]
+    return "\n".join(map(printable, lines))

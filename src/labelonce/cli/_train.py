@@ -1,0 +1,76 @@
+"""`labelonce train`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from labelonce.cli._print import print_note, print_plain, stderr, warnings_as_notes
+from labelonce.cli._show import summary_of
+from labelonce.runs import Options, RunFolder, options_of, resume, train
+from labelonce.runs._train import Progress
+
+
+def run_train(given: dict[str, Any], explicit: set[str], output: Path, *, go_on: bool, as_json: bool) -> None:
+    """Train anew or go on, and say what came out; `explicit` names the options that were on the command line."""
+    try:
+        with warnings_as_notes(), _progress() as progress:
+            record = _go_on(given, explicit, output, progress) if go_on else _anew(given, output, progress)
+    except KeyboardInterrupt:
+        print_note(f"stopped; go on with: labelonce train --resume -o {output}")
+        raise typer.Exit(130) from None
+    for sentence in record["warnings"]:
+        print_note(sentence)
+    print_plain(json.dumps(record) if as_json else summary_of(record, output))
+
+
+def _anew(given: dict[str, Any], output: Path, progress: Progress) -> dict[str, Any]:
+    if given["labels"] is None:
+        raise ValueError("train must have LABELS; got none. To go on with a stopped run, add --resume.")
+    if RunFolder(output).unfinished() is not None:
+        print_note(f"{output} held an unfinished run; starting over (--resume would go on with it)")
+    return train(Options(**given), output, progress=progress)
+
+
+def _go_on(given: dict[str, Any], explicit: set[str], output: Path, progress: Progress) -> dict[str, Any]:
+    run = RunFolder(output)
+    unfinished = run.unfinished()
+    job = unfinished or run.finished()
+    if job is None:
+        return _anew(given, output, progress)
+    recorded = asdict(options_of(job))
+    for name in sorted(explicit):
+        if unfinished and given[name] != recorded[name]:
+            raise ValueError(
+                f"--{name.replace('_', '-')} must be {recorded[name]!r}, as when the run in {output} began; got "
+                f"{given[name]!r}. Leave it out, or start anew without --resume."
+            )
+    if unfinished:
+        return resume(output, progress=progress)
+    if all(given[name] == recorded[name] for name in explicit):
+        print_note(f"{output} is finished since {job['finished']}; nothing to go on with")
+        return job
+    return _anew(given, output, progress)
+
+
+@contextmanager
+def _progress() -> Iterator[Progress]:
+    """Show a bar on a terminal, nothing elsewhere."""
+    if not stderr.is_terminal:
+        yield lambda *_: None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    words = {"choosing": "Choosing a recipe", "reading": "Going on", "round": "Rounds", "writing": "Writing"}
+    with Progress(*columns, console=stderr, transient=True) as bar:
+        shown = bar.add_task("Reading", total=None)
+        yield lambda stage, done, total: bar.update(
+            shown, description=words[stage], completed=done, total=total or None
+        )

@@ -1,0 +1,129 @@
+"""A strong sparse model of texts: word and character n-grams, and softmax regression behind them."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import Pipeline, make_pipeline
+
+from labelonce._ids import show
+from labelonce._packed import PackedStrings
+from labelonce._sklearn import BaseEstimator, check_is_fitted
+from labelonce.learning._softmax import SoftmaxRegression
+
+TEXT_C = (0.1, 1.0, 10.0)
+_KINDS: tuple[dict[str, Any], ...] = (
+    {"analyzer": "word", "ngram_range": (1, 2), "token_pattern": r"(?u)\b\w+\b"},
+    {"analyzer": "char_wb", "ngram_range": (2, 5)},
+)
+
+
+class TextFeatures(BaseEstimator):
+    """TF-IDF of words and pairs of words, and of 2 to 5 characters within words, side by side.
+
+    Frequencies count by their logarithm. Terms of a single text are left out unless nothing else is there.
+
+    Parameters
+    ----------
+    min_df : int
+        A term must be in so many texts.
+
+    Attributes
+    ----------
+    n_terms_ : int
+        Number of columns.
+
+    Examples
+    --------
+    >>> TextFeatures(min_df=1).fit_transform(["a cat", "a dog"]).shape
+    (2, 28)
+    """
+
+    def __init__(self, *, min_df: int = 2) -> None:
+        self.min_df = min_df
+
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  # pipelines hand it over
+        """Learn the terms of the texts and their weights."""
+        texts = _as_texts(X)
+        self._parts = [part for kind in _KINDS if (part := _fitted(kind, texts, self.min_df)) is not None]
+        self.n_terms_ = sum(len(part.vocabulary_) for part in self._parts)
+        if not self.n_terms_:
+            raise ValueError(f"texts must hold at least one word; got {show(texts[0])} first of {len(texts)} texts.")
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the weights of the terms of each text, a sparse matrix."""
+        check_is_fitted(self, "n_terms_")
+        texts = _as_texts(X)
+        return sparse.hstack([part.transform(texts) for part in self._parts], format="csr")
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """Fit, and return the weights of the same texts."""
+        return self.fit(X, y).transform(X)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        if "_parts" in state:
+            state["_parts"] = [_packed(part) for part in self._parts]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        if "_parts" in state:
+            state["_parts"] = [_unpacked(part) for part in state["_parts"]]
+        super().__setstate__(state)
+
+
+def text_model(C: Any = TEXT_C) -> list[Pipeline]:
+    """Return `TextFeatures` before `SoftmaxRegression`, one pipeline for each penalty C, for `MBEM` to choose from.
+
+    What `labelonce train --text` uses. The transformer is one object in all pipelines, so that `MBEM` fits it once.
+
+    Examples
+    --------
+    >>> import labelonce as lo
+    >>> ann = lo.Annotations.from_matrix([[0, 0], [0, 0], [1, 1], [1, 1]] * 5)
+    >>> texts = ["a good film", "good acting", "a bad film", "bad acting"] * 5
+    >>> lo.MBEM(lo.learning.text_model(), rounds=1).fit(texts, ann).predict(["good", "bad"])
+    array([0, 1])
+    """
+    features = TextFeatures()
+    return [make_pipeline(features, SoftmaxRegression(C=value)) for value in np.atleast_1d(C).tolist()]
+
+
+def _as_texts(X: Any) -> list[str]:
+    texts = list(X)
+    bad = next((row for row, text in enumerate(texts) if not isinstance(text, str)), None)
+    if bad is not None:
+        raise TypeError(f"texts must be strings; got {show(texts[bad])} at row {bad}. Fill in an empty string.")
+    return texts
+
+
+def _vectorizer(kind: dict[str, Any], **options: Any) -> Any:
+    return TfidfVectorizer(sublinear_tf=True, dtype=np.float32, **kind, **options)
+
+
+def _fitted(kind: dict[str, Any], texts: list[str], min_df: int) -> Any:
+    """Return a fitted vectorizer; without `min_df` where it leaves nothing, None where there is nothing at all."""
+    for least in dict.fromkeys((min_df, 1)):
+        try:
+            return _vectorizer(kind, min_df=least).fit(texts)
+        except ValueError:  # an empty vocabulary
+            continue
+    return None
+
+
+def _packed(part: Any) -> dict[str, Any]:
+    terms = sorted(part.vocabulary_, key=part.vocabulary_.__getitem__)
+    return {"analyzer": part.analyzer, "terms": PackedStrings.of(terms), "idf": part.idf_}
+
+
+def _unpacked(state: dict[str, Any]) -> Any:
+    kind = next(kind for kind in _KINDS if kind["analyzer"] == state["analyzer"])
+    terms = state["terms"].unpack().tolist()
+    part = _vectorizer(kind, vocabulary=dict(zip(terms, range(len(terms)), strict=True)))
+    part.idf_ = state["idf"]
+    return part

@@ -1,0 +1,222 @@
+"""Files of features, texts and known labels: a row a task."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv, ipc, json, parquet
+
+from labelonce import _ids
+from labelonce._annotations import Annotations
+from labelonce._types import Floats, Ids
+from labelonce.io import _check_columns, _column, _File, _is_text, _locate, _naming, _text
+
+_ARRAYS = (".npy", ".npz")
+_NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal, pa.types.is_null)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a model is fed: the task, and the features or the text, of every row.
+
+    `columns` are the names of the features, the one name of the texts, or None where the file has no names.
+    """
+
+    tasks: Ids
+    X: Any
+    columns: list[str] | None
+
+
+def read_features(
+    path: Path,
+    *,
+    task: str = "task",
+    columns: list[str] | None = None,
+    ignore: Sequence[str] = (),
+    missing: bool = False,
+) -> Rows:
+    """Return the numbers in a file: every column but `task` and `ignore`, or those named by `columns` in that order.
+
+    `missing` allows NaN. Without a column `task` the rows are tasks 0, 1, 2, ...
+    """
+    if path.suffix.lower() in _ARRAYS:
+        rows = _read_arrays(path, task)
+    else:
+        file = _locate(path, None)
+        with _naming(file):
+            table = _read_table(file, [task])
+            wanted = columns or [name for name in table.column_names if name != task and name not in ignore]
+            _check_present(table, [*wanted, *ignore])
+            if not wanted:
+                raise ValueError(f"features must have a column besides {task!r}; got none. Did you mean --text?")
+            rows = Rows(_tasks_of(table, task, file), _numbers(table, wanted), wanted)
+    _check_finite(rows, path, missing)
+    return rows
+
+
+def read_texts(path: Path, column: str, *, task: str = "task") -> Rows:
+    """Return the texts in a column of a file. A task may have several rows, as in a file of labels, with one text."""
+    file = _locate(path, None)
+    with _naming(file):
+        table = _read_table(file, [task, column])
+        _check_present(table, [column])
+        texts = table.column(column)
+        if pa.types.is_dictionary(texts.type):
+            texts = texts.cast(texts.type.value_type)
+        if not _is_text(texts.type):
+            raise ValueError(f"column {column!r} must hold texts; got {texts.type}. Name another with --text.")
+        if texts.null_count:
+            first = pc.index(pc.is_null(texts), True).as_py()
+            count = f"({texts.null_count} in total)"
+            raise ValueError(f"column {column!r} must hold a text in every row; got none at row {first} {count}.")
+        return _one_text_a_task(_tasks_of(table, task, file, repeated=True), texts.to_pylist(), column)
+
+
+def read_gold(path: Path, *, task: str = "task", label: str = "label") -> dict[Any, Any]:
+    """Return the known true labels in a file with columns `task` and `label`."""
+    file = _locate(path, None)
+    with _naming(file):
+        table = _read_table(file, [task, label])
+        _check_columns(table.column_names, {"task": task, "label": label})
+        tasks = _ids.table_of(_id_column(table, task, file), "task")
+        return dict(zip(tasks.tolist(), _ids.column_of(_id_column(table, label, file), "label").tolist(), strict=True))
+
+
+def align_rows(annotations: Annotations, rows: Rows, path: Path) -> Annotations:
+    """Return the annotations in the order of the rows; a labelled task without a row is an error."""
+    try:
+        _ids.check_same_kind(rows.tasks, "task", annotations.tasks)
+    except TypeError as error:
+        raise TypeError(f"{path}: {error}") from error
+    labelled = annotations.tasks[np.unique(annotations.task)]
+    lost = labelled[_ids.lookup(labelled, rows.tasks) < 0]
+    if len(lost):
+        raise ValueError(
+            f"{path} must have a row for every labelled task; got none for {_ids.show(lost[0])} ({len(lost)} of "
+            f"{len(labelled)} tasks in total). Add these rows, or drop their labels."
+        )
+    return annotations.align(rows.tasks)
+
+
+def _read_table(file: _File, strings: Sequence[str]) -> pa.Table:
+    """Return the whole table; the columns named by `strings` are not taken for numbers where a format cannot tell."""
+    if file.format == "parquet":
+        return parquet.read_table(file.path)
+    with _text(file) as (stream, _):
+        if file.format == "jsonl":
+            return json.read_json(stream)
+        if file.format == "arrow":
+            start = stream.read(6)
+            stream.seek(0)
+            return (ipc.open_file(stream) if start == b"ARROW1" else ipc.open_stream(stream)).read_all()
+        convert = csv.ConvertOptions(column_types=dict.fromkeys(strings, pa.string()))
+        parse = csv.ParseOptions(delimiter="\t" if file.format == "tsv" else ",", newlines_in_values=True)
+        return csv.read_csv(stream, parse_options=parse, convert_options=convert)
+
+
+def _check_present(table: pa.Table, names: Sequence[str]) -> None:
+    for name in names:
+        if table.column_names.count(name) != 1:
+            has = _ids.shorten(np.array(table.column_names, dtype=object), 20)
+            got = "twice" if name in table.column_names else "none"
+            raise ValueError(f"the table must have a column {name!r}; got {got} among {has}.")
+
+
+def _id_column(table: pa.Table, name: str, file: _File) -> Any:
+    column = table.column(name)
+    text = file.format in ("csv", "tsv")
+    if text:
+        column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column).dictionary_encode()
+    chunk = column.combine_chunks()
+    return _column([pa.record_batch([chunk], names=[name])], name, digits=text)
+
+
+def _tasks_of(table: pa.Table, task: str, file: _File, *, repeated: bool = False) -> Ids:
+    if table.num_rows == 0:
+        raise ValueError("the table must have at least one row; got 0.")
+    if task not in table.column_names:
+        return np.arange(table.num_rows)
+    column = _id_column(table, task, file)
+    return _ids.column_of(column, "task") if repeated else _ids.table_of(column, "task")
+
+
+def _numbers(table: pa.Table, names: list[str]) -> Floats:
+    X = np.empty((table.num_rows, len(names)))
+    for place, name in enumerate(names):
+        column = table.column(name)
+        if not any(is_kind(column.type) for is_kind in _NUMBERS):
+            raise ValueError(
+                f"column {name!r} must hold numbers; got {_first_non_number(column)} ({column.type}). Drop it with "
+                f"--ignore {name}, or train on it with --text {name}."
+            )
+        X[:, place] = pc.fill_null(column.cast(pa.float64()), np.nan).to_numpy()
+    return X
+
+
+def _first_non_number(column: pa.ChunkedArray) -> str:
+    for row, value in enumerate(column.to_pylist()):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            if value is not None:
+                return f"{_ids.show(value)} at row {row}"
+    return _ids.show(column[0].as_py())
+
+
+def _check_finite(rows: Rows, path: Path, missing: bool) -> None:
+    bad = np.isinf(rows.X) if missing else ~np.isfinite(rows.X)
+    if bad.any():
+        row, place = (int(i) for i in np.argwhere(bad)[0])
+        name = repr(rows.columns[place]) if rows.columns else str(place)
+        cure = "Mend them." if missing else "Fill them in, or use --model boost, which takes missing values."
+        raise ValueError(
+            f"{path}: features must be finite numbers; got {rows.X[row, place]} in column {name} at row {row} "
+            f"({int(bad.sum())} in total). {cure}"
+        )
+
+
+def _one_text_a_task(tasks: Ids, texts: list[str], column: str) -> Rows:
+    first: dict[Any, str] = {}
+    for row, (one, text) in enumerate(zip(tasks.tolist(), texts, strict=True)):
+        if first.setdefault(one, text) != text:
+            raise ValueError(
+                f"a task must have one text in column {column!r}; got {_ids.show(text)} at row {row} for task "
+                f"{_ids.show(one)}, after {_ids.show(first[one])}."
+            )
+    return Rows(_ids.table_of(list(first), "task"), list(first.values()), [column])
+
+
+def _read_arrays(path: Path, task: str) -> Rows:
+    """Return the rows of a .npy file, or of a .npz file with one array and perhaps one of task ids."""
+    try:
+        loaded = np.load(path, allow_pickle=False)
+        arrays = {"": loaded} if isinstance(loaded, np.ndarray) else {name: loaded[name] for name in loaded.files}
+    except OSError as error:
+        if error.errno:
+            reason = os.strerror(error.errno)
+            raise type(error)(f"{path}: {reason}. Check the path: it must be a file you may open.") from error
+        raise ValueError(f"{path} must be a whole numpy file; got: {error}.") from error
+    except Exception as error:  # a broken archive may fail in any way
+        raise ValueError(
+            f"{path} must be a whole numpy file of numbers, without pickled objects; got: {error}"
+        ) from error
+    tasks = arrays.pop(task, None)
+    if len(arrays) != 1:
+        raise ValueError(f"{path} must hold one array of features, and may hold {task!r}; got {sorted(arrays)}.")
+    (X,) = arrays.values()
+    if X.ndim != 2 or X.dtype.kind not in "fiub" or not X.size:
+        raise ValueError(f"{path} must hold numbers of shape (n_tasks, n_features); got {X.dtype} of shape {X.shape}.")
+    try:
+        ids = np.arange(len(X)) if tasks is None else _ids.table_of(tasks, task)
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"{path}: {error}") from error
+    if len(ids) != len(X):
+        raise ValueError(f"{path} must hold one {task!r} a row of features; got {len(ids)} for {len(X)} rows.")
+    return Rows(ids, X.astype(np.float64, copy=False), None)

@@ -1,0 +1,151 @@
+"""Fitted objects in a file that holds no pickle: `save` and `load`."""
+
+from __future__ import annotations
+
+import copy
+import io
+import os
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import labelonce
+from labelonce import aggregation, learning, workers
+from labelonce._ids import shorten
+from labelonce._packed import PackedStrings
+from labelonce._sklearn import BaseEstimator, ClassifierBase, check_is_fitted
+from labelonce.aggregation import Aggregator
+from labelonce.learning._features import Features, FeaturesClassifier
+from labelonce.learning._rounds import Recipe, Round
+from labelonce.runs._files import write_whole
+
+_FORMAT = 1
+_KINDS = (Aggregator, FeaturesClassifier)
+_PARTS = (PackedStrings, Features, Recipe, Round)
+
+
+def save(fitted: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted classifier or aggregator to a file that appears whole or not at all.
+
+    Parameters
+    ----------
+    fitted : MBEM, TrainOnAggregate, another classifier of labelonce, or an aggregator
+        `callbacks` are left out: code is never saved. The learner may be any of ours or of scikit-learn's; one of
+        somebody else's must be named to `load`.
+    path : path
+        By custom it ends in .skops: the format is that of `skops.io`, arrays and JSON in a zip archive.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, labelonce as lo
+    >>> model = lo.DawidSkene().fit(lo.Annotations.from_matrix([[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "model.skops")
+    ...     lo.save(model, path)
+    ...     lo.load(path).labels_
+    array([0, 1, 0, 1])
+    """
+    if not isinstance(fitted, _KINDS):
+        raise TypeError(f"fitted must be an aggregator or a classifier of labelonce; got {type(fitted).__name__}.")
+    check_is_fitted(fitted, "posterior_")
+    write_whole(Path(path), dumped(fitted))
+
+
+def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
+    """Return what `save` wrote. No code in the file is run, whoever made it.
+
+    Only the types of labelonce, scikit-learn's estimators and arrays are made; a file that names anything else is
+    refused before anything is made.
+
+    Parameters
+    ----------
+    path : path
+    trusted : sequence of str
+        Further types that the file may hold, by their full names, such as "sklearn.tree._tree.Tree" for a forest.
+        Name them only if you made the file yourself: scikit-learn does not check the inside of a tree.
+    """
+    with Path(path).open("rb") as file:
+        content = file.read()
+    try:
+        return undumped(content, trusted)
+    except _Refused as error:
+        raise ValueError(f"{path} {error}") from error.__cause__
+
+
+class _Refused(Exception):
+    """Why a file is not loaded, the end of a sentence that begins with its name."""
+
+
+def dumped(fitted: Any) -> bytes:
+    """Return the bytes of a model file."""
+    from skops.io import dumps
+
+    state = {"labelonce": labelonce.__version__, "format": _FORMAT, "fitted": _packed(fitted)}
+    return bytes(dumps(state))
+
+
+def undumped(content: bytes, trusted: Sequence[str] = ()) -> Any:
+    """Return the object in the bytes of a model file."""
+    from skops.io import loads
+    from skops.io.exceptions import UntrustedTypesFoundException
+
+    ours = [f"{kind.__module__}.{kind.__qualname__}" for kind in _our_types()]
+    if not zipfile.is_zipfile(io.BytesIO(content)):
+        raise _Refused(f"must be a file that labelonce.save wrote; got {content[:20]!r} at its start.")
+    try:
+        state = loads(content, trusted=[*ours, *trusted])
+        fitted = _unpacked(state["fitted"]) if state["format"] == _FORMAT else None
+    except UntrustedTypesFoundException as error:
+        raise _Refused(_untrusted(content, {*ours, *trusted})) from error
+    except ImportError as error:
+        raise _Refused(f"needs a library that is not here: {error}") from error
+    except Exception as error:  # a broken or forged file may fail in any way
+        raise _Refused(f"must be a whole file that labelonce.save wrote; got {type(error).__name__}.") from error
+    if not isinstance(fitted, _KINDS):
+        raise _Refused(f"must hold what labelonce.save wrote in format {_FORMAT}; got {type(fitted).__name__}.")
+    return fitted
+
+
+def _untrusted(content: bytes, known: set[str]) -> str:
+    from skops.io import get_untrusted_types
+
+    unknown = sorted(set(get_untrusted_types(data=content)) - known)
+    return (
+        f"must hold only types of labelonce and scikit-learn; got {shorten(unknown)}. Nothing was loaded. If you made "
+        f"the file yourself, name them: labelonce.load(path, trusted={unknown!r})."
+    )
+
+
+def _our_types() -> Iterator[type]:
+    """Yield the types of ours that a file may hold, and nothing else."""
+    yield from _PARTS
+    for module in (aggregation, learning, workers):
+        for name in module.__all__:
+            value = getattr(module, name)
+            if isinstance(value, type) and issubclass(value, BaseEstimator | ClassifierBase):
+                yield value
+
+
+def _packed(fitted: Any) -> Any:
+    """Return a shallow copy without callbacks, and with its arrays of strings packed."""
+    shallow = copy.copy(fitted)
+    for name, value in vars(fitted).items():
+        if name == "callbacks":
+            setattr(shallow, name, ())
+        elif isinstance(value, np.ndarray) and value.dtype == object and all(isinstance(one, str) for one in value):
+            setattr(shallow, name, PackedStrings.of(value))
+        elif isinstance(value, Aggregator):
+            setattr(shallow, name, _packed(value))
+    return shallow
+
+
+def _unpacked(fitted: Any) -> Any:
+    for name, value in vars(fitted).items():
+        if isinstance(value, PackedStrings):
+            setattr(fitted, name, value.unpack())
+        elif isinstance(value, Aggregator):
+            _unpacked(value)
+    return fitted

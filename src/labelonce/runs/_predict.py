@@ -1,0 +1,54 @@
+"""New rows through the model of a run folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from labelonce import _ids
+from labelonce.runs._folder import RunFolder
+from labelonce.runs._inputs import Rows, read_features, read_texts
+from labelonce.runs._model_file import load
+
+
+def read_run(folder: Path) -> dict[str, Any]:
+    """Return the `run.json` of a run folder; a folder without a finished run is an error."""
+    run = RunFolder(folder)
+    record = run.finished()
+    if record is None:
+        fix = f"Go on with: labelonce train --resume -o {folder}" if run.unfinished() else "Was it written by train?"
+        raise ValueError(f"{folder} must hold a finished run; got no run.json. {fix}")
+    return record
+
+
+def predict(folder: Path, path: Path, *, proba: bool = False) -> pa.Table:
+    """Return the label of every row of a file and the model's confidence in it; with `proba` that of every class."""
+    record = read_run(folder)
+    rows = _read_rows(path, record)
+    clf = load(RunFolder(folder).file("model.skops"))
+    probabilities = clf.predict_proba(rows.X)
+    columns = {
+        "task": pa.array(rows.tasks),
+        "label": _ids.decode(probabilities.argmax(axis=1).astype("int32"), clf.classes_),
+        "confidence": probabilities.max(axis=1),
+    }
+    if proba:
+        columns |= {f"probability_{name}": probabilities[:, k] for k, name in enumerate(clf.classes_)}
+    return pa.table(columns)
+
+
+def _read_rows(path: Path, record: dict[str, Any]) -> Rows:
+    """Return the rows with the columns that the run was trained on."""
+    options, features = record["options"], record["features"]
+    if features["kind"] == "text":
+        return read_texts(path, options["text"], task=options["task_column"])
+    rows = read_features(
+        path, task=options["task_column"], columns=features["columns"], missing=options["model"] == "boost"
+    )
+    if rows.X.shape[1] != features["number"]:
+        raise ValueError(
+            f"{path} must have the {features['number']} features that the run was trained on; got {rows.X.shape[1]}."
+        )
+    return rows

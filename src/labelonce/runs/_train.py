@@ -1,0 +1,255 @@
+"""One run: labels and features in, a run folder out; a stopped run goes on from its last finished round."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from labelonce._annotations import Annotations, Duplicates
+from labelonce.io import read_annotations, write
+from labelonce.learning import MBEM, BoostedTrees, SoftmaxRegression, text_model
+from labelonce.learning._features import DEFAULT_C
+from labelonce.runs._files import write_whole
+from labelonce.runs._folder import RunFolder
+from labelonce.runs._inputs import Rows, align_rows, read_features, read_gold, read_texts
+from labelonce.runs._model_file import dumped, undumped
+
+Progress = Callable[[str, int, int], None]
+
+MODELS = ("softmax", "boost")
+_PACKAGES = ("labelonce", "numpy", "scipy", "scikit-learn", "pyarrow", "skops")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `labelonce train` was asked for."""
+
+    labels: str
+    features: str | None = None
+    text: str | None = None
+    gold: str | None = None
+    model: str = "softmax"
+    rounds: int | str = "auto"
+    seed: int = 0
+    ignore: tuple[str, ...] = ()
+    task_column: str = "task"
+    worker_column: str = "worker"
+    label_column: str = "label"
+    duplicates: Duplicates = "error"
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The input files by their roles."""
+        named = {"labels": self.labels, "features": self.features, "gold": self.gold}
+        return {role: path for role, path in named.items() if path is not None}
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What the options' files hold, with the annotations in the order of the rows."""
+
+    annotations: Annotations
+    rows: Rows
+    gold: dict[Any, Any] | None
+
+
+def train(options: Options, folder: Path, *, progress: Progress | None = None) -> dict[str, Any]:
+    """Run anew, write the run folder and return what its `run.json` says.
+
+    Bad input is an error before anything is written. An earlier result in the folder stays until the new one is
+    complete.
+    """
+    inputs, job = _read(options), _job(options)
+    run = RunFolder(folder)
+    with run.locked():
+        run.begin(job)
+        return _finish(run, job, inputs, _estimator(options), go_on=False, progress=progress)
+
+
+def resume(folder: Path, *, progress: Progress | None = None) -> dict[str, Any]:
+    """Go on with the unfinished run in the folder; it ends with the numbers of a run that was never stopped."""
+    run = RunFolder(folder)
+    if run.unfinished() is None:
+        raise ValueError(f"{folder} must hold an unfinished run; got none. Start one with labelonce train LABELS.")
+    with run.locked():
+        job = run.unfinished() or {}
+        options = options_of(job)
+        inputs = _read(options)
+        _check_unchanged(job, _job(options))
+        content = run.checkpoint()
+        clf = _estimator(options) if content is None else undumped(content)
+        return _finish(run, job, inputs, clf, go_on=content is not None, progress=progress)
+
+
+def options_of(job: dict[str, Any]) -> Options:
+    """Return the options in a record."""
+    return Options(**(job["options"] | {"ignore": tuple(job["options"]["ignore"])}))
+
+
+def _read(options: Options) -> Inputs:
+    if options.features is None and options.text is None:
+        raise ValueError("train must have --features FILE or --text COLUMN; got neither.")
+    if options.model not in MODELS:
+        raise ValueError(f"model must be one of {', '.join(MODELS)}; got {options.model!r}.")
+    if options.model == "boost" and find_spec("lightgbm") is None:
+        raise ValueError("--model boost needs LightGBM; install it with: pip install 'labelonce[boost]'.")
+    if options.text is not None and options.model != "softmax":
+        raise ValueError(f"--text must go with --model softmax; got {options.model!r}.")
+    if options.text is not None and options.ignore:
+        raise ValueError(f"--ignore must go with --features alone; got --text {options.text} as well.")
+    annotations = read_annotations(
+        options.labels,
+        task=options.task_column,
+        worker=options.worker_column,
+        label=options.label_column,
+        duplicates=options.duplicates,
+    )
+    source = Path(options.features or options.labels)
+    if options.text is not None:
+        rows = read_texts(source, options.text, task=options.task_column)
+    else:
+        boost = options.model == "boost"
+        rows = read_features(source, task=options.task_column, ignore=options.ignore, missing=boost)
+    annotations = align_rows(annotations, rows, source)
+    gold = None
+    if options.gold is not None:
+        gold = read_gold(Path(options.gold), task=options.task_column, label=options.label_column)
+    return Inputs(annotations, rows, gold)
+
+
+def _job(options: Options) -> dict[str, Any]:
+    """Return the record of what is run, as it will stand in `run.json`."""
+    versions = {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES}
+    if options.model == "boost":
+        versions["lightgbm"] = version("lightgbm")
+    return {
+        "format": 1,
+        "options": asdict(options) | {"ignore": list(options.ignore)},
+        "inputs": {role: _fingerprint(Path(path)) for role, path in options.files.items()},
+        "versions": versions,
+        "started": _now(),
+    }
+
+
+def _fingerprint(path: Path) -> dict[str, Any]:
+    with path.open("rb") as file:
+        return {"path": str(path), "sha256": hashlib.file_digest(file, "sha256").hexdigest(), "bytes": file.tell()}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _check_unchanged(before: dict[str, Any], now: dict[str, Any]) -> None:
+    for role, entry in before["inputs"].items():
+        if entry["sha256"] != now["inputs"][role]["sha256"]:
+            raise ValueError(
+                f"{entry['path']} must be as it was when the run began ({before['started']}); its content has changed. "
+                "Start anew without --resume."
+            )
+    for name, number in before["versions"].items():
+        if now["versions"].get(name) != number:
+            warnings.warn(
+                f"the run began with {name} {number} and goes on with {now['versions'].get(name)}: its numbers may "
+                "differ from those of a run that was not stopped.",
+                UserWarning,
+                stacklevel=3,
+            )
+
+
+def _estimator(options: Options) -> MBEM:
+    scaler = StandardScaler()
+    learner: Any = [make_pipeline(scaler, SoftmaxRegression(C=C)) for C in DEFAULT_C]
+    if options.text is not None:
+        learner = text_model()
+    elif options.model == "boost":
+        learner = BoostedTrees()
+    return MBEM(learner, rounds=options.rounds, random_state=options.seed)
+
+
+def _finish(
+    run: RunFolder, job: dict[str, Any], inputs: Inputs, clf: MBEM, *, go_on: bool, progress: Progress | None
+) -> dict[str, Any]:
+    """Fit with a checkpoint at every stage, then write the results and put them in place."""
+    say = progress or (lambda *_: None)
+    say("reading" if go_on else "choosing", 0, 0)
+    with _kept_warnings() as sentences:
+        for _ in clf.stages(inputs.rows.X, inputs.annotations, gold=inputs.gold, go_on=go_on):
+            run.save_checkpoint(dumped(clf))
+            done = len(clf.history_)
+            say("round", done, done + clf._rounds_left)
+    say("writing", 0, 0)
+    record = job | {"finished": _now(), "warnings": list(dict.fromkeys(sentences))} | _result(clf, inputs)
+    staged = run.staging()
+    write(clf, staged / "labels.parquet")
+    write(clf.workers_to_frame(), staged / "workers.parquet")
+    write_whole(staged / "model.skops", dumped(clf))
+    _write_report(staged / "report.html", clf, inputs, record)
+    write_whole(staged / "run.json", json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False).encode())
+    run.commit()
+    return record
+
+
+@contextmanager
+def _kept_warnings() -> Iterator[list[str]]:
+    """Collect the sentences of warnings instead of showing them."""
+    sentences: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield sentences
+    sentences += [str(warning.message) for warning in caught]
+
+
+def _result(clf: MBEM, inputs: Inputs) -> dict[str, Any]:
+    ann, rows = inputs.annotations, inputs.rows
+    learner = " ".join(repr(clf.recipe_["learner"]).split())
+    shares = np.bincount(clf.posterior_.argmax(axis=1), minlength=ann.n_classes) / ann.n_tasks
+    kind = "numbers" if isinstance(rows.X, np.ndarray) else "text"
+    n_features = rows.X.shape[1] if isinstance(rows.X, np.ndarray) else None
+    last = clf.history_[-1]
+    return {
+        "features": {"kind": kind, "columns": rows.columns, "number": n_features},
+        "data": {
+            "annotations": len(ann),
+            "tasks": ann.n_tasks,
+            "labelled_tasks": len(np.unique(ann.task)),
+            "workers": ann.n_workers,
+            "redundancy": ann.redundancy,
+            "gold": 0 if inputs.gold is None else len(inputs.gold),
+        },
+        "recipe": {name: clf.recipe_[name] for name in ("predictions", "counts", "posterior", "weighting", "prior")}
+        | {"learner": learner, "rounds": clf.n_rounds_},
+        "result": {
+            "estimated_accuracy": last["estimated_accuracy"],
+            "agreement": last["agreement"],
+            "classes": ann.classes.tolist(),
+            "shares": shares.tolist(),
+        },
+        "rounds": [{key: None if value != value else value for key, value in entry.items()} for entry in clf.history_],
+    }
+
+
+def _write_report(path: Path, clf: MBEM, inputs: Inputs, record: dict[str, Any]) -> None:
+    """Write the report where its libraries are here; else say so in the record's warnings."""
+    try:
+        report = import_module("labelonce.report")
+    except ImportError as error:
+        record["warnings"].append(f"report.html was not written: {error}")
+        return
+    texts = inputs.rows.X if isinstance(inputs.rows.X, list) else None
+    report.write_report(path, clf, inputs.annotations, texts=texts, run=record)
