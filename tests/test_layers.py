@@ -14,6 +14,7 @@ PACKAGE = Path(labelonce.__file__).parent
 RANK = {
     "_types": 0,
     "_blas": 0,
+    "_confusion": 1,
     "_sklearn": 1,
     "_ids": 1,
     "_validate": 2,

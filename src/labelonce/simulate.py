@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelonce._annotations import Annotations
+from labelonce._confusion import one_coin_confusion
 from labelonce._types import Codes, Floats, Mask
 from labelonce._validate import RandomState, check_codes, check_distribution, check_int, check_number, check_rng
 
@@ -97,8 +98,7 @@ def one_coin(accuracy: Any, n_classes: int) -> Floats:
     if right.ndim != 1 or len(right) == 0:
         raise ValueError(f"accuracy must have one entry a worker, shape (n_workers,); got shape {right.shape}.")
     _reject(~((right >= 0) & (right <= 1)), right, "accuracy must be in [0, 1]")
-    wrong = ((1 - right) / (n_classes - 1))[:, None, None]
-    return np.where(np.eye(n_classes, dtype=bool), right[:, None, None], wrong)
+    return one_coin_confusion(right, n_classes)
 
 
 def dirichlet(

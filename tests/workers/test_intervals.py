@@ -3,9 +3,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import beta
 
+from labelonce._confusion import one_coin_confusion
 from labelonce.workers import _intervals
 from labelonce.workers._intervals import beta_interval, one_coin_interval
-from labelonce.workers._matrices import one_coin_confusion
 
 
 def test_equal_tails_of_the_beta_with_these_moments() -> None:

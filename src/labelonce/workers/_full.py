@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import gammaln
+from scipy.special import digamma, gammaln
 
 from labelonce._types import Floats
 from labelonce.workers._class_wise import ClassWise
@@ -69,19 +69,24 @@ class Full(ClassWise):
         if n_classes < 3:
             self.error_strength_ = np.inf
             return
-        self._wrong_sample, self._wrong = _mistakes(sample_workers(counts)), _mistakes(counts)
+        self._wrong, sample = _mistakes(counts), _mistakes(sample_workers(counts))
+        self._wrong_entries, self._wrong_totals = _how_often(sample), _how_often(sample.sum(axis=2))
         self._error_mode = most_likely(self._error_log_density, np.array([0.2]))
         self.error_strength_ = float(strength(self._error_mode[0]))
         wrong = (1 - self._right)[:, :, None] * self._error_moments_at(self._error_mode)[0]
         self.confusion_ = np.where(np.eye(n_classes, dtype=bool), self._right[:, :, None], wrong)
 
-    def _error_log_density(self, point: Floats) -> float:
-        size = strength(point[0])
-        each = size / (self._wrong_sample.shape[1] - 1)
-        entries, total = self._wrong_sample[self._wrong_sample > 0], self._wrong_sample.sum(axis=2)
-        rows = gammaln(size) - gammaln(size + total)
-        entries_sum = (gammaln(each + entries) - gammaln(each)).sum()
-        return float(rows.sum() + entries_sum) + log_spread_prior(point[0])
+    def _error_log_density(self, point: Floats) -> tuple[float, Floats]:
+        size, n_others = float(strength(point[0])), self._wrong.shape[1] - 1
+        each = size / n_others
+        (entries, n_entries), (totals, n_totals) = self._wrong_entries, self._wrong_totals
+        log_prior, slope = log_spread_prior(point)
+        value = n_entries @ (gammaln(each + entries) - gammaln(each)) - n_totals @ (
+            gammaln(size + totals) - gammaln(size)
+        )
+        by_size = n_entries @ (digamma(each + entries) - digamma(each)) / n_others
+        by_size -= n_totals @ (digamma(size + totals) - digamma(size))
+        return float(value) + log_prior, -by_size / point**2 + slope
 
     def _error_moments_at(self, point: Floats) -> tuple[Floats, Floats]:
         """Return mean and mean square of P(given | true, wrong), in a known population."""
@@ -106,3 +111,9 @@ class Full(ClassWise):
 
 def _mistakes(counts: Floats) -> Floats:
     return np.where(np.eye(counts.shape[1], dtype=bool), 0.0, counts)
+
+
+def _how_often(amounts: Floats) -> tuple[Floats, Floats]:
+    """Return the amounts above zero, each once, and how often each is there: hard counts are few different ones."""
+    values, times = np.unique(amounts[amounts > 0], return_counts=True)
+    return values, times.astype(np.float64)

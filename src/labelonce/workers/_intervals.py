@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import betaincinv
 
+from labelonce._confusion import one_coin_confusion
 from labelonce._types import Floats
-from labelonce.workers._matrices import one_coin_confusion
 
 _MANY = 100_000
 

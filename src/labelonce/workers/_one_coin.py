@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import betaln
+from scipy.special import betaln, digamma
 
+from labelonce._confusion import one_coin_confusion
 from labelonce._types import Floats
 from labelonce.workers._base import WorkerModel
 from labelonce.workers._intervals import one_coin_interval
-from labelonce.workers._matrices import one_coin_confusion
 from labelonce.workers._population import (
     average_moments,
     likely_points,
@@ -57,11 +57,18 @@ class OneCoin(WorkerModel):
         self.population_ = (mean * size, (1 - mean) * size)
         self.confusion_ = one_coin_confusion(self._moments_at(self._mode)[0], counts.shape[1])
 
-    def _log_density(self, point: Floats) -> float:
+    def _log_density(self, point: Floats) -> tuple[float, Floats]:
         mean, spread = point
-        a, b = mean * strength(spread), (1 - mean) * strength(spread)
+        size = float(strength(spread))
+        a, b = mean * size, (1 - mean) * size
         right, wrong = self._sample
-        return float((betaln(a + right, b + wrong) - betaln(a, b)).sum()) + log_spread_prior(spread)
+        log_prior, slope = log_spread_prior(point[1:])
+        log_likelihood = float((betaln(a + right, b + wrong) - betaln(a, b)).sum())
+        total = digamma(size + right + wrong) - digamma(size)
+        by_a = float((digamma(a + right) - digamma(a) - total).sum())
+        by_b = float((digamma(b + wrong) - digamma(b) - total).sum())
+        by_size = mean * by_a + (1 - mean) * by_b
+        return log_likelihood + log_prior, np.array([size * (by_a - by_b), -by_size / spread**2 + slope[0]])
 
     def _moments_at(self, point: Floats) -> tuple[Floats, Floats]:
         """Return mean and mean square of every worker's probability of being right, in a known population."""

@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 from labelonce._blas import blas_threads
 from labelonce._types import Floats
 
-LogDensity = Callable[[Floats], float]
+LogDensity = Callable[[Floats], tuple[float, Floats]]  # with its derivatives
 
 _MOST_ROWS = 2000  # confusion rows with labels: enough to learn a few numbers about the population
 _N_POINTS = 32
@@ -36,21 +36,20 @@ def sample_workers(counts: Floats) -> Floats:
     return np.asarray(counts[rows > 0][:: max(1, -(-int(rows.sum()) // _MOST_ROWS))])
 
 
-def log_spread_prior(spread: float) -> float:
-    """Return the log-density of a spread by Beta(1, 3), up to a constant: half of it means four labels or more.
+def log_spread_prior(spreads: Floats) -> tuple[float, Floats]:
+    """Return the log-density of spreads by Beta(1, 3), up to a constant, and its derivatives.
 
-    A uniform one would hold that few workers, all right, are all perfect.
+    Half of it means four labels or more. A uniform one would hold that few workers, all right, are all perfect.
     """
-    return 2 * float(np.log1p(-spread))
+    return 2 * float(np.log1p(-spreads).sum()), -2 / (1 - spreads)
 
 
 def most_likely(log_density: LogDensity, start: Floats) -> Floats:
     """Return the population's parameters, each in (0, 1), at the mode of their logits."""
     bounds = [(-_FARTHEST, _FARTHEST)] * len(start)
-    options = {"ftol": 1e-6, "eps": 1e-3, "maxiter": 50}
-    loss = _loss(log_density)
+    options = {"ftol": 1e-8, "maxiter": 50}
     with blas_threads():
-        found = minimize(loss, logit(start), method="L-BFGS-B", bounds=bounds, options=options)
+        found = minimize(_loss(log_density), logit(start), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     return np.asarray(expit(found.x))
 
 
@@ -60,7 +59,11 @@ def likely_points(log_density: LogDensity, mode: Floats) -> Iterator[tuple[float
     The points are drawn around the mode as the curvature there says, always from the same seed, and weighted
     by how likely they are: importance sampling.
     """
-    loss, place = _loss(log_density), logit(mode)
+    place = logit(mode)
+
+    def loss(logits: Floats) -> float:
+        return _loss(log_density)(logits)[0]
+
     values, vectors = np.linalg.eigh(_curvature(loss, place))
     deviations = np.sqrt(1.3 / np.maximum(values, 0.2))  # a bit wider than the normal approximation
     half = np.random.default_rng(0).standard_normal((_N_POINTS // 2, len(mode)))
@@ -84,16 +87,18 @@ def average_moments(
 
 
 def _loss(log_density: LogDensity) -> LogDensity:
-    """Return the negative log-density of the logits of the parameters."""
+    """Return the negative log-density of the logits of the parameters, with its derivatives."""
 
-    def loss(logits: Floats) -> float:
+    def loss(logits: Floats) -> tuple[float, Floats]:
+        point = expit(logits)
+        value, gradient = log_density(point)
         log_jacobian = -float(np.sum(np.logaddexp(0, logits) + np.logaddexp(0, -logits)))
-        return -log_jacobian - log_density(expit(logits))
+        return -log_jacobian - value, -(1 - 2 * point) - gradient * point * (1 - point)
 
     return loss
 
 
-def _curvature(loss: LogDensity, place: Floats) -> Floats:
+def _curvature(loss: Callable[[Floats], float], place: Floats) -> Floats:
     """Return the second derivatives of `loss`, by differences."""
     size = 0.2
     steps = size * np.eye(len(place))
