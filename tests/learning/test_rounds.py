@@ -199,6 +199,14 @@ def test_tasks_without_labels_count_once_the_model_speaks_for_them() -> None:
     assert task_weight(paper(Oracle()), posterior, start, first=False).tolist() == [1, 0]
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_information_weights_keep_the_total_so_that_a_penalty_keeps_its_meaning(first: bool) -> None:
+    start, posterior = np.array([1.0, 1.0, 0.0]), np.array([[0.9, 0.1], [0.6, 0.4], [0.8, 0.2]])
+    weight = task_weight(Recipe(Oracle(), Counted()), posterior, start, first=first)
+    assert weight.sum() == pytest.approx(2)
+    assert_allclose(weight / weight[0], information(posterior) / information(posterior)[0])
+
+
 def test_weights_fall_back_on_the_labels_where_nothing_is_known() -> None:
     recipe, start = Recipe(Oracle(), Counted()), np.array([1.0, 0.0])
     assert task_weight(recipe, np.full((2, 4), 0.25), start, first=True).tolist() == [1, 0]

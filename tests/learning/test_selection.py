@@ -6,10 +6,10 @@ from checks import crowd, one_hot
 from numpy.testing import assert_array_equal
 
 from labelonce import Annotations, annotation_log_likelihood
-from labelonce._types import Codes, Floats
+from labelonce._types import Codes, Floats, Mask
 from labelonce.learning import SoftmaxRegression, _selection
 from labelonce.learning._rounds import Recipe
-from labelonce.learning._selection import Try, choose, hold_out
+from labelonce.learning._selection import Try, choose, hold_out, trusted
 from labelonce.workers import OneCoin
 
 
@@ -74,14 +74,54 @@ def test_the_try_that_predicts_best_wins() -> None:
     assert best.scores == scores[2].tolist()
 
 
+def scripted(monkeypatch: pytest.MonkeyPatch, paths: dict[float, list[tuple[float, Mask]]]) -> list[Try]:
+    """Tries named by C whose held-out likelihood and hits after each round are given."""
+    monkeypatch.setattr(_selection, "_held_out", lambda one, *_: iter(paths[one[2].learner.C]))
+    return [attempt(np.zeros((1, 1)), C) for C in paths]
+
+
+def hits(share: float, n: int = 100) -> Mask:
+    return np.arange(n) < share * n
+
+
 @pytest.mark.parametrize(("free", "expected"), [(True, (0, 2)), (False, (1, 4))])
 def test_free_rounds_are_chosen_too(monkeypatch: pytest.MonkeyPatch, free: bool, expected: tuple[int, int]) -> None:
-    ann, y_true = crowd(n_tasks=20)
-    paths = {0.1: [-3.0, -1.0, -2.0, -4.0], 1.0: [-3.0, -2.0, -2.0, -2.0]}
-    monkeypatch.setattr(_selection, "_scores", lambda one, *_: iter(paths[one[2].learner.C]))
-    tries = [attempt(features(y_true), C) for C in paths]
-    best = choose(tries, ann, None, max_rounds=4, free=free, share=0.2, seed=0)
+    ann = Annotations.from_arrays(range(500), [0] * 500, [0, 1] * 250)
+    scores = {0.1: [-3.0, -1.0, -2.0, -4.0], 1.0: [-3.0, -2.0, -2.0, -2.0]}
+    alike = {C: [(score, hits(0.5)) for score in path] for C, path in scores.items()}
+    best = choose(scripted(monkeypatch, alike), ann, None, max_rounds=4, free=free, share=0.2, seed=0)
     assert (best.number, best.rounds) == expected
+
+
+@pytest.mark.parametrize(("lost", "expected"), [(0, 1), (10, 0)])
+def test_a_better_likelihood_must_not_cost_agreement(monkeypatch: pytest.MonkeyPatch, lost: int, expected: int) -> None:
+    ann = Annotations.from_arrays(range(500), [0] * 500, [0, 1] * 250)
+    paths = {0.1: [(-2.0, hits(0.6))], 1.0: [(-1.0, hits(0.6 - lost / 100))]}
+    best = choose(scripted(monkeypatch, paths), ann, None, max_rounds=1, free=True, share=0.2, seed=0)
+    assert best.number == expected
+    assert [row["held_out_agreement"] for row in best.table] == [[0.6], [pytest.approx(0.6 - lost / 100)]]
+    assert [row["trusted"] for row in best.table] == [[True], [lost == 0]]
+
+
+def test_the_guard_is_a_sign_test() -> None:
+    rng = np.random.default_rng(0)
+    found = rng.random((4, 3, 50)) < rng.uniform(0.3, 0.9, size=(4, 3, 1))
+    candidates = rng.random((4, 3)) < 0.7
+    left = trusted(found, candidates)
+    best = max(np.argwhere(candidates).tolist(), key=lambda place: found[tuple(place)].sum())
+    for place in np.ndindex(4, 3):
+        won = int((found[tuple(best)] & ~found[place]).sum())
+        lost = int((~found[tuple(best)] & found[place]).sum())
+        assert left[place] == (candidates[place] and (won <= lost or (won - lost) ** 2 <= won + lost))
+    assert left[tuple(best)]
+    assert 1 < left.sum() < candidates.sum()
+
+
+def test_labels_of_spammers_leave_the_choice_to_the_likelihood() -> None:
+    rng = np.random.default_rng(0)
+    coins = [rng.random((2, 1, 400)) < 0.5 for _ in range(200)]
+    kept = np.mean([trusted(flips, np.ones((2, 1), dtype=bool)).all() for flips in coins])
+    assert 0.6 < kept < 0.75  # within one standard error: 68 %
 
 
 def test_only_the_best_four_run_on_after_three_rounds() -> None:

@@ -39,8 +39,9 @@ class MBEM(FeaturesClassifier):
 
     Every round fits the learner to the tasks' label posteriors, estimates each worker's confusion from its
     disagreement with the model's predictions, and recomputes the posteriors. After Khetan, Lipton and
-    Anandkumar (ICLR 2018), whose algorithm to the letter is `MBEM.paper`. What is left on "auto" is chosen
-    by the likelihood of annotations held out from the fit, without gold.
+    Anandkumar (ICLR 2018), whose algorithm to the letter is `MBEM.paper`. What is left open is chosen without
+    gold, by annotations held out from the fit: the best likelihood among the recipes that agree with as many
+    labels as any other, but for chance.
 
     Parameters
     ----------
@@ -54,9 +55,9 @@ class MBEM(FeaturesClassifier):
         Whether the workers are judged by the model itself or by models that did not see the task. "auto": by
         the model itself, unless in the first round it has memorised more than a quarter of the labels that
         models which did not see the task disagree with.
-    posterior : {"auto", "joint", "prior"}
+    posterior : {"joint", "prior", "auto"}
         From the second round on, whether the model's calibrated prediction for a task takes the place of the
-        class prior.
+        class prior. "auto" tries both, at twice the time.
     counts : {"refined", "hard", "soft"}
         How the workers are counted: against the model's picks ("hard"), its probabilities ("soft"), or, from
         the second round on, against the posterior that prediction and labels give together, to a fixed point
@@ -95,7 +96,8 @@ class MBEM(FeaturesClassifier):
     recipe_ : dict
         What was used, chosen or given.
     choices_ : list of dict
-        The held-out score of everything that was tried.
+        Everything that was tried: likelihood and agreement of held-out labels round by round, and whether the
+        agreement let the likelihood decide (`trusted`).
     classes_ : (n_classes,)
 
     Examples
@@ -122,7 +124,7 @@ class MBEM(FeaturesClassifier):
         *,
         rounds: Any = "auto",
         predictions: str = "auto",
-        posterior: str = "auto",
+        posterior: str = "joint",
         counts: str = "refined",
         weighting: str = "information",
         worker_model: WorkerModel | None = None,
@@ -243,7 +245,7 @@ class MBEM(FeaturesClassifier):
 
     def _prepare(self, X: Any, y: Any) -> Annotations:
         check_choice(self.predictions, "predictions", ("auto", "in_sample", "out_of_fold"))
-        check_choice(self.posterior, "posterior", ("auto", "joint", "prior"))
+        check_choice(self.posterior, "posterior", ("joint", "prior", "auto"))
         check_choice(self.counts, "counts", ("refined", "hard", "soft"))
         check_choice(self.weighting, "weighting", ("information", "none"))
         if isinstance(self.prior, str):

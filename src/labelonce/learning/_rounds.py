@@ -20,7 +20,7 @@ N_FOLDS = 5
 MEMORISED = 0.25  # share of the disagreement of models that did not see the task
 _EXPONENTS = np.exp(np.linspace(-1.0, 1.6, 14))  # exponents tried on a model's predictions
 _ENOUGH_TASKS = 50_000  # with labels, to choose an exponent by
-_REFINEMENTS = 10  # E and M steps on the workers within a round at most
+_REFINEMENTS = 5  # E and M steps on the workers within a round at most
 _SETTLED = 1e-3  # change of the workers in such a step, mean total variation: near the fixed point
 
 
@@ -208,11 +208,13 @@ def task_weight(recipe: Recipe, posterior: Floats, start: Floats, *, first: bool
     """Return how much each task counts in the next fit; `start` is 1 where it has a label or gold.
 
     By information, 1 - H(posterior) / log K: with cross-entropy a uniform posterior is not neutral, it pulls
-    predictions to uniform. Where no posterior says anything, the labels are all there is.
+    predictions to uniform. Scaled to the total of `start`, so that a learner's penalty means the same in every
+    round. Where no posterior says anything, the labels are all there is.
     """
     if recipe.weighting == "information":
         weight = information(posterior)
-        return weight if weight.any() else start
+        total = weight.sum()
+        return np.asarray(weight * (start.sum() / total)) if total > 1e-9 else start
     return np.ones(len(posterior)) if recipe.posterior == "joint" and not first else start
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from labelonce._annotations import Annotations
-from labelonce._types import Codes, Floats
+from labelonce._types import Codes, Floats, Mask
 from labelonce._validate import check_distribution
 from labelonce.learning._rounds import Recipe, run_rounds
 
@@ -93,34 +93,71 @@ def choose(
 ) -> Choice:
     """Return the try, and if `free` the number of rounds, that predicts held-out annotations best.
 
-    All tries run three rounds; the best few run on. Small sets are split more than once.
+    The likelihood decides among the fits that `trusted` leaves. All tries run three rounds; the best few run on.
+    Small sets are split more than once.
     """
     n_splits = int(np.clip(round(_ENOUGH / (share * len(annotations))), 1, 3))
     parts = [hold_out(annotations, share, np.random.default_rng([seed, split])) for split in range(n_splits)]
-    runs = [[_scores(one, part, gold, seed) for part in parts] for one in tries]
+    runs = [[_held_out(one, part, gold, seed) for part in parts] for one in tries]
     scores = np.full((len(tries), max_rounds), np.nan)
+    hits = np.zeros((len(tries), max_rounds, sum(len(held) for _, held in parts)), dtype=bool)
     running = np.arange(len(tries))
     for place in range(max_rounds):
         for number in running.tolist():
-            scores[number, place] = np.mean([next(run) for run in runs[number]])
+            found = [next(run) for run in runs[number]]
+            scores[number, place] = np.mean([score for score, _ in found])
+            hits[number, place] = np.concatenate([hit for _, hit in found])
         if place == _HEATS - 1:
             running = running[np.argsort(-scores[running, place], kind="stable")[:_FINALISTS]]
-    eligible = scores if free else np.where(np.arange(max_rounds) == max_rounds - 1, scores, np.nan)
-    best, rounds = (int(i) for i in np.unravel_index(np.nanargmax(eligible), eligible.shape))
-    return Choice(best, rounds + 1, scores[best].tolist(), _table(tries, scores))
+    open_to_choice = np.isfinite(scores) & (free | (np.arange(max_rounds) == max_rounds - 1))
+    left = trusted(hits, open_to_choice)
+    best, rounds = (int(i) for i in np.unravel_index(np.where(left, scores, -np.inf).argmax(), scores.shape))
+    return Choice(
+        best, rounds + 1, scores[best].tolist(), _table(tries, scores, hits, trusted(hits, np.isfinite(scores)))
+    )
 
 
-def _scores(one: Try, part: tuple[Annotations, Annotations], gold: Codes | None, seed: int) -> Iterator[float]:
-    """Yield the held-out score after each round, without end."""
+def trusted(hits: Mask, candidates: Mask) -> Mask:
+    """Return which candidates agree with the held-out labels no less than the best, but for chance.
+
+    The likelihood of labels also rewards a model that is timid or has learned the workers' habits, and can rise
+    while the picks get worse. So a fit is out that loses to the one which agrees most: where the two differ in d
+    labels, by more than the standard error of a fair coin, sqrt(d). Labels of spammers are such coins, so the
+    guard acts where labels are good.
+
+    Parameters
+    ----------
+    hits : (n_tries, n_rounds, n_held)
+        Whether the model picked the label that was held out.
+    candidates : (n_tries, n_rounds)
+
+    Examples
+    --------
+    >>> hits = np.array([[[1, 1, 1, 1, 1, 0]], [[1, 1, 1, 0, 0, 1]], [[1, 1, 1, 0, 0, 0]]], dtype=bool)
+    >>> trusted(hits, np.ones((3, 1), dtype=bool)).ravel()  # the second loses by 1 of 3, the third by 2 of 2
+    array([ True,  True, False])
+    """
+    agreement = np.where(candidates, hits.sum(axis=2), -1)
+    behind = hits[np.unravel_index(agreement.argmax(), agreement.shape)].astype(np.int8) - hits
+    return np.asarray(candidates & (behind.sum(axis=2) <= np.sqrt((behind != 0).sum(axis=2))))
+
+
+def _held_out(
+    one: Try, part: tuple[Annotations, Annotations], gold: Codes | None, seed: int
+) -> Iterator[tuple[float, Mask]]:
+    """Yield the held-out likelihood, and which held-out labels the model picks, after each round without end."""
     _, X, recipe = one
     seen, held = part
     for this in run_rounds(X, seen, recipe, gold=gold, seed=seed):
-        yield annotation_log_likelihood(held, this.model.predict_proba(X), this.confusion)
+        predictions = this.model.predict_proba(X)
+        hits = predictions.argmax(axis=1)[held.task] == held.label
+        yield annotation_log_likelihood(held, predictions, this.confusion), hits
 
 
-def _table(tries: list[Try], scores: Floats) -> list[dict[str, Any]]:
+def _table(tries: list[Try], scores: Floats, hits: Mask, left: Mask) -> list[dict[str, Any]]:
+    agreement = np.where(np.isfinite(scores), hits.mean(axis=2), np.nan)
     return [
         {"learner": recipe.learner, "predictions": recipe.predictions, "posterior": recipe.posterior}
-        | {"held_out_scores": row.tolist()}
-        for (_, _, recipe), row in zip(tries, scores, strict=True)
+        | {"held_out_scores": row.tolist(), "held_out_agreement": share.tolist(), "trusted": mark.tolist()}
+        for (_, _, recipe), row, share, mark in zip(tries, scores, agreement, left, strict=True)
     ]

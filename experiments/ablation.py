@@ -1,0 +1,103 @@
+"""Every default of MBEM switched off alone: digits and real crowds, one label per task.
+
+One penalty per set, so that a row shows the option and not the choice of the penalty; what else is open, MBEM chooses
+without gold. Digits: 1,297 tasks, 50 workers of which 20 % are good, both kinds of crowd. Real crowds as in
+real_crowds.py.
+
+    python experiments/ablation.py            # goes on where it was stopped
+    python experiments/ablation.py --table    # results/ablation.md from results/ablation.json
+"""
+
+import argparse
+import json
+import time
+import warnings
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import curves
+import numpy as np
+import real_crowds
+from joblib import Parallel, delayed
+
+import labelonce as lo
+
+PATH = Path(__file__).parent / "results" / "ablation.json"
+SEEDS = {"hammer-spammer": 5, "class-wise": 5, "labelme": 3, "amazon_isbook": 3, "sentiment_polarity": 3}
+PENALTY = {"hammer-spammer": 1.0, "class-wise": 1.0, "labelme": 0.01, "amazon_isbook": 1.0, "sentiment_polarity": 10.0}
+VARIANTS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "weighting none": {"weighting": "none"},
+    "posterior always prior": {"posterior": "prior"},
+    "posterior always joint": {"posterior": "joint"},
+    "predictions always in-sample": {"predictions": "in_sample"},
+    "predictions always out-of-fold": {"predictions": "out_of_fold"},
+    "counts hard": {"counts": "hard"},
+    "worker model plain counting": {"worker_model": lo.workers.Counted()},
+    "worker model one coin": {"worker_model": lo.workers.OneCoin()},
+    "prior from picks": {"prior": "picks"},
+    "prior learned": {"prior": "learned"},
+    "rounds always 2": {"rounds": 2},
+    "rounds always 6": {"rounds": 6},
+}
+
+
+def draw(name: str, seed: int) -> tuple[Any, ...]:
+    """Return training features, annotations, test features and true labels."""
+    if name in curves.CROWDS:
+        point = {"crowd": name, "quality": 0.2, "redundancy": 1, "n_tasks": curves.PROBLEMS["digits"].n_train}
+        X, _, X_test, y_test, ann, _ = curves.draw("digits", point, seed)
+    else:
+        X, _, X_test, y_test, ann = real_crowds.draw(name, 1, seed)
+    return X, ann, X_test, y_test
+
+
+def trial(name: str, seed: int) -> dict[str, Any]:
+    """Return the test accuracy of every variant."""
+    warnings.simplefilter("ignore")  # one label per task: that is what is measured
+    started = time.process_time()
+    X, ann, X_test, y_test = draw(name, seed)
+    learner = lo.SoftmaxRegression(C=PENALTY[name])
+    fits = {variant: lo.MBEM(learner, **options).fit(X, ann) for variant, options in VARIANTS.items()}
+    accuracy = {variant: float((fit.predict(X_test) == y_test).mean()) for variant, fit in fits.items()}
+    return {"name": name, "seed": seed, "accuracy": accuracy, "cpu_s": time.process_time() - started}
+
+
+def run() -> None:
+    """Run what is not in the file yet, two trials at a time."""
+    done = json.loads(PATH.read_text())["trials"] if PATH.exists() else []
+    seen = {(row["name"], row["seed"]) for row in done}
+    todo = [(name, seed) for name, n in SEEDS.items() for seed in range(n) if (name, seed) not in seen]
+    versions = {name: version(name) for name in ("labelonce", "numpy", "scipy", "scikit-learn")}
+    for row in Parallel(n_jobs=2, return_as="generator_unordered")(delayed(trial)(*one) for one in todo):
+        done.append(row)
+        done.sort(key=lambda row: (list(SEEDS).index(row["name"]), row["seed"]))
+        PATH.write_text(json.dumps({"versions": versions, "device": "cpu", "trials": done}, indent=1) + "\n")
+        print(row["name"], row["seed"], row["accuracy"], flush=True)
+
+
+def table() -> None:
+    """Write the default's accuracy and what every variant adds to it, paired over the seeds, with standard error."""
+    trials = json.loads(PATH.read_text())["trials"]
+    names = list(dict.fromkeys(row["name"] for row in trials))
+    shown = {name: f"digits, {name}" if name in curves.CROWDS else name for name in names}
+    head = ["option", *(f"{shown[name]} ({sum(row['name'] == name for row in trials)})" for name in names)]
+    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    for variant in VARIANTS:
+        cells = [variant]
+        for name in names:
+            rows = [row["accuracy"] for row in trials if row["name"] == name]
+            own = 100 * np.array([row[variant] for row in rows])
+            values = own if variant == "default" else own - 100 * np.array([row["default"] for row in rows])
+            sign = "" if variant == "default" else "+"
+            cells.append(f"{values.mean():{sign}.1f} ± {values.std(ddof=1) / np.sqrt(len(values)):.1f}")
+        lines.append("| " + " | ".join(cells) + " |")
+    PATH.with_suffix(".md").write_text("\n".join(lines) + "\n")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--table", action="store_true")
+    PATH.parent.mkdir(exist_ok=True)
+    (table if parser.parse_args().table else run)()
