@@ -69,7 +69,7 @@ def paper(learner: Any, **options: Any) -> Recipe:
 
 
 def rounds(X: Floats, ann: Annotations, recipe: Recipe, n: int) -> list[Round]:
-    return list(islice(run_rounds(X, ann, recipe, gold=None, seed=0), n))
+    return list(islice(run_rounds(X, ann, recipe, gold=None, seed=0, last=n), n))
 
 
 def test_a_model_that_knows_the_truth_gives_the_empirical_confusion() -> None:
@@ -92,7 +92,7 @@ def test_numbers_go_on_after_a_round_that_was_reached_before() -> None:
     ann, y_true = crowd()
     X = y_true[:, None].astype(float)
     first, second = rounds(X, ann, paper(Oracle()), 2)
-    again = next(run_rounds(X, ann, paper(Oracle()), gold=None, seed=0, after=first))
+    again = next(run_rounds(X, ann, paper(Oracle()), gold=None, seed=0, last=2, after=first))
     assert again.number == second.number == 2
     assert_array_equal(again.posterior, second.posterior)
 

@@ -50,7 +50,8 @@ class MBEM(FeaturesClassifier):
         classifier with `sample_weight`, at the end of a `Pipeline` or alone. From a list the best is chosen.
         Default: `SoftmaxRegression` with C from 0.001 to 10.
     rounds : int or "auto"
-        Fits of the model. "auto": as many as held-out annotations ask for, at most `max_rounds`.
+        Fits of the model. "auto": as many as held-out annotations ask for, at most `max_rounds`; a learner that
+        is too dear to try out, such as a network, brings a number of its own (its attribute `auto`).
     predictions : {"auto", "in_sample", "out_of_fold"}
         Whether the workers are judged by the model itself or by models that did not see the task. "auto": by
         the model itself, unless in the first round it has memorised more than a quarter of the labels that
@@ -207,20 +208,23 @@ class MBEM(FeaturesClassifier):
         """Set what to do, chosen or given, and return the features it is done with."""
         seed = int(check_rng(self.random_state).integers(2**31))
         tries = self._recipes(X, annotations, codes, seed)
-        longest = self.max_rounds if self.rounds == "auto" else self.rounds
-        open_choice = len(tries) > 1 or (self.rounds == "auto" and longest > 1)
+        own = own_recipe(tries[0][2].learner) if len(tries) == 1 else {}
+        rounds = own.get("rounds", "auto") if self.rounds == "auto" else self.rounds
+        free = rounds == "auto"
+        longest = self.max_rounds if free else rounds
+        open_choice = len(tries) > 1 or (free and longest > 1)
         best = Choice(0, longest)
         if open_choice and len(annotations) > 1:
-            best = choose(
-                tries, annotations, codes, max_rounds=longest, free=self.rounds == "auto", share=self.holdout, seed=seed
-            )
+            best = choose(tries, annotations, codes, max_rounds=longest, free=free, share=self.holdout, seed=seed)
         self._features, transformed, self._recipe = tries[best.number]
         self._seed, self._scores, self._rounds_left = seed, best.scores, best.rounds
         self.choices_, self.history_, self._last = best.table, [], None
         return transformed
 
     def resume(self, X: Any, y: Any, *, rounds: int = 1, gold: Gold | None = None) -> Self:
-        """Go on for some more rounds with what was fitted; the same as having asked for them at once.
+        """Go on for some more rounds with what was fitted.
+
+        The same as having asked for them at once, but for learners that train longer in the last round.
 
         X, y and gold are those of the fit. Nothing happens where the rounds had stopped by `tol`.
         """
@@ -272,7 +276,7 @@ class MBEM(FeaturesClassifier):
             if id(features) not in done:
                 done[id(features)] = features.fit(X, annotations).transform(X)
             transformed = done[id(features)]
-            how = self.predictions
+            how = own_recipe(learner).get("predictions", "auto") if self.predictions == "auto" else self.predictions
             if how == "auto":
                 how = "out_of_fold" if memorises(learner, transformed, annotations, gold, seed) else "in_sample"
             tries += [
@@ -284,7 +288,8 @@ class MBEM(FeaturesClassifier):
     def _run(self, X: Any, annotations: Annotations, gold: Any) -> Iterator[Self]:
         """Do the rounds that are left on all annotations, and keep what each found."""
         tol = 0.0 if self.rounds == "auto" else self.tol
-        coming = run_rounds(X, annotations, self._recipe, gold=gold, seed=self._seed, after=self._last)
+        last = self._rounds_left + (0 if self._last is None else self._last.number)
+        coming = run_rounds(X, annotations, self._recipe, gold=gold, seed=self._seed, last=last, after=self._last)
         while self._rounds_left and not (self.history_ and self.history_[-1]["posterior_change"] < tol):
             this = next(coming)
             entry = history_entry(annotations, this, self._last)
@@ -343,6 +348,12 @@ class MBEM(FeaturesClassifier):
                 f"got {annotations.n_workers}, {shorten(annotations.workers)}."
             )
         return annotation_log_likelihood(annotations, self.predict_proba(X), self.confusion_)
+
+
+def own_recipe(learner: Any) -> dict[str, Any]:
+    """Return what "auto" stands for with a learner that is too dear to try recipes with."""
+    recipe: dict[str, Any] = getattr(learner, "auto", {})
+    return recipe
 
 
 def history_entry(annotations: Annotations, this: Round, before: Round | None) -> dict[str, Any]:

@@ -15,6 +15,9 @@ class Learner(Protocol):
     `predict_proba(X)` returns P(class) for the same classes. `soft_targets` is True: it is what tells such a
     learner from a scikit-learn classifier, which is wrapped instead. A learner must also work with
     scikit-learn's `clone`.
+
+    A learner may also have `for_round(number, last)`, which returns the learner for one round of `MBEM`; `auto`, a
+    dict of what `MBEM`'s "auto" stands for with it; and `any_shape`, if it takes more than tables of features.
     """
 
     soft_targets: bool

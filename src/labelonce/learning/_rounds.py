@@ -59,9 +59,13 @@ def run_rounds(
     *,
     gold: Codes | None,
     seed: int,
+    last: int,
     after: Round | None = None,
 ) -> Iterator[Round]:
-    """Yield rounds without end, from the vote fractions or `after` a round that was reached before."""
+    """Yield rounds without end, from the vote fractions or `after` a round that was reached before.
+
+    `last` is the number of the round that is meant to be the last: some learners take more care then.
+    """
     engine = ScipyEngine(annotations, "float64")
     sample = sample_tasks(annotations, engine)
     number = 0 if after is None else after.number
@@ -71,8 +75,13 @@ def run_rounds(
         posterior, weight = after.posterior, after.weight
     while True:
         number += 1
-        model = fit_model(recipe.learner, X, posterior, weight)
-        predictions = predict_tasks(model, recipe, X, posterior, weight, np.random.default_rng([seed, number]))
+        rng = np.random.default_rng([seed, number])
+        learner = learner_of_round(recipe.learner, number, last, rng)
+        model = fit_model(learner, X, posterior, weight)
+        if recipe.predictions == "in_sample":
+            predictions = model.predict_proba(X)
+        else:
+            predictions = out_of_fold(learner, X, posterior, weight, n_folds=N_FOLDS, rng=rng)
         first = number == 1
         workers, log_prior, prior = estimate_workers(engine, recipe, predictions, gold, first=first, sample=sample)
         log_confusion = floored_log(workers.confusion_)
@@ -90,18 +99,21 @@ def vote_targets(engine: ScipyEngine, gold: Codes | None) -> tuple[Floats, Float
     return vote_fractions(votes, gold), weight
 
 
+def learner_of_round(learner: Learner, number: int, last: int, rng: np.random.Generator) -> Learner:
+    """Return a copy of the learner for a round: what it leaves to chance is drawn from the round's generator."""
+    chosen = learner.for_round(number, last) if hasattr(learner, "for_round") else clone(learner)
+    open_to_chance = {
+        name: int(rng.integers(2**31))
+        for name, value in sorted(chosen.get_params().items())
+        if value is None and (name == "random_state" or name.endswith("__random_state"))
+    }
+    seeded: Learner = chosen.set_params(**open_to_chance)
+    return seeded
+
+
 def fit_model(learner: Learner, X: Any, targets: Floats, weight: Floats) -> Learner:
     """Return a fresh learner fitted to the tasks that have a weight."""
     return fit_to_rows(learner, X, targets, weight, np.flatnonzero(weight > 0))
-
-
-def predict_tasks(
-    model: Learner, recipe: Recipe, X: Any, targets: Floats, weight: Floats, rng: np.random.Generator
-) -> Floats:
-    """Return P(class) of every task: by the model itself, or by models that did not see the task."""
-    if recipe.predictions == "in_sample":
-        return model.predict_proba(X)
-    return out_of_fold(recipe.learner, X, targets, weight, n_folds=N_FOLDS, rng=rng)
 
 
 def memorises(learner: Learner, X: Any, annotations: Annotations, gold: Codes | None, seed: int) -> bool:

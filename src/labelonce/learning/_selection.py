@@ -98,7 +98,7 @@ def choose(
     """
     n_splits = int(np.clip(round(_ENOUGH / (share * len(annotations))), 1, 3))
     parts = [hold_out(annotations, share, np.random.default_rng([seed, split])) for split in range(n_splits)]
-    runs = [[_held_out(one, part, gold, seed) for part in parts] for one in tries]
+    runs = [[_held_out(one, part, gold, seed, max_rounds) for part in parts] for one in tries]
     scores = np.full((len(tries), max_rounds), np.nan)
     hits = np.zeros((len(tries), max_rounds, sum(len(held) for _, held in parts)), dtype=bool)
     running = np.arange(len(tries))
@@ -143,12 +143,12 @@ def trusted(hits: Mask, candidates: Mask) -> Mask:
 
 
 def _held_out(
-    one: Try, part: tuple[Annotations, Annotations], gold: Codes | None, seed: int
+    one: Try, part: tuple[Annotations, Annotations], gold: Codes | None, seed: int, last: int
 ) -> Iterator[tuple[float, Mask]]:
     """Yield the held-out likelihood, and which held-out labels the model picks, after each round without end."""
     _, X, recipe = one
     seen, held = part
-    for this in run_rounds(X, seen, recipe, gold=gold, seed=seed):
+    for this in run_rounds(X, seen, recipe, gold=gold, seed=seed, last=last):
         predictions = this.model.predict_proba(X)
         hits = predictions.argmax(axis=1)[held.task] == held.label
         yield annotation_log_likelihood(held, predictions, this.confusion), hits

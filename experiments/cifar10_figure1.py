@@ -1,0 +1,419 @@
+"""The paper's Figure 1 on CIFAR-10, and our default beside it.
+
+Three curves for hammer-spammers and for class-wise hammer-spammers: test accuracy (a) against the quality of the
+workers at one label per task, (b) against the labels per task at quality 0.2 on all 50,000 images, (c) the same with
+50,000 labels in all. 100 workers drawn with replacement, a uniform prior, the last epoch of every training; the same
+network, epochs and views for every method. Nothing is chosen on test data.
+
+    python experiments/cifar10_figure1.py --part a --seeds 0 1 2       # curve (a) only; goes on where it was stopped
+    python experiments/cifar10_figure1.py --part default               # our default at full strength, quality 0.2
+    python experiments/cifar10_figure1.py --part ablation              # ... with one of its parts switched off
+    python experiments/cifar10_figure1.py --part human                 # CIFAR-10N, one random human label an image
+    python experiments/cifar10_figure1.py --part a --net resnet20 --qualities 0.2
+    python experiments/cifar10_figure1.py --merge OTHER.json ...       # take in results from other machines
+    python experiments/cifar10_figure1.py --table                      # tables and the figure from the JSON file
+
+At one label per task MV, weighted MV, EM and weighted EM are one method: they are trained once.
+"""
+
+import argparse
+import json
+import platform
+import time
+import warnings
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import multiprocessing
+
+import labelonce as lo
+from labelonce import neural
+
+RESULTS = Path(__file__).parent / "results" / "cifar10_figure1.json"
+N_TRAIN, N_WORKERS, N_CLASSES = 50_000, 100, 10
+CROWDS = {"hammer-spammer": lo.simulate.hammer_spammer, "class-wise": lo.simulate.class_wise_hammer_spammer}
+QUALITIES = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
+REDUNDANCIES = (1, 3, 5, 9)
+METHODS = [
+    "truth",
+    "oracle correct",
+    "oracle weighted EM",
+    "MV",
+    "weighted MV",
+    "EM",
+    "weighted EM",
+    "MBEM paper",
+    "MBEM",
+]
+
+FAST = {
+    "module_fn": neural.fast_net,
+    "batch_size": 1024,
+    "lr": 1.5,
+    "momentum": 0.85,
+    "weight_decay": 1.3e-3,
+    "warmup": 0.23,
+}
+NETS: dict[str, dict[str, Any]] = {
+    "fast": FAST | {"epochs": 12, "epochs_by_round": (6, 8), "pad": 2, "min_steps": 576},
+    "resnet20": {"module_fn": neural.resnet20, "epochs": 40, "epochs_by_round": (10, 20), "min_steps": 3880}
+    | {"batch_size": 512, "lr": 0.4},
+    "resnet18": {"module_fn": neural.resnet18, "epochs": 30, "epochs_by_round": (6, 10)}
+    | {"batch_size": 512, "lr": 0.2, "cutout": 12},
+}
+ROUNDS = {"fast": 6, "resnet20": 5, "resnet18": 4}
+
+
+def load(folder: Path) -> dict[str, Any]:
+    """Return images, true and human labels as memory-mapped arrays, decoded into `folder` once."""
+    names = ["x", "y", "xt", "yt", "human"]
+    if not all((folder / f"{name}.npy").exists() for name in names):
+        data = lo.datasets.load("cifar10n", images=True)
+        assert data.images is not None
+        assert data.raw is not None
+        human = data.raw.sort_by([("task", "ascending"), ("slot", "ascending")])["label"].to_numpy().reshape(-1, 3)
+        whole = [data.images[:N_TRAIN], data.gold[:N_TRAIN], data.images[N_TRAIN:], data.gold[N_TRAIN:], human]
+        for name, array in zip(names, whole, strict=True):
+            np.save(folder / f"{name}.npy", array)
+    return {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in names}
+
+
+def points(options: argparse.Namespace) -> Iterator[dict[str, Any]]:
+    """Yield every trial of a part of the figure; those that curves share come once."""
+    n = options.tasks
+    for seed in options.seeds:
+        for crowd in options.crowds:
+            base = {"seed": seed, "crowd": crowd, "net": options.net, "quality": 0.2, "redundancy": 1, "n_tasks": n}
+            if "a" in options.part:
+                yield from (base | {"quality": quality} for quality in options.qualities)
+            for redundancy in options.redundancies:
+                if "b" in options.part:
+                    yield base | {"redundancy": redundancy}
+                if "c" in options.part:
+                    yield base | {"redundancy": redundancy, "n_tasks": n // redundancy}
+
+
+def draw(trial: dict[str, Any], data: dict[str, Any]) -> tuple[Any, Any, lo.Annotations, Any]:
+    """Return images, true labels, annotations and the true confusion of a trial."""
+    rng = np.random.default_rng(trial["seed"])
+    X, y = data["x"][: trial["n_tasks"]], data["y"][: trial["n_tasks"]]
+    confusion = CROWDS[trial["crowd"]](N_WORKERS, N_CLASSES, trial["quality"], rng)
+    assigned = lo.simulate.assign(len(y), N_WORKERS, trial["redundancy"], rng)
+    return X, y, lo.simulate.annotate(y, confusion, assigned, rng), confusion
+
+
+def baseline(method: str, learner: Any, y: Any, confusion: Any) -> Any:
+    """Return what MBEM is compared with."""
+    aggregate = partial(lo.TrainOnAggregate, learner=learner)
+    match method:
+        case "oracle correct":
+            return lo.OracleCorrect(y, learner)
+        case "oracle weighted EM":
+            return lo.OracleConfusion(confusion, learner)
+        case "MV" | "weighted MV":
+            return aggregate(lo.MajorityVote(), targets="hard" if method == "MV" else "soft")
+        case "EM" | "weighted EM":
+            return aggregate(lo.DawidSkene(), targets="hard" if method == "EM" else "soft")
+    return lo.MBEM.paper(learner, prior="uniform")
+
+
+def run_trial(trial: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+    """Return the test accuracy of every method at one point of the figure."""
+    X, y, ann, confusion = draw(trial, data)
+    settings = NETS[trial["net"]]
+    learner = neural.TorchLearner(**settings, random_state=trial["seed"])
+    accuracy: dict[str, float] = {}
+    seconds: dict[str, float] = {}
+    for method in METHODS:
+        if trial["redundancy"] == 1 and method in ("weighted MV", "EM", "weighted EM"):
+            accuracy[method] = accuracy["MV"]
+            continue
+        started = time.perf_counter()
+        if method == "truth":
+            model: Any = learner.fit(X, y)
+        elif method == "MBEM":
+            fresh = neural.TorchLearner(**settings)  # another start in every round
+            model = lo.MBEM(fresh, rounds=ROUNDS[trial["net"]], random_state=trial["seed"]).fit(X, ann)
+        else:
+            model = baseline(method, learner, y, confusion).fit(X, ann)
+        seconds[method] = round(time.perf_counter() - started, 2)
+        accuracy[method] = float((model.predict(data["xt"]) == data["yt"]).mean())
+    found = {"confusion_error": lo.metrics.confusion_error(confusion, model.confusion_)}
+    found["posterior_accuracy"] = float((model.labels_ == y).mean())
+    return {"part": "figure"} | trial | {"accuracy": accuracy, "seconds": seconds, "mbem": found}
+
+
+def run_rounds(trial: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+    """Return the test accuracy of our default, or of a variant of it, after every round; time counts everything."""
+    X, y, ann, confusion = draw(trial, data)
+    options = VARIANTS[trial["variant"]]
+    base = BASE[trial["part"]]
+    learner = neural.image_learner(**base["learner"] | options.get("learner", {}))
+    mbem = lo.MBEM(learner, **base["mbem"] | options.get("mbem", {}), random_state=trial["seed"])
+    rounds = []
+    spent = 0.0
+    started = time.perf_counter()
+    for model in mbem.stages(X, ann):
+        if model.history_:
+            spent += time.perf_counter() - started
+            accuracy = float((model.predict(data["xt"]) == data["yt"]).mean())
+            right = float((model.labels_ == y).mean())
+            rounds.append({"test": accuracy, "posterior": right, "seconds": round(spent, 1)})
+            started = time.perf_counter()
+    return trial | {"rounds": rounds, "confusion_error": lo.metrics.confusion_error(confusion, mbem.confusion_)}
+
+
+BASE: dict[str, dict[str, dict[str, Any]]] = {
+    "default": {"learner": {}, "mbem": {}},
+    "ablation": {"learner": {"n_models": 1}, "mbem": {"rounds": 6}},
+}
+VARIANTS: dict[str, dict[str, Any]] = {
+    "": {},
+    "no cutout": {"learner": {"cutout": 0}},
+    "two networks": {"learner": {"n_models": 2}},
+    "12 epochs in every round": {"learner": {"epochs": 12, "epochs_by_round": (12,)}},
+    "no information weights": {"mbem": {"weighting": "none"}},
+    "posterior by the prior": {"mbem": {"posterior": "prior"}},
+    "hard counts": {"mbem": {"counts": "hard"}},
+    "workers counted, not shrunk": {"mbem": {"worker_model": lo.workers.Counted()}},
+}
+
+
+HUMAN: dict[str, dict[str, Any]] = {
+    "plain": {"cutout": 0},
+    "cutout": {},
+    "mixup": {"cutout": 0, "mixup": 1.0},
+    "MBEM": {},
+}
+
+
+def run_human(trial: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+    """Return test accuracies with one random human label an image, all of them as if by one worker."""
+    X = data["x"][: trial["n_tasks"]]
+    n = len(X)
+    rng = np.random.default_rng(trial["seed"])
+    label = data["human"][np.arange(n), rng.integers(0, 3, n)]
+    ann = lo.Annotations.from_arrays(np.arange(n), np.zeros(n, dtype=int), label, classes=np.arange(N_CLASSES))
+    seconds: dict[str, float] = {}
+    accuracy: dict[str, float] = {}
+    for method, options in HUMAN.items():
+        learner = neural.TorchLearner(**NETS["resnet18"] | options)
+        started = time.perf_counter()
+        if method == "MBEM":
+            model: Any = lo.MBEM(learner, rounds=ROUNDS["resnet18"], random_state=trial["seed"]).fit(X, ann)
+        else:
+            model = learner.set_params(random_state=trial["seed"]).fit(X, label)
+        seconds[method] = round(time.perf_counter() - started, 2)
+        accuracy[method] = float((model.predict(data["xt"]) == data["yt"]).mean())
+    noise = float((label != data["y"][:n]).mean())
+    found = {"labels": "one of three at random", "noise": noise, "accuracy": accuracy, "seconds": seconds}
+    return trial | found
+
+
+JOBS = {"figure": run_trial, "default": run_rounds, "ablation": run_rounds, "human": run_human}
+
+
+def trials(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Return what is asked for."""
+    if options.part in ("default", "ablation"):
+        variants = [""] if options.part == "default" else options.variants
+        base = {"part": options.part, "net": "fast", "quality": 0.2, "redundancy": 1, "n_tasks": options.tasks}
+        return [
+            base | {"seed": seed, "crowd": crowd, "variant": variant}
+            for seed in options.seeds
+            for variant in variants
+            for crowd in options.crowds
+        ]
+    if options.part == "human":
+        return [{"part": "human", "net": "resnet18", "n_tasks": options.tasks, "seed": seed} for seed in options.seeds]
+    return list({key_of(trial): trial for trial in points(options)}.values())
+
+
+def key_of(row: dict[str, Any]) -> tuple[Any, ...]:
+    """Return what makes a trial."""
+    names = ("part", "net", "crowd", "quality", "redundancy", "n_tasks", "seed", "variant")
+    return tuple(row.get(name, "figure" if name == "part" else "") for name in names)
+
+
+def work(todo: Any, done: Any, folder: Path, deadline: float) -> None:
+    """Do trials from a queue until it is empty or time is up."""
+    warnings.simplefilter("ignore")  # one label per task: that is what is measured
+    torch.backends.cudnn.benchmark = True
+    data = load(folder)
+    while time.time() < deadline and (trial := todo.get()) is not None:
+        started = time.perf_counter()
+        row = JOBS[trial.get("part", "figure")](trial, data)
+        done.put(row | {"seconds_in_all": round(time.perf_counter() - started, 1)} | environment())
+    done.put(None)
+
+
+def environment() -> dict[str, Any]:
+    """Return what the numbers were made with."""
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
+    versions = {"labelonce": lo.__version__, "torch": torch.__version__, "numpy": np.__version__}
+    return {"device": device, "versions": versions | {"python": platform.python_version()}}
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run what is not in the file yet, some trials at a time, and write every result as it comes."""
+    options.cache.mkdir(parents=True, exist_ok=True)
+    load(options.cache)
+    rows = read(options.out)
+    seen = {key_of(row) for row in rows}
+    context = multiprocessing.get_context("spawn")
+    todo, done = context.Queue(), context.Queue()
+    for trial in trials(options):
+        if key_of(trial) not in seen:
+            todo.put(trial)
+    deadline = time.time() + options.seconds
+    for _ in range(options.processes):
+        todo.put(None)
+    arguments = (todo, done, options.cache, deadline)
+    processes = [context.Process(target=work, args=arguments) for _ in range(options.processes)]
+    for process in processes:
+        process.start()
+    ended = 0
+    while ended < len(processes):
+        row = done.get()
+        if row is None:
+            ended += 1
+            continue
+        rows.append(row)
+        write(options.out, rows)
+        print(*key_of(row), row.get("accuracy") or row["rounds"][-1], row["seconds_in_all"], flush=True)
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """Return the results of a file, none where there is none."""
+    found: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
+    return found
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Write results, one a line, in a fixed order; of two with the same key the later one counts."""
+    unique = {key_of(row): row for row in rows}
+    lines = ",\n".join(json.dumps(unique[key]) for key in sorted(unique, key=str))
+    beside = path.with_suffix(".part")
+    beside.write_text(f"[\n{lines}\n]\n")
+    beside.replace(path)
+
+
+def table(rows: list[dict[str, Any]], path: Path) -> None:
+    """Write results/cifar10_figure1.md and docs/images/cifar10_figure1.png."""
+    parts = [figure_table(rows), rounds_table(rows), human_table(rows)]
+    path.with_suffix(".md").write_text("\n\n".join(part for part in parts if part) + "\n")
+    plot(means(rows), RESULTS.parents[2] / "docs" / "images" / "cifar10_figure1.png")
+
+
+def means(rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Return accuracies in % of every point of the figure, a list over seeds for every method."""
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in sorted((row for row in rows if row["part"] == "figure"), key=lambda row: str(key_of(row))):
+        key = tuple(row[name] for name in ("net", "crowd", "quality", "redundancy", "n_tasks"))
+        at = found.setdefault(key, {method: [] for method in METHODS})
+        for method, accuracy in row["accuracy"].items():
+            at[method].append(100 * accuracy)
+    return found
+
+
+def figure_table(rows: list[dict[str, Any]]) -> str:
+    """Return the points of the figure, mean and standard error over seeds."""
+    head = ["net", "crowd", "quality", "labels per task", "tasks", "seeds", *METHODS]
+    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    for key, at in means(rows).items():
+        cells = [*map(str, key), str(len(at["MV"])), *(spread(at[method]) for method in METHODS)]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def rounds_table(rows: list[dict[str, Any]]) -> str:
+    """Return our default and its variants: test accuracy after every round, and seconds."""
+    chosen = sorted((row for row in rows if row["part"] in BASE), key=lambda row: str(key_of(row)))
+    head = ["part", "variant", "crowd", "seed", "test accuracy after each round", "posterior right", "seconds"]
+    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    for row in chosen:
+        tests = " ".join(f"{100 * one['test']:.1f}" for one in row["rounds"])
+        last = row["rounds"][-1]
+        cells = [row["part"], row["variant"], row["crowd"], row["seed"], tests, f"{100 * last['posterior']:.1f}"]
+        lines.append("| " + " | ".join(map(str, [*cells, last["seconds"]])) + " |")
+    return "\n".join(lines) if chosen else ""
+
+
+def human_table(rows: list[dict[str, Any]]) -> str:
+    """Return the results on CIFAR-10N."""
+    chosen = [row for row in rows if row["part"] == "human"]
+    head = ["CIFAR-10N, one random label", "seeds", *HUMAN]
+    spreads = [spread([100 * row["accuracy"][method] for row in chosen]) for method in HUMAN] if chosen else []
+    noise = np.mean([row["noise"] for row in chosen]) if chosen else 0.0
+    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    lines.append("| " + " | ".join([f"noise {100 * noise:.1f} %", str(len(chosen)), *spreads]) + " |")
+    return "\n".join(lines) if chosen else ""
+
+
+def spread(values: list[float]) -> str:
+    """Return mean ± standard error, or the one value."""
+    if len(values) < 2:
+        return f"{np.mean(values):.1f}" if values else ""
+    return f"{np.mean(values):.1f} ± {np.std(values, ddof=1) / np.sqrt(len(values)):.1f}"
+
+
+def plot(points: dict[tuple[Any, ...], dict[str, Any]], path: Path) -> None:
+    """Draw the six panels in the paper's layout: test error against quality or labels per task."""
+    from matplotlib import pyplot as plt
+
+    styles = {"truth": "k:", "oracle correct": "C7:", "oracle weighted EM": "C7-.", "MV": "C1--", "weighted MV": "C1-"}
+    styles |= {"EM": "C2--", "weighted EM": "C2-", "MBEM paper": "C9-", "MBEM": "C3-"}
+    figure, axes = plt.subplots(2, 3, figsize=(12, 7), sharey=True, layout="constrained")
+    most = max((key[4] for key in points), default=0)
+    titles = ["worker quality, 1 label per task", "labels per task, all images", "labels per task, fixed budget"]
+    for row, crowd in zip(axes, CROWDS, strict=True):
+        of_crowd = {key[2:]: at for key, at in points.items() if key[:2] == ("fast", crowd)}
+        panels = [
+            {key[0]: at for key, at in of_crowd.items() if key[1] == 1},
+            {key[1]: at for key, at in of_crowd.items() if key[0] == 0.2 and key[2] == most},
+            {key[1]: at for key, at in of_crowd.items() if key[0] == 0.2 and key[2] == most // key[1]},
+        ]
+        for axis, panel, title in zip(row, panels, titles, strict=True):
+            for method, style in styles.items():
+                at = sorted(panel)
+                errors = [100 - np.mean(panel[x][method]) for x in at]
+                axis.plot(at, errors, style, marker="." if len(at) < 3 else None, label=method)
+            axis.set(title=f"{crowd}: {title}", xlabel="quality" if panel is panels[0] else "labels per task")
+        row[0].set_ylabel("test error, %")
+    axes[0, 0].legend(fontsize=8)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", default="abc", help="letters of curves, or default, ablation, human")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--crowds", nargs="+", default=list(CROWDS), choices=list(CROWDS))
+    parser.add_argument("--qualities", type=float, nargs="+", default=QUALITIES)
+    parser.add_argument("--redundancies", type=int, nargs="+", default=REDUNDANCIES)
+    parser.add_argument("--variants", nargs="+", default=list(VARIANTS))
+    parser.add_argument("--net", default="fast", choices=["fast", "resnet20"])
+    parser.add_argument("--tasks", type=int, default=N_TRAIN, help="images to train on")
+    parser.add_argument("--processes", type=int, default=1, help="trials at once on the card")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="start no trial after this time")
+    parser.add_argument("--cache", type=Path, default=Path("cifar10_cache"), help="folder for the decoded images")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--merge", type=Path, nargs="+", default=[])
+    parser.add_argument("--table", action="store_true")
+    options = parser.parse_args()
+    if options.merge:
+        write(options.out, [row for path in [options.out, *options.merge] for row in read(path)])
+    elif options.table:
+        table(read(options.out), options.out)
+    else:
+        run(options)
+
+
+if __name__ == "__main__":
+    main()
