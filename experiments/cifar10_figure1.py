@@ -117,7 +117,7 @@ def baseline(method: str, learner: Any, y: Any, confusion: Any) -> Any:
         case "MV" | "weighted MV":
             return aggregate(lo.MajorityVote(), targets="hard" if method == "MV" else "soft")
         case "EM" | "weighted EM":
-            return aggregate(lo.DawidSkene(), targets="hard" if method == "EM" else "soft")
+            return aggregate(lo.DawidSkene(smoothing=0.0), targets="hard" if method == "EM" else "soft")
     return lo.MBEM.paper(learner, prior="uniform")
 
 

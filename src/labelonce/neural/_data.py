@@ -68,7 +68,7 @@ def _as_tensor(X: Any) -> torch.Tensor:
         )
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise ValueError("X must be finite; it contains NaN or infinity.")
-    return torch.from_numpy(np.ascontiguousarray(array))
+    return torch.from_numpy(np.require(array, requirements=["C", "W"]))  # torch warns of arrays it must not write to
 
 
 def _moments(whole: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
