@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
-import numpy as np
-
 from labelonce._annotations import Annotations
-from labelonce._ids import shorten
 from labelonce._kernels import mean_total_variation
 from labelonce._sklearn import check_is_fitted, clone
 from labelonce._types import Floats, Ids
@@ -24,16 +21,17 @@ from labelonce._validate import (
 )
 from labelonce.aggregation._base import skill
 from labelonce.learning._doubt import warn_of_doubt
-from labelonce.learning._features import Features, FeaturesClassifier, candidates_of
-from labelonce.learning._inputs import as_annotations, check_features, is_matrix
+from labelonce.learning._features import Features, candidates_of
+from labelonce.learning._inputs import as_annotations, check_features
 from labelonce.learning._rounds import Recipe, Round, memorises, run_rounds
-from labelonce.learning._selection import Choice, annotation_log_likelihood, choose
+from labelonce.learning._scoring import AnnotationsScorer
+from labelonce.learning._selection import Choice, choose
 from labelonce.workers import Counted, Full, WorkerModel
 
 Callback = Callable[[dict[str, Any]], None]
 
 
-class MBEM(FeaturesClassifier):
+class MBEM(AnnotationsScorer):
     """Model bootstrapped EM: train, find the workers by their disagreement with the model, train again.
 
     Every round fits the learner to the tasks' label posteriors, estimates each worker's confusion from its
@@ -76,6 +74,9 @@ class MBEM(FeaturesClassifier):
     tol : float
         Rounds asked for by number stop early where the mean total variation between the posteriors of two rounds
         is below it; `n_rounds_` tells. 0 never stops.
+    classes : column, optional
+        All classes, in the order wanted, where y is a matrix or labels that may lack one, as in a fold of
+        cross-validation. Default: those in y.
     random_state : int, numpy.random.Generator or None
         Draws folds and the annotations held out.
 
@@ -129,6 +130,7 @@ class MBEM(FeaturesClassifier):
         holdout: float = 0.2,
         callbacks: Sequence[Callback] = (),
         tol: float = 1e-3,
+        classes: Any = None,
         random_state: RandomState = 0,
     ) -> None:
         self.learner = learner
@@ -143,6 +145,7 @@ class MBEM(FeaturesClassifier):
         self.holdout = holdout
         self.callbacks = callbacks
         self.tol = tol
+        self.classes = classes
         self.random_state = random_state
 
     @classmethod
@@ -216,7 +219,7 @@ class MBEM(FeaturesClassifier):
         check_number(self.holdout, "holdout", 0.01, 0.9)
         check_number(self.tol, "tol", 0.0)
         check_features(self, X, reset=True)
-        annotations = as_annotations(y, X)
+        annotations = as_annotations(y, X, classes=self.classes)
         if not isinstance(self.prior, str):
             check_distribution(self.prior, "prior", (annotations.n_classes,))
         return annotations
@@ -284,26 +287,6 @@ class MBEM(FeaturesClassifier):
             "worker_model": clone(self._recipe.worker_model),
             "rounds": last.number,
         }
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy on true labels, or the mean log-likelihood of annotations (a matrix or Annotations).
-
-        The second needs no gold, so `GridSearchCV` and `cross_val_score` can choose by it.
-        """
-        if is_matrix(y):
-            return self.score_annotations(X, y)
-        return float(super().score(X, y, sample_weight))
-
-    def score_annotations(self, X: Any, y: Any) -> float:
-        """Return `annotation_log_likelihood` of annotations by the same workers, on these or other tasks."""
-        check_is_fitted(self, "model_")
-        annotations = as_annotations(y, X, classes=self.classes_)
-        if not np.array_equal(annotations.workers, self.workers_):
-            raise ValueError(
-                f"annotations must have the {len(self.workers_)} workers of the fit, {shorten(self.workers_)}; "
-                f"got {annotations.n_workers}, {shorten(annotations.workers)}."
-            )
-        return annotation_log_likelihood(annotations, self.predict_proba(X), self.confusion_)
 
 
 def history_entry(annotations: Annotations, this: Round, before: Round | None) -> dict[str, Any]:
