@@ -23,6 +23,7 @@ docs: $(SETUP)
 
 bench: .venv-bench/.ready .venv-crowdkit/.ready
 	.venv-bench/bin/python benchmarks/run.py
+	.venv-bench/bin/python benchmarks/overhead.py
 
 $(SETUP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv --clear $(VENV)

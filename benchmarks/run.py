@@ -82,7 +82,7 @@ def main() -> None:
     about = {
         "command": "make bench",
         "python": platform.python_version(),
-        "machine": _cpu(),
+        "machine": cpu_name(),
         "cores used": 1,
         "best of": REPEATS,
     }
@@ -91,7 +91,8 @@ def main() -> None:
     print(markdown(rows))
 
 
-def _cpu() -> str:
+def cpu_name() -> str:
+    """Return what the processor calls itself."""
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith("model name"):
             return line.split(":", 1)[1].strip()

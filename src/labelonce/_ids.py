@@ -247,7 +247,7 @@ def _reject_outside(codes: Codes, column: pa.Array, name: str, ids: Ids) -> None
     check_same_kind(np.array([first], dtype=object if isinstance(first, str) else np.int64), name, ids)
     raise ValueError(
         f"{name} must be one of the declared {shorten(ids)}; got {show(first)} at row {outside[0]} "
-        f"({len(outside)} in total). Declare it, or mend these rows."
+        f"({len(outside)} in total). Declare it in classes, or mend these rows."
     )
 
 

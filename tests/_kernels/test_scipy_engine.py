@@ -110,3 +110,22 @@ def test_thousands_of_annotations_of_one_task_do_not_underflow() -> None:
 def test_vote_counts_count_each_label() -> None:
     ann = Annotations.from_arrays([0, 0, 0, 2], [0, 1, 2, 0], [1, 1, 0, 0]).align([0, 1, 2])
     assert_array_equal(ScipyEngine(ann, "float64").vote_counts(), [[1, 2], [0, 0], [1, 0]])
+
+
+@pytest.mark.parametrize("given_gold", [True, False])
+@pytest.mark.parametrize("of_each_task", [True, False])
+def test_a_sweep_in_blocks_is_an_e_step_and_an_m_step(
+    of_each_task: bool, given_gold: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("labelonce._kernels._scipy._SWEEP_BLOCK", 1)
+    ann, y_true = crowd(n_tasks=500)
+    log_confusion, log_prior = random_parameters(ann)
+    if of_each_task:
+        log_prior = np.log(np.random.default_rng(1).dirichlet(np.ones(3), ann.n_tasks))
+    gold = np.where(np.arange(500) % 3 == 0, y_true, -1).astype(np.int32) if given_gold else None
+    engine = ScipyEngine(ann, "float64")
+    posterior, log_likelihood = engine.e_step(log_confusion, log_prior, gold)
+    sweep = engine.sweep(log_confusion, log_prior, gold)
+    assert_allclose(sweep.confusion_counts, engine.m_step(posterior))
+    assert_allclose(sweep.class_counts, posterior.sum(axis=0))
+    assert sweep.log_likelihood == pytest.approx(log_likelihood)

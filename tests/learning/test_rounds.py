@@ -21,7 +21,9 @@ from labelonce.learning._rounds import (
     information,
     log_normalised,
     memorises,
+    refine,
     run_rounds,
+    sample_tasks,
     task_weight,
     vote_targets,
     with_gold,
@@ -181,6 +183,36 @@ def test_calibration_never_explains_the_annotations_worse() -> None:
     assert engine.e_step(log_confusion, better).log_likelihood > engine.e_step(log_confusion, shy).log_likelihood
     assert_allclose(np.exp(better).sum(axis=1), 1)
     assert_array_equal(better.argmax(axis=1), y_true)
+
+
+def test_the_exponent_is_that_of_the_largest_likelihood() -> None:
+    ann, y_true = crowd()
+    engine, confusion = ScipyEngine(ann, "float64"), Counted().fit(ann, y_true).confusion_
+    log_predictions = np.log(np.random.default_rng(0).dirichlet(np.ones(3), ann.n_tasks) + 0.5 * one_hot(y_true, 3))
+    tried = np.exp(np.linspace(-1.0, 1.6, 14))
+    scores = [
+        engine.e_step(np.log(np.maximum(confusion, 1e-10)), log_normalised(t * log_predictions))[1] for t in tried
+    ]
+    assert calibrate(log_predictions, engine, confusion) == tried[np.argmax(scores)]
+
+
+def test_many_tasks_are_represented_by_some_with_labels(monkeypatch: pytest.MonkeyPatch) -> None:
+    ann = Annotations.from_matrix(np.where(np.arange(400)[:, None] % 4 == 0, [[0, 1]], -1))
+    engine = ScipyEngine(ann, "float64")
+    assert sample_tasks(ann, engine) == (slice(None), engine)
+    monkeypatch.setattr("labelonce.learning._rounds._ENOUGH_TASKS", 30)
+    drawn, sample = sample_tasks(ann, engine)
+    assert drawn.sum() == 30
+    assert drawn[1::4].sum() == drawn[2::4].sum() == drawn[3::4].sum() == 0
+    assert_array_equal(sample.vote_counts(), engine.vote_counts()[drawn])
+
+
+def test_refining_ends_near_the_fixed_point() -> None:
+    ann, y_true = crowd()
+    engine, log_prior = ScipyEngine(ann, "float64"), np.log(0.5 * one_hot(y_true, 3) + 0.5 / 3)
+    workers = refine(Counted().fit(ann, y_true), engine, log_prior, None)
+    again = engine.sweep(np.log(np.maximum(workers.confusion_, 1e-10)), log_prior).confusion_counts
+    assert_allclose(Counted().fit_counts(again).confusion_, workers.confusion_, atol=5e-3)
 
 
 def test_information_is_one_for_certainty_and_falls_to_zero() -> None:

@@ -42,7 +42,7 @@ def log_sums(scores: Floats) -> Floats:
 
 
 def _log_sums_of_block(block: Floats) -> Floats:
-    by_class = np.ascontiguousarray(block.T)
+    by_class = np.array(block.T, order="C")  # always a copy
     top = by_class.max(axis=0)
     by_class -= top
     np.exp(by_class, out=by_class)

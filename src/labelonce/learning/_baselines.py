@@ -16,17 +16,19 @@ from labelonce.aggregation import Aggregator
 from labelonce.learning._features import FeaturesClassifier, candidates_of
 from labelonce.learning._inputs import as_annotations, check_features
 from labelonce.learning._rounds import fit_model, information
+from labelonce.learning._scoring import AnnotationsScorer
 
 
 class TargetsClassifier(FeaturesClassifier, ABC):
     """Base of the classifiers that turn annotations into targets once and train on them."""
 
     learner: Any
+    classes: Any = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Train on the targets of Annotations, a (n_tasks, n_workers) matrix or plain labels."""
         check_features(self, X, reset=True)
-        annotations = as_annotations(y, X)
+        annotations = as_annotations(y, X, classes=self.classes)
         targets, weight = self._targets(annotations)
         ((features, learner),) = candidates_of([self.learner])
         self._features = features.fit(X, annotations)
@@ -40,7 +42,7 @@ class TargetsClassifier(FeaturesClassifier, ABC):
         """Return targets (n_tasks, n_classes) and weights (n_tasks,)."""
 
 
-class TrainOnAggregate(TargetsClassifier):
+class TrainOnAggregate(TargetsClassifier, AnnotationsScorer):
     """Aggregate first, then train: the paper's MV, weighted MV, EM and weighted EM.
 
     Parameters
@@ -50,6 +52,8 @@ class TrainOnAggregate(TargetsClassifier):
     learner : classifier or Pipeline
     targets : {"hard", "soft"}
         Train on the aggregator's labels, or on its posterior ("weighted" in the paper).
+    classes : column, optional
+        As in `MBEM`.
 
     Examples
     --------
@@ -60,14 +64,16 @@ class TrainOnAggregate(TargetsClassifier):
     array([0, 0, 1, 1])
     """
 
-    def __init__(self, aggregator: Aggregator, learner: Any, *, targets: str = "hard") -> None:
+    def __init__(self, aggregator: Aggregator, learner: Any, *, targets: str = "hard", classes: Any = None) -> None:
         self.aggregator = aggregator
         self.learner = learner
         self.targets = targets
+        self.classes = classes
 
     def _targets(self, annotations: Annotations) -> tuple[Floats, Floats]:
         check_choice(self.targets, "targets", ("hard", "soft"))
         self.aggregator_ = clone(self.aggregator).fit(annotations)
+        self.workers_, self.confusion_ = annotations.workers, self.aggregator_.confusion_
         labelled = (np.bincount(annotations.task, minlength=annotations.n_tasks) > 0).astype(np.float64)
         if self.targets == "soft":
             return self.aggregator_.posterior_, labelled

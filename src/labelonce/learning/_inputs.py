@@ -40,7 +40,7 @@ def is_matrix(y: Any) -> bool:
 def as_annotations(y: Any, X: Any, *, classes: Any = None) -> Annotations:
     """Return the annotations of the rows of X; a row too many or too few is an error that says what to call.
 
-    `classes` are those of an earlier fit, in which labels are looked up.
+    `classes` are those of an earlier fit, or given to the constructor; labels are looked up in them.
     """
     annotations = y if isinstance(y, Annotations) else _from_array(y, X, classes)
     if annotations.n_tasks != n_rows(X):

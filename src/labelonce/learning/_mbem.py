@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from labelonce._annotations import Annotations
-from labelonce._ids import shorten
 from labelonce._kernels import mean_total_variation
 from labelonce._sklearn import check_is_fitted, clone
 from labelonce._types import Floats, Ids
@@ -25,16 +24,17 @@ from labelonce._validate import (
 )
 from labelonce.aggregation._base import labels_table, skill, workers_table
 from labelonce.learning._doubt import warn_of_doubt
-from labelonce.learning._features import Features, FeaturesClassifier, candidates_of
-from labelonce.learning._inputs import as_annotations, check_features, is_matrix
+from labelonce.learning._features import Features, candidates_of
+from labelonce.learning._inputs import as_annotations, check_features
 from labelonce.learning._rounds import Recipe, Round, memorises, run_rounds
-from labelonce.learning._selection import Choice, annotation_log_likelihood, choose
+from labelonce.learning._scoring import AnnotationsScorer
+from labelonce.learning._selection import Choice, choose
 from labelonce.workers import Counted, Full, WorkerModel
 
 Callback = Callable[[dict[str, Any]], None]
 
 
-class MBEM(FeaturesClassifier):
+class MBEM(AnnotationsScorer):
     """Model bootstrapped EM: train, find the workers by their disagreement with the model, train again.
 
     Every round fits the learner to the tasks' label posteriors, estimates each worker's confusion from its
@@ -79,6 +79,9 @@ class MBEM(FeaturesClassifier):
     tol : float
         Rounds asked for by number stop early where the mean total variation between the posteriors of two rounds
         is below it; `n_rounds_` tells. 0 never stops.
+    classes : column, optional
+        All classes, in the order wanted, where y is a matrix or labels that may lack one, as in a fold of
+        cross-validation. Default: those in y.
     random_state : int, numpy.random.Generator or None
         Draws folds and the annotations held out.
 
@@ -134,6 +137,7 @@ class MBEM(FeaturesClassifier):
         holdout: float = 0.2,
         callbacks: Sequence[Callback] = (),
         tol: float = 1e-3,
+        classes: Any = None,
         random_state: RandomState = 0,
     ) -> None:
         self.learner = learner
@@ -148,6 +152,7 @@ class MBEM(FeaturesClassifier):
         self.holdout = holdout
         self.callbacks = callbacks
         self.tol = tol
+        self.classes = classes
         self.random_state = random_state
 
     @classmethod
@@ -260,7 +265,7 @@ class MBEM(FeaturesClassifier):
         check_number(self.holdout, "holdout", 0.01, 0.9)
         check_number(self.tol, "tol", 0.0)
         check_features(self, X, reset=True)
-        annotations = as_annotations(y, X)
+        annotations = as_annotations(y, X, classes=self.classes)
         if not isinstance(self.prior, str):
             check_distribution(self.prior, "prior", (annotations.n_classes,))
         self.tasks_, self.workers_, self.classes_ = annotations.tasks, annotations.workers, annotations.classes
@@ -328,26 +333,6 @@ class MBEM(FeaturesClassifier):
         check_is_fitted(self, "model_")
         low, high = self.worker_model_.skill_interval(self.prior_)
         return workers_table(self, skill_low=low, skill_high=high)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy on true labels, or the mean log-likelihood of annotations (a matrix or Annotations).
-
-        The second needs no gold, so `GridSearchCV` and `cross_val_score` can choose by it.
-        """
-        if is_matrix(y):
-            return self.score_annotations(X, y)
-        return float(super().score(X, y, sample_weight))
-
-    def score_annotations(self, X: Any, y: Any) -> float:
-        """Return `annotation_log_likelihood` of annotations by the same workers, on these or other tasks."""
-        check_is_fitted(self, "model_")
-        annotations = as_annotations(y, X, classes=self.classes_)
-        if not np.array_equal(annotations.workers, self.workers_):
-            raise ValueError(
-                f"annotations must have the {len(self.workers_)} workers of the fit, {shorten(self.workers_)}; "
-                f"got {annotations.n_workers}, {shorten(annotations.workers)}."
-            )
-        return annotation_log_likelihood(annotations, self.predict_proba(X), self.confusion_)
 
 
 def own_recipe(learner: Any) -> dict[str, Any]:

@@ -73,7 +73,8 @@ class Full(ClassWise):
         self._wrong_entries, self._wrong_totals = _how_often(sample), _how_often(sample.sum(axis=2))
         self._error_mode = most_likely(self._error_log_density, np.array([0.2]))
         self.error_strength_ = float(strength(self._error_mode[0]))
-        wrong = (1 - self._right)[:, :, None] * self._error_moments_at(self._error_mode)[0]
+        wrong, total = self._error_evidence(self._error_mode)
+        wrong *= (1 - self._right)[:, :, None] / total
         self.confusion_ = np.where(np.eye(n_classes, dtype=bool), self._right[:, :, None], wrong)
 
     def _error_log_density(self, point: Floats) -> tuple[float, Floats]:
@@ -90,10 +91,14 @@ class Full(ClassWise):
 
     def _error_moments_at(self, point: Floats) -> tuple[Floats, Floats]:
         """Return mean and mean square of P(given | true, wrong), in a known population."""
+        evidence, total = self._error_evidence(point)
+        return evidence / total, evidence * (evidence + 1) / (total * (total + 1))
+
+    def _error_evidence(self, point: Floats) -> tuple[Floats, Floats]:
+        """Return the wrong labels, seen and believed, by true and given class, and by true class."""
         size, n_classes = strength(point[0]), self._wrong.shape[1]
         evidence = self._wrong + size / (n_classes - 1) * (1 - np.eye(n_classes))
-        total = self._wrong.sum(axis=2, keepdims=True) + size
-        return evidence / total, evidence * (evidence + 1) / (total * (total + 1))
+        return evidence, self._wrong.sum(axis=2, keepdims=True) + size
 
     def _entry_interval(self, level: float) -> tuple[Floats, Floats]:
         n_classes = self.confusion_.shape[1]

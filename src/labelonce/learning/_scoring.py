@@ -1,0 +1,41 @@
+"""Scores of fitted classifiers without gold, as scikit-learn asks for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from labelonce._ids import shorten
+from labelonce._sklearn import check_is_fitted
+from labelonce._types import Floats, Ids
+from labelonce.learning._features import FeaturesClassifier
+from labelonce.learning._inputs import as_annotations, is_matrix
+from labelonce.learning._selection import annotation_log_likelihood
+
+
+class AnnotationsScorer(FeaturesClassifier):
+    """Base of the classifiers that know their workers, `workers_` and `confusion_`, and so can score annotations."""
+
+    workers_: Ids
+    confusion_: Floats
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy on true labels, or the mean log-likelihood of annotations (a matrix or Annotations).
+
+        The second needs no gold, so `GridSearchCV` and `cross_val_score` can choose by it.
+        """
+        if is_matrix(y):
+            return self.score_annotations(X, y)
+        return float(super().score(X, y, sample_weight))
+
+    def score_annotations(self, X: Any, y: Any) -> float:
+        """Return `annotation_log_likelihood` of annotations by the same workers, on these or other tasks."""
+        check_is_fitted(self, "model_")
+        annotations = as_annotations(y, X, classes=self.classes_)
+        if not np.array_equal(annotations.workers, self.workers_):
+            raise ValueError(
+                f"annotations must have the {len(self.workers_)} workers of the fit, {shorten(self.workers_)}; "
+                f"got {annotations.n_workers}, {shorten(annotations.workers)}."
+            )
+        return annotation_log_likelihood(annotations, self.predict_proba(X), self.confusion_)
