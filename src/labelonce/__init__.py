@@ -7,10 +7,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from labelonce import datasets, learning, metrics, planning, simulate, workers
+    from labelonce import datasets, formats, learning, metrics, planning, simulate, workers
     from labelonce._annotations import Annotations
     from labelonce.aggregation import IBCC, DawidSkene, MajorityVote, OneCoin, RedundancyWarning
-    from labelonce.io import read_annotations, write
+    from labelonce.io import read_annotations, read_gold, write
     from labelonce.learning import (
         MBEM,
         BoostedTrees,
@@ -44,10 +44,12 @@ __all__ = [
     "UnbiasedLoss",
     "annotation_log_likelihood",
     "datasets",
+    "formats",
     "learning",
     "metrics",
     "planning",
     "read_annotations",
+    "read_gold",
     "simulate",
     "workers",
     "write",
@@ -71,6 +73,7 @@ _HOME = {
     "UnbiasedLoss": "labelonce.learning",
     "annotation_log_likelihood": "labelonce.learning",
     "read_annotations": "labelonce.io",
+    "read_gold": "labelonce.io",
     "write": "labelonce.io",
 }
 
