@@ -186,7 +186,7 @@ def test_unknown_suffix_is_named_with_those_known(tmp_path: Path, name: str) -> 
 
 
 def test_unknown_format_is_named_with_those_known() -> None:
-    with pytest.raises(ValueError, match="'csv', 'tsv', 'parquet', 'jsonl', 'arrow', 'label-studio', .*; got 'xls'"):
+    with pytest.raises(ValueError, match=r"'csv', 'tsv', 'parquet', 'jsonl', 'arrow', 'label-studio', .*; got 'xls'"):
         lo.read_annotations("labels.csv", format="xls")
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from labelonce import datasets, formats, learning, metrics, planning, simulate, workers
     from labelonce._annotations import Annotations
+    from labelonce._check import check
     from labelonce.aggregation import IBCC, DawidSkene, MajorityVote, OneCoin, RedundancyWarning
     from labelonce.io import read_annotations, read_gold, write
     from labelonce.learning import (
@@ -43,6 +44,7 @@ __all__ = [
     "TrainOnAggregate",
     "UnbiasedLoss",
     "annotation_log_likelihood",
+    "check",
     "datasets",
     "formats",
     "learning",
@@ -72,6 +74,7 @@ _HOME = {
     "TrainOnAggregate": "labelonce.learning",
     "UnbiasedLoss": "labelonce.learning",
     "annotation_log_likelihood": "labelonce.learning",
+    "check": "labelonce._check",
     "read_annotations": "labelonce.io",
     "read_gold": "labelonce.io",
     "write": "labelonce.io",

@@ -50,7 +50,7 @@ def naming(file: File) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno:
             reason = os.strerror(error.errno)
             raise type(error)(f"{file.path}: {reason}. Check the path: it must be a file you may open.") from error
-        said = " ".join(str(error).replace("\0", "\\0").split()).rstrip(".")
+        said = "".join(map(_printable, " ".join(str(error).split()))).rstrip(".")
         kind = file.format if file.format in BINARY else f"UTF-8 {file.format}"
         fix = "Mend it, or name its format with format=..."
         raise ValueError(f"{file.path} must be a whole {kind} file; got: {_plain(said)}. {fix}") from error
@@ -58,10 +58,14 @@ def naming(file: File) -> Iterator[None]:
         raise (TypeError if isinstance(error, TypeError) else ValueError)(f"{file.path}: {error}") from error
 
 
+def _printable(character: str) -> str:
+    return character if character.isprintable() else repr(character)[1:-1]
+
+
 def _plain(said: str) -> str:
     """Return what Arrow says, in words that help where its own do not."""
     if "straddling object" in said or "Empty CSV file or block" in said:
-        return "a line of more than 4 MB, so perhaps another format"
+        return "a line of more than 4 MB"
     return said if len(said) <= 300 else f"{said[:300]}..."
 
 

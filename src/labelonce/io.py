@@ -18,20 +18,20 @@ from pyarrow.json import ParseOptions, ReadOptions, read_json
 from labelonce._annotations import Annotations, Duplicates
 from labelonce._files import BINARY, File, check_is_file, check_not_empty, naming, split_codec, text, written_whole
 from labelonce._ids import shorten
+from labelonce._tables import DELIMITERS, ROWS, table_of, write_table
 from labelonce._validate import check_choice, check_count
 from labelonce.formats import _registry as tools
 from labelonce.formats._answers import Fields
 
-__all__ = ["read_annotations", "read_gold", "write"]
+__all__ = ["check_target", "detect_format", "read_annotations", "read_gold", "write"]
 
 _FORMATS = ("csv", "tsv", "parquet", "jsonl", "arrow")
 
 _ALIASES = {".pq": "parquet", ".ndjson": "jsonl", ".feather": "arrow"}
 _SUFFIXES = {f".{name}": name for name in _FORMATS} | _ALIASES | tools.SUFFIXES
-_DELIMITERS = {"csv": ",", "tsv": "\t"}
 _JSON_TYPES = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
-_ROWS = 2**16  # the hash table of one batch fits the processor's cache
 _BYTES = 2**22
+_LONGEST_LINE = 2**26
 _MANY_ROWS, _MANY_BYTES = 10**6, 20 * 10**6
 
 _Batches = Iterator[tuple[pa.RecordBatch, float]]  # each with the share of the file read so far
@@ -101,7 +101,7 @@ def read_annotations(
     wanted = {"task": task or "task", "worker": worker or "worker", "label": label or "label"}
     with naming(file):
         batches = _collect(file, wanted, progress)
-        columns = [_column(batches, name, digits=file.format in _DELIMITERS) for name in wanted]
+        columns = [_column(batches, name, digits=file.format in DELIMITERS) for name in wanted]
         del batches  # their strings would add to the peak memory
         _give_back_memory()
         annotations = Annotations.from_arrays(*columns, classes=classes, duplicates=duplicates)
@@ -167,14 +167,14 @@ def write(source: Any, path: str | os.PathLike[str], *, format: str | None = Non
     True
     """
     file = _locate(path, format)
-    table = _table_of(source, file)
+    table = table_of(source, file)
     with naming(file), written_whole(file) as sink:
         if file.format in tools.FORMATS:
             tools.write(table, sink, file.format, **_write_options(**options))
         elif options:
             raise TypeError(f"{', '.join(options)} must be left out; got format {file.format!r}.")
         else:
-            _write_table(table, sink, file.format)
+            write_table(table, sink, file.format)
 
 
 def _write_options(
@@ -187,6 +187,18 @@ def _write_options(
         "multiple": multiple,
     }
     return {name: value for name, value in options.items() if value is not None}
+
+
+def detect_format(path: str | os.PathLike[str], *, format: str | None = None, reading: bool = True) -> str:
+    """Return the name of the format that a file is read in, or with `reading` False written in."""
+    return (_locate_source if reading else _locate)(path, format).format
+
+
+def check_target(path: str | os.PathLike[str], *, format: str | None = None) -> None:
+    """Raise where `write` could not, before the work that makes what is to be written."""
+    file = _locate(path, format)
+    if not file.path.parent.is_dir():
+        raise FileNotFoundError(f"{path}: {file.path.parent} must be a folder; got none. Make it first.")
 
 
 def _locate(path: str | os.PathLike[str], format: str | None) -> File:
@@ -291,7 +303,7 @@ def _check_columns(names: Iterable[str], wanted: dict[str, str]) -> list[str]:
 
 def _read_csv(file: File, wanted: dict[str, str]) -> _Batches:
     read = csv.ReadOptions(use_threads=False, block_size=_BYTES)  # only a single thread knows the row of an error
-    parse = csv.ParseOptions(delimiter=_DELIMITERS[file.format], newlines_in_values=True)
+    parse = csv.ParseOptions(delimiter=DELIMITERS[file.format], newlines_in_values=True)
     with text(file) as (stream, _):
         names = _check_columns(csv.open_csv(stream, read, parse).schema.names, wanted)
     types = dict.fromkeys(names, pa.dictionary(pa.int32(), pa.string()))
@@ -307,7 +319,7 @@ def _read_parquet(file: File, wanted: dict[str, str]) -> _Batches:
         # A column stored as dictionary comes with its row group's whole dictionary in every batch.
         stored = any(pa.types.is_dictionary(reader.schema_arrow.field(name).type) for name in names)
         done = 0
-        for batch in reader.iter_batches(2**20 if stored else _ROWS, columns=names):
+        for batch in reader.iter_batches(2**20 if stored else ROWS, columns=names):
             done += len(batch)
             yield batch, done / reader.metadata.num_rows
 
@@ -347,6 +359,8 @@ def _whole_lines(stream: Any) -> Iterator[bytes]:
         whole, newline, rest = (rest + more).rpartition(b"\n")
         if newline:
             yield whole + newline
+        if len(rest) > _LONGEST_LINE:
+            raise ValueError(f"a line must have at most {_LONGEST_LINE:,} bytes; got one of more. Is it one JSON list?")
     if rest:
         yield rest
 
@@ -370,43 +384,6 @@ def _json_rows(block: bytes, line: int, kinds: dict[str, pa.DataType]) -> Iterat
                 got = f"got {row.get(name)!r} at line {number}. Write all of them as strings."
                 raise ValueError(f"{name} must hold only integers or only strings; {got}")
         yield row
-
-
-def _table_of(source: Any, file: File) -> pa.Table:
-    table = source.to_frame() if hasattr(source, "to_frame") else source
-    if not isinstance(table, pa.Table):
-        raise TypeError(f"source must be Annotations, a fitted object or a pyarrow.Table; got {type(source).__name__}.")
-    for field in table.schema:
-        if file.format in _DELIMITERS and pa.types.is_nested(field.type):
-            got = f"got {field.type} in column {field.name!r}. Write .parquet or .jsonl instead."
-            raise ValueError(f"{file.path}: a {file.format} cell must be one value; {got}")
-    return table
-
-
-def _write_table(table: pa.Table, sink: Any, format: str) -> None:
-    if format == "arrow":
-        with ipc.new_file(sink, table.schema) as writer:
-            writer.write_table(table.unify_dictionaries())
-        return
-    kinds = [kind.value_type if pa.types.is_dictionary(kind) else kind for kind in table.schema.types]
-    schema = pa.schema(list(zip(table.column_names, kinds, strict=True)))
-    batches = (batch.cast(schema) for batch in table.to_batches(2**20 if format == "parquet" else _ROWS))
-    if format == "jsonl":
-        encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=str).encode
-        for batch in batches:
-            rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
-            lines = (encode(dict(zip(table.column_names, row, strict=True))) + "\n" for row in rows)
-            sink.write("".join(lines).encode())
-        return
-    with _batch_writer(sink, schema, format) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-
-
-def _batch_writer(sink: Any, schema: pa.Schema, format: str) -> Any:
-    if format == "parquet":
-        return parquet.ParquetWriter(sink, schema)
-    return csv.CSVWriter(sink, schema, write_options=csv.WriteOptions(delimiter=_DELIMITERS[format]))
 
 
 _READERS = {"csv": _read_csv, "tsv": _read_csv, "parquet": _read_parquet, "jsonl": _read_jsonl, "arrow": _read_arrow}

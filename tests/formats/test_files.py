@@ -137,7 +137,7 @@ def test_mturk_boxes_of_one_question_are_one_answer() -> None:
 
 
 def test_mturk_questions_are_listed_where_there_are_several() -> None:
-    with pytest.raises(ValueError, match="got 'animal', 'sure'. Name one with label="):
+    with pytest.raises(ValueError, match=r"got 'animal', 'sure'. Name one with label="):
         lo.read_annotations(SAMPLES / "mturk.csv")
     with pytest.raises(ValueError, match=r"task column must be one of 'HITId', .*; got 'page'"):
         lo.read_annotations(SAMPLES / "mturk.csv", label="animal", task="page")
@@ -241,12 +241,10 @@ def test_npy_matrix_is_read_and_pickles_are_not(tmp_path: Path) -> None:
 @pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.parametrize("kind", ["strings", "integers"])
 def test_annotations_survive_a_round_trip(tmp_path: Path, tool: str, kind: str) -> None:
-    task, worker, label = [3, 1, 1, 2], [10, 10, 11, 12], [0, 1, 1, 0]
+    columns: list[list[Any]] = [[3, 1, 1, 2], [10, 10, 11, 12], [0, 1, 1, 0]]
     if kind == "strings":
-        task, worker, label = (
-            [f'{name}, "{i}"\tü' for i in ids] for name, ids in zip("twl", (task, worker, label), strict=True)
-        )
-    ann = lo.Annotations.from_arrays(task, worker, label)
+        columns = [[f'{name}, "{i}"\tü' for i in ids] for name, ids in zip("twl", columns, strict=True)]
+    ann = lo.Annotations.from_arrays(*columns)
     path = tmp_path / f"out{SUFFIX[tool]}"
     lo.write(ann, path, format=tool)
     again = lo.read_annotations(path, format=tool)
@@ -259,7 +257,7 @@ def test_annotations_survive_a_round_trip(tmp_path: Path, tool: str, kind: str) 
 def test_compressed_files_are_read(tmp_path: Path, tool: str) -> None:
     ann = lo.Annotations.from_arrays(["a", "b"], ["x", "y"], ["cat", "dog"])
     lo.write(ann, tmp_path / f"out{SUFFIX[tool]}.gz", format=tool)
-    assert gzip.open(tmp_path / f"out{SUFFIX[tool]}.gz").read(1)
+    assert gzip.decompress((tmp_path / f"out{SUFFIX[tool]}.gz").read_bytes())
     assert lo.read_annotations(tmp_path / f"out{SUFFIX[tool]}.gz", format=tool) == ann
 
 
@@ -336,9 +334,9 @@ def test_labels_without_workers_have_no_place_there(tmp_path: Path, model: lo.Ma
 
 
 def test_options_that_do_nothing_are_refused(tmp_path: Path, model: lo.MajorityVote) -> None:
-    with pytest.raises(TypeError, match="label must be left out.* got format 'csv'"):
+    with pytest.raises(TypeError, match=r"label must be left out.* got format 'csv'"):
         lo.write(model, tmp_path / "out.csv", label="x")
-    with pytest.raises(TypeError, match="fields must be left out.* got format 'prodigy'"):
+    with pytest.raises(TypeError, match=r"fields must be left out.* got format 'prodigy'"):
         lo.write(model, tmp_path / "out.jsonl", format="prodigy", label="x")
     (tmp_path / "labels.csv").write_text("task,worker,label\n1,2,3\n")
     with pytest.raises(ValueError, match=r"labels\.csv: .* got a csv file"):
@@ -349,8 +347,9 @@ def test_options_that_do_nothing_are_refused(tmp_path: Path, model: lo.MajorityV
 
 @pytest.mark.parametrize("option", ["rejected", "multiple"])
 def test_unknown_choices_are_named(option: str) -> None:
+    options: dict[str, Any] = {option: "perhaps"}
     with pytest.raises(ValueError, match=f"{option} must be one of .* got 'perhaps'"):
-        lo.read_annotations(SAMPLES / "label-studio.json", label="stars", **{option: "perhaps"})
+        lo.read_annotations(SAMPLES / "label-studio.json", label="stars", **options)
 
 
 def test_a_file_in_which_nothing_is_kept_says_why(tmp_path: Path) -> None:

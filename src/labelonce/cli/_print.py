@@ -32,4 +32,9 @@ def warnings_as_notes() -> Iterator[None]:
         warnings.simplefilter("always")
         yield
     for sentence in dict.fromkeys(str(warning.message) for warning in caught):
-        print(f"note: {sentence}", file=sys.stderr)  # noqa: T201  # ids in it are not markup
+        note(sentence)
+
+
+def note(sentence: str) -> None:
+    """Print a note on stderr, on one line."""
+    print(f"note: {' '.join(sentence.splitlines())}", file=sys.stderr)  # noqa: T201  # ids in it are not markup
