@@ -73,8 +73,9 @@ def unreadable(path: Path) -> None:
 
 
 BROKEN = [
-    BrokenFile("wrong delimiter", "labels.csv", text(GOOD.replace(",", ";")), r"'task;worker;label'.*; got 'task'"),
-    BrokenFile("utf-16", "labels.csv", raw(GOOD.encode("utf-16")), "UTF-8"),
+    BrokenFile("wrong delimiter", "labels.csv", text(GOOD.replace(",", ";")), "with commas where it has ';'"),
+    BrokenFile("utf-16", "labels.csv", raw(GOOD.encode("utf-16")), "got UTF-16"),
+    BrokenFile("tabs in a csv", "labels.csv", text(GOOD.replace(",", "\t")), "Read it with --format tsv"),
     BrokenFile("byte order mark", "labels.csv", raw(b"\xef\xbb\xbf" + GOOD.encode()), "", 0, 0, 0),
     BrokenFile(
         "mixed types",
@@ -113,6 +114,6 @@ BROKEN = [
     BrokenFile("dangling link", "labels.csv", lambda path: path.symlink_to("nowhere.csv"), "No such file"),
     BrokenFile("not an export", "labels.json", text('{"rows": []}'), "one JSON list of tasks"),
     BrokenFile(
-        "a spreadsheet", "labels.csv", raw(b"PK\x03\x04\x14\0\x06\0" + bytes(range(256)) * 8), "must be UTF-8|UTF-8 csv"
+        "a spreadsheet", "labels.csv", raw(b"PK\x03\x04\x14\0\x06\0" + bytes(range(256)) * 8), "got a spreadsheet"
     ),
 ]

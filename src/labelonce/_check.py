@@ -171,7 +171,7 @@ def _problems(
     if agreement is not None and agreement < chance + 2 * np.sqrt(chance * (1 - chance) / n_pairs) and n_pairs >= 100:
         sentence = (
             f"two labels of one task agree in {agreement:.0%} of cases, chance alone gives {chance:.0%}. "
-            "Are the columns the right ones?"
+            "Either most workers guess, or these are not the right columns."
         )
         yield Finding("agreement by chance", n_pairs, sentence)
 
@@ -188,7 +188,7 @@ def _repeats(annotations: Annotations) -> Iterator[Finding]:
         "duplicates",
         int(again.sum()),
         f"{again.sum():,} rows repeat a worker and a task ({other.sum():,} with another label), first worker "
-        f"{show(who)} on task {show(what)}. Choose what to keep with --duplicates first, last or keep.",
+        f'{show(who)} on task {show(what)}. Choose what to keep with duplicates="first", "last" or "keep".',
     )
 
 

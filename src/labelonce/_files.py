@@ -13,6 +13,8 @@ import pyarrow as pa
 
 CODECS = {".gz": "gzip", ".zst": "zstd"}
 BINARY = ("parquet", "arrow")
+_NO_TEXT = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK\x03\x04": "a spreadsheet or zip file"}
+_NO_TEXT |= {b"\x1f\x8b": "a gzip file without .gz", b"PAR1": "a Parquet file", b"ARRO": "an Arrow file"}
 _UNPACKED = 2**26  # below this many bytes any ratio is harmless
 _RATIO = 100  # rows of labels pack 3 to 20 times; what packs better is padding
 
@@ -66,7 +68,7 @@ def _plain(said: str) -> str:
     """Return what Arrow says, in words that help where its own do not."""
     if "straddling object" in said or "Empty CSV file or block" in said:
         return "a line of more than 4 MB"
-    return said if len(said) <= 300 else f"{said[:300]}..."
+    return said if len(said) <= 160 else f"{said[:160]}..."
 
 
 @contextmanager
@@ -100,11 +102,16 @@ class _Unpacked:
         self.closed = True
 
 
-def check_not_empty(file: File) -> None:
-    """Raise if the file holds no byte."""
+def check_start(file: File) -> None:
+    """Raise if the file holds no byte, or starts as no text does."""
     with file.path.open("rb") as opened:
-        if not opened.read(1):
-            raise ValueError("the file must hold annotations; got 0 bytes. Was it written to the end?")
+        start = opened.read(4)
+    if not start:
+        raise ValueError("the file must hold annotations; got 0 bytes. Was it written to the end?")
+    if file.format not in BINARY and file.codec is None:
+        for mark, kind in _NO_TEXT.items():
+            if start.startswith(mark):
+                raise ValueError(f"the file must be UTF-8 {file.format}; got {kind}. Save it as UTF-8 {file.format}.")
 
 
 def head(file: File, n: int = 2**16) -> bytes:

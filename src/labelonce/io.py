@@ -16,7 +16,7 @@ from pyarrow import csv, ipc, parquet
 from pyarrow.json import ParseOptions, ReadOptions, read_json
 
 from labelonce._annotations import Annotations, Duplicates
-from labelonce._files import BINARY, File, check_is_file, check_not_empty, naming, split_codec, text, written_whole
+from labelonce._files import BINARY, File, check_is_file, check_start, naming, split_codec, text, written_whole
 from labelonce._ids import shorten
 from labelonce._tables import DELIMITERS, ROWS, table_of, write_table
 from labelonce._validate import check_choice, check_count
@@ -225,7 +225,7 @@ def _locate_source(path: str | os.PathLike[str], format: str | None) -> File:
 
 def _collect(file: File, wanted: dict[str, str], progress: bool | None) -> list[pa.RecordBatch]:
     """Return the wanted columns in batches, strings dictionary-encoded as they arrive."""
-    check_not_empty(file)
+    check_start(file)
     show = (sys.stderr.isatty() and _is_long(file)) if progress is None else progress
     batches = []
     with _bar(file.path.name) if show else nullcontext() as advance:
@@ -295,10 +295,19 @@ def _check_columns(names: Iterable[str], wanted: dict[str, str]) -> list[str]:
     present = list(names)
     for role, name in wanted.items():
         if present.count(name) != 1:
-            fix = "Rename the second one." if name in present else f"Name it with {role}=..."
+            fix = _other_delimiter(present) or f"Name it with {role}=..."
+            fix = "Rename the second one." if name in present else fix
             shown = shorten(np.array(present, dtype=object), 20)
             raise ValueError(f"the {role} column must be one of {shown}; got {name!r}. {fix}")
     return list(dict.fromkeys(wanted.values()))
+
+
+def _other_delimiter(present: list[str]) -> str | None:
+    """Return the fix for a header that is one name because its cells are divided by something else."""
+    found = next((sign for sign in ("\t", ";", "|") if len(present) == 1 and sign in present[0]), None)
+    if found is None:
+        return None
+    return 'Read it with format="tsv".' if found == "\t" else f"Write it with commas where it has {found!r}."
 
 
 def _read_csv(file: File, wanted: dict[str, str]) -> _Batches:

@@ -69,6 +69,6 @@ def test_there_are_twenty_and_more_and_the_good_one_is_good(tmp_path: Path) -> N
 def test_nothing_is_written_where_the_second_target_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "labels.csv").write_text(GOOD)
     for workers in ("workers.xls", "nowhere/workers.csv"):
-        arguments = ["aggregate", tmp_path / "labels.csv", "-o", tmp_path / "clean.csv"]
-        assert run(*arguments, "--workers", tmp_path / workers) == 2
+        output = ("-o", tmp_path / "clean.csv", "--workers", tmp_path / workers)
+        assert run("aggregate", tmp_path / "labels.csv", *output) == 2
     assert [path.name for path in tmp_path.iterdir()] == ["labels.csv"]

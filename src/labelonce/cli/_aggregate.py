@@ -42,7 +42,7 @@ def run_aggregate(
             check_target(path, format=format)
     with warnings_as_notes():
         annotations = read_annotations(file, **source)
-        _check_comparable(annotations)
+        _check_comparable(annotations, file)
         model = AGGREGATORS[method]().set_params(random_state=seed).fit(annotations)
     for doubt in spelling_doubts(annotations):
         note(doubt.sentence)
@@ -55,16 +55,16 @@ def run_aggregate(
     _report(annotations, model, method, as_json=as_json, output=output, workers=workers)
 
 
-def _check_comparable(annotations: Annotations) -> None:
+def _check_comparable(annotations: Annotations, file: Path) -> None:
     """Raise where an aggregator would hand the labels back as they are."""
     if len(np.unique(annotations.label)) == 1:
         given = show(annotations.classes[annotations.label[0]])
-        raise ValueError(f"labels must be of at least two classes; got only {given}. Is it the right column?")
+        raise ValueError(f"{file}: labels must be of at least two classes; got only {given}. Is it the right column?")
     if len(np.unique(annotations.worker)) == 1:
         who = show(annotations.workers[annotations.worker[0]])
         raise ValueError(
-            f"labels must be by at least two workers; got only {who}, so their labels would come back as they are. "
-            "Is it the right column? With features, one worker is enough for MBEM."
+            f"{file}: labels must be by at least two workers; got only {who}, whose labels would come back as they "
+            "are. Is it the right column? With features, MBEM learns from one worker too."
         )
 
 

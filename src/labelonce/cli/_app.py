@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -253,12 +252,7 @@ def main() -> None:
     try:
         app()
     except (ValueError, TypeError, OSError) as error:
-        typer.echo(f"labelonce: {_for_the_shell(str(error))}", err=True)
+        from labelonce.cli._print import for_the_shell
+
+        typer.echo(f"labelonce: {for_the_shell(str(error))}", err=True)
         sys.exit(2)
-
-
-def _for_the_shell(message: str) -> str:
-    """Return a message of the library on one line, with its arguments named as options."""
-    message = re.sub(r"\b(task|worker|label)=\.\.\.", r"--\1-column", " ".join(message.split("\n")))
-    message = re.sub(r"\bformat=\.\.\.", "--format", message)
-    return re.sub(r'\b(duplicates|multiple|rejected)="(\w+)"', r"--\1 \2", message)

@@ -13,11 +13,12 @@ import typer
 
 from labelonce._check import ROW_LABELS, SKILL_LABELS, Check, check
 from labelonce._ids import show
-from labelonce.cli._print import note
+from labelonce.cli._print import for_the_shell, note
 from labelonce.formats import LeftOutWarning
 from labelonce.io import detect_format, read_annotations
 
 _MOST = 12  # classes and sizes shown to a person; JSON has all
+_LONGEST = 30
 
 
 def run_check(file: Path, source: dict[str, Any], *, as_json: bool) -> int:
@@ -52,10 +53,10 @@ def _lines(file: Path, format: str, found: Check, left_out: dict[str, int], comm
     least, median, most = (found.labels_per_worker[name] for name in ("min", "median", "max"))
     yield f"  labels per worker: {least:,} to {most:,}, median {median:,.4g}"
     if left_out:
-        yield f"  left out: {', '.join(f'{n:,} {reason}' for reason, n in left_out.items())}"
+        yield f"  left out: {', '.join(f'{reason} {n:,}' for reason, n in left_out.items())}"
     yield ""
     yield "What looks wrong" if found.problems else "What looks wrong: nothing"
-    yield from (f"  {problem.kind}: {problem.sentence}" for problem in found.problems)
+    yield from (f"  {problem.kind}: {for_the_shell(problem.sentence)}" for problem in found.problems)
     yield ""
     yield "What can be estimated"
     yield from (f"  {line}" for line in _estimates(found))
@@ -66,8 +67,13 @@ def _lines(file: Path, format: str, found: Check, left_out: dict[str, int], comm
 
 def _classes(found: Check) -> str:
     by_size = sorted(found.classes.items(), key=lambda item: -item[1])
-    shown = ", ".join(f"{show(name, 30)} {n / found.n_annotations:.1%}" for name, n in by_size[:_MOST])
+    shown = ", ".join(f"{_name(name)} {n / found.n_annotations:.1%}" for name, n in by_size[:_MOST])
     return shown + (f" and {len(by_size) - _MOST:,} more" if len(by_size) > _MOST else "")
+
+
+def _name(label: str) -> str:
+    plain = label == label.strip() and label.isprintable() and len(label) <= _LONGEST
+    return label if plain else show(label, _LONGEST)
 
 
 def _sizes(found: Check) -> str:

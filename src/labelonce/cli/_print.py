@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -38,3 +39,12 @@ def warnings_as_notes() -> Iterator[None]:
 def note(sentence: str) -> None:
     """Print a note on stderr, on one line."""
     print(f"note: {' '.join(sentence.splitlines())}", file=sys.stderr)  # noqa: T201  # ids in it are not markup
+
+
+def for_the_shell(message: str) -> str:
+    """Return a message of the library on one line, with its arguments named as options."""
+    message = re.sub(r"\b(task|worker|label)=\.\.\.", r"--\1-column", " ".join(message.split("\n")))
+    message = re.sub(r"\bformat=\.\.\.", "--format", message)
+    message = re.sub(r'\b(duplicates|multiple|rejected|format)="(\w+)"', r"--\1 \2", message)
+    message = message.replace('first, "last" or "keep"', "first, last or keep")
+    return message if message.endswith((".", "?")) else f"{message}."

@@ -64,14 +64,13 @@ def to_annotations(
     task, worker, label = (list(column) for column in zip(*rows, strict=True))
     annotations = Annotations.from_arrays(task, worker, label, classes=classes, duplicates=duplicates)
     if answers.left_out:
-        n_left, n_kept = answers.left_out.total(), len(answers.rows)
-        sentence = f"{name}: {n_left:,} rows are left out beside {n_kept:,} annotations{_because(answers.left_out)}."
+        sentence = f"{name}: {len(annotations):,} annotations are read, others left out{_because(answers.left_out)}."
         warnings.warn(LeftOutWarning(sentence, dict(answers.left_out)), stacklevel=4)
     return annotations
 
 
 def _because(left_out: Counter[str]) -> str:
-    counts = ", ".join(f"{count:,} {reason}" for reason, count in left_out.most_common())
+    counts = ", ".join(f"{reason} {count:,}" for reason, count in left_out.most_common())
     return f" ({counts})" if counts else ""
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from labelonce._annotations import Annotations, Duplicates
-from labelonce._files import File, check_not_empty, head, naming
+from labelonce._files import File, check_start, head, naming
 from labelonce._validate import check_choice
 from labelonce.formats import _label_studio, _matrix, _mturk, _prodigy, _toloka
 from labelonce.formats._answers import Answers, Fields, to_annotations
@@ -58,7 +58,7 @@ def read_gold(file: File, fields: Fields) -> dict[Any, Any]:
 
 def _answers(file: File, fields: Fields, rejected: str | None) -> Answers:
     check_choice(rejected or "drop", "rejected", REJECTED)
-    check_not_empty(file)
+    check_start(file)
     return FORMATS[file.format].read(file, fields, keep_rejected=rejected == "keep")
 
 

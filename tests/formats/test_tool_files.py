@@ -198,7 +198,7 @@ def test_prodigy_kinds_are_not_mixed_without_a_word(tmp_path: Path) -> None:
     (tmp_path / "both.jsonl").write_text("".join(both))
     with pytest.raises(ValueError, match="got 'accept', 'answer'"):
         lo.read_annotations(tmp_path / "both.jsonl")
-    with pytest.warns(LeftOutWarning, match="5 without 'answer'"):
+    with pytest.warns(LeftOutWarning, match="without 'answer' 5"):
         lo.read_annotations(tmp_path / "both.jsonl", label="answer")
 
 
@@ -355,7 +355,7 @@ def test_unknown_choices_are_named(option: str) -> None:
 def test_a_file_in_which_nothing_is_kept_says_why(tmp_path: Path) -> None:
     path = tmp_path / "batch.csv"
     path.write_text("HITId,WorkerId,AssignmentStatus,Answer.x\n1,w,Rejected,a\n2,w,Approved,\n")
-    with pytest.raises(ValueError, match=r"got none \(1 rejected, 1 without an answer\)"):
+    with pytest.raises(ValueError, match=r"got none \(rejected 1, without an answer 1\)"):
         lo.read_annotations(path)
 
 
@@ -376,7 +376,7 @@ def test_plain_tables_are_not_taken_for_exports(tmp_path: Path) -> None:
 def test_recognition_sees_through_marks_and_compression(tmp_path: Path) -> None:
     path = tmp_path / "batch.csv.gz"
     path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + (SAMPLES / "mturk.csv").read_bytes(), mtime=0))
-    with pytest.warns(LeftOutWarning, match="1 rejected"):
+    with pytest.warns(LeftOutWarning, match="rejected 1"):
         assert len(lo.read_annotations(path, label="sure")) == 5
     shutil.copy(SAMPLES / "prodigy-binary.jsonl", tmp_path / "x.ndjson")
     with pytest.warns(LeftOutWarning):
