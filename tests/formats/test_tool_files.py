@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import labelonce as lo
 from labelonce.formats import LeftOutWarning
@@ -381,3 +385,82 @@ def test_recognition_sees_through_marks_and_compression(tmp_path: Path) -> None:
     shutil.copy(SAMPLES / "prodigy-binary.jsonl", tmp_path / "x.ndjson")
     with pytest.warns(LeftOutWarning):
         assert len(lo.read_annotations(tmp_path / "x.ndjson")) == 3
+
+
+IDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), min_size=1, max_size=6)
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rows=st.lists(st.tuples(IDS, IDS, IDS), min_size=1, max_size=6, unique_by=lambda row: row[:2]))
+def test_any_strings_survive_a_round_trip_or_are_refused(
+    tool: str, rows: list[tuple[str, str, str]], tmp_path: Path
+) -> None:
+    ann = lo.Annotations.from_arrays(*(list(column) for column in zip(*rows, strict=True)))
+    path = tmp_path / "out"
+    try:
+        lo.write(ann, path, format=tool)
+    except ValueError as error:
+        assert "a label must" in str(error)  # noqa: PT017  # a refusal is fine, a change is not
+        return
+    again = lo.read_annotations(path, format=tool)
+    assert {tuple(map(str, row)) for row in triples(again)} == triples(ann)
+
+
+KEYS = st.sampled_from(
+    ["id", "data", "annotations", "result", "completed_by", "from_name", "type", "value", "choices", "answer", "accept"]
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=4),
+    max_leaves=12,
+)
+ITEM = st.fixed_dictionaries({"from_name": JSON, "type": st.sampled_from(["choices", "rating", "x"]), "value": JSON})
+TASK = st.fixed_dictionaries(
+    {"id": JSON, "data": JSON},
+    optional={
+        "annotations": JSON | st.lists(st.fixed_dictionaries({"result": JSON | st.lists(ITEM), "completed_by": JSON}))
+    },
+)
+LINE = st.fixed_dictionaries(
+    {"answer": st.sampled_from(["accept", "reject"]), "text": JSON}, optional={"accept": JSON, "_session_id": JSON}
+)
+
+
+@pytest.mark.filterwarnings("ignore::labelonce.formats.LeftOutWarning")
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=st.lists(TASK, max_size=3) | JSON, lines=st.lists(LINE, max_size=3))
+def test_any_json_is_read_or_refused_in_a_sentence(content: Any, lines: list[Any], tmp_path: Path) -> None:
+    for tool, text in (("label-studio", json.dumps(content)), ("prodigy", "\n".join(map(json.dumps, lines)))):
+        (tmp_path / "file").write_text(text)
+        with contextlib.suppress(ValueError, TypeError):
+            lo.read_annotations(tmp_path / "file", format=tool, duplicates="keep", multiple="join")
+
+
+@pytest.mark.filterwarnings("ignore::labelonce.formats.LeftOutWarning")
+@pytest.mark.parametrize("tool", ["mturk", "toloka", "matrix"])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(body=st.binary(max_size=60) | st.text('a1,\t"\n[]{}|', max_size=60).map(str.encode))
+def test_any_bytes_are_read_or_refused_in_a_sentence(tool: str, body: bytes, tmp_path: Path) -> None:
+    header = {
+        "mturk": b"HITId,WorkerId,Answer.x\n",
+        "toloka": b"INPUT:x\tOUTPUT:y\tGOLDEN:y\tASSIGNMENT:worker_id\n",
+        "matrix": b"task,a,b\n",
+    }[tool]
+    (tmp_path / "file").write_bytes(header + body)
+    with contextlib.suppress(ValueError, TypeError):
+        lo.read_annotations(tmp_path / "file", format=tool, duplicates="keep", multiple="split")
+
+
+def test_a_column_that_is_there_twice_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "matrix.csv").write_text("task,kim,kim\n1,0,1\n")
+    with pytest.raises(ValueError, match="got 'kim' 2 times"):
+        lo.read_annotations(tmp_path / "matrix.csv", format="matrix")
+
+
+def test_labels_that_a_format_would_change_are_refused(tmp_path: Path) -> None:
+    for tool, label in (("mturk", "a|b"), ("matrix", "NA")):
+        with pytest.raises(ValueError, match=f"a label must .* got '{re.escape(label)}'"):
+            lo.write(lo.Annotations.from_arrays([1], [1], [label]), tmp_path / "out.csv", format=tool)
+    lo.write(lo.Annotations.from_arrays([1], [1], ['["a"]']), tmp_path / "out.tsv", format="toloka")
+    assert lo.read_annotations(tmp_path / "out.tsv").classes.tolist() == ['["a"]']

@@ -85,6 +85,10 @@ def _one_label_each(rows: list[Answer], multiple: str) -> list[tuple[Any, Any, A
             f"{show(row.task)} ({len(several)} in total). Take each set of labels as a class of its own with "
             'multiple="join", or each label as a yes-no question with multiple="split".'
         )
+    if multiple == "join" and several:
+        odd = next((label for row in rows for label in row.labels if SEPARATOR in str(label)), None)
+        if odd is not None:
+            raise ValueError(f"a label must be without {SEPARATOR!r} to be joined; got {show(odd)}.")
     if multiple == "join" and (several or any(isinstance(row.labels[0], str) for row in rows)):
         return [(row.task, row.worker, SEPARATOR.join(sorted(map(str, row.labels)))) for row in rows]
     return [(row.task, row.worker, row.labels[0]) for row in rows]

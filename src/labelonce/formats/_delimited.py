@@ -16,6 +16,9 @@ def column_names(file: File) -> list[str]:
     """Return the names in the header."""
     with text(file) as (stream, _):
         names: list[str] = csv.open_csv(stream, _read(), _parse(file)).schema.names
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"a column must be named once; got {twice!r} {names.count(twice)} times. Rename the second.")
     return names
 
 

@@ -87,7 +87,8 @@ def _annotations(task: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _results(annotation: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    for item in annotation.get("result") or []:
+    given = annotation.get("result")
+    for item in given if isinstance(given, list) else []:
         if isinstance(item, dict) and item.get("type") in _VALUE and isinstance(item.get("value"), dict):
             yield {"from_name": "", "to_name": "", **item}
 
@@ -124,7 +125,7 @@ def _find_control(tasks: list[dict[str, Any]], name: str | None) -> Control:
 
 
 def _task_id(task: dict[str, Any], key: str) -> Any:
-    data = task.get("data") or {}
+    data = task["data"] if isinstance(task.get("data"), dict) else {}
     value = task[key] if key in task else data.get(key)
     if value is None:
         raise ValueError(

@@ -64,6 +64,11 @@ def write(table: pa.Table, sink: Any) -> None:
     if "worker" not in table.column_names:
         raise ValueError("a matrix must hold workers' annotations; got labels without workers. Write .csv instead.")
     ann = Annotations.from_frame(table)
+    odd = next((name for name in ann.classes if str(name) in _ABSENT), None)
+    if odd is not None:
+        raise ValueError(f'a label must not be a word for "not labelled" in a matrix; got {odd!r}.')
+    if "task" in ann.workers:
+        raise ValueError("a worker must not be called 'task' in a matrix, whose first column is; got one.")
     codes = _dense(ann)
     names = np.append(ann.classes.astype(object), "")  # code -1 finds the empty cell
     rows = ([task, *names[row]] for task, row in zip(ann.tasks, codes, strict=True))

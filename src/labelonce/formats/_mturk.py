@@ -105,6 +105,9 @@ def write(table: pa.Table, sink: Any) -> None:
     """Write annotations as a batch of approved assignments."""
     if "worker" not in table.column_names:
         raise ValueError("mturk must hold workers' annotations; got labels without workers. Write .csv instead.")
+    odd = next((label for label in table.column("label").to_pylist() if SEPARATOR in str(label)), None)
+    if odd is not None:
+        raise ValueError(f"a label must be without {SEPARATOR!r}, which divides labels in mturk; got {odd!r}.")
     header = ["HITId", "AssignmentId", "WorkerId", "AssignmentStatus", "Input.task", "Answer.label"]
     rows = (
         (row["task"], i, row["worker"], "Approved", row["task"], row["label"])

@@ -70,11 +70,17 @@ def _values(cell: str) -> list[str]:
     return [cell] if cell else []
 
 
+def _cell(label: Any) -> str:
+    """Return a label as a cell; as an array of one where it could be taken for an array."""
+    text = str(label)
+    return json.dumps([text], ensure_ascii=False) if text.startswith("[") else text
+
+
 def write(table: pa.Table, sink: Any) -> None:
     """Write annotations as accepted assignments, or labels as control tasks with their golden answer."""
     if "worker" not in table.column_names:
-        labels = ((row["task"], row["label"]) for row in table.to_pylist())
+        labels = ((row["task"], _cell(row["label"])) for row in table.to_pylist())
         return write_rows(sink, "toloka", [f"{_INPUT}task", f"{_GOLDEN}label"], labels)
     header = [f"{_INPUT}task", f"{_OUTPUT}label", f"{_GOLDEN}label", _TASK, _WORKER, _STATUS]
-    rows = ((row["task"], row["label"], "", row["task"], row["worker"], "APPROVED") for row in table.to_pylist())
+    rows = ((row["task"], _cell(row["label"]), "", row["task"], row["worker"], "APPROVED") for row in table.to_pylist())
     return write_rows(sink, "toloka", header, rows)
