@@ -7,10 +7,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from labelonce import datasets, learning, metrics, planning, runs, simulate, workers
+    from labelonce import datasets, formats, learning, metrics, planning, runs, simulate, workers
     from labelonce._annotations import Annotations
+    from labelonce._check import check
     from labelonce.aggregation import IBCC, DawidSkene, MajorityVote, OneCoin, RedundancyWarning
-    from labelonce.io import read_annotations, write
+    from labelonce.io import read_annotations, read_gold, write
     from labelonce.learning import (
         MBEM,
         BoostedTrees,
@@ -44,12 +45,15 @@ __all__ = [
     "TrainOnAggregate",
     "UnbiasedLoss",
     "annotation_log_likelihood",
+    "check",
     "datasets",
+    "formats",
     "learning",
     "load",
     "metrics",
     "planning",
     "read_annotations",
+    "read_gold",
     "runs",
     "save",
     "simulate",
@@ -77,6 +81,8 @@ _HOME = {
     "load": "labelonce.runs",
     "read_annotations": "labelonce.io",
     "save": "labelonce.runs",
+    "check": "labelonce._check",
+    "read_gold": "labelonce.io",
     "write": "labelonce.io",
 }
 

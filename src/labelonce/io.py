@@ -1,15 +1,14 @@
-"""Files of annotations in, tables out: CSV, TSV, Parquet, JSON lines and Arrow."""
+"""Files of annotations in, tables out: CSV, TSV, Parquet, JSON lines, Arrow, and the formats of other tools."""
 
 from __future__ import annotations
 
 import json
 import os
-import secrets
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,55 +16,62 @@ from pyarrow import csv, ipc, parquet
 from pyarrow.json import ParseOptions, ReadOptions, read_json
 
 from labelonce._annotations import Annotations, Duplicates
+from labelonce._files import BINARY, File, check_is_file, check_start, naming, split_codec, text, written_whole
 from labelonce._ids import shorten
-from labelonce._validate import check_choice
+from labelonce._tables import DELIMITERS, ROWS, table_of, write_table
+from labelonce._validate import check_choice, check_count
+from labelonce.formats import _registry as tools
+from labelonce.formats._answers import Fields
 
-__all__ = ["read_annotations", "write"]
+__all__ = ["check_target", "detect_format", "read_annotations", "read_gold", "write"]
 
 _FORMATS = ("csv", "tsv", "parquet", "jsonl", "arrow")
 
-_SUFFIXES = {f".{name}": name for name in _FORMATS} | {".pq": "parquet", ".ndjson": "jsonl", ".feather": "arrow"}
-_CODECS = {".gz": "gzip", ".zst": "zstd"}
-_BINARY = ("parquet", "arrow")
-_DELIMITERS = {"csv": ",", "tsv": "\t"}
+_ALIASES = {".pq": "parquet", ".ndjson": "jsonl", ".feather": "arrow"}
+_SUFFIXES = {f".{name}": name for name in _FORMATS} | _ALIASES | tools.SUFFIXES
 _JSON_TYPES = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
-_ROWS = 2**16  # the hash table of one batch fits the processor's cache
 _BYTES = 2**22
+_LONGEST_LINE = 2**26
 _MANY_ROWS, _MANY_BYTES = 10**6, 20 * 10**6
 
 _Batches = Iterator[tuple[pa.RecordBatch, float]]  # each with the share of the file read so far
-
-
-class _File(NamedTuple):
-    path: Path
-    format: str
-    codec: str | None
 
 
 def read_annotations(
     path: str | os.PathLike[str],
     *,
     format: str | None = None,
-    task: str = "task",
-    worker: str = "worker",
-    label: str = "label",
+    task: str | None = None,
+    worker: str | None = None,
+    label: str | None = None,
     classes: Any = None,
     duplicates: Duplicates = "error",
+    rejected: str | None = None,
+    multiple: str | None = None,
     progress: bool | None = None,
 ) -> Annotations:
-    r"""Return the annotations in three columns of a file; its other columns are not read.
+    r"""Return the annotations in three columns of a file, or in the export of a labelling tool.
 
     Parameters
     ----------
     path : path
-        A file that ends in .csv, .tsv, .parquet, .pq, .jsonl, .ndjson, .arrow or .feather; the text
-        formats also with .gz or .zst behind. Text must be UTF-8.
-    format : {"csv", "tsv", "parquet", "jsonl", "arrow"}, optional
-        The format where the suffix does not tell. The compression is still read off the suffix.
-    task, worker, label : str
-        The names of the columns.
+        A file that ends in .csv, .tsv, .parquet, .pq, .jsonl, .ndjson, .arrow, .feather, .json or .npy;
+        the text formats also with .gz or .zst behind. Text must be UTF-8.
+    format : {"csv", "tsv", "parquet", "jsonl", "arrow", "label-studio", "mturk", "toloka", "prodigy", "matrix"}, \
+            optional
+        The format where the suffix and the first line do not tell. The compression is still read off the
+        suffix.
+    task, worker, label : str, optional
+        The names of the columns, by default task, worker and label; in a tool's export the field that holds
+        the id, by default the tool's own. `label` names the question where the export holds several.
     classes, duplicates
         As in `Annotations.from_arrays`.
+    rejected : {"drop", "keep"}, optional
+        Whether to keep answers that were rejected by the requester, or cancelled by the worker, in a tool's
+        export. Dropped ones are counted in a `formats.LeftOutWarning`, as are skipped and empty ones.
+    multiple : {"error", "join", "split"}, optional
+        What to do with an answer of several labels in a tool's export: raise, make every set of labels a
+        class such as "cat|dog", or ask yes or no of every label, which makes tasks such as "17|cat".
     progress : bool, optional
         Show a progress bar on stderr. Default: on a terminal, for about a million rows or more.
 
@@ -85,11 +91,17 @@ def read_annotations(
     ...     read_annotations(path)
     Annotations(3 annotations: 2 tasks x 2 workers, 2 classes, redundancy 1.5)
     """
-    file = _locate(path, format)
-    wanted = {"task": task, "worker": worker, "label": label}
-    with _naming(file):
+    file = _locate_source(path, format)
+    if file.format in tools.FORMATS:
+        options: dict[str, Any] = {"rejected": rejected, "multiple": multiple, "classes": classes}
+        with naming(file):
+            return tools.read(file, Fields(task, worker, label), duplicates=duplicates, **options)
+    if rejected or multiple:
+        raise ValueError(f"{path}: rejected and multiple are for the exports of tools; got a {file.format} file.")
+    wanted = {"task": task or "task", "worker": worker or "worker", "label": label or "label"}
+    with naming(file):
         batches = _collect(file, wanted, progress)
-        columns = [_column(batches, name, digits=file.format in _DELIMITERS) for name in wanted]
+        columns = [_column(batches, name, digits=file.format in DELIMITERS) for name in wanted]
         del batches  # their strings would add to the peak memory
         _give_back_memory()
         annotations = Annotations.from_arrays(*columns, classes=classes, duplicates=duplicates)
@@ -98,7 +110,35 @@ def read_annotations(
     return annotations
 
 
-def write(source: Any, path: str | os.PathLike[str], *, format: str | None = None) -> None:
+def read_gold(
+    path: str | os.PathLike[str], *, format: str | None = None, task: str | None = None, label: str | None = None
+) -> dict[Any, Any]:
+    r"""Return the known true labels in a file by task, for the `gold` of an aggregator.
+
+    Parameters
+    ----------
+    path, format, task, label
+        As in `read_annotations`. Toloka's control tasks and Label Studio's ground truths are gold; any table
+        may hold it in columns task and label.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "gold.csv")
+    ...     _ = path.write_text("task,label\n1,cat\n2,dog\n")
+    ...     read_gold(path)
+    {1: 'cat', 2: 'dog'}
+    """
+    file = _locate_source(path, format)
+    if file.format in tools.FORMATS:
+        with naming(file):
+            return tools.read_gold(file, Fields(task, None, label))
+    gold = read_annotations(path, format=format, task=task, worker=task or "task", label=label)
+    return dict(zip(gold.tasks.tolist(), gold.classes[gold.label].tolist(), strict=True))
+
+
+def write(source: Any, path: str | os.PathLike[str], *, format: str | None = None, **options: Any) -> None:
     """Write a table to a file that appears whole or not at all.
 
     Parameters
@@ -106,7 +146,13 @@ def write(source: Any, path: str | os.PathLike[str], *, format: str | None = Non
     source : Annotations, fitted object or pyarrow.Table
         A table, or anything whose `to_frame()` is one.
     path, format
-        As in `read_annotations`. An earlier file of that name is replaced.
+        As in `read_annotations`. An earlier file of that name is replaced. "label-studio" makes predictions
+        with scores of a fitted object's labels, "prodigy" choices to review, "toloka" control tasks; these,
+        "mturk" and "matrix" hold annotations as well.
+    **options
+        For "label-studio": `like`, the path of the export that the annotations came from, so that every task
+        keeps its data and its id and the answers go to the same control; `task`, `label` and `multiple` as
+        they were read.
 
     Examples
     --------
@@ -121,58 +167,65 @@ def write(source: Any, path: str | os.PathLike[str], *, format: str | None = Non
     True
     """
     file = _locate(path, format)
-    beside = file.path.with_name(f".{secrets.token_hex(8)}.tmp")  # a rename is atomic within one file system
-    table = _table_of(source, file)
-    with _naming(file):
-        try:
-            with pa.output_stream(beside, compression=file.codec) as sink:
-                _write_table(table, sink, file.format)
-            with beside.open("rb+") as written:
-                os.fsync(written.fileno())
-            os.replace(beside, file.path)
-        finally:
-            beside.unlink(missing_ok=True)
+    table = table_of(source, file)
+    with naming(file), written_whole(file) as sink:
+        if file.format in tools.FORMATS:
+            tools.write(table, sink, file.format, **_write_options(**options))
+        elif options:
+            raise TypeError(f"{', '.join(options)} must be left out; got format {file.format!r}.")
+        else:
+            write_table(table, sink, file.format)
 
 
-def _locate(path: str | os.PathLike[str], format: str | None) -> _File:
-    name, last = os.path.splitext(os.fspath(path).lower())
-    codec = _CODECS.get(last)
-    suffix = os.path.splitext(name)[1] if codec else last
+def _write_options(
+    like: str | os.PathLike[str] | None = None, task: str | None = None, label: str | None = None, multiple: Any = None
+) -> dict[str, Any]:
+    """Return the options of a tool's writer, those that were given."""
+    options = {
+        "like": None if like is None else _locate(like, "label-studio"),
+        "fields": Fields(task, None, label) if task or label else None,
+        "multiple": multiple,
+    }
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def detect_format(path: str | os.PathLike[str], *, format: str | None = None, reading: bool = True) -> str:
+    """Return the name of the format that a file is read in, or with `reading` False written in."""
+    return (_locate_source if reading else _locate)(path, format).format
+
+
+def check_target(path: str | os.PathLike[str], *, format: str | None = None) -> None:
+    """Raise where `write` could not, before the work that makes what is to be written."""
+    file = _locate(path, format)
+    if not file.path.parent.is_dir():
+        raise FileNotFoundError(f"{path}: {file.path.parent} must be a folder; got none. Make it first.")
+
+
+def _locate(path: str | os.PathLike[str], format: str | None) -> File:
+    check_is_file(path)
+    suffix, codec = split_codec(path)
     known = format or _SUFFIXES.get(suffix)
-    if known is None or (codec and known in _BINARY):
+    if known is None or (codec and known in BINARY):
+        last = os.path.splitext(os.fspath(path).lower())[1]
         raise ValueError(
             f"{path} must end in one of {', '.join(_SUFFIXES)}, the text formats also with .gz or .zst behind; "
             f"got {suffix + last if codec else last!r}. Rename it, or name its format with format=..."
         )
-    check_choice(known, "format", _FORMATS)
-    return _File(Path(path), known, codec)
+    check_choice(known, "format", (*_FORMATS, *tools.FORMATS))
+    return File(Path(path), known, codec)
 
 
-@contextmanager
-def _naming(file: _File) -> Iterator[None]:
-    """Put the file's name in front of every error; what Arrow says of a broken file is a ValueError."""
-    try:
-        yield
-    except UnicodeDecodeError as error:
-        around = error.object[max(error.start - 20, 0) : error.start + 20]
-        raise ValueError(f"{file.path}: text must be UTF-8; got {around!r}. Save the file as UTF-8.") from error
-    except (pa.ArrowException, OSError) as error:
-        if isinstance(error, OSError) and error.errno:
-            reason = os.strerror(error.errno)
-            raise type(error)(f"{file.path}: {reason}. Check the path: it must be a file you may open.") from error
-        said = " ".join(str(error).split()).rstrip(".")
-        kind = file.format if file.format in _BINARY else f"UTF-8 {file.format}"
-        fix = "Mend it, or name its format with format=..."
-        raise ValueError(f"{file.path} must be a whole {kind} file; got: {said}. {fix}") from error
-    except (ValueError, TypeError) as error:
-        raise (TypeError if isinstance(error, TypeError) else ValueError)(f"{file.path}: {error}") from error
+def _locate_source(path: str | os.PathLike[str], format: str | None) -> File:
+    """Return the file to read; without a format, that of the tool that wrote it where its first line tells."""
+    file = _locate(path, format)
+    if format is None and file.format in ("csv", "tsv", "jsonl"):
+        return file._replace(format=tools.recognise(file))
+    return file
 
 
-def _collect(file: _File, wanted: dict[str, str], progress: bool | None) -> list[pa.RecordBatch]:
+def _collect(file: File, wanted: dict[str, str], progress: bool | None) -> list[pa.RecordBatch]:
     """Return the wanted columns in batches, strings dictionary-encoded as they arrive."""
-    with file.path.open("rb") as opened:
-        if not opened.read(1):
-            raise ValueError("the file must hold annotations; got 0 bytes. Was it written to the end?")
+    check_start(file)
     show = (sys.stderr.isatty() and _is_long(file)) if progress is None else progress
     batches = []
     with _bar(file.path.name) if show else nullcontext() as advance:
@@ -190,7 +243,7 @@ def _give_back_memory() -> None:
     pa.default_memory_pool().release_unused()
 
 
-def _is_long(file: _File) -> bool:
+def _is_long(file: File) -> bool:
     if file.format == "parquet":
         return bool(parquet.read_metadata(file.path).num_rows >= _MANY_ROWS)
     return file.path.stat().st_size >= _MANY_BYTES / (5 if file.codec else 1)
@@ -242,43 +295,45 @@ def _check_columns(names: Iterable[str], wanted: dict[str, str]) -> list[str]:
     present = list(names)
     for role, name in wanted.items():
         if present.count(name) != 1:
-            fix = "Rename the second one." if name in present else f"Name it with {role}=..."
+            fix = _other_delimiter(present) or f"Name it with {role}=..."
+            fix = "Rename the second one." if name in present else fix
             shown = shorten(np.array(present, dtype=object), 20)
             raise ValueError(f"the {role} column must be one of {shown}; got {name!r}. {fix}")
     return list(dict.fromkeys(wanted.values()))
 
 
-@contextmanager
-def _text(file: _File) -> Iterator[tuple[Any, Callable[[], float]]]:
-    """Open the text, and a function that tells the share of the file read so far."""
-    with pa.OSFile(str(file.path)) as raw:
-        size = raw.size()
-        yield pa.CompressedInputStream(raw, file.codec) if file.codec else raw, lambda: raw.tell() / size
+def _other_delimiter(present: list[str]) -> str | None:
+    """Return the fix for a header that is one name because its cells are divided by something else."""
+    found = next((sign for sign in ("\t", ";", "|") if len(present) == 1 and sign in present[0]), None)
+    if found is None:
+        return None
+    return 'Read it with format="tsv".' if found == "\t" else f"Write it with commas where it has {found!r}."
 
 
-def _read_csv(file: _File, wanted: dict[str, str]) -> _Batches:
+def _read_csv(file: File, wanted: dict[str, str]) -> _Batches:
     read = csv.ReadOptions(use_threads=False, block_size=_BYTES)  # only a single thread knows the row of an error
-    parse = csv.ParseOptions(delimiter=_DELIMITERS[file.format], newlines_in_values=True)
-    with _text(file) as (stream, _):
+    parse = csv.ParseOptions(delimiter=DELIMITERS[file.format], newlines_in_values=True)
+    with text(file) as (stream, _):
         names = _check_columns(csv.open_csv(stream, read, parse).schema.names, wanted)
     types = dict.fromkeys(names, pa.dictionary(pa.int32(), pa.string()))
     convert = csv.ConvertOptions(include_columns=names, column_types=types, null_values=[""], strings_can_be_null=True)
-    with _text(file) as (stream, share):
+    with text(file) as (stream, share):
         yield from ((batch, share()) for batch in csv.open_csv(stream, read, parse, convert))
 
 
-def _read_parquet(file: _File, wanted: dict[str, str]) -> _Batches:
+def _read_parquet(file: File, wanted: dict[str, str]) -> _Batches:
     with parquet.ParquetFile(file.path) as reader:
         names = _check_columns(reader.schema_arrow.names, wanted)
+        check_count(reader.metadata.num_rows)
         # A column stored as dictionary comes with its row group's whole dictionary in every batch.
         stored = any(pa.types.is_dictionary(reader.schema_arrow.field(name).type) for name in names)
         done = 0
-        for batch in reader.iter_batches(2**20 if stored else _ROWS, columns=names):
+        for batch in reader.iter_batches(2**20 if stored else ROWS, columns=names):
             done += len(batch)
             yield batch, done / reader.metadata.num_rows
 
 
-def _read_arrow(file: _File, wanted: dict[str, str]) -> _Batches:
+def _read_arrow(file: File, wanted: dict[str, str]) -> _Batches:
     with pa.OSFile(str(file.path)) as raw:
         is_file = raw.read(6) == b"ARROW1"
         raw.seek(0)
@@ -291,10 +346,10 @@ def _read_arrow(file: _File, wanted: dict[str, str]) -> _Batches:
             yield reader.get_batch(i), (i + 1) / reader.num_record_batches
 
 
-def _read_jsonl(file: _File, wanted: dict[str, str]) -> _Batches:
+def _read_jsonl(file: File, wanted: dict[str, str]) -> _Batches:
     kinds: dict[str, pa.DataType] = {}
     line = 1
-    with _text(file) as (stream, share):
+    with text(file) as (stream, share):
         for block in _whole_lines(stream):
             kinds = kinds or _json_kinds(block, wanted)
             parse = ParseOptions(explicit_schema=pa.schema(kinds), unexpected_field_behavior="ignore")
@@ -313,6 +368,8 @@ def _whole_lines(stream: Any) -> Iterator[bytes]:
         whole, newline, rest = (rest + more).rpartition(b"\n")
         if newline:
             yield whole + newline
+        if len(rest) > _LONGEST_LINE:
+            raise ValueError(f"a line must have at most {_LONGEST_LINE:,} bytes; got one of more. Is it one JSON list?")
     if rest:
         yield rest
 
@@ -324,55 +381,18 @@ def _json_kinds(block: bytes, wanted: dict[str, str]) -> dict[str, pa.DataType]:
 
 
 def _json_rows(block: bytes, line: int, kinds: dict[str, pa.DataType]) -> Iterator[dict[str, Any]]:
-    for number, text in enumerate(block.split(b"\n"), line):
+    for number, said in enumerate(block.split(b"\n"), line):
         try:
-            row = json.loads(text) if text.strip() else {}
+            row = json.loads(said) if said.strip() else {}
         except json.JSONDecodeError:
             row = None
         if not isinstance(row, dict):
-            raise ValueError(f"a line must hold one JSON object; got {text[:60]!r} at line {number}. Mend that line.")
+            raise ValueError(f"a line must hold one JSON object; got {said[:60]!r} at line {number}. Mend that line.")
         for name, kind in kinds.items():
             if row and _JSON_TYPES.get(type(row.get(name))) != kind:
                 got = f"got {row.get(name)!r} at line {number}. Write all of them as strings."
                 raise ValueError(f"{name} must hold only integers or only strings; {got}")
         yield row
-
-
-def _table_of(source: Any, file: _File) -> pa.Table:
-    table = source.to_frame() if hasattr(source, "to_frame") else source
-    if not isinstance(table, pa.Table):
-        raise TypeError(f"source must be Annotations, a fitted object or a pyarrow.Table; got {type(source).__name__}.")
-    for field in table.schema:
-        if file.format in _DELIMITERS and pa.types.is_nested(field.type):
-            got = f"got {field.type} in column {field.name!r}. Write .parquet or .jsonl instead."
-            raise ValueError(f"{file.path}: a {file.format} cell must be one value; {got}")
-    return table
-
-
-def _write_table(table: pa.Table, sink: Any, format: str) -> None:
-    if format == "arrow":
-        with ipc.new_file(sink, table.schema) as writer:
-            writer.write_table(table.unify_dictionaries())
-        return
-    kinds = [kind.value_type if pa.types.is_dictionary(kind) else kind for kind in table.schema.types]
-    schema = pa.schema(list(zip(table.column_names, kinds, strict=True)))
-    batches = (batch.cast(schema) for batch in table.to_batches(2**20 if format == "parquet" else _ROWS))
-    if format == "jsonl":
-        encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=str).encode
-        for batch in batches:
-            rows = zip(*(column.to_pylist() for column in batch.columns), strict=True)
-            lines = (encode(dict(zip(table.column_names, row, strict=True))) + "\n" for row in rows)
-            sink.write("".join(lines).encode())
-        return
-    with _batch_writer(sink, schema, format) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-
-
-def _batch_writer(sink: Any, schema: pa.Schema, format: str) -> Any:
-    if format == "parquet":
-        return parquet.ParquetWriter(sink, schema)
-    return csv.CSVWriter(sink, schema, write_options=csv.WriteOptions(delimiter=_DELIMITERS[format]))
 
 
 _READERS = {"csv": _read_csv, "tsv": _read_csv, "parquet": _read_parquet, "jsonl": _read_jsonl, "arrow": _read_arrow}

@@ -118,7 +118,7 @@ def test_version_is_printed() -> None:
     assert labelonce_cli("--version").stdout == f"labelonce {labelonce.__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["aggregate", "simulate", "demo"])
+@pytest.mark.parametrize("command", ["aggregate", "check", "simulate", "demo"])
 def test_help_teaches_by_example(command: str) -> None:
     assert f"labelonce {command}" in labelonce_cli(command, "--help").stdout
 

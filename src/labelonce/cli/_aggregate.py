@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow.csv
 
 from labelonce._annotations import Annotations
+from labelonce._check import spelling_doubts
+from labelonce._ids import show
 from labelonce.aggregation import IBCC, Aggregator, DawidSkene, MajorityVote, OneCoin
-from labelonce.cli._print import stderr, warnings_as_notes
-from labelonce.io import write
+from labelonce.cli._print import print_note, stderr, warnings_as_notes
+from labelonce.io import check_target, detect_format, read_annotations, write
 
 AGGREGATORS: dict[str, type[Aggregator]] = {
     "majority-vote": MajorityVote,
@@ -21,18 +26,85 @@ AGGREGATORS: dict[str, type[Aggregator]] = {
 
 
 def run_aggregate(
-    annotations: Annotations, method: str, seed: int, *, output: Path | None, workers: Path | None
+    file: Path,
+    source: dict[str, Any],
+    method: str,
+    seed: int,
+    *,
+    output: Path | None,
+    output_format: str | None,
+    workers: Path | None,
+    as_json: bool,
 ) -> None:
-    """Fit the method and write its labels and workers."""
-    model = AGGREGATORS[method]().set_params(random_state=seed)
+    """Read the annotations as `source` says, fit the method, write its labels and workers."""
+    for path, format in ((output, output_format), (workers, None)):
+        if path is not None:
+            check_target(path, format=format)
     with warnings_as_notes():
-        model.fit(annotations)
-    if output is None:
+        annotations = read_annotations(file, **source)
+        _check_comparable(annotations, file)
+        model = AGGREGATORS[method]().set_params(random_state=seed).fit(annotations)
+    for doubt in spelling_doubts(annotations):
+        print_note(doubt.sentence)
+    if output is not None:
+        write(model, output, format=output_format, **_origin(file, source, output, output_format))
+    elif not as_json:
         pyarrow.csv.write_csv(model.to_frame(), sys.stdout.buffer)
-    else:
-        write(model, output)
     if workers is not None:
         write(model.workers_to_frame(), workers)
+    _report(annotations, model, method, as_json=as_json, output=output, workers=workers)
+
+
+def _check_comparable(annotations: Annotations, file: Path) -> None:
+    """Raise where an aggregator would hand the labels back as they are."""
+    if len(np.unique(annotations.label)) == 1:
+        given = show(annotations.classes[annotations.label[0]])
+        raise ValueError(f"{file}: labels must be of at least two classes; got only {given}. Is it the right column?")
+    if len(np.unique(annotations.worker)) == 1:
+        who = show(annotations.workers[annotations.worker[0]])
+        raise ValueError(
+            f"{file}: labels must be by at least two workers; got only {who}, whose labels would come back as they "
+            "are. Is it the right column? With features, MBEM learns from one worker too."
+        )
+
+
+def _origin(file: Path, source: dict[str, Any], output: Path, output_format: str | None) -> dict[str, Any]:
+    """Return what Label Studio's predictions need to find their way back to the tasks of an export."""
+    if detect_format(file, format=source["format"]) != "label-studio":
+        return {}
+    if detect_format(output, format=output_format, reading=False) != "label-studio":
+        return {}
+    kept = {"task": source["task"], "label": source["label"], "multiple": source["multiple"]}
+    return {"like": file} | {name: value for name, value in kept.items() if value is not None}
+
+
+def _report(
+    annotations: Annotations,
+    model: Aggregator,
+    method: str,
+    *,
+    as_json: bool,
+    output: Path | None,
+    workers: Path | None,
+) -> None:
     confidence = float(model.posterior_.max(axis=1).mean())
-    stderr.print(f"{annotations!r}", markup=False)
-    stderr.print(f"{method}: mean confidence {confidence:.3f}, {model.n_iter_} iterations", markup=False)
+    if not as_json:
+        stderr.print(f"{annotations!r}", markup=False)
+        stderr.print(f"{method}: mean confidence {confidence:.3f}, {model.n_iter_} iterations", markup=False)
+        return
+    found = {
+        "method": method,
+        "annotations": len(annotations),
+        "tasks": annotations.n_tasks,
+        "workers": annotations.n_workers,
+        "classes": annotations.classes.tolist(),
+        "redundancy": annotations.redundancy,
+        "mean_confidence": confidence,
+        "iterations": model.n_iter_,
+        "converged": model.converged_,
+        "output": output and str(output),
+        "workers_output": workers and str(workers),
+    }
+    if output is None:
+        found["labels"] = model.to_frame().to_pylist()
+    print(json.dumps(found, ensure_ascii=False))  # noqa: T201  # the result

@@ -53,6 +53,56 @@ class Crowd(StrEnum):
     ADVERSARIAL = "adversarial"
 
 
+class Format(StrEnum):
+    """The file formats by their names on the command line."""
+
+    CSV = "csv"
+    TSV = "tsv"
+    PARQUET = "parquet"
+    JSONL = "jsonl"
+    ARROW = "arrow"
+    LABEL_STUDIO = "label-studio"
+    MTURK = "mturk"
+    TOLOKA = "toloka"
+    PRODIGY = "prodigy"
+    MATRIX = "matrix"
+
+
+class Rejected(StrEnum):
+    """What to do with answers that were rejected or cancelled."""
+
+    DROP = "drop"
+    KEEP = "keep"
+
+
+class Multiple(StrEnum):
+    """What to do with an answer of several labels."""
+
+    ERROR = "error"
+    JOIN = "join"
+    SPLIT = "split"
+
+
+LabelsFile = Annotated[
+    Path,
+    typer.Argument(
+        help="Labels: csv, tsv, parquet, jsonl or arrow, also .gz and .zst; or an export of Label Studio, MTurk, "
+        "Toloka or Prodigy."
+    ),
+]
+FormatOption = Annotated[Format | None, typer.Option("--format", help="The file's format, where it is not recognised.")]
+TaskColumn = Annotated[str | None, typer.Option(help="Column or field of task ids; default: task, or the tool's own.")]
+WorkerColumn = Annotated[
+    str | None, typer.Option(help="Column or field of worker ids; default: worker, or the tool's own.")
+]
+LabelColumn = Annotated[
+    str | None, typer.Option(help="Column, control or question of the labels; default: label, or the only one.")
+]
+RejectedOption = Annotated[Rejected | None, typer.Option(help="Rejected or cancelled answers in a tool's export.")]
+MultipleOption = Annotated[Multiple | None, typer.Option(help="Answers of several labels in a tool's export.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, for programs.")]
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"labelonce {__version__}")
@@ -70,19 +120,26 @@ def _root(
 
 @app.command()
 def aggregate(
-    file: Annotated[Path, typer.Argument(help="Labels: csv, tsv, parquet, jsonl or arrow, also .gz and .zst.")],
+    file: LabelsFile,
     method: Annotated[Method, typer.Option(help="How to weigh the workers.")] = Method.DAWID_SKENE,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where the labels go, by suffix; default: CSV on stdout.")
     ] = None,
     workers: Annotated[Path | None, typer.Option(help="Where a table of workers and their skills goes.")] = None,
-    task_column: Annotated[str, typer.Option(help="Name of the column of task ids.")] = "task",
-    worker_column: Annotated[str, typer.Option(help="Name of the column of worker ids.")] = "worker",
-    label_column: Annotated[str, typer.Option(help="Name of the column of labels.")] = "label",
+    format: FormatOption = None,
+    output_format: Annotated[
+        Format | None, typer.Option(help="Format of --output, such as label-studio for predictions with scores.")
+    ] = None,
+    task_column: TaskColumn = None,
+    worker_column: WorkerColumn = None,
+    label_column: LabelColumn = None,
     duplicates: Annotated[
         Duplicates, typer.Option(help="If one worker labelled one task more than once.")
     ] = Duplicates.ERROR,
+    rejected: RejectedOption = None,
+    multiple: MultipleOption = None,
     seed: Annotated[int, typer.Option(help="Breaks ties.")] = 0,
+    as_json: JsonOption = False,
 ) -> None:
     """Write the most probable label of every task in FILE.
 
@@ -95,14 +152,62 @@ def aggregate(
     - `labelonce aggregate labels.parquet --method ibcc -o clean.parquet --workers workers.csv`
 
     - `labelonce aggregate answers.tsv --task-column item --worker-column who --label-column answer`
+
+    - `labelonce aggregate export.json --label-column sentiment -o predictions.json --output-format label-studio`
+
+    - `labelonce aggregate labels.csv -o clean.csv --json`
     """
     from labelonce.cli._aggregate import run_aggregate
-    from labelonce.io import read_annotations
 
-    annotations = read_annotations(
-        file, task=task_column, worker=worker_column, label=label_column, duplicates=duplicates.value
+    source = {
+        "format": format,
+        "task": task_column,
+        "worker": worker_column,
+        "label": label_column,
+        "duplicates": duplicates.value,
+        "rejected": rejected,
+        "multiple": multiple,
+    }
+    run_aggregate(
+        file, source, method.value, seed, output=output, output_format=output_format, workers=workers, as_json=as_json
     )
-    run_aggregate(annotations, method.value, seed, output=output, workers=workers)
+
+
+@app.command()
+def check(
+    file: LabelsFile,
+    format: FormatOption = None,
+    task_column: TaskColumn = None,
+    worker_column: WorkerColumn = None,
+    label_column: LabelColumn = None,
+    rejected: RejectedOption = None,
+    multiple: MultipleOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what is in FILE, what looks wrong with it, and what can be estimated from it.
+
+    The first thing to run on new labels; nothing is written. Exit code 0: nothing looks wrong. 1: a person
+    should look at something. 2: the file cannot be read.
+
+    For example:
+
+    - `labelonce check labels.csv`
+
+    - `labelonce check batch_results.csv --label-column category --rejected keep`
+
+    - `labelonce check export.json --label-column sentiment --json`
+    """
+    from labelonce.cli._check import run_check
+
+    source = {
+        "format": format,
+        "task": task_column,
+        "worker": worker_column,
+        "label": label_column,
+        "rejected": rejected,
+        "multiple": multiple,
+    }
+    raise typer.Exit(run_check(file, source, as_json=as_json))
 
 
 @app.command()
@@ -245,7 +350,11 @@ def show(
 def demo(seed: Annotated[int, typer.Option(help="Another seed, another crowd.")] = 0) -> None:
     """Simulate a crowd that labels handwritten digits, and see who can be trusted.
 
-    For example: `labelonce demo --seed 1`
+    For example:
+
+    - `labelonce demo`
+
+    - `labelonce demo --seed 1`
     """
     from labelonce.cli._demo import run_demo
 
@@ -257,5 +366,7 @@ def main() -> None:
     try:
         app()
     except (ValueError, TypeError, OSError) as error:
-        typer.echo(f"labelonce: {error}", err=True)
+        from labelonce.cli._print import for_the_shell
+
+        typer.echo(f"labelonce: {for_the_shell(str(error))}", err=True)
         sys.exit(2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -40,8 +41,8 @@ def print_plain(text: str) -> None:
 
 
 def print_note(sentence: str) -> None:
-    """Print a note on stderr."""
-    stderr.out(f"note: {printable(sentence)}", highlight=False)
+    """Print a note on stderr, on one line."""
+    stderr.out(f"note: {printable(' '.join(sentence.splitlines()))}", highlight=False)
 
 
 def printable(text: str) -> str:
@@ -61,3 +62,12 @@ def warnings_as_notes() -> Iterator[None]:
         yield
     for sentence in dict.fromkeys(str(warning.message) for warning in caught):
         print_note(sentence)
+
+
+def for_the_shell(message: str) -> str:
+    """Return a message of the library on one line, with its arguments named as options."""
+    message = re.sub(r"\b(task|worker|label)=\.\.\.", r"--\1-column", " ".join(message.split("\n")))
+    message = re.sub(r"\bformat=\.\.\.", "--format", message)
+    message = re.sub(r'\b(duplicates|multiple|rejected|format)="(\w+)"', r"--\1 \2", message)
+    message = message.replace('first, "last" or "keep"', "first, last or keep")
+    return message if message.endswith((".", "?")) else f"{message}."

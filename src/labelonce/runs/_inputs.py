@@ -15,8 +15,9 @@ from pyarrow import csv, ipc, json, parquet
 
 from labelonce import _ids
 from labelonce._annotations import Annotations
+from labelonce._files import File, naming, text
 from labelonce._types import Floats, Ids
-from labelonce.io import _check_columns, _column, _File, _is_text, _locate, _naming, _text
+from labelonce.io import _check_columns, _column, _is_text, _locate
 
 _ARRAYS = (".npy", ".npz")
 _NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal, pa.types.is_null)
@@ -50,7 +51,7 @@ def read_features(
         rows = _read_arrays(path, task)
     else:
         file = _locate(path, None)
-        with _naming(file):
+        with naming(file):
             table = _read_table(file, [task])
             wanted = columns or [name for name in table.column_names if name != task and name not in ignore]
             _check_present(table, [*wanted, *ignore])
@@ -64,7 +65,7 @@ def read_features(
 def read_texts(path: Path, column: str, *, task: str = "task") -> Rows:
     """Return the texts in a column of a file. A task may have several rows, as in a file of labels, with one text."""
     file = _locate(path, None)
-    with _naming(file):
+    with naming(file):
         table = _read_table(file, [task, column])
         _check_present(table, [column])
         texts = table.column(column)
@@ -82,7 +83,7 @@ def read_texts(path: Path, column: str, *, task: str = "task") -> Rows:
 def read_gold(path: Path, *, task: str = "task", label: str = "label") -> dict[Any, Any]:
     """Return the known true labels in a file with columns `task` and `label`."""
     file = _locate(path, None)
-    with _naming(file):
+    with naming(file):
         table = _read_table(file, [task, label])
         _check_columns(table.column_names, {"task": task, "label": label})
         tasks = _ids.table_of(_id_column(table, task, file), "task")
@@ -105,11 +106,11 @@ def align_rows(annotations: Annotations, rows: Rows, path: Path) -> Annotations:
     return annotations.align(rows.tasks)
 
 
-def _read_table(file: _File, strings: Sequence[str]) -> pa.Table:
+def _read_table(file: File, strings: Sequence[str]) -> pa.Table:
     """Return the whole table; the columns named by `strings` are not taken for numbers where a format cannot tell."""
     if file.format == "parquet":
         return parquet.read_table(file.path)
-    with _text(file) as (stream, _):
+    with text(file) as (stream, _):
         if file.format == "jsonl":
             return json.read_json(stream)
         if file.format == "arrow":
@@ -129,7 +130,7 @@ def _check_present(table: pa.Table, names: Sequence[str]) -> None:
             raise ValueError(f"the table must have a column {name!r}; got {got} among {has}.")
 
 
-def _id_column(table: pa.Table, name: str, file: _File) -> Any:
+def _id_column(table: pa.Table, name: str, file: File) -> Any:
     column = table.column(name)
     text = file.format in ("csv", "tsv")
     if text:
@@ -138,7 +139,7 @@ def _id_column(table: pa.Table, name: str, file: _File) -> Any:
     return _column([pa.record_batch([chunk], names=[name])], name, digits=text)
 
 
-def _tasks_of(table: pa.Table, task: str, file: _File, *, repeated: bool = False) -> Ids:
+def _tasks_of(table: pa.Table, task: str, file: File, *, repeated: bool = False) -> Ids:
     if table.num_rows == 0:
         raise ValueError("the table must have at least one row; got 0.")
     if task not in table.column_names:

@@ -48,7 +48,8 @@ def test_given_options_go_before_the_network_s_own() -> None:
 def test_early_rounds_are_shorter_also_when_the_fit_goes_on() -> None:
     X, _, ann, _ = crowd()
     learner = TorchLearner(neural.mlp, epochs_by_round=(1, 2), **FEW)
-    epochs = [len(clf.model_.history_) for clf in lo.MBEM(learner, rounds=4).stages(X, ann) if clf.history_]
+    models: list[Any] = [clf.model_ for clf in lo.MBEM(learner, rounds=4).stages(X, ann) if clf.history_]
+    epochs = [len(model.history_) for model in models]
     assert epochs == [1, 2, 2, 4]
     straight = lo.MBEM(learner, rounds=3).fit(X, ann)
     stopped = lo.MBEM(learner, rounds=3)

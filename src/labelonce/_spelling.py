@@ -1,0 +1,91 @@
+"""Ids that look like one another or like nothing: what a person would mend in a table."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+from labelonce._types import Ids
+
+_MISSING = {"", "nan", "null", "undefined", "n/a", "#n/a", "<na>", "nat"}
+_RARE = 20  # a typo is at most one in so many of what was meant
+_SHORTEST = 3
+
+
+def look_missing(ids: Ids, *, strict: bool = False) -> list[str]:
+    """Return the ids that are blank or a word for a missing value; `strict`: "none" is not one."""
+    if ids.dtype != object:
+        return []
+    words = _MISSING if strict else _MISSING | {"none"}
+    return [name for name in ids if name.strip().casefold() in words]
+
+
+def blank_twins(ids: Ids, *, case: bool) -> list[tuple[str, str]]:
+    """Return pairs of ids that differ only in blanks around them, and with `case` in capitals."""
+    if ids.dtype != object:
+        return []
+    return _twins(list(ids), lambda name: name.strip().casefold() if case else name.strip())
+
+
+def alike(counts: Mapping[Any, int]) -> list[tuple[Any, Any]]:
+    """Return pairs of labels that look like one, the rarer first.
+
+    Alike are labels equal but for capitals, blanks, hyphens and the form of their characters, and a rare
+    label one slip of the keyboard away from a frequent one.
+
+    Examples
+    --------
+    >>> alike({"cat": 40, "Cat ": 3, "cta": 1, "dog": 30})
+    [('Cat ', 'cat'), ('cta', 'cat')]
+    """
+    names = [name for name in counts if isinstance(name, str)]
+    rarest_first = sorted(names, key=lambda name: counts[name])
+    same = [(two, one) if counts[two] < counts[one] else (one, two) for two, one in _twins(names, _key)]
+    paired = set(same)
+    slips = [
+        (one, other)
+        for one, other in _one_slip(rarest_first)
+        if counts[one] * _RARE <= counts[other] and (one, other) not in paired
+    ]
+    return same + slips
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[\s_\-]+", " ", unicodedata.normalize("NFKC", name)).strip().casefold()
+
+
+def _twins(names: list[str], key: Any) -> list[tuple[str, str]]:
+    first: dict[str, str] = {}
+    found = []
+    for name in names:
+        other = first.setdefault(key(name), name)
+        if other != name:
+            found.append((name, other))
+    return found
+
+
+def _one_slip(names: list[str]) -> list[tuple[str, str]]:
+    """Return pairs, in the order of `names`, one letter too many, missing, wrong or swapped apart.
+
+    Two such words share a form with one letter left out, so each word meets only those that share one.
+    """
+    forms: dict[str, list[int]] = {}
+    words = [_key(name) for name in names]
+    fit = [len(word) >= _SHORTEST and not any(map(str.isdigit, word)) for word in words]
+    for i, word in enumerate(words):
+        if fit[i]:
+            for form in {word} | {word[:j] + word[j + 1 :] for j in range(len(word))}:
+                forms.setdefault(form, []).append(i)
+    pairs = {(i, j) for together in forms.values() for i in together for j in together if i < j}
+    return [(names[i], names[j]) for i, j in sorted(pairs) if _is_slip(words[i], words[j])]
+
+
+def _is_slip(one: str, other: str) -> bool:
+    if one == other or abs(len(one) - len(other)) > 1:
+        return False
+    start = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    a, b = one[start:], other[start:]
+    swapped = len(a) > 1 and len(b) > 1 and (a[0], a[1]) == (b[1], b[0]) and a[2:] == b[2:]
+    return swapped or a[1:] == b[1:] or a[1:] == b or a == b[1:]

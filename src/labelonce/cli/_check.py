@@ -1,0 +1,120 @@
+"""`labelonce check`."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from labelonce._check import ROW_LABELS, SKILL_LABELS, Check, check
+from labelonce._ids import show
+from labelonce.cli._print import for_the_shell, print_note
+from labelonce.formats import LeftOutWarning
+from labelonce.io import detect_format, read_annotations
+
+_MOST = 12  # classes and sizes shown to a person; JSON has all
+_LONGEST = 30
+
+
+def run_check(file: Path, source: dict[str, Any], *, as_json: bool) -> int:
+    """Print what is in the file; return 0 where nothing looks wrong, else 1."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        annotations = read_annotations(file, duplicates="keep", **source)
+    left_out = {}
+    for warning in caught:
+        if isinstance(warning.message, LeftOutWarning):
+            left_out = warning.message.counts
+        else:
+            print_note(str(warning.message))
+    found = check(annotations)
+    format = detect_format(file, format=source["format"])
+    command = _next_step(file, source, found)
+    if as_json:
+        about = {"file": str(file), "format": format, "bytes": file.stat().st_size, "left_out": left_out}
+        typer.echo(json.dumps({**about, **found.to_dict(), "next": command}, ensure_ascii=False))
+    else:
+        typer.echo("\n".join(_lines(file, format, found, left_out, command)))
+    return 1 if found.problems else 0
+
+
+def _lines(file: Path, format: str, found: Check, left_out: dict[str, int], command: str) -> Iterator[str]:
+    yield f"{file}: {format}, {found.n_annotations:,} annotations"
+    yield ""
+    yield "What is in it"
+    yield f"  {found.n_tasks:,} tasks, {found.n_workers:,} workers, {found.n_classes:,} classes"
+    yield f"  classes: {_classes(found)}"
+    yield f"  labels per task: {found.redundancy:.3g} on average; {_sizes(found)}"
+    least, median, most = (found.labels_per_worker[name] for name in ("min", "median", "max"))
+    yield f"  labels per worker: {least:,} to {most:,}, median {median:,.4g}"
+    if left_out:
+        yield f"  left out: {', '.join(f'{reason} {n:,}' for reason, n in left_out.items())}"
+    yield ""
+    yield "What looks wrong" if found.problems else "What looks wrong: nothing"
+    yield from (f"  {problem.kind}: {for_the_shell(problem.sentence)}" for problem in found.problems)
+    yield ""
+    yield "What can be estimated"
+    yield from (f"  {line}" for line in _estimates(found))
+    yield from (f"  {finding.kind}: {finding.sentence}" for finding in found.notes)
+    yield ""
+    yield f"Next: {command}"
+
+
+def _classes(found: Check) -> str:
+    by_size = sorted(found.classes.items(), key=lambda item: -item[1])
+    shown = ", ".join(f"{_name(name)} {n / found.n_annotations:.1%}" for name, n in by_size[:_MOST])
+    return shown + (f" and {len(by_size) - _MOST:,} more" if len(by_size) > _MOST else "")
+
+
+def _name(label: str) -> str:
+    plain = label == label.strip() and label.isprintable() and len(label) <= _LONGEST
+    return label if plain else show(label, _LONGEST)
+
+
+def _sizes(found: Check) -> str:
+    sizes = list(found.tasks_by_redundancy.items())
+    shown = ", ".join(f"{n:,} with {size}" for size, n in sizes[:_MOST])
+    return shown + (f" and {sum(n for _, n in sizes[_MOST:]):,} with more" if len(sizes) > _MOST else "")
+
+
+def _estimates(found: Check) -> Iterator[str]:
+    if found.agreement is None:
+        yield "agreement: unknown, no task has two labels"
+    else:
+        agree, chance = f"{found.agreement:.0%}", f"{found.chance_agreement:.0%}"
+        yield f"agreement: two labels of a task agree in {agree} of cases, by chance {chance}"
+    yield f"skills: {found.skill_share:.0%} of the workers have the {SKILL_LABELS} labels that a skill wants"
+    wanted = ROW_LABELS * found.n_classes
+    yield f"confusion matrices: {found.confusion_share:.0%} of the workers have {wanted:,} labels, {ROW_LABELS} a class"
+    yield f"comparable workers: the largest group that shares tasks holds {found.largest_group:.0%} of the labels"
+
+
+def _next_step(file: Path, source: dict[str, Any], found: Check) -> str:
+    if found.n_classes == 1:
+        return "get labels of a second class, or name the right column with --label-column"
+    if found.needs_features or found.n_workers == 1:
+        return f"train with features, a row X[i] a task: lo.MBEM().fit(X, lo.read_annotations({str(file)!r}))"
+    options = {"format": "--format", "task": "--task-column", "worker": "--worker-column", "label": "--label-column"}
+    options |= {"rejected": "--rejected", "multiple": "--multiple"}
+    named = [part for name, option in options.items() if source[name] for part in (option, str(source[name]))]
+    if any(problem.kind == "duplicates" for problem in found.problems):
+        named += ["--duplicates", "last"]
+    method = "dawid-skene" if found.confusion_share >= 0.5 else "one-coin"
+    words = [
+        "labelonce",
+        "aggregate",
+        str(file),
+        *named,
+        "--method",
+        method,
+        "-o",
+        "clean.csv",
+        "--workers",
+        "workers.csv",
+    ]
+    return shlex.join(words)

@@ -1,0 +1,134 @@
+"""What every reader of another tool's file hands over: answers, and how many were left out and why."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from labelonce._annotations import Annotations, Duplicates
+from labelonce._ids import show
+
+SEPARATOR = "|"
+
+
+class LeftOutWarning(UserWarning):
+    """Some rows of a file are no annotations; `counts` says how many for each reason."""
+
+    def __init__(self, message: str, counts: dict[str, int]) -> None:
+        super().__init__(message)
+        self.counts = counts
+
+
+class Fields(NamedTuple):
+    """Where a file keeps the three ids; None: where its format keeps them by default."""
+
+    task: str | None = None
+    worker: str | None = None
+    label: str | None = None
+
+
+class Answer(NamedTuple):
+    """One worker's answer to one task: no label, one, or several."""
+
+    task: Any
+    worker: Any
+    labels: tuple[Any, ...]
+
+
+@dataclass
+class Answers:
+    """The answers in a file, the gold that came with them, and what was left out."""
+
+    rows: list[Answer] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    gold: dict[Any, Any] = field(default_factory=dict)
+
+    def add(self, task: Any, worker: Any, labels: tuple[Any, ...]) -> None:
+        """Keep an answer, or count it where it is none."""
+        if labels:
+            self.rows.append(Answer(task, worker, labels))
+        else:
+            self.left_out["without an answer"] += 1
+
+
+def to_annotations(
+    answers: Answers, name: str, *, multiple: str = "error", classes: Any = None, duplicates: Duplicates = "error"
+) -> Annotations:
+    """Return the answers as annotations; warn with counts, and the file's name, where some were left out."""
+    if not answers.rows:
+        raise ValueError(f"the file must hold an annotation; got none{_because(answers.left_out)}.")
+    rows = _one_label_each(answers.rows, multiple)
+    task, worker, label = (list(column) for column in zip(*rows, strict=True))
+    annotations = Annotations.from_arrays(task, worker, label, classes=classes, duplicates=duplicates)
+    if answers.left_out:
+        sentence = f"{name}: {len(annotations):,} annotations are read, others left out{_because(answers.left_out)}."
+        warnings.warn(LeftOutWarning(sentence, dict(answers.left_out)), stacklevel=4)
+    return annotations
+
+
+def _because(left_out: Counter[str]) -> str:
+    counts = ", ".join(f"{reason} {count:,}" for reason, count in left_out.most_common())
+    return f" ({counts})" if counts else ""
+
+
+def _one_label_each(rows: list[Answer], multiple: str) -> list[tuple[Any, Any, Any]]:
+    several = [row for row in rows if len(row.labels) > 1]
+    if multiple == "split":
+        return _yes_no(rows)
+    if several and multiple == "error":
+        row = several[0]
+        raise ValueError(
+            f"an annotation must give one label; got {show(list(row.labels))} by worker {show(row.worker)} on task "
+            f"{show(row.task)} ({len(several)} in total). Take each set of labels as a class of its own with "
+            'multiple="join", or each label as a yes-no question with multiple="split".'
+        )
+    if multiple == "join" and several:
+        odd = next((label for row in rows for label in row.labels if SEPARATOR in str(label)), None)
+        if odd is not None:
+            raise ValueError(f"a label must be without {SEPARATOR!r} to be joined; got {show(odd)}.")
+    if multiple == "join" and (several or any(isinstance(row.labels[0], str) for row in rows)):
+        return [(row.task, row.worker, SEPARATOR.join(sorted(map(str, row.labels)))) for row in rows]
+    return [(row.task, row.worker, row.labels[0]) for row in rows]
+
+
+def _yes_no(rows: list[Answer]) -> list[tuple[Any, Any, Any]]:
+    """Return one yes-no annotation for each answer and each label that anybody gave."""
+    seen = sorted({str(label) for row in rows for label in row.labels})
+    given = [(row, set(map(str, row.labels))) for row in rows]
+    return [
+        (f"{row.task}{SEPARATOR}{label}", row.worker, "yes" if label in labels else "no")
+        for row, labels in given
+        for label in seen
+    ]
+
+
+def integers_if_all(values: Sequence[str]) -> list[Any]:
+    """Return integers if every string is how Python writes one of 64 bits, else the strings."""
+    try:
+        numbers = [int(value) for value in values]
+    except ValueError:
+        return list(values)
+    same = all(str(number) == value and abs(number) < 2**63 for number, value in zip(numbers, values, strict=True))
+    return numbers if same else list(values)
+
+
+def same_kind(cells: Sequence[Sequence[str]]) -> list[tuple[Any, ...]]:
+    """Return the labels in each cell, as integers if all of them in all cells are."""
+    labels = iter(integers_if_all([label for cell in cells for label in cell]))
+    return [tuple(next(labels) for _ in cell) for cell in cells]
+
+
+def choose(name: str | None, found: Sequence[str], what: str, argument: str) -> str:
+    """Return the field to use: the one named, or the only one there is."""
+    listed = ", ".join(map(repr, found)) or "none"
+    if name is not None:
+        if name not in found:
+            raise ValueError(f"{what} must be one of {listed}; got {name!r}. Name it with {argument}=...")
+        return name
+    if len(found) != 1:
+        fix = f"Name one with {argument}=..." if found else "Is this the right file?"
+        raise ValueError(f"{what} must be named where there is not exactly one; got {listed}. {fix}")
+    return found[0]

@@ -1,0 +1,149 @@
+"""Matrices of tasks x workers: as files, and as cleanlab and scikit-activeml keep them in memory."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from labelonce._annotations import Annotations
+from labelonce._files import File, whole_text
+from labelonce._types import Codes, Floats
+from labelonce.formats._answers import Answers, Fields, integers_if_all
+from labelonce.formats._delimited import column_names, string_columns, write_rows
+
+_INDEX = ("", "task", "index", "Unnamed: 0")  # how the column of task ids is called, if there is one
+_ABSENT = ("", "nan", "NaN", "None", "NA", "<NA>", "-1", "-1.0")
+_MOST_CELLS = 10**8
+
+
+def read(file: File, fields: Fields, *, keep_rejected: bool = False) -> Answers:  # noqa: ARG001  # the readers' interface
+    """Return the labelled cells of a CSV file with a row a task and a column a worker, or of a .npy file."""
+    if file.path.suffix.lower() == ".npy":
+        return _from_npy(file)
+    names = column_names(file)
+    index = fields.task or next((name for name in names[:1] if name in _INDEX), None)
+    table = string_columns(file, names)
+    n_rows = len(next(iter(table.values())))
+    tasks = integers_if_all(table[index]) if index is not None else list(range(n_rows))
+    workers = [name for name in names if name != index]
+    ids = integers_if_all(workers)
+    cells = [(i, w, table[name][i]) for i in range(n_rows) for w, name in enumerate(workers)]
+    given = [(i, w, label) for i, w, label in cells if label not in _ABSENT]
+    labels = integers_if_all([_without_point(label) for _, _, label in given])
+    answers = Answers()
+    for (i, w, _), label in zip(given, labels, strict=True):
+        answers.add(tasks[i], ids[w], (label,))
+    n_bare = n_rows - len({i for i, _, _ in given})
+    if n_bare:
+        answers.left_out["tasks without annotations"] = n_bare
+    return answers
+
+
+def _without_point(label: str) -> str:
+    """Return 2 for 2.0: a column with gaps is written as floats."""
+    return label.removesuffix(".0") if label.removesuffix(".0").isdecimal() else label
+
+
+def _from_npy(file: File) -> Answers:
+    matrix = np.load(io.BytesIO(whole_text(file)), allow_pickle=False)
+    found = Annotations.from_matrix(matrix)
+    answers = Answers()
+    for row in found.to_frame().to_pylist():
+        answers.add(row["task"], row["worker"], (row["label"],))
+    n_bare = found.n_tasks - len(np.unique(found.task))
+    if n_bare:
+        answers.left_out["tasks without annotations"] = n_bare
+    return answers
+
+
+def write(table: pa.Table, sink: Any) -> None:
+    """Write annotations as CSV: a row a task, a column a worker, an empty cell where there is no label."""
+    if "worker" not in table.column_names:
+        raise ValueError("a matrix must hold workers' annotations; got labels without workers. Write .csv instead.")
+    ann = Annotations.from_frame(table)
+    odd = next((name for name in ann.classes if str(name) in _ABSENT), None)
+    if odd is not None:
+        raise ValueError(f'a label must not be a word for "not labelled" in a matrix; got {odd!r}.')
+    if "task" in ann.workers:
+        raise ValueError("a worker must not be called 'task' in a matrix, whose first column is; got one.")
+    codes = _dense(ann)
+    names = np.append(ann.classes.astype(object), "")  # code -1 finds the empty cell
+    rows = ([task, *names[row]] for task, row in zip(ann.tasks, codes, strict=True))
+    write_rows(sink, "matrix", ["task", *map(str, ann.workers)], rows)
+
+
+def _dense(ann: Annotations) -> Codes:
+    n_cells = ann.n_tasks * ann.n_workers
+    if n_cells > _MOST_CELLS:
+        raise ValueError(
+            f"a matrix must have at most {_MOST_CELLS:,} cells; got {ann.n_tasks:,} tasks x {ann.n_workers:,} "
+            "workers. Write rows of task, worker, label instead."
+        )
+    codes: Codes = ann.to_matrix(dense=True)
+    return codes
+
+
+def from_cleanlab(labels_multiannotator: Any) -> Annotations:
+    """Return the annotations of cleanlab's `labels_multiannotator`.
+
+    A data frame with the tasks as index and the workers as columns, or an array; NaN is "not labelled".
+
+    Examples
+    --------
+    >>> from_cleanlab([[0, float("nan")], [1, 1]])
+    Annotations(3 annotations: 2 tasks x 2 workers, 2 classes, redundancy 1.5)
+    """
+    if hasattr(labels_multiannotator, "columns") and hasattr(labels_multiannotator, "index"):
+        frame = labels_multiannotator
+        values = frame.to_numpy(dtype=object)
+        return Annotations.from_matrix(values, tasks=list(frame.index), workers=list(frame.columns))
+    return Annotations.from_matrix(labels_multiannotator)
+
+
+def to_cleanlab(annotations: Annotations) -> Any:
+    """Return a pandas frame as cleanlab wants it: class codes, NaN where a worker did not label.
+
+    The codes are positions in `annotations.classes`, the order of the columns of `pred_probs`.
+    """
+    import pandas as pd
+
+    values = to_skactiveml(annotations)
+    return pd.DataFrame(values, index=list(annotations.tasks), columns=list(annotations.workers))
+
+
+def from_skactiveml(y: Any, *, missing_label: Any = np.nan) -> Annotations:
+    """Return the annotations of scikit-activeml's (n_samples, n_annotators) labels.
+
+    Parameters
+    ----------
+    y : array
+    missing_label : NaN, None, int or str
+        What scikit-activeml was told that "not labelled" looks like.
+
+    Examples
+    --------
+    >>> from_skactiveml([["yes", "none"], ["no", "no"]], missing_label="none")
+    Annotations(3 annotations: 2 tasks x 2 workers, 2 classes, redundancy 1.5)
+    """
+    matrix = np.asarray(y, dtype=object)
+    if missing_label is not None and missing_label == missing_label:
+        matrix = matrix.copy()
+        matrix[matrix == missing_label] = None
+    return Annotations.from_matrix(matrix)
+
+
+def to_skactiveml(annotations: Annotations) -> Floats:
+    """Return the (n_tasks, n_workers) class codes with NaN where a worker did not label.
+
+    Examples
+    --------
+    >>> to_skactiveml(Annotations.from_arrays([1, 2, 2], ["x", "x", "y"], ["cat", "cat", "dog"]))
+    array([[ 0., nan],
+           [ 0.,  1.]])
+    """
+    values: Floats = _dense(annotations).astype(np.float64)
+    values[values < 0] = np.nan
+    return values

@@ -1,0 +1,86 @@
+"""Toloka's TSV: a row for each task of each assignment."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+
+from labelonce._files import File
+from labelonce._ids import show
+from labelonce.formats._answers import Answers, Fields, choose, integers_if_all, same_kind
+from labelonce.formats._delimited import column_names, string_columns, write_rows
+
+_INPUT, _OUTPUT, _GOLDEN, _ASSIGNMENT = "INPUT:", "OUTPUT:", "GOLDEN:", "ASSIGNMENT:"
+_TASK, _WORKER, _STATUS = (_ASSIGNMENT + name for name in ("task_id", "worker_id", "status"))
+_UNFINISHED = ("active", "skipped", "expired")
+
+
+def read(file: File, fields: Fields, *, keep_rejected: bool = False) -> Answers:
+    """Return the answers in one output field, and the gold of its control tasks."""
+    names = column_names(file)
+    task = _task_column(names, fields.task)
+    worker = choose(fields.worker or _WORKER, names, "the worker column", "worker")
+    label = _output(names, fields.label)
+    golden = _GOLDEN + label.removeprefix(_OUTPUT)
+    table = string_columns(file, [task, worker, label, *(name for name in (_STATUS, golden) if name in names)])
+    n_rows = len(table[task])
+    tasks, workers = (integers_if_all(table[name]) for name in (task, worker))
+    status = table.get(_STATUS, [""] * n_rows)
+    cells = [*table[label], *table.get(golden, [""] * n_rows)]
+    labels_of = same_kind([_values(cell) for cell in cells])
+    given, gold = labels_of[:n_rows], labels_of[n_rows:]
+    answers = Answers()
+    for task_id, worker_id, state, labels, known in zip(tasks, workers, status, given, gold, strict=True):
+        if len(known) == 1:
+            answers.gold[task_id] = known[0]
+        if state.lower() == "rejected" and not keep_rejected:
+            answers.left_out["rejected"] += 1
+        elif state.lower() in _UNFINISHED:
+            answers.left_out[state.lower()] += 1
+        elif task_id == "" or worker_id == "":
+            raise ValueError(f"{task} and {worker} must not be empty; got {show((task_id, worker_id))}.")
+        else:
+            answers.add(task_id, worker_id, labels)
+    return answers
+
+
+def _task_column(names: list[str], wanted: str | None) -> str:
+    if wanted is None and _TASK in names:
+        return _TASK
+    known = [name for name in names if name.startswith((_INPUT, _ASSIGNMENT))]
+    if wanted is not None:
+        return choose(wanted if wanted in names else _INPUT + wanted, known, "the task column", "task")
+    return choose(None, [name for name in known if name.startswith(_INPUT)], "the task column", "task")
+
+
+def _output(names: list[str], wanted: str | None) -> str:
+    outputs = [name for name in names if name.startswith(_OUTPUT)]
+    return choose(wanted and _OUTPUT + wanted.removeprefix(_OUTPUT), outputs, "the output field", "label")
+
+
+def _values(cell: str) -> list[str]:
+    """Return the labels in a cell: one, or a JSON array of them."""
+    if cell.startswith("["):
+        try:
+            return [str(value) for value in json.loads(cell)]
+        except json.JSONDecodeError:
+            return [cell]
+    return [cell] if cell else []
+
+
+def _cell(label: Any) -> str:
+    """Return a label as a cell; as an array of one where it could be taken for an array."""
+    text = str(label)
+    return json.dumps([text], ensure_ascii=False) if text.startswith("[") else text
+
+
+def write(table: pa.Table, sink: Any) -> None:
+    """Write annotations as accepted assignments, or labels as control tasks with their golden answer."""
+    if "worker" not in table.column_names:
+        labels = ((row["task"], _cell(row["label"])) for row in table.to_pylist())
+        return write_rows(sink, "toloka", [f"{_INPUT}task", f"{_GOLDEN}label"], labels)
+    header = [f"{_INPUT}task", f"{_OUTPUT}label", f"{_GOLDEN}label", _TASK, _WORKER, _STATUS]
+    rows = ((row["task"], _cell(row["label"]), "", row["task"], row["worker"], "APPROVED") for row in table.to_pylist())
+    return write_rows(sink, "toloka", header, rows)

@@ -1,0 +1,119 @@
+"""Files that people really have: what is wrong with each, and what every command must do with it.
+
+`BROKEN` is for tests of any command that reads annotations: make the file in a folder, run, compare the exit
+code, and where it is 2 expect one sentence that matches `says` and no file beside it.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+HEADER = "task,worker,label\n"
+ROWS = "".join(f"{task},{worker},{'cat' if task % 3 else 'dog'}\n" for task in range(30) for worker in "abc")
+GOOD = HEADER + ROWS
+
+
+@dataclass(frozen=True)
+class BrokenFile:
+    """A file by name, how to make it, what is said about it, and the exit code of each command."""
+
+    name: str
+    file: str
+    make: Callable[[Path], object]
+    says: str
+    check: int = 2
+    aggregate: int = 2
+    train: int = 2
+
+    def made_in(self, folder: Path) -> Path:
+        """Return the path of the file, made."""
+        path = folder / self.file
+        self.make(path)
+        return path
+
+
+def text(content: str) -> Callable[[Path], object]:
+    return lambda path: path.write_bytes(content.encode())
+
+
+def raw(content: bytes) -> Callable[[Path], object]:
+    return lambda path: path.write_bytes(content)
+
+
+def gzip_bomb(path: Path) -> None:
+    with gzip.open(path, "wb") as packed:
+        packed.write(HEADER.encode())
+        for _ in range(80):
+            packed.write(b"1,a,cat\n" * 2**17)
+
+
+def truncated_parquet(path: Path) -> None:
+    pq.write_table(pa.table({"task": [1, 2], "worker": ["a", "b"], "label": ["cat", "dog"]}), path)
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def unreadable(path: Path) -> None:
+    """Make a file that nobody may open, not even the superuser, for whom permissions do not count: a socket."""
+    import socket
+
+    here = os.getcwd()
+    with socket.socket(socket.AF_UNIX) as closed:
+        os.chdir(path.parent)  # a socket's path has room for about a hundred characters
+        try:
+            closed.bind(path.name)
+        finally:
+            os.chdir(here)
+
+
+BROKEN = [
+    BrokenFile("wrong delimiter", "labels.csv", text(GOOD.replace(",", ";")), "with commas where it has ';'"),
+    BrokenFile("utf-16", "labels.csv", raw(GOOD.encode("utf-16")), "got UTF-16"),
+    BrokenFile("tabs in a csv", "labels.csv", text(GOOD.replace(",", "\t")), "Read it with --format tsv"),
+    BrokenFile("byte order mark", "labels.csv", raw(b"\xef\xbb\xbf" + GOOD.encode()), "", 0, 0, 0),
+    BrokenFile(
+        "mixed types",
+        "labels.jsonl",
+        text('{"task": 1, "worker": "a", "label": "cat"}\n{"task": "one", "worker": "b", "label": "dog"}\n'),
+        "task must hold only integers or only strings; got 'one' at line 2",
+    ),
+    BrokenFile("empty ids", "labels.csv", text(GOOD + ",a,cat\n31,,cat\n"), r"missing value at row 90 \(1 in total\)"),
+    BrokenFile("nul bytes", "labels.csv", raw(HEADER.encode() + b"\0" * 4096), "labels.csv must be a whole UTF-8 csv"),
+    BrokenFile("one long line", "labels.csv", text(HEADER + "x" * 10_000_000), "a line of more than 4 MB"),
+    BrokenFile("one long json line", "labels.jsonl", text("x" * 10_000_000), "one JSON object; got .* at line 1"),
+    BrokenFile("truncated parquet", "labels.parquet", truncated_parquet, "must be a whole parquet file"),
+    BrokenFile("truncated gzip", "labels.csv.gz", raw(gzip.compress(GOOD.encode(), mtime=0)[:-12]), "Truncated"),
+    BrokenFile("gzip bomb", "labels.csv.gz", gzip_bomb, "more than 100 times its size; got more than"),
+    BrokenFile(
+        "label typos",
+        "labels.csv",
+        text(GOOD + "31,a,cta\n31,b,Cat \n"),
+        "'cta' .1. and 'cat'.* look like one",
+        1,
+        0,
+        0,
+    ),
+    BrokenFile("duplicate rows", "labels.csv", text(GOOD + ROWS), "worker 'a' on task 0", 1),
+    BrokenFile("one class", "labels.csv", text(GOOD.replace("dog", "cat")), "'cat'", 1),
+    BrokenFile("one worker", "labels.csv", text(HEADER + "".join(ROWS.splitlines(True)[::3])), "'a'", 1, 2, 0),
+    BrokenFile("a folder", "labels", lambda path: path.mkdir(), "labels: Is a directory"),
+    BrokenFile("a folder with a suffix", "labels.csv", lambda path: path.mkdir(), r"labels\.csv: Is a directory"),
+    BrokenFile("not to be opened", "labels.csv", unreadable, "it must be a file you may open"),
+    BrokenFile("empty", "labels.csv", text(""), "got 0 bytes"),
+    BrokenFile("header only", "labels.csv", text(HEADER), "at least one row; got 0"),
+    BrokenFile("not utf-8", "labels.csv", raw(GOOD.encode() + b"31,a,caf\xe9\n"), "invalid UTF8"),
+    BrokenFile("missing column", "labels.csv", text(GOOD.replace("label", "answer", 1)), r"'answer'\]; got 'label'"),
+    BrokenFile("ragged rows", "labels.csv", text(GOOD + "31,a\n"), "Expected 3 columns, got 2"),
+    BrokenFile("unknown suffix", "labels.xlsx", text(GOOD), r"must end in one of .*; got '\.xlsx'"),
+    BrokenFile("dangling link", "labels.csv", lambda path: path.symlink_to("nowhere.csv"), "No such file"),
+    BrokenFile("not an export", "labels.json", text('{"rows": []}'), "one JSON list of tasks"),
+    BrokenFile(
+        "a spreadsheet", "labels.csv", raw(b"PK\x03\x04\x14\0\x06\0" + bytes(range(256)) * 8), "got a spreadsheet"
+    ),
+]

@@ -1,0 +1,178 @@
+"""A real Label Studio: what we write it imports, what it exports we read, and predictions go back to its tasks.
+
+Runs only where LABELONCE_LABELSTUDIO names the virtual environment that Label Studio is installed in.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import labelonce as lo
+from labelonce.formats import LeftOutWarning
+
+VENV = os.environ.get("LABELONCE_LABELSTUDIO")
+pytestmark = [
+    pytest.mark.labelstudio,
+    pytest.mark.skipif(not VENV, reason="LABELONCE_LABELSTUDIO does not name Label Studio's virtual environment"),
+]
+CONFIG = """<View>
+  <Text name="task" value="$task"/>
+  <Choices name="label" toName="task" choice="single"><Choice value="cat"/><Choice value="dog"/></Choices>
+  <Choices name="seen" toName="task" choice="multiple"><Choice value="left"/><Choice value="right"/></Choices>
+  <Rating name="stars" toName="task"/>
+</View>"""
+
+
+class Server:
+    """A running server and its HTTP interface."""
+
+    def __init__(self, base: str, token: str) -> None:
+        self.base, self.token = base, token
+
+    def call(self, path: str, body: Any = None) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Authorization": f"Token {self.token}", "Content-Type": "application/json"}
+        request = urllib.request.Request(self.base + path, data, headers)
+        with urllib.request.urlopen(request, timeout=120) as answer:
+            content = answer.read()
+        print(f"{request.get_method()} {path} -> {len(content)} bytes")  # noqa: T201  # the transcript
+        return json.loads(content) if content else None
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = tmp_path_factory.mktemp("label-studio")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    token = secrets.token_hex(20)
+    settings = {
+        "LABEL_STUDIO_BASE_DATA_DIR": str(folder),
+        "DJANGO_DB": "sqlite",
+        "LABEL_STUDIO_ENABLE_LEGACY_API_TOKEN": "true",
+        "COLLECT_ANALYTICS": "False",
+        "LATEST_VERSION_CHECK": "false",
+    }
+    command = [f"{VENV}/bin/label-studio", "start", "--no-browser", "--internal-host", "127.0.0.1", "--port", str(port)]
+    command += ["--username", "admin@example.com", "--password", secrets.token_hex(8), "--user-token", token]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | settings
+    with (folder / "server.log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=folder)
+    try:
+        found = Server(f"http://127.0.0.1:{port}", token)
+        _wait(found, process, folder / "server.log")
+        yield found
+    finally:
+        process.terminate()
+        process.wait(timeout=30)
+
+
+def _wait(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:
+    for _ in range(600):
+        assert process.poll() is None, log.read_text()[-2000:]
+        try:
+            urllib.request.urlopen(f"{server.base}/health", timeout=5).close()
+        except OSError:
+            time.sleep(1)
+        else:
+            return
+    raise AssertionError(log.read_text()[-2000:])
+
+
+@pytest.fixture(scope="module")
+def users(server: Server) -> list[int]:
+    made = [server.call("/api/users/", {"email": f"{name}@example.com", "username": name}) for name in ("kim", "zoe")]
+    return [user["id"] for user in made]
+
+
+@pytest.fixture(scope="module")
+def sent(users: list[int]) -> lo.Annotations:
+    kim, zoe = users
+    return lo.Annotations.from_arrays(
+        ["a", "a", "b", "b", "c"], [kim, zoe, kim, zoe, zoe], ["cat", "cat", "dog", "cat", "dog"]
+    )
+
+
+@pytest.fixture(scope="module")
+def export(server: Server, sent: lo.Annotations, tmp_path_factory: pytest.TempPathFactory) -> tuple[int, Path]:
+    """Return a project with our annotations and some that people would leave, and the server's export of it."""
+    folder = tmp_path_factory.mktemp("export")
+    lo.write(sent, folder / "import.json", format="label-studio")
+    project = server.call("/api/projects", {"title": "round trip", "label_config": CONFIG})["id"]
+    content = [*json.loads((folder / "import.json").read_text()), {"data": {"task": "nobody labelled this"}}]
+    assert server.call(f"/api/projects/{project}/import", content)["annotation_count"] == 5
+    found = server.call(f"/api/tasks?project={project}&fields=all")["tasks"]
+    task = {entry["data"]["task"]: entry["id"] for entry in found}
+    seen = {"from_name": "seen", "to_name": "task", "type": "choices", "value": {"choices": ["left", "right"]}}
+    stars = {"from_name": "stars", "to_name": "task", "type": "rating", "value": {"rating": 4}}
+    label = {"from_name": "label", "to_name": "task", "type": "choices", "value": {"choices": ["cat"]}}
+    for name, body in (
+        ("a", {"result": [seen, stars]}),
+        ("b", {"result": [label], "was_cancelled": True}),
+        ("c", {"result": [], "was_cancelled": True}),
+    ):
+        server.call(f"/api/tasks/{task[name]}/annotations/", body)
+    path = folder / "export.json"
+    everything = server.call(f"/api/projects/{project}/export?exportType=JSON&download_all_tasks=true")
+    path.write_text(json.dumps(everything))
+    return project, path
+
+
+def test_our_annotations_come_back_from_the_server(export: tuple[int, Path], sent: lo.Annotations) -> None:
+    with pytest.warns(LeftOutWarning) as caught:
+        ann = lo.read_annotations(export[1], task="task", label="label")
+    print(caught[0].message)  # noqa: T201  # the transcript
+    assert ann == sent
+    assert isinstance(caught[0].message, LeftOutWarning)
+    assert caught[0].message.counts == {
+        "cancelled or skipped": 2,
+        "without an answer": 1,
+        "tasks without annotations": 1,
+    }
+
+
+def test_the_other_controls_are_there_too(export: tuple[int, Path]) -> None:
+    with pytest.raises(ValueError, match=r"'label' \(choices, 6 answers\), .*Name one with label="):
+        lo.read_annotations(export[1])
+    with pytest.warns(LeftOutWarning):
+        stars = lo.read_annotations(export[1], label="stars")
+    with pytest.warns(LeftOutWarning):
+        seen = lo.read_annotations(export[1], label="seen", multiple="join")
+    assert (stars.classes.tolist(), seen.classes.tolist()) == ([4], ["left|right"])
+
+
+def test_predictions_go_back_to_the_tasks_they_came_from(
+    export: tuple[int, Path], server: Server, tmp_path: Path
+) -> None:
+    project, path = export
+    with pytest.warns(LeftOutWarning):
+        model = lo.OneCoin(random_state=0).fit(lo.read_annotations(path, label="label"))
+    lo.write(model, tmp_path / "predictions.json", format="label-studio", like=path, label="label")
+    tasks = json.loads((tmp_path / "predictions.json").read_text())
+    made = [prediction for task in tasks for prediction in task["predictions"]]
+    assert server.call(f"/api/projects/{project}/import/predictions", made)["created"] == 3
+    stored = {task["id"]: task for task in server.call(f"/api/tasks?project={project}&fields=all")["tasks"]}
+    for task, label, posterior in zip(model.tasks_, model.labels_, model.posterior_, strict=True):
+        prediction = stored[task]["predictions"][0]
+        print(f"task {task}: {label} with score {prediction['score']:.4f} in {prediction['model_version']}")  # noqa: T201  # the transcript
+        assert prediction["score"] == pytest.approx(posterior.max())
+        assert prediction["result"][0]["value"] == {"choices": [label]}
+
+
+def test_labels_without_an_export_become_new_tasks_with_predictions(server: Server, tmp_path: Path) -> None:
+    project = server.call("/api/projects", {"title": "new tasks", "label_config": CONFIG})["id"]
+    model = lo.MajorityVote().fit(lo.Annotations.from_arrays(["a", "b"], ["kim", "zoe"], ["cat", "dog"]))
+    lo.write(model, tmp_path / "out.json", format="label-studio")
+    done = server.call(f"/api/projects/{project}/import", json.loads((tmp_path / "out.json").read_text()))
+    assert (done["task_count"], done["prediction_count"]) == (2, 2)

@@ -1,0 +1,159 @@
+"""`check`: counts against brute force, and every problem found in data that has it and in no other."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+import labelonce as lo
+from labelonce import simulate
+
+
+def crowd(n_tasks: int = 60, redundancy: int = 3, n_workers: int = 6, seed: int = 0) -> lo.Annotations:
+    """Return a good crowd: nothing looks wrong."""
+    rng = np.random.default_rng(seed)
+    confusion = simulate.one_coin(np.full(n_workers, 0.8), 3)
+    y_true = rng.integers(0, 3, n_tasks)
+    assignment = simulate.assign(n_tasks, n_workers, redundancy, rng, replace=False)
+    return simulate.annotate(y_true, confusion, assignment, rng)
+
+
+def kinds(ann: lo.Annotations) -> set[str]:
+    return {problem.kind for problem in lo.check(ann).problems}
+
+
+def test_a_good_crowd_has_no_problem() -> None:
+    found = lo.check(crowd())
+    assert found.problems == ()
+    assert found.notes == ()
+    assert (found.n_annotations, found.n_tasks, found.n_workers, found.n_classes) == (180, 60, 6, 3)
+    assert not found.needs_features
+
+
+def test_counts_equal_a_brute_force_count() -> None:
+    rng = np.random.default_rng(1)
+    task, worker, label = rng.integers(0, 12, 40), rng.integers(0, 9, 40), rng.integers(0, 3, 40)
+    ann = lo.Annotations.from_arrays(task, worker, label, duplicates="first")
+    rows = [tuple(row.values()) for row in ann.to_frame().to_pylist()]
+    by_task = {t: [row[2] for row in rows if row[0] == t] for t in {row[0] for row in rows}}
+    pairs = [a == b for labels in by_task.values() for a, b in combinations(labels, 2)]
+    found = lo.check(ann)
+    assert found.agreement == pytest.approx(np.mean(pairs))
+    assert found.tasks_by_redundancy == dict(sorted(Counter(map(len, by_task.values())).items()))
+    assert found.classes == {str(k): n for k, n in sorted(Counter(row[2] for row in rows).items())}
+    assert found.chance_agreement == pytest.approx(sum((n / len(rows)) ** 2 for n in found.classes.values()))
+    assert found.overlap == np.mean([len(labels) > 1 for labels in by_task.values()])
+
+
+def test_groups_are_the_parts_of_the_graph() -> None:
+    ann = lo.Annotations.from_arrays([1, 1, 2, 3, 3, 4], ["a", "b", "b", "c", "d", "e"], [0, 1, 0, 1, 0, 1])
+    found = lo.check(ann)
+    assert (found.n_groups, found.largest_group) == (3, 0.5)
+    assert "3 groups" in next(note.sentence for note in found.notes if note.kind == "groups")
+
+
+def test_shares_of_workers_follow_their_labels() -> None:
+    worker = np.repeat(["many", "some", "few"], [20, 19, 9])
+    ann = lo.Annotations.from_arrays(np.arange(48), worker, np.arange(48) % 2)
+    found = lo.check(ann)
+    assert found.skill_share == pytest.approx(2 / 3)
+    assert found.confusion_share == pytest.approx(1 / 3)
+    assert found.labels_per_worker == {"min": 9, "median": 19.0, "max": 20}
+    assert "1 of 3 workers gave fewer than 10" in next(
+        note.sentence for note in found.notes if note.kind == "few labels"
+    )
+
+
+@pytest.mark.parametrize(("redundancy", "needed"), [(1, True), (2, False)])
+def test_features_are_needed_at_redundancy_one(redundancy: int, needed: bool) -> None:
+    found = lo.check(crowd(redundancy=redundancy))
+    assert found.needs_features is needed
+    assert ("one label per task" in {note.kind for note in found.notes}) is needed
+
+
+def test_repeated_rows_are_counted_with_those_that_differ() -> None:
+    ann = lo.Annotations.from_arrays([1, 1, 1, 2], ["x"] * 4, ["a", "a", "b", "a"], duplicates="keep")
+    problem = next(problem for problem in lo.check(ann).problems if problem.kind == "duplicates")
+    assert problem.count == 2
+    assert "2 rows repeat a worker and a task (1 with another label), first worker 'x' on task 1" in problem.sentence
+
+
+def test_spelling_is_doubted() -> None:
+    label = ["cat"] * 40 + ["dog"] * 39 + ["cta", "Dog "]
+    ann = lo.Annotations.from_arrays(np.arange(81), np.arange(81) % 7, label)
+    sentences = [problem.sentence for problem in lo.check(ann).problems if problem.kind == "spelling"]
+    assert sentences == [
+        "labels 'Dog ' (1) and 'dog' (39) look like one. Mend them with relabel, or in the file.",
+        "labels 'cta' (1) and 'cat' (40) look like one. Mend them with relabel, or in the file.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("task", "worker", "label", "says"),
+    [
+        (["1", "2"], ["kim", "nan"], ["a", "b"], r"worker ids \['nan'\] look like missing"),
+        (["1", " "], ["kim", "zoe"], ["a", "b"], r"task ids \[' '\] look like missing"),
+        (["1", "2"], ["kim", "zoe"], ["a", "null"], r"label ids \['null'\] look like missing"),
+        (["1", "2"], ["kim", "Kim "], ["a", "b"], "worker ids 'kim' and 'Kim ' look like one"),
+        (["1", "1 "], ["kim", "zoe"], ["a", "b"], "task ids '1 ' and '1' look like one"),
+    ],
+)
+def test_odd_ids_are_named(task: list[str], worker: list[str], label: list[str], says: str) -> None:
+    problems = lo.check(lo.Annotations.from_arrays(task, worker, label)).problems
+    assert [problem.kind for problem in problems] == ["odd ids"]
+    with pytest.raises(ValueError, match=says):
+        raise ValueError(problems[0].sentence)
+
+
+def test_one_class_and_one_worker_are_problems() -> None:
+    assert kinds(lo.Annotations.from_arrays([1, 2], ["x", "y"], ["a", "a"])) == {"one class"}
+    assert kinds(lo.Annotations.from_arrays([1, 2], ["x", "x"], ["a", "b"])) == {"one worker"}
+
+
+def test_a_worker_who_does_nearly_all_is_named() -> None:
+    worker = ["busy"] * 50 + ["other"] * 10
+    ann = lo.Annotations.from_arrays(np.arange(60), worker, np.arange(60) % 2)
+    problem = next(problem for problem in lo.check(ann).problems if problem.kind == "one busy worker")
+    assert "'busy' gave 83% of the labels" in problem.sentence
+    worker = ["busy"] * 48 + ["other"] * 12
+    assert kinds(lo.Annotations.from_arrays(np.arange(60), worker, np.arange(60) % 2)) == set()
+
+
+def test_workers_who_always_give_one_label_are_named_unless_luck_explains_it() -> None:
+    worker = np.repeat(["lazy", "fair"], [12, 60])
+    label = np.append(np.zeros(12, int), np.arange(60) % 3)
+    problem = lo.check(lo.Annotations.from_arrays(np.arange(72), worker, label)).problems
+    assert [(one.kind, one.count) for one in problem if one.kind == "constant workers"] == [("constant workers", 1)]
+    assert "such as worker 'lazy' with 12 labels" in problem[-1].sentence
+    common = np.append(np.zeros(12, int), np.arange(60) % 20 == 1)
+    assert "constant workers" not in kinds(lo.Annotations.from_arrays(np.arange(72), worker, common))
+
+
+def test_labels_at_random_agree_by_chance() -> None:
+    rng = np.random.default_rng(0)
+    task, worker = np.repeat(np.arange(200), 3), np.tile(np.arange(3), 200)
+    assert kinds(lo.Annotations.from_arrays(task, worker, rng.integers(0, 4, 600))) == {"agreement by chance"}
+
+
+def test_tasks_and_classes_that_nobody_used_are_noted() -> None:
+    ann = lo.Annotations.from_arrays([1, 2], ["x", "y"], ["a", "b"], classes=["a", "b", "c"]).align([1, 2, 3])
+    notes = {note.kind: note.count for note in lo.check(ann).notes}
+    assert notes["unlabelled tasks"] == 1
+    assert notes["unused classes"] == 1
+    assert lo.check(ann).tasks_by_redundancy == {0: 1, 1: 2}
+
+
+def test_the_result_is_plain_json() -> None:
+    found = json.loads(json.dumps(lo.check(crowd()).to_dict()))
+    assert found["n_annotations"] == 180
+    assert found["tasks_by_redundancy"] == {"3": 60}
+
+
+def test_nothing_of_tasks_times_workers_is_made() -> None:
+    n = 200_000
+    ann = lo.Annotations.from_arrays(np.arange(n), np.arange(n), np.arange(n) % 1000)
+    assert lo.check(ann).n_groups == n
