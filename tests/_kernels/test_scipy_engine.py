@@ -3,33 +3,12 @@
 import numpy as np
 import pytest
 from checks import annotations, crowd, one_hot
+from engines import brute_force_e_step, brute_force_m_step, random_parameters
 from hypothesis import given, settings
 from numpy.testing import assert_allclose, assert_array_equal
 
 from labelonce import Annotations
 from labelonce._kernels import ScipyEngine
-from labelonce._types import Floats
-
-
-def random_parameters(ann: Annotations) -> tuple[Floats, Floats]:
-    rng = np.random.default_rng(0)
-    confusion = rng.dirichlet(np.ones(ann.n_classes), (ann.n_workers, ann.n_classes))
-    return np.log(np.maximum(confusion, 1e-12)), np.log(rng.dirichlet(np.full(ann.n_classes, 5.0)))
-
-
-def brute_force_e_step(ann: Annotations, log_confusion: Floats, log_prior: Floats) -> tuple[Floats, float]:
-    log_joint = np.tile(log_prior, (ann.n_tasks, 1))
-    for task, worker, label in zip(ann.task, ann.worker, ann.label, strict=True):
-        log_joint[task] += log_confusion[worker, :, label]
-    evidence = np.logaddexp.reduce(log_joint, axis=1, keepdims=True)
-    return np.exp(log_joint - evidence), float(evidence.sum())
-
-
-def brute_force_m_step(ann: Annotations, posterior: Floats) -> Floats:
-    counts = np.zeros((ann.n_workers, ann.n_classes, ann.n_classes))
-    for task, worker, label in zip(ann.task, ann.worker, ann.label, strict=True):
-        counts[worker, :, label] += posterior[task]
-    return counts
 
 
 @given(ann=annotations())
@@ -110,3 +89,13 @@ def test_thousands_of_annotations_of_one_task_do_not_underflow() -> None:
 def test_vote_counts_count_each_label() -> None:
     ann = Annotations.from_arrays([0, 0, 0, 2], [0, 1, 2, 0], [1, 1, 0, 0]).align([0, 1, 2])
     assert_array_equal(ScipyEngine(ann, "float64").vote_counts(), [[1, 2], [0, 0], [1, 0]])
+
+
+def test_a_sweep_is_an_e_step_and_its_m_step() -> None:
+    ann, _ = crowd()
+    engine = ScipyEngine(ann, "float64")
+    posterior, log_likelihood = engine.e_step(*random_parameters(ann))
+    sweep = engine.sweep(*random_parameters(ann))
+    assert_array_equal(sweep.confusion_counts, engine.m_step(posterior))
+    assert_array_equal(sweep.class_counts, posterior.sum(axis=0))
+    assert sweep.log_likelihood == log_likelihood

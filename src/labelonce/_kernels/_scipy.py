@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from labelonce._annotations import Annotations
+from labelonce._kernels._engine import EStep, Sweep
 from labelonce._kernels._posterior import normalise
 from labelonce._rows import first_rows
 from labelonce._types import Codes, Floats
-
-
-class EStep(NamedTuple):
-    """What one E-step gives: posteriors (n_tasks, n_classes) and the log-likelihood of all annotations."""
-
-    posterior: Floats
-    log_likelihood: float
 
 
 class ScipyEngine:
@@ -47,17 +41,7 @@ class ScipyEngine:
         return np.asarray(votes.toarray())
 
     def e_step(self, log_confusion: Floats, log_prior: Floats, gold: Codes | None = None) -> EStep:
-        """Return P(true label | annotations) of every task, and the log-likelihood.
-
-        Parameters
-        ----------
-        log_confusion : (n_workers, n_classes, n_classes)
-            Log P(given | true) as [worker, true, given]; finite.
-        log_prior : (n_classes,) or (n_tasks, n_classes)
-            Log P(true label); finite.
-        gold : (n_tasks,), optional
-            Class codes of known true labels, -1 where unknown. Their posteriors are one-hot.
-        """
+        """Return P(true label | annotations) of every task and the log-likelihood; see `Engine`."""
         table = log_confusion.astype(self.dtype, copy=False).swapaxes(1, 2).reshape(-1, self.shape[1])
         log_joint: Any = self._matrix @ table
         log_joint += log_prior.astype(self.dtype, copy=False)
@@ -70,6 +54,11 @@ class ScipyEngine:
         """Return the expected confusion counts as float64 [worker, true, given]."""
         counts = self._matrix.T @ posterior.astype(self.dtype, copy=False)
         return np.asarray(counts, dtype=np.float64).reshape(self.shape).swapaxes(1, 2)
+
+    def sweep(self, log_confusion: Floats, log_prior: Floats, gold: Codes | None = None) -> Sweep:
+        """Return the counts that `m_step` gives for the posteriors of `e_step`, and the tasks of each class."""
+        posterior, log_likelihood = self.e_step(log_confusion, log_prior, gold)
+        return Sweep(self.m_step(posterior), posterior.sum(axis=0, dtype=np.float64), log_likelihood)
 
 
 def _fix(log_joint: Floats, gold: Codes) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from labelonce._annotations import Annotations
 from labelonce._ids import shorten
+from labelonce._kernels import ENGINES
 from labelonce._sklearn import check_is_fitted, clone
 from labelonce._types import Floats, Ids
 from labelonce._validate import (
@@ -75,6 +76,8 @@ class MBEM(FeaturesClassifier):
     tol : float
         Rounds asked for by number stop early where the mean total variation between the posteriors of two rounds
         is below it; `n_rounds_` tells. 0 never stops.
+    engine, device
+        What sums over annotations, as in `DawidSkene`.
     random_state : int, numpy.random.Generator or None
         Draws folds and the annotations held out.
 
@@ -128,6 +131,8 @@ class MBEM(FeaturesClassifier):
         holdout: float = 0.2,
         callbacks: Sequence[Callback] = (),
         tol: float = 1e-3,
+        engine: str = "auto",
+        device: str | None = None,
         random_state: RandomState = 0,
     ) -> None:
         self.learner = learner
@@ -142,6 +147,8 @@ class MBEM(FeaturesClassifier):
         self.holdout = holdout
         self.callbacks = callbacks
         self.tol = tol
+        self.engine = engine
+        self.device = device
         self.random_state = random_state
 
     @classmethod
@@ -207,6 +214,7 @@ class MBEM(FeaturesClassifier):
         check_choice(self.posterior, "posterior", ("auto", "joint", "prior"))
         check_choice(self.counts, "counts", ("refined", "hard", "soft"))
         check_choice(self.weighting, "weighting", ("information", "none"))
+        check_choice(self.engine, "engine", ENGINES)
         if isinstance(self.prior, str):
             check_choice(self.prior, "prior", ("uniform", "learned", "picks"))
         check_int(self.max_rounds, "max_rounds", 1)
@@ -224,6 +232,7 @@ class MBEM(FeaturesClassifier):
         """Return every recipe that the options leave open, each with its features."""
         posteriors = ("joint", "prior") if self.posterior == "auto" else (self.posterior,)
         workers = Full() if self.worker_model is None else self.worker_model
+        where = {"engine": self.engine, "device": self.device}
         tries = []
         for features, learner in candidates_of(self.learner):
             transformed = features.fit(X, annotations).transform(X)
@@ -231,7 +240,11 @@ class MBEM(FeaturesClassifier):
             if how == "auto":
                 how = "out_of_fold" if memorises(learner, transformed, annotations, gold, seed) else "in_sample"
             tries += [
-                (features, transformed, Recipe(learner, workers, how, self.counts, kind, self.weighting, self.prior))
+                (
+                    features,
+                    transformed,
+                    Recipe(learner, workers, how, self.counts, kind, self.weighting, self.prior, **where),
+                )
                 for kind in posteriors
             ]
         return tries

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from labelonce._annotations import Annotations
-from labelonce._kernels import ScipyEngine, floored_log, vote_fractions
+from labelonce._kernels import Engine, ScipyEngine, floored_log, make_engine, vote_fractions
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
 from labelonce.learning._predict import fit_to_rows, out_of_fold
@@ -33,6 +33,8 @@ class Recipe:
     posterior: str = "joint"
     weighting: str = "information"
     prior: Any = "uniform"
+    engine: str = "auto"
+    device: str | None = None
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def run_rounds(
     after: Round | None = None,
 ) -> Iterator[Round]:
     """Yield rounds without end, from the vote fractions or `after` a round that was reached before."""
-    engine = ScipyEngine(annotations, "float64")
+    engine = make_engine(annotations, "float64", recipe.engine, recipe.device)
     number = 0 if after is None else after.number
     posterior, start = vote_targets(engine, gold)
     weight = start
@@ -77,7 +79,7 @@ def run_rounds(
         yield Round(number, model, predictions, workers.confusion_, prior, posterior, weight, workers, log_likelihood)
 
 
-def vote_targets(engine: ScipyEngine, gold: Codes | None) -> tuple[Floats, Floats]:
+def vote_targets(engine: Engine, gold: Codes | None) -> tuple[Floats, Floats]:
     """Return the vote fractions and weight 1 where there are any; tasks without labels wait with weight 0."""
     votes = engine.vote_counts()
     weight: Floats = np.asarray(votes.any(axis=1), dtype=np.float64)
@@ -117,7 +119,7 @@ def memorises(learner: Learner, X: Any, annotations: Annotations, gold: Codes | 
 
 
 def estimate_workers(
-    engine: ScipyEngine, recipe: Recipe, predictions: Floats, gold: Codes | None, *, first: bool
+    engine: Engine, recipe: Recipe, predictions: Floats, gold: Codes | None, *, first: bool
 ) -> tuple[WorkerModel, Floats, Floats]:
     """Return the fitted workers, the log prior of every task's true label, and the class prior.
 
@@ -140,7 +142,7 @@ def estimate_workers(
     return workers, log_prior, prior
 
 
-def class_prior(prior: Any, picks: Floats, engine: ScipyEngine, confusion: Floats) -> Floats:
+def class_prior(prior: Any, picks: Floats, engine: Engine, confusion: Floats) -> Floats:
     """Return P(true label): given, uniform, the share of the model's picks, or the one that explains the labels."""
     n_classes = picks.shape[1]
     if not isinstance(prior, str):
@@ -157,7 +159,7 @@ def class_prior(prior: Any, picks: Floats, engine: ScipyEngine, confusion: Float
     return learned
 
 
-def calibrated(predictions: Floats, engine: ScipyEngine, confusion: Floats) -> Floats:
+def calibrated(predictions: Floats, engine: Engine, confusion: Floats) -> Floats:
     """Return log P(class) of every task, sharpened or flattened until it explains the annotations best."""
     log_predictions = np.log(np.maximum(predictions, 1e-6))
     log_confusion = floored_log(confusion)
