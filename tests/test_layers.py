@@ -26,6 +26,7 @@ RANK = {
     "datasets": 5,
     "workers": 6,
     "aggregation": 7,
+    "sharded": 8,
     "learning": 8,
     "planning": 9,
     "cli": 10,

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from labelonce import datasets, learning, metrics, planning, simulate, workers
+    from labelonce import datasets, learning, metrics, planning, sharded, simulate, workers
     from labelonce._annotations import Annotations
     from labelonce.aggregation import IBCC, DawidSkene, MajorityVote, OneCoin, RedundancyWarning
     from labelonce.io import read_annotations, write
@@ -48,6 +48,7 @@ __all__ = [
     "metrics",
     "planning",
     "read_annotations",
+    "sharded",
     "simulate",
     "workers",
     "write",

@@ -20,7 +20,7 @@ from labelonce._annotations import Annotations, Duplicates
 from labelonce._ids import shorten
 from labelonce._validate import check_choice
 
-__all__ = ["read_annotations", "write"]
+__all__ = ["read_annotations", "read_batches", "write"]
 
 _FORMATS = ("csv", "tsv", "parquet", "jsonl", "arrow")
 
@@ -96,6 +96,17 @@ def read_annotations(
     del columns
     _give_back_memory()
     return annotations
+
+
+def read_batches(
+    path: str | os.PathLike[str], *, task: str = "task", worker: str = "worker", label: str = "label"
+) -> Iterator[pa.RecordBatch]:
+    """Yield the columns task, worker and label of a Parquet file in batches, for files larger than memory."""
+    file = _locate(path, "parquet")
+    wanted = {"task": task, "worker": worker, "label": label}
+    with _naming(file):
+        for batch, _ in _read_parquet(file, wanted):
+            yield pa.record_batch([batch.column(name) for name in wanted.values()], names=list(wanted))
 
 
 def write(source: Any, path: str | os.PathLike[str], *, format: str | None = None) -> None:

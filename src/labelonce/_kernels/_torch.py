@@ -171,10 +171,7 @@ class TorchEngine:
     def __init__(
         self, annotations: Annotations, dtype: str, device: str | None = None, *, block: int | None = None
     ) -> None:
-        index = np.int32 if annotations.n_workers * annotations.n_classes < 2**31 else np.int64
-        row = annotations.worker * index(annotations.n_classes) + annotations.label
-        start = np.zeros(annotations.n_tasks + 1, dtype=index)
-        np.cumsum(np.bincount(annotations.task, minlength=annotations.n_tasks), out=start[1:])
+        row, start = rows_of(annotations)
         shape = (annotations.n_workers, annotations.n_classes)
         self._build(torch.from_numpy(row), torch.from_numpy(start), shape, dtype, device, block)
 
@@ -268,6 +265,15 @@ class TorchEngine:
             yield own, block, *posterior_of(block, table, prior, known)
 
 
+def rows_of(annotations: Annotations) -> tuple[Any, Any]:
+    """Return the arrays `row` and `start` of a block that holds all annotations."""
+    index = np.int32 if annotations.n_workers * annotations.n_classes < 2**31 else np.int64
+    row = annotations.worker * index(annotations.n_classes) + annotations.label
+    start = np.zeros(annotations.n_tasks + 1, dtype=index)
+    np.cumsum(np.bincount(annotations.task, minlength=annotations.n_tasks), out=start[1:])
+    return row, start
+
+
 def find_device(device: str | None) -> torch.device:
     """Return the device asked for; default CUDA where there is any."""
     if device is None:
@@ -301,6 +307,6 @@ def _cuts(start: Tensor, most: int) -> Iterator[tuple[int, int]]:
     """Yield runs of tasks with about `most` annotations each: the first task and the one after the last."""
     n_tasks, n_annotations = len(start) - 1, int(start[-1])
     wanted = torch.tensor(range(most, n_annotations, most), dtype=start.dtype, device=start.device)
-    inner = torch.searchsorted(start, wanted).unique().tolist()
+    inner = torch.searchsorted(start, wanted).tolist()
     bounds = sorted({0, *inner, n_tasks})
     yield from pairwise(bounds)

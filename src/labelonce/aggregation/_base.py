@@ -105,20 +105,25 @@ class Aggregator(BaseEstimator, ABC):
     def to_frame(self) -> pa.Table:
         """Return an Arrow table with a row a task: task, label, confidence, and `posterior_<class>`."""
         check_is_fitted(self, "posterior_")
-        columns: dict[str, Any] = {
-            "task": pa.array(self.tasks_),
-            "label": _ids.decode(_ids.lookup(self.labels_, self.classes_), self.classes_),
-            "confidence": self.posterior_.max(axis=1),
-        }
-        columns |= {f"posterior_{name}": self.posterior_[:, k] for k, name in enumerate(self.classes_)}
-        return pa.table(columns)
+        return labels_frame(self.tasks_, self.classes_, self.posterior_, _ids.lookup(self.labels_, self.classes_))
 
     def workers_to_frame(self) -> pa.Table:
         """Return an Arrow table with a row a worker: worker, annotations, skill; best first."""
-        check_is_fitted(self, "posterior_")
+        check_is_fitted(self, "skill_")
         best_first = np.argsort(-self.skill_, kind="stable")
         columns = {"worker": self.workers_, "annotations": self._annotation_counts, "skill": self.skill_}
         return pa.table({name: pa.array(values[best_first]) for name, values in columns.items()})
+
+
+def labels_frame(tasks: Ids, classes: Ids, posterior: Floats, picks: Codes) -> pa.Table:
+    """Return an Arrow table with a row a task: task, label (the pick), confidence, and `posterior_<class>`."""
+    columns: dict[str, Any] = {
+        "task": pa.array(tasks),
+        "label": _ids.decode(picks, classes),
+        "confidence": posterior.max(axis=1),
+    }
+    columns |= {f"posterior_{name}": posterior[:, k] for k, name in enumerate(classes)}
+    return pa.table(columns)
 
 
 def skill(confusion: Floats, prior: Floats) -> Floats:
@@ -134,12 +139,17 @@ def warn_if_no_overlap(annotations: Annotations, name: str) -> None:
     """Warn that workers cannot be compared where nearly every task was labelled once."""
     per_task = np.bincount(annotations.task)
     n_labelled, n_overlap = int((per_task > 0).sum()), int((per_task > 1).sum())
+    warn_of_overlap(name, n_overlap, n_labelled, annotations.redundancy, stacklevel=5)
+
+
+def warn_of_overlap(name: str, n_overlap: int, n_labelled: int, redundancy: float, *, stacklevel: int = 4) -> None:
+    """Warn if too few of the labelled tasks overlap, that is, have two annotations or more."""
     if n_overlap < MIN_OVERLAP * n_labelled:
         warnings.warn(
             f"{name} learns workers from tasks that several of them labelled; only {n_overlap:,} of {n_labelled:,} "
-            f"tasks have two or more annotations (redundancy {annotations.redundancy:.3g}), so its skills and "
+            f"tasks have two or more annotations (redundancy {redundancy:.3g}), so its skills and "
             "confidences mean little. Label some tasks again, or train with features by MBEM, which works at "
             "redundancy 1.",
             RedundancyWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )

@@ -58,7 +58,7 @@ class EMAggregator(Aggregator):
         fits = (self._climb(engine, _start(engine, gold, noise), gold, len(annotations)) for noise in noises)
         best = max(fits, key=lambda fit: fit.log_likelihood[-1])
         if not best.converged:
-            _warn_not_converged(type(self).__name__, best, self.tol, len(annotations))
+            warn_not_converged(type(self).__name__, best.log_likelihood, self.tol, len(annotations))
         return best
 
     def _climb(self, engine: Engine, start: Floats, gold: Codes | None, n_annotations: int) -> Fit:
@@ -162,8 +162,8 @@ def _start(engine: Engine, gold: Codes | None, rng: np.random.Generator | None) 
     return fractions
 
 
-def _warn_not_converged(name: str, fit: Fit, tol: float, n_annotations: int) -> None:
-    path = fit.log_likelihood
+def warn_not_converged(name: str, path: Sequence[float] | Floats, tol: float, n_annotations: int) -> None:
+    """Warn that EM was stopped on its way."""
     change = (path[-1] - path[-2]) / n_annotations if len(path) > 1 else np.inf
     warnings.warn(
         f"{name} stopped after {len(path)} iterations while the objective still rose by {change:.2g} per annotation "

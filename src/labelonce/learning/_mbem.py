@@ -232,7 +232,7 @@ class MBEM(FeaturesClassifier):
         """Return every recipe that the options leave open, each with its features."""
         posteriors = ("joint", "prior") if self.posterior == "auto" else (self.posterior,)
         workers = Full() if self.worker_model is None else self.worker_model
-        where = {"engine": self.engine, "device": self.device}
+        where: dict[str, Any] = {"engine": self.engine, "device": self.device}
         tries = []
         for features, learner in candidates_of(self.learner):
             transformed = features.fit(X, annotations).transform(X)
