@@ -60,7 +60,7 @@ def draw(n_annotations: int, n_workers: int, device: str) -> tuple[torch.Tensor,
     """Return `row`, `start` and the true labels of a crowd, on the device."""
     random = torch.Generator(device).manual_seed(0)
     n_tasks = n_annotations // REDUNDANCY
-    whole = {"generator": random, "device": device, "dtype": torch.int32}
+    whole: dict[str, Any] = {"generator": random, "device": device, "dtype": torch.int32}
     y_true = torch.randint(0, N_CLASSES, (n_tasks,), **whole)
     row = torch.empty(n_tasks * REDUNDANCY, dtype=torch.int32, device=device)
     for low in range(0, len(row), _PART):

@@ -59,11 +59,6 @@ class Block:
         """Number of tasks, labelled or not."""
         return len(self.start) - 1
 
-    @property
-    def n_bytes(self) -> int:
-        """Memory of all tensors."""
-        return sum(getattr(self, field.name).nbytes for field in fields(self))
-
     def to(self, device: torch.device) -> Block:
         """Return the block on a device."""
         return Block(*(getattr(self, field.name).to(device) for field in fields(self)))

@@ -167,7 +167,7 @@ class _Job:
         device = self.processes.device
         for number in self.numbers:
             block = self.held.get(number) or self.shards.block(number).to(device)
-            if device.type == "cuda" and block.n_bytes < torch.cuda.mem_get_info(device)[0] // 4:
+            if device.type == "cuda" and _has_room(device):
                 self.held[number] = block
             yield number, block
 
@@ -198,6 +198,12 @@ class _Job:
         if len(done) >= self.model.max_iter:
             raise ValueError(f"max_iter must be above the {len(done)} of {path}; got {self.model.max_iter}.")
         return counts, done
+
+
+def _has_room(device: torch.device) -> bool:
+    """Return whether a GPU has a quarter of its memory left, which the sums need."""
+    free, total = torch.cuda.mem_get_info(device)
+    return free > total // 4
 
 
 def _set_fitted(model: EMAggregator, shards: Shards, last: Iteration) -> None:
