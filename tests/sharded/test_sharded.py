@@ -78,6 +78,7 @@ def test_string_ids_and_declared_classes_come_through(tmp_path: Path) -> None:
     expected = DawidSkene().fit(ann)
     assert model.classes_.tolist() == ["dog", "cat", "eel"]
     table = labels_in(tmp_path / "out")
+    assert table.num_rows == ann.n_tasks
     assert dict(zip(table["task"].to_pylist(), table["label"].to_pylist(), strict=True)) == dict(
         zip(expected.tasks_, expected.labels_, strict=True)
     )
