@@ -279,7 +279,7 @@ def _read_csv(file: _File, wanted: dict[str, str]) -> _Batches:
 
 
 def _read_parquet(file: _File, wanted: dict[str, str]) -> _Batches:
-    with parquet.ParquetFile(file.path) as reader:
+    with parquet.ParquetFile(file.path, pre_buffer=False) as reader:  # else it holds the whole file
         names = _check_columns(reader.schema_arrow.names, wanted)
         # A column stored as dictionary comes with its row group's whole dictionary in every batch.
         stored = any(pa.types.is_dictionary(reader.schema_arrow.field(name).type) for name in names)

@@ -146,6 +146,7 @@ def _deal_out(paths: Iterable[Path], folder: Path, n_parts: int, **names: str) -
             for writer, low, high in zip(writers, bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
                 if high > low:
                     writer.write_table(table.slice(low, high - low))
+            pa.default_memory_pool().release_unused()
     if not workers.code:
         raise ValueError("files must hold at least one annotation; got 0 rows.")
     return parts, workers, classes
