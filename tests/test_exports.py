@@ -25,7 +25,19 @@ def test_every_public_name_loads_and_is_documented(name: str) -> None:
     assert inspect.getdoc(getattr(labelonce, name))
 
 
-MODULES = ["aggregation", "datasets", "formats", "io", "learning", "metrics", "planning", "runs", "simulate", "workers"]
+MODULES = [
+    "aggregation",
+    "datasets",
+    "formats",
+    "io",
+    "learning",
+    "metrics",
+    "planning",
+    "runs",
+    "sharded",
+    "simulate",
+    "workers",
+]
 
 
 def home(value: object) -> str:

@@ -33,6 +33,7 @@ RANK = {
     "workers": 6,
     "aggregation": 7,
     "_check": 8,
+    "sharded": 8,
     "learning": 8,
     "neural": 9,
     "planning": 9,

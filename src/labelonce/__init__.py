@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from labelonce import datasets, formats, learning, metrics, planning, runs, simulate, workers
+    from labelonce import datasets, formats, learning, metrics, planning, runs, sharded, simulate, workers
     from labelonce._annotations import Annotations
     from labelonce._check import check
     from labelonce.aggregation import IBCC, DawidSkene, MajorityVote, OneCoin, RedundancyWarning
@@ -56,6 +56,7 @@ __all__ = [
     "read_gold",
     "runs",
     "save",
+    "sharded",
     "simulate",
     "workers",
     "write",

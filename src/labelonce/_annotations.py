@@ -102,7 +102,7 @@ class Annotations:
         task_codes, tasks = _ids.encode(task, "task")
         worker_codes, workers = _ids.encode(worker, "worker")
         label_codes, class_ids = _ids.encode(label, "label", declared)
-        return _sorted(task_codes, worker_codes, label_codes, tasks, workers, class_ids, duplicates)
+        return sorted_annotations(task_codes, worker_codes, label_codes, tasks, workers, class_ids, duplicates)
 
     @classmethod
     def from_frame(
@@ -158,7 +158,7 @@ class Annotations:
         worker_ids = _names(workers, "workers", n_workers)
         declared = None if classes is None else _ids.table_of(classes, "classes")
         label_codes, class_ids = _ids.encode(labels, "label (a row here is one labelled entry)", declared)
-        return _sorted(rows, columns, label_codes, task_ids, worker_ids, class_ids, duplicates)
+        return sorted_annotations(rows, columns, label_codes, task_ids, worker_ids, class_ids, duplicates)
 
     def __len__(self) -> int:
         return len(self.task)
@@ -337,7 +337,7 @@ class Annotations:
         return f"<p>{html.escape(repr(self))}</p><table>{head}{rows}</table>{more}"
 
 
-def _sorted(
+def sorted_annotations(
     task: Codes, worker: Codes, label: Codes, tasks: Ids, workers: Ids, classes: Ids, duplicates: Duplicates
 ) -> Annotations:
     """Return annotations from rows in any order: by task, then worker, then as given. Takes the arrays over."""

@@ -23,7 +23,7 @@ from labelonce._validate import check_choice, check_count
 from labelonce.formats import _registry as tools
 from labelonce.formats._answers import Fields
 
-__all__ = ["check_target", "detect_format", "read_annotations", "read_gold", "write"]
+__all__ = ["check_target", "detect_format", "read_annotations", "read_batches", "read_gold", "write"]
 
 _FORMATS = ("csv", "tsv", "parquet", "jsonl", "arrow")
 
@@ -136,6 +136,17 @@ def read_gold(
             return tools.read_gold(file, Fields(task, None, label))
     gold = read_annotations(path, format=format, task=task, worker=task or "task", label=label)
     return dict(zip(gold.tasks.tolist(), gold.classes[gold.label].tolist(), strict=True))
+
+
+def read_batches(
+    path: str | os.PathLike[str], *, task: str = "task", worker: str = "worker", label: str = "label"
+) -> Iterator[pa.RecordBatch]:
+    """Yield the columns task, worker and label of a Parquet file in batches, for files larger than memory."""
+    file = _locate(path, "parquet")
+    wanted = {"task": task, "worker": worker, "label": label}
+    with naming(file):
+        for batch, _ in _read_parquet(file, wanted):
+            yield pa.record_batch([batch.column(name) for name in wanted.values()], names=list(wanted))
 
 
 def write(source: Any, path: str | os.PathLike[str], *, format: str | None = None, **options: Any) -> None:
@@ -322,7 +333,7 @@ def _read_csv(file: File, wanted: dict[str, str]) -> _Batches:
 
 
 def _read_parquet(file: File, wanted: dict[str, str]) -> _Batches:
-    with parquet.ParquetFile(file.path) as reader:
+    with parquet.ParquetFile(file.path, pre_buffer=False) as reader:  # else it holds the whole file
         names = _check_columns(reader.schema_arrow.names, wanted)
         check_count(reader.metadata.num_rows)
         # A column stored as dictionary comes with its row group's whole dictionary in every batch.

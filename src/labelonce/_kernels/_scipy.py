@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from labelonce._annotations import Annotations
+from labelonce._kernels._engine import EStep, Sweep
 from labelonce._kernels._posterior import normalise
 from labelonce._rows import first_rows
 from labelonce._types import Codes, Floats
 
 _SWEEP_BLOCK = 1 << 20  # numbers: memory for a block is reused, while that for all tasks comes fresh from the system
-
-
-class EStep(NamedTuple):
-    """What one E-step gives: posteriors (n_tasks, n_classes) and the log-likelihood of all annotations."""
-
-    posterior: Floats
-    log_likelihood: float
-
-
-class Sweep(NamedTuple):
-    """What an E-step and an M-step after it give: confusion counts, tasks of each class, and the log-likelihood."""
-
-    confusion_counts: Floats
-    class_counts: Floats
-    log_likelihood: float
 
 
 class ScipyEngine:
@@ -57,17 +43,7 @@ class ScipyEngine:
         return np.asarray(votes.toarray())
 
     def e_step(self, log_confusion: Floats, log_prior: Floats, gold: Codes | None = None) -> EStep:
-        """Return P(true label | annotations) of every task, and the log-likelihood.
-
-        Parameters
-        ----------
-        log_confusion : (n_workers, n_classes, n_classes)
-            Log P(given | true) as [worker, true, given]; finite.
-        log_prior : (n_classes,) or (n_tasks, n_classes)
-            Log P(true label); finite.
-        gold : (n_tasks,), optional
-            Class codes of known true labels, -1 where unknown. Their posteriors are one-hot.
-        """
+        """Return P(true label | annotations) of every task and the log-likelihood; see `Engine`."""
         return _e_step(self._matrix, self._table(log_confusion), log_prior, gold)
 
     def m_step(self, posterior: Floats) -> Floats:

@@ -115,13 +115,8 @@ class Aggregator(BaseEstimator, ABC):
 
 def labels_table(fitted: Any) -> pa.Table:
     """Return the labels of a fitted object with a row a task."""
-    columns: dict[str, Any] = {
-        "task": pa.array(fitted.tasks_),
-        "label": _ids.decode(_ids.lookup(fitted.labels_, fitted.classes_), fitted.classes_),
-        "confidence": fitted.posterior_.max(axis=1),
-    }
-    columns |= {f"posterior_{name}": fitted.posterior_[:, k] for k, name in enumerate(fitted.classes_)}
-    return pa.table(columns)
+    picks = _ids.lookup(fitted.labels_, fitted.classes_)
+    return labels_frame(fitted.tasks_, fitted.classes_, fitted.posterior_, picks)
 
 
 def workers_table(fitted: Any, **more: Floats) -> pa.Table:
@@ -129,6 +124,17 @@ def workers_table(fitted: Any, **more: Floats) -> pa.Table:
     best_first = np.argsort(-fitted.skill_, kind="stable")
     columns = {"worker": fitted.workers_, "annotations": fitted._annotation_counts, "skill": fitted.skill_} | more
     return pa.table({name: pa.array(values[best_first]) for name, values in columns.items()})
+
+
+def labels_frame(tasks: Ids, classes: Ids, posterior: Floats, picks: Codes) -> pa.Table:
+    """Return an Arrow table with a row a task: task, label (the pick), confidence, and `posterior_<class>`."""
+    columns: dict[str, Any] = {
+        "task": pa.array(tasks),
+        "label": _ids.decode(picks, classes),
+        "confidence": posterior.max(axis=1),
+    }
+    columns |= {f"posterior_{name}": posterior[:, k] for k, name in enumerate(classes)}
+    return pa.table(columns)
 
 
 def skill(confusion: Floats, prior: Floats) -> Floats:
@@ -144,12 +150,17 @@ def warn_if_no_overlap(annotations: Annotations, name: str) -> None:
     """Warn that workers cannot be compared where nearly every task was labelled once."""
     per_task = np.bincount(annotations.task)
     n_labelled, n_overlap = int((per_task > 0).sum()), int((per_task > 1).sum())
+    warn_of_overlap(name, n_overlap, n_labelled, annotations.redundancy, stacklevel=5)
+
+
+def warn_of_overlap(name: str, n_overlap: int, n_labelled: int, redundancy: float, *, stacklevel: int = 4) -> None:
+    """Warn if too few of the labelled tasks overlap, that is, have two annotations or more."""
     if n_overlap < MIN_OVERLAP * n_labelled:
         warnings.warn(
             f"{name} learns workers from tasks that several of them labelled; only {n_overlap:,} of {n_labelled:,} "
-            f"tasks have two or more annotations (redundancy {annotations.redundancy:.3g}), so its skills and "
+            f"tasks have two or more annotations (redundancy {redundancy:.3g}), so its skills and "
             "confidences mean little. Label some tasks again, or train with features by MBEM, which works at "
             "redundancy 1.",
             RedundancyWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )

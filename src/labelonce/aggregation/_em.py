@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from labelonce._annotations import Annotations
-from labelonce._kernels import ScipyEngine, floored_log, vote_fractions
+from labelonce._kernels import ENGINES, Engine, Sweep, floored_log, make_engine, vote_fractions
 from labelonce._sklearn import ConvergenceWarning
 from labelonce._types import Codes, Floats
 from labelonce._validate import check_choice, check_distribution, check_int, check_number
@@ -28,6 +29,16 @@ class Parameters:
     log_penalty: float
 
 
+@dataclass(frozen=True)
+class Iteration:
+    """One E+M step: the parameters, what the sweep with them gave, and the objective after every step so far."""
+
+    parameters: Parameters
+    sweep: Sweep
+    path: list[float]
+    converged: bool
+
+
 class EMAggregator(Aggregator):
     """Base of the models fitted by EM: a subclass says how counts become parameters."""
 
@@ -36,29 +47,49 @@ class EMAggregator(Aggregator):
     tol: float
     n_init: int
     dtype: str
+    engine: str
+    device: str | None
 
     def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
         self._check_options(annotations.n_classes)
         warn_if_no_overlap(annotations, type(self).__name__)
-        engine = ScipyEngine(annotations, self.dtype)
+        engine = make_engine(annotations, self.dtype, self.engine, self.device)
         noises = [None, *[rng] * (self.n_init - 1)]
         fits = (self._climb(engine, _start(engine, gold, noise), gold, len(annotations)) for noise in noises)
         best = max(fits, key=lambda fit: fit.log_likelihood[-1])
         if not best.converged:
-            _warn_not_converged(type(self).__name__, best, self.tol, len(annotations))
+            warn_not_converged(type(self).__name__, best.log_likelihood, self.tol, len(annotations))
         return best
 
-    def _climb(self, engine: ScipyEngine, posterior: Floats, gold: Codes | None, n_annotations: int) -> Fit:
+    def _climb(self, engine: Engine, start: Floats, gold: Codes | None, n_annotations: int) -> Fit:
         """Return the fit that EM reaches from a start."""
-        path: list[float] = []
+        counts = Sweep(engine.m_step(start), start.sum(axis=0, dtype=np.float64), -np.inf)
+        del start  # the largest array: the E-step makes its successor
+
+        def sweep(found: Parameters) -> Sweep:
+            return engine.sweep(found.log_confusion, found.log_prior, gold)
+
+        for last in self.iterations(counts, sweep, n_annotations):  # noqa: B007
+            pass
+        found = last.parameters
+        posterior = engine.e_step(found.log_confusion, found.log_prior, gold).posterior
+        return Fit(posterior, found.confusion, found.prior, np.array(last.path), last.converged)
+
+    def iterations(
+        self, counts: Sweep, sweep: Callable[[Parameters], Sweep], n_annotations: int, before: Sequence[float] = ()
+    ) -> Iterator[Iteration]:
+        """Yield E+M steps until one has converged or is the last; at least one.
+
+        `counts` are those of the start, or of the step that the path `before` ends with.
+        """
+        path = list(before)
         converged = False
-        while len(path) < self.max_iter and not converged:
-            parameters = self._m_step(engine.m_step(posterior), posterior.sum(axis=0, dtype=np.float64))
-            del posterior  # the largest array: the E-step makes its successor
-            posterior, log_likelihood = engine.e_step(parameters.log_confusion, parameters.log_prior, gold)
-            path.append(log_likelihood + parameters.log_penalty)
+        while not converged and len(path) < self.max_iter:
+            parameters = self._m_step(counts.confusion_counts, counts.class_counts)
+            counts = sweep(parameters)
+            path.append(counts.log_likelihood + parameters.log_penalty)
             converged = len(path) > 1 and abs(path[-1] - path[-2]) <= self.tol * n_annotations
-        return Fit(posterior, parameters.confusion, parameters.prior, np.array(path), converged)
+            yield Iteration(parameters, counts, path, converged)
 
     @abstractmethod
     def _m_step(self, confusion_counts: Floats, class_counts: Floats) -> Parameters:
@@ -69,6 +100,7 @@ class EMAggregator(Aggregator):
         check_int(self.n_init, "n_init", 1)
         check_number(self.tol, "tol", 0.0)
         check_choice(self.dtype, "dtype", ("float64", "float32"))
+        check_choice(self.engine, "engine", ENGINES)
         if isinstance(self.prior, str):
             check_choice(self.prior, "prior", ("learned", "uniform"))
         else:
@@ -121,7 +153,7 @@ def normalised(counts: Floats) -> Floats:
     return np.asarray(np.divide(counts, total, out=uniform, where=total > 0))
 
 
-def _start(engine: ScipyEngine, gold: Codes | None, rng: np.random.Generator | None) -> Floats:
+def _start(engine: Engine, gold: Codes | None, rng: np.random.Generator | None) -> Floats:
     """Return the vote fractions, mixed half and half with noise if there is a generator."""
     fractions = vote_fractions(engine.vote_counts(), gold)
     if rng is not None:
@@ -130,8 +162,8 @@ def _start(engine: ScipyEngine, gold: Codes | None, rng: np.random.Generator | N
     return fractions
 
 
-def _warn_not_converged(name: str, fit: Fit, tol: float, n_annotations: int) -> None:
-    path = fit.log_likelihood
+def warn_not_converged(name: str, path: Sequence[float] | Floats, tol: float, n_annotations: int) -> None:
+    """Warn that EM was stopped on its way."""
     change = (path[-1] - path[-2]) / n_annotations if len(path) > 1 else np.inf
     warnings.warn(
         f"{name} stopped after {len(path)} iterations while the objective still rose by {change:.2g} per annotation "

@@ -36,6 +36,10 @@ class IBCC(EMAggregator):
         Starts; the first from the votes, the others from votes plus noise. The best bound wins.
     dtype : {"float64", "float32"}
         float32 halves the memory.
+    engine : {"auto", "scipy", "torch"}
+        What does the sums. "auto" takes torch, if it is installed, for large tables; see "GPU and scale" in the guide.
+    device : {"cpu", "cuda"}, optional
+        Where torch works. Default: CUDA where there is any.
     random_state : int, numpy.random.Generator or None
         Breaks ties of `labels_` and draws the further starts.
 
@@ -56,6 +60,8 @@ class IBCC(EMAggregator):
         tol: float = 1e-7,
         n_init: int = 1,
         dtype: str = "float64",
+        engine: str = "auto",
+        device: str | None = None,
         random_state: RandomState = 0,
     ) -> None:
         self.smoothing = smoothing
@@ -64,6 +70,8 @@ class IBCC(EMAggregator):
         self.tol = tol
         self.n_init = n_init
         self.dtype = dtype
+        self.engine = engine
+        self.device = device
         self.random_state = random_state
 
     def _check_options(self, n_classes: int) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from labelonce._annotations import Annotations
-from labelonce._kernels import mean_total_variation
+from labelonce._kernels import ENGINES, mean_total_variation
 from labelonce._sklearn import check_is_fitted, clone
 from labelonce._types import Floats, Ids
 from labelonce._validate import (
@@ -82,6 +82,8 @@ class MBEM(AnnotationsScorer):
     classes : column, optional
         All classes, in the order wanted, where y is a matrix or labels that may lack one, as in a fold of
         cross-validation. Default: those in y.
+    engine, device
+        What sums over annotations, as in `DawidSkene`.
     random_state : int, numpy.random.Generator or None
         Draws folds and the annotations held out.
 
@@ -138,6 +140,8 @@ class MBEM(AnnotationsScorer):
         callbacks: Sequence[Callback] = (),
         tol: float = 1e-3,
         classes: Any = None,
+        engine: str = "auto",
+        device: str | None = None,
         random_state: RandomState = 0,
     ) -> None:
         self.learner = learner
@@ -153,6 +157,8 @@ class MBEM(AnnotationsScorer):
         self.callbacks = callbacks
         self.tol = tol
         self.classes = classes
+        self.engine = engine
+        self.device = device
         self.random_state = random_state
 
     @classmethod
@@ -257,6 +263,7 @@ class MBEM(AnnotationsScorer):
         check_choice(self.posterior, "posterior", ("joint", "prior", "auto"))
         check_choice(self.counts, "counts", ("refined", "hard", "soft"))
         check_choice(self.weighting, "weighting", ("information", "none"))
+        check_choice(self.engine, "engine", ENGINES)
         if isinstance(self.prior, str):
             check_choice(self.prior, "prior", ("uniform", "learned", "picks"))
         check_int(self.max_rounds, "max_rounds", 1)
@@ -275,6 +282,7 @@ class MBEM(AnnotationsScorer):
         """Return every recipe that the options leave open, each with its features."""
         posteriors = ("joint", "prior") if self.posterior == "auto" else (self.posterior,)
         workers = Full() if self.worker_model is None else self.worker_model
+        where: dict[str, Any] = {"engine": self.engine, "device": self.device}
         tries = []
         done: dict[int, Any] = {}
         for features, learner in candidates_of(self.learner):
@@ -285,7 +293,11 @@ class MBEM(AnnotationsScorer):
             if how == "auto":
                 how = "out_of_fold" if memorises(learner, transformed, annotations, gold, seed) else "in_sample"
             tries += [
-                (features, transformed, Recipe(learner, workers, how, self.counts, kind, self.weighting, self.prior))
+                (
+                    features,
+                    transformed,
+                    Recipe(learner, workers, how, self.counts, kind, self.weighting, self.prior, **where),
+                )
                 for kind in posteriors
             ]
         return tries

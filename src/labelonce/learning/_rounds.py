@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 
 from labelonce._annotations import Annotations
-from labelonce._kernels import ScipyEngine, entropy, floored_log, log_sums, mean_total_variation, vote_fractions
+from labelonce._kernels import (
+    Engine,
+    ScipyEngine,
+    entropy,
+    floored_log,
+    log_sums,
+    make_engine,
+    mean_total_variation,
+    vote_fractions,
+)
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
 from labelonce.learning._predict import fit_to_rows, out_of_fold
@@ -20,7 +29,7 @@ N_FOLDS = 5
 MEMORISED = 0.25  # share of the disagreement of models that did not see the task
 _EXPONENTS = np.exp(np.linspace(-1.0, 1.6, 14))  # exponents tried on a model's predictions
 _ENOUGH_TASKS = 50_000  # with labels, to choose an exponent by
-_REFINEMENTS = 5  # E and M steps on the workers within a round at most
+_REFINEMENTS = 10  # E and M steps on the workers within a round at most
 _SETTLED = 1e-3  # change of the workers in such a step, mean total variation: near the fixed point
 
 
@@ -35,6 +44,8 @@ class Recipe:
     posterior: str = "joint"
     weighting: str = "information"
     prior: Any = "uniform"
+    engine: str = "auto"
+    device: str | None = None
 
 
 @dataclass(frozen=True)
@@ -66,7 +77,7 @@ def run_rounds(
 
     `last` is the number of the round that is meant to be the last: some learners take more care then.
     """
-    engine = ScipyEngine(annotations, "float64")
+    engine = make_engine(annotations, "float64", recipe.engine, recipe.device)
     sample = sample_tasks(annotations, engine)
     number = 0 if after is None else after.number
     posterior, start = vote_targets(engine, gold)
@@ -90,7 +101,7 @@ def run_rounds(
         yield Round(number, model, predictions, workers.confusion_, prior, posterior, weight, workers, log_likelihood)
 
 
-def vote_targets(engine: ScipyEngine, gold: Codes | None) -> tuple[Floats, Floats]:
+def vote_targets(engine: Engine, gold: Codes | None) -> tuple[Floats, Floats]:
     """Return the vote fractions and weight 1 where there are any; tasks without labels wait with weight 0."""
     votes = engine.vote_counts()
     weight: Floats = np.asarray(votes.any(axis=1), dtype=np.float64)
@@ -133,13 +144,13 @@ def memorises(learner: Learner, X: Any, annotations: Annotations, gold: Codes | 
 
 
 def estimate_workers(
-    engine: ScipyEngine,
+    engine: Engine,
     recipe: Recipe,
     predictions: Floats,
     gold: Codes | None,
     *,
     first: bool,
-    sample: tuple[Any, ScipyEngine] | None = None,
+    sample: tuple[Any, Engine] | None = None,
 ) -> tuple[WorkerModel, Floats, Floats]:
     """Return the fitted workers, the log prior of every task's true label, and the class prior.
 
@@ -166,7 +177,7 @@ def estimate_workers(
     return workers, log_prior, prior
 
 
-def refine(workers: WorkerModel, engine: ScipyEngine, log_prior: Floats, gold: Codes | None) -> WorkerModel:
+def refine(workers: WorkerModel, engine: Engine, log_prior: Floats, gold: Codes | None) -> WorkerModel:
     """Return the workers counted against the posterior that they give themselves, near the fixed point."""
     for _ in range(_REFINEMENTS):
         before = workers.confusion_
@@ -176,7 +187,7 @@ def refine(workers: WorkerModel, engine: ScipyEngine, log_prior: Floats, gold: C
     return workers
 
 
-def class_prior(prior: Any, picks: Floats, engine: ScipyEngine, confusion: Floats) -> Floats:
+def class_prior(prior: Any, picks: Floats, engine: Engine, confusion: Floats) -> Floats:
     """Return P(true label): given, uniform, the share of the model's picks, or the one that explains the labels."""
     n_classes = picks.shape[1]
     if not isinstance(prior, str):
@@ -193,7 +204,7 @@ def class_prior(prior: Any, picks: Floats, engine: ScipyEngine, confusion: Float
     return learned
 
 
-def calibrate(log_predictions: Floats, engine: ScipyEngine, confusion: Floats) -> float:
+def calibrate(log_predictions: Floats, engine: Engine, confusion: Floats) -> float:
     """Return the exponent that makes predictions explain the annotations best: above 1 sharpens, below 1 flattens."""
     by_labels = engine.e_step(floored_log(confusion), np.zeros(log_predictions.shape[1])).posterior
     tried = (np.exp(log_normalised(exponent * log_predictions)) for exponent in _EXPONENTS)
@@ -201,7 +212,7 @@ def calibrate(log_predictions: Floats, engine: ScipyEngine, confusion: Floats) -
     return float(_EXPONENTS[int(np.argmax(scores))])
 
 
-def sample_tasks(annotations: Annotations, engine: ScipyEngine) -> tuple[Any, ScipyEngine]:
+def sample_tasks(annotations: Annotations, engine: Engine) -> tuple[Any, Engine]:
     """Return which tasks to calibrate by, and their engine: all, or a draw of many, always the same."""
     labelled = np.flatnonzero(np.bincount(annotations.task, minlength=annotations.n_tasks))
     if len(labelled) <= _ENOUGH_TASKS:

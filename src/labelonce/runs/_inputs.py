@@ -186,9 +186,9 @@ def _check_finite(rows: Rows, path: Path, missing: bool) -> None:
 def _one_text_a_task(tasks: Ids, texts: list[str], column: str) -> Rows:
     first: dict[Any, str] = {}
     for row, (one, said) in enumerate(zip(tasks.tolist(), texts, strict=True)):
-        if first.setdefault(one, said) != text:
+        if first.setdefault(one, said) != said:
             raise ValueError(
-                f"a task must have one text in column {column!r}; got {_ids.show(text)} at row {row} for task "
+                f"a task must have one text in column {column!r}; got {_ids.show(said)} at row {row} for task "
                 f"{_ids.show(one)}, after {_ids.show(first[one])}."
             )
     return Rows(_ids.table_of(list(first), "task"), list(first.values()), [column])

@@ -1,0 +1,92 @@
+"""The seam between models and engines: what an engine does, and which one does it."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from labelonce._types import Codes, Floats
+
+if TYPE_CHECKING:
+    from labelonce._annotations import Annotations
+
+ENGINES = ("auto", "scipy", "torch")
+DEVICES = (None, "cpu", "cuda")
+_PAYS = 1_000_000  # annotations from which "auto" takes torch, if it is loaded
+_PAYS_LOADING = 10_000_000  # and from which it loads torch for that, which takes seconds
+
+
+class EStep(NamedTuple):
+    """What one E-step gives: posteriors (n_tasks, n_classes) and the log-likelihood of all annotations."""
+
+    posterior: Floats
+    log_likelihood: float
+
+
+class Sweep(NamedTuple):
+    """What an E-step and the sums over its posteriors give; the posteriors themselves never leave the engine."""
+
+    confusion_counts: Floats
+    class_counts: Floats
+    log_likelihood: float
+
+
+class Engine(Protocol):
+    """The annotations, ready for many iterations; arrays in, arrays out."""
+
+    def vote_counts(self) -> Floats:
+        """Return how often each class was given to each task, shape (n_tasks, n_classes)."""
+
+    def e_step(self, log_confusion: Floats, log_prior: Floats, gold: Codes | None = None) -> EStep:
+        """Return P(true label | annotations) of every task, and the log-likelihood.
+
+        Parameters
+        ----------
+        log_confusion : (n_workers, n_classes, n_classes)
+            Log P(given | true) as [worker, true, given]; finite.
+        log_prior : (n_classes,) or (n_tasks, n_classes)
+            Log P(true label); finite.
+        gold : (n_tasks,), optional
+            Class codes of known true labels, -1 where unknown. Their posteriors are one-hot.
+        """
+
+    def m_step(self, posterior: Floats) -> Floats:
+        """Return the expected confusion counts as float64 [worker, true, given]."""
+
+    def sweep(self, log_confusion: Floats, log_prior: Floats, gold: Codes | None = None) -> Sweep:
+        """Return the counts that `m_step` gives for the posteriors of `e_step`, and the tasks of each class."""
+
+
+def make_engine(annotations: Annotations, dtype: str, engine: str = "auto", device: str | None = None) -> Engine:
+    """Return the engine asked for, or with "auto" the one that pays at this size."""
+    if engine not in ENGINES:
+        raise ValueError(f"engine must be one of {', '.join(map(repr, ENGINES))}; got {engine!r}.")
+    if device not in DEVICES:
+        raise ValueError(f"device must be None, 'cpu' or 'cuda'; got {device!r}.")
+    if engine == "auto":
+        engine = _choose(len(annotations), dtype, device)
+    if engine == "scipy":
+        if device == "cuda":
+            raise ValueError("device must be None or 'cpu' with engine='scipy'; got 'cuda'. Use engine='torch'.")
+        from labelonce._kernels._scipy import ScipyEngine
+
+        return ScipyEngine(annotations, dtype)
+    if find_spec("torch") is None:
+        raise ImportError("engine='torch' needs PyTorch; install it with: pip install 'labelonce[neural]'.")
+    from labelonce._kernels._torch import TorchEngine
+
+    return TorchEngine(annotations, dtype, device)
+
+
+def _choose(n_annotations: int, dtype: str, device: str | None) -> str:
+    """Return "torch" for CUDA, and for float32 on two CPU threads or more, where there is enough to do."""
+    if device == "cuda":
+        return "torch"
+    if n_annotations < (_PAYS if "torch" in sys.modules else _PAYS_LOADING) or find_spec("torch") is None:
+        return "scipy"
+    import torch
+
+    if device is None and torch.cuda.is_available():
+        return "torch"
+    return "torch" if dtype == "float32" and torch.get_num_threads() > 1 else "scipy"

@@ -1,0 +1,226 @@
+"""EM over prepared blocks: every process sweeps its own, the counts are added up, every iteration is kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+
+from labelonce import __version__
+from labelonce._kernels import Sweep, top_class
+from labelonce._kernels._torch import (
+    Block,
+    Totals,
+    as_tensor,
+    confusion_table,
+    fractions_of,
+    one_hot_table,
+    posterior_of,
+)
+from labelonce._validate import check_rng
+from labelonce.aggregation._base import labels_frame, skill, warn_of_overlap
+from labelonce.aggregation._em import EMAggregator, Iteration, Parameters, warn_not_converged
+from labelonce.io import write
+from labelonce.sharded._processes import Processes, join_processes
+from labelonce.sharded._shards import Shards, open_shards
+
+Model = TypeVar("Model", bound=EMAggregator)
+Callback = Callable[[int, float], None]
+
+_FREE_TO_CHANGE = ("max_iter", "tol", "engine", "device", "random_state")  # between a run and the one that resumes it
+
+
+def fit(
+    model: Model,
+    folder: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    device: str | None = None,
+    callback: Callback | None = None,
+) -> Model:
+    """Fit a model to prepared annotations and write every task's posterior; works under `torchrun` as well.
+
+    The same estimate as `model.fit`, up to the order of sums. Blocks are streamed from disk, so memory is needed
+    for one block and the workers' confusion. Each process takes every n-th block; all need to see both folders.
+
+    Parameters
+    ----------
+    model : DawidSkene, OneCoin or IBCC
+    folder : path
+        What `prepare` wrote.
+    output : path
+        A folder for `labels-<block>.parquet` (task, label, confidence, posterior_<class>), `workers.parquet` and,
+        last, `run.json`. While EM runs it holds `checkpoint.npz`, renewed after every iteration: the same call
+        goes on from there, with the same result.
+    device : {"cpu", "cuda"}, optional
+        Default: CUDA where there is any. Blocks stay on the GPU if they fit.
+    callback : callable, optional
+        Called after every iteration with its number and the objective.
+
+    Returns
+    -------
+    model
+        With `confusion_`, `prior_`, `skill_`, `workers_`, `classes_`, `log_likelihood_`, `n_iter_`, `converged_`;
+        the posteriors are on disk only.
+    """
+    shards, target = open_shards(Path(folder)), Path(output)
+    _check(model, shards, target)
+    target.mkdir(parents=True, exist_ok=True)
+    with join_processes(device) as processes:
+        job = _Job(model, shards, target, processes)
+        last = job.climb(callback)
+        job.write_labels(last.parameters)
+        _set_fitted(model, shards, last)
+        processes.wait()
+        if processes.is_first:
+            _finish(model, shards, target, processes.size)
+    return model
+
+
+def _check(model: EMAggregator, shards: Shards, target: Path) -> None:
+    if not isinstance(model, EMAggregator):
+        raise TypeError(f"model must be DawidSkene, OneCoin or IBCC; got {type(model).__name__}.")
+    if model.n_init != 1:
+        raise ValueError(f"n_init must be 1 for prepared annotations; got {model.n_init}.")
+    if (target / "run.json").exists():
+        raise ValueError(f"{target} must not hold a finished run; got run.json. Remove it, or name another folder.")
+    model._check_options(len(shards.classes))
+
+
+class _Job:
+    """One process's share of a fit."""
+
+    def __init__(self, model: EMAggregator, shards: Shards, target: Path, processes: Processes) -> None:
+        self.model, self.shards, self.processes = model, shards, processes
+        self.target = target
+        self.numbers = range(processes.rank, shards.n_blocks, processes.size)
+        self.held: dict[int, Block] = {}
+        self.dtype = np.dtype(model.dtype)
+        kept = {name: value for name, value in model.get_params().items() if name not in _FREE_TO_CHANGE}
+        self.about = json.dumps({"shards": shards.name, "model": type(model).__name__} | kept, default=repr)
+
+    def climb(self, callback: Callback | None) -> Iteration:
+        """Return the last iteration, from the checkpoint or from the votes."""
+        counts, path = self._restore() or (self._start(), [])
+        if self.processes.is_first:
+            warn_of_overlap(type(self.model).__name__, self.shards.n_overlap, self.shards.n_labelled, self._redundancy)
+        for step in self.model.iterations(counts, self._sweep, self.shards.n_annotations, path):
+            finished = step.converged or len(step.path) == self.model.max_iter
+            if self.processes.is_first and not finished:  # the last one is repeated: it ends in the posteriors
+                self._save(step)
+            if callback:
+                callback(len(step.path), step.path[-1])
+        if not step.converged and self.processes.is_first:
+            warn_not_converged(type(self.model).__name__, step.path, self.model.tol, self.shards.n_annotations)
+        return step
+
+    def write_labels(self, found: Parameters) -> None:
+        """Write the posteriors of this process's blocks, each when it is known."""
+        table, prior = self._on_device(found)
+        seed = int(check_rng(self.model.random_state).integers(2**31))
+        for number, block in self._blocks():
+            posterior = posterior_of(block, table, prior)[0].cpu().numpy()
+            picks = top_class(posterior, np.random.default_rng([seed, number]))
+            frame = labels_frame(self.shards.tasks(number), self.shards.classes, posterior, picks)
+            write(frame, self.target / f"labels-{number:05d}.parquet")
+
+    @property
+    def _redundancy(self) -> float:
+        return self.shards.n_annotations / self.shards.n_labelled
+
+    def _start(self) -> Sweep:
+        totals, n_classes = self._totals(), len(self.shards.classes)
+        kind = torch.from_numpy(np.zeros(0, self.dtype)).dtype
+        eye = one_hot_table(len(self.shards.workers), n_classes, kind, self.processes.device)
+        for _, block in self._blocks():
+            totals.add(block, fractions_of(block, eye))
+        return self._everybody(totals)
+
+    def _sweep(self, found: Parameters) -> Sweep:
+        totals = self._totals()
+        table, prior = self._on_device(found)
+        for _, block in self._blocks():
+            totals.add(block, *posterior_of(block, table, prior))
+        return self._everybody(totals)
+
+    def _totals(self) -> Totals:
+        n_classes = len(self.shards.classes)
+        return Totals(len(self.shards.workers) * n_classes, n_classes, self.processes.device)
+
+    def _everybody(self, totals: Totals) -> Sweep:
+        self.processes.add_up(totals.flat)
+        return totals.sweep()
+
+    def _on_device(self, found: Parameters) -> tuple[torch.Tensor, torch.Tensor]:
+        confusion, prior = (
+            as_tensor(array, self.dtype, self.processes.device) for array in (found.log_confusion, found.log_prior)
+        )
+        return confusion_table(confusion), prior
+
+    def _blocks(self) -> Iterator[tuple[int, Block]]:
+        device = self.processes.device
+        for number in self.numbers:
+            block = self.held.get(number) or self.shards.block(number).to(device)
+            if device.type == "cuda" and _has_room(device):
+                self.held[number] = block
+            yield number, block
+
+    def _save(self, step: Iteration) -> None:
+        """Write the checkpoint beside the last one, then take its place."""
+        beside = self.target / f".{secrets.token_hex(8)}.tmp"
+        try:
+            with beside.open("wb") as file:
+                counts = step.sweep.confusion_counts.swapaxes(1, 2)  # as it lies in memory: sums must not change order
+                np.savez(file, about=self.about, path=step.path, counts=counts, class_counts=step.sweep.class_counts)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(beside, self.target / "checkpoint.npz")
+        finally:
+            beside.unlink(missing_ok=True)
+
+    def _restore(self) -> tuple[Sweep, list[float]] | None:
+        path = self.target / "checkpoint.npz"
+        if not path.exists():
+            return None
+        with np.load(path, allow_pickle=False) as kept:
+            about, done = str(kept["about"]), kept["path"].tolist()
+            counts = Sweep(kept["counts"].swapaxes(1, 2), kept["class_counts"], -np.inf)
+        if about != self.about:
+            raise ValueError(
+                f"{path} must come from the same model and annotations; got {about}. Remove it to start over."
+            )
+        if len(done) >= self.model.max_iter:
+            raise ValueError(f"max_iter must be above the {len(done)} of {path}; got {self.model.max_iter}.")
+        return counts, done
+
+
+def _has_room(device: torch.device) -> bool:
+    """Return whether a GPU has a quarter of its memory left, which the sums need."""
+    free, total = torch.cuda.mem_get_info(device)
+    return free > total // 4
+
+
+def _set_fitted(model: EMAggregator, shards: Shards, last: Iteration) -> None:
+    model.confusion_, model.prior_ = last.parameters.confusion, last.parameters.prior
+    model.skill_ = skill(model.confusion_, model.prior_)
+    model.workers_, model.classes_ = shards.workers, shards.classes
+    model._annotation_counts = shards.annotations_of_worker
+    model.log_likelihood_, model.n_iter_ = np.array(last.path), len(last.path)
+    model.converged_ = last.converged
+
+
+def _finish(model: EMAggregator, shards: Shards, target: Path, n_processes: int) -> None:
+    write(model.workers_to_frame(), target / "workers.parquet")
+    about: dict[str, Any] = {"labelonce": __version__, "torch": torch.__version__, "shards": shards.name}
+    about |= {"model": repr(model), "annotations": shards.n_annotations, "tasks": shards.n_labelled}
+    about |= {"processes": n_processes, "iterations": model.n_iter_, "converged": model.converged_}
+    beside = target / f".{secrets.token_hex(8)}.tmp"
+    beside.write_text(json.dumps(about | {"log_likelihood": model.log_likelihood_.tolist()}, indent=1) + "\n")
+    os.replace(beside, target / "run.json")
+    (target / "checkpoint.npz").unlink(missing_ok=True)

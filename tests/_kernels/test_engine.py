@@ -1,0 +1,92 @@
+"""Which engine is taken."""
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from checks import crowd
+from numpy.testing import assert_allclose
+
+from labelonce import IBCC, MBEM, DawidSkene, OneCoin, SoftmaxRegression
+from labelonce._kernels import ScipyEngine, _engine, make_engine
+from labelonce._kernels._torch import TorchEngine
+
+
+@pytest.fixture
+def small_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_engine, "_PAYS", 10)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+
+
+def test_small_tables_are_left_to_scipy() -> None:
+    assert isinstance(make_engine(crowd()[0], "float32"), ScipyEngine)
+
+
+@pytest.mark.usefixtures("small_pays")
+@pytest.mark.parametrize(
+    ("dtype", "threads", "kind"),
+    [("float32", 2, TorchEngine), ("float32", 1, ScipyEngine), ("float64", 2, ScipyEngine)],
+)
+def test_large_ones_go_to_torch_where_it_is_faster(
+    monkeypatch: pytest.MonkeyPatch, dtype: str, threads: int, kind: type
+) -> None:
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    assert isinstance(make_engine(crowd()[0], dtype), kind)
+
+
+@pytest.mark.usefixtures("small_pays")
+def test_torch_is_not_loaded_before_loading_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "torch")
+    assert isinstance(make_engine(crowd()[0], "float32"), ScipyEngine)
+
+
+def test_without_torch_auto_is_scipy_and_torch_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_engine, "_PAYS", 10)
+    monkeypatch.setattr(_engine, "find_spec", lambda name: None)  # noqa: ARG005
+    assert isinstance(make_engine(crowd()[0], "float32"), ScipyEngine)
+    with pytest.raises(ImportError, match=r"pip install 'labelonce\[neural\]'"):
+        make_engine(crowd()[0], "float32", "torch")
+
+
+@pytest.mark.parametrize(
+    ("engine", "device", "message"),
+    [
+        ("numpy", None, "engine must be one of 'auto', 'scipy', 'torch'; got 'numpy'"),
+        ("torch", "tpu", "device must be None, 'cpu' or 'cuda'; got 'tpu'"),
+        ("scipy", "cuda", "with engine='scipy'; got 'cuda'"),
+    ],
+)
+def test_unknown_engines_and_devices_are_refused(engine: str, device: str | None, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        DawidSkene(engine=engine, device=device).fit(crowd()[0])
+
+
+@pytest.mark.parametrize("model", [DawidSkene, OneCoin, IBCC])
+@pytest.mark.parametrize(("dtype", "atol"), [("float64", 1e-9), ("float32", 1e-4)])
+def test_aggregators_give_the_same_with_both_engines(model: Any, dtype: str, atol: float) -> None:
+    ann, y_true = crowd()
+    gold = {0: y_true[0], 9: (y_true[9] + 1) % 3}
+    ours, scipys = (model(engine=engine, dtype=dtype, tol=1e-5).fit(ann, gold=gold) for engine in ("torch", "scipy"))
+    assert ours.n_iter_ == scipys.n_iter_
+    assert_allclose(ours.posterior_, scipys.posterior_, atol=atol)
+    assert_allclose(ours.confusion_, scipys.confusion_, atol=atol)
+
+
+def test_further_starts_draw_the_same_noise() -> None:
+    ann, _ = crowd(1, n_tasks=40, n_classes=4)
+    ours, scipys = (DawidSkene(engine=engine, n_init=3).fit(ann) for engine in ("torch", "scipy"))
+    assert_allclose(ours.posterior_, scipys.posterior_, atol=1e-9)
+
+
+def test_mbem_gives_the_same_with_both_engines() -> None:
+    rng = np.random.default_rng(0)
+    ann, y_true = crowd()
+    X = np.eye(3)[y_true] + rng.normal(scale=0.5, size=(len(y_true), 3))
+    ours, scipys = (
+        MBEM(SoftmaxRegression(), rounds=2, predictions="in_sample", posterior="joint", engine=engine).fit(X, ann)
+        for engine in ("torch", "scipy")
+    )
+    assert_allclose(ours.posterior_, scipys.posterior_, atol=1e-6)
+    assert_allclose(ours.confusion_, scipys.confusion_, atol=1e-6)

@@ -1,0 +1,27 @@
+"""What every engine is checked against: sums written as loops."""
+
+import numpy as np
+
+from labelonce import Annotations
+from labelonce._types import Floats
+
+
+def random_parameters(ann: Annotations) -> tuple[Floats, Floats]:
+    rng = np.random.default_rng(0)
+    confusion = rng.dirichlet(np.ones(ann.n_classes), (ann.n_workers, ann.n_classes))
+    return np.log(np.maximum(confusion, 1e-12)), np.log(rng.dirichlet(np.full(ann.n_classes, 5.0)))
+
+
+def brute_force_e_step(ann: Annotations, log_confusion: Floats, log_prior: Floats) -> tuple[Floats, float]:
+    log_joint = np.tile(log_prior, (ann.n_tasks, 1))
+    for task, worker, label in zip(ann.task, ann.worker, ann.label, strict=True):
+        log_joint[task] += log_confusion[worker, :, label]
+    evidence = np.logaddexp.reduce(log_joint, axis=1, keepdims=True)
+    return np.exp(log_joint - evidence), float(evidence.sum())
+
+
+def brute_force_m_step(ann: Annotations, posterior: Floats) -> Floats:
+    counts = np.zeros((ann.n_workers, ann.n_classes, ann.n_classes))
+    for task, worker, label in zip(ann.task, ann.worker, ann.label, strict=True):
+        counts[worker, :, label] += posterior[task]
+    return counts

@@ -1,0 +1,265 @@
+"""Prepared annotations, streamed: the same as in memory, also by several processes and after one was killed."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from checks import crowd
+from numpy.testing import assert_allclose, assert_array_equal
+
+from labelonce import IBCC, Annotations, DawidSkene, MajorityVote, OneCoin, RedundancyWarning, sharded, simulate, write
+from labelonce._sklearn import ConvergenceWarning
+from labelonce.sharded.__main__ import main
+from labelonce.sharded._shards import open_shards
+
+
+def write_shuffled(ann: Annotations, folder: Path, n_files: int = 2) -> list[Path]:
+    rows = ann.to_frame().take(np.random.default_rng(0).permutation(len(ann)))
+    parts = np.array_split(np.arange(len(rows)), n_files)
+    paths = [folder / f"labels-{number}.parquet" for number in range(n_files)]
+    for path, part in zip(paths, parts, strict=True):
+        write(rows.take(part), path)
+    return paths
+
+
+def ten_classes() -> Annotations:
+    return crowd(n_tasks=400, n_classes=10)[0]
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sharded")
+    return sharded.prepare(write_shuffled(ten_classes(), folder), folder / "prepared", block=300)
+
+
+def labels_in(folder: Path) -> pa.Table:
+    return pa.concat_tables(pq.read_table(path) for path in sorted(folder.glob("labels-*.parquet"))).sort_by("task")
+
+
+def posterior_in(folder: Path) -> Any:
+    table = labels_in(folder)
+    return np.column_stack([table[name] for name in table.column_names if name.startswith("posterior_")])
+
+
+def test_blocks_hold_every_task_once_and_every_annotation(prepared: Path) -> None:
+    ann, shards = ten_classes(), open_shards(prepared)
+    assert shards.n_blocks > 3
+    tasks = np.concatenate([shards.tasks(number) for number in range(shards.n_blocks)])
+    assert_array_equal(np.sort(tasks), ann.tasks)
+    assert sum(len(shards.block(number).row) for number in range(shards.n_blocks)) == len(ann)
+    assert_array_equal(shards.annotations_of_worker, np.bincount(ann.worker))
+
+
+@pytest.mark.parametrize("model", [DawidSkene, OneCoin, IBCC])
+@pytest.mark.parametrize(("dtype", "atol"), [("float64", 1e-9), ("float32", 1e-4)])
+def test_streaming_gives_what_memory_gives(prepared: Path, tmp_path: Path, model: Any, dtype: str, atol: float) -> None:
+    whole = model(dtype=dtype, tol=1e-5).fit(ten_classes())
+    streamed = sharded.fit(model(dtype=dtype, tol=1e-5), prepared, tmp_path / "out", device="cpu")
+    assert streamed.n_iter_ == whole.n_iter_
+    assert_allclose(streamed.confusion_, whole.confusion_, atol=atol)
+    assert_allclose(posterior_in(tmp_path / "out"), whole.posterior_, atol=atol)
+    assert labels_in(tmp_path / "out").column_names == whole.to_frame().column_names
+
+
+def test_string_ids_and_declared_classes_come_through(tmp_path: Path) -> None:
+    task, worker = [f"t{i // 3}" for i in range(90)], [f"w{i % 3}" for i in range(90)]
+    label = ["cat" if (i // 3) % 2 else "dog" for i in range(90)]
+    ann = Annotations.from_arrays(task, worker, label, classes=["dog", "cat", "eel"])
+    folder = sharded.prepare(write_shuffled(ann, tmp_path), tmp_path / "p", classes=["dog", "cat", "eel"], block=20)
+    model = sharded.fit(DawidSkene(), folder, tmp_path / "out", device="cpu")
+    expected = DawidSkene().fit(ann)
+    assert model.classes_.tolist() == ["dog", "cat", "eel"]
+    table = labels_in(tmp_path / "out")
+    assert table.num_rows == ann.n_tasks
+    assert dict(zip(table["task"].to_pylist(), table["label"].to_pylist(), strict=True)) == dict(
+        zip(expected.tasks_, expected.labels_, strict=True)
+    )
+
+
+class Stop(Exception):
+    """Stands for the power cut."""
+
+
+def stop(*_: Any) -> None:
+    raise Stop
+
+
+def test_a_stopped_fit_goes_on_and_gives_the_same_bits(prepared: Path, tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    def cut(iteration: int, objective: float) -> None:  # noqa: ARG001
+        if iteration == 4:
+            raise Stop
+
+    with pytest.raises(Stop):
+        sharded.fit(DawidSkene(tol=1e-5), prepared, tmp_path / "cut", device="cpu", callback=cut)
+    resumed = sharded.fit(
+        DawidSkene(tol=1e-5), prepared, tmp_path / "cut", device="cpu", callback=lambda number, _: seen.append(number)
+    )
+    straight = sharded.fit(DawidSkene(tol=1e-5), prepared, tmp_path / "straight", device="cpu")
+    assert seen[0] == 5
+    assert_array_equal(resumed.log_likelihood_, straight.log_likelihood_)
+    assert_array_equal(resumed.confusion_, straight.confusion_)
+    assert_array_equal(posterior_in(tmp_path / "cut"), posterior_in(tmp_path / "straight"))
+    assert {path.name for path in (tmp_path / "cut").iterdir()} == {
+        *(f"labels-{number:05d}.parquet" for number in range(open_shards(prepared).n_blocks)),
+        "workers.parquet",
+        "run.json",
+    }
+
+
+def test_a_fit_killed_while_it_writes_labels_ends_the_same(prepared: Path, tmp_path: Path) -> None:
+    model = DawidSkene(tol=1e-5)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("labelonce.sharded._fit.labels_frame", stop)
+        with pytest.raises(Stop):
+            sharded.fit(model, prepared, tmp_path / "cut", device="cpu")
+    resumed = sharded.fit(DawidSkene(tol=1e-5), prepared, tmp_path / "cut", device="cpu")
+    straight = sharded.fit(DawidSkene(tol=1e-5), prepared, tmp_path / "straight", device="cpu")
+    assert_array_equal(resumed.confusion_, straight.confusion_)
+
+
+KILLED = """
+import os, signal, sys
+from labelonce import DawidSkene, sharded
+
+def kill_one(iteration, objective):
+    if iteration == 4 and os.environ["RANK"] == "1" and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if os.environ["RANK"] == "0":
+        print(os.environ["TORCHELASTIC_RESTART_COUNT"], iteration, file=open(sys.argv[3], "a"))
+
+sharded.fit(DawidSkene(tol=1e-5), sys.argv[1], sys.argv[2], device="cpu", callback=kill_one)
+"""
+
+
+def test_two_processes_one_of_them_killed_give_what_one_gives(prepared: Path, tmp_path: Path) -> None:
+    script, log = tmp_path / "fit.py", tmp_path / "log"
+    script.write_text(KILLED)
+    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--max-restarts", "1"]
+    launch += ["--rdzv-backend", "c10d", "--rdzv-endpoint", "localhost:0"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+    command = [*launch, str(script), str(prepared), str(tmp_path / "two"), str(log)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    one = sharded.fit(DawidSkene(tol=1e-5), prepared, tmp_path / "one", device="cpu")
+    run = json.loads((tmp_path / "two" / "run.json").read_text())
+    assert (run["processes"], run["iterations"]) == (2, one.n_iter_)
+    assert_allclose(posterior_in(tmp_path / "two"), posterior_in(tmp_path / "one"), atol=1e-12)
+    assert_allclose(run["log_likelihood"], one.log_likelihood_, rtol=1e-12)
+    steps = [line.split() for line in log.read_text().splitlines()]
+    assert {restart for restart, _ in steps} == {"0", "1"}
+    assert int(next(step for restart, step in steps if restart == "1")) in (4, 5)
+
+
+def test_the_command_line_prepares_and_fits(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [str(path) for path in write_shuffled(ten_classes(), tmp_path)]
+    for arguments in (
+        ["prepare", *paths, "-o", str(tmp_path / "p")],
+        ["fit", str(tmp_path / "p"), "-o", str(tmp_path / "out"), "--device", "cpu", "--tol", "1e-4"],
+    ):
+        monkeypatch.setattr(sys, "argv", ["labelonce.sharded", *arguments])
+        main()
+    assert "iteration 2: objective" in capsys.readouterr().err
+    assert labels_in(tmp_path / "out").num_rows == 400
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    assert "must not hold a finished run" in capsys.readouterr().err
+
+
+def test_a_worker_who_labelled_a_task_twice_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "labels.parquet"
+    pq.write_table(pa.table({"task": [1, 1], "worker": ["ann", "ann"], "label": [0, 1]}), path)
+    with pytest.raises(ValueError, match="got worker 'ann' on task 1 again"):
+        sharded.prepare(path, tmp_path / "p")
+    assert list(tmp_path.iterdir()) == [path]
+    assert open_shards(sharded.prepare(path, tmp_path / "p", duplicates="last")).n_annotations == 1
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"task": [1], "worker": ["a"]}, "the label column must be one of"),
+        ({"task": [1, None], "worker": ["a", "b"], "label": [0, 1]}, "labels.parquet: task must"),
+        ({"task": pa.array([], pa.int64()), "worker": pa.array([], pa.string()), "label": pa.array([], pa.int64())},
+         "at least one annotation; got 0 rows"),
+    ],
+)  # fmt: skip
+def test_bad_files_are_refused_and_nothing_is_left(tmp_path: Path, columns: Any, message: str) -> None:
+    path = tmp_path / "labels.parquet"
+    pq.write_table(pa.table(columns), path)
+    with pytest.raises(ValueError, match=message):
+        sharded.prepare(path, tmp_path / "p")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_files_with_ids_of_two_kinds_are_refused(tmp_path: Path) -> None:
+    paths = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    for path, task in zip(paths, ([1], ["x"]), strict=True):
+        pq.write_table(pa.table({"task": task, "worker": [1], "label": [0]}), path)
+    with pytest.raises(ValueError, match=r"b\.parquet: task must be all integers or all strings"):
+        sharded.prepare(paths, tmp_path / "p")
+
+
+def test_what_cannot_be_done_is_said(prepared: Path, tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="got MajorityVote"):
+        sharded.fit(MajorityVote(), prepared, tmp_path / "out")
+    with pytest.raises(ValueError, match="n_init must be 1 for prepared annotations; got 3"):
+        sharded.fit(DawidSkene(n_init=3), prepared, tmp_path / "out")
+    with pytest.raises(ValueError, match="must be a folder that `prepare` wrote"):
+        sharded.fit(DawidSkene(), tmp_path, tmp_path / "out")
+    with pytest.raises(ValueError, match="must not exist yet"):
+        sharded.prepare(write_shuffled(ten_classes(), tmp_path), prepared)
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.parquet: No such file"):
+        sharded.prepare(tmp_path / "nowhere.parquet", tmp_path / "p")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_checkpoint_of_another_run_is_not_used(prepared: Path, tmp_path: Path) -> None:
+    def cut(iteration: int, objective: float) -> None:  # noqa: ARG001
+        if iteration == 3:
+            raise Stop
+
+    with pytest.raises(Stop):
+        sharded.fit(DawidSkene(), prepared, tmp_path, device="cpu", callback=cut)
+    with pytest.raises(ValueError, match="must come from the same model and annotations"):
+        sharded.fit(DawidSkene(smoothing=2.0), prepared, tmp_path, device="cpu")
+    with pytest.raises(ValueError, match="max_iter must be above the 3 of"):
+        sharded.fit(DawidSkene(max_iter=3), prepared, tmp_path, device="cpu")
+
+
+def test_a_finished_run_is_not_overwritten(prepared: Path, tmp_path: Path) -> None:
+    sharded.fit(DawidSkene(tol=1e-3), prepared, tmp_path, device="cpu")
+    with pytest.raises(ValueError, match="must not hold a finished run"):
+        sharded.fit(DawidSkene(tol=1e-3), prepared, tmp_path, device="cpu")
+
+
+def test_too_few_iterations_and_too_few_labels_are_warned_about(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    ann = simulate.annotate(
+        rng.integers(0, 3, 50), simulate.hammer_spammer(4, 3, 0.5, rng), simulate.assign(50, 4, 1, rng), rng
+    )
+    folder = sharded.prepare(write_shuffled(ann, tmp_path), tmp_path / "p")
+    with (
+        pytest.warns(RedundancyWarning, match="only 0 of 50"),
+        pytest.warns(ConvergenceWarning, match="stopped after 2 iterations"),
+    ):
+        sharded.fit(DawidSkene(max_iter=2, tol=0.0), folder, tmp_path / "out", device="cpu")
+
+
+def test_more_processes_than_blocks_would_still_add_up() -> None:
+    from labelonce._kernels._torch import Totals
+
+    nobody = Totals(6, 3, torch.device("cpu")).sweep()
+    assert nobody.confusion_counts.shape == (2, 3, 3)
+    assert not nobody.confusion_counts.any()
