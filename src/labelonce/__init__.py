@@ -9,7 +9,21 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from labelonce import datasets, learning, metrics, planning, simulate, workers
     from labelonce._annotations import Annotations
-    from labelonce.aggregation import IBCC, DawidSkene, MajorityVote, OneCoin, RedundancyWarning
+    from labelonce.aggregation import (
+        GLAD,
+        IBCC,
+        KOS,
+        MACE,
+        AssignmentWarning,
+        BeliefPropagation,
+        DawidSkene,
+        EigenRatio,
+        MajorityVote,
+        MeanField,
+        OneCoin,
+        RedundancyWarning,
+        Wawa,
+    )
     from labelonce.io import read_annotations, write
     from labelonce.learning import (
         MBEM,
@@ -27,14 +41,21 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "GLAD",
     "IBCC",
+    "KOS",
+    "MACE",
     "MBEM",
     "Annotations",
+    "AssignmentWarning",
+    "BeliefPropagation",
     "BoostedTrees",
     "DawidSkene",
     "DoubtWarning",
+    "EigenRatio",
     "ForwardCorrection",
     "MajorityVote",
+    "MeanField",
     "OneCoin",
     "OracleConfusion",
     "OracleCorrect",
@@ -42,6 +63,7 @@ __all__ = [
     "SoftmaxRegression",
     "TrainOnAggregate",
     "UnbiasedLoss",
+    "Wawa",
     "annotation_log_likelihood",
     "datasets",
     "learning",
@@ -54,14 +76,21 @@ __all__ = [
 ]
 
 _HOME = {
+    "GLAD": "labelonce.aggregation",
     "IBCC": "labelonce.aggregation",
+    "KOS": "labelonce.aggregation",
+    "MACE": "labelonce.aggregation",
     "MBEM": "labelonce.learning",
     "Annotations": "labelonce._annotations",
+    "AssignmentWarning": "labelonce.aggregation",
+    "BeliefPropagation": "labelonce.aggregation",
     "BoostedTrees": "labelonce.learning",
     "DawidSkene": "labelonce.aggregation",
     "DoubtWarning": "labelonce.learning",
+    "EigenRatio": "labelonce.aggregation",
     "ForwardCorrection": "labelonce.learning",
     "MajorityVote": "labelonce.aggregation",
+    "MeanField": "labelonce.aggregation",
     "OneCoin": "labelonce.aggregation",
     "OracleConfusion": "labelonce.learning",
     "OracleCorrect": "labelonce.learning",
@@ -69,6 +98,7 @@ _HOME = {
     "SoftmaxRegression": "labelonce.learning",
     "TrainOnAggregate": "labelonce.learning",
     "UnbiasedLoss": "labelonce.learning",
+    "Wawa": "labelonce.aggregation",
     "annotation_log_likelihood": "labelonce.learning",
     "read_annotations": "labelonce.io",
     "write": "labelonce.io",

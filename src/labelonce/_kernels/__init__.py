@@ -8,5 +8,15 @@ knows that layout; confusion comes in and counts go out as [worker, true, given]
 
 from labelonce._kernels._posterior import floored_log, normalise, top_class, vote_fractions
 from labelonce._kernels._scipy import EStep, ScipyEngine
+from labelonce._kernels._sums import AnnotationSums, posterior_of
 
-__all__ = ["EStep", "ScipyEngine", "floored_log", "normalise", "top_class", "vote_fractions"]
+__all__ = [
+    "AnnotationSums",
+    "EStep",
+    "ScipyEngine",
+    "floored_log",
+    "normalise",
+    "posterior_of",
+    "top_class",
+    "vote_fractions",
+]

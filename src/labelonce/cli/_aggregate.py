@@ -8,7 +8,20 @@ from pathlib import Path
 import pyarrow.csv
 
 from labelonce._annotations import Annotations
-from labelonce.aggregation import IBCC, Aggregator, DawidSkene, MajorityVote, OneCoin
+from labelonce.aggregation import (
+    GLAD,
+    IBCC,
+    KOS,
+    MACE,
+    Aggregator,
+    BeliefPropagation,
+    DawidSkene,
+    EigenRatio,
+    MajorityVote,
+    MeanField,
+    OneCoin,
+    Wawa,
+)
 from labelonce.cli._print import stderr, warnings_as_notes
 from labelonce.io import write
 
@@ -17,6 +30,13 @@ AGGREGATORS: dict[str, type[Aggregator]] = {
     "dawid-skene": DawidSkene,
     "one-coin": OneCoin,
     "ibcc": IBCC,
+    "wawa": Wawa,
+    "glad": GLAD,
+    "mace": MACE,
+    "mean-field": MeanField,
+    "belief-propagation": BeliefPropagation,
+    "kos": KOS,
+    "eigen-ratio": EigenRatio,
 }
 
 
