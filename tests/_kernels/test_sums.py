@@ -28,5 +28,5 @@ def test_without_values_annotations_are_counted() -> None:
 def test_gold_is_one_hot_and_its_joint_is_the_likelihood() -> None:
     log_joint = np.log([[0.1, 0.3], [0.2, 0.2]])
     posterior, log_likelihood = posterior_of(log_joint, np.array([0, -1], dtype=np.int32))
-    assert_allclose(posterior, [[1, 0], [0.5, 0.5]])
+    assert_allclose(posterior, np.array([[1, 0], [0.5, 0.5]]))
     assert_allclose(log_likelihood, np.log(0.1) + np.log(0.4))

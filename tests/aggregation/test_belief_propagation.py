@@ -23,7 +23,7 @@ def exact_posterior(ann: Annotations, prior: Floats) -> Floats:
         right = np.bincount(ann.worker, np.array(y_true)[ann.task] == ann.label, ann.n_workers)
         log_joint = (betaln(2 + right, 1 + labels - right) - (labels - right) * np.log(n_classes - 1)).sum()
         posterior[np.arange(ann.n_tasks), y_true] += np.exp(log_joint) * prior[list(y_true)].prod()
-    return posterior / posterior.sum(axis=1, keepdims=True)
+    return np.asarray(posterior / posterior.sum(axis=1, keepdims=True))
 
 
 def by_counting(right: Floats, n_classes: int) -> Floats:

@@ -18,7 +18,7 @@ UNIFORM = np.log(np.full(3, 1 / 3))
 def drawn_from_the_model(ability: Floats, n_tasks: int, n_classes: int) -> tuple[Annotations, Codes, Floats]:
     """Return annotations of workers with these abilities, the true labels and the easiness of the tasks."""
     rng = np.random.default_rng(0)
-    log_easiness, y_true = rng.normal(0.5, 1, n_tasks), rng.integers(0, n_classes, n_tasks)
+    log_easiness, y_true = rng.normal(0.5, 1, n_tasks), rng.integers(0, n_classes, n_tasks, dtype=np.int32)
     worker = simulate.assign(n_tasks, len(ability), 10, rng, replace=False)
     right = rng.random(worker.shape) < expit(ability[worker] * np.exp(log_easiness)[:, None])
     other = (y_true[:, None] + rng.integers(1, n_classes, worker.shape)) % n_classes

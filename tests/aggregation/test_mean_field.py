@@ -21,7 +21,7 @@ def by_hand(ann: Annotations, sweeps: int) -> Floats:
         labels = (matrix >= 0).sum(axis=0)
         weight = digamma(2 + agreed) - digamma(1 + labels - agreed) + np.log(n_classes - 1)
         posterior = softmax(np.einsum("iak,a->ik", given, weight), axis=1)
-    return posterior
+    return np.asarray(posterior)
 
 
 def test_recovers_simulated_accuracies() -> None:

@@ -1,7 +1,8 @@
 """Accuracy on real crowds equals what other implementations found.
 
 The columns of TABLE are METHODS.md section 3. MACE and Wawa are compared with crowd-kit 1.4.2, run on ids renumbered by
-first appearance: its MACE mixes up workers and labels where ids appear in another order than sorted.
+first appearance (`benchmarks/reference_crowdkit.py`): its MACE mixes up workers and labels where ids appear in another
+order than sorted.
 """
 
 from typing import Any
@@ -42,6 +43,7 @@ MODELS = {
     "mean field": MeanField(),
     "belief propagation": BeliefPropagation(),
     "eigen ratio": EigenRatio(),
+    "eigen ratio, entries": EigenRatio(ratio="entries"),
 }
 COLUMNS = ("MV", "DS", "DS-MAP", "IBCC", "one-coin", "one-coin MAP", "GLAD", "KOS")
 TABLE = {
@@ -116,3 +118,9 @@ def test_accuracy_stays_as_in_the_docs(name: str, method: str, expected: float) 
 @pytest.mark.parametrize("name", ["bluebird", "dog", "sentiment_tweets_1000"])
 def test_belief_propagation_gives_the_labels_of_mean_field(name: str) -> None:
     assert accuracy(name, "belief propagation") == pytest.approx(accuracy(name, "mean field"), abs=0.003)
+
+
+@pytest.mark.data
+@pytest.mark.filterwarnings("ignore::labelonce.aggregation.AssignmentWarning")
+def test_entries_lose_where_two_workers_share_few_tasks() -> None:
+    assert accuracy("adult_content", "eigen ratio, entries") == pytest.approx(0.7067, abs=0.002)
