@@ -47,7 +47,7 @@ def markdown(rows: list[dict[str, Any]]) -> str:
             factor = peer["cpu_s"] / small["cpu_s"]
             cells += [peer["iterations"] or "", f"{peer['cpu_s']:.2f}", f"{factor:.0f}"]
         else:
-            cells += ["", "not there", ""]
+            cells += ["", "", ""]
         lines.append("| " + " | ".join(map(str, cells)) + " |")
     return "\n".join(lines) + "\n"
 
