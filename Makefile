@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.ready
 
-.PHONY: demo test bench docs clean
+.PHONY: demo test bench bench-aggregators docs clean
 .DELETE_ON_ERROR:
 
 demo: $(SETUP)
@@ -24,6 +24,9 @@ docs: $(SETUP)
 bench: .venv-bench/.ready .venv-crowdkit/.ready
 	.venv-bench/bin/python benchmarks/run.py
 	.venv-bench/bin/python benchmarks/overhead.py
+
+bench-aggregators: .venv-bench/.ready .venv-crowdkit/.ready
+	.venv-bench/bin/python benchmarks/aggregators.py
 
 $(SETUP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv --clear $(VENV)

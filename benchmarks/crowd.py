@@ -13,14 +13,14 @@ N_CLASSES, REDUNDANCY = 10, 5
 SIZES = {"100k": (20_000, 200), "1M": (200_000, 2_000), "10M": (2_000_000, 10_000)}
 
 
-def write_crowd(size: str, folder: Path, *, strings: bool) -> None:
+def write_crowd(size: str, folder: Path, *, strings: bool, n_classes: int = N_CLASSES) -> None:
     """Write annotations in random order (task, worker, label) and the true labels."""
     n_tasks, n_workers = SIZES[size]
     rng = np.random.default_rng(0)
-    accuracy = np.where(np.arange(n_workers) % 2 == 0, 0.9, 1 / N_CLASSES)
-    y_true = rng.integers(0, N_CLASSES, n_tasks)
+    accuracy = np.where(np.arange(n_workers) % 2 == 0, 0.9, 1 / n_classes)
+    y_true = rng.integers(0, n_classes, n_tasks)
     assignment = simulate.assign(n_tasks, n_workers, REDUNDANCY, rng, replace=False)
-    ann = simulate.annotate(y_true, simulate.one_coin(accuracy, N_CLASSES), assignment, rng)
+    ann = simulate.annotate(y_true, simulate.one_coin(accuracy, n_classes), assignment, rng)
     order = rng.permutation(len(ann))
     codes = {"task": ann.task[order], "worker": ann.worker[order], "label": ann.label[order]}
     table = pa.table({name: _named(name, values) if strings else values for name, values in codes.items()})

@@ -24,6 +24,15 @@ def main(work: str, size: str, iterations: int, folder: Path) -> None:
         "majority vote": lo.MajorityVote(),
         "dawid-skene": lo.DawidSkene(max_iter=iterations, tol=0.0),
         "dawid-skene float32": lo.DawidSkene(max_iter=iterations, tol=0.0, dtype="float32"),
+        "one-coin": lo.OneCoin(max_iter=iterations, tol=0.0),
+        "wawa": lo.Wawa(),
+        "glad": lo.GLAD(max_iter=iterations),
+        "mace": lo.MACE(max_iter=iterations, tol=0.0),
+        "mace em": lo.MACE(method="em", max_iter=iterations, tol=0.0),
+        "mean field": lo.MeanField(max_iter=iterations, tol=0.0),
+        "belief propagation": lo.BeliefPropagation(max_iter=iterations, tol=0.0),
+        "kos": lo.KOS(max_iter=iterations, tol=0.0),
+        "eigen ratio": lo.EigenRatio(),
     }
     report(lambda: models[work].fit(ann).labels_, lambda labels: float((labels == y_true).mean()), **about)
 

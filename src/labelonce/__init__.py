@@ -10,7 +10,21 @@ if TYPE_CHECKING:
     from labelonce import datasets, formats, learning, metrics, planning, runs, sharded, simulate, workers
     from labelonce._annotations import Annotations
     from labelonce._check import check
-    from labelonce.aggregation import IBCC, DawidSkene, MajorityVote, OneCoin, RedundancyWarning
+    from labelonce.aggregation import (
+        GLAD,
+        IBCC,
+        KOS,
+        MACE,
+        AssignmentWarning,
+        BeliefPropagation,
+        DawidSkene,
+        EigenRatio,
+        MajorityVote,
+        MeanField,
+        OneCoin,
+        RedundancyWarning,
+        Wawa,
+    )
     from labelonce.io import read_annotations, read_gold, write
     from labelonce.learning import (
         MBEM,
@@ -29,14 +43,21 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "GLAD",
     "IBCC",
+    "KOS",
+    "MACE",
     "MBEM",
     "Annotations",
+    "AssignmentWarning",
+    "BeliefPropagation",
     "BoostedTrees",
     "DawidSkene",
     "DoubtWarning",
+    "EigenRatio",
     "ForwardCorrection",
     "MajorityVote",
+    "MeanField",
     "OneCoin",
     "OracleConfusion",
     "OracleCorrect",
@@ -44,6 +65,7 @@ __all__ = [
     "SoftmaxRegression",
     "TrainOnAggregate",
     "UnbiasedLoss",
+    "Wawa",
     "annotation_log_likelihood",
     "check",
     "datasets",
@@ -63,14 +85,21 @@ __all__ = [
 ]
 
 _HOME = {
+    "GLAD": "labelonce.aggregation",
     "IBCC": "labelonce.aggregation",
+    "KOS": "labelonce.aggregation",
+    "MACE": "labelonce.aggregation",
     "MBEM": "labelonce.learning",
     "Annotations": "labelonce._annotations",
+    "AssignmentWarning": "labelonce.aggregation",
+    "BeliefPropagation": "labelonce.aggregation",
     "BoostedTrees": "labelonce.learning",
     "DawidSkene": "labelonce.aggregation",
     "DoubtWarning": "labelonce.learning",
+    "EigenRatio": "labelonce.aggregation",
     "ForwardCorrection": "labelonce.learning",
     "MajorityVote": "labelonce.aggregation",
+    "MeanField": "labelonce.aggregation",
     "OneCoin": "labelonce.aggregation",
     "OracleConfusion": "labelonce.learning",
     "OracleCorrect": "labelonce.learning",
@@ -78,6 +107,7 @@ _HOME = {
     "SoftmaxRegression": "labelonce.learning",
     "TrainOnAggregate": "labelonce.learning",
     "UnbiasedLoss": "labelonce.learning",
+    "Wawa": "labelonce.aggregation",
     "annotation_log_likelihood": "labelonce.learning",
     "load": "labelonce.runs",
     "read_annotations": "labelonce.io",

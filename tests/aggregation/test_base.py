@@ -5,9 +5,24 @@ import numpy as np
 import pytest
 from checks import Make, crowd
 
-from labelonce import IBCC, Annotations, DawidSkene, MajorityVote, OneCoin, RedundancyWarning
+from labelonce import (
+    GLAD,
+    IBCC,
+    KOS,
+    MACE,
+    Annotations,
+    AssignmentWarning,
+    BeliefPropagation,
+    DawidSkene,
+    EigenRatio,
+    MajorityVote,
+    MeanField,
+    OneCoin,
+    RedundancyWarning,
+    Wawa,
+)
 
-MODELS: list[Make] = [DawidSkene, OneCoin, IBCC]
+MODELS: list[Make] = [DawidSkene, OneCoin, IBCC, Wawa, GLAD, MACE, MeanField, BeliefPropagation]
 
 
 @pytest.mark.parametrize("make", MODELS)
@@ -18,11 +33,21 @@ def test_one_label_per_task_is_warned_about_with_the_numbers(make: Make) -> None
         make().fit(ann)
 
 
-def test_the_warning_points_at_the_line_that_called_fit() -> None:
+@pytest.mark.parametrize("model", [KOS(), EigenRatio()])
+def test_one_label_per_task_leaves_every_worker_alone(model: KOS | EigenRatio) -> None:
+    ann = crowd()[0].sample(redundancy=1, random_state=0)
+    alone = "12 workers fall into 12 groups that share no task"
+    with pytest.warns(RedundancyWarning, match="only 0 of 200"), pytest.warns(AssignmentWarning, match=alone):
+        model.fit(ann)
+    assert (model.labels_ == ann.label).all()
+
+
+@pytest.mark.parametrize("make", [DawidSkene, GLAD, BeliefPropagation])
+def test_the_warning_points_at_the_line_that_called_fit(make: Make) -> None:
     ann = crowd()[0].sample(redundancy=1, random_state=0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        DawidSkene().fit(ann)
+        make().fit(ann)
     assert caught[0].filename == __file__
 
 

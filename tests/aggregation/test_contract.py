@@ -9,7 +9,20 @@ from checks import CHECKS, Make, annotations
 from hypothesis import given, settings
 from sklearn.exceptions import NotFittedError
 
-from labelonce import IBCC, Annotations, DawidSkene, MajorityVote, OneCoin
+from labelonce import (
+    GLAD,
+    IBCC,
+    KOS,
+    MACE,
+    Annotations,
+    BeliefPropagation,
+    DawidSkene,
+    EigenRatio,
+    MajorityVote,
+    MeanField,
+    OneCoin,
+    Wawa,
+)
 
 MODELS: dict[str, Make] = {
     "MajorityVote": MajorityVote,
@@ -21,6 +34,16 @@ MODELS: dict[str, Make] = {
     "OneCoin learned prior": lambda: OneCoin(prior="learned"),
     "IBCC": IBCC,
     "IBCC uniform prior": lambda: IBCC(prior="uniform"),
+    "Wawa": Wawa,
+    "GLAD": GLAD,
+    "MACE": MACE,
+    "MACE em": lambda: MACE(method="em"),
+    "MACE learned prior": lambda: MACE(prior="learned"),
+    "MeanField": MeanField,
+    "BeliefPropagation": BeliefPropagation,
+    "KOS": KOS,
+    "EigenRatio": EigenRatio,
+    "EigenRatio entries": lambda: EigenRatio(ratio="entries"),
 }
 STARTS_ARE_RANDOM = {"check_task_and_worker_permutations_commute", "check_class_permutation_commutes"}
 

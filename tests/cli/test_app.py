@@ -8,6 +8,7 @@ import pytest
 
 import labelonce
 from labelonce import cli, read_annotations
+from labelonce.cli._aggregate import AGGREGATORS
 
 Run = subprocess.CompletedProcess[str]
 
@@ -49,7 +50,7 @@ def run_in_process(arguments: list[str]) -> int:
     return int(stopped.value.code or 0)
 
 
-@pytest.mark.parametrize("method", ["majority-vote", "dawid-skene", "one-coin", "ibcc"])
+@pytest.mark.parametrize("method", list(AGGREGATORS))
 def test_aggregate_writes_a_row_a_task(method: str, labels: Path, tmp_path: Path) -> None:
     output, workers = tmp_path / "clean.csv", tmp_path / "workers.csv"
     arguments = ["aggregate", str(labels), "--method", method, "-o", str(output), "--workers", str(workers)]

@@ -7,6 +7,7 @@ knows that layout; confusion comes in and counts go out as [worker, true, given]
 `ScipyEngine` of the base install, and `TorchEngine` for large tables, CPU threads and CUDA.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from labelonce._kernels._engine import DEVICES, ENGINES, Engine, EStep, Sweep, make_engine
@@ -22,10 +23,12 @@ from labelonce._kernels._posterior import (
 
 if TYPE_CHECKING:
     from labelonce._kernels._scipy import ScipyEngine
+    from labelonce._kernels._sums import AnnotationSums, posterior_of
 
 __all__ = [
     "DEVICES",
     "ENGINES",
+    "AnnotationSums",
     "EStep",
     "Engine",
     "ScipyEngine",
@@ -36,14 +39,15 @@ __all__ = [
     "make_engine",
     "mean_total_variation",
     "normalise",
+    "posterior_of",
     "top_class",
     "vote_fractions",
 ]
 
+_NEED_SCIPY = {"ScipyEngine": "_scipy", "AnnotationSums": "_sums", "posterior_of": "_sums"}
+
 
 def __getattr__(name: str) -> Any:
-    if name == "ScipyEngine":  # loaded when used: `_torch` needs no scipy
-        from labelonce._kernels._scipy import ScipyEngine
-
-        return ScipyEngine
+    if name in _NEED_SCIPY:  # loaded when used: `_torch` needs no scipy
+        return getattr(import_module(f"labelonce._kernels.{_NEED_SCIPY[name]}"), name)
     raise AttributeError(f"module 'labelonce._kernels' has no attribute {name!r}")

@@ -26,13 +26,18 @@ class RedundancyWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Fit:
-    """What a model found; `log_likelihood` is the path of the objective, one value an iteration."""
+    """What a model found.
+
+    `log_likelihood` is the path of the objective, one value an iteration; a method without an objective leaves it
+    empty and says `n_iter`.
+    """
 
     posterior: Floats
     confusion: Floats
     prior: Floats
     log_likelihood: Floats
     converged: bool
+    n_iter: int | None = None
 
 
 class Aggregator(BaseEstimator, ABC):
@@ -51,7 +56,7 @@ class Aggregator(BaseEstimator, ABC):
     skill_ : (n_workers,)
         Each worker's chance of giving the true label, sum of prior times diagonal.
     log_likelihood_ : (n_iter_,)
-        The objective after each iteration; it never falls.
+        The objective after each iteration; it never falls. Empty where the method has none.
     n_iter_ : int
     converged_ : bool
     tasks_, workers_, classes_ : arrays
@@ -93,7 +98,8 @@ class Aggregator(BaseEstimator, ABC):
         self.posterior_, self.confusion_, self.prior_ = fit.posterior, fit.confusion, fit.prior
         self.labels_ = annotations.classes[top_class(fit.posterior, rng)]
         self.skill_ = skill(fit.confusion, fit.prior)
-        self.log_likelihood_, self.n_iter_ = fit.log_likelihood, len(fit.log_likelihood)
+        self.log_likelihood_ = fit.log_likelihood
+        self.n_iter_ = len(fit.log_likelihood) if fit.n_iter is None else fit.n_iter
         self.converged_ = fit.converged
         self._annotation_counts = np.bincount(annotations.worker, minlength=annotations.n_workers)
         return self

@@ -13,7 +13,20 @@ import pyarrow.csv
 from labelonce._annotations import Annotations
 from labelonce._check import spelling_doubts
 from labelonce._ids import show
-from labelonce.aggregation import IBCC, Aggregator, DawidSkene, MajorityVote, OneCoin
+from labelonce.aggregation import (
+    GLAD,
+    IBCC,
+    KOS,
+    MACE,
+    Aggregator,
+    BeliefPropagation,
+    DawidSkene,
+    EigenRatio,
+    MajorityVote,
+    MeanField,
+    OneCoin,
+    Wawa,
+)
 from labelonce.cli._print import print_note, stderr, warnings_as_notes
 from labelonce.io import check_target, detect_format, read_annotations, write
 
@@ -22,6 +35,13 @@ AGGREGATORS: dict[str, type[Aggregator]] = {
     "dawid-skene": DawidSkene,
     "one-coin": OneCoin,
     "ibcc": IBCC,
+    "wawa": Wawa,
+    "glad": GLAD,
+    "mace": MACE,
+    "mean-field": MeanField,
+    "belief-propagation": BeliefPropagation,
+    "kos": KOS,
+    "eigen-ratio": EigenRatio,
 }
 
 

@@ -27,6 +27,13 @@ class Method(StrEnum):
     DAWID_SKENE = "dawid-skene"
     ONE_COIN = "one-coin"
     IBCC = "ibcc"
+    WAWA = "wawa"
+    GLAD = "glad"
+    MACE = "mace"
+    MEAN_FIELD = "mean-field"
+    BELIEF_PROPAGATION = "belief-propagation"
+    KOS = "kos"
+    EIGEN_RATIO = "eigen-ratio"
 
 
 class Duplicates(StrEnum):
