@@ -19,7 +19,7 @@ from labelonce.workers import WorkerModel
 N_FOLDS = 5
 MEMORISED = 0.25  # share of the disagreement of models that did not see the task
 _TEMPERATURES = np.exp(np.linspace(-1.0, 1.6, 14))  # exponents tried on a model's predictions
-_REFINEMENTS = 5  # E and M steps on the workers within a round: near the fixed point
+_REFINEMENTS = 10  # E and M steps on the workers within a round: near the fixed point
 
 
 @dataclass(frozen=True)
