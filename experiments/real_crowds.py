@@ -72,7 +72,8 @@ def trial(name: str, redundancy: int | None, seed: int) -> dict[str, Any]:
     accuracy = {method: float((models[method].predict(X_test) == y_test).mean()) for method in METHODS}
     chosen = {key: mbem.recipe_[key] for key in ("predictions", "posterior", "rounds")}
     chosen["C"] = mbem.recipe_["learner"].C
-    about = {"name": name, "redundancy": redundancy or "all", "seed": seed, "C of the others": best.C, "chosen": chosen}
+    about: dict[str, Any] = {"name": name, "redundancy": redundancy or "all", "seed": seed}
+    about |= {"C of the others": best.C, "chosen": chosen}
     kept = ("held_out_scores", "held_out_agreement", "trusted")
     about["tried"] = [{"C": choice["learner"].C} | {key: choice[key] for key in kept} for choice in mbem.choices_]
     about["recipes"] = hindsight.recipes(X, ann, X_test, y_test, learners)
