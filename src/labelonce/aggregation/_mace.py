@@ -45,6 +45,8 @@ class MACE(EMAggregator):
         Starts; the first from the votes, the others from votes plus noise. The best objective wins.
     dtype : {"float64", "float32"}
         float32 halves the memory; it needs smoothing.
+    engine, device
+        What sums over annotations, as in `DawidSkene`.
     random_state : int, numpy.random.Generator or None
         Breaks ties of `labels_` and draws the further starts.
 
@@ -71,6 +73,8 @@ class MACE(EMAggregator):
         tol: float = 1e-7,
         n_init: int = 1,
         dtype: str = "float64",
+        engine: str = "auto",
+        device: str | None = None,
         random_state: RandomState = 0,
     ) -> None:
         self.method = method
@@ -80,6 +84,8 @@ class MACE(EMAggregator):
         self.tol = tol
         self.n_init = n_init
         self.dtype = dtype
+        self.engine = engine
+        self.device = device
         self.random_state = random_state
 
     @property

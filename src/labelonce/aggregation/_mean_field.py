@@ -39,6 +39,8 @@ class MeanField(EMAggregator):
         Starts; the first from the votes, the others from votes plus noise. The best bound wins.
     dtype : {"float64", "float32"}
         float32 halves the memory.
+    engine, device
+        What sums over annotations, as in `DawidSkene`.
     random_state : int, numpy.random.Generator or None
         Breaks ties of `labels_` and draws the further starts.
 
@@ -59,6 +61,8 @@ class MeanField(EMAggregator):
         tol: float = 1e-7,
         n_init: int = 1,
         dtype: str = "float64",
+        engine: str = "auto",
+        device: str | None = None,
         random_state: RandomState = 0,
     ) -> None:
         self.smoothing = smoothing
@@ -67,6 +71,8 @@ class MeanField(EMAggregator):
         self.tol = tol
         self.n_init = n_init
         self.dtype = dtype
+        self.engine = engine
+        self.device = device
         self.random_state = random_state
 
     def _check_options(self, n_classes: int) -> None:
