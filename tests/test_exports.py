@@ -25,7 +25,7 @@ def test_every_public_name_loads_and_is_documented(name: str) -> None:
     assert inspect.getdoc(getattr(labelonce, name))
 
 
-MODULES = ["aggregation", "datasets", "io", "learning", "metrics", "planning", "simulate", "workers"]
+MODULES = ["aggregation", "datasets", "io", "learning", "metrics", "planning", "report", "simulate", "workers"]
 
 
 def home(value: object) -> str:

@@ -28,6 +28,7 @@ RANK = {
     "aggregation": 7,
     "learning": 8,
     "planning": 9,
+    "report": 9,
     "cli": 10,
 }
 HEAVY = ["torch", "pandas", "matplotlib", "fastapi", "polars"]

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from labelonce import datasets, learning, metrics, planning, simulate, workers
+    from labelonce import datasets, learning, metrics, planning, report, simulate, workers
     from labelonce._annotations import Annotations
     from labelonce.aggregation import IBCC, DawidSkene, MajorityVote, OneCoin, RedundancyWarning
     from labelonce.io import read_annotations, write
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         UnbiasedLoss,
         annotation_log_likelihood,
     )
+    from labelonce.report import write_report
 
 __version__ = "0.1.0"
 
@@ -48,9 +49,11 @@ __all__ = [
     "metrics",
     "planning",
     "read_annotations",
+    "report",
     "simulate",
     "workers",
     "write",
+    "write_report",
 ]
 
 _HOME = {
@@ -72,6 +75,7 @@ _HOME = {
     "annotation_log_likelihood": "labelonce.learning",
     "read_annotations": "labelonce.io",
     "write": "labelonce.io",
+    "write_report": "labelonce.report",
 }
 
 
