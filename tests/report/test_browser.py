@@ -35,14 +35,14 @@ def browser() -> Iterator[Any]:
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a report of 60 workers, the first of them oddly named, with texts, pictures and seconds."""
     rng = np.random.default_rng(0)
-    y_true = rng.integers(0, 3, 300)
+    y_true = rng.integers(0, 3, 600)
     confusion = lo.simulate.hammer_spammer(60, 3, 0.6, rng)
-    codes = lo.simulate.annotate(y_true, confusion, lo.simulate.assign(300, 60, 3, rng), rng)
+    codes = lo.simulate.annotate(y_true, confusion, lo.simulate.assign(600, 60, 5, rng), rng)
     workers = np.array([*NAMES, *[f"worker {i}" for i in range(5, 60)]], dtype=object)
     classes = np.array(["cat", "dog", "<b>bird</b>"], dtype=object)
     ann = lo.Annotations(codes.task, codes.worker, codes.label, codes.tasks, workers, classes)
     path = tmp_path_factory.mktemp("report") / "report.html"
-    options: dict[str, Any] = {"texts": ["<i>text</i> טקסט"] * 300, "images": rng.random((300, 8, 8))}
+    options: dict[str, Any] = {"texts": ["<i>text</i> טקסט"] * 600, "images": rng.random((600, 8, 8))}
     seconds = dict(zip(workers.tolist(), np.linspace(1, 9, 60).tolist(), strict=True))
     lo.write_report(path, lo.DawidSkene().fit(ann), ann, title="Pets & co", seconds=seconds, **options)
     return path
@@ -90,7 +90,7 @@ def test_sorting(visit: Visit) -> None:
     labels = [int(text) for text in visit.column(4)]
     assert labels == sorted(labels)
     assert head.get_attribute("aria-sort") == "ascending"
-    visit.page.get_by_role("button", name="Seconds a label").click()
+    visit.page.get_by_role("button", name="Seconds").click()
     assert head.get_attribute("aria-sort") is None
     assert visit.column(5)[0] == "9"
     visit.page.get_by_role("button", name="Worker", exact=True).click()
@@ -133,7 +133,7 @@ def test_choosing_a_worker_by_keyboard_redraws_the_map(visit: Visit) -> None:
 
 def test_prices_follow_the_price(visit: Visit) -> None:
     visit.page.get_by_label("Price of a label").fill("2")
-    assert visit.page.locator("#prices tbody tr").first.locator("[data-labels]").inner_text() == "1,800"
+    assert visit.page.locator("#prices tbody tr").first.locator("[data-labels]").inner_text() == "6,000"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -124,7 +124,7 @@ def judged_without(facts: Facts, mask: Mask, lean: float) -> Floats:
         (np.ones(len(part)), (part.task, np.arange(len(part)))), shape=(part.n_tasks, len(part))
     )
     log_joint = floored_log(belief) + per_task @ change
-    return np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1, keepdims=True))
+    return np.asarray(np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1, keepdims=True)))
 
 
 def _promise(facts: Facts) -> float:

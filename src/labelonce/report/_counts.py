@@ -36,7 +36,7 @@ class Counts:
         total = self.counts.sum(axis=(1, 2))
         own = posterior[np.arange(len(label)), label]
         crowd = _CROWD_WORTH * right.sum() / total.sum()
-        return np.maximum(right[worker] - own + crowd, 0) / (total[worker] - 1 + _CROWD_WORTH)
+        return np.asarray(np.maximum(right[worker] - own + crowd, 0) / (total[worker] - 1 + _CROWD_WORTH))
 
     def column_without(self, worker: Codes, label: Codes, posterior: Floats, lean: float = LEAN) -> Floats:
         """Return P(this label | true class) of the worker without this annotation, shape (n, n_classes)."""

@@ -70,7 +70,7 @@ def names(ids: Ids) -> list[str]:
 
 
 def _thousandths(values: Floats) -> list[int]:
-    return np.rint(1000 * values).astype(int).tolist()
+    return [int(value) for value in np.rint(1000 * values)]
 
 
 def _blind_rows(table: WorkerTable, order: Any) -> list[int]:

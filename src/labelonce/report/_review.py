@@ -57,6 +57,7 @@ def review_rows(facts: Facts, tasks: Codes, texts: Any, images: Any) -> list[dic
         picture = None if images is None else of_task(images, task, ann.tasks, "images")
         text = None if texts is None else of_task(texts, task, ann.tasks, "texts")
         given = range(int(start[task]), int(start[task + 1]))
+        shown = given[:_LABELS_SHOWN]
         rows.append(
             {
                 "task": str(ann.tasks[task]),
@@ -67,11 +68,10 @@ def review_rows(facts: Facts, tasks: Codes, texts: Any, images: Any) -> list[dic
                 "second": None if second is None else str(ann.classes[second]),
                 "second_confidence": 0.0 if second is None else float(posterior[second]),
                 "model": _model_view(facts, task),
-                "given": [(str(ann.workers[ann.worker[row]]), str(ann.classes[ann.label[row]])) for row in given],
+                "given": [(str(ann.workers[ann.worker[row]]), str(ann.classes[ann.label[row]])) for row in shown],
+                "more": len(given) - len(shown),
             }
         )
-        rows[-1]["more"] = max(0, len(rows[-1]["given"]) - _LABELS_SHOWN)
-        rows[-1]["given"] = rows[-1]["given"][:_LABELS_SHOWN]
     return rows
 
 
