@@ -35,8 +35,10 @@ def data_of(page: str) -> dict[str, Any]:
 @pytest.mark.parametrize("kind", [lo.MajorityVote, lo.DawidSkene, lo.OneCoin, lo.IBCC])
 def test_every_aggregator_has_a_report(kind: Any, tmp_path: Path) -> None:
     ann = crowd()
-    data = data_of(page_of(tmp_path, kind().fit(ann), ann))
+    fitted = kind().fit(ann)
+    data = data_of(page_of(tmp_path, fitted, ann))
     assert sorted(data["names"]) == sorted(map(str, ann.workers))
+    assert data["skill"] == [round(1000 * fitted.skill_[int(name)]) for name in data["names"]]
     assert sum(data["labels"]) == len(ann)
 
 
