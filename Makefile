@@ -4,18 +4,23 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.ready
 
-.PHONY: demo test bench bench-aggregators docs clean
+.PHONY: demo test bench bench-aggregators docs clean chromium
 .DELETE_ON_ERROR:
 
 demo: $(SETUP)
 	$(BIN)/labelonce demo
 
-test: $(SETUP)
+test: $(SETUP) chromium
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto
 	$(BIN)/mkdocs build --strict --quiet
+
+# The report's tests need a browser; where it cannot be installed they skip and say so.
+chromium:
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+		&& apt-get install -y -qq chromium >/dev/null 2>&1; } || echo "no Chromium: the report's browser tests will skip"
 
 docs: $(SETUP)
 	$(BIN)/mkdocs build --strict

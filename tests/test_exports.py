@@ -33,6 +33,7 @@ MODULES = [
     "learning",
     "metrics",
     "planning",
+    "report",
     "runs",
     "sharded",
     "simulate",

@@ -37,8 +37,9 @@ RANK = {
     "learning": 8,
     "neural": 9,
     "planning": 9,
-    "runs": 9,
-    "cli": 10,
+    "runs": 10,
+    "report": 9,
+    "cli": 11,
 }
 HEAVY = ["torch", "pandas", "matplotlib", "fastapi", "polars"]
 

@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from labelonce import datasets, formats, learning, metrics, planning, runs, sharded, simulate, workers
+    from labelonce import datasets, formats, learning, metrics, planning, report, runs, sharded, simulate, workers
     from labelonce._annotations import Annotations
     from labelonce._check import check
     from labelonce.aggregation import (
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         UnbiasedLoss,
         annotation_log_likelihood,
     )
+    from labelonce.report import write_report
     from labelonce.runs import load, save
 
 __version__ = "0.1.0"
@@ -76,12 +77,14 @@ __all__ = [
     "planning",
     "read_annotations",
     "read_gold",
+    "report",
     "runs",
     "save",
     "sharded",
     "simulate",
     "workers",
     "write",
+    "write_report",
 ]
 
 _HOME = {
@@ -115,6 +118,7 @@ _HOME = {
     "check": "labelonce._check",
     "read_gold": "labelonce.io",
     "write": "labelonce.io",
+    "write_report": "labelonce.report",
 }
 
 

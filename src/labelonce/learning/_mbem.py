@@ -93,6 +93,8 @@ class MBEM(AnnotationsScorer):
     posterior_ : (n_tasks, n_classes)
         P(true label | annotations, features) of the training tasks.
     labels_ : (n_tasks,)
+    predictions_ : (n_tasks, n_classes)
+        What the model of the last round says of the training tasks, as the workers were judged by it.
     confusion_, prior_, skill_ : arrays
         As in the aggregators.
     worker_model_ : WorkerModel
@@ -322,6 +324,7 @@ class MBEM(AnnotationsScorer):
     def _keep(self, annotations: Annotations, last: Round) -> None:
         self._last = last
         self.model_ = last.model
+        self.predictions_: Floats = last.predictions
         self.posterior_, self.confusion_, self.prior_ = last.posterior, last.confusion, last.prior
         self.labels_: Ids = annotations.classes[last.posterior.argmax(axis=1)]
         self.skill_: Floats = skill(last.confusion, last.prior)

@@ -1,0 +1,91 @@
+"""How far the report's accuracy estimate is from the truth, on simulated crowds whose truth is known.
+
+The doubts inside the estimate were set on seeds 0 to 3 of these crowds; here are other seeds.
+
+    python experiments/report_accuracy.py    # 2 minutes on one core; writes results/report_accuracy.json and .md
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.datasets import load_digits, make_classification
+
+import labelonce as lo
+from labelonce.report._accuracy import estimated_accuracy
+from labelonce.report._facts import read_facts
+
+RESULTS = Path(__file__).parent / "results" / "report_accuracy.json"
+SEEDS = range(10, 16)
+CROWDS = [(2, 3, 2000, 50), (2, 5, 300, 50), (4, 3, 1000, 100), (4, 2, 1000, 30), (10, 5, 1000, 40), (10, 5, 5000, 40)]
+AGGREGATORS = [lo.MajorityVote, lo.DawidSkene, lo.OneCoin, lo.IBCC]
+
+
+def row(name: str, fitted: Any, annotations: lo.Annotations, y_true: Any) -> dict[str, Any]:
+    facts = read_facts(fitted, annotations)
+    accuracy = estimated_accuracy(facts, fitted)
+    assert accuracy is not None
+    truth = float((facts.label == y_true)[facts.labelled].mean())
+    inside = accuracy.low <= truth <= accuracy.high
+    found = {"true": truth, "estimate": accuracy.value, "low": accuracy.low, "high": accuracy.high}
+    return {"method": name, **found, "promised": accuracy.promised, "inside": bool(inside)}
+
+
+def run() -> list[dict[str, Any]]:
+    rows = []
+    for seed in SEEDS:
+        for n_classes, redundancy, n_tasks, n_workers in CROWDS:
+            rng = np.random.default_rng(seed)
+            y_true = rng.integers(0, n_classes, n_tasks)
+            confusion = lo.simulate.dirichlet(n_workers, n_classes, rng)
+            assignment = lo.simulate.assign(n_tasks, n_workers, redundancy, rng, replace=False)
+            ann = lo.simulate.annotate(y_true, confusion, assignment, rng)
+            rows += [row(kind.__name__, kind().fit(ann), ann, y_true) for kind in AGGREGATORS]
+        rows += [row("MBEM", *case) for case in with_features(seed)]
+        print(seed, flush=True)
+    return rows
+
+
+def with_features(seed: int) -> Any:
+    """Yield fits of MBEM on digits by hammers and spammers, and on made-up features by a Dirichlet crowd."""
+    X, y_true = load_digits(return_X_y=True)
+    for quality, redundancy in ((0.2, 1), (0.5, 1), (0.3, 2)):
+        rng = np.random.default_rng(seed)
+        confusion = lo.simulate.hammer_spammer(50, 10, quality, rng, exact=True)
+        ann = lo.simulate.annotate(y_true, confusion, lo.simulate.assign(len(y_true), 50, redundancy, rng), rng)
+        yield lo.MBEM(lo.SoftmaxRegression()).fit(X / 16, ann), ann, y_true
+    for n_classes, redundancy in ((2, 1), (2, 3), (4, 1)):
+        rng = np.random.default_rng(seed)
+        X, y_true = make_classification(2000, 20, n_informative=8, n_classes=n_classes, random_state=seed)
+        confusion = lo.simulate.dirichlet(40, n_classes, rng)
+        ann = lo.simulate.annotate(y_true, confusion, lo.simulate.assign(2000, 40, redundancy, rng), rng)
+        yield lo.MBEM(lo.SoftmaxRegression()).fit(X, ann), ann, y_true
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    lines = [
+        "| method | fits | truth inside | mean error | largest | mean error of the fit's own promise |",
+        "|---" * 6 + "|",
+    ]
+    for method in dict.fromkeys(one["method"] for one in rows):
+        own = [one for one in rows if one["method"] == method]
+        off = [abs(one["estimate"] - one["true"]) for one in own]
+        promise = np.mean([abs(one["promised"] - one["true"]) for one in own])
+        inside = np.mean([one["inside"] for one in own])
+        lines.append(f"| {method} | {len(own)} | {inside:.0%} | {np.mean(off):.3f} | {max(off):.3f} | {promise:.3f} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")  # of few iterations and little overlap: part of what is measured
+    start = time.perf_counter()
+    found = run()
+    about = {"seeds": list(SEEDS), "version": lo.__version__, "seconds": round(time.perf_counter() - start)}
+    RESULTS.write_text(json.dumps({"about": about, "rows": found}, indent=1) + "\n")
+    RESULTS.with_suffix(".md").write_text(table(found))
+    print(table(found))

@@ -1,0 +1,81 @@
+"""The data that the page draws from: columns of workers and small confusion maps, as compact JSON."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from labelonce._ids import clip, show
+from labelonce._types import Floats, Ids
+from labelonce.report._facts import Facts
+from labelonce.report._workers import FLAGS, WorkerTable
+
+_MAP_BYTES = 3_000_000  # of worker maps in the file, before base64
+
+
+def page_data(facts: Facts, table: WorkerTable, seconds: Any) -> dict[str, Any]:
+    """Return the page's data; workers come with the most labels first, and the first `n_maps` have a map."""
+    order = np.argsort(-table.labels, kind="stable")
+    n_classes = facts.annotations.n_classes
+    n_maps = min(len(order), _MAP_BYTES // n_classes**2)
+    data = {
+        "classes": names(facts.annotations.classes),
+        "flagNames": list(FLAGS),
+        "names": names(facts.annotations.workers[order]),
+        "labels": table.labels[order].tolist(),
+        "skill": _thousandths(table.skill[order]),
+        "low": _thousandths(table.low[order]),
+        "high": _thousandths(table.high[order]),
+        "chance": _thousandths(table.chance[order]),
+        "flags": (table.flags[order] @ (1 << np.arange(len(FLAGS)))).tolist(),
+        "blind": {int(row): np.flatnonzero(table.blind[order[row]]).tolist() for row in _blind_rows(table, order)},
+        "seconds": None,
+        "nMaps": n_maps,
+        "maps": _as_bytes(facts.confusion[order[:n_maps]]),
+        "population": _as_bytes(population_confusion(facts)),
+    }
+    if seconds is not None:
+        values = worker_values(seconds, facts.annotations.workers)[order]
+        data["seconds"] = [None if np.isnan(value) else round(float(value), 1) for value in values]
+    return data
+
+
+def population_confusion(facts: Facts) -> Floats:
+    """Return the mean confusion over labels: of every worker by its share of them."""
+    share = facts.labels_per_worker / facts.labels_per_worker.sum()
+    return np.asarray(np.einsum("w,wks->ks", share, facts.confusion))
+
+
+def worker_values(seconds: Any, workers: Ids) -> Floats:
+    """Return the seconds of every worker, NaN where a mapping does not name it."""
+    if isinstance(seconds, Mapping):
+        found = [seconds.get(worker, np.nan) for worker in workers.tolist()]
+        if not set(seconds) & set(workers.tolist()):
+            raise ValueError(
+                f"seconds must be by worker id, as {show(workers[0])}; got none of the {len(workers)} workers."
+            )
+        return np.array(found, dtype=np.float64)
+    values = np.asarray(seconds, dtype=np.float64)
+    if values.shape != workers.shape:
+        raise ValueError(f"seconds must have one entry a worker, {len(workers)}; got shape {values.shape}.")
+    return values
+
+
+def names(ids: Ids) -> list[str]:
+    """Return ids as texts of bearable length."""
+    return [clip(str(value), 200) for value in ids.tolist()]
+
+
+def _thousandths(values: Floats) -> list[int]:
+    return [int(value) for value in np.rint(1000 * values)]
+
+
+def _blind_rows(table: WorkerTable, order: Any) -> list[int]:
+    return np.flatnonzero(table.blind[order].any(axis=1)).tolist()
+
+
+def _as_bytes(confusion: Floats) -> str:
+    return base64.b64encode(np.rint(255 * confusion).astype(np.uint8).tobytes()).decode()

@@ -1,0 +1,107 @@
+"""What the report needs of a fitted object, whatever its kind, and the posterior that its estimates stand on."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from labelonce import _ids
+from labelonce._annotations import Annotations
+from labelonce._kernels import ScipyEngine, vote_fractions
+from labelonce._types import Codes, Floats, Mask
+from labelonce.aggregation import DawidSkene, MajorityVote
+
+MIN_OVERLAP = 0.05  # share of tasks with two labels below which labels alone cannot tell good workers from bad
+_NEEDED = ("posterior_", "labels_", "confusion_", "prior_", "skill_", "workers_", "tasks_", "classes_")
+_JUDGE = DawidSkene(max_iter=50)  # close enough: the report rounds to a tenth of a per cent
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A fit and its annotations, with codes for ids.
+
+    `belief` and `belief_confusion` are a posterior and the workers it follows from: those of the fit, except
+    for majority vote, whose fractions are not probabilities; there Dawid and Skene's model judges the labels.
+    """
+
+    method: str
+    uses_features: bool
+    judged_by: str
+    annotations: Annotations
+    posterior: Floats
+    label: Codes
+    confusion: Floats
+    prior: Floats
+    skill: Floats
+    belief: Floats
+    belief_confusion: Floats
+    votes: Floats
+    labels_per_task: Codes
+    labels_per_worker: Codes
+    predictions: Floats | None
+
+    @property
+    def labelled(self) -> Mask:
+        """True for the tasks that have a label."""
+        return self.labels_per_task > 0
+
+    @property
+    def comparable(self) -> bool:
+        """Whether something besides a task's one label tells what is true: features, or a second label."""
+        overlap = int((self.labels_per_task > 1).sum())
+        return self.uses_features or overlap >= MIN_OVERLAP * int(self.labelled.sum())
+
+
+def read_facts(fitted: Any, annotations: Any) -> Facts:
+    """Return the facts of a fitted MBEM, TrainOnAggregate or aggregator and the annotations of its fit."""
+    if not isinstance(annotations, Annotations):
+        raise TypeError(f"annotations must be the Annotations of the fit; got {type(annotations).__name__}.")
+    source = getattr(fitted, "aggregator_", fitted)
+    missing = [name for name in _NEEDED if not hasattr(source, name)]
+    if missing:
+        raise TypeError(
+            f"fitted must be a fitted MBEM, TrainOnAggregate or aggregator; got {type(fitted).__name__} without "
+            f"{missing[0]}. Call its fit first."
+        )
+    for name in ("tasks", "workers", "classes"):
+        _check_same(getattr(annotations, name), getattr(source, f"{name}_"), name)
+    judge = source
+    if isinstance(source, MajorityVote):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of few iterations and little overlap: the report says so itself
+            judge = DawidSkene(**_JUDGE.get_params()).fit(annotations)
+    return Facts(
+        method=_method(fitted),
+        uses_features=hasattr(fitted, "history_"),
+        judged_by=type(judge).__name__,
+        annotations=annotations,
+        posterior=np.asarray(source.posterior_),
+        label=_ids.lookup(source.labels_, annotations.classes),
+        confusion=np.asarray(source.confusion_),
+        prior=np.asarray(source.prior_),
+        skill=np.asarray(source.skill_),
+        belief=np.asarray(judge.posterior_),
+        belief_confusion=np.asarray(judge.confusion_),
+        votes=vote_fractions(ScipyEngine(annotations, "float64").vote_counts(), None),
+        labels_per_task=np.bincount(annotations.task, minlength=annotations.n_tasks).astype(np.int32),
+        labels_per_worker=np.bincount(annotations.worker, minlength=annotations.n_workers).astype(np.int32),
+        predictions=getattr(fitted, "predictions_", None),
+    )
+
+
+def _check_same(given: Any, fitted: Any, name: str) -> None:
+    if not np.array_equal(given, fitted):
+        raise ValueError(
+            f"annotations must be those of the fit, with its {len(fitted):,} {name} {_ids.shorten(fitted, 3)}; "
+            f"got {len(given):,}, {_ids.shorten(given, 3)}."
+        )
+
+
+def _method(fitted: Any) -> str:
+    aggregator = getattr(fitted, "aggregator_", None)
+    if aggregator is None:
+        return type(fitted).__name__
+    return f"{type(aggregator).__name__}, then a model trained on its labels"

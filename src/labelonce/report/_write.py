@@ -1,0 +1,174 @@
+"""Putting the page together and writing it, whole or not at all."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import secrets
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labelonce import __version__
+from labelonce._annotations import Annotations
+from labelonce._validate import Gold, check_gold
+from labelonce.report._accuracy import estimated_accuracy, measured_accuracy
+from labelonce.report._calibration import gold_calibration, label_calibration
+from labelonce.report._embed import names, page_data
+from labelonce.report._facts import Facts, read_facts
+from labelonce.report._history import choice_rows, recipe_rows, round_rows, run_rows
+from labelonce.report._money import compare_redundancy
+from labelonce.report._review import MOST, UNSURE, disagreements, least_sure, review_rows
+from labelonce.report._workers import BLIND, FLAGS, LEVEL, SPAMMER_GAIN, WIDE, worker_table
+
+
+def write_report(
+    path: str | os.PathLike[str],
+    fitted: Any,
+    annotations: Annotations,
+    *,
+    title: str | None = None,
+    texts: Any = None,
+    images: Any = None,
+    run: Mapping[str, Any] | None = None,
+    gold: Gold | None = None,
+    seconds: Any = None,
+) -> None:
+    """Write one HTML file that says what came out of a fit: labels, workers, tasks to look at, doubts, costs.
+
+    The file needs nothing from the network, holds its own script and forbids any other, and appears whole or not at
+    all. It has no date and draws no unseeded random number, so that the same fit gives the same bytes.
+
+    Parameters
+    ----------
+    path : path
+        An earlier file of that name is replaced.
+    fitted : MBEM, TrainOnAggregate or aggregator
+        Fitted on `annotations`.
+    annotations : Annotations
+    title : str, optional
+        Heads the page.
+    texts, images : sequence or mapping, optional
+        An entry a task, or a mapping of task ids to entries, shown beside the tasks worth another look. Images are
+        paths or arrays; they need Pillow (`labelonce[images]`).
+    run : mapping, optional
+        What `run.json` holds; shown at the end.
+    gold : mapping or array, optional
+        True labels that the fit has *not* seen, as in the aggregators: the report then measures instead of
+        estimating.
+    seconds : mapping or array, optional
+        Seconds a label of every worker, as from `labelonce.report.worker_seconds`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import labelonce as lo
+    >>> ann = lo.Annotations.from_matrix([[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "report.html")
+    ...     lo.write_report(path, lo.DawidSkene().fit(ann), ann, title="Four tasks")
+    ...     "<h1>Four tasks</h1>" in path.read_text()
+    True
+    """
+    facts = read_facts(fitted, annotations)
+    codes = None if gold is None else check_gold(gold, annotations.tasks, annotations.classes)
+    if codes is not None and not (codes >= 0).any():
+        raise ValueError("gold must be known for a task at least; got none. Leave gold out.")
+    context = _context(facts, fitted, codes, texts=texts, images=images, seconds=seconds)
+    page = _render(context | {"title": title or "What the crowd's labels say", "run": run_rows(run)})
+    _write_whole(Path(path), page.encode("utf-8", "replace"))
+
+
+def _context(facts: Facts, fitted: Any, gold: Any, *, texts: Any, images: Any, seconds: Any) -> dict[str, Any]:
+    """Return everything that the template shows."""
+    ann, table = facts.annotations, worker_table(facts, fitted)
+    estimate = estimated_accuracy(facts, fitted)
+    accuracy = estimate if gold is None else measured_accuracy(facts, gold)
+    unsure, contradicted = least_sure(facts), disagreements(facts)
+    return {
+        "facts": facts,
+        "n": {"labels": len(ann), "tasks": int(facts.labelled.sum()), "workers": int((table.labels > 0).sum())}
+        | {"unlabelled": int((~facts.labelled).sum()), "classes": ann.n_classes, "redundancy": ann.redundancy},
+        "accuracy": accuracy,
+        "n_unsure": len(unsure),
+        "n_contradicted": len(contradicted),
+        "unsure": review_rows(facts, unsure[:MOST], texts, images),
+        "contradicted": review_rows(facts, contradicted[:MOST], texts, images),
+        "flag_counts": dict(zip(FLAGS, table.flags.sum(axis=0).tolist(), strict=True)),
+        "balance": _balance(facts),
+        "rounds": round_rows(fitted),
+        "choices": choice_rows(fitted),
+        "recipe": recipe_rows(fitted),
+        "calibration": label_calibration(facts) if gold is None else gold_calibration(facts, gold),
+        "money": None if accuracy is None else compare_redundancy(facts, accuracy.value),
+        "rules": {"level": LEVEL, "gain": SPAMMER_GAIN, "wide": WIDE, "blind": BLIND, "unsure": UNSURE},
+        "data": page_data(facts, table, seconds),
+    }
+
+
+def _balance(facts: Facts) -> list[dict[str, Any]]:
+    """Return the classes, the largest first: their share of the labels given and of the tasks."""
+    ann = facts.annotations
+    given = np.bincount(ann.label, minlength=ann.n_classes) / len(ann)
+    found = facts.posterior[facts.labelled].mean(axis=0)
+    shown = names(ann.classes)
+    order = np.argsort(-found, kind="stable")
+    return [{"name": shown[k], "given": float(given[k]), "found": float(found[k])} for k in order.tolist()]
+
+
+def _render(context: dict[str, Any]) -> str:
+    try:
+        from jinja2 import Environment, StrictUndefined
+    except ImportError as error:
+        raise ImportError("the report needs Jinja2; install it with: pip install 'labelonce[report]'.") from error
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters |= {"percent": _percent, "number": _number}
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
+    own = {
+        name: files("labelonce.report").joinpath(f"page.{name}").read_text("utf-8") for name in ("css", "js", "html")
+    }
+    template = environment.from_string(own["html"])
+    hashes = {f"{name}_hash": _hash(own[name]) for name in ("css", "js")}
+    return template.render(**context, css=own["css"], js=own["js"], version=__version__, **hashes)
+
+
+def _hash(source: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(source.encode()).digest()).decode()
+
+
+def _percent(value: float) -> str:
+    r"""Return a share in per cent, with a decimal where whole numbers hide too much.
+
+    >>> _percent(0.5), _percent(0.9871), _percent(0.0004), _percent(1.0)
+    ('50\xa0%', '98.7\xa0%', '<0.1\xa0%', '100\xa0%')
+    """
+    if 0 < value < 0.001:
+        return "<0.1\xa0%"
+    if 0.999 < value < 1:
+        return ">99.9\xa0%"
+    digits = 1 if 0 < value < 0.1 or 0.9 < value < 1 else 0
+    return f"{100 * value:.{digits}f}\xa0%"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value == int(value) or value >= 100 else f"{value:,.3g}"
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    """Write a file beside its place and move it there."""
+    beside = path.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        with beside.open("xb") as sink:
+            sink.write(content)
+            sink.flush()
+            os.fsync(sink.fileno())
+        os.replace(beside, path)
+    except OSError as error:
+        reason = os.strerror(error.errno or 0)
+        raise type(error)(f"{path}: {reason}. Check the path: it must be a file you may write.") from error
+    finally:
+        beside.unlink(missing_ok=True)

@@ -1,0 +1,176 @@
+"""What the file says and refuses, without a browser."""
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+
+import labelonce as lo
+from labelonce.report import write_report
+
+
+def crowd(n_tasks: int = 60, n_workers: int = 6, n_classes: int = 3, redundancy: int = 3) -> lo.Annotations:
+    rng = np.random.default_rng(0)
+    confusion = lo.simulate.dirichlet(n_workers, n_classes, rng)
+    assignment = lo.simulate.assign(n_tasks, n_workers, redundancy, rng)
+    return lo.simulate.annotate(rng.integers(0, n_classes, n_tasks), confusion, assignment, rng)
+
+
+def page_of(path: Path, fitted: Any, annotations: lo.Annotations, **options: Any) -> str:
+    write_report(path / "report.html", fitted, annotations, **options)
+    return (path / "report.html").read_text("utf-8")
+
+
+def data_of(page: str) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert found
+    return dict(json.loads(found[1]))
+
+
+@pytest.mark.parametrize("kind", [lo.MajorityVote, lo.DawidSkene, lo.OneCoin, lo.IBCC])
+def test_every_aggregator_has_a_report(kind: Any, tmp_path: Path) -> None:
+    ann = crowd()
+    fitted = kind().fit(ann)
+    data = data_of(page_of(tmp_path, fitted, ann))
+    assert sorted(data["names"]) == sorted(map(str, ann.workers))
+    assert data["skill"] == [round(1000 * fitted.skill_[int(name)]) for name in data["names"]]
+    assert sum(data["labels"]) == len(ann)
+
+
+def test_mbem_shows_its_rounds_and_its_model(tmp_path: Path) -> None:
+    X, y = make_classification(200, 5, random_state=0)
+    confusion = lo.simulate.one_coin([0.95, 0.9, 0.6, 0.5], 2)
+    ann = lo.simulate.annotate(y, confusion, lo.simulate.assign(200, 4, 1, rng=0), rng=0)
+    clf = lo.MBEM(lo.SoftmaxRegression(), max_rounds=2, posterior="joint").fit(X, ann)
+    page = page_of(tmp_path, clf, ann)
+    assert "The model alone" in page
+    assert f'<th scope="row" class="num">{clf.n_rounds_}</th>' in page
+    trained = lo.TrainOnAggregate(lo.MajorityVote(), lo.SoftmaxRegression()).fit(X, ann)
+    assert "MajorityVote, then a model trained on its labels" in page_of(tmp_path, trained, ann)
+
+
+def test_the_same_fit_gives_the_same_bytes(tmp_path: Path) -> None:
+    ann = crowd()
+    assert page_of(tmp_path, lo.DawidSkene().fit(ann), ann) == page_of(tmp_path, lo.DawidSkene().fit(ann), ann)
+
+
+def test_every_name_is_escaped(tmp_path: Path) -> None:
+    bad = "</script><script>alert(1)</script>"
+    ann = crowd()
+    tables = ([f"{bad}{i}" for i in range(n)] for n in (ann.n_tasks, ann.n_workers, ann.n_classes))
+    ann = lo.Annotations(ann.task, ann.worker, ann.label, *(np.array(table, object) for table in tables))
+    fitted = lo.DawidSkene().fit(ann)
+    page = page_of(tmp_path, fitted, ann, title=bad, texts=[bad] * ann.n_tasks, run={bad: {bad: bad}})
+    assert "<script>alert" not in page
+    assert page.count("<script") == 2
+    assert bad + "0" in data_of(page)["names"]
+
+
+def test_nothing_is_fetched(tmp_path: Path) -> None:
+    ann = crowd()
+    page = page_of(tmp_path, lo.DawidSkene().fit(ann), ann)
+    assert "default-src 'none'" in page
+    assert not re.search(r'(src|href)="(?!#|data:)', page)
+    assert set(re.findall(r"https?://[^\"' ]+", page)) <= {"http://www.w3.org/2000/svg"}
+
+
+@pytest.mark.parametrize("n_classes", [1, 2, 16, 100])
+def test_any_number_of_classes(n_classes: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, n_classes, 400)
+    ann = lo.Annotations.from_arrays(np.arange(400) // 2, np.arange(400) % 7, label, classes=range(n_classes))
+    data = data_of(page_of(tmp_path, lo.MajorityVote().fit(ann), ann))
+    assert len(data["classes"]) == n_classes
+
+
+def test_one_worker_and_unlabelled_tasks(tmp_path: Path) -> None:
+    ann = lo.Annotations.from_arrays(["a", "b"], ["only", "only"], [0, 1]).align(["a", "b", "c"])
+    page = page_of(tmp_path, lo.MajorityVote().fit(ann), ann)
+    assert "1 worker gave 2 labels to 2 tasks" in page
+    assert "cannot be told" in page
+    assert "1 more without a label" in page
+
+
+def test_gold_is_measured(tmp_path: Path) -> None:
+    ann = crowd()
+    fitted = lo.DawidSkene().fit(ann)
+    gold = {int(task): int(fitted.labels_[task]) for task in range(10)}
+    assert "On 10 tasks with known true labels 100\xa0% of its labels are right" in page_of(
+        tmp_path, fitted, ann, gold=gold
+    )
+
+
+def test_gold_that_the_fit_was_told_is_called_so(tmp_path: Path) -> None:
+    ann = crowd()
+    gold = {0: 1, 1: 2}
+    assert "Probably not a test" in page_of(tmp_path, lo.DawidSkene().fit(ann, gold=gold), ann, gold=gold)
+
+
+def test_texts_and_pictures_are_shown(tmp_path: Path) -> None:
+    ann = crowd(redundancy=2)
+    pictures = np.zeros((ann.n_tasks, 8, 8))
+    page = page_of(
+        tmp_path,
+        lo.DawidSkene().fit(ann),
+        ann,
+        texts={0: "x", 1: "y"} | dict.fromkeys(range(2, 60), "שלום 🙂"),
+        images=pictures,
+    )
+    assert "שלום 🙂" in page
+    assert "data:image/webp;base64," in page
+
+
+def test_seconds_make_a_column(tmp_path: Path) -> None:
+    ann = crowd()
+    data = data_of(page_of(tmp_path, lo.DawidSkene().fit(ann), ann, seconds={0: 2.5}))
+    assert data["seconds"][data["names"].index("0")] == 2.5
+    assert data["seconds"].count(None) == ann.n_workers - 1
+
+
+BROKEN: list[tuple[dict[str, Any], str]] = [
+    ({"texts": ["a"]}, r"texts must have one entry a task, 60; got 1\."),
+    ({"images": [np.zeros(64)] * 60}, r"images must be paths .* shape \(64,\) for task"),
+    ({"images": ["nowhere.png"] * 60}, r"images must be pictures that can be read; got 'nowhere.png' of task"),
+    ({"seconds": {"zoe": 1.0}}, r"seconds must be by worker id, as 0; got none of the 6 workers\."),
+    ({"seconds": [1.0]}, r"seconds must have one entry a worker, 6; got shape \(1,\)\."),
+    ({"gold": {}}, r"gold must be known for a task at least; got none\."),
+    ({"gold": {0: 7}}, r"gold must be among \[0, 1, 2\]; got 7"),
+]
+
+
+@pytest.mark.parametrize(("options", "sentence"), BROKEN)
+def test_bad_input_is_one_sentence_and_writes_nothing(options: Any, sentence: str, tmp_path: Path) -> None:
+    ann = crowd()
+    with pytest.raises(ValueError, match=sentence):
+        page_of(tmp_path, lo.MajorityVote().fit(ann), ann, **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unfitted_object_and_other_annotations_are_refused(tmp_path: Path) -> None:
+    ann = crowd()
+    with pytest.raises(TypeError, match=r"got DawidSkene without posterior_\. Call its fit first"):
+        page_of(tmp_path, lo.DawidSkene(), ann)
+    with pytest.raises(ValueError, match=r"with its 60 tasks \[0, 1, 2, \.\.\. 60 in all\]; got 61"):
+        page_of(tmp_path, lo.DawidSkene().fit(ann), ann.align(range(61)))
+    with pytest.raises(TypeError, match="must be the Annotations of the fit; got list"):
+        page_of(tmp_path, lo.DawidSkene().fit(ann), [])  # type: ignore[arg-type]
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    ann = crowd()
+    with pytest.raises(FileNotFoundError, match=r"missing/report\.html: No such file"):
+        page_of(tmp_path / "missing", lo.DawidSkene().fit(ann), ann)
+
+
+def test_a_missing_extra_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ann = crowd()
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(
+        ImportError, match=r"the report needs Jinja2; install it with: pip install 'labelonce\[report\]'"
+    ):
+        page_of(tmp_path, lo.DawidSkene().fit(ann), ann)
