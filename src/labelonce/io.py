@@ -145,7 +145,7 @@ def read_batches(
     file = _locate(path, "parquet")
     wanted = {"task": task, "worker": worker, "label": label}
     with naming(file):
-        for batch, _ in _read_parquet(file, wanted):
+        for batch, _ in _read_parquet(file, wanted, at_once=False):
             yield pa.record_batch([batch.column(name) for name in wanted.values()], names=list(wanted))
 
 
@@ -332,10 +332,11 @@ def _read_csv(file: File, wanted: dict[str, str]) -> _Batches:
         yield from ((batch, share()) for batch in csv.open_csv(stream, read, parse, convert))
 
 
-def _read_parquet(file: File, wanted: dict[str, str]) -> _Batches:
+def _read_parquet(file: File, wanted: dict[str, str], *, at_once: bool = True) -> _Batches:
     with parquet.ParquetFile(file.path, pre_buffer=False) as reader:  # else it holds the whole file
         names = _check_columns(reader.schema_arrow.names, wanted)
-        check_count(reader.metadata.num_rows)
+        if at_once:
+            check_count(reader.metadata.num_rows)
         # A column stored as dictionary comes with its row group's whole dictionary in every batch.
         stored = any(pa.types.is_dictionary(reader.schema_arrow.field(name).type) for name in names)
         done = 0

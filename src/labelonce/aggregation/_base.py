@@ -115,7 +115,7 @@ class Aggregator(BaseEstimator, ABC):
 
     def workers_to_frame(self) -> pa.Table:
         """Return an Arrow table with a row a worker: worker, annotations, skill; best first."""
-        check_is_fitted(self, "posterior_")
+        check_is_fitted(self, "skill_")
         return workers_table(self)
 
 
