@@ -9,7 +9,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from labelonce import datasets, learning, metrics, planning, simulate, workers
     from labelonce._annotations import Annotations
-    from labelonce.aggregation import IBCC, DawidSkene, MajorityVote, OneCoin, RedundancyWarning
+    from labelonce.aggregation import (
+        EBCC,
+        IBCC,
+        DataProgramming,
+        DawidSkene,
+        MajorityVote,
+        MinimaxEntropy,
+        MultidimensionalWisdom,
+        OneCoin,
+        RedundancyWarning,
+        SpectralDawidSkene,
+        compare_aggregators,
+    )
     from labelonce.io import read_annotations, write
     from labelonce.learning import (
         MBEM,
@@ -27,22 +39,28 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "EBCC",
     "IBCC",
     "MBEM",
     "Annotations",
     "BoostedTrees",
+    "DataProgramming",
     "DawidSkene",
     "DoubtWarning",
     "ForwardCorrection",
     "MajorityVote",
+    "MinimaxEntropy",
+    "MultidimensionalWisdom",
     "OneCoin",
     "OracleConfusion",
     "OracleCorrect",
     "RedundancyWarning",
     "SoftmaxRegression",
+    "SpectralDawidSkene",
     "TrainOnAggregate",
     "UnbiasedLoss",
     "annotation_log_likelihood",
+    "compare_aggregators",
     "datasets",
     "learning",
     "metrics",
@@ -54,22 +72,28 @@ __all__ = [
 ]
 
 _HOME = {
+    "EBCC": "labelonce.aggregation",
     "IBCC": "labelonce.aggregation",
     "MBEM": "labelonce.learning",
     "Annotations": "labelonce._annotations",
     "BoostedTrees": "labelonce.learning",
+    "DataProgramming": "labelonce.aggregation",
     "DawidSkene": "labelonce.aggregation",
     "DoubtWarning": "labelonce.learning",
     "ForwardCorrection": "labelonce.learning",
     "MajorityVote": "labelonce.aggregation",
+    "MinimaxEntropy": "labelonce.aggregation",
+    "MultidimensionalWisdom": "labelonce.aggregation",
     "OneCoin": "labelonce.aggregation",
     "OracleConfusion": "labelonce.learning",
     "OracleCorrect": "labelonce.learning",
     "RedundancyWarning": "labelonce.aggregation",
     "SoftmaxRegression": "labelonce.learning",
+    "SpectralDawidSkene": "labelonce.aggregation",
     "TrainOnAggregate": "labelonce.learning",
     "UnbiasedLoss": "labelonce.learning",
     "annotation_log_likelihood": "labelonce.learning",
+    "compare_aggregators": "labelonce.aggregation",
     "read_annotations": "labelonce.io",
     "write": "labelonce.io",
 }

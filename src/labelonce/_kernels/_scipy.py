@@ -51,30 +51,33 @@ class ScipyEngine:
 
         Parameters
         ----------
-        log_confusion : (n_workers, n_classes, n_classes)
-            Log P(given | true) as [worker, true, given]; finite.
-        log_prior : (n_classes,) or (n_tasks, n_classes)
-            Log P(true label); finite.
+        log_confusion : (n_workers, n_states, n_classes)
+            Log P(given | state) as [worker, state, given]; finite. The states of a task are its n_classes true
+            labels, or what a model puts in their place: the posterior then has a column a state.
+        log_prior : (n_states,) or (n_tasks, n_states)
+            Log P(state), below infinity.
         gold : (n_tasks,), optional
-            Class codes of known true labels, -1 where unknown. Their posteriors are one-hot.
+            Class codes of known true labels, -1 where unknown. Their posteriors are one-hot; where a class is m states,
+            k m to k m + m - 1, the other classes' are zero.
         """
-        table = log_confusion.astype(self.dtype, copy=False).swapaxes(1, 2).reshape(-1, self.shape[1])
+        table = log_confusion.astype(self.dtype, copy=False).swapaxes(1, 2).reshape(-1, log_confusion.shape[1])
         log_joint: Any = self._matrix @ table
         log_joint += log_prior.astype(self.dtype, copy=False)
         if gold is not None:
-            _fix(log_joint, gold)
+            _fix(log_joint, gold, self.shape[1])
         log_likelihood = normalise(log_joint)
         return EStep(log_joint, log_likelihood)
 
     def m_step(self, posterior: Floats) -> Floats:
-        """Return the expected confusion counts as float64 [worker, true, given]."""
+        """Return the expected confusion counts as float64 [worker, true label or state, given]."""
         counts = self._matrix.T @ posterior.astype(self.dtype, copy=False)
-        return np.asarray(counts, dtype=np.float64).reshape(self.shape).swapaxes(1, 2)
+        n_workers, _, n_classes = self.shape
+        return np.asarray(counts, dtype=np.float64).reshape(n_workers, n_classes, -1).swapaxes(1, 2)
 
 
-def _fix(log_joint: Floats, gold: Codes) -> None:
-    """Leave only the gold class of the tasks that have one."""
+def _fix(log_joint: Floats, gold: Codes, n_classes: int) -> None:
+    """Leave only the gold class, in all its states, of the tasks that have one."""
     known = np.flatnonzero(gold >= 0)
-    kept = log_joint[known, gold[known]]
-    log_joint[known] = -np.inf
-    log_joint[known, gold[known]] = kept
+    by_class = log_joint[known].reshape(len(known), n_classes, -1)
+    by_class[np.arange(n_classes) != gold[known, None]] = -np.inf
+    log_joint[known] = by_class.reshape(len(known), -1)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -26,13 +27,17 @@ class RedundancyWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Fit:
-    """What a model found; `log_likelihood` is the path of the objective, one value an iteration."""
+    """What a model found; `log_likelihood` is the path of the objective, one value an iteration.
+
+    `more` holds the fitted attributes that only this model has, by name.
+    """
 
     posterior: Floats
     confusion: Floats
     prior: Floats
     log_likelihood: Floats
     converged: bool
+    more: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Aggregator(BaseEstimator, ABC):
@@ -95,8 +100,14 @@ class Aggregator(BaseEstimator, ABC):
         self.skill_ = skill(fit.confusion, fit.prior)
         self.log_likelihood_, self.n_iter_ = fit.log_likelihood, len(fit.log_likelihood)
         self.converged_ = fit.converged
+        for name, value in fit.more.items():
+            setattr(self, name, value)
         self._annotation_counts = np.bincount(annotations.worker, minlength=annotations.n_workers)
+        self._remember(annotations, codes)
         return self
+
+    def _remember(self, annotations: Annotations, gold: Codes | None) -> None:
+        """Keep what a later `partial_fit` needs; most models have none."""
 
     @abstractmethod
     def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,18 +20,20 @@ from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
 
 @dataclass(frozen=True)
 class Parameters:
-    """One M-step: the point estimates, the logs that the E-step uses, and the log-density of the priors."""
+    """One M-step: the point estimates, the logs that the E-step uses, the log-density of the priors, `Fit.more`."""
 
     confusion: Floats
     prior: Floats
     log_confusion: Floats
     log_prior: Floats
     log_penalty: float
+    more: Mapping[str, Any] = field(default_factory=dict)
 
 
 class EMAggregator(Aggregator):
     """Base of the models fitted by EM: a subclass says how counts become parameters."""
 
+    _named_priors: tuple[str, ...] = ("learned", "uniform")
     prior: Any
     max_iter: int
     tol: float
@@ -41,12 +44,22 @@ class EMAggregator(Aggregator):
         self._check_options(annotations.n_classes)
         warn_if_no_overlap(annotations, type(self).__name__)
         engine = ScipyEngine(annotations, self.dtype)
-        noises = [None, *[rng] * (self.n_init - 1)]
-        fits = (self._climb(engine, _start(engine, gold, noise), gold, len(annotations)) for noise in noises)
+        starts = self._starts(annotations, engine, gold, rng)
+        fits = (self._climb(engine, start, gold, len(annotations)) for start in starts)
         best = max(fits, key=lambda fit: fit.log_likelihood[-1])
         if not best.converged:
-            _warn_not_converged(type(self).__name__, best, self.tol, len(annotations))
+            warn_not_converged(type(self).__name__, best, self.tol, len(annotations))
         return best
+
+    def _starts(
+        self,
+        annotations: Annotations,  # noqa: ARG002  # for the models that start from more than votes
+        engine: ScipyEngine,
+        gold: Codes | None,
+        rng: np.random.Generator,
+    ) -> Iterator[Floats]:
+        """Yield `n_init` posteriors to climb from: the votes, then votes plus noise."""
+        return (_start(engine, gold, noise) for noise in [None, *[rng] * (self.n_init - 1)])
 
     def _climb(self, engine: ScipyEngine, posterior: Floats, gold: Codes | None, n_annotations: int) -> Fit:
         """Return the fit that EM reaches from a start."""
@@ -58,7 +71,7 @@ class EMAggregator(Aggregator):
             posterior, log_likelihood = engine.e_step(parameters.log_confusion, parameters.log_prior, gold)
             path.append(log_likelihood + parameters.log_penalty)
             converged = len(path) > 1 and abs(path[-1] - path[-2]) <= self.tol * n_annotations
-        return Fit(posterior, parameters.confusion, parameters.prior, np.array(path), converged)
+        return Fit(posterior, parameters.confusion, parameters.prior, np.array(path), converged, parameters.more)
 
     @abstractmethod
     def _m_step(self, confusion_counts: Floats, class_counts: Floats) -> Parameters:
@@ -70,7 +83,7 @@ class EMAggregator(Aggregator):
         check_number(self.tol, "tol", 0.0)
         check_choice(self.dtype, "dtype", ("float64", "float32"))
         if isinstance(self.prior, str):
-            check_choice(self.prior, "prior", ("learned", "uniform"))
+            check_choice(self.prior, "prior", self._named_priors)
         else:
             check_distribution(self.prior, "prior", (n_classes,))
 
@@ -130,7 +143,7 @@ def _start(engine: ScipyEngine, gold: Codes | None, rng: np.random.Generator | N
     return fractions
 
 
-def _warn_not_converged(name: str, fit: Fit, tol: float, n_annotations: int) -> None:
+def warn_not_converged(name: str, fit: Fit, tol: float, n_annotations: int) -> None:
     path = fit.log_likelihood
     change = (path[-1] - path[-2]) / n_annotations if len(path) > 1 else np.inf
     warnings.warn(

@@ -1,0 +1,53 @@
+import numpy as np
+import pytest
+from checks import crowd
+from numpy.testing import assert_allclose
+
+from labelonce import EBCC, IBCC, Annotations, metrics
+from labelonce._types import Codes
+
+
+def test_one_subtype_is_ibcc() -> None:
+    ann, _ = crowd()
+    ours, ibcc = EBCC(subtypes=1, prior="learned", n_init=1, tol=1e-10).fit(ann), IBCC(tol=1e-10).fit(ann)
+    assert_allclose(ours.posterior_, ibcc.posterior_, atol=1e-6)
+    assert_allclose(ours.confusion_, ibcc.confusion_, atol=1e-6)
+    assert_allclose(ours.log_likelihood_[-1], ibcc.log_likelihood_[-1])
+
+
+def subtyped(seed: int = 0) -> tuple[Annotations, Codes]:
+    """Two classes of two subtypes: on the second subtype of class 0 four of seven workers all err alike."""
+    rng = np.random.default_rng(seed)
+    y_true = rng.integers(0, 2, 2000).astype(np.int32)
+    trap = (y_true == 0) & (rng.random(2000) < 0.4)
+    right = np.where(trap[:, None] & (np.arange(7) < 4), 0.1, 0.85)
+    given = np.where(rng.random((2000, 7)) < right, y_true[:, None], 1 - y_true[:, None])
+    return Annotations.from_matrix(given), y_true
+
+
+def test_subtypes_beat_independent_workers_where_errors_go_together() -> None:
+    ann, y_true = subtyped()
+    ours, ibcc = (metrics.accuracy(y_true, model.fit(ann).posterior_) for model in (EBCC(), IBCC()))
+    assert ours > ibcc + 0.02
+
+
+def test_recovers_the_confusion_of_its_own_model() -> None:
+    ann, y_true = subtyped()
+    counts = np.zeros((7, 2, 2))
+    np.add.at(counts, (ann.worker, y_true[ann.task], ann.label), 1)
+    empirical = counts / counts.sum(axis=2, keepdims=True)
+    assert metrics.confusion_error(empirical, EBCC().fit(ann).confusion_) < 0.06
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"subtypes": 0}, "subtypes must be an integer of at least 1; got 0"),
+        ({"concentration": 0.0}, "concentration must be at least 1e-09; got 0.0"),
+        ({"smoothing": 0.0}, "smoothing of EBCC must be above 0 everywhere; got 0"),
+        ({"prior": "flat"}, "prior must be one of 'learned', 'votes', 'uniform'; got 'flat'"),
+    ],
+)
+def test_options_out_of_range_are_refused(options: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        EBCC(**options).fit(crowd()[0])  # type: ignore[arg-type]
