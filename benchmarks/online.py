@@ -1,7 +1,8 @@
 """What it costs to take 1M annotations in 100 batches, beside one full fit: `python benchmarks/online.py`.
 
 The crowd of crowd.py at 1M, in random order: half the workers 0.9 right, half random; every batch brings new tasks.
-CPU seconds on one thread, the median of three trials by their ratio; results go to results/online.json, the table to results/online.md.
+CPU seconds on one thread, the median of three trials by their ratio. Results go to results/online.json, the table to
+results/online.md.
 """
 
 import json

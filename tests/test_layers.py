@@ -20,6 +20,7 @@ RANK = {
     "_rows": 3,
     "_annotations": 4,
     "_kernels": 5,
+    "_held_out": 5,
     "io": 5,
     "simulate": 5,
     "metrics": 5,

@@ -28,7 +28,7 @@ def test_exact_moments_give_the_exact_rows() -> None:
     chance = sum(prior[k] * np.prod([rows[g][k, labels[g]] for g in range(3)], axis=0) for k in range(3))
     times = np.round(chance * 200_000).astype(int)
     shown = [np.repeat(np.eye(3)[labels[g]], times, axis=0) for g in range(3)]
-    found, share = group_rows(*shown, rng)
+    found, share = group_rows(shown[0], shown[1], shown[2], rng)
     assert_allclose(found, rows[2], atol=1e-3)
     assert_allclose(share, prior, atol=1e-3)
 

@@ -60,7 +60,7 @@ class DataProgramming(EMAggregator):
     >>> model.labels_[:4]
     array([0, 1, 0, 1])
     >>> model.coverage_[2].round(2)
-    array([0.02, 0.98])
+    array([0.04, 0.98])
     """
 
     def __init__(

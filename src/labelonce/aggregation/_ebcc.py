@@ -111,7 +111,7 @@ class EBCC(EMAggregator):
         prior, share = by_subtype.sum(axis=1), normalised(by_subtype)
         confusion = fit.confusion.reshape(len(fit.confusion), *by_subtype.shape, -1)
         return Fit(
-            fit.posterior.reshape(len(fit.posterior), *by_subtype.shape).sum(axis=2),
+            normalised(fit.posterior.reshape(len(fit.posterior), *by_subtype.shape).sum(axis=2)),
             np.einsum("wkms,km->wks", confusion, share),
             prior,
             fit.log_likelihood,

@@ -10,7 +10,7 @@ from labelonce.aggregation import compare_aggregators
 from labelonce.cli._print import stderr, stdout, table
 from labelonce.io import read_annotations, write
 
-_COLUMNS = ["method", "agreement", "held out", "±", "seconds"]
+_COLUMNS = ["method", "agrees", "held out", "seconds"]  # no wider than 80 characters with the gold's
 _GOLD_COLUMNS = ["accuracy", "log-loss"]
 
 
@@ -22,7 +22,7 @@ def run_compare(
     stderr.print(f"{annotations!r}", markup=False)
     comparison = compare_aggregators(annotations, gold=known, random_state=seed)
     rows = comparison.to_frame().to_pylist()
-    keys = ["agreement", "held_out", "held_out_error", "seconds", *(["accuracy", "log_loss"] if known else [])]
+    keys = ["agreement", "held_out", "seconds", *(["accuracy", "log_loss"] if known else [])]
     shown = [[row["method"], *(_number(row[key]) for key in keys)] for row in rows]
     heads = [*_COLUMNS, *(_GOLD_COLUMNS if known else [])]
     stdout.print(table("Aggregators, best prediction of held-out labels first", heads, shown))
@@ -41,4 +41,4 @@ def _read_gold(path: Path, task: str, label: str) -> dict[Any, Any]:
 
 
 def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}" if abs(value) < 100 else f"{value:.0f}"
+    return "" if value is None else f"{value:.3f}"
