@@ -51,3 +51,9 @@ def test_recovers_the_confusion_of_its_own_model() -> None:
 def test_options_out_of_range_are_refused(options: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         EBCC(**options).fit(crowd()[0])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("concentration", [0.1, 5.0])
+def test_the_bound_never_falls(concentration: float) -> None:
+    path = EBCC(subtypes=3, concentration=concentration, n_init=1, tol=1e-9).fit(crowd()[0]).log_likelihood_
+    assert (np.diff(path) >= -1e-9 * np.abs(path[1:])).all()
