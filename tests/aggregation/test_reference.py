@@ -31,6 +31,8 @@ MODELS = {
     "data programming": DataProgramming(smoothing=(0.0, 0.0), **EXACT),
     "EBCC": EBCC(),
     "minimax entropy": MinimaxEntropy(worker_strength=0.25, task_strength=16.0, prior="uniform"),
+    "minimax entropy, uniform prior": MinimaxEntropy(prior="uniform"),
+    "data programming by class": DataProgramming(coverage="class"),
     "multidimensional wisdom": MultidimensionalWisdom(),
     "spectral": SpectralDawidSkene(),
 }
@@ -98,6 +100,17 @@ def test_data_programming_by_source_is_one_coin_by_maximum_likelihood(name: str)
 @pytest.mark.data
 def test_minimax_entropy_gives_what_its_authors_found() -> None:
     assert accuracy("dog", "minimax entropy") == pytest.approx(0.8463, abs=0.005)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("name", "expected"), [("product", 0.841), ("zencrowd_us", 0.758)])
+def test_minimax_entropy_loses_by_a_uniform_prior(name: str, expected: float) -> None:
+    assert accuracy(name, "minimax entropy, uniform prior") == pytest.approx(expected, abs=0.005)
+
+
+@pytest.mark.data
+def test_coverage_by_class_goes_astray_where_tasks_were_handed_out() -> None:
+    assert accuracy("adult_content", "data programming by class") == pytest.approx(0.234, abs=0.005)
 
 
 @pytest.mark.data
