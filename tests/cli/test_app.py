@@ -8,6 +8,9 @@ import pytest
 
 import labelonce
 from labelonce import cli, read_annotations
+from labelonce.aggregation._compare import aggregators
+from labelonce.cli._aggregate import AGGREGATORS
+from labelonce.cli._app import Method
 
 Run = subprocess.CompletedProcess[str]
 
@@ -49,7 +52,12 @@ def run_in_process(arguments: list[str]) -> int:
     return int(stopped.value.code or 0)
 
 
-@pytest.mark.parametrize("method", ["majority-vote", "dawid-skene", "one-coin", "ibcc"])
+def test_every_aggregator_has_a_name_on_the_command_line() -> None:
+    assert {kind.__name__ for kind in AGGREGATORS.values()} == set(aggregators())
+    assert list(AGGREGATORS) == [method.value for method in Method]
+
+
+@pytest.mark.parametrize("method", AGGREGATORS)
 def test_aggregate_writes_a_row_a_task(method: str, labels: Path, tmp_path: Path) -> None:
     output, workers = tmp_path / "clean.csv", tmp_path / "workers.csv"
     arguments = ["aggregate", str(labels), "--method", method, "-o", str(output), "--workers", str(workers)]

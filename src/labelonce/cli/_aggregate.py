@@ -8,7 +8,18 @@ from pathlib import Path
 import pyarrow.csv
 
 from labelonce._annotations import Annotations
-from labelonce.aggregation import IBCC, Aggregator, DawidSkene, MajorityVote, OneCoin
+from labelonce.aggregation import (
+    EBCC,
+    IBCC,
+    Aggregator,
+    DataProgramming,
+    DawidSkene,
+    MajorityVote,
+    MinimaxEntropy,
+    MultidimensionalWisdom,
+    OneCoin,
+    SpectralDawidSkene,
+)
 from labelonce.cli._print import stderr, warnings_as_notes
 from labelonce.io import write
 
@@ -17,6 +28,11 @@ AGGREGATORS: dict[str, type[Aggregator]] = {
     "dawid-skene": DawidSkene,
     "one-coin": OneCoin,
     "ibcc": IBCC,
+    "ebcc": EBCC,
+    "spectral-dawid-skene": SpectralDawidSkene,
+    "minimax-entropy": MinimaxEntropy,
+    "multidimensional-wisdom": MultidimensionalWisdom,
+    "data-programming": DataProgramming,
 }
 
 

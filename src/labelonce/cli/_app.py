@@ -27,6 +27,11 @@ class Method(StrEnum):
     DAWID_SKENE = "dawid-skene"
     ONE_COIN = "one-coin"
     IBCC = "ibcc"
+    EBCC = "ebcc"
+    SPECTRAL_DAWID_SKENE = "spectral-dawid-skene"
+    MINIMAX_ENTROPY = "minimax-entropy"
+    MULTIDIMENSIONAL_WISDOM = "multidimensional-wisdom"
+    DATA_PROGRAMMING = "data-programming"
 
 
 class Duplicates(StrEnum):
