@@ -31,7 +31,7 @@ bench: .venv-bench/.ready .venv-crowdkit/.ready
 	.venv-bench/bin/python benchmarks/overhead.py
 
 bench-aggregators: .venv-bench/.ready .venv-crowdkit/.ready
-	.venv-bench/bin/python benchmarks/aggregators.py
+	.venv-bench/bin/python benchmarks/aggregator_speed.py
 
 $(SETUP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv --clear $(VENV)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from crowd import N_CLASSES
 from measure import peak_mb
-from run import HERE, cpu_name
+from run import cpu_name
 
 import labelonce as lo
 

@@ -27,6 +27,7 @@ RANK = {
     "_kernels": 5,
     "formats": 5,
     "io": 6,
+    "_held_out": 5,
     "simulate": 5,
     "metrics": 5,
     "datasets": 5,

@@ -108,3 +108,20 @@ def test_a_sweep_in_blocks_is_an_e_step_and_an_m_step(
     assert_allclose(sweep.confusion_counts, engine.m_step(posterior))
     assert_allclose(sweep.class_counts, posterior.sum(axis=0))
     assert sweep.log_likelihood == pytest.approx(log_likelihood)
+
+
+def test_a_class_may_be_several_states() -> None:
+    ann = Annotations.from_matrix([[0, 1], [1, 1], [0, -1]])
+    rng = np.random.default_rng(0)
+    log_confusion, log_prior = np.log(rng.dirichlet(np.ones(2), (2, 4))), np.log(rng.dirichlet(np.ones(4)))
+    posterior, log_likelihood = ScipyEngine(ann, "float64").e_step(log_confusion, log_prior, np.array([-1, 1, -1]))
+    joint = np.tile(np.exp(log_prior), (3, 1))
+    for task, worker, label in zip(ann.task, ann.worker, ann.label, strict=True):
+        joint[task] *= np.exp(log_confusion[worker, :, label])
+    joint[1, :2] = 0  # gold says class 1, which is states 2 and 3
+    assert_allclose(posterior, joint / joint.sum(axis=1, keepdims=True))
+    assert_allclose(log_likelihood, np.log(joint.sum(axis=1)).sum())
+    counts = np.zeros((2, 4, 2))
+    for task, worker, label in zip(ann.task, ann.worker, ann.label, strict=True):
+        counts[worker, :, label] += posterior[task]
+    assert_allclose(ScipyEngine(ann, "float64").m_step(posterior), counts)

@@ -10,17 +10,22 @@ from hypothesis import given, settings
 from sklearn.exceptions import NotFittedError
 
 from labelonce import (
+    EBCC,
     GLAD,
     IBCC,
     KOS,
     MACE,
     Annotations,
     BeliefPropagation,
+    DataProgramming,
     DawidSkene,
     EigenRatio,
     MajorityVote,
     MeanField,
+    MinimaxEntropy,
+    MultidimensionalWisdom,
     OneCoin,
+    SpectralDawidSkene,
     Wawa,
 )
 
@@ -44,6 +49,20 @@ MODELS: dict[str, Make] = {
     "KOS": KOS,
     "EigenRatio": EigenRatio,
     "EigenRatio entries": lambda: EigenRatio(ratio="entries"),
+    "SpectralDawidSkene": lambda: SpectralDawidSkene(n_splits=2),
+    "EBCC": lambda: EBCC(n_init=2, subtypes=3),
+    "EBCC learned prior": lambda: EBCC(n_init=1, subtypes=2, prior="learned"),
+    "MinimaxEntropy": MinimaxEntropy,
+    "MinimaxEntropy of 2012": lambda: MinimaxEntropy(task_matrix=False, prior="uniform"),
+    "MultidimensionalWisdom": lambda: MultidimensionalWisdom(tol=1e-6),
+    "DataProgramming": DataProgramming,
+    "DataProgramming coverage by class": lambda: DataProgramming(coverage="class"),
+}
+RANDOM_STARTS = {
+    "DawidSkene three starts": "the further starts are drawn per task, so they do not permute with the tasks",
+    "SpectralDawidSkene": "the workers are split at random, so the splits do not permute with the workers",
+    "EBCC": "the starts are drawn per task, so they do not permute with the tasks",
+    "EBCC learned prior": "the starts are drawn per task, so they do not permute with the tasks",
 }
 STARTS_ARE_RANDOM = {"check_task_and_worker_permutations_commute", "check_class_permutation_commutes"}
 
@@ -51,8 +70,8 @@ STARTS_ARE_RANDOM = {"check_task_and_worker_permutations_commute", "check_class_
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__.removeprefix("check_"))
 @pytest.mark.parametrize("name", MODELS)
 def test_aggregator(name: str, check: Callable[[Make], None]) -> None:
-    if name == "DawidSkene three starts" and check.__name__ in STARTS_ARE_RANDOM:
-        pytest.skip("the further starts are drawn per task, so they do not permute with the tasks")
+    if name in RANDOM_STARTS and check.__name__ in STARTS_ARE_RANDOM:
+        pytest.skip(RANDOM_STARTS[name])
     check(MODELS[name])
 
 

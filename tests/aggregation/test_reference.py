@@ -10,16 +10,21 @@ from typing import Any
 import pytest
 
 from labelonce import (
+    EBCC,
     GLAD,
     IBCC,
     KOS,
     MACE,
     BeliefPropagation,
+    DataProgramming,
     DawidSkene,
     EigenRatio,
     MajorityVote,
     MeanField,
+    MinimaxEntropy,
+    MultidimensionalWisdom,
     OneCoin,
+    SpectralDawidSkene,
     Wawa,
     datasets,
     metrics,
@@ -44,6 +49,13 @@ MODELS = {
     "belief propagation": BeliefPropagation(),
     "eigen ratio": EigenRatio(),
     "eigen ratio, entries": EigenRatio(ratio="entries"),
+    "data programming": DataProgramming(smoothing=(0.0, 0.0), **EXACT),
+    "EBCC": EBCC(),
+    "minimax entropy": MinimaxEntropy(worker_strength=0.25, task_strength=16.0, prior="uniform"),
+    "minimax entropy, uniform prior": MinimaxEntropy(prior="uniform"),
+    "data programming by class": DataProgramming(coverage="class"),
+    "multidimensional wisdom": MultidimensionalWisdom(),
+    "spectral": SpectralDawidSkene(),
 }
 COLUMNS = ("MV", "DS", "DS-MAP", "IBCC", "one-coin", "one-coin MAP", "GLAD", "KOS")
 TABLE = {
@@ -124,3 +136,54 @@ def test_belief_propagation_gives_the_labels_of_mean_field(name: str) -> None:
 @pytest.mark.filterwarnings("ignore::labelonce.aggregation.AssignmentWarning")
 def test_entries_lose_where_two_workers_share_few_tasks() -> None:
     assert accuracy("adult_content", "eigen ratio, entries") == pytest.approx(0.7067, abs=0.002)
+
+
+EBCC_TABLE = {  # from the authors' notebook, METHODS.md section 3: 40 starts
+    "bluebird": 0.8611,
+    "dog": 0.8401,
+    "product": 0.9349,
+    "sentiment_amt_500": 0.944,
+    "sentiment_tweets_1000": 0.9610,
+    "zencrowd_in": 0.7809,
+    "zencrowd_us": 0.9123,
+}
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("name", "expected"), EBCC_TABLE.items())
+def test_subtypes_give_what_their_authors_found(name: str, expected: float) -> None:
+    assert accuracy(name, "EBCC") == pytest.approx(expected, abs=0.005)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["bluebird", "dog", "product", "sentiment_tweets_1000", "sentiment_polarity"])
+def test_data_programming_by_source_is_one_coin_by_maximum_likelihood(name: str) -> None:
+    assert accuracy(name, "data programming") == pytest.approx(TABLE[name][COLUMNS.index("one-coin")], abs=0.002)
+
+
+@pytest.mark.data
+def test_minimax_entropy_gives_what_its_authors_found() -> None:
+    assert accuracy("dog", "minimax entropy") == pytest.approx(0.8463, abs=0.005)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("name", "expected"), [("product", 0.841), ("zencrowd_us", 0.758)])
+def test_minimax_entropy_loses_by_a_uniform_prior(name: str, expected: float) -> None:
+    assert accuracy(name, "minimax entropy, uniform prior") == pytest.approx(expected, abs=0.005)
+
+
+@pytest.mark.data
+def test_coverage_by_class_goes_astray_where_tasks_were_handed_out() -> None:
+    assert accuracy("adult_content", "data programming by class") == pytest.approx(0.234, abs=0.005)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ["bluebird", "trec", "product", "sentiment_polarity", "zencrowd_us"])
+def test_the_spectral_start_ends_where_the_votes_do_in_two_classes(name: str) -> None:
+    assert accuracy(name, "spectral") == pytest.approx(TABLE[name][COLUMNS.index("DS-MAP")], abs=0.005)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("name", "expected"), [("bluebird", 0.8981), ("product", 0.9390), ("zencrowd_us", 0.8211)])
+def test_multidimensional_wisdom_keeps_its_figures(name: str, expected: float) -> None:
+    assert accuracy(name, "multidimensional wisdom") == pytest.approx(expected, abs=0.002)

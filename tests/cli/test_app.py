@@ -8,7 +8,9 @@ import pytest
 
 import labelonce
 from labelonce import cli, read_annotations
+from labelonce.aggregation._compare import aggregators
 from labelonce.cli._aggregate import AGGREGATORS
+from labelonce.cli._app import Method
 
 Run = subprocess.CompletedProcess[str]
 
@@ -50,7 +52,12 @@ def run_in_process(arguments: list[str]) -> int:
     return int(stopped.value.code or 0)
 
 
-@pytest.mark.parametrize("method", list(AGGREGATORS))
+def test_every_aggregator_has_a_name_on_the_command_line() -> None:
+    assert {kind.__name__ for kind in AGGREGATORS.values()} == set(aggregators())
+    assert list(AGGREGATORS) == [method.value for method in Method]
+
+
+@pytest.mark.parametrize("method", AGGREGATORS)
 def test_aggregate_writes_a_row_a_task(method: str, labels: Path, tmp_path: Path) -> None:
     output, workers = tmp_path / "clean.csv", tmp_path / "workers.csv"
     arguments = ["aggregate", str(labels), "--method", method, "-o", str(output), "--workers", str(workers)]
@@ -137,3 +144,24 @@ def test_demo_shows_that_mbem_beats_the_oracle_and_finds_the_workers() -> None:
         assert words in done.stdout
     accuracy = {line.split("│")[1].strip(): line.split("│")[2] for line in done.stdout.splitlines() if "│" in line}
     assert float(accuracy["MBEM, our default"]) > float(accuracy["oracle: true confusion matrices"])
+
+
+def test_compare_prints_every_method_and_recommends_one(labels: Path, tmp_path: Path) -> None:
+    gold, output = tmp_path / "gold.csv", tmp_path / "methods.csv"
+    again = ["simulate", "-o", str(tmp_path / "again.csv"), "--gold", str(gold), "--tasks", "60", "--workers", "8"]
+    assert run_in_process([*again, "--classes", "3", "--redundancy", "4"]) == 0
+    done = labelonce_cli("compare", labels, "--gold", gold, "-o", output)
+    assert done.returncode == 0, done.stderr
+    header, *rows = output.read_text().replace('"', "").splitlines()
+    assert header.startswith("method,agreement,held_out,held_out_error,seconds,accuracy,log_loss")
+    assert all(row.split(",")[0] in done.stdout for row in rows)
+    assert f"Take {rows[0].split(',')[0]}: " in done.stdout.replace("\n", " ")
+
+
+def test_gold_of_an_unknown_task_is_one_sentence(labels: Path, tmp_path: Path) -> None:
+    gold = tmp_path / "gold.csv"
+    gold.write_text("task,label\n9999,0\n")
+    done = labelonce_cli("compare", labels, "--gold", gold)
+    assert done.returncode == 2
+    assert "got 9999" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -137,7 +137,7 @@ def test_completion_script_is_printed(shell: str) -> None:
 
 def test_completion_knows_commands_and_choices() -> None:
     assert "check" in completion("complete_bash", COMP_WORDS="labelonce ch", COMP_CWORD="1").split()
-    words = {"COMP_WORDS": "labelonce aggregate x.csv --method d", "COMP_CWORD": "4"}
+    words = {"COMP_WORDS": "labelonce aggregate x.csv --method daw", "COMP_CWORD": "4"}
     assert completion("complete_bash", **words).split() == ["dawid-skene"]
 
 

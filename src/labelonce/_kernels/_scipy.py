@@ -43,46 +43,50 @@ class ScipyEngine:
         return np.asarray(votes.toarray())
 
     def e_step(self, log_confusion: Floats, log_prior: Floats, gold: Codes | None = None) -> EStep:
-        """Return P(true label | annotations) of every task and the log-likelihood; see `Engine`."""
-        return _e_step(self._matrix, self._table(log_confusion), log_prior, gold)
+        """Return P(true label | annotations) of every task and the log-likelihood; see `Engine`.
+
+        `log_confusion` may be [worker, state, given] and `log_prior` of states, where a model puts m states of a task
+        in the place of each true label k, numbered k m to k m + m - 1: the posterior then has a column a state.
+        """
+        return self._e_step(self._matrix, self._table(log_confusion), log_prior, gold)
 
     def m_step(self, posterior: Floats) -> Floats:
-        """Return the expected confusion counts as float64 [worker, true, given]."""
+        """Return the expected confusion counts as float64 [worker, true label or state, given]."""
         return self._counts(self._matrix.T @ posterior.astype(self.dtype, copy=False))
 
     def sweep(self, log_confusion: Floats, log_prior: Floats, gold: Codes | None = None) -> Sweep:
         """Return what `m_step` gives for the posteriors of `e_step`, which are never held all at once."""
         table = self._table(log_confusion)
-        sums, mass, log_likelihood = np.zeros(table.shape), np.zeros(self.shape[1]), 0.0
+        sums, mass, log_likelihood = np.zeros(table.shape), np.zeros(table.shape[1]), 0.0
         rows = max(_SWEEP_BLOCK // self.shape[1], len(sums))  # adding up the counts must not cost more than the steps
         for start in range(0, self._matrix.shape[0], rows):
             block = slice(start, start + rows)
             part, prior = self._matrix[block], log_prior if log_prior.ndim == 1 else log_prior[block]
-            step = _e_step(part, table, prior, None if gold is None else gold[block])
+            step = self._e_step(part, table, prior, None if gold is None else gold[block])
             sums += part.T @ step.posterior
             mass += step.posterior.sum(axis=0, dtype=np.float64)
             log_likelihood += step.log_likelihood
         return Sweep(self._counts(sums), mass, log_likelihood)
 
     def _table(self, log_confusion: Floats) -> Floats:
-        return log_confusion.astype(self.dtype, copy=False).swapaxes(1, 2).reshape(-1, self.shape[1])
+        return log_confusion.astype(self.dtype, copy=False).swapaxes(1, 2).reshape(-1, log_confusion.shape[1])
 
     def _counts(self, sums: Any) -> Floats:
-        return np.asarray(sums, dtype=np.float64).reshape(self.shape).swapaxes(1, 2)
+        n_workers, _, n_classes = self.shape
+        return np.asarray(sums, dtype=np.float64).reshape(n_workers, n_classes, -1).swapaxes(1, 2)
+
+    def _e_step(self, matrix: Any, table: Floats, log_prior: Floats, gold: Codes | None) -> EStep:
+        log_joint: Any = matrix @ table
+        log_joint += log_prior.astype(self.dtype, copy=False)
+        if gold is not None:
+            _fix(log_joint, gold, self.shape[1])
+        log_likelihood = normalise(log_joint)
+        return EStep(log_joint, log_likelihood)
 
 
-def _e_step(matrix: Any, table: Floats, log_prior: Floats, gold: Codes | None) -> EStep:
-    log_joint: Any = matrix @ table
-    log_joint += log_prior.astype(table.dtype, copy=False)
-    if gold is not None:
-        _fix(log_joint, gold)
-    log_likelihood = normalise(log_joint)
-    return EStep(log_joint, log_likelihood)
-
-
-def _fix(log_joint: Floats, gold: Codes) -> None:
-    """Leave only the gold class of the tasks that have one."""
+def _fix(log_joint: Floats, gold: Codes, n_classes: int) -> None:
+    """Leave only the gold class, in all its states, of the tasks that have one."""
     known = np.flatnonzero(gold >= 0)
-    kept = log_joint[known, gold[known]]
-    log_joint[known] = -np.inf
-    log_joint[known, gold[known]] = kept
+    by_class = log_joint[known].reshape(len(known), n_classes, -1)
+    by_class[np.arange(n_classes) != gold[known, None]] = -np.inf
+    log_joint[known] = by_class.reshape(len(known), -1)

@@ -51,6 +51,6 @@ def _sum(place: Any, values: Floats | None, n_places: int) -> Numbers:
 def posterior_of(log_joint: Floats, gold: Codes | None) -> EStep:
     """Return posteriors, one-hot where gold is known, and the log-likelihood; `log_joint` is overwritten."""
     if gold is not None:
-        _fix(log_joint, gold)
+        _fix(log_joint, gold, log_joint.shape[1])
     log_likelihood = normalise(log_joint)
     return EStep(log_joint, log_likelihood)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -29,7 +30,7 @@ class Fit:
     """What a model found.
 
     `log_likelihood` is the path of the objective, one value an iteration; a method without an objective leaves it
-    empty and says `n_iter`.
+    empty and says `n_iter`. `more` holds the fitted attributes that only this model has, by name.
     """
 
     posterior: Floats
@@ -38,6 +39,7 @@ class Fit:
     log_likelihood: Floats
     converged: bool
     n_iter: int | None = None
+    more: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Aggregator(BaseEstimator, ABC):
@@ -101,8 +103,14 @@ class Aggregator(BaseEstimator, ABC):
         self.log_likelihood_ = fit.log_likelihood
         self.n_iter_ = len(fit.log_likelihood) if fit.n_iter is None else fit.n_iter
         self.converged_ = fit.converged
+        for name, value in fit.more.items():
+            setattr(self, name, value)
         self._annotation_counts = np.bincount(annotations.worker, minlength=annotations.n_workers)
+        self._remember(annotations, codes)
         return self
+
+    def _remember(self, annotations: Annotations, gold: Codes | None) -> None:
+        """Keep what a later `partial_fit` needs; most models have none."""
 
     @abstractmethod
     def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-from labelonce._kernels import floored_log
-from labelonce._types import Floats
-from labelonce._validate import RandomState
+import numpy as np
+
+from labelonce._annotations import Annotations
+from labelonce._kernels import Engine, floored_log
+from labelonce._types import Codes, Floats
+from labelonce._validate import RandomState, check_choice, check_int
 from labelonce.aggregation._em import (
-    EMAggregator,
     Parameters,
     check_float32_is_smooth,
     normalised,
     pseudo_counts,
 )
+from labelonce.aggregation._online import OnlineEM
+from labelonce.aggregation._spectral import spectral_start
 
 
-class DawidSkene(EMAggregator):
+class DawidSkene(OnlineEM):
     """EM over true labels, a confusion matrix per worker and the class prior (Dawid and Skene 1979).
 
     Given the true label k of a task, worker a gives label s with probability `confusion[a, k, s]`,
@@ -42,8 +47,12 @@ class DawidSkene(EMAggregator):
         Stop after so many iterations, with a warning.
     tol : float
         Stop when the objective per annotation changes by at most this.
+    start : {"votes", "spectral"}
+        Where EM starts: at the vote fractions, or also at an estimate by moments (see `SpectralDawidSkene`), the best
+        of ten random splits of the workers.
     n_init : int
-        Starts; the first from the votes, the others from votes plus noise. The best objective wins.
+        Starts; the first from the votes, the others from votes plus noise; with "spectral" as many more from
+        further splits. The best objective wins.
     dtype : {"float64", "float32"}
         float32 halves the memory; it needs smoothing.
     engine : {"auto", "scipy", "torch"}
@@ -64,6 +73,8 @@ class DawidSkene(EMAggregator):
     array([0.83, 0.83, 0.58])
     """
 
+    n_splits = 10
+
     def __init__(
         self,
         *,
@@ -71,6 +82,7 @@ class DawidSkene(EMAggregator):
         prior: Any = "learned",
         max_iter: int = 500,
         tol: float = 1e-7,
+        start: str = "votes",
         n_init: int = 1,
         dtype: str = "float64",
         engine: str = "auto",
@@ -81,6 +93,7 @@ class DawidSkene(EMAggregator):
         self.prior = prior
         self.max_iter = max_iter
         self.tol = tol
+        self.start = start
         self.n_init = n_init
         self.dtype = dtype
         self.engine = engine
@@ -89,7 +102,17 @@ class DawidSkene(EMAggregator):
 
     def _check_options(self, n_classes: int) -> None:
         super()._check_options(n_classes)
+        check_choice(self.start, "start", ("votes", "spectral"))
+        check_int(self.n_splits, "n_splits", 1)
         check_float32_is_smooth(self.dtype, float(pseudo_counts(self.smoothing, n_classes).min()))
+
+    def _starts(
+        self, annotations: Annotations, engine: Engine, gold: Codes | None, rng: np.random.Generator
+    ) -> Iterator[Floats]:
+        if self.start == "spectral":
+            for _ in range(self.n_init):
+                yield from spectral_start(annotations, engine, gold, rng, self.n_splits)
+        yield from super()._starts(annotations, engine, gold, rng)
 
     def _m_step(self, confusion_counts: Floats, class_counts: Floats) -> Parameters:
         pseudo = pseudo_counts(self.smoothing, len(class_counts))

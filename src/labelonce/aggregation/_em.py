@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,13 +20,14 @@ from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
 
 @dataclass(frozen=True)
 class Parameters:
-    """One M-step: the point estimates, the logs that the E-step uses, and the log-density of the priors."""
+    """One M-step: the point estimates, the logs that the E-step uses, the log-density of the priors, `Fit.more`."""
 
     confusion: Floats
     prior: Floats
     log_confusion: Floats
     log_prior: Floats
     log_penalty: float
+    more: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -42,24 +43,35 @@ class Iteration:
 class EMAggregator(Aggregator):
     """Base of the models fitted by EM: a subclass says how counts become parameters."""
 
+    _named_priors: tuple[str, ...] = ("learned", "uniform")
     prior: Any
     max_iter: int
     tol: float
     n_init: int
     dtype: str
-    engine: str
-    device: str | None
+    engine: str = "scipy"  # of the models that do not offer a choice
+    device: str | None = None
 
     def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
         self._check_options(annotations.n_classes)
         warn_if_no_overlap(annotations, type(self).__name__)
         engine = make_engine(annotations, self.dtype, self.engine, self.device)
-        noises = [None, *[rng] * (self.n_init - 1)]
-        fits = (self._climb(engine, _start(engine, gold, noise), gold, len(annotations)) for noise in noises)
+        starts = self._starts(annotations, engine, gold, rng)
+        fits = (self._climb(engine, start, gold, len(annotations)) for start in starts)
         best = max(fits, key=lambda fit: fit.log_likelihood[-1])
         if not best.converged:
             warn_not_converged(type(self).__name__, best.log_likelihood, self.tol, len(annotations))
         return best
+
+    def _starts(
+        self,
+        annotations: Annotations,  # noqa: ARG002  # for the models that start from more than votes
+        engine: Engine,
+        gold: Codes | None,
+        rng: np.random.Generator,
+    ) -> Iterator[Floats]:
+        """Yield `n_init` posteriors to climb from: the votes, then votes plus noise."""
+        return (_start(engine, gold, noise) for noise in [None, *[rng] * (self.n_init - 1)])
 
     def _climb(self, engine: Engine, start: Floats, gold: Codes | None, n_annotations: int) -> Fit:
         """Return the fit that EM reaches from a start."""
@@ -73,7 +85,8 @@ class EMAggregator(Aggregator):
             pass
         found = last.parameters
         posterior = engine.e_step(found.log_confusion, found.log_prior, gold).posterior
-        return Fit(posterior, found.confusion, found.prior, np.array(last.path), last.converged)
+        path = np.array(last.path)
+        return Fit(posterior, found.confusion, found.prior, path, last.converged, more=found.more)
 
     def iterations(
         self, counts: Sweep, sweep: Callable[[Parameters], Sweep], n_annotations: int, before: Sequence[float] = ()
@@ -102,7 +115,7 @@ class EMAggregator(Aggregator):
         check_choice(self.dtype, "dtype", ("float64", "float32"))
         check_choice(self.engine, "engine", ENGINES)
         if isinstance(self.prior, str):
-            check_choice(self.prior, "prior", ("learned", "uniform"))
+            check_choice(self.prior, "prior", self._named_priors)
         else:
             check_distribution(self.prior, "prior", (n_classes,))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ from scipy.special import digamma, gammaln
 from labelonce._types import Floats
 from labelonce._validate import RandomState
 from labelonce.aggregation._em import EMAggregator, Parameters, normalised, pseudo_counts
+from labelonce.aggregation._online import OnlineEM
 
 
-class IBCC(EMAggregator):
+class IBCC(OnlineEM):
     """Variational Bayes for Dawid and Skene's model (Kim and Ghahramani 2012).
 
     Each confusion row has a Dirichlet prior, each worker's posterior over it is a Dirichlet with the
@@ -76,23 +78,35 @@ class IBCC(EMAggregator):
 
     def _check_options(self, n_classes: int) -> None:
         super()._check_options(n_classes)
-        smallest = float(pseudo_counts(self.smoothing, n_classes).min())
-        if smallest == 0:
-            raise ValueError("smoothing of IBCC must be above 0 everywhere; got 0. Use DawidSkene for none.")
+        check_smoothing(self.smoothing, n_classes, "IBCC")
 
     def _m_step(self, confusion_counts: Floats, class_counts: Floats) -> Parameters:
+        found = self._quick_m_step(confusion_counts, class_counts)
         pseudo = pseudo_counts(self.smoothing, len(class_counts))
-        counts = confusion_counts + pseudo
-        log_confusion = expected_log(counts)
-        bound = -divergence(counts, pseudo, log_confusion)
-        if isinstance(self.prior, str) and self.prior == "learned":
-            flat = np.ones(len(class_counts))
-            prior, log_prior = normalised(class_counts + flat), expected_log(class_counts + flat)
-            bound -= divergence(class_counts + flat, flat, log_prior)
-        else:
-            prior, _ = self._estimate_prior(class_counts, 0.0)
-            log_prior = np.log(np.maximum(prior, np.finfo(np.float64).tiny))
-        return Parameters(normalised(counts), prior, log_confusion, log_prior, bound)
+        of_prior = dirichlet_prior(self, class_counts, np.ones(len(class_counts)))[2]
+        bound = -divergence(confusion_counts + pseudo, pseudo, found.log_confusion) - of_prior
+        return replace(found, log_penalty=bound)
+
+    def _quick_m_step(self, confusion_counts: Floats, class_counts: Floats) -> Parameters:
+        counts = confusion_counts + pseudo_counts(self.smoothing, len(class_counts))
+        prior, log_prior, _ = dirichlet_prior(self, class_counts, np.ones(len(class_counts)))
+        return Parameters(normalised(counts), prior, expected_log(counts), log_prior, np.nan)
+
+
+def check_smoothing(smoothing: Any, n_classes: int, name: str) -> None:
+    """Refuse Dirichlet parameters of zero."""
+    if float(pseudo_counts(smoothing, n_classes).min()) == 0:
+        raise ValueError(f"smoothing of {name} must be above 0 everywhere; got 0. Use DawidSkene for none.")
+
+
+def dirichlet_prior(model: EMAggregator, class_counts: Floats, pseudo: Floats) -> tuple[Floats, Floats, float]:
+    """Return P(true label), its expected log, and the divergence from its Dirichlet `pseudo` where it is learned."""
+    if isinstance(model.prior, str) and model.prior != "uniform":
+        counts = class_counts + pseudo
+        log_prior = expected_log(counts)
+        return normalised(counts), log_prior, divergence(counts, pseudo, log_prior)
+    prior, _ = model._estimate_prior(class_counts, 0.0)
+    return prior, np.log(np.maximum(prior, np.finfo(np.float64).tiny)), 0.0
 
 
 def expected_log(counts: Floats) -> Floats:

@@ -14,17 +14,22 @@ from labelonce._annotations import Annotations
 from labelonce._check import spelling_doubts
 from labelonce._ids import show
 from labelonce.aggregation import (
+    EBCC,
     GLAD,
     IBCC,
     KOS,
     MACE,
     Aggregator,
     BeliefPropagation,
+    DataProgramming,
     DawidSkene,
     EigenRatio,
     MajorityVote,
     MeanField,
+    MinimaxEntropy,
+    MultidimensionalWisdom,
     OneCoin,
+    SpectralDawidSkene,
     Wawa,
 )
 from labelonce.cli._print import print_note, stderr, warnings_as_notes
@@ -42,6 +47,11 @@ AGGREGATORS: dict[str, type[Aggregator]] = {
     "belief-propagation": BeliefPropagation,
     "kos": KOS,
     "eigen-ratio": EigenRatio,
+    "ebcc": EBCC,
+    "spectral-dawid-skene": SpectralDawidSkene,
+    "minimax-entropy": MinimaxEntropy,
+    "multidimensional-wisdom": MultidimensionalWisdom,
+    "data-programming": DataProgramming,
 }
 
 

@@ -34,6 +34,11 @@ class Method(StrEnum):
     BELIEF_PROPAGATION = "belief-propagation"
     KOS = "kos"
     EIGEN_RATIO = "eigen-ratio"
+    EBCC = "ebcc"
+    SPECTRAL_DAWID_SKENE = "spectral-dawid-skene"
+    MINIMAX_ENTROPY = "minimax-entropy"
+    MULTIDIMENSIONAL_WISDOM = "multidimensional-wisdom"
+    DATA_PROGRAMMING = "data-programming"
 
 
 class Duplicates(StrEnum):
@@ -215,6 +220,40 @@ def check(
         "multiple": multiple,
     }
     raise typer.Exit(run_check(file, source, as_json=as_json))
+
+
+@app.command()
+def compare(
+    file: Annotated[Path, typer.Argument(help="Labels: csv, tsv, parquet, jsonl or arrow, also .gz and .zst.")],
+    gold: Annotated[
+        Path | None, typer.Option(help="Known true labels, columns task and label: shown, never used to choose.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where the table goes, by suffix.")] = None,
+    task_column: Annotated[str, typer.Option(help="Name of the column of task ids.")] = "task",
+    worker_column: Annotated[str, typer.Option(help="Name of the column of worker ids.")] = "worker",
+    label_column: Annotated[str, typer.Option(help="Name of the column of labels.")] = "label",
+    duplicates: Annotated[
+        Duplicates, typer.Option(help="If one worker labelled one task more than once.")
+    ] = Duplicates.ERROR,
+    seed: Annotated[int, typer.Option(help="Draws the labels that are held out.")] = 0,
+) -> None:
+    """Fit every aggregator to FILE and recommend one, without gold if need be.
+
+    A fifth of the labels is held out: the method that predicts them best is recommended.
+
+    For example:
+
+    - `labelonce compare labels.csv`
+
+    - `labelonce compare labels.csv --gold gold.csv -o methods.csv`
+    """
+    from labelonce.cli._compare import run_compare
+    from labelonce.io import read_annotations
+
+    annotations = read_annotations(
+        file, task=task_column, worker=worker_column, label=label_column, duplicates=duplicates.value
+    )
+    run_compare(annotations, gold, seed, columns=(task_column, label_column), output=output)
 
 
 @app.command()

@@ -1,0 +1,218 @@
+"""All aggregators on one set of annotations, side by side, and which to take."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib import import_module
+
+import numpy as np
+import pyarrow as pa
+
+from labelonce import metrics
+from labelonce._annotations import Annotations
+from labelonce._held_out import hold_out, label_probabilities
+from labelonce._kernels import ScipyEngine
+from labelonce._sklearn import clone
+from labelonce._types import Codes, Floats
+from labelonce._validate import Gold, RandomState, check_gold, check_number, check_rng
+from labelonce.aggregation._base import Aggregator
+from labelonce.aggregation._em import normalised, pseudo_counts
+
+_GUESS = 0.01  # share of uniform guesses mixed into a prediction, so that one label cannot decide a score
+_ENOUGH = 5000  # held-out annotations that settle a score
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method's results; None where it was not measured, `note` says why it could not run."""
+
+    method: str
+    agreement: float | None = None
+    held_out: float | None = None
+    held_out_error: float | None = None
+    seconds: float | None = None
+    accuracy: float | None = None
+    log_loss: float | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What `compare_aggregators` found.
+
+    Attributes
+    ----------
+    rows : tuple of Row
+        One a method, best held-out score first, those that could not run last. `agreement` is the share of annotations
+        equal to the method's label of their task; `held_out` the mean log-likelihood of annotations that the fit did
+        not see, with its standard error of the difference to the best; `seconds` those of one fit on all
+        annotations; `accuracy` and `log_loss` against gold, where given; `note` why it could not run, or its first
+        warning.
+    recommended : str
+        The name of the method to take.
+    reason : str
+        Why, in a sentence.
+    """
+
+    rows: tuple[Row, ...]
+    recommended: str
+    reason: str
+
+    def to_frame(self) -> pa.Table:
+        """Return an Arrow table with a row a method."""
+        return pa.Table.from_pylist([vars(row) for row in self.rows])
+
+
+def aggregators() -> dict[str, type[Aggregator]]:
+    """Return every aggregator in `labelonce.aggregation.__all__` by name."""
+    home = import_module("labelonce.aggregation")
+    named = {name: getattr(home, name) for name in home.__all__}
+    return {
+        name: value
+        for name, value in named.items()
+        if isinstance(value, type) and issubclass(value, Aggregator) and value is not Aggregator
+    }
+
+
+def compare_aggregators(
+    annotations: Annotations,
+    *,
+    gold: Gold | None = None,
+    methods: Mapping[str, Aggregator] | None = None,
+    share: float = 0.2,
+    random_state: RandomState = 0,
+) -> Comparison:
+    """Fit every aggregator and say which one to take, with or without gold.
+
+    Without gold, methods are judged by annotations that they did not see: each is fitted again without a share of
+    the annotations, and scored by the mean over those of log sum_k posterior[task, k] * confusion[worker, k,
+    label]. The confusion is counted from the method's posterior in the same way for all, with one part in a
+    hundred of uniform guesses, so that the score is about the labels and not about each method's worker model.
+    The method with the best score is recommended; gold is only shown, never used to choose.
+
+    Parameters
+    ----------
+    annotations : Annotations
+    gold : mapping or array, optional
+        Known true labels, to measure accuracy and log-loss by; the methods do not see them.
+    methods : mapping of name to aggregator, optional
+        Default: every aggregator of `labelonce.aggregation`, each with its defaults.
+    share : float in (0, 1)
+        Share of the annotations held out. Small sets are split up to three times.
+    random_state : int, numpy.random.Generator or None
+        Draws the held-out annotations.
+
+    Examples
+    --------
+    >>> import labelonce as lo
+    >>> confusion = lo.simulate.hammer_spammer(20, 3, quality=0.4, rng=0, exact=True)
+    >>> y_true = [0, 1, 2] * 50
+    >>> ann = lo.simulate.annotate(y_true, confusion, lo.simulate.assign(150, 20, 5, rng=0, replace=False), rng=0)
+    >>> methods = {"vote": lo.MajorityVote(), "one coin": lo.OneCoin()}
+    >>> comparison = lo.compare_aggregators(ann, methods=methods)
+    >>> comparison.recommended
+    'one coin'
+    """
+    if not isinstance(annotations, Annotations):
+        raise TypeError(f"annotations must be Annotations; got {type(annotations).__name__}.")
+    if len(annotations) < 2:
+        raise ValueError("compare_aggregators must have at least 2 annotations, to hold one out; got 1.")
+    check_number(share, "share", 0.01, 0.9)
+    y_true = None if gold is None else check_gold(gold, annotations.tasks, annotations.classes)
+    if y_true is not None and (y_true < 0).all():
+        raise ValueError("gold must hold the label of one task at least; got none.")
+    if methods is None:
+        methods = {name: kind() for name, kind in aggregators().items()}
+    seed = int(check_rng(random_state).integers(2**31))
+    parts = _parts(annotations, share, seed)
+    tried = [_tried(name, model, annotations, parts, y_true) for name, model in methods.items()]
+    return _chosen(tried)
+
+
+@dataclass(frozen=True)
+class _Try:
+    row: Row
+    n_options: int
+    scores: Floats | None  # log-likelihood of every held-out annotation
+
+
+def _parts(annotations: Annotations, share: float, seed: int) -> list[tuple[Annotations, Annotations]]:
+    n_splits = int(np.clip(round(_ENOUGH / (share * len(annotations))), 1, 3))
+    return [hold_out(annotations, share, np.random.default_rng([seed, split])) for split in range(n_splits)]
+
+
+def _tried(
+    name: str,
+    model: Aggregator,
+    annotations: Annotations,
+    parts: list[tuple[Annotations, Annotations]],
+    y_true: Codes | None,
+) -> _Try:
+    """Return a method's row; a refusal to run becomes its note."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        started = time.perf_counter()
+        try:
+            full = clone(model).fit(annotations)
+            seconds = time.perf_counter() - started
+            scores = np.concatenate([_scores(clone(model).fit(seen), seen, held) for seen, held in parts])
+        except ValueError as error:
+            return _Try(Row(name, note=str(error)), 0, None)
+    row = Row(
+        name,
+        agreement=float((full.labels_[annotations.task] == annotations.classes[annotations.label]).mean()),
+        held_out=float(scores.mean()),
+        seconds=seconds,
+        accuracy=None if y_true is None else metrics.accuracy(y_true, full.posterior_),
+        log_loss=None if y_true is None else metrics.log_loss(y_true, full.posterior_),
+        note=str(caught[0].message) if caught else "",
+    )
+    return _Try(row, len(model.get_params()), scores)
+
+
+def _scores(fitted: Aggregator, seen: Annotations, held: Annotations) -> Floats:
+    """Return the log-likelihood of each held-out annotation, through confusion counted from the posterior."""
+    counts = ScipyEngine(seen, "float64").m_step(fitted.posterior_)
+    confusion = normalised(counts + pseudo_counts(1.0, seen.n_classes))
+    probability = label_probabilities(held, fitted.posterior_, confusion)
+    return np.asarray(np.log((1 - _GUESS) * probability + _GUESS / seen.n_classes))
+
+
+def _chosen(tried: list[_Try]) -> Comparison:
+    """Return the rows, best first, and the choice."""
+    ran = sorted((one for one in tried if one.scores is not None), key=_best_first)
+    if not ran:
+        raise ValueError(f"no method could run: {'; '.join(f'{one.row.method}: {one.row.note}' for one in tried)}")
+    best = ran[0]
+    rows = [replace(one.row, held_out_error=_error(one, best)) for one in ran]
+    rows += [one.row for one in tried if one.scores is None]
+    return Comparison(tuple(rows), best.row.method, _reason(best, ran[1:]))
+
+
+def _best_first(one: _Try) -> tuple[float, int, str]:
+    """Return the key of the order: the score, of equal ones the method with fewer options."""
+    assert one.row.held_out is not None
+    return -round(one.row.held_out, 6), one.n_options, one.row.method
+
+
+def _error(one: _Try, best: _Try) -> float:
+    """Return the standard error of the difference of two mean scores on the same annotations."""
+    assert one.scores is not None
+    assert best.scores is not None
+    difference = best.scores - one.scores
+    return float(difference.std() / np.sqrt(len(difference)))
+
+
+def _reason(best: _Try, others: list[_Try]) -> str:
+    assert best.scores is not None
+    sentence = (
+        f"{best.row.method} predicts {len(best.scores):,} held-out annotations best: mean log-likelihood "
+        f"{best.row.held_out:.4f}"
+    )
+    if others:
+        second = others[0].row
+        sentence += f", {second.method} {second.held_out:.4f} (difference ± {_error(others[0], best):.4f})"
+    return sentence + "."

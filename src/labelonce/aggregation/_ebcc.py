@@ -1,0 +1,135 @@
+"""Enhanced Bayesian classifier combination: classes made of subtypes, so that workers' errors may go together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from labelonce._annotations import Annotations
+from labelonce._kernels import Engine, vote_fractions
+from labelonce._types import Codes, Floats
+from labelonce._validate import RandomState, check_int, check_number
+from labelonce.aggregation._base import Fit
+from labelonce.aggregation._em import EMAggregator, Parameters, normalised, pseudo_counts
+from labelonce.aggregation._ibcc import check_smoothing, dirichlet_prior, divergence, expected_log
+
+_TINY = 1e-6  # tasks: a class that nobody gave must still have a Dirichlet parameter
+
+
+class EBCC(EMAggregator):
+    """Variational Bayes with subtypes inside every class (Li, Rubinstein and Cohn 2019).
+
+    A task of true label k has one of `subtypes` kinds m, with probability `pi[k, m]`, and worker a gives label s with
+    probability `confusion[a, (k, m), s]`: workers are independent given the subtype, so given the class
+    alone their errors go together, as on pictures that many mistake in the same way. Every distribution has a
+    Dirichlet prior: `smoothing` for confusion rows, `concentration / subtypes` for the subtypes of a
+    class (small: few are used), 1 for the classes. With `subtypes=1` it is `IBCC`. `log_likelihood_` is the lower
+    bound of the evidence; `confusion_` is the mean over subtypes.
+
+    Parameters
+    ----------
+    subtypes : int
+        Subtypes of each class.
+    concentration : float
+        Total pseudo-count of a class's subtypes, above 0.
+    smoothing : float, pair or (n_classes, n_classes) array
+        Dirichlet parameters of the confusion rows, above 0. A pair: on and off the diagonal; a number s:
+        s and s / n_classes.
+    prior : {"learned", "votes", "uniform"} or (n_classes,) array
+        P(true label). Learned: Dirichlet with parameter 1 for every class; votes: with the class's total of vote
+        fractions, as in the authors' runs.
+    max_iter : int
+        Stop after so many iterations, with a warning.
+    tol : float
+        Stop when the bound per annotation changes by at most this.
+    n_init : int
+        Starts: the votes, spread over the subtypes at random. The best bound wins.
+    dtype : {"float64", "float32"}
+        float32 halves the memory.
+    random_state : int, numpy.random.Generator or None
+        Draws the starts and breaks ties of `labels_`.
+
+    Examples
+    --------
+    >>> import labelonce as lo
+    >>> ann = lo.Annotations.from_matrix([[0, 0, 1], [1, 1, 0], [0, 0, 0], [1, 1, 1]])
+    >>> lo.EBCC().fit(ann).labels_
+    array([0, 1, 0, 1])
+    """
+
+    _named_priors = ("learned", "votes", "uniform")
+
+    def __init__(
+        self,
+        *,
+        subtypes: int = 10,
+        concentration: float = 0.1,
+        smoothing: Any = (4.0, 1.0),
+        prior: Any = "votes",
+        max_iter: int = 500,
+        tol: float = 1e-6,
+        n_init: int = 5,
+        dtype: str = "float64",
+        random_state: RandomState = 0,
+    ) -> None:
+        self.subtypes = subtypes
+        self.concentration = concentration
+        self.smoothing = smoothing
+        self.prior = prior
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.dtype = dtype
+        self.random_state = random_state
+
+    def _check_options(self, n_classes: int) -> None:
+        super()._check_options(n_classes)
+        check_int(self.subtypes, "subtypes", 1)
+        check_number(self.concentration, "concentration", 1e-9)
+        check_smoothing(self.smoothing, n_classes, "EBCC")
+
+    def _starts(
+        self,
+        annotations: Annotations,  # noqa: ARG002
+        engine: Engine,
+        gold: Codes | None,
+        rng: np.random.Generator,
+    ) -> Iterator[Floats]:
+        fractions = vote_fractions(engine.vote_counts(), gold)
+        by_votes = isinstance(self.prior, str) and self.prior == "votes"
+        self._class_pseudo = fractions.sum(axis=0) + _TINY if by_votes else np.ones(fractions.shape[1])
+        for _ in range(self.n_init):
+            shares = rng.exponential(size=(*fractions.shape, self.subtypes)).astype(self.dtype, copy=False)
+            shares *= (fractions / shares.sum(axis=2))[:, :, None]
+            yield shares.reshape(len(shares), -1)
+
+    def _climb(self, engine: Engine, posterior: Floats, gold: Codes | None, n_annotations: int) -> Fit:
+        fit = super()._climb(engine, posterior, gold, n_annotations)
+        by_subtype = fit.prior.reshape(-1, self.subtypes)
+        prior, share = by_subtype.sum(axis=1), normalised(by_subtype)
+        confusion = fit.confusion.reshape(len(fit.confusion), *by_subtype.shape, -1)
+        return Fit(
+            normalised(fit.posterior.reshape(len(fit.posterior), *by_subtype.shape).sum(axis=2)),
+            np.einsum("wkms,km->wks", confusion, share),
+            prior,
+            fit.log_likelihood,
+            fit.converged,
+        )
+
+    def _m_step(self, confusion_counts: Floats, class_counts: Floats) -> Parameters:
+        pseudo = pseudo_counts(self.smoothing, confusion_counts.shape[2])
+        counts = confusion_counts + np.repeat(pseudo, self.subtypes, axis=0)
+        log_confusion = expected_log(counts)
+        bound = -divergence(counts, np.repeat(pseudo, self.subtypes, axis=0), log_confusion)
+        by_subtype = class_counts.reshape(-1, self.subtypes)
+        weak = np.full(by_subtype.shape, self.concentration / self.subtypes)
+        log_share = expected_log(by_subtype + weak)
+        bound -= divergence(by_subtype + weak, weak, log_share)
+        prior, log_prior, divergence_of_prior = dirichlet_prior(self, by_subtype.sum(axis=1), self._class_pseudo)
+        joint = normalised(by_subtype + weak) * prior[:, None]
+        log_joint = log_share + log_prior[:, None]
+        return Parameters(
+            normalised(counts), joint.ravel(), log_confusion, log_joint.ravel(), bound - divergence_of_prior
+        )

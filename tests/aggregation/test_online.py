@@ -1,0 +1,154 @@
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from checks import crowd
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
+
+from labelonce import IBCC, Annotations, DawidSkene
+from labelonce._types import Codes
+
+MODELS = [DawidSkene, IBCC]
+
+
+def batches(ann: Annotations, n: int, seed: int = 0) -> list[Annotations]:
+    order = np.random.default_rng(seed).permutation(len(ann))
+    return [part(ann, rows) for rows in np.array_split(order, n)]
+
+
+def part(ann: Annotations, rows: Any) -> Annotations:
+    return Annotations.from_arrays(ann.task[rows], ann.worker[rows], ann.label[rows], classes=range(ann.n_classes))
+
+
+def streamed(model: Any, parts: list[Annotations]) -> Any:
+    for one in parts:
+        model.partial_fit(one)
+    return model
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_batches_agree_with_the_full_fit(model: Any) -> None:
+    ann, _ = crowd(n_tasks=1500)
+    full, online = model().fit(ann), streamed(model(), batches(ann, 30))
+    assert (online.labels_ == full.labels_[online.tasks_]).mean() > 0.99
+    assert_allclose(online.confusion_[np.argsort(online.workers_)], full.confusion_, atol=0.02)
+    assert_allclose(online.prior_, full.prior_, atol=0.01)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_visits_reach_the_full_fit(model: Any) -> None:
+    ann, _ = crowd(n_tasks=300)
+    full, online = model(tol=1e-13, max_iter=5000).fit(ann), streamed(model(), batches(ann, 5))
+    online._stream.visit(2000)
+    assert_allclose(online._stream._posterior.values, full.posterior_[online.tasks_], atol=1e-5)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_counts_stay_those_of_the_posteriors(model: Any) -> None:
+    ann, _ = crowd(n_tasks=400)
+    stream = streamed(model(), batches(ann, 12))._stream
+    counts, class_counts = stream._counts.values.copy(), stream._class_counts.copy()
+    stream._recount(stream._engine(stream._all_rows(), len(stream.tasks)))
+    assert_allclose(counts, stream._counts.values, atol=1e-9)
+    assert_allclose(class_counts, stream._class_counts, atol=1e-9)
+
+
+def test_new_tasks_and_workers_follow_the_old_ones() -> None:
+    first = Annotations.from_arrays(["b", "b", "a"], ["x", "y", "x"], [0, 0, 1])
+    second = Annotations.from_arrays(["c", "a", "c"], ["z", "y", "x"], [1, 1, 1])
+    model = streamed(DawidSkene(), [first, second])
+    assert model.tasks_.tolist() == ["a", "b", "c"]
+    assert model.workers_.tolist() == ["x", "y", "z"]
+    assert model.labels_.tolist() == [1, 0, 1]
+    assert model.workers_to_frame().num_rows == 3
+    assert sum(model.workers_to_frame()["annotations"].to_pylist()) == 6
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_goes_on_from_a_full_fit(model: Any) -> None:
+    ann, _ = crowd(n_tasks=1500)
+    first, second = batches(ann, 2)
+    online = model().fit(first).partial_fit(second)
+    full = model().fit(ann)
+    assert len(online.tasks_) == 1500
+    assert (online.labels_ == full.labels_[online.tasks_]).mean() > 0.98
+
+
+def test_fit_forgets_the_batches() -> None:
+    ann, _ = crowd()
+    model = DawidSkene().partial_fit(batches(ann, 3)[0]).fit(ann)
+    assert_array_equal(model.posterior_, DawidSkene().fit(ann).posterior_)
+
+
+def test_results_already_read_do_not_change() -> None:
+    first, second = batches(crowd()[0], 2)
+    model = DawidSkene().partial_fit(first)
+    posterior, before = model.posterior_, model.posterior_.copy()
+    model.partial_fit(second)
+    assert_array_equal(posterior, before)
+
+
+def test_gold_of_a_batch_is_kept() -> None:
+    ann, y_true = crowd()
+    wrong: Codes = (y_true + 1) % 3
+    first, second = batches(ann, 2)
+    task = int(first.tasks[0])
+    model = DawidSkene().partial_fit(first, gold={task: int(wrong[task])}).partial_fit(second)
+    assert model.labels_[model.tasks_.tolist().index(task)] == wrong[task]
+
+
+def test_unsmoothed_batches_do_not_stay_at_the_uniform_point() -> None:
+    ann, y_true = crowd(n_tasks=600)
+    model = streamed(DawidSkene(smoothing=0.0), batches(ann, 6))
+    assert (model.labels_ == y_true[model.tasks_]).mean() > 0.85
+
+
+def test_a_label_outside_the_classes_is_refused_and_nothing_changes() -> None:
+    model = DawidSkene().partial_fit(Annotations.from_arrays([1, 2], [1, 1], ["cat", "dog"]))
+    with pytest.raises(ValueError, match=r"got 'cow' \(1 in total\). Declare all classes in the first batch"):
+        model.partial_fit(Annotations.from_arrays([3, 3], [1, 2], ["cow", "cat"]))
+    assert model.tasks_.tolist() == [1, 2]
+
+
+def test_a_worker_who_labels_a_task_again_is_named_and_nothing_changes() -> None:
+    model = DawidSkene().partial_fit(Annotations.from_arrays([1, 2], ["x", "x"], [0, 1]))
+    with pytest.raises(ValueError, match=r"got worker 'x' on task 2 again in a later batch \(1 in total\)"):
+        model.partial_fit(Annotations.from_arrays([2, 2], ["y", "x"], [0, 0], classes=[0, 1]))
+    assert model.workers_.tolist() == ["x"]
+
+
+def test_ids_of_another_kind_are_refused() -> None:
+    model = DawidSkene().partial_fit(Annotations.from_arrays([1, 2], ["x", "x"], [0, 1]))
+    with pytest.raises((ValueError, TypeError), match="tasks"):
+        model.partial_fit(Annotations.from_arrays(["1"], ["y"], [0], classes=[0, 1]))
+
+
+def test_wrong_type_is_refused() -> None:
+    with pytest.raises(TypeError, match="got list"):
+        DawidSkene().partial_fit([[0, 1]])  # type: ignore[arg-type]
+
+
+def test_an_unfitted_model_has_no_results() -> None:
+    with pytest.raises(AttributeError, match="'DawidSkene' object has no attribute 'posterior_'"):
+        DawidSkene().posterior_  # noqa: B018
+
+
+def test_a_saved_fit_has_no_annotations_to_go_on_from() -> None:
+    first, second = batches(crowd()[0], 2)
+    for model in (DawidSkene().fit(first), DawidSkene().partial_fit(first)):
+        saved = pickle.loads(pickle.dumps(model.settled()))
+        assert_array_equal(saved.posterior_, model.posterior_)
+        with pytest.raises(ValueError, match="a saved DawidSkene has none; fit all of them again"):
+            saved.partial_fit(second)
+        assert saved.fit(second).partial_fit(first).n_iter_ > 0
+    assert len(pickle.dumps(DawidSkene().fit(first))) < len(pickle.dumps(DawidSkene().partial_fit(first)))
+
+
+def test_a_stream_survives_pickle_and_clone_starts_anew() -> None:
+    first, second = batches(crowd()[0], 2)
+    model = DawidSkene().partial_fit(first)
+    copy = pickle.loads(pickle.dumps(model))
+    assert_array_equal(copy.partial_fit(second).posterior_, model.partial_fit(second).posterior_)
+    assert not hasattr(clone(model), "posterior_")
