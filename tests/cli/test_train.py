@@ -66,7 +66,7 @@ def test_a_run_folder_holds_labels_workers_model_and_what_was_run(folder: Path) 
 
 def test_the_saved_model_is_the_one_that_made_the_labels(folder: Path) -> None:
     clf = lo.load(folder / "run" / "model.skops")
-    assert clf.to_frame().equals(parquet.read_table(folder / "run" / "labels.parquet").cast(clf.to_frame().schema))
+    assert clf.to_frame().to_pydict() == parquet.read_table(folder / "run" / "labels.parquet").to_pydict()
 
 
 def test_predict_finds_the_columns_by_name(folder: Path, tmp_path: Path) -> None:

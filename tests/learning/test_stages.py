@@ -43,8 +43,9 @@ def test_every_stage_can_be_gone_on_from(options: dict[str, Any]) -> None:
 
 def test_a_callback_sees_what_its_round_found() -> None:
     X, ann = crowd()
-    seen = []
-    clf = make(callbacks=[lambda entry: seen.append((entry["round"], clf.n_rounds_, clf.posterior_))])
+    seen: list[Any] = []
+    clf = make()
+    clf.callbacks = [lambda entry: seen.append((entry["round"], clf.n_rounds_, clf.posterior_))]
     clf.fit(X, ann)
     assert [pair[:2] for pair in seen] == [(1, 1), (2, 2), (3, 3)]
     assert_array_equal(seen[-1][2], clf.posterior_)

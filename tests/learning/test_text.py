@@ -63,7 +63,12 @@ def test_what_is_no_text_is_refused(texts: list[Any], message: str) -> None:
 def test_the_candidates_share_features_that_are_fitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     fits = []
     plain = TextFeatures.fit
-    monkeypatch.setattr(TextFeatures, "fit", lambda self, X, y=None: fits.append(len(X)) or plain(self, X, y))
+
+    def counted(self: TextFeatures, X: Any, y: Any = None) -> TextFeatures:
+        fits.append(len(X))
+        return plain(self, X, y)
+
+    monkeypatch.setattr(TextFeatures, "fit", counted)
     labels = np.tile(np.array([1, 0, 1, 0]), 10)
     clf = MBEM(text_model((0.5, 5.0)), rounds=2, posterior="joint", predictions="in_sample").fit(TEXTS[:4] * 10, labels)
     assert fits == [40]

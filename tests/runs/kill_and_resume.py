@@ -4,7 +4,7 @@
 
 For every n until a run is not killed any more: a process trains into a copy of an earlier run (of one round) and dies;
 what the folder then holds is read, and a second process goes on. Every run is a forked process that starts with all
-imported, and tries few candidates, so that this takes seconds.
+imported, and its estimator is a small one, so that this takes seconds.
 """
 
 import json
@@ -13,12 +13,15 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import skops.io  # noqa: F401  # takes a second: once here, not in every process
 
+from labelonce.learning import MBEM, SoftmaxRegression
 from labelonce.runs import Options, RunFolder, _train, read_run, resume, train
+from labelonce.workers import Counted
 
 CHANGES = ("replace", "rename", "unlink", "rmdir", "mkdir")
 
@@ -48,9 +51,22 @@ def die_at(moment: int) -> None:
         setattr(os, name, change)
 
 
+def train_until(moment: int, options: Options, run: Path) -> None:
+    """Train, and die at the moment."""
+    die_at(moment)
+    train(options, run)
+
+
+def small_estimator(options: Options) -> MBEM:
+    """Return an estimator that leaves one choice open."""
+    learners = [SoftmaxRegression(C=C) for C in (0.1, 1.0)]
+    fixed: dict[str, Any] = {"posterior": "joint", "predictions": "in_sample", "worker_model": Counted()}
+    return MBEM(learners, rounds=options.rounds, tol=0.0, random_state=options.seed, **fixed)
+
+
 def main(labels: str, features: str, folder: Path) -> None:
     """Print a line of JSON for every moment."""
-    _train.DEFAULT_C = (0.1, 1.0)
+    _train._estimator = small_estimator
     new, old, run = (folder / name for name in ("new", "old", "run"))
     options = Options(labels, features, rounds=2)
     in_a_process(lambda: train(options, new))
@@ -58,7 +74,7 @@ def main(labels: str, features: str, folder: Path) -> None:
     for moment in range(1, 200):
         shutil.rmtree(run, ignore_errors=True)
         shutil.copytree(old, run)
-        killed = in_a_process(lambda n=moment: (die_at(n), train(options, run)))  # type: ignore[misc]
+        killed = in_a_process(partial(train_until, moment, options, run))
         line: dict[str, Any] = {"moment": moment, "killed": killed, "rounds": read_run(run)["options"]["rounds"]}
         source = old if line["rounds"] == 1 else new
         line["intact"] = all(

@@ -61,7 +61,7 @@ def test_an_aggregator_comes_back_whole(kind: type[Aggregator], tmp_path: Path) 
     assert again.workers_to_frame().equals(fitted.workers_to_frame())
 
 
-LEARNERS = {
+LEARNERS: dict[str, Any] = {
     "softmax": lambda: lo.SoftmaxRegression(),
     "list": lambda: [lo.SoftmaxRegression(C=0.1), lo.SoftmaxRegression()],
     "boost": lambda: lo.BoostedTrees(n_estimators=20, min_child_samples=5),
@@ -171,7 +171,7 @@ def call(module: str, function: str, argument: str) -> dict[str, Any]:
 
 def forged(node: dict[str, Any], **files: bytes) -> bytes:
     """Return a genuine file with a foreign node inside."""
-    source = lo.runs._model_file.dumped(lo.MajorityVote().fit(crowd()[1]))  # type: ignore[attr-defined]
+    source = lo.runs._model_file.dumped(lo.MajorityVote().fit(crowd()[1]))
     buffer = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(source)) as old, zipfile.ZipFile(buffer, "w") as new:
         for name in old.namelist():

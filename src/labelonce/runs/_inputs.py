@@ -107,9 +107,10 @@ def align_rows(annotations: Annotations, rows: Rows, path: Path) -> Annotations:
 
 def _read_table(file: _File, strings: Sequence[str]) -> pa.Table:
     """Return the whole table; the columns named by `strings` are not taken for numbers where a format cannot tell."""
+    with file.path.open("rb"):  # a folder, or a file that may not be opened, is told apart from a broken one
+        pass
     if file.format == "parquet":
-        with file.path.open("rb") as opened:  # by name it would also take a folder
-            return parquet.read_table(opened)
+        return parquet.read_table(file.path)
     with _text(file) as (stream, _):
         if file.format == "jsonl":
             return json.read_json(stream)
