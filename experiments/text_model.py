@@ -4,7 +4,7 @@ Test accuracy on two crowds with texts, with all labels and with one random labe
 true labels, on the majority vote and by MBEM. Penalties: MBEM chooses by held-out annotations; the others use the one
 that five-fold cross-validation on their own training labels prefers.
 
-    python experiments/text_model.py            # about 15 CPU minutes; goes on where it was stopped
+    python experiments/text_model.py            # about 8 CPU minutes; goes on where it was stopped
     python experiments/text_model.py --table    # results/text_model.md from results/text_model.json
 """
 
