@@ -1,23 +1,15 @@
 """The command line as a person runs it: output, files, exit codes."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from commands import labelonce_cli, run_in_process
 
 import labelonce
-from labelonce import cli, read_annotations
+from labelonce import read_annotations
 from labelonce.aggregation._compare import aggregators
 from labelonce.cli._aggregate import AGGREGATORS
 from labelonce.cli._app import Method
-
-Run = subprocess.CompletedProcess[str]
-
-
-def labelonce_cli(*arguments: str | Path) -> Run:
-    command = [sys.executable, "-c", "from labelonce.cli import main; main()", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -42,14 +34,6 @@ def test_simulate_with_a_seed_is_repeatable(tmp_path: Path, capsys: pytest.Captu
     first, again, other = (path.read_bytes() for path in files)
     assert first == again != other
     assert "1,000 annotations" in capsys.readouterr().err
-
-
-def run_in_process(arguments: list[str]) -> int:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["labelonce", *arguments])
-        with pytest.raises(SystemExit) as stopped:
-            cli.main()
-    return int(stopped.value.code or 0)
 
 
 def test_every_aggregator_has_a_name_on_the_command_line() -> None:
@@ -126,7 +110,7 @@ def test_version_is_printed() -> None:
     assert labelonce_cli("--version").stdout == f"labelonce {labelonce.__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["aggregate", "check", "simulate", "demo"])
+@pytest.mark.parametrize("command", ["aggregate", "check", "compare", "simulate", "demo", "train", "predict", "show"])
 def test_help_teaches_by_example(command: str) -> None:
     assert f"labelonce {command}" in labelonce_cli(command, "--help").stdout
 

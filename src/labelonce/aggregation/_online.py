@@ -67,7 +67,7 @@ class OnlineEM(EMAggregator):
 
     def settled(self) -> Self:
         """Return a copy that has what was found, but not the annotations to go on from."""
-        copy = clone(self)
+        copy: Self = clone(self)
         found = self._stream.fitted() if "_stream" in vars(self) else {}
         copy.__dict__.update(vars(self) | found | {"_was_saved": True})
         for name in ("_stream", "_fitted_on"):

@@ -37,12 +37,12 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
 
 def print_plain(text: str) -> None:
     """Print text as it is, however wide."""
-    stdout.out(text, highlight=False)
+    stdout.file.write(f"{text}\n")  # rich would expand tabs
 
 
 def print_note(sentence: str) -> None:
     """Print a note on stderr, on one line."""
-    stderr.out(f"note: {printable(' '.join(sentence.splitlines()))}", highlight=False)
+    stderr.file.write(f"note: {printable(' '.join(sentence.splitlines()))}\n")
 
 
 def printable(text: str) -> str:

@@ -163,7 +163,7 @@ class BoostedTrees(ClassifierBase):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if isinstance(state.get("booster_"), str):
-            self.booster_ = _lightgbm().Booster(params={"verbosity": -1}, model_str=state["booster_"])
+            self.booster_ = _lightgbm().Booster(model_str=state["booster_"])
 
     def predict(self, X: Any) -> Ids:
         """Return the most probable class of each task."""

@@ -103,7 +103,7 @@ def _as_texts(X: Any) -> list[str]:
 
 
 def _vectorizer(kind: dict[str, Any], **options: Any) -> Any:
-    return TfidfVectorizer(sublinear_tf=True, dtype=np.float32, **kind, **options)
+    return TfidfVectorizer(sublinear_tf=True, **kind, **options)
 
 
 def _fitted(kind: dict[str, Any], texts: list[str], min_df: int) -> Any:

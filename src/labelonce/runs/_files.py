@@ -6,10 +6,11 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 COMMITTED = ".committed"
+_NEW = "names"
 
 
 @contextmanager
@@ -37,7 +38,7 @@ def commit(staged: Path, folder: Path, names: tuple[str, ...]) -> None:
     The rename of the staged folder is the moment: whoever reads with `located` sees the old files before it and the
     new ones after it. A kill in between leaves the moves to the next `settle`.
     """
-    _to_disk(staged)
+    write_whole(staged / _NEW, "\n".join(name for name in names if (staged / name).exists()).encode())
     os.rename(staged, folder / COMMITTED)
     _to_disk(folder)
     settle(folder, names)
@@ -46,19 +47,17 @@ def commit(staged: Path, folder: Path, names: tuple[str, ...]) -> None:
 def settle(folder: Path, names: tuple[str, ...]) -> None:
     """Finish a commit that was stopped half-way."""
     committed = folder / COMMITTED
-    if not committed.is_dir():
-        return
-    mark = committed / "moved"  # what is there counts as new, so a name may go only before the first move
-    if not mark.exists():
+    if (committed / _NEW).exists():  # the last to go: without it all moves are done
+        new = (committed / _NEW).read_text().split("\n")
         for name in names:
-            if not (committed / name).exists():
+            if name not in new:
                 (folder / name).unlink(missing_ok=True)
-        write_whole(mark, b"")
-    for name in names:
-        with suppress(FileNotFoundError):
-            os.replace(committed / name, folder / name)
-    _to_disk(folder)
-    shutil.rmtree(committed)
+            elif (committed / name).exists():
+                os.replace(committed / name, folder / name)
+        _to_disk(folder)
+        (committed / _NEW).unlink()
+    if committed.is_dir():
+        shutil.rmtree(committed)
 
 
 def located(folder: Path, name: str) -> Path:

@@ -108,6 +108,8 @@ def align_rows(annotations: Annotations, rows: Rows, path: Path) -> Annotations:
 
 def _read_table(file: File, strings: Sequence[str]) -> pa.Table:
     """Return the whole table; the columns named by `strings` are not taken for numbers where a format cannot tell."""
+    with file.path.open("rb"):  # a folder, or a file that may not be opened, is told apart from a broken one
+        pass
     if file.format == "parquet":
         return parquet.read_table(file.path)
     with text(file) as (stream, _):
@@ -197,8 +199,9 @@ def _one_text_a_task(tasks: Ids, texts: list[str], column: str) -> Rows:
 def _read_arrays(path: Path, task: str) -> Rows:
     """Return the rows of a .npy file, or of a .npz file with one array and perhaps one of task ids."""
     try:
-        loaded = np.load(path, allow_pickle=False)
-        arrays = {"": loaded} if isinstance(loaded, np.ndarray) else {name: loaded[name] for name in loaded.files}
+        with path.open("rb") as file:
+            loaded = np.load(file, allow_pickle=False)
+            arrays = {"": loaded} if isinstance(loaded, np.ndarray) else {name: loaded[name] for name in loaded.files}
     except OSError as error:
         if error.errno:
             reason = os.strerror(error.errno)

@@ -18,6 +18,7 @@ from labelonce._ids import shorten
 from labelonce._packed import PackedStrings
 from labelonce._sklearn import BaseEstimator, ClassifierBase, check_is_fitted
 from labelonce.aggregation import Aggregator
+from labelonce.aggregation._online import OnlineEM
 from labelonce.learning._features import Features, FeaturesClassifier
 from labelonce.learning._rounds import Recipe, Round
 from labelonce.runs._files import write_whole
@@ -51,7 +52,7 @@ def save(fitted: Any, path: str | os.PathLike[str]) -> None:
     if not isinstance(fitted, _KINDS):
         raise TypeError(f"fitted must be an aggregator or a classifier of labelonce; got {type(fitted).__name__}.")
     check_is_fitted(fitted, "posterior_")
-    write_whole(Path(path), dumped(fitted))
+    write_whole(Path(path), dumped(fitted.settled() if isinstance(fitted, OnlineEM) else fitted))
 
 
 def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:

@@ -193,7 +193,7 @@ def _finish(
             run.save_checkpoint(dumped(clf))
             done = len(clf.history_)
             say("round", done, done + clf._rounds_left)
-    say("writing", 0, 0)
+    say("writing", clf.n_rounds_, clf.n_rounds_)
     record = job | {"finished": _now(), "warnings": list(dict.fromkeys(sentences))} | _result(clf, inputs)
     staged = run.staging()
     write(clf, staged / "labels.parquet")

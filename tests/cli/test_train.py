@@ -1,0 +1,250 @@
+"""`labelonce train`, `predict` and `show` as a person runs them: output, files, exit codes."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from commands import labelonce_cli, run_in_process
+from pyarrow import parquet
+
+import labelonce as lo
+from labelonce import simulate
+from labelonce.cli._print import print_table
+
+RESULT = {"run.json", "labels.parquet", "workers.parquet", "model.skops"}
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with labels, features, texts, new rows and a run on the features."""
+    made = tmp_path_factory.mktemp("train")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 3))
+    true = X.argmax(axis=1)
+    confusion = simulate.hammer_spammer(6, 3, 0.5, rng, exact=True)
+    ann = simulate.annotate(true[:90], confusion, simulate.assign(90, 6, 1, rng), rng)
+    texts = np.array(["a fine cat", "the old dog", "one red bird"])[true]
+    labels = {
+        "task": ann.task,
+        "worker": [f"w{w}" for w in ann.worker],
+        "label": np.array(["cat", "dog", "owl"])[ann.label],
+    }
+    lo.write(pa.table(labels | {"text": texts[ann.task]}), made / "labels.csv")
+    table = pa.table({"task": np.arange(100)} | {f"x{place}": X[:, place] for place in range(3)})
+    lo.write(table, made / "features.csv")
+    lo.write(
+        table.slice(90).select(["x2", "task", "x0", "x1"]).append_column("more", pa.array(["-"] * 10)), made / "new.csv"
+    )
+    (made / "texts.csv").write_text("text\nanother cat\nmy dog\n")
+    train = ["train", str(made / "labels.csv"), "--features", str(made / "features.csv"), "--rounds", "2"]
+    assert run_in_process([*train, "-o", str(made / "run")]) == 0
+    return made
+
+
+def record_of(run: Path) -> dict[str, Any]:
+    return dict(json.loads((run / "run.json").read_text()))
+
+
+def test_a_run_folder_holds_labels_workers_model_and_what_was_run(folder: Path) -> None:
+    run = folder / "run"
+    assert {path.name for path in run.iterdir()} - {"report.html"} == RESULT
+    labels, workers = (parquet.read_table(run / f"{name}.parquet") for name in ("labels", "workers"))
+    assert labels.column_names == ["task", "label", "confidence", "posterior_cat", "posterior_dog", "posterior_owl"]
+    assert (labels.num_rows, workers.num_rows) == (100, 6)
+    assert workers.column_names == ["worker", "annotations", "skill", "skill_low", "skill_high"]
+    record = record_of(run)
+    assert record["inputs"]["labels"]["bytes"] == (folder / "labels.csv").stat().st_size
+    assert len(record["inputs"]["features"]["sha256"]) == 64
+    assert (record["options"]["seed"], record["recipe"]["rounds"], len(record["rounds"])) == (0, 2, 2)
+    assert (record["data"]["tasks"], record["data"]["labelled_tasks"]) == (100, 90)
+    assert {"numpy", "scikit-learn", "skops", "labelonce"} <= set(record["versions"])
+
+
+def test_the_saved_model_is_the_one_that_made_the_labels(folder: Path) -> None:
+    clf = lo.load(folder / "run" / "model.skops")
+    assert clf.to_frame().to_pydict() == parquet.read_table(folder / "run" / "labels.parquet").to_pydict()
+
+
+def test_predict_finds_the_columns_by_name(folder: Path, tmp_path: Path) -> None:
+    output = tmp_path / "predicted.parquet"
+    assert run_in_process(["predict", str(folder / "run"), str(folder / "new.csv"), "-o", str(output), "--proba"]) == 0
+    table = parquet.read_table(output)
+    assert table.column_names[:3] == ["task", "label", "confidence"]
+    assert table.column_names[3:] == ["probability_cat", "probability_dog", "probability_owl"]
+    assert table["task"].to_pylist() == list(range(90, 100))
+    rows = np.loadtxt(folder / "features.csv", delimiter=",", skiprows=1)[90:, 1:]
+    expected = lo.load(folder / "run" / "model.skops").predict_proba(rows)
+    assert np.column_stack([table[name] for name in table.column_names[3:]]) == pytest.approx(expected)
+
+
+def test_predict_pipes_csv_or_json_lines(folder: Path) -> None:
+    as_csv = labelonce_cli("predict", folder / "run", folder / "new.csv")
+    as_json = labelonce_cli("predict", folder / "run", folder / "new.csv", "--json")
+    assert as_csv.stdout.splitlines()[0] == '"task","label","confidence"'
+    assert [json.loads(line)["task"] for line in as_json.stdout.splitlines()] == list(range(90, 100))
+
+
+def test_texts_are_read_from_the_labels_and_predicted_by_their_column(
+    folder: Path, tmp_path: Path, capfdbinary: Any
+) -> None:
+    run = tmp_path / "run"
+    arguments = ["train", str(folder / "labels.csv"), "--text", "text", "--rounds", "2", "-o", str(run), "--json"]
+    assert run_in_process(arguments) == 0
+    assert json.loads(capfdbinary.readouterr().out)["features"] == {"kind": "text", "columns": ["text"], "number": None}
+    assert run_in_process(["predict", str(run), str(folder / "texts.csv")]) == 0
+    rows = [line.split(b",") for line in capfdbinary.readouterr().out.splitlines()]
+    assert [row[:2] for row in rows[1:]] == [[b"0", b'"cat"'], [b"1", b'"dog"']]
+
+
+def test_show_prints_plain_text_when_piped_and_json_for_machines(folder: Path, capsys: Capture) -> None:
+    assert run_in_process(["show", str(folder / "run"), "--workers", "2"]) == 0
+    text = capsys.readouterr().out
+    assert "90 labels of 90 tasks by 6 workers (redundancy 1), 10 more tasks without labels" in text
+    assert "# The best and the worst of 6 workers\nworker\tlabels\tskill\t90 % interval\n" in text
+    assert "│" not in text
+    assert run_in_process(["show", str(folder / "run"), "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert len(record["workers"]) == 6
+    assert record["rounds"][0]["posterior_change"] is None
+
+
+def test_gold_is_kept(folder: Path, tmp_path: Path) -> None:
+    gold, run = tmp_path / "gold.csv", tmp_path / "run"
+    gold.write_text("task,label\n0,owl\n95,owl\n")
+    arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "--gold", str(gold)]
+    assert run_in_process([*arguments, "--rounds", "1", "-o", str(run)]) == 0
+    labels = parquet.read_table(run / "labels.parquet")
+    assert [labels["label"][row].as_py() for row in (0, 95)] == ["owl", "owl"]
+    assert record_of(run)["inputs"]["gold"]["path"] == str(gold)
+
+
+def test_boosted_trees_take_missing_numbers(folder: Path, tmp_path: Path) -> None:
+    features, run = tmp_path / "features.csv", tmp_path / "run"
+    features.write_text("task,x,name\n" + "".join(f"{i},{i if i % 7 else ''},n\n" for i in range(90)))
+    arguments = ["train", str(folder / "labels.csv"), "--features", str(features), "--model", "boost", "--rounds", "1"]
+    assert run_in_process([*arguments, "--ignore", "name", "-o", str(run)]) == 0
+    assert record_of(run)["features"]["columns"] == ["x"]
+    assert run_in_process(["predict", str(run), str(features), "-o", str(tmp_path / "out.csv")]) == 0
+
+
+def bad_inputs(folder: Path) -> dict[str, tuple[list[str], str]]:
+    labels, features = str(folder / "labels.csv"), str(folder / "features.csv")
+    return {
+        "no features": ([labels], "--features FILE or --text COLUMN; got neither"),
+        "no labels": (["--features", features], "train must have LABELS; got none"),
+        "a directory": ([str(folder), "--features", features], "must end in one of"),
+        "no such file": ([labels, "--features", "no.csv"], "no.csv: No such file or directory"),
+        "unknown column": ([labels, "--text", "review"], "must have a column 'review'; got none"),
+        "text among numbers": ([labels, "--features", labels], "column 'worker' must hold numbers; got 'w"),
+        "rounds": ([labels, "--features", features, "--rounds", "0"], "rounds must be an integer of at least 1; got 0"),
+        "a word for rounds": ([labels, "--features", features, "--rounds", "many"], "got 'many'"),
+        "gold elsewhere": ([labels, "--features", features, "--gold", str(folder / "other.csv")], "got 1000"),
+        "text and trees": ([labels, "--text", "text", "--model", "boost"], "--text must go with --model softmax"),
+        "nothing to resume": (["--resume"], "train must have LABELS"),
+    }
+
+
+@pytest.mark.parametrize("name", list(bad_inputs(Path())))
+def test_bad_input_is_one_sentence_exit_code_2_and_nothing_written(
+    name: str, folder: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    (folder / "other.csv").write_text("task,label\n1000,cat\n")
+    arguments, message = bad_inputs(folder)[name]
+    assert run_in_process(["train", *arguments, "-o", str(tmp_path / "run")]) == 2
+    told = capsys.readouterr().err
+    assert message in told
+    assert len(told.splitlines()) == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_failed_run_keeps_the_earlier_result(folder: Path, capsys: Capture) -> None:
+    run = folder / "run"
+    before = {path.name: path.read_bytes() for path in run.iterdir()}
+    arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "--rounds", "0"]
+    assert run_in_process([*arguments, "-o", str(run)]) == 2
+    assert "got 0" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in run.iterdir()} == before
+
+
+def test_a_folder_with_other_files_is_left_alone(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "thesis.doc").write_text("years of work")
+    arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "-o", str(tmp_path)]
+    assert run_in_process(arguments) == 2
+    assert "got one with other files, such as 'thesis.doc'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("task,x0,x1\n1,2,3\n", "must have a column 'x2'; got none among ['task', 'x0', 'x1']"),
+        ("task,x0,x1,x2\n1,2,3,\n", "got nan in column 'x2' at row 0"),
+        ("task,x0,x1,x2\n1,2,3,4\n1,2,3,4\n", "must not repeat an id; got 1 2 times"),
+    ],
+)
+def test_predict_refuses_rows_that_do_not_fit(
+    text: str, message: str, folder: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    rows, output = tmp_path / "rows.csv", tmp_path / "out.csv"
+    rows.write_text(text)
+    assert run_in_process(["predict", str(folder / "run"), str(rows), "-o", str(output)]) == 2
+    assert message in capsys.readouterr().err
+    assert not output.exists()
+
+
+def test_arrays_must_have_as_many_features(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    np.save(tmp_path / "rows.npy", np.zeros((2, 4)))
+    assert run_in_process(["predict", str(folder / "run"), str(tmp_path / "rows.npy")]) == 2
+    assert "the 3 features that the run was trained on; got 4" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["show"], ["predict", "rows.csv"]])
+def test_a_folder_without_a_run_is_told(command: list[str], tmp_path: Path, capsys: Capture) -> None:
+    assert run_in_process([command[0], str(tmp_path), *command[1:]]) == 2
+    assert "must hold a finished run; got no run.json" in capsys.readouterr().err
+
+
+def test_resume_of_a_finished_run_says_so(folder: Path, capsys: Capture) -> None:
+    assert run_in_process(["train", "--resume", "-o", str(folder / "run")]) == 0
+    assert "nothing to go on with" in capsys.readouterr().err
+
+
+def stopped(folder: Path, run: Path) -> None:
+    """Leave an unfinished run, as a kill before the first checkpoint does."""
+    arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "--rounds", "2"]
+    assert run_in_process([*arguments, "-o", str(run)]) == 0
+    job = {
+        key: value
+        for key, value in record_of(run).items()
+        if key in ("format", "options", "inputs", "versions", "started")
+    }
+    (run / ".work").mkdir()
+    (run / ".work" / "job.json").write_text(json.dumps(job))
+
+
+def test_resume_refuses_other_options_and_changed_files(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    run = tmp_path / "run"
+    stopped(folder, run)
+    assert run_in_process(["train", "--resume", "--seed", "7", "-o", str(run)]) == 2
+    assert f"--seed must be 0, as when the run in {run} began; got 7" in capsys.readouterr().err
+    job = json.loads((run / ".work" / "job.json").read_text())
+    job["inputs"]["labels"]["sha256"] = "0"
+    (run / ".work" / "job.json").write_text(json.dumps(job))
+    assert run_in_process(["train", "--resume", "-o", str(run)]) == 2
+    assert "its content has changed. Start anew" in capsys.readouterr().err
+    assert (run / ".work").exists()
+
+
+def test_two_runs_cannot_write_at_once(folder: Path, capsys: Capture) -> None:
+    arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "--rounds", "1"]
+    with lo.runs.RunFolder(folder / "run").locked():
+        assert run_in_process([*arguments, "-o", str(folder / "run")]) == 2
+    assert "another labelonce train is at work there" in capsys.readouterr().err
+
+
+def test_names_cannot_draw_on_the_terminal(capsys: Capture) -> None:
+    print_table("Workers", ["worker"], [["\x1b[31mred\x07\n\t[bold]"]])
+    assert capsys.readouterr().out == "\n# Workers\nworker\n�[31mred���[bold]\n"

@@ -1,0 +1,24 @@
+"""Run the command line as a person does: in a process of its own, or in this one where that is enough."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from labelonce import cli
+
+Run = subprocess.CompletedProcess[str]
+
+
+def labelonce_cli(*arguments: str | Path) -> Run:
+    command = [sys.executable, "-c", "from labelonce.cli import main; main()", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def run_in_process(arguments: list[str]) -> int:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["labelonce", *arguments])
+        with pytest.raises(SystemExit) as stopped:
+            cli.main()
+    return int(stopped.value.code or 0)

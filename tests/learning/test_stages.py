@@ -1,0 +1,86 @@
+"""A fit in stages: stopped after any of them and gone on with, it ends with the same numbers."""
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from labelonce import MBEM, Annotations, SoftmaxRegression, simulate
+from labelonce.workers import OneCoin
+
+
+def crowd() -> tuple[Any, Annotations]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3))
+    confusion = simulate.hammer_spammer(6, 3, 0.5, rng, exact=True)
+    return X, simulate.annotate(X.argmax(axis=1), confusion, simulate.assign(120, 6, 1, rng), rng)
+
+
+def make(**options: Any) -> MBEM:
+    scaler = StandardScaler()
+    learners = [make_pipeline(scaler, SoftmaxRegression(C=C)) for C in (0.1, 1.0)]
+    return MBEM(learners, worker_model=OneCoin(), **({"rounds": 3, "tol": 0.0} | options))
+
+
+@pytest.mark.parametrize("options", [{}, {"rounds": "auto", "max_rounds": 3}, {"predictions": "out_of_fold"}])
+def test_every_stage_can_be_gone_on_from(options: dict[str, Any]) -> None:
+    X, ann = crowd()
+    saved = [pickle.dumps(clf) for clf in make(**options).stages(X, ann)]
+    whole = make(**options).fit(X, ann)
+    assert len(saved) == 1 + whole.n_rounds_
+    for content in saved:
+        clf = pickle.loads(content)
+        list(clf.stages(X, ann, go_on=True))
+        assert_array_equal(clf.posterior_, whole.posterior_)
+        assert_array_equal(clf.predict_proba(X), whole.predict_proba(X))
+        assert str(clf.history_) == str(whole.history_)
+
+
+def test_a_callback_sees_what_its_round_found() -> None:
+    X, ann = crowd()
+    seen: list[Any] = []
+    clf = make()
+    clf.callbacks = [lambda entry: seen.append((entry["round"], clf.n_rounds_, clf.posterior_))]
+    clf.fit(X, ann)
+    assert [pair[:2] for pair in seen] == [(1, 1), (2, 2), (3, 3)]
+    assert_array_equal(seen[-1][2], clf.posterior_)
+
+
+def test_going_on_needs_the_same_tasks() -> None:
+    X, ann = crowd()
+    clf = make().fit(X, ann)
+    fewer = ann.select(np.arange(120) < 100)
+    with pytest.raises(ValueError, match="the 120 tasks and 6 workers of the fit; got 100 and 6"):
+        list(clf.stages(X[:100], fewer, go_on=True))
+
+
+def test_going_on_needs_a_start() -> None:
+    with pytest.raises(NotFittedError):
+        list(make().stages(*crowd(), go_on=True))
+
+
+def test_a_failed_resume_changes_nothing() -> None:
+    X, ann = crowd()
+    clf = make().fit(X, ann)
+    before = clf.posterior_.copy()
+    with pytest.raises(ValueError, match="rounds must be an integer of at least 1; got 0"):
+        clf.resume(X, ann, rounds=0)
+    assert_array_equal(clf.posterior_, before)
+
+
+def test_the_tables_of_a_fit_have_a_row_a_task_and_a_worker() -> None:
+    X, ann = crowd()
+    clf = make().fit(X, ann)
+    tasks, workers = clf.to_frame(), clf.workers_to_frame()
+    assert tasks.column_names == ["task", "label", "confidence", "posterior_0", "posterior_1", "posterior_2"]
+    assert tasks["label"].to_pylist() == clf.labels_.tolist()
+    assert workers.column_names == ["worker", "annotations", "skill", "skill_low", "skill_high"]
+    assert sum(workers["annotations"].to_pylist()) == len(ann)
+    skill, low, high = (workers[name].to_numpy() for name in ("skill", "skill_low", "skill_high"))
+    assert (np.diff(skill) <= 0).all()
+    assert ((low <= skill) & (skill <= high)).all()

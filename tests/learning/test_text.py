@@ -1,0 +1,81 @@
+"""The text model: what it sees, that its state is small and whole, that it is fitted once."""
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from skops.io import dumps, loads
+
+from labelonce import MBEM, SoftmaxRegression
+from labelonce._packed import PackedStrings
+from labelonce.learning import TextFeatures, text_model
+
+TEXTS = ["good film", "bad film", "very good", "very bad", "ein schöner 影 film\n\tgood"]
+
+
+def test_words_pairs_and_characters_are_seen() -> None:
+    features = TextFeatures(min_df=1).fit(["ab cd"])
+    words, characters = (set(part.vocabulary_) for part in features._parts)
+    assert words == {"ab", "cd", "ab cd"}
+    assert characters == {" a", "ab", "b ", " ab", "ab ", " ab ", " c", "cd", "d ", " cd", "cd ", " cd "}
+
+
+def test_rows_have_unit_length_in_each_half() -> None:
+    X = TextFeatures(min_df=1).fit_transform(TEXTS)
+    assert np.asarray(X.multiply(X).sum(axis=1)).ravel() == pytest.approx(2.0)
+
+
+def test_a_word_misspelt_still_shares_characters() -> None:
+    X = TextFeatures(min_df=1).fit(TEXTS).transform(["goood", "zzz"])
+    assert X[0].nnz > 0
+    assert X[1].nnz == 0
+
+
+def test_rare_terms_are_left_out_unless_all_are_rare() -> None:
+    assert set(TextFeatures().fit(TEXTS)._parts[0].vocabulary_) == {"good", "film", "bad", "very"}
+    assert TextFeatures().fit(["one"]).n_terms_ > 0
+
+
+@pytest.mark.parametrize("copied", ["pickle", "skops"])
+def test_a_copy_gives_the_same_numbers(copied: str) -> None:
+    features = TextFeatures(min_df=1).fit(TEXTS)
+    names = [f"{kind.__module__}.{kind.__name__}" for kind in (TextFeatures, PackedStrings)]
+    again = pickle.loads(pickle.dumps(features)) if copied == "pickle" else loads(dumps(features), trusted=names)
+    first, second = features.transform([*TEXTS, "new film"]), again.transform([*TEXTS, "new film"])
+    assert_array_equal(first.toarray(), second.toarray())
+    assert first.dtype == second.dtype
+
+
+def test_an_unfitted_copy_is_unfitted() -> None:
+    assert not hasattr(pickle.loads(pickle.dumps(TextFeatures(min_df=3))), "n_terms_")
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"), [(["a", None], "got None at row 1"), (["", " "], "at least one word; got '' first of 2")]
+)
+def test_what_is_no_text_is_refused(texts: list[Any], message: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        TextFeatures().fit(texts)
+
+
+def test_the_candidates_share_features_that_are_fitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    fits = []
+    plain = TextFeatures.fit
+
+    def counted(self: TextFeatures, X: Any, y: Any = None) -> TextFeatures:
+        fits.append(len(X))
+        return plain(self, X, y)
+
+    monkeypatch.setattr(TextFeatures, "fit", counted)
+    labels = np.tile(np.array([1, 0, 1, 0]), 10)
+    clf = MBEM(text_model((0.5, 5.0)), rounds=2, posterior="joint", predictions="in_sample").fit(TEXTS[:4] * 10, labels)
+    assert fits == [40]
+    assert sorted(choice["learner"].C for choice in clf.choices_) == [0.5, 5.0]
+    assert clf.predict(["good", "bad"]).tolist() == [1, 0]
+
+
+def test_one_penalty_is_one_candidate() -> None:
+    ((_, learner),) = (pipeline.steps[-1] for pipeline in text_model(3.0))
+    assert learner.get_params() == SoftmaxRegression(C=3.0).get_params()

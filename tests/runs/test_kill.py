@@ -1,0 +1,75 @@
+"""A run killed by SIGKILL at any moment: the earlier result stays, and going on ends with the same numbers."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from commands import run_in_process
+
+import labelonce as lo
+from labelonce import simulate
+
+RESULT = ["labels.parquet", "model.skops", "run.json", "workers.parquet"]
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    folder = tmp_path_factory.mktemp("inputs")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    confusion = simulate.hammer_spammer(6, 3, 0.5, rng, exact=True)
+    lo.write(simulate.annotate(X.argmax(axis=1), confusion, simulate.assign(80, 6, 1, rng), rng), folder / "labels.csv")
+    columns = {"task": np.arange(80)} | {f"x{place}": X[:, place] for place in range(3)}
+    lo.write(pa.table(columns), folder / "features.csv")
+    return folder / "labels.csv", folder / "features.csv"
+
+
+def test_killed_before_any_change_of_the_file_system_it_keeps_the_old_or_holds_the_new(
+    inputs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    script = Path(__file__).with_name("kill_and_resume.py")
+    command = [sys.executable, str(script), *map(str, inputs), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    lines: list[dict[str, Any]] = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 0, done.stderr
+    assert [line["killed"] for line in lines] == [-signal.SIGKILL] * (len(lines) - 1) + [0]
+    assert len(lines) > 15
+    assert all(line["intact"] and line["ended"] == 0 and all(line["same"]) for line in lines), done.stdout
+    assert all([name for name in line["files"] if name != "report.html"] == RESULT for line in lines), done.stdout
+    rounds = [line["rounds"] for line in lines]
+    assert rounds == sorted(rounds)  # the old result until one moment, the new one from then on
+    assert set(rounds) == {1, 2}
+
+
+def test_the_command_killed_in_the_middle_goes_on(
+    inputs: tuple[Path, Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    labels, features = inputs
+    run, whole = tmp_path / "run", tmp_path / "whole"
+    train = ["train", str(labels), "--features", str(features), "--model", "boost", "--rounds", "3"]
+    assert run_in_process([*train, "-o", str(whole)]) == 0
+    code = "from labelonce.cli import main; main()"
+    process = subprocess.Popen([sys.executable, "-c", code, *train, "-o", str(run)], stderr=subprocess.DEVNULL)
+    while not (run / ".work" / "checkpoint.skops").exists() and process.poll() is None:
+        time.sleep(0.01)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    assert run_in_process(["show", str(run)]) == 2
+    assert f"labelonce train --resume -o {run}" in capsys.readouterr().err
+    monkeypatch.delattr(lo.MBEM, "_choose")  # the choice was made before the kill
+    assert run_in_process(["train", "--resume", "-o", str(run)]) == 0
+    for name in ("labels.parquet", "workers.parquet"):
+        assert (run / name).read_bytes() == (whole / name).read_bytes()
+    new, again = (json.loads((folder / "run.json").read_text()) for folder in (run, whole))
+    assert new["rounds"] == again["rounds"]
+    assert not (run / ".work").exists()

@@ -1,0 +1,227 @@
+"""Files of features, texts and gold: what is read, and what each broken one is told."""
+
+import os
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_array_equal
+
+import labelonce as lo
+from labelonce.runs._inputs import align_rows, read_features, read_gold, read_texts
+
+TABLE = pa.table({"task": ["b", "a"], "x": [1.5, 2.0], "n": [3, 4], "yes": [True, False]})
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".jsonl", ".arrow", ".csv.gz"])
+def test_every_table_is_read_alike(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"features{suffix}"
+    lo.write(TABLE, path)
+    rows = read_features(path)
+    assert rows.tasks.tolist() == ["b", "a"]
+    assert rows.columns == ["x", "n", "yes"]
+    assert_array_equal(rows.X, [[1.5, 3, 1], [2, 4, 0]])
+
+
+def test_columns_can_be_left_out_or_asked_for_in_order(tmp_path: Path) -> None:
+    path = tmp_path / "features.csv"
+    lo.write(TABLE, path)
+    assert read_features(path, ignore=["n"]).columns == ["x", "yes"]
+    assert_array_equal(read_features(path, columns=["n", "x"]).X, [[3, 1.5], [4, 2]])
+
+
+def test_task_ids_in_text_follow_the_rule_of_the_labels(tmp_path: Path) -> None:
+    whole, padded = tmp_path / "whole.csv", tmp_path / "padded.csv"
+    whole.write_text("task,x\n10,1\n9,2\n")
+    padded.write_text("task,x\n010,1\n9,2\n")
+    assert read_features(whole).tasks.tolist() == [10, 9]
+    assert read_features(padded).tasks.tolist() == ["010", "9"]
+
+
+def test_arrays_are_tasks_in_order_or_by_their_ids(tmp_path: Path) -> None:
+    X = np.arange(6).reshape(3, 2)
+    np.save(tmp_path / "features.npy", X)
+    np.savez(tmp_path / "features.npz", task=np.array(["c", "b", "a"]), X=X)
+    assert read_features(tmp_path / "features.npy").tasks.tolist() == [0, 1, 2]
+    rows = read_features(tmp_path / "features.npz")
+    assert (rows.tasks.tolist(), rows.columns) == (["c", "b", "a"], None)
+    assert_array_equal(rows.X, X)
+
+
+def test_a_table_without_tasks_is_numbered(tmp_path: Path) -> None:
+    path = tmp_path / "features.csv"
+    path.write_text("x\n1\n2\n")
+    assert read_features(path).tasks.tolist() == [0, 1]
+
+
+def test_missing_numbers_are_read_where_they_are_allowed(tmp_path: Path) -> None:
+    path = tmp_path / "features.csv"
+    path.write_text("task,x,y\na,,1\nb,2,NaN\n")
+    assert np.isnan(read_features(path, missing=True).X).tolist() == [[True, False], [False, True]]
+
+
+def test_texts_keep_what_looks_like_a_number_or_like_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "texts.csv"
+    path.write_text('task,text\n1,007\n2,NA\n3,\n4,"two\nlines, and ""quotes"""\n')
+    rows = read_texts(path, "text")
+    assert rows.X == ["007", "NA", "", 'two\nlines, and "quotes"']
+    assert (rows.tasks.tolist(), rows.columns) == ([1, 2, 3, 4], ["text"])
+
+
+def test_a_file_of_labels_has_one_text_a_task(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("task,worker,label,text\n2,a,0,two\n1,a,0,one\n2,b,1,two\n")
+    rows = read_texts(path, "text")
+    assert (rows.tasks.tolist(), rows.X) == ([2, 1], ["two", "one"])
+    path.write_text("task,worker,label,text\n2,a,0,two\n2,b,1,TWO\n")
+    with pytest.raises(ValueError, match="'TWO' at row 1 for task 2, after 'two'"):
+        read_texts(path, "text")
+
+
+def test_gold_maps_tasks_to_labels(tmp_path: Path) -> None:
+    path = tmp_path / "gold.csv"
+    path.write_text("task,label\na,1\nb,0\n")
+    assert read_gold(path) == {"a": 1, "b": 0}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("task,x\na,1\na,2\n", "must not repeat an id; got 'a' 2 times"),
+        ("task,x\na,1\nb,\n", "got nan in column 'x' at row 1 (1 in total). Fill them in"),
+        ("task,x\na,1\nb,inf\n", "got inf in column 'x' at row 1"),
+        ("task,x\na,1\nb,two\n", "column 'x' must hold numbers; got 'two' at row 1 (string). Drop it with --ignore x"),
+        ("task,x\n,1\n", "task must not be missing; got a missing value at row 0"),
+        ("task\na\n", "a column besides 'task'; got none. Did you mean --text?"),
+        ("task,x\n", "at least one row; got 0"),
+        ("task,x\na,1,2\n", "must be a whole UTF-8 csv file"),
+        ("", "must be a whole UTF-8 csv file"),
+    ],
+)
+def test_broken_features_are_told_in_a_sentence(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "features.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"^[^\n]+$") as told:
+        read_features(path)
+    assert message in str(told.value)
+    assert str(path) in str(told.value)
+
+
+def test_an_unknown_column_is_named_with_those_there(tmp_path: Path) -> None:
+    path = tmp_path / "features.csv"
+    lo.write(TABLE, path)
+    with pytest.raises(ValueError, match=r"a column 'z'; got none among \['task', 'x', 'n', 'yes'\]"):
+        read_features(path, ignore=["z"])
+    with pytest.raises(ValueError, match="a column 'review'; got none"):
+        read_texts(path, "review")
+
+
+@pytest.mark.parametrize("column", ["x", "n"])
+def test_numbers_are_no_texts(column: str, tmp_path: Path) -> None:
+    path = tmp_path / "features.parquet"
+    lo.write(TABLE, path)
+    with pytest.raises(ValueError, match=f"column '{column}' must hold texts; got"):
+        read_texts(path, column)
+
+
+def test_a_missing_text_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "texts.parquet"
+    lo.write(pa.table({"task": [1, 2], "text": ["a", None]}), path)
+    with pytest.raises(ValueError, match=r"got none at row 1 \(1 in total\)"):
+        read_texts(path, "text")
+
+
+def test_truncated_files_are_told(tmp_path: Path) -> None:
+    for suffix in (".parquet", ".npy", ".npz", ".arrow"):
+        path = tmp_path / f"features{suffix}"
+        if suffix in (".parquet", ".arrow"):
+            lo.write(TABLE, path)
+        else:
+            (np.savez if suffix == ".npz" else np.save)(path, np.arange(40.0).reshape(20, 2))
+        path.write_bytes(path.read_bytes()[:-60])
+        with pytest.raises(ValueError, match=f"{path.name} must be a whole"):
+            read_features(path)
+
+
+class Bomb:
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> Any:
+        return os.system, (f"touch {self.mark}",)
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".npz"])
+def test_pickled_arrays_are_never_opened(suffix: str, tmp_path: Path) -> None:
+    path, mark = tmp_path / f"features{suffix}", tmp_path / "mark"
+    array = np.array([[Bomb(mark)]], dtype=object)
+    np.save(path, array, allow_pickle=True) if suffix == ".npy" else np.savez(path, X=array)
+    with pytest.raises(ValueError, match="without pickled objects"):
+        read_features(path)
+    path.write_bytes(pickle.dumps(Bomb(mark)))
+    with pytest.raises(ValueError, match="without pickled objects"):
+        read_features(path)
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        (
+            {"a": np.zeros((2, 1)), "b": np.zeros((2, 1))},
+            r"one array of features, and may hold 'task'; got \['a', 'b'\]",
+        ),
+        ({"a": np.zeros(2)}, r"got float64 of shape \(2,\)"),
+        ({"a": np.array([["x"]])}, "got <U1 of shape"),
+        ({"a": np.zeros((2, 1)), "task": np.arange(3)}, "got 3 for 2 rows"),
+        ({"a": np.zeros((2, 1)), "task": np.array([1, 1])}, "must not repeat an id; got 1 2 times"),
+    ],
+)
+def test_arrays_of_another_shape_are_told(arrays: dict[str, Any], message: str, tmp_path: Path) -> None:
+    np.savez(tmp_path / "features.npz", **arrays)
+    with pytest.raises(ValueError, match=message):
+        read_features(tmp_path / "features.npz")
+
+
+def test_a_directory_is_told(tmp_path: Path) -> None:
+    for suffix in (".csv", ".parquet", ".npy"):
+        (tmp_path / f"folder{suffix}").mkdir()
+        with pytest.raises(OSError, match=f"folder{suffix}: Is a directory"):
+            read_features(tmp_path / f"folder{suffix}")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may open every file")
+def test_a_closed_file_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "features.csv"
+    lo.write(TABLE, path)
+    path.chmod(0)
+    with pytest.raises(PermissionError, match="Permission denied"):
+        read_features(path)
+
+
+def test_rows_are_joined_by_task_and_tasks_without_labels_stay(tmp_path: Path) -> None:
+    path = tmp_path / "features.csv"
+    path.write_text("task,x\nc,1\nb,2\na,3\n")
+    rows = read_features(path)
+    ann = align_rows(lo.Annotations.from_arrays(["a", "b"], ["w", "w"], [0, 1]), rows, path)
+    assert ann.tasks.tolist() == ["c", "b", "a"]
+    assert ann.task.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("tasks", "error", "message"),
+    [
+        (["a", "z"], ValueError, r"got none for 'z' \(1 of 2 tasks in total\). Add these rows"),
+        ([1, 2], TypeError, "task must be integers.*got strings"),
+    ],
+)
+def test_labelled_tasks_without_a_row_are_named(
+    tasks: list[Any], error: type[Exception], message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "features.csv"
+    path.write_text("task,x\nb,2\na,3\n")
+    with pytest.raises(error, match=message):
+        align_rows(lo.Annotations.from_arrays(tasks, ["w", "w"], [0, 1]), read_features(path), path)
