@@ -136,7 +136,7 @@ def bad_inputs(folder: Path) -> dict[str, tuple[list[str], str]]:
     return {
         "no features": ([labels], "--features FILE or --text COLUMN; got neither"),
         "no labels": (["--features", features], "train must have LABELS; got none"),
-        "a directory": ([str(folder), "--features", features], "must end in one of"),
+        "a directory": ([str(folder), "--features", features], "Is a directory. Name the file in it"),
         "no such file": ([labels, "--features", "no.csv"], "no.csv: No such file or directory"),
         "unknown column": ([labels, "--text", "review"], "must have a column 'review'; got none"),
         "text among numbers": ([labels, "--features", labels], "column 'worker' must hold numbers; got 'w"),

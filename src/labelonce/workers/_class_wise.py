@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from labelonce._confusion import one_coin_confusion
@@ -53,9 +55,8 @@ class ClassWise(WorkerModel):
     population_: tuple[float, float]
 
     def _fit(self, counts: Floats) -> None:
-        self._right_counts = _right_and_wrong(counts)
-        self._sample = LabelledRows.of(*_right_and_wrong(sample_workers(counts)))
-        self._rows = LabelledRows.of(*self._right_counts)
+        self._right_counts, self._sample_counts = _right_and_wrong(counts), _right_and_wrong(sample_workers(counts))
+        self._index()
         right, wrong = float(self._sample.right.sum()), float(self._sample.wrong.sum())
         start = np.array([(right + 1) / (right + wrong + 2), 0.2, 0.2])
         self._mode = most_likely(self._log_density, start)
@@ -63,6 +64,18 @@ class ClassWise(WorkerModel):
         self.population_, self.strength_ = (mean * size, (1 - mean) * size), float(strength(self._mode[2]))
         self._right = self._right_moments_at(self._mode)[0]
         self.confusion_ = one_coin_confusion(self._right, counts.shape[1])
+
+    def _index(self) -> None:
+        self._sample, self._rows = LabelledRows.of(*self._sample_counts), LabelledRows.of(*self._right_counts)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what follows from the counts."""
+        return {name: value for name, value in super().__getstate__().items() if name not in ("_sample", "_rows")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "_right_counts"):
+            self._index()
 
     def _log_density(self, point: Floats) -> tuple[float, Floats]:
         nodes = OverallNodes(self._sample, point, _COARSE)
