@@ -14,6 +14,7 @@ PACKAGE = Path(labelonce.__file__).parent
 RANK = {
     "_types": 0,
     "_blas": 0,
+    "_processes": 1,
     "_confusion": 1,
     "_packed": 1,
     "_sklearn": 1,

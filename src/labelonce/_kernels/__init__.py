@@ -20,6 +20,7 @@ from labelonce._kernels._posterior import (
     top_class,
     vote_fractions,
 )
+from labelonce._kernels._shared import SharedEngine, total
 
 if TYPE_CHECKING:
     from labelonce._kernels._scipy import ScipyEngine
@@ -32,6 +33,7 @@ __all__ = [
     "EStep",
     "Engine",
     "ScipyEngine",
+    "SharedEngine",
     "Sweep",
     "entropy",
     "floored_log",
@@ -41,6 +43,7 @@ __all__ = [
     "normalise",
     "posterior_of",
     "top_class",
+    "total",
     "vote_fractions",
 ]
 

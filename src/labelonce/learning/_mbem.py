@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from labelonce._annotations import Annotations
 from labelonce._kernels import ENGINES, mean_total_variation
+from labelonce._processes import add_up
 from labelonce._sklearn import check_is_fitted, clone
 from labelonce._types import Floats, Ids
 from labelonce._validate import (
@@ -227,6 +228,11 @@ class MBEM(AnnotationsScorer):
         longest = self.max_rounds if free else rounds
         open_choice = len(tries) > 1 or (free and longest > 1)
         best = Choice(0, longest)
+        if open_choice and any(recipe.shared for _, _, recipe in tries):
+            raise ValueError(
+                "a learner that processes share cannot be chosen: give one learner, rounds=... and "
+                'posterior="joint" or "prior".'
+            )
         if open_choice and len(annotations) > 1:
             best = choose(tries, annotations, codes, max_rounds=longest, free=free, share=self.holdout, seed=seed)
         self._features, transformed, self._recipe = tries[best.number]
@@ -311,7 +317,7 @@ class MBEM(AnnotationsScorer):
         coming = run_rounds(X, annotations, self._recipe, gold=gold, seed=self._seed, last=last, after=self._last)
         while self._rounds_left and not (self.history_ and self.history_[-1]["posterior_change"] < tol):
             this = next(coming)
-            entry = history_entry(annotations, this, self._last)
+            entry = history_entry(annotations, this, self._last, shared=self._recipe.shared)
             if this.number <= len(self._scores):
                 entry["held_out_score"] = self._scores[this.number - 1]
             self.history_ = [*self.history_, entry]
@@ -356,17 +362,21 @@ def own_recipe(learner: Any) -> dict[str, Any]:
     return recipe
 
 
-def history_entry(annotations: Annotations, this: Round, before: Round | None) -> dict[str, Any]:
-    """Return one row of the history."""
-    picks = this.predictions.argmax(axis=1)
-    changed = {"posterior_change": float("nan"), "worker_change": float("nan")}
-    if before is not None:
-        changed["posterior_change"] = mean_total_variation(this.posterior, before.posterior)
-        changed["worker_change"] = mean_total_variation(this.confusion, before.confusion)
+def history_entry(
+    annotations: Annotations, this: Round, before: Round | None, *, shared: bool = False
+) -> dict[str, Any]:
+    """Return one row of the history; `shared`: over the tasks of all processes."""
+    agreed = this.predictions.argmax(axis=1)[annotations.task] == annotations.label
+    n_tasks = annotations.n_tasks
+    changed = np.nan if before is None else mean_total_variation(this.posterior, before.posterior)
+    sums = np.array([n_tasks, len(annotations), agreed.sum(), this.posterior.max(axis=1).sum(), n_tasks * changed])
+    tasks, labels, agreed_sum, sure, change = (add_up(sums) if shared else sums).tolist()
     return {
         "round": this.number,
-        "agreement": float((picks[annotations.task] == annotations.label).mean()),
-        "estimated_accuracy": float(this.posterior.max(axis=1).mean()),
+        "agreement": agreed_sum / labels,
+        "estimated_accuracy": sure / tasks,
         "log_likelihood": this.log_likelihood,
         "held_out_score": float("nan"),
-    } | changed
+        "posterior_change": change / tasks,
+        "worker_change": np.nan if before is None else mean_total_variation(this.confusion, before.confusion),
+    }

@@ -12,11 +12,13 @@ from labelonce._annotations import Annotations
 from labelonce._kernels import (
     Engine,
     ScipyEngine,
+    SharedEngine,
     entropy,
     floored_log,
     log_sums,
     make_engine,
     mean_total_variation,
+    total,
     vote_fractions,
 )
 from labelonce._sklearn import clone
@@ -46,6 +48,11 @@ class Recipe:
     prior: Any = "uniform"
     engine: str = "auto"
     device: str | None = None
+
+    @property
+    def shared(self) -> bool:
+        """Whether the processes that `torchrun` started fit one model, each to its own tasks."""
+        return bool(getattr(self.learner, "shared", False))
 
 
 @dataclass(frozen=True)
@@ -78,6 +85,8 @@ def run_rounds(
     `last` is the number of the round that is meant to be the last: some learners take more care then.
     """
     engine = make_engine(annotations, "float64", recipe.engine, recipe.device)
+    if recipe.shared:
+        engine = SharedEngine(engine)
     sample = sample_tasks(annotations, engine)
     number = 0 if after is None else after.number
     posterior, start = vote_targets(engine, gold)
@@ -97,7 +106,7 @@ def run_rounds(
         workers, log_prior, prior = estimate_workers(engine, recipe, predictions, gold, first=first, sample=sample)
         log_confusion = floored_log(workers.confusion_)
         posterior, log_likelihood = engine.e_step(log_confusion, log_prior, gold)
-        weight = task_weight(recipe, posterior, start, first=first)
+        weight = task_weight(recipe, posterior, start, first=first, engine=engine)
         yield Round(number, model, predictions, workers.confusion_, prior, posterior, weight, workers, log_likelihood)
 
 
@@ -195,11 +204,12 @@ def class_prior(prior: Any, picks: Floats, engine: Engine, confusion: Floats) ->
     if prior == "uniform":
         return np.full(n_classes, 1 / n_classes)
     if prior == "picks":
-        return np.asarray(picks.mean(axis=0))
+        mass = total(engine, picks.sum(axis=0))
+        return np.asarray(mass / mass.sum())
     learned = np.full(n_classes, 1 / n_classes)
     log_confusion = floored_log(confusion)
     for _ in range(20):
-        mass = engine.e_step(log_confusion, np.log(learned)).posterior.sum(axis=0) + 1.0
+        mass = total(engine, engine.e_step(log_confusion, np.log(learned)).posterior.sum(axis=0)) + 1.0
         learned = mass / mass.sum()
     return learned
 
@@ -209,7 +219,7 @@ def calibrate(log_predictions: Floats, engine: Engine, confusion: Floats) -> flo
     by_labels = engine.e_step(floored_log(confusion), np.zeros(log_predictions.shape[1])).posterior
     tried = (np.exp(log_normalised(exponent * log_predictions)) for exponent in _EXPONENTS)
     scores = [float(np.log(np.einsum("tk,tk->t", by_labels, prior)).sum()) for prior in tried]
-    return float(_EXPONENTS[int(np.argmax(scores))])
+    return float(_EXPONENTS[int(np.argmax(total(engine, scores)))])
 
 
 def sample_tasks(annotations: Annotations, engine: Engine) -> tuple[Any, Engine]:
@@ -219,7 +229,8 @@ def sample_tasks(annotations: Annotations, engine: Engine) -> tuple[Any, Engine]
         return slice(None), engine
     drawn = np.zeros(annotations.n_tasks, dtype=bool)
     drawn[np.random.default_rng(0).choice(labelled, _ENOUGH_TASKS, replace=False)] = True
-    return drawn, ScipyEngine(annotations.select(drawn), "float64")
+    some: Engine = ScipyEngine(annotations.select(drawn), "float64")
+    return drawn, SharedEngine(some) if isinstance(engine, SharedEngine) else some
 
 
 def log_normalised(scores: Floats) -> Floats:
@@ -227,7 +238,9 @@ def log_normalised(scores: Floats) -> Floats:
     return scores - log_sums(scores)[:, None]
 
 
-def task_weight(recipe: Recipe, posterior: Floats, start: Floats, *, first: bool) -> Floats:
+def task_weight(
+    recipe: Recipe, posterior: Floats, start: Floats, *, first: bool, engine: Engine | None = None
+) -> Floats:
     """Return how much each task counts in the next fit; `start` is 1 where it has a label or gold.
 
     By information, 1 - H(posterior) / log K: with cross-entropy a uniform posterior is not neutral, it pulls
@@ -236,8 +249,8 @@ def task_weight(recipe: Recipe, posterior: Floats, start: Floats, *, first: bool
     """
     if recipe.weighting == "information":
         weight = information(posterior)
-        total = weight.sum()
-        return np.asarray(weight * (start.sum() / total)) if total > 1e-9 else start
+        wanted, found = total(engine, [start.sum(), weight.sum()])
+        return np.asarray(weight * (wanted / found)) if found > 1e-9 else start
     return np.ones(len(posterior)) if recipe.posterior == "joint" and not first else start
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,10 @@ import torch
 from labelonce._sklearn import check_classification_targets, check_weight, count_rows
 from labelonce._types import Floats, Ids
 from labelonce._validate import check_distribution
+
+AddUp = Callable[[torch.Tensor], torch.Tensor]
+
+_SAMPLE = 20_000  # tasks whose features are scaled by
 
 
 class Inputs:
@@ -23,9 +28,19 @@ class Inputs:
         Of the batches.
     moments : (mean, deviation), optional
         Taken off and divided by, for each feature or channel. Default: those of X; a data set's are left alone.
+    add_up : callable, optional
+        Sums a tensor over all processes that have a part of the tasks.
     """
 
-    def __init__(self, X: Any, device: torch.device, dtype: torch.dtype, moments: Any = None) -> None:
+    def __init__(
+        self,
+        X: Any,
+        device: torch.device,
+        dtype: torch.dtype,
+        moments: Any = None,
+        *,
+        add_up: AddUp = lambda numbers: numbers,
+    ) -> None:
         self.device, self.dtype = device, dtype
         self.n_rows = count_rows(X)
         self._set: Any = None
@@ -36,7 +51,7 @@ class Inputs:
         whole = _as_tensor(X).to(device)
         if whole.dtype == torch.uint8 and whole.ndim == 4 and whole.shape[1] != 3 and whole.shape[-1] == 3:
             whole = whole.permute(0, 3, 1, 2)
-        self.moments = _moments(whole) if moments is None else moments
+        self.moments = _moments(whole, add_up) if moments is None else moments
         mean, deviation = self.moments
         self._whole = torch.empty(whole.shape, dtype=dtype, device=device, memory_format=_layout(whole))
         for start in range(0, len(whole), 4096):
@@ -71,12 +86,16 @@ def _as_tensor(X: Any) -> torch.Tensor:
     return torch.from_numpy(np.require(array, requirements=["C", "W"]))  # torch warns of arrays it must not write to
 
 
-def _moments(whole: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+def _moments(whole: torch.Tensor, add_up: AddUp) -> tuple[torch.Tensor, torch.Tensor]:
     """Return mean and deviation of every feature, or of every channel, in the shape that they apply to."""
+    sample = whole[:: max(1, len(whole) // _SAMPLE)].float()
     over = (0, 2, 3) if whole.ndim == 4 else (0,)
-    sample = whole[:: max(1, len(whole) // 20_000)].float()
-    deviation, mean = torch.std_mean(sample, dim=over, keepdim=True, correction=0)
-    return mean, torch.where(deviation > 0, deviation, 1.0)
+    variance, own = (part.double() for part in torch.var_mean(sample, dim=over, keepdim=True, correction=0))
+    n = torch.full_like(own, sample[:, :1].numel())
+    n_all = add_up(n)
+    mean = add_up(n * own) / n_all
+    deviation = (add_up(n * (variance + (own - mean) ** 2)) / n_all).sqrt()
+    return mean.float(), torch.where(deviation > 0, deviation, 1.0).float()
 
 
 def _layout(whole: torch.Tensor) -> torch.memory_format:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -20,15 +21,12 @@ from labelonce.neural._data import Inputs, as_targets
 from labelonce.neural._networks import fast_net, mlp
 from labelonce.neural._training import (
     Best,
+    Group,
     Rows,
     Training,
-    all_sum,
     load_state,
     make_rows,
-    rank,
     save_state,
-    shared_seed,
-    world_size,
 )
 
 Callback = Callable[[dict[str, Any]], None]
@@ -80,6 +78,9 @@ class TorchLearner(ClassifierBase):
         Networks to train, from different starts; their predictions are averaged.
     flip_predictions : bool
         Average the predictions of an image and its mirror image.
+    shared : bool
+        Under `torchrun`, train one network together with the other processes, each of which is given its own tasks;
+        `MBEM` then adds up what the workers did over all of them. Batches are drawn from the tasks of all.
     device : str, optional
         Default: "cuda" where there is one, else "cpu".
     precision : {"auto", "bfloat16", "float32"}
@@ -136,6 +137,7 @@ class TorchLearner(ClassifierBase):
         patience: int = 3,
         n_models: int = 1,
         flip_predictions: bool = True,
+        shared: bool = False,
         device: str | None = None,
         precision: str = "auto",
         compile: bool = False,
@@ -162,6 +164,7 @@ class TorchLearner(ClassifierBase):
         self.patience = patience
         self.n_models = n_models
         self.flip_predictions = flip_predictions
+        self.shared = shared
         self.device = device
         self.precision = precision
         self.compile = compile
@@ -173,7 +176,7 @@ class TorchLearner(ClassifierBase):
         """Fit to labels (n_tasks,) or to probability targets (n_tasks, n_classes)."""
         self._check()
         targets, weight, self.classes_ = as_targets(X, y, sample_weight)
-        inputs = Inputs(X, self._device(), self._dtype())
+        inputs = Inputs(X, self._device(), self._dtype(), add_up=Group(shared=self.shared).sum)
         self._moments = inputs.moments
         rng = check_rng(self.random_state)
         self.modules_: list[nn.Module] = []
@@ -268,7 +271,9 @@ class TorchLearner(ClassifierBase):
         """Return the loss of a batch per task, with its gradients computed; `n_all` tasks over all processes."""
         with self._autocast():
             logits = module(batch)
-        loss = self.loss(logits, targets) * (world_size() / n_all)  # gradients are averaged over processes
+        loss = self.loss(logits, targets) * (
+            Group(shared=self.shared).size / n_all
+        )  # gradients are averaged over processes
         loss.backward()  # type: ignore[no-untyped-call]
         return loss.detach()
 
@@ -276,9 +281,10 @@ class TorchLearner(ClassifierBase):
 
     def _train(self, inputs: Inputs, targets: Floats, weight: Floats, seed: int, number: int) -> nn.Module:
         """Return one network, trained from scratch or from its checkpoint."""
-        seed = shared_seed(seed, inputs.device)
+        group = Group(shared=self.shared)
+        seed = group.same(seed, inputs.device)
         fitted, held = self._split(np.flatnonzero(weight > 0), seed)
-        rows = make_rows(fitted, targets[fitted], weight[fitted], inputs.device)
+        rows = make_rows(fitted, targets[fitted], weight[fitted], inputs.device, group)
         job = self._start(inputs, rows, seed)
         settings = {"seed": seed, "model": number, "epochs": job.epochs, "rows": rows.n_all}
         file = None if self.checkpoint is None else Path(self.checkpoint)
@@ -292,10 +298,10 @@ class TorchLearner(ClassifierBase):
             self._report(entry)
             if len(held) and best.is_over(entry["held_out_loss"], job.module):
                 break
-            if file is not None and rank() == 0:
+            if file is not None and group.rank == 0:
                 save_state(file, settings, job)
         best.restore(job.module)
-        if file is not None and rank() == 0:
+        if file is not None and group.rank == 0:
             file.unlink(missing_ok=True)
         return job.module.eval()
 
@@ -308,7 +314,9 @@ class TorchLearner(ClassifierBase):
         generator = torch.Generator(device).manual_seed(seed)
         size = min(self.batch_size, rows.n_all)
         epochs = max(self.epochs, -(-self.min_steps // max(rows.n_all // size, 1)))
-        return Training(module, self.make_optimizer(module), generator, seed, size, epochs, compiled=self.compile)
+        group = Group(shared=self.shared)
+        optimizer = self.make_optimizer(module)
+        return Training(module, optimizer, generator, seed, size, epochs, group, compiled=self.compile)
 
     def _epoch(self, inputs: Inputs, rows: Rows, job: Training) -> float:
         """Train for one epoch and return the mean loss."""
@@ -326,7 +334,8 @@ class TorchLearner(ClassifierBase):
             total += self.step(job.stepped, batch, targets, n_all)
             job.optimizer.step()
         job.epoch += 1
-        loss = float(all_sum(total)) / (n_steps * world_size())
+        group = Group(shared=self.shared)
+        loss = float(group.sum(total)) / (n_steps * group.size)
         if not np.isfinite(loss):
             raise ValueError(
                 f"the network diverged: its loss is {loss} after epoch {job.epoch} with lr={self.lr:g}. Lower lr."
@@ -350,8 +359,9 @@ class TorchLearner(ClassifierBase):
         rows = torch.from_numpy(held)
         found = torch.cat([self.predict_batch(module, inputs.take(part)) for part in torch.split(rows, _AT_ONCE)])
         wanted = torch.from_numpy(targets[held] * weight[held, None]).to(found)
-        lost = all_sum(-(wanted * found.clamp_min(1e-12).log()).sum())
-        return float(lost / all_sum(wanted.sum()))
+        group = Group(shared=self.shared)
+        lost = group.sum(-(wanted * found.clamp_min(1e-12).log()).sum())
+        return float(lost / group.sum(wanted.sum()))
 
     def _check(self) -> None:
         check_int(self.epochs, "epochs", 1)
@@ -373,6 +383,8 @@ class TorchLearner(ClassifierBase):
 
     def _device(self) -> torch.device:
         name = ("cuda" if torch.cuda.is_available() else "cpu") if self.device is None else self.device
+        if name == "cuda" and self.shared:
+            name = f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
         return torch.device(name)
 
     def _dtype(self) -> torch.dtype:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
+from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from labelonce._processes import n_processes
 from labelonce._types import Floats, Ids
 
 
@@ -41,61 +42,50 @@ class Rows:
                 yield mine, len(batch)
 
 
-def make_rows(number: Ids, targets: Floats, weight: Floats, device: torch.device) -> Rows:
+def make_rows(number: Ids, targets: Floats, weight: Floats, device: torch.device, group: Group) -> Rows:
     """Return the rows on the device, with their place among those of all processes."""
-    counts = all_gather(torch.tensor([len(number)], device=device)).tolist()
+    counts = group.gather(torch.tensor([len(number)], device=device)).tolist()
     n_all = int(sum(counts))
-    total = float(all_sum(torch.tensor(weight.sum(), dtype=torch.float64, device=device)))
+    total = float(group.sum(torch.tensor(weight.sum(), dtype=torch.float64, device=device)))
     scaled = weight * (n_all / total)
     number_, targets_, weight_ = (torch.from_numpy(part).to(device) for part in (number, targets, scaled))
-    return Rows(number_, targets_.float(), weight_.float(), int(sum(counts[: rank()])), n_all)
+    return Rows(number_, targets_.float(), weight_.float(), int(sum(counts[: group.rank])), n_all)
 
 
-def rank() -> int:
-    """Return this process's number under `torchrun`, else 0."""
-    return torch.distributed.get_rank() if is_parallel() else 0
+class Group:
+    """The processes that train one network together: those that `torchrun` started if `shared`, else this one."""
 
+    def __init__(self, *, shared: bool) -> None:
+        joined = shared and n_processes() > 1
+        self.size = n_processes() if joined else 1
+        self.rank = distributed.get_rank() if joined else 0
 
-def is_parallel() -> bool:
-    """Return whether several processes train one network."""
-    distributed = torch.distributed.is_available() and torch.distributed.is_initialized()
-    return distributed and torch.distributed.get_world_size() > 1
-
-
-def world_size() -> int:
-    """Return how many processes train one network."""
-    return torch.distributed.get_world_size() if is_parallel() else 1
-
-
-def all_sum(value: torch.Tensor) -> torch.Tensor:
-    """Return the sum over all processes."""
-    if is_parallel():
-        value = value.clone()
-        torch.distributed.all_reduce(value)
-    return value
-
-
-def all_gather(value: torch.Tensor) -> torch.Tensor:
-    """Return the values of all processes, in order."""
-    if not is_parallel():
+    def sum(self, value: torch.Tensor) -> torch.Tensor:
+        """Return the sum over all processes."""
+        if self.size > 1:
+            value = value.clone()
+            distributed.all_reduce(value)
         return value
-    parts = [torch.empty_like(value) for _ in range(world_size())]
-    torch.distributed.all_gather(parts, value)
-    return torch.cat(parts)
 
+    def gather(self, value: torch.Tensor) -> torch.Tensor:
+        """Return the values of all processes, in order."""
+        if self.size == 1:
+            return value
+        parts = [torch.empty_like(value) for _ in range(self.size)]
+        distributed.all_gather(parts, value)
+        return torch.cat(parts)
 
-def shared_seed(seed: int, device: torch.device) -> int:
-    """Return the first process's seed."""
-    return int(all_gather(torch.tensor([seed], device=device))[0])
+    def same(self, number: int, device: torch.device) -> int:
+        """Return the first process's number."""
+        return int(self.gather(torch.tensor([number], device=device))[0])
 
-
-def parallel(module: nn.Module, device: torch.device) -> nn.Module:
-    """Return the module, wrapped where several processes train it: gradients are averaged over them."""
-    if not is_parallel():
-        return module
-    if device.type == "cuda":
-        module = nn.SyncBatchNorm.convert_sync_batchnorm(module)  # type: ignore[no-untyped-call]
-    return DistributedDataParallel(module, device_ids=[device.index] if device.type == "cuda" else None)
+    def wrap(self, module: nn.Module, device: torch.device) -> nn.Module:
+        """Return the module, wrapped where several processes train it: gradients are averaged over them."""
+        if self.size == 1:
+            return module
+        if device.type == "cuda":
+            module = nn.SyncBatchNorm.convert_sync_batchnorm(module)  # type: ignore[no-untyped-call]
+        return DistributedDataParallel(module, device_ids=[device.index] if device.type == "cuda" else None)
 
 
 class Training:
@@ -109,13 +99,14 @@ class Training:
         seed: int,
         size: int,
         epochs: int,
+        group: Group,
         *,
         compiled: bool,
     ) -> None:
         self.module, self.optimizer, self.generator = module, optimizer, generator
         self.seed, self.size, self.epochs = seed, size, epochs
         self.epoch = 0
-        self.stepped: Any = parallel(module, generator.device)
+        self.stepped: Any = group.wrap(module, generator.device)
         if compiled:
             self.stepped = torch.compile(self.stepped)
 

@@ -1,0 +1,42 @@
+"""Annotations spread over processes: each has its own tasks, and counts are added up over all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from labelonce._kernels._engine import Engine, EStep, Sweep
+from labelonce._processes import add_up
+from labelonce._types import Codes, Floats
+
+
+class SharedEngine:
+    """An engine of this process's tasks whose sums over annotations are those of all processes.
+
+    The annotations of all processes must have the same workers and classes, in the same order.
+    """
+
+    def __init__(self, own: Engine) -> None:
+        self._own = own
+
+    def vote_counts(self) -> Floats:
+        """Return the votes of this process's tasks."""
+        return self._own.vote_counts()
+
+    def e_step(self, log_confusion: Floats, log_prior: Floats, gold: Codes | None = None) -> EStep:
+        """Return the posteriors of this process's tasks, and the log-likelihood of all annotations."""
+        posterior, log_likelihood = self._own.e_step(log_confusion, log_prior, gold)
+        return EStep(posterior, float(add_up(log_likelihood)))
+
+    def m_step(self, posterior: Floats) -> Floats:
+        """Return the expected confusion counts over all processes."""
+        return add_up(self._own.m_step(posterior))
+
+    def sweep(self, log_confusion: Floats, log_prior: Floats, gold: Codes | None = None) -> Sweep:
+        """Return the counts and the log-likelihood over all processes."""
+        counts, mass, log_likelihood = self._own.sweep(log_confusion, log_prior, gold)
+        return Sweep(add_up(counts), add_up(mass), float(add_up(log_likelihood)))
+
+
+def total(engine: Engine | None, numbers: Any) -> Floats:
+    """Return sums over this engine's tasks as sums over the tasks of all processes that share them."""
+    return add_up(numbers) if isinstance(engine, SharedEngine) else numbers

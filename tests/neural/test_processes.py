@@ -1,0 +1,80 @@
+"""Two processes under `torchrun`, each with half of the tasks, find what one process finds with all."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import labelonce as lo
+from labelonce import neural
+
+SCRIPT = """
+import sys
+import numpy as np, torch
+import labelonce as lo
+from labelonce import neural
+
+torch.distributed.init_process_group("gloo")
+rank, size = torch.distributed.get_rank(), torch.distributed.get_world_size()
+data = np.load(sys.argv[1])
+mine = np.arange(len(data["X"])) % 3 == 0  # unequal parts, in no order
+mine = mine if rank == 0 else ~mine
+number = np.cumsum(mine) - 1
+kept = mine[data["task"]]
+ann = lo.Annotations(
+    number[data["task"][kept]].astype(np.int32), data["worker"][kept], data["label"][kept],
+    np.arange(mine.sum()), np.arange(10), np.arange(3),
+)
+learner = neural.TorchLearner(neural.mlp, shared=True, **eval(sys.argv[3]))
+clf = lo.MBEM(learner, worker_model=lo.workers.Counted(), rounds=3, tol=0.0).fit(data["X"][mine], ann)
+np.savez(
+    f"{sys.argv[2]}/{rank}.npz", mine=mine, posterior=clf.posterior_, confusion=clf.confusion_,
+    predictions=clf.predict_proba(data["X"]), changes=[row["posterior_change"] for row in clf.history_],
+    agreement=[row["agreement"] for row in clf.history_],
+)
+torch.distributed.destroy_process_group()
+"""
+FEW: dict[str, Any] = {"epochs": 2, "batch_size": 40, "lr": 0.05, "device": "cpu"}
+
+
+def crowd() -> tuple[Any, lo.Annotations]:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(240, 4)).astype(np.float32)
+    confusion = lo.simulate.hammer_spammer(10, 3, 0.4, rng, exact=True)
+    return X, lo.simulate.annotate(X[:, :3].argmax(axis=1), confusion, lo.simulate.assign(240, 10, 2, rng), rng)
+
+
+@pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")
+def test_mbem_over_shards_of_tasks_is_mbem_over_all(tmp_path: Path) -> None:
+    X, ann = crowd()
+    np.savez(tmp_path / "data.npz", X=X, task=ann.task, worker=ann.worker, label=ann.label)
+    script = tmp_path / "fit.py"
+    script.write_text(SCRIPT)
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script)]
+    command = [*launch, str(tmp_path / "data.npz"), str(tmp_path), repr(FEW)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    parts = [np.load(tmp_path / f"{rank}.npz") for rank in (0, 1)]
+    # One process must see the tasks in the order that the two had them in: the first's, then the second's.
+    order = np.concatenate([np.flatnonzero(part["mine"]) for part in parts])
+    place = np.argsort(order)
+    moved = lo.Annotations.from_arrays(place[ann.task], ann.worker, ann.label, duplicates="keep").align(np.arange(240))
+    workers = lo.workers.Counted()  # no search, whose stop would blow the noise of sums up
+    one = lo.MBEM(neural.TorchLearner(neural.mlp, **FEW), worker_model=workers, rounds=3, tol=0.0).fit(X[order], moved)
+    assert_allclose(np.concatenate([part["posterior"] for part in parts]), one.posterior_, atol=1e-5)
+    for part in parts:
+        assert_allclose(part["confusion"], one.confusion_, atol=1e-5)
+        assert_allclose(part["predictions"], one.predict_proba(X), atol=1e-5)
+        assert_allclose(part["changes"][1:], [row["posterior_change"] for row in one.history_][1:], atol=1e-5)
+        assert_allclose(part["agreement"], [row["agreement"] for row in one.history_], atol=1e-9)
+
+
+def test_a_shared_learner_cannot_be_chosen() -> None:
+    X, ann = crowd()
+    learners = [neural.TorchLearner(neural.mlp, shared=True, **FEW) for _ in range(2)]
+    with pytest.raises(ValueError, match="a learner that processes share cannot be chosen: give one learner"):
+        lo.MBEM(learners, rounds=2, predictions="in_sample").fit(X, ann)
