@@ -74,7 +74,7 @@ def trial(name: str, redundancy: int | None, seed: int) -> dict[str, Any]:
     chosen["C"] = mbem.recipe_["learner"].C
     about: dict[str, Any] = {"name": name, "redundancy": redundancy or "all", "seed": seed}
     about |= {"C of the others": best.C, "chosen": chosen}
-    kept = ("held_out_scores", "held_out_agreement", "trusted")
+    kept = ("held_out_scores", "near_best")
     about["tried"] = [{"C": choice["learner"].C} | {key: choice[key] for key in kept} for choice in mbem.choices_]
     about["recipes"] = hindsight.recipes(X, ann, X_test, y_test, learners)
     return about | {"accuracy": accuracy, "cpu_s": time.process_time() - started}

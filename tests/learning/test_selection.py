@@ -6,10 +6,10 @@ from checks import crowd, one_hot
 from numpy.testing import assert_array_equal
 
 from labelonce import Annotations, annotation_log_likelihood
-from labelonce._types import Codes, Floats, Mask
+from labelonce._types import Codes, Floats
 from labelonce.learning import SoftmaxRegression, _selection
 from labelonce.learning._rounds import Recipe
-from labelonce.learning._selection import Try, choose, hold_out, trusted
+from labelonce.learning._selection import Choice, Try, choose, hold_out, near_best
 from labelonce.workers import OneCoin
 
 
@@ -74,54 +74,52 @@ def test_the_try_that_predicts_best_wins() -> None:
     assert best.scores == scores[2].tolist()
 
 
-def scripted(monkeypatch: pytest.MonkeyPatch, paths: dict[float, list[tuple[float, Mask]]]) -> list[Try]:
-    """Tries named by C whose held-out likelihood and hits after each round are given."""
+def scripted(monkeypatch: pytest.MonkeyPatch, paths: dict[float, list[Floats]]) -> list[Try]:
+    """Tries named by C whose held-out log-likelihoods after each round are given."""
     monkeypatch.setattr(_selection, "_held_out", lambda one, *_: iter(paths[one[2].learner.C]))
     return [attempt(np.zeros((1, 1)), C) for C in paths]
 
 
-def hits(share: float, n: int = 100) -> Mask:
-    return np.arange(n) < share * n
+def chosen(monkeypatch: pytest.MonkeyPatch, paths: dict[float, list[Floats]], *, free: bool = True) -> Choice:
+    ann = Annotations.from_arrays(range(500), [0] * 500, [0, 1] * 250)
+    rounds = len(next(iter(paths.values())))
+    return choose(scripted(monkeypatch, paths), ann, None, max_rounds=rounds, free=free, share=0.2, seed=0)
 
 
 @pytest.mark.parametrize(("free", "expected"), [(True, (0, 2)), (False, (1, 4))])
 def test_free_rounds_are_chosen_too(monkeypatch: pytest.MonkeyPatch, free: bool, expected: tuple[int, int]) -> None:
-    ann = Annotations.from_arrays(range(500), [0] * 500, [0, 1] * 250)
     scores = {0.1: [-3.0, -1.0, -2.0, -4.0], 1.0: [-3.0, -2.0, -2.0, -2.0]}
-    alike = {C: [(score, hits(0.5)) for score in path] for C, path in scores.items()}
-    best = choose(scripted(monkeypatch, alike), ann, None, max_rounds=4, free=free, share=0.2, seed=0)
+    best = chosen(monkeypatch, {C: [np.full(100, score) for score in path] for C, path in scores.items()}, free=free)
     assert (best.number, best.rounds) == expected
 
 
-@pytest.mark.parametrize(("lost", "expected"), [(0, 1), (10, 0)])
-def test_a_better_likelihood_must_not_cost_agreement(monkeypatch: pytest.MonkeyPatch, lost: int, expected: int) -> None:
-    ann = Annotations.from_arrays(range(500), [0] * 500, [0, 1] * 250)
-    paths = {0.1: [(-2.0, hits(0.6))], 1.0: [(-1.0, hits(0.6 - lost / 100))]}
-    best = choose(scripted(monkeypatch, paths), ann, None, max_rounds=1, free=True, share=0.2, seed=0)
-    assert best.number == expected
-    assert [row["held_out_agreement"] for row in best.table] == [[0.6], [pytest.approx(0.6 - lost / 100)]]
-    assert [row["trusted"] for row in best.table] == [[True], [lost == 0]]
+@pytest.mark.parametrize(("spread", "expected"), [(0.1, (1, 1)), (1.0, (0, 2))])
+def test_the_simplest_of_those_within_the_error_wins(
+    monkeypatch: pytest.MonkeyPatch, spread: float, expected: tuple[int, int]
+) -> None:
+    coin = np.where(np.arange(100) % 2, spread, -spread)  # standard error over 300 annotations: spread / 17.3
+    best = chosen(monkeypatch, {0.1: [coin - 1.05, coin - 1.04], 1.0: [np.full(100, -1.0), np.full(100, -2.0)]})
+    assert (best.number, best.rounds) == expected
+    assert [row["near_best"] for row in best.table] == [[expected[0] == 0] * 2, [True, False]]
 
 
-def test_the_guard_is_a_sign_test() -> None:
+def test_the_best_is_near_and_the_others_by_a_paired_error() -> None:
     rng = np.random.default_rng(0)
-    found = rng.random((4, 3, 50)) < rng.uniform(0.3, 0.9, size=(4, 3, 1))
+    scores = rng.normal(rng.normal(0, 0.1, size=(4, 3, 1)), 1, size=(4, 3, 50))
     candidates = rng.random((4, 3)) < 0.7
-    left = trusted(found, candidates)
-    best = max(np.argwhere(candidates).tolist(), key=lambda place: found[tuple(place)].sum())
+    near = near_best(scores, candidates)
+    best = max(map(tuple, np.argwhere(candidates).tolist()), key=lambda place: scores[place].mean())
     for place in np.ndindex(4, 3):
-        won = int((found[tuple(best)] & ~found[place]).sum())
-        lost = int((~found[tuple(best)] & found[place]).sum())
-        assert left[place] == (candidates[place] and (won <= lost or (won - lost) ** 2 <= won + lost))
-    assert left[tuple(best)]
-    assert 1 < left.sum() < candidates.sum()
+        gaps = scores[best] - scores[place]
+        assert near[place] == (candidates[place] and gaps.mean() <= gaps.std() / 50**0.5)
+    assert near[best]
+    assert 1 < near.sum() < candidates.sum()
 
 
-def test_labels_of_spammers_leave_the_choice_to_the_likelihood() -> None:
-    rng = np.random.default_rng(0)
-    coins = [rng.random((2, 1, 400)) < 0.5 for _ in range(200)]
-    kept = np.mean([trusted(flips, np.ones((2, 1), dtype=bool)).all() for flips in coins])
-    assert 0.6 < kept < 0.75  # within one standard error: 68 %
+def test_what_all_find_hard_does_not_widen_the_error() -> None:
+    hard = np.random.default_rng(0).normal(0, 10, size=100)
+    scores = np.stack([[hard], [hard - 0.1]])
+    assert near_best(scores, np.ones((2, 1), dtype=bool)).ravel().tolist() == [True, False]
 
 
 def test_only_the_best_four_run_on_after_three_rounds() -> None:

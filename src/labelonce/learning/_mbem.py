@@ -41,14 +41,15 @@ class MBEM(AnnotationsScorer):
     Every round fits the learner to the tasks' label posteriors, estimates each worker's confusion from its
     disagreement with the model's predictions, and recomputes the posteriors. After Khetan, Lipton and
     Anandkumar (ICLR 2018), whose algorithm to the letter is `MBEM.paper`. What is left open is chosen without
-    gold, by annotations held out from the fit: the best likelihood among the recipes that agree with as many
-    labels as any other, but for chance.
+    gold, by the likelihood of annotations held out from the fit: the first recipe within one standard error of the
+    best.
 
     Parameters
     ----------
     learner : classifier, Pipeline or a list of them
         A learner that takes probability targets (`SoftmaxRegression`, `BoostedTrees`) or any scikit-learn
-        classifier with `sample_weight`, at the end of a `Pipeline` or alone. From a list the best is chosen.
+        classifier with `sample_weight`, at the end of a `Pipeline` or alone. From a list one is chosen, the first
+        of equals: put the simplest first.
         Default: `SoftmaxRegression` with C from 0.001 to 10.
     rounds : int or "auto"
         Fits of the model. "auto": as many as held-out annotations ask for, at most `max_rounds`; a learner that
@@ -105,8 +106,8 @@ class MBEM(AnnotationsScorer):
     recipe_ : dict
         What was used, chosen or given.
     choices_ : list of dict
-        Everything that was tried: likelihood and agreement of held-out labels round by round, and whether the
-        agreement let the likelihood decide (`trusted`).
+        Everything that was tried: the mean log-likelihood of held-out annotations round by round, and where it is
+        within one standard error of the best (`near_best`).
     classes_ : (n_classes,)
 
     Examples

@@ -91,73 +91,64 @@ def choose(
     share: float,
     seed: int,
 ) -> Choice:
-    """Return the try, and if `free` the number of rounds, that predicts held-out annotations best.
+    """Return the first try that predicts held-out annotations as well as any, and if `free` its number of rounds.
 
-    The likelihood decides among the fits that `trusted` leaves. All tries run three rounds; the best few run on.
-    Small sets are split more than once.
+    As well as any: see `near_best`; its rounds are those of its best likelihood. The likelihood also rewards a model
+    that has learned the workers' habits, so it leans to weak penalties; tries come with the simplest first.
+    All tries run three rounds; the best few run on. Small sets are split more than once.
     """
     n_splits = int(np.clip(round(_ENOUGH / (share * len(annotations))), 1, 3))
     parts = [hold_out(annotations, share, np.random.default_rng([seed, split])) for split in range(n_splits)]
     runs = [[_held_out(one, part, gold, seed, max_rounds) for part in parts] for one in tries]
+    likelihoods = np.full((len(tries), max_rounds, sum(len(held) for _, held in parts)), np.nan, dtype=np.float32)
     scores = np.full((len(tries), max_rounds), np.nan)
-    hits = np.zeros((len(tries), max_rounds, sum(len(held) for _, held in parts)), dtype=bool)
     running = np.arange(len(tries))
     for place in range(max_rounds):
         for number in running.tolist():
-            found = [next(run) for run in runs[number]]
-            scores[number, place] = np.mean([score for score, _ in found])
-            hits[number, place] = np.concatenate([hit for _, hit in found])
+            found = np.concatenate([next(run) for run in runs[number]])
+            likelihoods[number, place], scores[number, place] = found, found.mean()
         if place == _HEATS - 1:
             running = running[np.argsort(-scores[running, place], kind="stable")[:_FINALISTS]]
-    open_to_choice = np.isfinite(scores) & (free | (np.arange(max_rounds) == max_rounds - 1))
-    left = trusted(hits, open_to_choice)
-    best, rounds = (int(i) for i in np.unravel_index(np.where(left, scores, -np.inf).argmax(), scores.shape))
-    return Choice(
-        best, rounds + 1, scores[best].tolist(), _table(tries, scores, hits, trusted(hits, np.isfinite(scores)))
-    )
+    near = near_best(likelihoods, np.isfinite(scores) & (free | (np.arange(max_rounds) == max_rounds - 1)))
+    number = int(near.any(axis=1).argmax())
+    rounds = 1 + int(np.where(near[number], scores[number], -np.inf).argmax())
+    return Choice(number, rounds, scores[number].tolist(), _table(tries, scores, near))
 
 
-def trusted(hits: Mask, candidates: Mask) -> Mask:
-    """Return which candidates agree with the held-out labels no less than the best, but for chance.
+def near_best(log_likelihoods: Floats, candidates: Mask) -> Mask:
+    """Return which candidates are within one standard error of the best mean log-likelihood.
 
-    The likelihood of labels also rewards a model that is timid or has learned the workers' habits, and can rise
-    while the picks get worse. So a fit is out that loses to the one which agrees most: where the two differ in d
-    labels, by more than the standard error of a fair coin, sqrt(d). Labels of spammers are such coins, so the
-    guard acts where labels are good.
+    The standard error is that of the difference, annotation by annotation: what all find hard does not count.
 
     Parameters
     ----------
-    hits : (n_tries, n_rounds, n_held)
-        Whether the model picked the label that was held out.
+    log_likelihoods : (n_tries, n_rounds, n_held)
     candidates : (n_tries, n_rounds)
 
     Examples
     --------
-    >>> hits = np.array([[[1, 1, 1, 1, 1, 0]], [[1, 1, 1, 0, 0, 1]], [[1, 1, 1, 0, 0, 0]]], dtype=bool)
-    >>> trusted(hits, np.ones((3, 1), dtype=bool)).ravel()  # the second loses by 1 of 3, the third by 2 of 2
-    array([ True,  True, False])
+    >>> scores = -np.array([[[1.0, 1, 1, 1]], [[2, 1, 1, 1]], [[3, 1, 0, 1]]])
+    >>> near_best(scores, np.ones((3, 1), dtype=bool)).ravel()  # the second is only worse, the third at times better
+    array([ True, False,  True])
     """
-    agreement = np.where(candidates, hits.sum(axis=2), -1)
-    behind = hits[np.unravel_index(agreement.argmax(), agreement.shape)].astype(np.int8) - hits
-    return np.asarray(candidates & (behind.sum(axis=2) <= np.sqrt((behind != 0).sum(axis=2))))
+    means = np.where(candidates, log_likelihoods.mean(axis=2), -np.inf)
+    behind = log_likelihoods[np.unravel_index(means.argmax(), means.shape)] - log_likelihoods
+    return np.asarray(candidates & (behind.mean(axis=2) <= behind.std(axis=2) / np.sqrt(behind.shape[2])))
 
 
 def _held_out(
     one: Try, part: tuple[Annotations, Annotations], gold: Codes | None, seed: int, last: int
-) -> Iterator[tuple[float, Mask]]:
-    """Yield the held-out likelihood, and which held-out labels the model picks, after each round without end."""
+) -> Iterator[Floats]:
+    """Yield the log-likelihood of every held-out annotation after each round, without end."""
     _, X, recipe = one
     seen, held = part
     for this in run_rounds(X, seen, recipe, gold=gold, seed=seed, last=last):
-        predictions = this.model.predict_proba(X)
-        hits = predictions.argmax(axis=1)[held.task] == held.label
-        yield annotation_log_likelihood(held, predictions, this.confusion), hits
+        yield _log_likelihoods(held, this.model.predict_proba(X), this.confusion)
 
 
-def _table(tries: list[Try], scores: Floats, hits: Mask, left: Mask) -> list[dict[str, Any]]:
-    agreement = np.where(np.isfinite(scores), hits.mean(axis=2), np.nan)
+def _table(tries: list[Try], scores: Floats, near: Mask) -> list[dict[str, Any]]:
     return [
         {"learner": recipe.learner, "predictions": recipe.predictions, "posterior": recipe.posterior}
-        | {"held_out_scores": row.tolist(), "held_out_agreement": share.tolist(), "trusted": mark.tolist()}
-        for (_, _, recipe), row, share, mark in zip(tries, scores, agreement, left, strict=True)
+        | {"held_out_scores": row.tolist(), "near_best": mark.tolist()}
+        for (_, _, recipe), row, mark in zip(tries, scores, near, strict=True)
     ]
