@@ -32,6 +32,7 @@ MODULES = [
     "io",
     "learning",
     "metrics",
+    "neural",
     "planning",
     "report",
     "runs",

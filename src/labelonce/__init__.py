@@ -7,7 +7,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from labelonce import datasets, formats, learning, metrics, planning, report, runs, sharded, simulate, workers
+    from labelonce import (
+        datasets,
+        formats,
+        learning,
+        metrics,
+        neural,
+        planning,
+        report,
+        runs,
+        sharded,
+        simulate,
+        workers,
+    )
     from labelonce._annotations import Annotations
     from labelonce._check import check
     from labelonce.aggregation import (
@@ -86,6 +98,7 @@ __all__ = [
     "learning",
     "load",
     "metrics",
+    "neural",
     "planning",
     "read_annotations",
     "read_gold",
