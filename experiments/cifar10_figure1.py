@@ -136,7 +136,7 @@ def run_trial(trial: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
         if method == "truth":
             accuracy[method] = truth(trial["net"], trial["seed"], len(y), data)
             continue
-        elif method == "MBEM":
+        if method == "MBEM":
             fresh = neural.TorchLearner(**settings)  # another start in every round
             model: Any = lo.MBEM(fresh, rounds=ROUNDS[trial["net"]], random_state=trial["seed"]).fit(X, ann)
         else:
