@@ -178,9 +178,10 @@ def plot(means: dict[tuple[Any, ...], dict[str, tuple[float, float]]], n_train: 
     """Draw the three curves of both crowds in the paper's layout: error against quality or redundancy."""
     from matplotlib import pyplot as plt
 
-    shown = {"truth": "k:", "oracle weighted EM": "C7-.", "MV": "C1--", "weighted MV": "C1-", "weighted EM": "C2-"}
+    shown = {"truth": "k:", "oracle correct": "k--", "oracle weighted EM": "C7-.", "forward, true confusion": "C7--"}
+    shown |= {"unbiased, mean confusion": "C4:", "MV": "C1--", "weighted MV": "C1-", "EM": "C2--", "weighted EM": "C2-"}
     shown |= {"MBEM paper": "C9-", "MBEM": "C3-"}
-    figure, axes = plt.subplots(2, 3, figsize=(12, 7), sharey=True, layout="constrained")
+    figure, axes = plt.subplots(2, 3, figsize=(12, 7.6), sharey=True, layout="constrained")
     titles = {"quality": "worker quality (1 label per task)", "tasks": f"labels per task ({n_train:,} tasks)"}
     titles["budget"] = f"labels per task ({n_train:,} labels in all)"
     curves = {
@@ -202,7 +203,7 @@ def plot(means: dict[tuple[Any, ...], dict[str, tuple[float, float]]], n_train: 
             axis.set_title(crowd, fontsize=10)
             axis.grid(alpha=0.3)
         line[0].set_ylabel("test error, %")
-    axes[0, 0].legend(fontsize=8)
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=9)
     figure.savefig(path, dpi=90)
 
 
