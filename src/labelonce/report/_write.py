@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-import secrets
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
@@ -15,6 +14,7 @@ import numpy as np
 
 from labelonce import __version__
 from labelonce._annotations import Annotations
+from labelonce._files import write_whole
 from labelonce._validate import Gold, check_gold
 from labelonce.report._accuracy import estimated_accuracy, measured_accuracy
 from labelonce.report._calibration import gold_calibration, label_calibration
@@ -80,7 +80,7 @@ def write_report(
         raise ValueError("gold must be known for a task at least; got none. Leave gold out.")
     context = _context(facts, fitted, codes, texts=texts, images=images, seconds=seconds)
     page = _render(context | {"title": title or "What the crowd's labels say", "run": run_rows(run)})
-    _write_whole(Path(path), page.encode("utf-8", "replace"))
+    write_whole(Path(path), page.encode("utf-8", "replace"))
 
 
 def _context(facts: Facts, fitted: Any, gold: Any, *, texts: Any, images: Any, seconds: Any) -> dict[str, Any]:
@@ -156,19 +156,3 @@ def _percent(value: float) -> str:
 
 def _number(value: float) -> str:
     return f"{value:,.0f}" if value == int(value) or value >= 100 else f"{value:,.3g}"
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    """Write a file beside its place and move it there."""
-    beside = path.with_name(f".{secrets.token_hex(8)}.tmp")
-    try:
-        with beside.open("xb") as sink:
-            sink.write(content)
-            sink.flush()
-            os.fsync(sink.fileno())
-        os.replace(beside, path)
-    except OSError as error:
-        reason = os.strerror(error.errno or 0)
-        raise type(error)(f"{path}: {reason}. Check the path: it must be a file you may write.") from error
-    finally:
-        beside.unlink(missing_ok=True)
