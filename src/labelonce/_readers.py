@@ -22,6 +22,7 @@ _JSON_TYPES = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.fl
 _BYTES = 2**22
 _LONGEST_LINE = 2**26
 _MANY_ROWS, _MANY_BYTES = 10**6, 20 * 10**6
+_FIRST, _SENTENCE = 100, 3  # rows looked at, and words that a text has on average, an id or a name not
 
 _Batches = Iterator[tuple[pa.RecordBatch, float]]  # each with the share of the file read so far
 
@@ -199,3 +200,33 @@ def _json_rows(block: bytes, line: int, kinds: dict[str, pa.DataType]) -> Iterat
 
 
 _READERS = {"csv": _read_csv, "tsv": _read_csv, "parquet": read_parquet, "jsonl": _read_jsonl, "arrow": _read_arrow}
+
+
+def text_column(file: File, ignore: Iterable[str]) -> str | None:
+    """Return the column whose first rows read most like sentences, None where no column does."""
+    lengths = {}
+    try:
+        rows = _first_rows(file)
+    except pa.ArrowException:  # in a column that nobody asked for
+        return None
+    for name in set(rows.column_names) - set(ignore):
+        column = rows.column(rows.column_names.index(name)).slice(0, _FIRST)
+        words = [len(value.split()) for value in column.to_pylist() if isinstance(value, str)]
+        if words and np.mean(words) >= _SENTENCE:
+            lengths[name] = float(np.mean(words))
+    return max(sorted(lengths), key=lengths.__getitem__, default=None)
+
+
+def _first_rows(file: File) -> Any:
+    """Return all columns of the first rows, at least one batch."""
+    if file.format == "parquet":
+        with parquet.ParquetFile(file.path) as reader:
+            return next(reader.iter_batches(_FIRST))
+    with text(file) as (stream, _):
+        if file.format == "jsonl":
+            block = next(_whole_lines(stream))
+            return read_json(pa.BufferReader(block), ReadOptions(block_size=len(block) + 1))
+        if file.format == "arrow":
+            return next(batch for batch, _ in _read_arrow(file, {}))
+        parse = csv.ParseOptions(delimiter=DELIMITERS[file.format], newlines_in_values=True)
+        return csv.open_csv(stream, csv.ReadOptions(block_size=_BYTES), parse).read_next_batch()

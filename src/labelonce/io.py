@@ -12,17 +12,15 @@ import pyarrow as pa
 from labelonce._annotations import Annotations, Duplicates
 from labelonce._files import BINARY, File, check_is_file, naming, split_codec, written_whole
 from labelonce._readers import collect, column_of, give_back_memory, read_parquet
-from labelonce._tables import DELIMITERS, table_of, write_table
+from labelonce._tables import DELIMITERS, TABLES, table_of, write_table
 from labelonce._validate import check_choice
 from labelonce.formats import _registry as tools
 from labelonce.formats._answers import Fields
 
 __all__ = ["check_target", "detect_format", "read_annotations", "read_batches", "read_gold", "write"]
 
-_FORMATS = ("csv", "tsv", "parquet", "jsonl", "arrow")
-
 _ALIASES = {".pq": "parquet", ".ndjson": "jsonl", ".feather": "arrow"}
-_SUFFIXES = {f".{name}": name for name in _FORMATS} | _ALIASES | tools.SUFFIXES
+_SUFFIXES = {f".{name}": name for name in TABLES} | _ALIASES | tools.SUFFIXES
 
 
 def read_annotations(
@@ -210,7 +208,7 @@ def _locate(path: str | os.PathLike[str], format: str | None) -> File:
             f"{path} must end in one of {', '.join(_SUFFIXES)}, the text formats also with .gz or .zst behind; "
             f"got {suffix + last if codec else last!r}. Rename it, or name its format with format=..."
         )
-    check_choice(known, "format", (*_FORMATS, *tools.FORMATS))
+    check_choice(known, "format", (*TABLES, *tools.FORMATS))
     return File(Path(path), known, codec)
 
 

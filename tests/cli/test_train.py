@@ -247,4 +247,4 @@ def test_two_runs_cannot_write_at_once(folder: Path, capsys: Capture) -> None:
 
 def test_names_cannot_draw_on_the_terminal(capsys: Capture) -> None:
     print_table("Workers", ["worker"], [["\x1b[31mred\x07\n\t[bold]"]])
-    assert capsys.readouterr().out == "\n# Workers\nworker\n�[31mred���[bold]\n"
+    assert capsys.readouterr().out == "\n# Workers\nworker\n\\x1b[31mred\\x07\\n\\t[bold]\n"
