@@ -188,7 +188,7 @@ def _json_rows(block: bytes, line: int, kinds: dict[str, pa.DataType]) -> Iterat
     for number, said in enumerate(block.split(b"\n"), line):
         try:
             row = json.loads(said) if said.strip() else {}
-        except json.JSONDecodeError:
+        except (json.JSONDecodeError, RecursionError):
             row = None
         if not isinstance(row, dict):
             raise ValueError(f"a line must hold one JSON object; got {said[:60]!r} at line {number}. Mend that line.")

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import os
 from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -121,6 +122,12 @@ def _balance(facts: Facts) -> list[dict[str, Any]]:
 
 
 def _render(context: dict[str, Any]) -> str:
+    return str(_template().render(**context))
+
+
+@cache
+def _template() -> Any:
+    """Return the page's template, with all in it that is the same in every report."""
     try:
         from jinja2 import Environment, StrictUndefined
     except ImportError as error:
@@ -131,9 +138,9 @@ def _render(context: dict[str, Any]) -> str:
     own = {
         name: files("labelonce.report").joinpath(f"page.{name}").read_text("utf-8") for name in ("css", "js", "html")
     }
-    template = environment.from_string(own["html"])
     hashes = {f"{name}_hash": _hash(own[name]) for name in ("css", "js")}
-    return template.render(**context, css=own["css"], js=own["js"], version=__version__, **hashes)
+    fixed = {"css": own["css"], "js": own["js"], "version": __version__}
+    return environment.from_string(own["html"], globals=fixed | hashes)
 
 
 def _hash(source: str) -> str:
