@@ -99,5 +99,5 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["labels.jsonl", "labels.json"])
 def test_json_without_a_bottom_is_one_sentence(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text('{"task": 1, "worker": ' + "[" * 200_000 + "\n")
-    with pytest.raises(ValueError, match="nested too deep|must hold one JSON object; got .* at line 1"):
+    with pytest.raises(ValueError, match=r"nested too deep|must hold one JSON object; got .* at line 1"):
         lo.read_annotations(tmp_path / name)
