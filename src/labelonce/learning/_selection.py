@@ -51,7 +51,12 @@ def annotation_log_likelihood(annotations: Annotations, predictions: Any, confus
     shape = (annotations.n_tasks, annotations.n_classes)
     probabilities = check_distribution(predictions, "predictions", shape)
     matrices = check_distribution(confusion, "confusion", (annotations.n_workers, shape[1], shape[1]))
-    return float(np.log(np.maximum(label_probabilities(annotations, probabilities, matrices), 1e-300)).mean())
+    return float(_log_likelihoods(annotations, probabilities, matrices).mean())
+
+
+def _log_likelihoods(annotations: Annotations, predictions: Floats, confusion: Floats) -> Floats:
+    """Return the log-likelihood of every annotation."""
+    return np.asarray(np.log(np.maximum(label_probabilities(annotations, predictions, confusion), 1e-300)))
 
 
 @dataclass(frozen=True)
