@@ -1,6 +1,7 @@
 """The public surface: complete, sorted, documented, with one version."""
 
 import inspect
+import re
 import tomllib
 from pathlib import Path
 
@@ -56,6 +57,14 @@ def test_what_a_module_defines_in_public_is_in_its_all(module: str) -> None:
         if not name.startswith("_") and home(value).startswith(loaded.__name__)
     }
     assert defined == set(loaded.__all__)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_public_name_has_its_place_in_the_docs(module: str) -> None:
+    pages = "\n".join(path.read_text() for path in (ROOT / "docs").rglob("*.md"))
+    shown = set(re.findall(r"^::: labelonce\.(\S+)$", pages, flags=re.MULTILINE))
+    for name in __import__(f"labelonce.{module}", fromlist=["*"]).__all__:
+        assert {module, name, f"{module}.{name}"} & shown, f"add ::: labelonce.{module}.{name} to docs/api.md"
 
 
 def test_dir_lists_the_lazy_names() -> None:

@@ -1,15 +1,17 @@
-"""Opening with a bound, and the start of files that are no text."""
+"""Opening with a bound, the start of files that are no text, and writing whole or not at all."""
 
 from __future__ import annotations
 
 import gzip
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import labelonce as lo
-from labelonce import _files, io
+from labelonce import _files, _readers, io
+from labelonce._files import whole_file, write_whole
 
 ROWS = b"task,worker,label\n" + b"1,a,cat\n" * 2000
 
@@ -54,8 +56,8 @@ def test_what_is_no_text_is_named(tmp_path: Path, start: bytes, kind: str, forma
 
 
 def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(io, "_LONGEST_LINE", 100)
-    monkeypatch.setattr(io, "_BYTES", 64)
+    monkeypatch.setattr(_readers, "_LONGEST_LINE", 100)
+    monkeypatch.setattr(_readers, "_BYTES", 64)
     (tmp_path / "labels.jsonl").write_bytes(b'{"task": "' + b"x" * 1000)
     with pytest.raises(ValueError, match=r"labels\.jsonl: a line must have at most 100 bytes"):
         lo.read_annotations(tmp_path / "labels.jsonl")
@@ -73,3 +75,29 @@ def test_the_format_of_a_file_is_told() -> None:
     names = ["label-studio.json", "mturk.csv", "toloka.tsv", "prodigy-choice.jsonl", "matrix.csv"]
     assert [io.detect_format(samples / name) for name in names] == ["label-studio", "mturk", "toloka", "prodigy", "csv"]
     assert io.detect_format("nowhere.csv", reading=False) == "csv"
+
+
+def test_a_failed_write_leaves_the_earlier_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_whole(path, b"old")
+    with suppress(RuntimeError), whole_file(path) as beside:
+        beside.write_bytes(b"half")
+        raise RuntimeError
+    assert path.read_bytes() == b"old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    for place, reason in ((tmp_path / "nowhere" / "file", "No such file or directory"), (tmp_path, "Is a directory")):
+        with pytest.raises(OSError, match=f"^{place}: {reason}. .* a file you may write.$"):
+            write_whole(place, b"x")
+    with pytest.raises(OSError, match=r"labels\.csv: No such file or directory\. .* a file you may write\.$"):
+        lo.write(pa.table({"task": [1]}), tmp_path / "nowhere" / "labels.csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["labels.jsonl", "labels.json"])
+def test_json_without_a_bottom_is_one_sentence(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text('{"task": 1, "worker": ' + "[" * 200_000 + "\n")
+    with pytest.raises(ValueError, match=r"nested too deep|must hold one JSON object; got .* at line 1"):
+        lo.read_annotations(tmp_path / name)

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import labelonce as lo
-from labelonce import io
+from labelonce import _readers, io
 
 SUFFIXES = [".csv", ".tsv", ".parquet", ".pq", ".jsonl", ".ndjson", ".arrow", ".feather"]
 COMPRESSED = [text + codec for text in (".csv", ".tsv", ".jsonl", ".ndjson") for codec in (".gz", ".zst")]
@@ -105,7 +105,7 @@ def test_one_odd_value_keeps_a_csv_column_strings(tmp_path: Path, odd: str) -> N
 
 
 def test_csv_type_is_decided_over_all_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(io, "_BYTES", 64)
+    monkeypatch.setattr(_readers, "_BYTES", 64)
     path = saved(tmp_path, HEADER + b"".join(b"%d,1,0\n" % i for i in range(100)) + b"x,1,0\n")
     tasks, workers, _ = ids(path)
     assert "99" in tasks
@@ -113,13 +113,13 @@ def test_csv_type_is_decided_over_all_blocks(tmp_path: Path, monkeypatch: pytest
 
 
 def test_csv_newline_in_an_id_may_meet_the_end_of_a_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(io, "_BYTES", 64)
+    monkeypatch.setattr(_readers, "_BYTES", 64)
     path = saved(tmp_path, HEADER + b"".join(b'"%02d\n\n\n",w,0\n' % i for i in range(50)))
     assert ids(path)[0] == [f"{i:02}\n\n\n" for i in range(50)]
 
 
 def test_jsonl_is_read_over_many_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(io, "_BYTES", 64)
+    monkeypatch.setattr(_readers, "_BYTES", 64)
     path = saved(tmp_path, b"".join(ROW.replace(b'"a"', b"%d" % i) for i in range(100)).rstrip(), "labels.jsonl")
     assert ids(path)[0] == list(range(100))
 
@@ -232,7 +232,7 @@ def test_broken_file_names_the_place(tmp_path: Path, name: str, content: bytes, 
 
 
 def test_broken_json_line_is_counted_over_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(io, "_BYTES", 64)
+    monkeypatch.setattr(_readers, "_BYTES", 64)
     with pytest.raises(ValueError, match="at line 31"):
         lo.read_annotations(saved(tmp_path, ROW * 30 + b"{\n", "labels.jsonl"))
 
@@ -292,16 +292,24 @@ def test_progress_is_for_long_files_on_a_terminal(
     shown: bool,
 ) -> None:
     lo.write(awkward, tmp_path / "labels.parquet")
-    monkeypatch.setattr(io, "_MANY_ROWS", rows)
+    monkeypatch.setattr(_readers, "_MANY_ROWS", rows)
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
     lo.read_annotations(tmp_path / "labels.parquet", progress=progress)
     assert ("Reading" in capsys.readouterr().err) is shown
 
 
+def test_the_bar_shows_any_name_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = saved(tmp_path, b"task,worker,label\n1,a,cat\n", "[red]\x1b[31m[ bell].csv")
+    lo.read_annotations(path, progress=True)
+    shown = capsys.readouterr().err
+    assert "[red]\\x1b[31m[" in shown
+    assert "\x1b" not in shown
+
+
 @pytest.mark.parametrize(("suffix", "long"), [(".csv", False), (".csv.gz", True)])
 def test_text_is_long_by_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, long: bool) -> None:
-    monkeypatch.setattr(io, "_MANY_BYTES", 100)
-    assert io._is_long(io._locate(saved(tmp_path, b"x" * 50, f"labels{suffix}"), None)) is long
+    monkeypatch.setattr(_readers, "_MANY_BYTES", 100)
+    assert _readers._is_long(io._locate(saved(tmp_path, b"x" * 50, f"labels{suffix}"), None)) is long
 
 
 def test_tables_with_lists_go_to_json_lines(tmp_path: Path) -> None:

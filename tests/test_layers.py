@@ -24,6 +24,7 @@ RANK = {
     "_rows": 3,
     "_files": 2,
     "_tables": 3,
+    "_readers": 4,
     "_annotations": 4,
     "_kernels": 5,
     "formats": 5,

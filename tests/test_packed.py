@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from labelonce._packed import PackedStrings
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]))))
 def test_what_is_packed_comes_out_again(strings: list[str]) -> None:
     assert PackedStrings.of(strings).unpack().tolist() == strings

@@ -113,8 +113,8 @@ __all__ = [
 ]
 
 _HOME = {
-    "GLAD": "labelonce.aggregation",
     "EBCC": "labelonce.aggregation",
+    "GLAD": "labelonce.aggregation",
     "IBCC": "labelonce.aggregation",
     "KOS": "labelonce.aggregation",
     "MACE": "labelonce.aggregation",
@@ -142,12 +142,12 @@ _HOME = {
     "UnbiasedLoss": "labelonce.learning",
     "Wawa": "labelonce.aggregation",
     "annotation_log_likelihood": "labelonce.learning",
-    "load": "labelonce.runs",
-    "compare_aggregators": "labelonce.aggregation",
-    "read_annotations": "labelonce.io",
-    "save": "labelonce.runs",
     "check": "labelonce._check",
+    "compare_aggregators": "labelonce.aggregation",
+    "load": "labelonce.runs",
+    "read_annotations": "labelonce.io",
     "read_gold": "labelonce.io",
+    "save": "labelonce.runs",
     "write": "labelonce.io",
     "write_report": "labelonce.report",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -132,6 +133,13 @@ def check(annotations: Annotations) -> Check:
         problems=tuple(_problems(annotations, per_worker, per_class, agreement, chance)),
         notes=tuple(_notes(per_task, per_worker, per_class, n_groups, overlap)),
     )
+
+
+def check_two_classes(annotations: Annotations, file: Path) -> None:
+    """Raise where all labels of a file are of one class: there is nothing to learn."""
+    if len(np.unique(annotations.label)) == 1:
+        given = show(annotations.classes[annotations.label[0]])
+        raise ValueError(f"{file}: labels must be of at least two classes; got only {given}. Is it the right column?")
 
 
 def spelling_doubts(annotations: Annotations) -> list[Finding]:

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from labelonce._ids import printable
+
 CODECS = {".gz": "gzip", ".zst": "zstd"}
 BINARY = ("parquet", "arrow")
 _NO_TEXT = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK\x03\x04": "a spreadsheet or zip file"}
@@ -41,7 +43,7 @@ def check_is_file(path: str | os.PathLike[str]) -> None:
 
 
 @contextmanager
-def naming(file: File) -> Iterator[None]:
+def naming(file: File, may: str = "open") -> Iterator[None]:
     """Put the file's name in front of every error; what Arrow says of a broken file is a ValueError."""
     try:
         yield
@@ -50,9 +52,8 @@ def naming(file: File) -> Iterator[None]:
         raise ValueError(f"{file.path}: text must be UTF-8; got {around!r}. Save the file as UTF-8.") from error
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno:
-            reason = os.strerror(error.errno)
-            raise type(error)(f"{file.path}: {reason}. Check the path: it must be a file you may open.") from error
-        said = "".join(map(_printable, " ".join(str(error).split()))).rstrip(".")
+            raise _with_path(error, file.path, may) from error
+        said = printable(" ".join(str(error).split())).rstrip(".")
         kind = file.format if file.format in BINARY else f"UTF-8 {file.format}"
         fix = "Mend it, or name its format with format=..."
         raise ValueError(f"{file.path} must be a whole {kind} file; got: {_plain(said)}. {fix}") from error
@@ -60,8 +61,10 @@ def naming(file: File) -> Iterator[None]:
         raise (TypeError if isinstance(error, TypeError) else ValueError)(f"{file.path}: {error}") from error
 
 
-def _printable(character: str) -> str:
-    return character if character.isprintable() else repr(character)[1:-1]
+def _with_path(error: OSError, path: Path, may: str) -> OSError:
+    """Return the system's error as a sentence that begins with the file's name."""
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    return type(error)(f"{path}: {reason}. Check the path: it must be a file you may {may}.")
 
 
 def _plain(said: str) -> str:
@@ -127,14 +130,40 @@ def whole_text(file: File) -> bytes:
 
 
 @contextmanager
-def written_whole(file: File) -> Iterator[Any]:
-    """Open a sink whose content takes the place of the file at the end, or never."""
-    beside = file.path.with_name(f".{secrets.token_hex(8)}.tmp")  # a rename is atomic within one file system
+def whole_file(path: Path) -> Iterator[Path]:
+    """Give a path beside `path` to write to; it takes the place of `path` when the block ends well."""
+    beside = path.with_name(f".{secrets.token_hex(8)}.tmp")  # a rename is atomic within one file system
     try:
-        with pa.output_stream(beside, compression=file.codec) as sink:
-            yield sink
-        with beside.open("rb+") as written:
-            os.fsync(written.fileno())
-        os.replace(beside, file.path)
+        yield beside
+        to_disk(beside)
+        os.replace(beside, path)
+        to_disk(path.parent)
     finally:
         beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def written_whole(file: File) -> Iterator[Any]:
+    """Open a sink whose content takes the place of the file at the end, or never."""
+    with whole_file(file.path) as beside, pa.output_stream(beside, compression=file.codec) as sink:
+        yield sink
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file that appears whole or not at all."""
+    try:
+        with whole_file(path) as beside:
+            beside.write_bytes(content)
+    except OSError as error:
+        raise _with_path(error, path, "write") from error
+
+
+def to_disk(path: Path) -> None:
+    """Wait until a file or a folder's entries are on the disk."""
+    if os.name != "posix" and path.is_dir():
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

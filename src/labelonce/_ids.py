@@ -166,7 +166,7 @@ def _as_arrow(values: Any, name: str) -> pa.Array:
             chunks = [_decoded(chunk) for chunk in chunks]
     if len(chunks) == 1:
         return chunks[0]
-    if _is_text(values.type):
+    if is_text(values.type):
         chunks = [chunk.cast(pa.large_string()) for chunk in chunks]  # together they may pass 2 GB
     joined = pa.chunked_array(chunks, type=chunks[0].type if chunks else values.type)
     return joined.unify_dictionaries().combine_chunks()
@@ -187,7 +187,7 @@ def _from_python(values: Any, name: str) -> pa.Array | pa.ChunkedArray:
 
 def _tidy(chunk: pa.DictionaryArray) -> pa.Array:
     entries = chunk.dictionary
-    if not _is_text(entries.type):
+    if not is_text(entries.type):
         return chunk.dictionary_decode()
     tidy = pa.DictionaryArray.from_arrays(chunk.indices, entries.cast(pa.large_string()))
     return tidy.dictionary_decode() if entries.null_count else tidy
@@ -208,7 +208,8 @@ def _hashed(column: pa.Array) -> pa.DictionaryArray:
     return column.dictionary_decode().dictionary_encode()
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether an Arrow type is one of the three kinds of string."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
 
 
@@ -217,7 +218,7 @@ def _as_ids(column: pa.Array, name: str) -> pa.Array:
     kind = column.type
     if pa.types.is_dictionary(kind):
         return column
-    if _is_text(kind):
+    if is_text(kind):
         return column.cast(pa.large_string())
     if pa.types.is_null(kind):
         return column.cast(pa.int64())
@@ -294,3 +295,12 @@ def show(value: Any, most: int = 60) -> str:
 def clip(text: str, most: int = 60) -> str:
     """Return a text, cut where it is long."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def printable(text: str) -> str:
+    r"""Return a text on one line, with control characters written out: raw they could change what a terminal shows.
+
+    >>> print(printable("eve\x1b[31m\n"))
+    eve\x1b[31m\n
+    """
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)

@@ -10,6 +10,7 @@ from pyarrow import csv, ipc, parquet
 
 from labelonce._files import File
 
+TABLES = ("csv", "tsv", "parquet", "jsonl", "arrow")
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 ROWS = 2**16  # the hash table of one batch fits the processor's cache
 

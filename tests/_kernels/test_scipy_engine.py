@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from checks import annotations, crowd, one_hot
 from engines import brute_force_e_step, brute_force_m_step, random_parameters
-from hypothesis import given, settings
+from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
 
 from labelonce import Annotations
@@ -12,7 +12,6 @@ from labelonce._kernels import ScipyEngine
 
 
 @given(ann=annotations())
-@settings(deadline=None)
 def test_e_step_equals_the_sum_over_annotations(ann: Annotations) -> None:
     log_confusion, log_prior = random_parameters(ann)
     posterior, log_likelihood = ScipyEngine(ann, "float64").e_step(log_confusion, log_prior)
@@ -22,7 +21,6 @@ def test_e_step_equals_the_sum_over_annotations(ann: Annotations) -> None:
 
 
 @given(ann=annotations())
-@settings(deadline=None)
 def test_m_step_equals_the_sum_over_annotations(ann: Annotations) -> None:
     posterior = np.random.default_rng(0).dirichlet(np.ones(ann.n_classes), ann.n_tasks)
     counts = ScipyEngine(ann, "float64").m_step(posterior)

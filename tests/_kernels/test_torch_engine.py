@@ -23,7 +23,7 @@ device = pytest.mark.parametrize("device", DEVICES)
 
 @device
 @given(ann=annotations(), block=st.integers(1, 9))
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_e_step_equals_the_sum_over_annotations(device: str, ann: Annotations, block: int) -> None:
     log_confusion, log_prior = random_parameters(ann)
     posterior, log_likelihood = TorchEngine(ann, "float64", device, block=block).e_step(log_confusion, log_prior)
@@ -34,7 +34,7 @@ def test_e_step_equals_the_sum_over_annotations(device: str, ann: Annotations, b
 
 @device
 @given(ann=annotations(), block=st.integers(1, 9), piece=st.integers(1, 5))
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_m_step_equals_the_sum_over_annotations(device: str, ann: Annotations, block: int, piece: int) -> None:
     posterior = np.random.default_rng(0).dirichlet(np.ones(ann.n_classes), ann.n_tasks)
     with pytest.MonkeyPatch.context() as patch:

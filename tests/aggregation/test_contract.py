@@ -77,7 +77,7 @@ def test_aggregator(name: str, check: Callable[[Make], None]) -> None:
 
 @pytest.mark.parametrize("name", MODELS)
 @given(ann=annotations())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_any_annotations_give_finite_probabilities(name: str, ann: Annotations) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # odd crowds are warned about, and must still give numbers

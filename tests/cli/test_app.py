@@ -1,5 +1,7 @@
 """The command line as a person runs it: output, files, exit codes."""
 
+import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ import labelonce
 from labelonce import read_annotations
 from labelonce.aggregation._compare import aggregators
 from labelonce.cli._aggregate import AGGREGATORS
-from labelonce.cli._app import Method
+from labelonce.cli._options import Method
 
 
 @pytest.fixture(scope="module")
@@ -58,20 +60,21 @@ def test_aggregate_without_output_pipes_csv(labels: Path) -> None:
     assert "240 annotations" in done.stderr
 
 
-def test_aggregate_takes_other_column_names(tmp_path: Path) -> None:
+def test_aggregate_takes_other_column_names(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "answers.tsv"
     path.write_text("item\twho\tanswer\n1\ta\tyes\n1\tb\tyes\n2\ta\tno\n2\tb\tno\n")
     columns = ["--task-column", "item", "--worker-column", "who", "--label-column", "answer"]
-    assert "yes" in labelonce_cli("aggregate", path, *columns).stdout
+    assert run_in_process(["aggregate", str(path), *columns]) == 0
+    assert "yes" in capfd.readouterr().out
 
 
-def test_one_label_per_task_is_noted_on_stderr(tmp_path: Path) -> None:
+def test_one_label_per_task_is_noted_on_stderr(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "labels.csv"
     path.write_text("task,worker,label\n1,a,x\n2,a,y\n3,b,x\n")
-    done = labelonce_cli("aggregate", path)
-    assert done.returncode == 0
-    assert "note: DawidSkene" in done.stderr
-    assert "0 of 3 tasks" in done.stderr
+    assert run_in_process(["aggregate", str(path)]) == 0
+    error = capfd.readouterr().err
+    assert "note: DawidSkene" in error
+    assert "0 of 3 tasks" in error
 
 
 @pytest.mark.parametrize(
@@ -83,14 +86,15 @@ def test_one_label_per_task_is_noted_on_stderr(tmp_path: Path) -> None:
         ("task,worker,label\n", "at least one row; got 0"),
     ],
 )
-def test_bad_input_is_one_sentence_exit_code_2_and_no_file(text: str, message: str, tmp_path: Path) -> None:
+def test_bad_input_is_one_sentence_exit_code_2_and_no_file(
+    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path, output = tmp_path / "labels.csv", tmp_path / "out.csv"
     path.write_text(text)
-    done = labelonce_cli("aggregate", path, "-o", output)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert "Traceback" not in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    assert run_in_process(["aggregate", str(path), "-o", str(output)]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert len(error.splitlines()) == 1
     assert not output.exists()
 
 
@@ -100,10 +104,9 @@ def test_a_missing_file_is_named() -> None:
     assert "no-such-file.csv" in done.stderr
 
 
-def test_an_unknown_method_is_a_usage_error() -> None:
-    done = labelonce_cli("aggregate", "x.csv", "--method", "magic")
-    assert done.returncode == 2
-    assert "magic" in done.stderr
+def test_an_unknown_method_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_in_process(["aggregate", "x.csv", "--method", "magic"]) == 2
+    assert "magic" in capsys.readouterr().err
 
 
 def test_version_is_printed() -> None:
@@ -142,10 +145,63 @@ def test_compare_prints_every_method_and_recommends_one(labels: Path, tmp_path: 
     assert f"Take {rows[0].split(',')[0]}: " in done.stdout.replace("\n", " ")
 
 
-def test_gold_of_an_unknown_task_is_one_sentence(labels: Path, tmp_path: Path) -> None:
+def test_compare_as_json_is_one_object_on_stdout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, gold = tmp_path / "answers.tsv", tmp_path / "gold.csv"
+    rows = [f"{task}\t{who}\t{'yes' if task % 2 else 'no'}\n" for task in range(9) for who in "abc"]
+    path.write_text("item\twho\tanswer\n" + "".join(rows))
+    gold.write_text("item,answer\n1,yes\n")
+    columns = ["--task-column", "item", "--worker-column", "who", "--label-column", "answer"]
+    assert run_in_process(["compare", str(path), *columns, "--gold", str(gold), "--json"]) == 0
+    shown = capsys.readouterr()
+    found = json.loads(shown.out)
+    assert found["recommended"] == found["methods"][0]["method"]
+    assert {row["method"] for row in found["methods"]} == set(aggregators())
+    assert found["methods"][0]["accuracy"] == 1.0
+    assert shown.err == ""
+
+
+def test_compare_reads_the_exports_of_tools(capsys: pytest.CaptureFixture[str]) -> None:
+    export = Path(__file__).parents[1] / "formats" / "samples" / "label-studio.json"
+    assert run_in_process(["compare", str(export), "--label-column", "stars", "--rejected", "drop"]) == 0
+    assert "\nTake " in capsys.readouterr().out
+
+
+def test_gold_of_an_unknown_task_is_one_sentence(
+    labels: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     gold = tmp_path / "gold.csv"
     gold.write_text("task,label\n9999,0\n")
-    done = labelonce_cli("compare", labels, "--gold", gold)
-    assert done.returncode == 2
-    assert "got 9999" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert run_in_process(["compare", str(labels), "--gold", str(gold)]) == 2
+    error = capsys.readouterr().err
+    assert "got 9999" in error
+    assert error.count("\n") == 1
+
+
+def test_an_engine_gives_the_same_labels(labels: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    written = []
+    for engine in ("scipy", "torch"):
+        assert run_in_process(["aggregate", str(labels), "--method", "ibcc", "--engine", engine, "--json"]) == 0
+        written.append([row["label"] for row in json.loads(capfdbinary.readouterr().out)["labels"]])
+    assert written[0] == written[1]
+
+
+def test_an_engine_for_a_method_without_a_choice_is_refused(labels: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_in_process(["aggregate", str(labels), "--method", "wawa", "--engine", "torch"]) == 2
+    error = capsys.readouterr().err
+    assert "--engine must go with --method dawid-skene, one-coin, ibcc" in error
+    assert "got wawa" in error
+
+
+def test_ids_cannot_draw_on_the_terminal_but_pass_a_pipe_unchanged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "labels\x1b[2J.csv"
+    path.write_text("task,worker,label\n" + "".join(f"\x1b[31m{i},{who},l{i % 2}\n" for i in range(4) for who in "ab"))
+    assert run_in_process(["aggregate", str(path)]) == 0
+    assert capfd.readouterr().out.count("\x1b[31m") == 4
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    for arguments in (["aggregate", str(path)], ["check", str(path)], ["aggregate", str(path) + "x"]):
+        run_in_process(arguments)
+        shown = "".join(capfd.readouterr())
+        assert "\x1b" not in shown
+        assert "\\x1b" in shown

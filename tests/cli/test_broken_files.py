@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
 from broken_files import BROKEN, GOOD, BrokenFile
-
-from labelonce import cli
+from commands import run_in_process
 
 
 def run(*arguments: str | Path) -> int:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["labelonce", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stopped:
-            cli.main()
-    return int(stopped.value.code or 0)
+    return run_in_process([*map(str, arguments)])
 
 
 def expect_one_sentence(broken: BrokenFile, error: str) -> None:
@@ -56,6 +50,28 @@ def test_check(broken: BrokenFile, tmp_path: Path, capsys: pytest.CaptureFixture
         assert shown.out == ""
     else:
         assert re.search(broken.says, shown.out)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.name)
+def test_train(broken: BrokenFile, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, features, target = broken.made_in(tmp_path), tmp_path / "features.csv", tmp_path / "out"
+    features.write_text("task,x,y\n" + "".join(f"{task},{task % 3},{task % 2}\n" for task in range(40)))
+    arguments = ("train", path, "--features", features, "--rounds", "1", "-o", target / "run")
+    assert run(*arguments) == broken.train
+    error = capsys.readouterr().err
+    if broken.train == 2:
+        expect_one_sentence(broken, error)
+        assert not target.exists()
+    else:
+        assert (target / "run" / "model.skops").exists()
+
+
+@pytest.mark.parametrize("broken", [one for one in BROKEN if one.aggregate == 2], ids=lambda broken: broken.name)
+def test_compare(broken: BrokenFile, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = broken.made_in(tmp_path)
+    assert run("compare", path, "-o", tmp_path / "methods.csv") == 2
+    expect_one_sentence(broken, capsys.readouterr().err)
     assert list(tmp_path.iterdir()) == [path]
 
 

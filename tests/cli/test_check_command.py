@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from broken_files import GOOD
+from commands import run_in_process
 
-from labelonce import cli
+import labelonce as lo
 
 SAMPLES = Path(__file__).parents[1] / "formats" / "samples"
 STUDIO = SAMPLES / "label-studio.json"
 
 
 def run(*arguments: str | Path) -> int:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["labelonce", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stopped:
-            cli.main()
-    return int(stopped.value.code or 0)
+    return run_in_process([*map(str, arguments)])
 
 
 @pytest.fixture
@@ -60,7 +59,8 @@ def test_the_command_that_check_names_runs(
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("task,worker,label\n1,a,x\n2,b,y\n", "Next: train with features"),
+        ("task,worker,label\n1,a,x\n2,b,y\n", "labels.csv --features features.parquet -o run\n"),
+        ("task,worker,label,said,id\n1,a,x,so it goes on,i j k\n2,b,y,and on,l\n", "labels.csv --text said -o run\n"),
         ("task,worker,label\n1,a,x\n2,b,x\n", "Next: get labels of a second class"),
     ],
 )
@@ -70,6 +70,29 @@ def test_check_knows_when_to_train_and_when_to_stop(
     (tmp_path / "labels.csv").write_text(text)
     run("check", tmp_path / "labels.csv")
     assert says in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("suffix", ["csv", "csv.gz", "tsv", "jsonl", "parquet", "arrow"])
+def test_the_training_that_check_names_runs(
+    suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = {"task": list(range(20)), "who did": ["a", "b"] * 10, "label": ["cat", "cat", "dog", "dog"] * 5}
+    said = ["it is a cat", "so it is a cat", "here is a dog", "a dog it is"] * 5
+    lo.write(pa.table(rows | {"it said": said}), tmp_path / f"labels.{suffix}")
+    monkeypatch.chdir(tmp_path)
+    assert run("check", f"labels.{suffix}", "--worker-column", "who did") == 0
+    command = shlex.split(capsys.readouterr().out.partition("Next: labelonce ")[2])
+    assert command[-4:] == ["--text", "it said", "-o", "run"]
+    assert run(*command, "--rounds", "1") == 0
+    assert (tmp_path / "run" / "model.skops").exists()
+
+
+def test_check_names_the_call_where_train_cannot_read_the_export(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "labels.txt").write_text("task,worker,label\n1,a,x\n2,b,y\n")
+    assert run("check", tmp_path / "labels.txt", "--format", "csv") == 0
+    assert f"lo.read_annotations({str(tmp_path / 'labels.txt')!r}, format='csv'))" in capsys.readouterr().out
 
 
 def test_check_as_json_has_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:

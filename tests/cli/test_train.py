@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from commands import labelonce_cli, run_in_process
+from commands import run_in_process
 from pyarrow import parquet
 
 import labelonce as lo
@@ -81,11 +81,12 @@ def test_predict_finds_the_columns_by_name(folder: Path, tmp_path: Path) -> None
     assert np.column_stack([table[name] for name in table.column_names[3:]]) == pytest.approx(expected)
 
 
-def test_predict_pipes_csv_or_json_lines(folder: Path) -> None:
-    as_csv = labelonce_cli("predict", folder / "run", folder / "new.csv")
-    as_json = labelonce_cli("predict", folder / "run", folder / "new.csv", "--json")
-    assert as_csv.stdout.splitlines()[0] == '"task","label","confidence"'
-    assert [json.loads(line)["task"] for line in as_json.stdout.splitlines()] == list(range(90, 100))
+def test_predict_pipes_csv_or_json_lines(folder: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    arguments = ["predict", str(folder / "run"), str(folder / "new.csv")]
+    assert run_in_process(arguments) == 0
+    assert capfdbinary.readouterr().out.splitlines()[0] == b'"task","label","confidence"'
+    assert run_in_process([*arguments, "--json"]) == 0
+    assert [json.loads(line)["task"] for line in capfdbinary.readouterr().out.splitlines()] == list(range(90, 100))
 
 
 def test_texts_are_read_from_the_labels_and_predicted_by_their_column(
@@ -247,4 +248,4 @@ def test_two_runs_cannot_write_at_once(folder: Path, capsys: Capture) -> None:
 
 def test_names_cannot_draw_on_the_terminal(capsys: Capture) -> None:
     print_table("Workers", ["worker"], [["\x1b[31mred\x07\n\t[bold]"]])
-    assert capsys.readouterr().out == "\n# Workers\nworker\n�[31mred���[bold]\n"
+    assert capsys.readouterr().out == "\n# Workers\nworker\n\\x1b[31mred\\x07\\n\\t[bold]\n"

@@ -392,7 +392,7 @@ IDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), min
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(st.tuples(IDS, IDS, IDS), min_size=1, max_size=6, unique_by=lambda row: row[:2]))
 def test_any_strings_survive_a_round_trip_or_are_refused(
     tool: str, rows: list[tuple[str, str, str]], tmp_path: Path
@@ -429,7 +429,7 @@ LINE = st.fixed_dictionaries(
 
 
 @pytest.mark.filterwarnings("ignore::labelonce.formats.LeftOutWarning")
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.lists(TASK, max_size=3) | JSON, lines=st.lists(LINE, max_size=3))
 def test_any_json_is_read_or_refused_in_a_sentence(content: Any, lines: list[Any], tmp_path: Path) -> None:
     for tool, text in (("label-studio", json.dumps(content)), ("prodigy", "\n".join(map(json.dumps, lines)))):
@@ -440,7 +440,7 @@ def test_any_json_is_read_or_refused_in_a_sentence(content: Any, lines: list[Any
 
 @pytest.mark.filterwarnings("ignore::labelonce.formats.LeftOutWarning")
 @pytest.mark.parametrize("tool", ["mturk", "toloka", "matrix"])
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(body=st.binary(max_size=60) | st.text('a1,\t"\n[]{}|', max_size=60).map(str.encode))
 def test_any_bytes_are_read_or_refused_in_a_sentence(tool: str, body: bytes, tmp_path: Path) -> None:
     header = {

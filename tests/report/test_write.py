@@ -11,7 +11,7 @@ import pytest
 from sklearn.datasets import make_classification
 
 import labelonce as lo
-from labelonce.report import write_report
+from labelonce.report import _write, write_report
 
 
 def crowd(n_tasks: int = 60, n_workers: int = 6, n_classes: int = 3, redundancy: int = 3) -> lo.Annotations:
@@ -170,6 +170,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_a_missing_extra_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ann = crowd()
     monkeypatch.setitem(sys.modules, "jinja2", None)
+    _write._template.cache_clear()
     with pytest.raises(
         ImportError, match=r"the report needs Jinja2; install it with: pip install 'labelonce\[report\]'"
     ):

@@ -17,8 +17,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import skops.io  # noqa: F401  # takes a second: once here, not in every process
-
 from labelonce.learning import MBEM, SoftmaxRegression
 from labelonce.runs import Options, RunFolder, _train, read_run, resume, train
 from labelonce.workers import Counted
@@ -69,7 +67,7 @@ def main(labels: str, features: str, folder: Path) -> None:
     _train._estimator = small_estimator
     new, old, run = (folder / name for name in ("new", "old", "run"))
     options = Options(labels, features, rounds=2)
-    in_a_process(lambda: train(options, new))
+    train(options, new)  # in this process: what it loads and makes ready, the others find
     in_a_process(lambda: train(Options(labels, features, rounds=1), old))
     for moment in range(1, 200):
         shutil.rmtree(run, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Files appear whole or not at all; a folder of them changes all at once, wherever it is stopped."""
+"""A folder of files changes all at once, wherever it is stopped."""
 
 import os
 from contextlib import suppress
@@ -7,19 +7,9 @@ from typing import Any
 
 import pytest
 
-from labelonce.runs._files import commit, located, settle, whole_file, write_whole
+from labelonce.runs._files import commit, located, settle
 
 NAMES = ("a", "b", "c")
-
-
-def test_a_failed_write_leaves_the_earlier_file(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    write_whole(path, b"old")
-    with suppress(RuntimeError), whole_file(path) as beside:
-        beside.write_bytes(b"half")
-        raise RuntimeError
-    assert path.read_bytes() == b"old"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 
 
 def fill(folder: Path, names: str, content: str) -> Path:

@@ -43,7 +43,7 @@ any_counts = st.tuples(st.integers(1, 4), st.integers(1, 4)).flatmap(
 
 
 @every_model
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(counts=any_counts)
 def test_whatever_the_counts_rows_are_distributions_and_intervals_are_ordered(model: Model, counts: Floats) -> None:
     fitted = model().fit_counts(counts)

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow.csv
-
 from labelonce._annotations import Annotations
-from labelonce._check import spelling_doubts
-from labelonce._ids import show
 from labelonce.aggregation import (
     EBCC,
     GLAD,
@@ -32,8 +25,9 @@ from labelonce.aggregation import (
     SpectralDawidSkene,
     Wawa,
 )
-from labelonce.cli._print import print_note, stderr, warnings_as_notes
-from labelonce.io import check_target, detect_format, read_annotations, write
+from labelonce.cli._print import print_json, print_rows, stderr, warnings_as_notes
+from labelonce.cli._source import read_comparable
+from labelonce.io import check_target, detect_format, write
 
 AGGREGATORS: dict[str, type[Aggregator]] = {
     "majority-vote": MajorityVote,
@@ -58,9 +52,10 @@ AGGREGATORS: dict[str, type[Aggregator]] = {
 def run_aggregate(
     file: Path,
     source: dict[str, Any],
-    method: str,
-    seed: int,
     *,
+    method: str,
+    engine: str | None,
+    seed: int,
     output: Path | None,
     output_format: str | None,
     workers: Path | None,
@@ -70,32 +65,29 @@ def run_aggregate(
     for path, format in ((output, output_format), (workers, None)):
         if path is not None:
             check_target(path, format=format)
+    model = _aggregator(method, engine, seed)
+    annotations = read_comparable(file, source)
     with warnings_as_notes():
-        annotations = read_annotations(file, **source)
-        _check_comparable(annotations, file)
-        model = AGGREGATORS[method]().set_params(random_state=seed).fit(annotations)
-    for doubt in spelling_doubts(annotations):
-        print_note(doubt.sentence)
+        model.fit(annotations)
     if output is not None:
         write(model, output, format=output_format, **_origin(file, source, output, output_format))
     elif not as_json:
-        pyarrow.csv.write_csv(model.to_frame(), sys.stdout.buffer)
+        print_rows(model.to_frame())
     if workers is not None:
         write(model.workers_to_frame(), workers)
     _report(annotations, model, method, as_json=as_json, output=output, workers=workers)
 
 
-def _check_comparable(annotations: Annotations, file: Path) -> None:
-    """Raise where an aggregator would hand the labels back as they are."""
-    if len(np.unique(annotations.label)) == 1:
-        given = show(annotations.classes[annotations.label[0]])
-        raise ValueError(f"{file}: labels must be of at least two classes; got only {given}. Is it the right column?")
-    if len(np.unique(annotations.worker)) == 1:
-        who = show(annotations.workers[annotations.worker[0]])
-        raise ValueError(
-            f"{file}: labels must be by at least two workers; got only {who}, whose labels would come back as they "
-            "are. Is it the right column? With features, MBEM learns from one worker too."
-        )
+def _aggregator(method: str, engine: str | None, seed: int) -> Aggregator:
+    """Return the unfitted method; an engine for one that offers no choice is an error."""
+    model = AGGREGATORS[method]()
+    model.set_params(random_state=seed)
+    if engine is not None:
+        able = [name for name, kind in AGGREGATORS.items() if "engine" in kind().get_params()]
+        if method not in able:
+            raise ValueError(f"--engine must go with --method {', '.join(able)}; got {method}. Leave it out.")
+        model.set_params(engine=engine)
+    return model
 
 
 def _origin(file: Path, source: dict[str, Any], output: Path, output_format: str | None) -> dict[str, Any]:
@@ -137,4 +129,4 @@ def _report(
     }
     if output is None:
         found["labels"] = model.to_frame().to_pylist()
-    print(json.dumps(found, ensure_ascii=False))  # noqa: T201  # the result
+    print_json(found)

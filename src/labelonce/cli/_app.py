@@ -3,13 +3,32 @@
 from __future__ import annotations
 
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from labelonce import __version__
+from labelonce.cli._options import (
+    Crowd,
+    Duplicates,
+    DuplicatesOption,
+    Engine,
+    Format,
+    FormatOption,
+    JsonOption,
+    LabelColumn,
+    LabelsFile,
+    LabelsOutput,
+    Method,
+    Model,
+    MultipleOption,
+    RejectedOption,
+    RunFolder,
+    TaskColumn,
+    WorkerColumn,
+    source_of,
+)
 
 app = typer.Typer(
     name="labelonce",
@@ -18,101 +37,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-
-
-class Method(StrEnum):
-    """The aggregators by their names on the command line."""
-
-    MAJORITY_VOTE = "majority-vote"
-    DAWID_SKENE = "dawid-skene"
-    ONE_COIN = "one-coin"
-    IBCC = "ibcc"
-    WAWA = "wawa"
-    GLAD = "glad"
-    MACE = "mace"
-    MEAN_FIELD = "mean-field"
-    BELIEF_PROPAGATION = "belief-propagation"
-    KOS = "kos"
-    EIGEN_RATIO = "eigen-ratio"
-    EBCC = "ebcc"
-    SPECTRAL_DAWID_SKENE = "spectral-dawid-skene"
-    MINIMAX_ENTROPY = "minimax-entropy"
-    MULTIDIMENSIONAL_WISDOM = "multidimensional-wisdom"
-    DATA_PROGRAMMING = "data-programming"
-
-
-class Duplicates(StrEnum):
-    """What to do when one worker labelled one task more than once."""
-
-    ERROR = "error"
-    FIRST = "first"
-    LAST = "last"
-    KEEP = "keep"
-
-
-class Model(StrEnum):
-    """The learners by their names on the command line."""
-
-    SOFTMAX = "softmax"
-    BOOST = "boost"
-
-
-class Crowd(StrEnum):
-    """The simulated crowds by their names on the command line."""
-
-    HAMMER_SPAMMER = "hammer-spammer"
-    CLASS_WISE = "class-wise"
-    ADVERSARIAL = "adversarial"
-
-
-class Format(StrEnum):
-    """The file formats by their names on the command line."""
-
-    CSV = "csv"
-    TSV = "tsv"
-    PARQUET = "parquet"
-    JSONL = "jsonl"
-    ARROW = "arrow"
-    LABEL_STUDIO = "label-studio"
-    MTURK = "mturk"
-    TOLOKA = "toloka"
-    PRODIGY = "prodigy"
-    MATRIX = "matrix"
-
-
-class Rejected(StrEnum):
-    """What to do with answers that were rejected or cancelled."""
-
-    DROP = "drop"
-    KEEP = "keep"
-
-
-class Multiple(StrEnum):
-    """What to do with an answer of several labels."""
-
-    ERROR = "error"
-    JOIN = "join"
-    SPLIT = "split"
-
-
-LabelsFile = Annotated[
-    Path,
-    typer.Argument(
-        help="Labels: csv, tsv, parquet, jsonl or arrow, also .gz and .zst; or an export of Label Studio, MTurk, "
-        "Toloka or Prodigy."
-    ),
-]
-FormatOption = Annotated[Format | None, typer.Option("--format", help="The file's format, where it is not recognised.")]
-TaskColumn = Annotated[str | None, typer.Option(help="Column or field of task ids; default: task, or the tool's own.")]
-WorkerColumn = Annotated[
-    str | None, typer.Option(help="Column or field of worker ids; default: worker, or the tool's own.")
-]
-LabelColumn = Annotated[
-    str | None, typer.Option(help="Column, control or question of the labels; default: label, or the only one.")
-]
-RejectedOption = Annotated[Rejected | None, typer.Option(help="Rejected or cancelled answers in a tool's export.")]
-MultipleOption = Annotated[Multiple | None, typer.Option(help="Answers of several labels in a tool's export.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, for programs.")]
 
 
 def _print_version(wanted: bool) -> None:
@@ -134,9 +58,7 @@ def _root(
 def aggregate(
     file: LabelsFile,
     method: Annotated[Method, typer.Option(help="How to weigh the workers.")] = Method.DAWID_SKENE,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where the labels go, by suffix; default: CSV on stdout.")
-    ] = None,
+    output: LabelsOutput = None,
     workers: Annotated[Path | None, typer.Option(help="Where a table of workers and their skills goes.")] = None,
     format: FormatOption = None,
     output_format: Annotated[
@@ -145,11 +67,12 @@ def aggregate(
     task_column: TaskColumn = None,
     worker_column: WorkerColumn = None,
     label_column: LabelColumn = None,
-    duplicates: Annotated[
-        Duplicates, typer.Option(help="If one worker labelled one task more than once.")
-    ] = Duplicates.ERROR,
+    duplicates: DuplicatesOption = Duplicates.ERROR,
     rejected: RejectedOption = None,
     multiple: MultipleOption = None,
+    engine: Annotated[
+        Engine | None, typer.Option(help="What does the sums of the methods that offer a choice; default: auto.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Breaks ties.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
@@ -171,17 +94,17 @@ def aggregate(
     """
     from labelonce.cli._aggregate import run_aggregate
 
-    source = {
-        "format": format,
-        "task": task_column,
-        "worker": worker_column,
-        "label": label_column,
-        "duplicates": duplicates.value,
-        "rejected": rejected,
-        "multiple": multiple,
-    }
+    source = source_of(format, (task_column, worker_column, label_column), rejected, multiple)
     run_aggregate(
-        file, source, method.value, seed, output=output, output_format=output_format, workers=workers, as_json=as_json
+        file,
+        source | {"duplicates": duplicates.value},
+        method=method.value,
+        engine=engine and engine.value,
+        seed=seed,
+        output=output,
+        output_format=output_format,
+        workers=workers,
+        as_json=as_json,
     )
 
 
@@ -211,31 +134,26 @@ def check(
     """
     from labelonce.cli._check import run_check
 
-    source = {
-        "format": format,
-        "task": task_column,
-        "worker": worker_column,
-        "label": label_column,
-        "rejected": rejected,
-        "multiple": multiple,
-    }
+    source = source_of(format, (task_column, worker_column, label_column), rejected, multiple)
     raise typer.Exit(run_check(file, source, as_json=as_json))
 
 
 @app.command()
 def compare(
-    file: Annotated[Path, typer.Argument(help="Labels: csv, tsv, parquet, jsonl or arrow, also .gz and .zst.")],
+    file: LabelsFile,
     gold: Annotated[
-        Path | None, typer.Option(help="Known true labels, columns task and label: shown, never used to choose.")
+        Path | None, typer.Option(help="Known true labels, columns as in FILE: shown, never used to choose.")
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Where the table goes, by suffix.")] = None,
-    task_column: Annotated[str, typer.Option(help="Name of the column of task ids.")] = "task",
-    worker_column: Annotated[str, typer.Option(help="Name of the column of worker ids.")] = "worker",
-    label_column: Annotated[str, typer.Option(help="Name of the column of labels.")] = "label",
-    duplicates: Annotated[
-        Duplicates, typer.Option(help="If one worker labelled one task more than once.")
-    ] = Duplicates.ERROR,
+    format: FormatOption = None,
+    task_column: TaskColumn = None,
+    worker_column: WorkerColumn = None,
+    label_column: LabelColumn = None,
+    duplicates: DuplicatesOption = Duplicates.ERROR,
+    rejected: RejectedOption = None,
+    multiple: MultipleOption = None,
     seed: Annotated[int, typer.Option(help="Draws the labels that are held out.")] = 0,
+    as_json: JsonOption = False,
 ) -> None:
     """Fit every aggregator to FILE and recommend one, without gold if need be.
 
@@ -246,14 +164,13 @@ def compare(
     - `labelonce compare labels.csv`
 
     - `labelonce compare labels.csv --gold gold.csv -o methods.csv`
+
+    - `labelonce compare export.json --label-column sentiment --json`
     """
     from labelonce.cli._compare import run_compare
-    from labelonce.io import read_annotations
 
-    annotations = read_annotations(
-        file, task=task_column, worker=worker_column, label=label_column, duplicates=duplicates.value
-    )
-    run_compare(annotations, gold, seed, columns=(task_column, label_column), output=output)
+    source = source_of(format, (task_column, worker_column, label_column), rejected, multiple)
+    run_compare(file, source | {"duplicates": duplicates.value}, gold, seed, output=output, as_json=as_json)
 
 
 @app.command()
@@ -305,9 +222,7 @@ def train(
     task_column: Annotated[str, typer.Option(help="Name of the column of task ids, in every file.")] = "task",
     worker_column: Annotated[str, typer.Option(help="Name of the column of worker ids.")] = "worker",
     label_column: Annotated[str, typer.Option(help="Name of the column of labels.")] = "label",
-    duplicates: Annotated[
-        Duplicates, typer.Option(help="If one worker labelled one task more than once.")
-    ] = Duplicates.ERROR,
+    duplicates: DuplicatesOption = Duplicates.ERROR,
     seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the stopped run in the folder.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print run.json instead of a summary.")] = False,
@@ -350,11 +265,9 @@ def train(
 
 @app.command()
 def predict(
-    run: Annotated[Path, typer.Argument(help="A run folder that train wrote.")],
+    run: RunFolder,
     file: Annotated[Path, typer.Argument(help="New rows with the columns that the run was trained on.")],
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where the labels go, by suffix; default: CSV on stdout.")
-    ] = None,
+    output: LabelsOutput = None,
     proba: Annotated[bool, typer.Option("--proba", help="Also write the probability of each class.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of CSV on stdout.")] = False,
 ) -> None:
@@ -375,7 +288,7 @@ def predict(
 
 @app.command()
 def show(
-    run: Annotated[Path, typer.Argument(help="A run folder that train wrote.")],
+    run: RunFolder,
     workers: Annotated[int, typer.Option(min=0, help="So many workers, the best and the worst.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="All of it as JSON, every worker included.")] = False,
 ) -> None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from labelonce._check import ROW_LABELS, SKILL_LABELS, Check, check
-from labelonce._ids import show
-from labelonce.cli._print import for_the_shell, print_note
+from labelonce._files import File, split_codec
+from labelonce._ids import printable, show
+from labelonce._readers import text_column
+from labelonce._tables import TABLES
+from labelonce.cli._options import SOURCE
+from labelonce.cli._print import for_the_shell, print_json, print_note, print_plain
 from labelonce.formats import LeftOutWarning
 from labelonce.io import detect_format, read_annotations
 
@@ -34,12 +35,12 @@ def run_check(file: Path, source: dict[str, Any], *, as_json: bool) -> int:
             print_note(str(warning.message))
     found = check(annotations)
     format = detect_format(file, format=source["format"])
-    command = _next_step(file, source, found)
+    command = _next_step(file, format, source, found)
     if as_json:
         about = {"file": str(file), "format": format, "bytes": file.stat().st_size, "left_out": left_out}
-        typer.echo(json.dumps({**about, **found.to_dict(), "next": command}, ensure_ascii=False))
+        print_json({**about, **found.to_dict(), "next": command})
     else:
-        typer.echo("\n".join(_lines(file, format, found, left_out, command)))
+        print_plain("\n".join(map(printable, _lines(file, format, found, left_out, command))))
     return 1 if found.problems else 0
 
 
@@ -94,27 +95,21 @@ def _estimates(found: Check) -> Iterator[str]:
     yield f"comparable workers: the largest group that shares tasks holds {found.largest_group:.0%} of the labels"
 
 
-def _next_step(file: Path, source: dict[str, Any], found: Check) -> str:
+def _next_step(file: Path, format: str, source: dict[str, Any], found: Check) -> str:
     if found.n_classes == 1:
         return "get labels of a second class, or name the right column with --label-column"
-    if found.needs_features or found.n_workers == 1:
-        return f"train with features, a row X[i] a task: lo.MBEM().fit(X, lo.read_annotations({str(file)!r}))"
-    options = {"format": "--format", "task": "--task-column", "worker": "--worker-column", "label": "--label-column"}
-    options |= {"rejected": "--rejected", "multiple": "--multiple"}
-    named = [part for name, option in options.items() if source[name] for part in (option, str(source[name]))]
+    named = [part for name, option in SOURCE.items() if source[name] for part in (option, str(source[name]))]
     if any(problem.kind == "duplicates" for problem in found.problems):
         named += ["--duplicates", "last"]
-    method = "dawid-skene" if found.confusion_share >= 0.5 else "one-coin"
-    words = [
-        "labelonce",
-        "aggregate",
-        str(file),
-        *named,
-        "--method",
-        method,
-        "-o",
-        "clean.csv",
-        "--workers",
-        "workers.csv",
-    ]
-    return shlex.join(words)
+    if not (found.needs_features or found.n_workers == 1):
+        method = "dawid-skene" if found.confusion_share >= 0.5 else "one-coin"
+        targets = ["--method", method, "-o", "clean.csv", "--workers", "workers.csv"]
+        return shlex.join(["labelonce", "aggregate", str(file), *named, *targets])
+    if format not in TABLES or source["format"]:  # train reads tables by their suffix
+        given = {name: str(source[name]) for name in SOURCE if source[name]}
+        options = "".join(f", {name}={value!r}" for name, value in given.items())
+        return f"train with features, a row X[i] a task: lo.MBEM().fit(X, lo.read_annotations({str(file)!r}{options}))"
+    opened = File(file, format, split_codec(file)[1])
+    column = text_column(opened, ignore=[source[role] or role for role in ("task", "worker", "label")])
+    features = ["--features", "features.parquet"] if column is None else ["--text", column]
+    return shlex.join(["labelonce", "train", str(file), *named, *features, "-o", "run"])

@@ -5,40 +5,36 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from labelonce._annotations import Annotations
 from labelonce.aggregation import compare_aggregators
-from labelonce.cli._print import stderr, stdout, table
-from labelonce.io import read_annotations, write
+from labelonce.cli._print import cell, print_json, print_note, print_plain, print_table, stderr
+from labelonce.cli._source import read_comparable
+from labelonce.io import check_target, read_gold, write
 
-_COLUMNS = ["method", "agrees", "held out", "seconds"]  # no wider than 80 characters with the gold's
-_GOLD_COLUMNS = ["accuracy", "log-loss"]
+_COLUMNS = {"method": "method", "agreement": "agrees", "held_out": "held out", "seconds": "seconds"}
+_GOLD_COLUMNS = {"accuracy": "accuracy", "log_loss": "log-loss"}  # with these no wider than 80 characters
 
 
 def run_compare(
-    annotations: Annotations, gold: Path | None, seed: int, *, columns: tuple[str, str], output: Path | None
+    file: Path, source: dict[str, Any], gold: Path | None, seed: int, *, output: Path | None, as_json: bool
 ) -> None:
-    """Print the table of methods and the recommended one; `columns` of the gold file: task, label."""
-    known = None if gold is None else _read_gold(gold, *columns)
-    stderr.print(f"{annotations!r}", markup=False)
+    """Print the table of methods and the recommended one; gold has the columns that `source` names."""
+    if output is not None:
+        check_target(output)
+    known = None if gold is None else read_gold(gold, task=source["task"], label=source["label"])
+    annotations = read_comparable(file, source)
     comparison = compare_aggregators(annotations, gold=known, random_state=seed)
     rows = comparison.to_frame().to_pylist()
-    keys = ["agreement", "held_out", "seconds", *(["accuracy", "log_loss"] if known else [])]
-    shown = [[row["method"], *(_number(row[key]) for key in keys)] for row in rows]
-    heads = [*_COLUMNS, *(_GOLD_COLUMNS if known else [])]
-    stdout.print(table("Aggregators, best prediction of held-out labels first", heads, shown))
-    for row in rows:
-        if row["note"]:
-            stderr.print(f"note: {row['method']}: {row['note']}", markup=False)
-    stdout.print(f"Take {comparison.recommended}: {comparison.reason}", markup=False)
     if output is not None:
         write(comparison.to_frame(), output)
-
-
-def _read_gold(path: Path, task: str, label: str) -> dict[Any, Any]:
-    """Return the true label of each task; one task with two is an error."""
-    table = read_annotations(path, task=task, worker=task, label=label)
-    return dict(zip(table.tasks[table.task].tolist(), table.classes[table.label].tolist(), strict=True))
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
+    if as_json:
+        chosen = {"recommended": comparison.recommended, "reason": comparison.reason}
+        print_json(chosen | {"methods": rows, "output": output and str(output)})
+        return
+    stderr.print(f"{annotations!r}", markup=False)
+    names = _COLUMNS | (_GOLD_COLUMNS if known else {})
+    shown = [[cell(row[key]) for key in names] for row in rows]
+    print_table("Aggregators, best prediction of held-out labels first", list(names.values()), shown)
+    for row in rows:
+        if row["note"]:
+            print_note(f"{row['method']}: {row['note']}")
+    print_plain(f"Take {comparison.recommended}: {comparison.reason}")

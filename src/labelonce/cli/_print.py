@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import io
+import json
 import re
+import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import pyarrow as pa
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+from labelonce._ids import printable
+from labelonce._tables import write_table
 
 stdout = Console(highlight=False)
 stderr = Console(stderr=True, highlight=False)
@@ -35,6 +42,11 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]
         print_plain("\n".join(["", f"# {title}", "\t".join(columns), *map("\t".join, cells)]))
 
 
+def cell(value: float | str | None) -> str:
+    """Return what a table shows of a value: nothing for None, three digits of a share or a score."""
+    return "" if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
 def print_plain(text: str) -> None:
     """Print text as it is, however wide."""
     stdout.file.write(f"{text}\n")  # rich would expand tabs
@@ -45,13 +57,19 @@ def print_note(sentence: str) -> None:
     stderr.file.write(f"note: {printable(' '.join(sentence.splitlines()))}\n")
 
 
-def printable(text: str) -> str:
-    r"""Return the text on one line without control characters, which could change what a terminal shows.
+def print_json(found: dict[str, Any]) -> None:
+    """Print one JSON object on one line, in ASCII: any terminal and any pipe can take it."""
+    print_plain(json.dumps(found, allow_nan=False))
 
-    >>> printable("eve\x1b[31m\n")
-    'eve�[31m�'
-    """
-    return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text)
+
+def print_rows(rows: pa.Table, format: str = "csv") -> None:
+    """Write a table to stdout, to the letter for a pipe; a terminal gets no control characters of the data."""
+    if not sys.stdout.isatty():
+        write_table(rows, sys.stdout.buffer, format)
+        return
+    sink = io.BytesIO()
+    write_table(rows, sink, format)
+    print_plain("\n".join(map(printable, sink.getvalue().decode().splitlines())))
 
 
 @contextmanager
@@ -66,7 +84,8 @@ def warnings_as_notes() -> Iterator[None]:
 
 def for_the_shell(message: str) -> str:
     """Return a message of the library on one line, with its arguments named as options."""
-    message = re.sub(r"\b(task|worker|label)=\.\.\.", r"--\1-column", " ".join(message.split("\n")))
+    message = printable(" ".join(message.split("\n")))
+    message = re.sub(r"\b(task|worker|label)=\.\.\.", r"--\1-column", message)
     message = re.sub(r"\bformat=\.\.\.", "--format", message)
     message = re.sub(r'\b(duplicates|multiple|rejected|format)="(\w+)"', r"--\1 \2", message)
     message = message.replace('first, "last" or "keep"', "first, last or keep")

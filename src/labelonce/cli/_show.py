@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 from pyarrow import parquet
 
-from labelonce.cli._print import print_plain, print_table, printable
+from labelonce._ids import printable
+from labelonce.cli._print import cell, print_json, print_plain, print_table
 from labelonce.runs import RunFolder, read_run
 
 
@@ -17,12 +17,12 @@ def run_show(folder: Path, *, n_workers: int, as_json: bool) -> None:
     record = read_run(folder)
     workers = parquet.read_table(RunFolder(folder).file("workers.parquet")).to_pylist()
     if as_json:
-        print_plain(json.dumps(record | {"workers": workers}))
+        print_json(record | {"workers": workers})
         return
     print_plain(summary_of(record, folder))
     names = {"round": "round", "agreement": "agreement", "estimated_accuracy": "accuracy, est."}
     names |= {"posterior_change": "change", "held_out_score": "held-out score"}
-    rows = [[_number(entry[key]) for key in names] for entry in record["rounds"]]
+    rows = [[cell(entry[key]) for key in names] for entry in record["rounds"]]
     print_table("Rounds", list(names.values()), rows)
     shown, title = workers, "Workers, best first"
     if len(workers) > n_workers:
@@ -34,10 +34,6 @@ def run_show(folder: Path, *, n_workers: int, as_json: bool) -> None:
 def _worker_row(worker: dict[str, Any]) -> list[Any]:
     interval = f"{worker['skill_low']:.2f} to {worker['skill_high']:.2f}"
     return [worker["worker"], worker["annotations"], f"{worker['skill']:.2f}", interval]
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else str(value) if isinstance(value, int) else f"{value:.3f}"
 
 
 def summary_of(record: dict[str, Any], folder: Path) -> str:

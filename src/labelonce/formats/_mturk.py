@@ -85,7 +85,7 @@ def _json_keys(cells: list[str]) -> list[str]:
 def _json_row(cell: str) -> dict[str, Any]:
     try:
         found = json.loads(cell or "{}")
-    except json.JSONDecodeError as error:
+    except (json.JSONDecodeError, RecursionError) as error:
         raise ValueError(f"{_JSON} must hold JSON; got {show(cell)}. Download the results again.") from error
     if isinstance(found, list):
         found = found[0] if found else {}

@@ -79,7 +79,7 @@ def recognise(file: File) -> str:
     if file.format == "jsonl":
         try:
             row = json.loads(start)
-        except ValueError:
+        except (ValueError, RecursionError):
             return file.format
         return "prodigy" if isinstance(row, dict) and {"answer", "_task_hash"} <= row.keys() else file.format
     names = {name.strip(b'" \r') for name in re.split(rb"[,\t]", start)}

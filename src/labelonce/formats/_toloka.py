@@ -65,7 +65,7 @@ def _values(cell: str) -> list[str]:
     if cell.startswith("["):
         try:
             return [str(value) for value in json.loads(cell)]
-        except json.JSONDecodeError:
+        except (json.JSONDecodeError, RecursionError):
             return [cell]
     return [cell] if cell else []
 

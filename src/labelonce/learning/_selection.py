@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from labelonce._annotations import Annotations
+from labelonce._held_out import hold_out, label_probabilities
 from labelonce._types import Codes, Floats, Mask
 from labelonce._validate import check_distribution
 from labelonce.learning._rounds import Recipe, run_rounds
@@ -55,20 +56,7 @@ def annotation_log_likelihood(annotations: Annotations, predictions: Any, confus
 
 def _log_likelihoods(annotations: Annotations, predictions: Floats, confusion: Floats) -> Floats:
     """Return the log-likelihood of every annotation."""
-    given = confusion[annotations.worker, :, annotations.label]
-    return np.asarray(np.log(np.maximum(np.einsum("ak,ak->a", predictions[annotations.task], given), 1e-300)))
-
-
-def hold_out(annotations: Annotations, share: float, rng: np.random.Generator) -> tuple[Annotations, Annotations]:
-    """Return two parts of the annotations with the same tables: those to fit, and a share held out."""
-    n_held = int(np.clip(round(share * len(annotations)), 1, len(annotations) - 1))
-    held = rng.permutation(len(annotations)) < n_held
-    return _part(annotations, ~held), _part(annotations, held)
-
-
-def _part(annotations: Annotations, kept: Any) -> Annotations:
-    rows = (annotations.task[kept], annotations.worker[kept], annotations.label[kept])
-    return Annotations(*rows, annotations.tasks, annotations.workers, annotations.classes)
+    return np.asarray(np.log(np.maximum(label_probabilities(annotations, predictions, confusion), 1e-300)))
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-import secrets
 from collections.abc import Mapping
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 
 from labelonce import __version__
 from labelonce._annotations import Annotations
+from labelonce._files import write_whole
 from labelonce._validate import Gold, check_gold
 from labelonce.report._accuracy import estimated_accuracy, measured_accuracy
 from labelonce.report._calibration import gold_calibration, label_calibration
@@ -80,7 +81,7 @@ def write_report(
         raise ValueError("gold must be known for a task at least; got none. Leave gold out.")
     context = _context(facts, fitted, codes, texts=texts, images=images, seconds=seconds)
     page = _render(context | {"title": title or "What the crowd's labels say", "run": run_rows(run)})
-    _write_whole(Path(path), page.encode("utf-8", "replace"))
+    write_whole(Path(path), page.encode("utf-8", "replace"))
 
 
 def _context(facts: Facts, fitted: Any, gold: Any, *, texts: Any, images: Any, seconds: Any) -> dict[str, Any]:
@@ -121,6 +122,12 @@ def _balance(facts: Facts) -> list[dict[str, Any]]:
 
 
 def _render(context: dict[str, Any]) -> str:
+    return str(_template().render(**context))
+
+
+@cache
+def _template() -> Any:
+    """Return the page's template, with all in it that is the same in every report."""
     try:
         from jinja2 import Environment, StrictUndefined
     except ImportError as error:
@@ -131,9 +138,9 @@ def _render(context: dict[str, Any]) -> str:
     own = {
         name: files("labelonce.report").joinpath(f"page.{name}").read_text("utf-8") for name in ("css", "js", "html")
     }
-    template = environment.from_string(own["html"])
     hashes = {f"{name}_hash": _hash(own[name]) for name in ("css", "js")}
-    return template.render(**context, css=own["css"], js=own["js"], version=__version__, **hashes)
+    fixed = {"css": own["css"], "js": own["js"], "version": __version__}
+    return environment.from_string(own["html"], globals=fixed | hashes)
 
 
 def _hash(source: str) -> str:
@@ -156,19 +163,3 @@ def _percent(value: float) -> str:
 
 def _number(value: float) -> str:
     return f"{value:,.0f}" if value == int(value) or value >= 100 else f"{value:,.3g}"
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    """Write a file beside its place and move it there."""
-    beside = path.with_name(f".{secrets.token_hex(8)}.tmp")
-    try:
-        with beside.open("xb") as sink:
-            sink.write(content)
-            sink.flush()
-            os.fsync(sink.fileno())
-        os.replace(beside, path)
-    except OSError as error:
-        reason = os.strerror(error.errno or 0)
-        raise type(error)(f"{path}: {reason}. Check the path: it must be a file you may write.") from error
-    finally:
-        beside.unlink(missing_ok=True)

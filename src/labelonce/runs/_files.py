@@ -1,35 +1,15 @@
-"""Files that appear whole or not at all, and a folder of them that changes all at once."""
+"""A folder of files that changes all at once."""
 
 from __future__ import annotations
 
 import os
-import secrets
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+
+from labelonce._files import to_disk, write_whole
 
 COMMITTED = ".committed"
 _NEW = "names"
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """Give a path beside `path` to write to; it takes the place of `path` when the block ends well."""
-    beside = path.with_name(f".{secrets.token_hex(8)}.tmp")  # a rename is atomic within one file system
-    try:
-        yield beside
-        _to_disk(beside)
-        os.replace(beside, path)
-        _to_disk(path.parent)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file that appears whole or not at all."""
-    with whole_file(path) as beside:
-        beside.write_bytes(content)
 
 
 def commit(staged: Path, folder: Path, names: tuple[str, ...]) -> None:
@@ -40,7 +20,7 @@ def commit(staged: Path, folder: Path, names: tuple[str, ...]) -> None:
     """
     write_whole(staged / _NEW, "\n".join(name for name in names if (staged / name).exists()).encode())
     os.rename(staged, folder / COMMITTED)
-    _to_disk(folder)
+    to_disk(folder)
     settle(folder, names)
 
 
@@ -54,7 +34,7 @@ def settle(folder: Path, names: tuple[str, ...]) -> None:
                 (folder / name).unlink(missing_ok=True)
             elif (committed / name).exists():
                 os.replace(committed / name, folder / name)
-        _to_disk(folder)
+        to_disk(folder)
         (committed / _NEW).unlink()
     if committed.is_dir():
         shutil.rmtree(committed)
@@ -64,14 +44,3 @@ def located(folder: Path, name: str) -> Path:
     """Return where a file of the folder lies, also in the middle of a commit."""
     moving = folder / COMMITTED / name
     return moving if moving.exists() else folder / name
-
-
-def _to_disk(path: Path) -> None:
-    """Wait until a file or a folder's entries are on the disk."""
-    if os.name != "posix" and path.is_dir():
-        return
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from labelonce._files import write_whole
 from labelonce._ids import show
-from labelonce.runs._files import COMMITTED, commit, located, settle, write_whole
+from labelonce.runs._files import COMMITTED, commit, located, settle
 
 RESULTS = ("run.json", "labels.parquet", "workers.parquet", "model.skops", "report.html")
 WORK = ".work"

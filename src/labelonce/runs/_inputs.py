@@ -16,8 +16,9 @@ from pyarrow import csv, ipc, json, parquet
 from labelonce import _ids
 from labelonce._annotations import Annotations
 from labelonce._files import File, naming, text
+from labelonce._readers import check_columns, column_of
 from labelonce._types import Floats, Ids
-from labelonce.io import _check_columns, _column, _is_text, _locate
+from labelonce.io import _locate
 
 _ARRAYS = (".npy", ".npz")
 _NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal, pa.types.is_null)
@@ -71,7 +72,7 @@ def read_texts(path: Path, column: str, *, task: str = "task") -> Rows:
         texts = table.column(column)
         if pa.types.is_dictionary(texts.type):
             texts = texts.cast(texts.type.value_type)
-        if not _is_text(texts.type):
+        if not _ids.is_text(texts.type):
             raise ValueError(f"column {column!r} must hold texts; got {texts.type}. Name another with --text.")
         if texts.null_count:
             first = pc.index(pc.is_null(texts), True).as_py()
@@ -85,7 +86,7 @@ def read_gold(path: Path, *, task: str = "task", label: str = "label") -> dict[A
     file = _locate(path, None)
     with naming(file):
         table = _read_table(file, [task, label])
-        _check_columns(table.column_names, {"task": task, "label": label})
+        check_columns(table.column_names, {"task": task, "label": label})
         tasks = _ids.table_of(_id_column(table, task, file), "task")
         return dict(zip(tasks.tolist(), _ids.column_of(_id_column(table, label, file), "label").tolist(), strict=True))
 
@@ -138,7 +139,7 @@ def _id_column(table: pa.Table, name: str, file: File) -> Any:
     if text:
         column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column).dictionary_encode()
     chunk = column.combine_chunks()
-    return _column([pa.record_batch([chunk], names=[name])], name, digits=text)
+    return column_of([pa.record_batch([chunk], names=[name])], name, digits=text)
 
 
 def _tasks_of(table: pa.Table, task: str, file: File, *, repeated: bool = False) -> Ids:

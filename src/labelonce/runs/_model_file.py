@@ -14,6 +14,7 @@ import numpy as np
 
 import labelonce
 from labelonce import aggregation, learning, workers
+from labelonce._files import write_whole
 from labelonce._ids import shorten
 from labelonce._packed import PackedStrings
 from labelonce._sklearn import BaseEstimator, ClassifierBase, check_is_fitted
@@ -21,7 +22,6 @@ from labelonce.aggregation import Aggregator
 from labelonce.aggregation._online import OnlineEM
 from labelonce.learning._features import Features, FeaturesClassifier
 from labelonce.learning._rounds import Recipe, Round
-from labelonce.runs._files import write_whole
 
 _FORMAT = 1
 _KINDS = (Aggregator, FeaturesClassifier)

@@ -21,10 +21,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from labelonce._annotations import Annotations, Duplicates
+from labelonce._check import check_two_classes
+from labelonce._files import write_whole
 from labelonce.io import read_annotations, write
 from labelonce.learning import MBEM, BoostedTrees, SoftmaxRegression, text_model
 from labelonce.learning._features import DEFAULT_C
-from labelonce.runs._files import write_whole
 from labelonce.runs._folder import RunFolder
 from labelonce.runs._inputs import Rows, align_rows, read_features, read_gold, read_texts
 from labelonce.runs._model_file import dumped, undumped
@@ -119,6 +120,7 @@ def _read(options: Options) -> Inputs:
         label=options.label_column,
         duplicates=options.duplicates,
     )
+    check_two_classes(annotations, Path(options.labels))
     source = Path(options.features or options.labels)
     if options.text is not None:
         rows = read_texts(source, options.text, task=options.task_column)

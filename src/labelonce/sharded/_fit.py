@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +12,7 @@ import numpy as np
 import torch
 
 from labelonce import __version__
+from labelonce._files import whole_file, write_whole
 from labelonce._kernels import Sweep, top_class
 from labelonce._kernels._torch import (
     Block,
@@ -172,17 +172,10 @@ class _Job:
             yield number, block
 
     def _save(self, step: Iteration) -> None:
-        """Write the checkpoint beside the last one, then take its place."""
-        beside = self.target / f".{secrets.token_hex(8)}.tmp"
-        try:
-            with beside.open("wb") as file:
-                counts = step.sweep.confusion_counts.swapaxes(1, 2)  # as it lies in memory: sums must not change order
-                np.savez(file, about=self.about, path=step.path, counts=counts, class_counts=step.sweep.class_counts)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(beside, self.target / "checkpoint.npz")
-        finally:
-            beside.unlink(missing_ok=True)
+        """Put the checkpoint in the place of the last one."""
+        with whole_file(self.target / "checkpoint.npz") as beside, beside.open("wb") as file:
+            counts = step.sweep.confusion_counts.swapaxes(1, 2)  # as it lies in memory: sums must not change order
+            np.savez(file, about=self.about, path=step.path, counts=counts, class_counts=step.sweep.class_counts)
 
     def _restore(self) -> tuple[Sweep, list[float]] | None:
         path = self.target / "checkpoint.npz"
@@ -220,7 +213,6 @@ def _finish(model: EMAggregator, shards: Shards, target: Path, n_processes: int)
     about: dict[str, Any] = {"labelonce": __version__, "torch": torch.__version__, "shards": shards.name}
     about |= {"model": repr(model), "annotations": shards.n_annotations, "tasks": shards.n_labelled}
     about |= {"processes": n_processes, "iterations": model.n_iter_, "converged": model.converged_}
-    beside = target / f".{secrets.token_hex(8)}.tmp"
-    beside.write_text(json.dumps(about | {"log_likelihood": model.log_likelihood_.tolist()}, indent=1) + "\n")
-    os.replace(beside, target / "run.json")
+    about["log_likelihood"] = model.log_likelihood_.tolist()
+    write_whole(target / "run.json", (json.dumps(about, indent=1) + "\n").encode())
     (target / "checkpoint.npz").unlink(missing_ok=True)

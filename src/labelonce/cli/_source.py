@@ -1,0 +1,33 @@
+"""The file of labels that a command aggregates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from labelonce._annotations import Annotations
+from labelonce._check import check_two_classes, spelling_doubts
+from labelonce._ids import show
+from labelonce.cli._print import print_note, warnings_as_notes
+from labelonce.io import read_annotations
+
+
+def read_comparable(file: Path, source: dict[str, Any]) -> Annotations:
+    """Return the annotations, read as `source` says; raise where an aggregator would hand the labels back as they are.
+
+    Doubts about their spelling are printed as notes.
+    """
+    with warnings_as_notes():
+        annotations = read_annotations(file, **source)
+    check_two_classes(annotations, file)
+    if len(np.unique(annotations.worker)) == 1:
+        who = show(annotations.workers[annotations.worker[0]])
+        raise ValueError(
+            f"{file}: labels must be by at least two workers; got only {who}, whose labels would come back as they "
+            "are. Is it the right column? With features, labelonce train learns from one worker too."
+        )
+    for doubt in spelling_doubts(annotations):
+        print_note(doubt.sentence)
+    return annotations
