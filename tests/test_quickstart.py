@@ -14,7 +14,7 @@ FENCE = re.compile(r"^```(python|console|text)\n(.*?)^```$", re.MULTILINE | re.D
 
 
 def check_answer(said: str, shown: str) -> None:
-    """Check that the answer is the one shown, where one is: `...` stands for anything, lines of tables for their text."""
+    """Check that the answer is the one shown, where one is; `...` stands for anything, frames of tables for nothing."""
     got = re.sub("[│┃━─┏┓┗┛┡┩┳┻╇┴┬└┘]", " ", said)
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     assert not shown or doctest.OutputChecker().check_output(shown, got, flags), f"{shown}\nis not\n{got}"
