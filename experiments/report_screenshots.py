@@ -1,12 +1,13 @@
-"""Take the pictures of the report for the docs: desktop, phone and dark, by a headless Chromium.
+"""Take the pictures of the report for the docs: desktop, phone, dark and the demo's, by a headless Chromium.
 
-Run `python experiments/report_screenshots.py`; it writes docs/images/report-*.webp.
+Run `python experiments/report_screenshots.py`, or with the names of some pictures; it writes docs/images/report-*.webp.
 """
 
 from __future__ import annotations
 
 import io
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,25 @@ from playwright.sync_api import sync_playwright
 from sklearn.datasets import load_digits
 
 import labelonce as lo
+from labelonce.cli._demo import run_demo
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 SHOTS: dict[str, dict[str, Any]] = {
     "desktop": {"viewport": {"width": 1200, "height": 1500}},
     "phone": {"viewport": {"width": 390, "height": 1500}},
     "dark": {"viewport": {"width": 1200, "height": 1500}, "color_scheme": "dark"},
+    "demo": {"viewport": {"width": 1200, "height": 1500}},
 }
+
+
+def report_of(name: str, folder: Path) -> Path:
+    """Return the report that the picture shows, made where it is not there yet."""
+    path = folder / "demo" / "run" / "report.html" if name == "demo" else folder / "report.html"
+    if name == "demo":
+        run_demo(0, folder / "demo")
+    elif not path.exists():
+        write(path)
+    return path
 
 
 def write(path: Path) -> None:
@@ -39,12 +52,10 @@ def write(path: Path) -> None:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        path = Path(folder) / "report.html"
-        write(path)
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        for name, options in SHOTS.items():
-            page = browser.new_page(**options)
-            page.goto(path.as_uri())
+        for name in sys.argv[1:] or SHOTS:
+            page = browser.new_page(**SHOTS[name])
+            page.goto(report_of(name, Path(folder)).as_uri())
             if name == "dark":
                 page.locator(".name").nth(2).click()
             picture = Image.open(io.BytesIO(page.screenshot()))

@@ -118,19 +118,30 @@ def test_help_teaches_by_example(command: str) -> None:
     assert f"labelonce {command}" in labelonce_cli(command, "--help").stdout
 
 
-def test_demo_shows_that_mbem_beats_the_oracle_and_finds_the_workers() -> None:
-    done = labelonce_cli("demo")
-    assert done.returncode == 0
-    for words in (
-        "majority vote, then train",
-        "MBEM as in the paper",
-        "oracle",
-        "skill found",
-        "10 of its 10 best workers",
-    ):
-        assert words in done.stdout
-    accuracy = {line.split("│")[1].strip(): line.split("│")[2] for line in done.stdout.splitlines() if "│" in line}
-    assert float(accuracy["MBEM, our default"]) > float(accuracy["oracle: true confusion matrices"])
+def test_demo_trains_a_model_and_shows_what_mbem_won(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    done = labelonce_cli("demo", "-o", folder)
+    assert done.returncode == 0, done.stderr
+    rows = {line.split("\t")[0]: line.split("\t")[1:] for line in done.stdout.splitlines() if "\t" in line}
+    ours, vote = rows["MBEM, our default"], rows["majority vote, then train"]
+    assert float(ours[0]) > float(rows["oracle: true confusion matrices"][0])
+    assert ours[1] == f"{float(ours[0]) - float(vote[0]):+.1f}"
+    assert "10 of its 10 best workers" in done.stdout
+    assert (folder / "run" / "report.html").as_uri() in done.stdout
+    assert "<h1>Handwritten digits" in (folder / "run" / "report.html").read_text()
+    commands = [line.split() for line in done.stdout.splitlines() if line.startswith("  labelonce ")]
+    assert [command[1] for command in commands] == ["show", "predict", "train"]
+    assert run_in_process(commands[0][1:]) == 0
+    assert run_in_process([*commands[1][1:-1], str(tmp_path / "predicted.csv")]) == 0
+    assert len((tmp_path / "predicted.csv").read_text().splitlines()) == 501
+
+
+def test_demo_leaves_other_peoples_folders_alone(tmp_path: Path) -> None:
+    (tmp_path / "labels.csv").write_text("mine")
+    done = labelonce_cli("demo", "-o", tmp_path)
+    assert done.returncode == 2
+    assert "labels.csv" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["labels.csv"]
 
 
 def test_compare_prints_every_method_and_recommends_one(labels: Path, tmp_path: Path) -> None:

@@ -306,18 +306,25 @@ def show(
 
 
 @app.command()
-def demo(seed: Annotated[int, typer.Option(help="Another seed, another crowd.")] = 0) -> None:
-    """Simulate a crowd that labels handwritten digits, and see who can be trusted.
+def demo(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the files and the run go.")] = Path(
+        "labelonce-demo"
+    ),
+    seed: Annotated[int, typer.Option(help="Another seed, another crowd.")] = 0,
+) -> None:
+    """Simulate a crowd that labels handwritten digits, train on it, and see who can be trusted.
+
+    Writes the crowd's files and a run folder with the model and report.html, and prints what MBEM won over voting.
 
     For example:
 
     - `labelonce demo`
 
-    - `labelonce demo --seed 1`
+    - `labelonce demo --seed 1 -o another-crowd`
     """
     from labelonce.cli._demo import run_demo
 
-    run_demo(seed)
+    run_demo(seed, output)
 
 
 def main() -> None:

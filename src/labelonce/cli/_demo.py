@@ -2,69 +2,175 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from shutil import which
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from sklearn.datasets import load_digits
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from labelonce import simulate
 from labelonce._annotations import Annotations
+from labelonce._ids import show
 from labelonce._types import Codes, Floats
-from labelonce.aggregation import DawidSkene, MajorityVote
-from labelonce.cli._print import stderr, stdout, table, warnings_as_notes
+from labelonce.aggregation import DawidSkene, MajorityVote, RedundancyWarning
+from labelonce.cli._print import print_plain, print_table, stderr, warnings_as_notes
+from labelonce.io import write
 from labelonce.learning import MBEM, OracleConfusion, SoftmaxRegression, TrainOnAggregate
+from labelonce.learning._features import DEFAULT_C
+from labelonce.runs import Options, RunFolder, load, train
 
 N_TRAIN, N_WORKERS, QUALITY = 1297, 50, 0.2
+LABELS, PIXELS, NEW, RUN = "digits-labels.csv", "digits-pixels.csv", "digits-new.csv", "run"
 
 
-def run_demo(seed: int) -> None:
-    """Print what each method learns from one label per task, and the workers that MBEM found."""
+@dataclass(frozen=True)
+class Crowd:
+    """Digits to learn from and to test on, and the crowd that labelled the former."""
+
+    pixels: Floats
+    y_true: Codes
+    annotations: Annotations
+    confusion: Floats
+
+    @property
+    def truth(self) -> Floats:
+        """Every worker's chance of being right."""
+        return np.asarray(self.confusion.diagonal(axis1=1, axis2=2).mean(axis=1))
+
+
+def run_demo(seed: int, folder: Path) -> None:
+    """Write the crowd's files, train on them as `labelonce train` does, and print what each method learned."""
+    _check_ours(folder)
+    crowd = _simulated(seed)
+    right = np.mean(crowd.annotations.label == crowd.y_true[crowd.annotations.task])
+    print_plain(
+        f"{N_TRAIN:,} handwritten digits, each labelled once by one of {N_WORKERS} workers.\n"
+        f"{round(QUALITY * N_WORKERS)} of them are always right, the others guess: {right:.0%} of the labels are right."
+    )
+    _write_files(crowd, folder)
+    with warnings_as_notes():
+        clf = _trained(crowd, folder, seed)
+        _print_methods(crowd, clf)
+    _print_workers(crowd, clf)
+    _print_next(folder)
+
+
+def _check_ours(folder: Path) -> None:
+    names = {entry.name for entry in folder.iterdir()} if folder.exists() else set()
+    if others := names - {LABELS, PIXELS, NEW, RUN}:
+        raise ValueError(
+            f"{folder} must be a new folder or that of an earlier demo; got one with other files, such as "
+            f"{show(min(others))}. Name another one with -o."
+        )
+
+
+def _simulated(seed: int) -> Crowd:
     digits = load_digits()
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(digits.target))
-    X, y = digits.data[order] / 16, digits.target[order]
+    y_true = digits.target[order]
     confusion = simulate.hammer_spammer(N_WORKERS, 10, QUALITY, rng, exact=True)
-    ann = simulate.annotate(y[:N_TRAIN], confusion, simulate.assign(N_TRAIN, N_WORKERS, 1, rng), rng)
-    stdout.print(
-        f"{N_TRAIN:,} handwritten digits, each labelled once by one of {N_WORKERS} workers. "
-        f"{round(QUALITY * N_WORKERS)} of them are always right, the others guess: "
-        f"{np.mean(ann.label == y[ann.task]):.0%} of the labels are right.\n"
-    )
-    test = (X[N_TRAIN:], y[N_TRAIN:])
-    with warnings_as_notes():
-        clf = MBEM(SoftmaxRegression(), callbacks=[_progress]).fit(X[:N_TRAIN], ann)
-        stdout.print(_method_table(X[:N_TRAIN], ann, confusion, clf, test))
-        _print_workers(ann, clf, confusion)
+    codes = simulate.annotate(y_true[:N_TRAIN], confusion, simulate.assign(N_TRAIN, N_WORKERS, 1, rng), rng)
+    names = np.array([f"worker {w:02d}" for w in range(N_WORKERS)], dtype=object)
+    annotations = Annotations(codes.task, codes.worker, codes.label, codes.tasks, names, codes.classes)
+    return Crowd(digits.data[order], y_true, annotations, confusion)
 
 
-def _progress(entry: dict[str, Any]) -> None:
-    stderr.print(f"round {entry['round']}: the model agrees with {entry['agreement']:.0%} of the labels", markup=False)
+def _write_files(crowd: Crowd, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    write(crowd.annotations, folder / LABELS)
+    for name, rows in ((PIXELS, range(N_TRAIN)), (NEW, range(N_TRAIN, len(crowd.pixels)))):
+        columns = {f"pixel{j:02d}": crowd.pixels[rows, j] for j in range(crowd.pixels.shape[1])}
+        write(pa.table({"task": list(rows), **columns}), folder / name)
 
 
-def _method_table(X: Any, ann: Annotations, confusion: Floats, clf: MBEM, test: tuple[Any, Codes]) -> object:
-    learner = SoftmaxRegression()
-    models = {
-        "majority vote, then train": TrainOnAggregate(MajorityVote(), learner).fit(X, ann),
-        "Dawid-Skene (EM), then train": TrainOnAggregate(DawidSkene(), learner, targets="soft").fit(X, ann),
-        "MBEM as in the paper": MBEM.paper(learner).fit(X, ann),
-        "oracle: true confusion matrices": OracleConfusion(confusion, learner).fit(X, ann),
-        "MBEM, our default": clf,
-    }
-    rows = [[name, f"{100 * model.score(*test):.1f}"] for name, model in models.items()]
-    return table("Right on 500 unseen digits, %", ["method", "accuracy"], rows)
+def _trained(crowd: Crowd, folder: Path, seed: int) -> MBEM:
+    options = Options(labels=str(folder / LABELS), features=str(folder / PIXELS), seed=seed)
+    record = train(options, folder / RUN, progress=_say)
+    for sentence in record["warnings"]:
+        warnings.warn(sentence, stacklevel=2)
+    clf: MBEM = load(RunFolder(folder / RUN).file("model.skops"))
+    if find_spec("jinja2") and find_spec("PIL"):
+        from labelonce.report import write_report
+
+        images = list(crowd.pixels[:N_TRAIN].reshape(-1, 8, 8) / 16)
+        path, title = RunFolder(folder / RUN).file("report.html"), "Handwritten digits, each labelled once"
+        write_report(path, clf, crowd.annotations, title=title, images=images, run=record)
+    return clf
 
 
-def _print_workers(ann: Annotations, clf: MBEM, confusion: Floats) -> None:
+def _say(stage: str, done: int, _: int) -> None:
+    sentence = {"choosing": "choosing a recipe", "round": f"after round {done}", "writing": "writing the run"}[stage]
+    if (stage, done) != ("round", 0):
+        stderr.print(f"{sentence} ...", markup=False)
+
+
+def _print_methods(crowd: Crowd, clf: MBEM) -> None:
+    """Print the accuracy of every method; MBEM chose its penalty, the others use the one that suits the vote."""
+    X, ann = crowd.pixels[:N_TRAIN], crowd.annotations
+    learner = _best_for_the_vote(X, ann)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RedundancyWarning)  # that DawidSkene cannot work here is what the demo shows
+        models: dict[str, Any] = {
+            "majority vote, then train": TrainOnAggregate(MajorityVote(), learner).fit(X, ann),
+            "Dawid-Skene (EM), then train": TrainOnAggregate(DawidSkene(), learner, targets="soft").fit(X, ann),
+            "MBEM as in the paper": MBEM.paper(learner).fit(X, ann),
+            "oracle: true confusion matrices": OracleConfusion(crowd.confusion, learner).fit(X, ann),
+            "MBEM, our default": clf,
+        }
+    score = {name: 100 * model.score(crowd.pixels[N_TRAIN:], crowd.y_true[N_TRAIN:]) for name, model in models.items()}
+    vote = score["majority vote, then train"]
+    rows = [[name, f"{value:.1f}", f"{value - vote:+.1f}"] for name, value in score.items()]
+    print_table("Right on 500 unseen digits, %", ["method", "accuracy", "won over majority vote"], rows)
+
+
+def _best_for_the_vote(X: Floats, annotations: Annotations) -> Any:
+    """Return the learner whose penalty cross-validation on the votes prefers; it needs no gold either."""
+    choices = [make_pipeline(StandardScaler(), SoftmaxRegression(C=C)) for C in DEFAULT_C]
+    votes = MajorityVote().fit(annotations).labels_
+    return max(choices, key=lambda learner: cross_val_score(learner, X, votes, cv=3).mean())
+
+
+def _print_workers(crowd: Crowd, clf: MBEM) -> None:
     low, high = clf.worker_model_.skill_interval(clf.prior_)
-    truth = confusion[:, np.arange(10), np.arange(10)].mean(axis=1)
+    ann, truth = crowd.annotations, crowd.truth
     labels = np.bincount(ann.worker, minlength=N_WORKERS)
     best_first = np.argsort(-clf.skill_, kind="stable")
     rows = [
-        [f"worker {w}", labels[w], f"{clf.skill_[w]:.2f}", f"{low[w]:.2f} to {high[w]:.2f}", f"{truth[w]:.2f}"]
-        for w in (*best_first[:5], *best_first[-5:])
+        [ann.workers[w], labels[w], f"{clf.skill_[w]:.2f}", f"{low[w]:.2f} to {high[w]:.2f}", f"{truth[w]:.2f}"]
+        for w in (*best_first[:3], *best_first[-3:])
     ]
     columns = ["worker", "labels", "skill found", "90 % interval", "true skill"]
-    stdout.print(table("The best and the worst workers, as MBEM found them", columns, rows))
+    print_table("The best and the worst workers, as MBEM found them", columns, rows)
     n_good = round(QUALITY * N_WORKERS)
     found = int((truth[best_first[:n_good]] == 1).sum())
-    stdout.print(f"{found} of its {n_good} best workers are really always right.")
+    print_plain(f"{found} of its {n_good} best workers are really always right.")
+
+
+def _print_next(folder: Path) -> None:
+    run = folder / RUN
+    report = RunFolder(run).file("report.html")
+    where = report.resolve().as_uri() if report.exists() else "not written; pip install 'labelonce[report]'"
+    labelonce = _command()
+    print_plain(
+        f"\nThe report: {where}\n\nNext:\n"
+        f"  {labelonce} show {run}\n"
+        f"  {labelonce} predict {run} {folder / NEW} -o predicted.csv\n"
+        f"  {labelonce} train {folder / LABELS} --features {folder / PIXELS} -o my-run   # what this demo did\n"
+        f"and with labels of your own, first: {labelonce} check labels.csv"
+    )
+
+
+def _command() -> str:
+    """Return how this command was called, where its name alone would not be found."""
+    called = Path(sys.argv[0])
+    return str(called) if called.name == "labelonce" and which("labelonce") is None else "labelonce"
