@@ -10,7 +10,7 @@ from commands import labelonce_cli, run_in_process
 import labelonce
 from labelonce import read_annotations
 from labelonce.aggregation._compare import aggregators
-from labelonce.cli._aggregate import AGGREGATORS
+from labelonce.cli._aggregate import AGGREGATORS, _aggregator
 from labelonce.cli._options import Method
 
 
@@ -188,11 +188,13 @@ def test_gold_of_an_unknown_task_is_one_sentence(
     assert error.count("\n") == 1
 
 
-def test_an_engine_gives_the_same_labels(labels: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_an_engine_does_the_sums_and_gives_the_same_labels(labels: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = _aggregator("ibcc", "torch", 3).get_params()
+    assert (options["engine"], options["random_state"]) == ("torch", 3)
     written = []
     for engine in ("scipy", "torch"):
         assert run_in_process(["aggregate", str(labels), "--method", "ibcc", "--engine", engine, "--json"]) == 0
-        written.append([row["label"] for row in json.loads(capfdbinary.readouterr().out)["labels"]])
+        written.append([row["label"] for row in json.loads(capsys.readouterr().out)["labels"]])
     assert written[0] == written[1]
 
 

@@ -60,6 +60,7 @@ def test_the_command_that_check_names_runs(
     ("text", "says"),
     [
         ("task,worker,label\n1,a,x\n2,b,y\n", "labels.csv --features features.parquet -o run\n"),
+        ("task,worker,label,hue\n1,a,x,dark red\n2,b,y,blue\n", "labels.csv --features features.parquet -o run\n"),
         ("task,worker,label,said,id\n1,a,x,so it goes on,i j k\n2,b,y,and on,l\n", "labels.csv --text said -o run\n"),
         ("task,worker,label\n1,a,x\n2,b,x\n", "Next: get labels of a second class"),
     ],
