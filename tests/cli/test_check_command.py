@@ -60,7 +60,7 @@ def test_the_command_that_check_names_runs(
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("task,worker,label\n1,a,x\n2,b,y\n", "Next: train with features"),
+        ("task,worker,label\n1,a,x\n2,b,y\n", "labels.csv --features features.csv -o run"),
         ("task,worker,label\n1,a,x\n2,b,x\n", "Next: get labels of a second class"),
     ],
 )

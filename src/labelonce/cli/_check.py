@@ -19,6 +19,7 @@ from labelonce.io import detect_format, read_annotations
 
 _MOST = 12  # classes and sizes shown to a person; JSON has all
 _LONGEST = 30
+_TABLES = {"csv", "tsv", "parquet", "jsonl", "arrow"}  # what train reads as well
 
 
 def run_check(file: Path, source: dict[str, Any], *, as_json: bool) -> int:
@@ -94,11 +95,20 @@ def _estimates(found: Check) -> Iterator[str]:
     yield f"comparable workers: the largest group that shares tasks holds {found.largest_group:.0%} of the labels"
 
 
+def _training(file: Path, source: dict[str, Any]) -> str:
+    if detect_format(file, format=source["format"]) not in _TABLES or source["format"]:
+        return f"train with features, a row X[i] a task: lo.MBEM().fit(X, lo.read_annotations({str(file)!r}))"
+    columns = {"task": "--task-column", "worker": "--worker-column", "label": "--label-column"}
+    named = [part for name, option in columns.items() if source[name] for part in (option, source[name])]
+    command = shlex.join(["labelonce", "train", str(file), *named, "--features", "features.csv", "-o", "run"])
+    return f"train with features, a row a task (or --text COLUMN): {command}"
+
+
 def _next_step(file: Path, source: dict[str, Any], found: Check) -> str:
     if found.n_classes == 1:
         return "get labels of a second class, or name the right column with --label-column"
     if found.needs_features or found.n_workers == 1:
-        return f"train with features, a row X[i] a task: lo.MBEM().fit(X, lo.read_annotations({str(file)!r}))"
+        return _training(file, source)
     options = {"format": "--format", "task": "--task-column", "worker": "--worker-column", "label": "--label-column"}
     options |= {"rejected": "--rejected", "multiple": "--multiple"}
     named = [part for name, option in options.items() if source[name] for part in (option, str(source[name]))]
