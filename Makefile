@@ -7,8 +7,10 @@ SETUP := $(VENV)/.ready
 .PHONY: demo test bench bench-aggregators docs clean chromium
 .DELETE_ON_ERROR:
 
-demo: $(SETUP)
-	$(BIN)/labelonce demo
+# The demo needs little: without the environment of the developers it makes a small one.
+DEMO := $(if $(wildcard $(SETUP)),$(VENV),.venv-demo)
+demo: $(DEMO)/.ready
+	$(DEMO)/bin/labelonce demo
 
 test: $(SETUP) chromium
 	$(BIN)/ruff check .
@@ -38,6 +40,11 @@ $(SETUP): pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
+.venv-demo/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv --clear .venv-demo
+	.venv-demo/bin/pip install --quiet --constraint constraints.txt --editable '.[report,images]'
+	touch $@
+
 # Both peers are measured as a user would install them, each in an environment of its own.
 .venv-bench/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv --clear .venv-bench
@@ -50,4 +57,4 @@ $(SETUP): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-bench .venv-crowdkit site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-demo .venv-bench .venv-crowdkit site labelonce-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
