@@ -22,7 +22,7 @@ from labelonce.neural._saving import network_named
 
 FEW: dict[str, Any] = {"epochs": 1, "batch_size": 16, "lr": 0.1}
 pytestmark = pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")  # an epoch learns little
-NETWORKS = {
+NETWORKS: dict[str, Any] = {
     "mlp": neural.mlp,
     "mlp of options": partial(neural.mlp, width=8, depth=1, dropout=0.1),
     "fast_net": partial(neural.fast_net, widths=(4, 4, 8)),
@@ -59,7 +59,8 @@ def test_a_saved_network_predicts_the_same(name: str, tmp_path: Path) -> None:
     assert_array_equal(again.predict_proba(X), clf.predict_proba(X))
     assert_array_equal(again.posterior_, clf.posterior_)
     assert str(again.learner.get_params()["module_fn"]) == str(NETWORKS[name])
-    assert again.model_.history_ == clf.model_.history_
+    model: Any = clf.model_
+    assert again.model_.history_ == model.history_
 
 
 def test_loaded_in_the_middle_the_fit_goes_on_to_the_same_numbers(tmp_path: Path) -> None:
@@ -117,8 +118,11 @@ class OwnModule(TorchLearner):
     ("learner", "message"),
     [
         (TorchLearner(own_net, **FEW), r"module_fn is one of labelonce.neural, .*; got <function own_net .*save_model"),
-        (TorchLearner(lambda k: neural.mlp(k), **FEW), "got <function <lambda>"),  # noqa: PLW0108
-        (TorchLearner(partial(neural.mlp, dropout=np.float32(0.5)), **FEW), r"given by name; got 0.5 of type float32 for mlp"),
+        (TorchLearner(lambda k: neural.mlp(k), **FEW), "got <function <lambda>"),
+        (
+            TorchLearner(partial(neural.mlp, dropout=np.float32(0.5)), **FEW),
+            r"given by name; got 0.5 of type float32 for mlp",
+        ),
         (OwnModule(neural.mlp, **FEW), "does not override make_module; OwnModule does"),
     ],
 )
@@ -148,7 +152,8 @@ def test_loading_draws_no_numbers_from_torch(tmp_path: Path) -> None:
 def test_a_model_trained_on_a_gpu_loads_without_one(tmp_path: Path) -> None:
     X, ann = crowd(images=False)
     clf = lo.MBEM(TorchLearner(neural.mlp, **FEW), rounds=1).fit(X, ann)
-    clf.model_.set_params(device="cuda:0")
+    model: Any = clf.model_
+    model.set_params(device="cuda:0")
     lo.save(clf, tmp_path / "model.skops")
     again = lo.load(tmp_path / "model.skops")
     if not torch.cuda.is_available():

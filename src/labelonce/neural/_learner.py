@@ -213,8 +213,8 @@ class TorchLearner(ClassifierBase):
         state = dict(super().__getstate__()) | {"module_fn": name_of(self.module_fn), "callbacks": ()}
         if type(self).make_module is not TorchLearner.make_module:
             raise ValueError(
-                f"a network can be saved if its learner does not override make_module; {type(self).__name__} does. Save "
-                "its parameters yourself: safetensors.torch.save_model(clf.model_.modules_[0], path)."
+                f"a network can be saved if its learner does not override make_module; {type(self).__name__} does. "
+                "Save its parameters yourself: safetensors.torch.save_model(clf.model_.modules_[0], path)."
             )
         if self.checkpoint is not None:
             state["checkpoint"] = str(self.checkpoint)

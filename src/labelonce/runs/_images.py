@@ -28,6 +28,7 @@ SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".
 SMALL = 5_000  # pictures: below it small batches, see docs/neural.md
 _FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")  # Pillow hands others, such as EPS, to other programs
 _COLUMN = "image"
+_TABLES = ("csv", "tsv", "parquet", "jsonl", "arrow")
 _SIZES = (16, 256)
 
 
@@ -83,8 +84,8 @@ def read_pictures(folder: Path, size: int, labels: Path, annotations: Annotation
     if lost:
         raise ValueError(
             f"{folder} must hold a picture for every labelled task; got none for {_ids.show(lost[0])} ({len(lost)} of "
-            f"{len(wanted)} tasks in total). Name files by their task ids, as in {lost[0]}.png, or name them in a column "
-            f"{_COLUMN!r} of the labels."
+            f"{len(wanted)} tasks in total). Name files by their task ids, as in {lost[0]}.png, or name them in a "
+            f"column {_COLUMN!r} of the labels."
         )
     names = [*wanted, *sorted(set(by_stem) - set(wanted))]
     return _load(folder, [by_stem[name] for name in names], _as_tasks(names, labelled, folder), size, "stem")
@@ -110,6 +111,8 @@ def check_size(size: int) -> None:
 def _named_files(labels: Path, task: str) -> Rows | None:
     """Return the files that a column of the labels names, a row a task; None where there is no such column."""
     file = _locate(labels, None)
+    if file.format not in _TABLES:
+        return None
     with naming(file):
         table = _read_table(file, [task, _COLUMN])
         if _COLUMN not in table.column_names or task not in table.column_names:
@@ -155,8 +158,8 @@ def _as_tasks(names: list[str], labelled: Ids, folder: Path) -> Ids:
     for name in names:
         if not name.isdecimal() or str(int(name)) != name:
             raise ValueError(
-                f"{folder} must hold pictures named by numbers, as the tasks are; got {_ids.show(name)}, which no task is "
-                "called. Move it elsewhere."
+                f"{folder} must hold pictures named by numbers, as the tasks are; got {_ids.show(name)}. Move it "
+                "elsewhere."
             )
     return np.array([int(name) for name in names])
 

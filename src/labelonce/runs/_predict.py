@@ -25,7 +25,7 @@ def read_run(folder: Path) -> dict[str, Any]:
 
 
 def predict(folder: Path, path: Path, *, proba: bool = False) -> pa.Table:
-    """Return the label of every row of a file, or picture of a folder, and the confidence; with `proba` of every class."""
+    """Return label and confidence of every row of a file or picture of a folder; with `proba` also of every class."""
     record = read_run(folder)
     rows = _read_rows(path, record)
     clf = load(RunFolder(folder).file("model.skops"))
