@@ -21,4 +21,7 @@ clf = lo.MBEM(learner, rounds=5).fit(X[train], ann)
 hammer = confusion[:, 0, 0] == 1
 print(f"trained on the labels: {vote.score(X[new], y[new]):.1%} of 500 new digits right")
 print(f"MBEM, five rounds:     {clf.score(X[new], y[new]):.1%}")
-print(f"skill of good workers: {clf.skill_[hammer].min():.2f} or more; of the others: {clf.skill_[~hammer].max():.2f} or less")
+print(
+    f"skill of good workers: {clf.skill_[hammer].min():.2f} or more; "
+    f"of the others: {clf.skill_[~hammer].max():.2f} or less"
+)
