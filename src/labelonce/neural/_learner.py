@@ -209,15 +209,14 @@ class TorchLearner(ClassifierBase):
         return np.asarray(self.classes_[best])
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a file may hold: plain values, arrays and bytes; no code, so `callbacks` are left out."""
-        state = dict(super().__getstate__()) | {"module_fn": name_of(self.module_fn), "callbacks": ()}
+        """Return what a file may hold: plain values, arrays and bytes; neither code nor a path to write to."""
+        state = dict(super().__getstate__()) | {"callbacks": (), "checkpoint": None}
+        state["module_fn"] = name_of(self.module_fn)
         if type(self).make_module is not TorchLearner.make_module:
             raise ValueError(
                 f"a network can be saved if its learner does not override make_module; {type(self).__name__} does. "
                 "Save its parameters yourself: safetensors.torch.save_model(clf.model_.modules_[0], path)."
             )
-        if self.checkpoint is not None:
-            state["checkpoint"] = str(self.checkpoint)
         if "modules_" in state:
             state["modules_"] = [to_bytes(module) for module in self.modules_]
             if self._moments is not None:

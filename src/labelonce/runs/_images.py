@@ -169,9 +169,9 @@ def _load(folder: Path, paths: list[Path], tasks: Ids, size: int, named: str) ->
     X = np.empty((len(paths), size, size, 3), dtype=np.uint8)
     digest, n_bytes = hashlib.sha256(), 0
     with _strict_about_bombs(), ThreadPoolExecutor() as pool:
-        for row, (content, X[row]) in enumerate(pool.map(partial(_read_one, size=size), paths)):
-            digest.update(f"{tasks[row]}\0{len(content)}\0".encode() + content)
-            n_bytes += len(content)
+        for row, (found, length, X[row]) in enumerate(pool.map(partial(_read_one, size=size), paths)):
+            digest.update(f"{tasks[row]}\0".encode() + found)
+            n_bytes += length
     fingerprint = {"path": str(folder), "sha256": digest.hexdigest(), "bytes": n_bytes, "files": len(paths)}
     return Pictures(Rows(tasks, X, None), paths, named, fingerprint)
 
@@ -187,12 +187,13 @@ def _strict_about_bombs() -> Iterator[None]:
         yield
 
 
-def _read_one(path: Path, *, size: int) -> tuple[bytes, Any]:
+def _read_one(path: Path, *, size: int) -> tuple[bytes, int, Any]:
+    """Return a file's SHA-256, its length and its picture."""
     try:
         content = path.read_bytes()
     except OSError as error:
         raise ValueError(f"{path} must be a picture that can be read; got: {error.strerror}.") from error
-    return content, _squared(content, path, size)
+    return hashlib.sha256(content).digest(), len(content), _squared(content, path, size)
 
 
 def _squared(content: bytes, path: Path, size: int) -> Any:

@@ -134,7 +134,7 @@ def _our_types() -> Iterator[str]:
 
 
 def _packed(fitted: Any) -> Any:
-    """Return a shallow copy without callbacks, and with its arrays of strings packed."""
+    """Return a shallow copy without callbacks, with its model once and its arrays of strings packed."""
     shallow = copy.copy(fitted)
     for name, value in vars(fitted).items():
         if name == "callbacks":
@@ -143,6 +143,8 @@ def _packed(fitted: Any) -> Any:
             setattr(shallow, name, PackedStrings.of(value))
         elif isinstance(value, Aggregator):
             setattr(shallow, name, _packed(value))
+    if "model_" in vars(shallow) and _last_model(fitted) is fitted.model_:
+        del shallow.model_  # once is enough
     return shallow
 
 
@@ -152,4 +154,11 @@ def _unpacked(fitted: Any) -> Any:
             setattr(fitted, name, value.unpack())
         elif isinstance(value, Aggregator):
             _unpacked(value)
+    if "model_" not in vars(fitted) and _last_model(fitted) is not None:
+        fitted.model_ = _last_model(fitted)
     return fitted
+
+
+def _last_model(fitted: Any) -> Any:
+    """Return the model of the last round of an `MBEM`, None of anything else."""
+    return getattr(getattr(fitted, "_last", None), "model", None)
