@@ -111,7 +111,10 @@ BROKEN: dict[str, tuple[Callable[[Path], Any], str]] = {
     "twice": (lambda made: paint(made / "3.gif", 0, "L"), "one picture a task; got '3.gif' and '3.png'"),
     "text": (lambda made: (made / "3.png").write_text("hello"), "3.png must be a picture that can be read"),
     "truncated": (lambda made: (made / "3.png").write_bytes((made / "7.png").read_bytes()[:45]), "3.png must be"),
-    "EPS": (lambda made: (made / "3.png").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n"), "3.png must be a picture"),
+    "EPS": (
+        lambda made: (made / "3.png").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n"),
+        "3.png must be a picture.*cannot identify",
+    ),
     "a bomb": (lambda made: bomb(made / "3.png"), "3.png must have at most 100,000 pixels.*got more"),
     "a large bomb": (lambda made: paint(made / "3.png", 0, "1", (900, 900)), "at most 100,000 pixels"),
     "no number": (lambda made: paint(made / "cover.png", 0, "L"), "named by numbers, as the tasks are; got 'cover'"),
