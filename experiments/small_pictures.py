@@ -1,6 +1,6 @@
 """The network that `labelonce train --images` uses for few pictures: digits as 32 x 32 pictures, one label each.
 
-    python experiments/small_pictures.py             (minutes on one core; the table goes to results/)
+    python experiments/small_pictures.py             (about two CPU minutes; the table goes to results/)
 
 1,297 digits to train on, 500 to test, 50 workers of whom 15 are always right and the others guess, one seed. Beside it,
 trained on the labels as they are: the same network with the batches and rates that were set for 50,000 pictures.
