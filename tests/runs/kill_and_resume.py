@@ -55,7 +55,7 @@ def train_until(moment: int, options: Options, run: Path) -> None:
     train(options, run)
 
 
-def small_estimator(options: Options) -> MBEM:
+def small_estimator(options: Options, inputs: object) -> MBEM:  # noqa: ARG001
     """Return an estimator that leaves one choice open."""
     learners = [SoftmaxRegression(C=C) for C in (0.1, 1.0)]
     fixed: dict[str, Any] = {"posterior": "joint", "predictions": "in_sample", "worker_model": Counted()}

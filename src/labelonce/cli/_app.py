@@ -215,6 +215,10 @@ def train(
     text: Annotated[
         str | None, typer.Option(help="Train on the texts in this column of --features, or else of LABELS.")
     ] = None,
+    images: Annotated[
+        Path | None, typer.Option(help="Train a network on the pictures in this folder, named by their task ids.")
+    ] = None,
+    image_size: Annotated[int, typer.Option(help="Side in pixels to which pictures are brought: 32, 64, ...")] = 32,
     model: Annotated[Model, typer.Option(help="What learns from the features.")] = Model.SOFTMAX,
     rounds: Annotated[str, typer.Option(help="Fits of the model; auto: as many as the labels ask for.")] = "auto",
     gold: Annotated[Path | None, typer.Option(help="Known true labels: columns task and label.")] = None,
@@ -241,6 +245,8 @@ def train(
 
     - `labelonce train labels.csv --features texts.csv --text review --gold known.csv -o run`
 
+    - `labelonce train labels.csv --images photos -o run`  (photos/7.jpg or photos/7.png is task 7)
+
     - `labelonce train --resume -o run`  (after a kill or a power cut: the same numbers as without)
     """
     from labelonce.cli._train import run_train
@@ -249,6 +255,8 @@ def train(
         "labels": labels and str(labels),
         "features": features and str(features),
         "text": text,
+        "images": images and str(images),
+        "image_size": image_size,
         "gold": gold and str(gold),
         "model": model.value,
         "rounds": int(rounds) if rounds.isdecimal() else rounds,
@@ -266,7 +274,9 @@ def train(
 @app.command()
 def predict(
     run: RunFolder,
-    file: Annotated[Path, typer.Argument(help="New rows with the columns that the run was trained on.")],
+    file: Annotated[
+        Path, typer.Argument(help="New rows with the columns that the run was trained on, or a folder of pictures.")
+    ],
     output: LabelsOutput = None,
     proba: Annotated[bool, typer.Option("--proba", help="Also write the probability of each class.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of CSV on stdout.")] = False,
@@ -280,6 +290,8 @@ def predict(
     - `labelonce predict run new.csv -o predicted.csv`
 
     - `labelonce predict run new.parquet --proba | head`
+
+    - `labelonce predict run more_photos -o predicted.csv`
     """
     from labelonce.cli._predict import run_predict
 

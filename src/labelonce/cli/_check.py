@@ -20,7 +20,6 @@ from labelonce.io import detect_format, read_annotations
 
 _MOST = 12  # classes and sizes shown to a person; JSON has all
 _LONGEST = 30
-_TABLES = {"csv", "tsv", "parquet", "jsonl", "arrow"}  # what train reads as well
 
 
 def run_check(file: Path, source: dict[str, Any], *, as_json: bool) -> int:

@@ -1,9 +1,10 @@
 """Neural networks as learners (needs the `neural` extra: torch)."""
 
-from importlib.util import find_spec
-
-if find_spec("torch") is None:
-    raise ImportError("labelonce.neural needs PyTorch; install it with: pip install 'labelonce[neural]'.")
+try:
+    import safetensors  # noqa: F401
+    import torch  # noqa: F401
+except ImportError as error:
+    raise ImportError("labelonce.neural needs PyTorch; install it with: pip install 'labelonce[neural]'.") from error
 
 from labelonce.neural._learner import TorchLearner, image_learner
 from labelonce.neural._networks import FastNet, fast_net, mlp, resnet9, resnet18, resnet20

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -19,6 +20,7 @@ from labelonce._validate import RandomState, check_choice, check_int, check_numb
 from labelonce.neural._augment import cut_out, flip_and_crop, mix_up
 from labelonce.neural._data import Inputs, as_targets
 from labelonce.neural._networks import fast_net, mlp
+from labelonce.neural._saving import from_bytes, name_of, network_named, to_bytes
 from labelonce.neural._training import (
     Best,
     Group,
@@ -209,6 +211,44 @@ class TorchLearner(ClassifierBase):
         best = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a file may hold: plain values, arrays and bytes; neither code nor a path to write to."""
+        state = dict(super().__getstate__()) | {"callbacks": (), "checkpoint": None}
+        state["module_fn"] = name_of(self.module_fn)
+        if type(self).make_module is not TorchLearner.make_module:
+            raise ValueError(
+                f"a network can be saved if its learner does not override make_module; {type(self).__name__} does. "
+                "Save its parameters yourself: safetensors.torch.save_model(clf.model_.modules_[0], path)."
+            )
+        if "modules_" in state:
+            state["modules_"] = [to_bytes(module) for module in self.modules_]
+            if self._moments is not None:
+                state["_moments"] = [moment.cpu().numpy() for moment in self._moments]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        if not callable(state["module_fn"]):
+            state["module_fn"] = network_named(*state["module_fn"])
+        super().__setstate__(state)
+        device = self._device() if torch.cuda.is_available() else torch.device("cpu")
+        if state.get("_moments") is not None:
+            self._moments = tuple(torch.as_tensor(moment, device=device) for moment in state["_moments"])
+        if "modules_" in state:
+            self.modules_ = [
+                one if isinstance(one, nn.Module) else from_bytes(one, self.module_fn, len(self.classes_), device)
+                for one in state["modules_"]
+            ]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Let pickle and copies keep everything, also what must not be in a file: code, and modules of your own."""
+        try:
+            state = self.__getstate__()
+        except ValueError:
+            state = dict(super().__getstate__())
+        kept = {"module_fn": self.module_fn, "callbacks": self.callbacks, "checkpoint": self.checkpoint}
+        return copyreg.__newobj__, (type(self),), state | kept  # type: ignore[attr-defined]
+
     # The steps. Override any of them.
 
     def make_module(self, n_classes: int, example: torch.Tensor) -> nn.Module:
@@ -382,10 +422,13 @@ class TorchLearner(ClassifierBase):
             check_number(getattr(self, name), name, 0.0, 0.99)
 
     def _device(self) -> torch.device:
-        name = ("cuda" if torch.cuda.is_available() else "cpu") if self.device is None else self.device
-        if name == "cuda" and self.shared:
-            name = f"cuda:{os.environ.get('LOCAL_RANK', '0')}"
-        return torch.device(name)
+        here = torch.cuda.is_available()
+        device = torch.device(("cuda" if here else "cpu") if self.device is None else self.device)
+        if device.type == "cuda" and not here:
+            raise ValueError(f"device must be one that is here; got {self.device!r} without a GPU. Leave it out.")
+        if device.type == "cuda" and self.shared:
+            return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+        return device
 
     def _dtype(self) -> torch.dtype:
         half = self.precision == "bfloat16" or (self.precision == "auto" and self._device().type == "cuda")

@@ -26,6 +26,7 @@ from labelonce.learning._rounds import Recipe, Round
 _FORMAT = 1
 _KINDS = (Aggregator, FeaturesClassifier)
 _PARTS = (PackedStrings, Features, Recipe, Round)
+_NETWORK = "labelonce.neural._learner.TorchLearner"  # by name: its module loads torch
 
 
 def save(fitted: Any, path: str | os.PathLike[str]) -> None:
@@ -34,8 +35,8 @@ def save(fitted: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     fitted : MBEM, TrainOnAggregate, another classifier of labelonce, or an aggregator
-        `callbacks` are left out: code is never saved. The learner may be any of ours or of scikit-learn's; one of
-        somebody else's must be named to `load`.
+        `callbacks` are left out: code is never saved. The learner may be any of ours or of scikit-learn's, a
+        `neural.TorchLearner` of one of our networks included; one of somebody else's must be named to `load`.
     path : path
         By custom it ends in .skops: the format is that of `skops.io`, arrays and JSON in a zip archive.
 
@@ -93,7 +94,7 @@ def undumped(content: bytes, trusted: Sequence[str] = ()) -> Any:
     from skops.io import loads
     from skops.io.exceptions import UntrustedTypesFoundException
 
-    ours = [f"{kind.__module__}.{kind.__qualname__}" for kind in _our_types()]
+    ours = list(_our_types())
     if not zipfile.is_zipfile(io.BytesIO(content)):
         raise _Refused(f"must be a file that labelonce.save wrote; got {content[:20]!r} at its start.")
     try:
@@ -120,18 +121,20 @@ def _untrusted(content: bytes, known: set[str]) -> str:
     )
 
 
-def _our_types() -> Iterator[type]:
-    """Yield the types of ours that a file may hold, and nothing else."""
-    yield from _PARTS
+def _our_types() -> Iterator[str]:
+    """Yield the full names of the types of ours that a file may hold, and nothing else."""
+    for kind in _PARTS:
+        yield f"{kind.__module__}.{kind.__qualname__}"
     for module in (aggregation, learning, workers):
         for name in module.__all__:
             value = getattr(module, name)
             if isinstance(value, type) and issubclass(value, BaseEstimator | ClassifierBase):
-                yield value
+                yield f"{value.__module__}.{value.__qualname__}"
+    yield _NETWORK
 
 
 def _packed(fitted: Any) -> Any:
-    """Return a shallow copy without callbacks, and with its arrays of strings packed."""
+    """Return a shallow copy without callbacks, with its model once and its arrays of strings packed."""
     shallow = copy.copy(fitted)
     for name, value in vars(fitted).items():
         if name == "callbacks":
@@ -140,6 +143,8 @@ def _packed(fitted: Any) -> Any:
             setattr(shallow, name, PackedStrings.of(value))
         elif isinstance(value, Aggregator):
             setattr(shallow, name, _packed(value))
+    if "model_" in vars(shallow) and _last_model(fitted) is fitted.model_:
+        del shallow.model_  # once is enough
     return shallow
 
 
@@ -149,4 +154,11 @@ def _unpacked(fitted: Any) -> Any:
             setattr(fitted, name, value.unpack())
         elif isinstance(value, Aggregator):
             _unpacked(value)
+    if "model_" not in vars(fitted) and _last_model(fitted) is not None:
+        fitted.model_ = _last_model(fitted)
     return fitted
+
+
+def _last_model(fitted: Any) -> Any:
+    """Return the model of the last round of an `MBEM`, None of anything else."""
+    return getattr(getattr(fitted, "_last", None), "model", None)

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from labelonce import _ids
 from labelonce.runs._folder import RunFolder
+from labelonce.runs._images import check_extras, read_new_pictures
 from labelonce.runs._inputs import Rows, read_features, read_texts
 from labelonce.runs._model_file import load
 
@@ -24,7 +25,7 @@ def read_run(folder: Path) -> dict[str, Any]:
 
 
 def predict(folder: Path, path: Path, *, proba: bool = False) -> pa.Table:
-    """Return the label of every row of a file and the model's confidence in it; with `proba` that of every class."""
+    """Return label and confidence of every row of a file or picture of a folder; with `proba` also of every class."""
     record = read_run(folder)
     rows = _read_rows(path, record)
     clf = load(RunFolder(folder).file("model.skops"))
@@ -42,6 +43,9 @@ def predict(folder: Path, path: Path, *, proba: bool = False) -> pa.Table:
 def _read_rows(path: Path, record: dict[str, Any]) -> Rows:
     """Return the rows with the columns that the run was trained on."""
     options, features = record["options"], record["features"]
+    if features["kind"] == "images":
+        check_extras()
+        return read_new_pictures(path, features["size"], features["named"])
     if features["kind"] == "text":
         return read_texts(path, options["text"], task=options["task_column"])
     rows = read_features(

@@ -27,6 +27,7 @@ from labelonce.io import read_annotations, write
 from labelonce.learning import MBEM, BoostedTrees, SoftmaxRegression, text_model
 from labelonce.learning._features import DEFAULT_C
 from labelonce.runs._folder import RunFolder
+from labelonce.runs._images import Pictures, check_extras, picture_learner, read_pictures
 from labelonce.runs._inputs import Rows, align_rows, read_features, read_gold, read_texts
 from labelonce.runs._model_file import dumped, undumped
 
@@ -43,6 +44,8 @@ class Options:
     labels: str
     features: str | None = None
     text: str | None = None
+    images: str | None = None
+    image_size: int = 32
     gold: str | None = None
     model: str = "softmax"
     rounds: int | str = "auto"
@@ -67,6 +70,7 @@ class Inputs:
     annotations: Annotations
     rows: Rows
     gold: dict[Any, Any] | None
+    pictures: Pictures | None = None
 
 
 def train(options: Options, folder: Path, *, progress: Progress | None = None) -> dict[str, Any]:
@@ -75,11 +79,12 @@ def train(options: Options, folder: Path, *, progress: Progress | None = None) -
     Bad input is an error before anything is written. An earlier result in the folder stays until the new one is
     complete.
     """
-    inputs, job = _read(options), _job(options)
+    inputs = _read(options)
+    job = _job(options, inputs)
     run = RunFolder(folder)
     with run.locked():
         run.begin(job)
-        return _finish(run, job, inputs, _estimator(options), go_on=False, progress=progress)
+        return _finish(run, job, inputs, _estimator(options, inputs), go_on=False, progress=progress)
 
 
 def resume(folder: Path, *, progress: Progress | None = None) -> dict[str, Any]:
@@ -91,9 +96,9 @@ def resume(folder: Path, *, progress: Progress | None = None) -> dict[str, Any]:
         job = run.unfinished() or {}
         options = options_of(job)
         inputs = _read(options)
-        _check_unchanged(job, _job(options))
+        _check_unchanged(job, _job(options, inputs))
         content = run.checkpoint()
-        clf = _estimator(options) if content is None else undumped(content)
+        clf = _estimator(options, inputs) if content is None else undumped(content)
         return _finish(run, job, inputs, clf, go_on=content is not None, progress=progress)
 
 
@@ -103,8 +108,8 @@ def options_of(job: dict[str, Any]) -> Options:
 
 
 def _read(options: Options) -> Inputs:
-    if options.features is None and options.text is None:
-        raise ValueError("train must have --features FILE or --text COLUMN; got neither.")
+    if options.features is None and options.text is None and options.images is None:
+        raise ValueError("train must have --features FILE, --text COLUMN or --images FOLDER; got none of them.")
     if options.model not in MODELS:
         raise ValueError(f"model must be one of {', '.join(MODELS)}; got {options.model!r}.")
     if options.model == "boost" and find_spec("lightgbm") is None:
@@ -113,6 +118,8 @@ def _read(options: Options) -> Inputs:
         raise ValueError(f"--text must go with --model softmax; got {options.model!r}.")
     if options.text is not None and options.ignore:
         raise ValueError(f"--ignore must go with --features alone; got --text {options.text} as well.")
+    if options.images is not None:
+        _check_images_alone(options)
     annotations = read_annotations(
         options.labels,
         task=options.task_column,
@@ -122,7 +129,12 @@ def _read(options: Options) -> Inputs:
     )
     check_two_classes(annotations, Path(options.labels))
     source = Path(options.features or options.labels)
-    if options.text is not None:
+    pictures = None
+    if options.images is not None:
+        source, size = Path(options.images), options.image_size
+        pictures = read_pictures(source, size, Path(options.labels), annotations, task=options.task_column)
+        rows = pictures.rows
+    elif options.text is not None:
         rows = read_texts(source, options.text, task=options.task_column)
     else:
         boost = options.model == "boost"
@@ -131,18 +143,31 @@ def _read(options: Options) -> Inputs:
     gold = None
     if options.gold is not None:
         gold = read_gold(Path(options.gold), task=options.task_column, label=options.label_column)
-    return Inputs(annotations, rows, gold)
+    return Inputs(annotations, rows, gold, pictures)
 
 
-def _job(options: Options) -> dict[str, Any]:
+def _check_images_alone(options: Options) -> None:
+    others = {"--features": options.features, "--text": options.text, "--ignore": options.ignore or None}
+    others["--model"] = None if options.model == "softmax" else options.model
+    for name, value in others.items():
+        if value is not None:
+            raise ValueError(f"--images must go without {name}; got both. The model is a network on the pictures.")
+    check_extras()
+
+
+def _job(options: Options, inputs: Inputs) -> dict[str, Any]:
     """Return the record of what is run, as it will stand in `run.json`."""
     versions = {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES}
     if options.model == "boost":
         versions["lightgbm"] = version("lightgbm")
+    found = {role: _fingerprint(Path(path)) for role, path in options.files.items()}
+    if inputs.pictures is not None:
+        versions |= {name: version(name) for name in ("torch", "pillow")}
+        found["images"] = inputs.pictures.fingerprint
     return {
         "format": 1,
         "options": asdict(options) | {"ignore": list(options.ignore)},
-        "inputs": {role: _fingerprint(Path(path)) for role, path in options.files.items()},
+        "inputs": found,
         "versions": versions,
         "started": _now(),
     }
@@ -174,10 +199,12 @@ def _check_unchanged(before: dict[str, Any], now: dict[str, Any]) -> None:
             )
 
 
-def _estimator(options: Options) -> MBEM:
+def _estimator(options: Options, inputs: Inputs) -> MBEM:
     scaler = StandardScaler()
     learner: Any = [make_pipeline(scaler, SoftmaxRegression(C=C)) for C in DEFAULT_C]
-    if options.text is not None:
+    if options.images is not None:
+        learner = picture_learner(len(inputs.rows.tasks))
+    elif options.text is not None:
         learner = text_model()
     elif options.model == "boost":
         learner = BoostedTrees()
@@ -218,14 +245,12 @@ def _kept_warnings() -> Iterator[list[str]]:
 
 
 def _result(clf: MBEM, inputs: Inputs) -> dict[str, Any]:
-    ann, rows = inputs.annotations, inputs.rows
+    ann = inputs.annotations
     learner = " ".join(repr(clf.recipe_["learner"]).split())
     shares = np.bincount(clf.posterior_.argmax(axis=1), minlength=ann.n_classes) / ann.n_tasks
-    kind = "numbers" if isinstance(rows.X, np.ndarray) else "text"
-    n_features = rows.X.shape[1] if isinstance(rows.X, np.ndarray) else None
     last = clf.history_[-1]
     return {
-        "features": {"kind": kind, "columns": rows.columns, "number": n_features},
+        "features": _features_of(inputs),
         "data": {
             "annotations": len(ann),
             "tasks": ann.n_tasks,
@@ -246,6 +271,16 @@ def _result(clf: MBEM, inputs: Inputs) -> dict[str, Any]:
     }
 
 
+def _features_of(inputs: Inputs) -> dict[str, Any]:
+    """Return what `predict` has to know of the rows."""
+    rows = inputs.rows
+    if inputs.pictures is not None:
+        return {"kind": "images", "named": inputs.pictures.named, "size": rows.X.shape[1]}
+    numbers = isinstance(rows.X, np.ndarray)
+    kind = "numbers" if numbers else "text"
+    return {"kind": kind, "columns": rows.columns, "number": rows.X.shape[1] if numbers else None}
+
+
 def _write_report(path: Path, clf: MBEM, inputs: Inputs, record: dict[str, Any]) -> None:
     """Write the report where its libraries are here; else say so in the record's warnings."""
     try:
@@ -253,5 +288,12 @@ def _write_report(path: Path, clf: MBEM, inputs: Inputs, record: dict[str, Any])
     except ImportError as error:
         record["warnings"].append(f"report.html was not written: {error}")
         return
-    texts = inputs.rows.X if isinstance(inputs.rows.X, list) else None
-    report.write_report(path, clf, inputs.annotations, texts=texts, run=record)
+    rows, pictures = inputs.rows, inputs.pictures
+    if pictures is None:
+        texts = rows.X if isinstance(rows.X, list) else None
+        report.write_report(path, clf, inputs.annotations, texts=texts, run=record)
+        return
+    try:
+        report.write_report(path, clf, inputs.annotations, images=pictures.paths, run=record)
+    except ValueError:  # a file has gone since it was read
+        report.write_report(path, clf, inputs.annotations, images=rows.X, run=record)
