@@ -21,7 +21,7 @@ from labelonce import _ids
 from labelonce._annotations import Annotations
 from labelonce._files import naming
 from labelonce._types import Ids
-from labelonce.io import _is_text, _locate
+from labelonce.io import _locate
 from labelonce.runs._inputs import Rows, _one_text_a_task, _read_table, _tasks_of
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
@@ -118,7 +118,7 @@ def _named_files(labels: Path, task: str) -> Rows | None:
         if _COLUMN not in table.column_names or task not in table.column_names:
             return None
         names = table.column(_COLUMN)
-        if not _is_text(names.type) or names.null_count or pc.any(pc.equal(names, "")).as_py():
+        if not _ids.is_text(names.type) or names.null_count or pc.any(pc.equal(names, "")).as_py():
             raise ValueError(f"column {_COLUMN!r} must name a file in every row, for --images; got {names.type}.")
         return _one_text_a_task(_tasks_of(table, task, file, repeated=True), names.to_pylist(), _COLUMN)
 
