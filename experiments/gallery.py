@@ -34,7 +34,7 @@ def entry(example: Path) -> str:
     title = example.stem.removeprefix("plot_").replace("_", " ").capitalize()
     return (
         f'\n## {title}\n\n{summary}\n{shown}\n```text\n{printed.strip()}\n```\n\n??? "examples/{example.name}"\n\n'
-        f'    ```python\n    --8<-- "examples/{example.name}"\n    ```\n'
+        f'    ```{{ .python }}\n    --8<-- "examples/{example.name}"\n    ```\n'
     )
 
 
