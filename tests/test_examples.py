@@ -26,6 +26,7 @@ def test_example_is_short(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= 80
 
 
+@pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")  # of a fit to noise, which it shows
 def test_every_cell_of_the_tutorial_runs(capsys: pytest.CaptureFixture[str]) -> None:
     cells = json.loads(TUTORIAL.read_text())["cells"]
     names: dict[str, Any] = {"__name__": "__main__"}

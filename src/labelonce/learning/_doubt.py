@@ -18,14 +18,24 @@ class DoubtWarning(UserWarning):
     """The numbers say that a fit should not be trusted."""
 
 
-def warn_of_doubt(annotations: Annotations, last: Round) -> None:
-    """Warn where the model agrees with the crowd hardly more than chance, or its classes drifted."""
+def warn_of_doubt(annotations: Annotations, last: Round, held_out_score: float = float("nan")) -> None:
+    """Warn where the model agrees with the crowd hardly more than chance, or its classes drifted.
+
+    A model with many features agrees with the labels it was trained on even if they are noise; held-out labels, where
+    there are any, it then predicts no better than by how often each is given.
+    """
     n_classes = annotations.n_classes
     if n_classes < 2:
         return
     picks = last.predictions.argmax(axis=1)
     picked = np.bincount(picks, minlength=n_classes) / len(picks)
     given = np.bincount(annotations.label, minlength=n_classes) / len(annotations)
+    by_shares = float(given @ np.log(np.maximum(given, 1e-300)))
+    if held_out_score <= by_shares:
+        _warn(
+            f"the log-likelihood of held-out labels is {held_out_score:.3f}, and {by_shares:.3f} by how often each "
+            "label is given: the features say nothing about them. Use better features, or label some tasks again."
+        )
     agreement, chance = float((picks[annotations.task] == annotations.label).mean()), float(picked @ given)
     if agreement < chance + MIN_ADVANTAGE:
         _warn(

@@ -217,7 +217,7 @@ class MBEM(AnnotationsScorer):
             transformed = self._choose(X, annotations, codes)
             yield self
         yield from self._run(transformed, annotations, codes)
-        warn_of_doubt(annotations, self._last)
+        warn_of_doubt(annotations, self._last, self.history_[-1]["held_out_score"])
 
     def _choose(self, X: Any, annotations: Annotations, codes: Any) -> Any:
         """Set what to do, chosen or given, and return the features it is done with."""
