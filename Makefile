@@ -22,7 +22,7 @@ test: $(SETUP) chromium
 # The report's tests need a browser; where it cannot be installed they skip and say so.
 chromium:
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
-		&& apt-get install -y -qq chromium >/dev/null 2>&1; } || echo "no Chromium: the report's browser tests will skip"
+		&& { apt-get update -qq; apt-get install -y -qq chromium; } >/dev/null 2>&1; } || echo "no Chromium: the report's browser tests will skip"
 
 docs: $(SETUP)
 	$(BIN)/mkdocs build --strict
