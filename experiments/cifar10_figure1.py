@@ -380,10 +380,12 @@ def plot(points: dict[tuple[Any, ...], dict[str, Any]], path: Path) -> None:
 
     styles = {"truth": "k:", "oracle correct": "C7:", "oracle weighted EM": "C7-.", "MV": "C1--", "weighted MV": "C1-"}
     styles |= {"EM": "C2--", "weighted EM": "C2-", "MBEM paper": "C9-", "MBEM": "C3-"}
-    figure, axes = plt.subplots(2, 3, figsize=(12, 7), sharey=True, layout="constrained")
+    crowds = [crowd for crowd in CROWDS if any(key[:2] == ("fast", crowd) for key in points)]
+    size = (12, 3.5 * len(crowds))
+    figure, axes = plt.subplots(len(crowds), 3, figsize=size, sharey=True, layout="constrained", squeeze=False)
     most = max((key[4] for key in points), default=0)
     titles = ["worker quality, 1 label per task", "labels per task, all images", "labels per task, fixed budget"]
-    for row, crowd in zip(axes, CROWDS, strict=True):
+    for row, crowd in zip(axes, crowds, strict=True):
         of_crowd = {key[2:]: at for key, at in points.items() if key[:2] == ("fast", crowd)}
         panels = [
             {key[0]: at for key, at in of_crowd.items() if key[1] == 1},
@@ -395,7 +397,8 @@ def plot(points: dict[tuple[Any, ...], dict[str, Any]], path: Path) -> None:
                 at = sorted(panel)
                 errors = [100 - np.mean(panel[x][method]) for x in at]
                 axis.plot(at, errors, style, marker="." if len(at) < 3 else None, label=method)
-            axis.set(title=f"{crowd}: {title}", xlabel="quality" if panel is panels[0] else "labels per task")
+            axis.set_title(f"{crowd}: {title}", fontsize=10)
+            axis.set(xlabel="quality" if panel is panels[0] else "labels per task")
         row[0].set_ylabel("test error, %")
     axes[0, 0].legend(fontsize=8)
     path.parent.mkdir(parents=True, exist_ok=True)
