@@ -44,7 +44,8 @@ class TorchLearner(Steps):
     targets; weights are scaled to a mean of 1. The rate climbs from zero and falls back to zero; the last epoch is
     what counts.
 
-    Each step is a method to override: `make_module`, `make_optimizer`, `rate`, `views`, `loss`, `step`, `predict_batch`.
+    Each step is a method to override: `make_module`, `make_optimizer`, `rate`, `views`, `loss`, `step` and
+    `predict_batch`.
 
     Parameters
     ----------
