@@ -3,7 +3,7 @@
 Simulated workers on scikit-learn's digits (pixels, C = 1) and on LabelMe's photographs (64 principal components of
 standardised VGG features, C = 0.1): quality at one label per task, redundancy at fixed tasks, redundancy at a fixed
 budget, for hammer-spammers and class-wise ones. 50 workers, softmax regression with the same penalty for every method,
-five seeds, nothing chosen on test data.
+five seeds; no fit sees test data.
 
     python experiments/curves.py digits             # about 10 CPU minutes; goes on where it was stopped
     python experiments/curves.py labelme            # the same; needs the data of LabelMe

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
-from labelonce._tables import write_table
-from labelonce.cli._print import stderr
+from labelonce.cli._print import print_rows, stderr
 from labelonce.io import write
 from labelonce.runs import predict
 
@@ -15,7 +13,7 @@ def run_predict(folder: Path, file: Path, *, output: Path | None, proba: bool, a
     """Write the labels of new rows."""
     table = predict(folder, file, proba=proba)
     if output is None:
-        write_table(table, sys.stdout.buffer, "jsonl" if as_json else "csv")
+        print_rows(table, "jsonl" if as_json else "csv")
     else:
         write(table, output)
         stderr.print(f"{table.num_rows:,} rows -> {output}", markup=False)
