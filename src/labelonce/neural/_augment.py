@@ -33,7 +33,7 @@ def cut_out(images: torch.Tensor, size: int, generator: torch.Generator) -> torc
 
 
 def mix_up(
-    inputs: torch.Tensor, targets: torch.Tensor, share: float, generator: torch.Generator
+    inputs: torch.Tensor, targets: torch.Tensor, share: float | torch.Tensor, generator: torch.Generator
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Return `share` of every input and its (weighted) targets, and the rest of another one's."""
     other = torch.randperm(len(inputs), device=inputs.device, generator=generator)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copyreg
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -17,7 +18,7 @@ from labelonce._validate import RandomState, check_choice, check_int, check_numb
 from labelonce.neural._augment import mix_up
 from labelonce.neural._data import Inputs, as_targets
 from labelonce.neural._networks import fast_net, mlp
-from labelonce.neural._saving import from_bytes, name_of, network_named, to_bytes
+from labelonce.neural._saving import from_bytes, is_ours, name_of, network_named, to_bytes
 from labelonce.neural._steps import Steps
 from labelonce.neural._training import (
     Best,
@@ -33,6 +34,7 @@ Callback = Callable[[dict[str, Any]], None]
 
 _AT_ONCE = 4096  # tasks predicted in one batch
 _EXAMPLES = 5000  # inputs that a module may look at before training
+_RECORDED = ("make_module", "make_optimizer", "views", "loss", "step")  # steps that a recording holds or relies on
 
 
 class TorchLearner(Steps):
@@ -88,6 +90,10 @@ class TorchLearner(Steps):
         "auto": bfloat16 on a GPU.
     compile : bool
         Use `torch.compile`; it pays only where the same network is trained for minutes.
+    record : bool, optional
+        Record a step as a CUDA graph and replay it, since launching its kernels takes longer than a small network takes
+        the card. Default: on a GPU, for our networks, where no step is overridden; set it for your own if nothing in
+        their steps waits for the card.
     checkpoint : path, optional
         File that is rewritten after every epoch; a fit that was stopped goes on from it, and removes it at the end.
     callbacks : sequence of callables
@@ -142,6 +148,7 @@ class TorchLearner(Steps):
         device: str | None = None,
         precision: str = "auto",
         compile: bool = False,
+        record: bool | None = None,
         checkpoint: str | Path | None = None,
         callbacks: Sequence[Callback] = (),
         random_state: RandomState = None,
@@ -169,6 +176,7 @@ class TorchLearner(Steps):
         self.device = device
         self.precision = precision
         self.compile = compile
+        self.record = record
         self.checkpoint = checkpoint
         self.callbacks = callbacks
         self.random_state = random_state
@@ -285,7 +293,17 @@ class TorchLearner(Steps):
         epochs = max(self.epochs, -(-self.min_steps // max(rows.n_all // size, 1)))
         group = Group(shared=self.shared)
         optimizer = self.make_optimizer(module)
-        return Training(module, optimizer, generator, seed, size, epochs, group, compiled=self.compile)
+        recorded = device.type == "cuda" and group.size == 1 and self._records()
+        return Training(
+            module, optimizer, generator, seed, size, epochs, group, compiled=self.compile, recorded=recorded
+        )
+
+    def _records(self) -> bool:
+        """Return whether steps may be recorded: nothing in them may wait for the card."""
+        if self.record is not None:
+            return self.record
+        own = all(getattr(type(self), name) is getattr(TorchLearner, name) for name in _RECORDED)
+        return own and is_ours(self.module_fn)
 
     def _epoch(self, inputs: Inputs, rows: Rows, job: Training) -> float:
         """Train for one epoch and return the mean loss."""
@@ -295,13 +313,10 @@ class TorchLearner(Steps):
         job.module.train()
         for number, (mine, n_all) in enumerate(rows.batches(job.size, job.generator)):
             job.set_rate(self.rate((job.epoch + number / n_steps) / job.epochs))
-            batch = self.views(inputs.take(rows.number[mine]), job.generator)
             targets = rows.targets[mine] * rows.weight[mine, None]
-            if self.mixup:
-                batch, targets = mix_up(batch, targets, float(shares.beta(self.mixup, self.mixup)), job.generator)
-            job.optimizer.zero_grad(set_to_none=True)
-            total += self.step(job.stepped, batch, targets, n_all)
-            job.optimizer.step()
+            share = torch.tensor(shares.beta(self.mixup, self.mixup), device=total.device) if self.mixup else None
+            step = partial(self._step, job, n_all)
+            total += job.do(step, inputs.take(rows.number[mine]), targets, share)
         job.epoch += 1
         group = Group(shared=self.shared)
         loss = float(group.sum(total)) / (n_steps * group.size)
@@ -309,6 +324,18 @@ class TorchLearner(Steps):
             raise ValueError(
                 f"the network diverged: its loss is {loss} after epoch {job.epoch} with lr={self.lr:g}. Lower lr."
             )
+        return loss
+
+    def _step(
+        self, job: Training, n_all: int, batch: torch.Tensor, targets: torch.Tensor, share: torch.Tensor | None
+    ) -> torch.Tensor:
+        """Train on one batch and return its loss."""
+        batch = self.views(batch, job.generator)
+        if share is not None:
+            batch, targets = mix_up(batch, targets, share, job.generator)
+        job.optimizer.zero_grad(set_to_none=True)
+        loss = self.step(job.stepped, batch, targets, n_all)
+        job.optimizer.step()
         return loss
 
     def _report(self, entry: dict[str, Any]) -> None:

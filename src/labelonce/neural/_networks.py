@@ -29,7 +29,7 @@ class FastNet(nn.Module):
 
     def __init__(self, n_classes: int, *, widths: tuple[int, int, int] = (64, 256, 256)) -> None:
         super().__init__()
-        self.whiten = nn.Conv2d(3, 24, 2)
+        self.whiten = nn.Conv2d(3, 24, 2, bias=False)
         self.whiten.weight.requires_grad_(False)
         sizes = (24, *widths)
         self.groups = nn.Sequential(*(_group(sizes[i], sizes[i + 1]) for i in range(3)))

@@ -19,10 +19,15 @@ NETWORKS: dict[str, Callable[..., nn.Module]] = {
 _PLAIN = (bool, int, float, str, type(None))
 
 
+def is_ours(module_fn: Any) -> bool:
+    """Return whether it is a network of `labelonce.neural`, with or without options."""
+    function = module_fn.func if isinstance(module_fn, partial) else module_fn
+    return function in NETWORKS.values()
+
+
 def name_of(module_fn: Any) -> list[Any]:
     """Return name and options of a network; one that is not ours, or not plainly so, is an error."""
-    function = module_fn.func if isinstance(module_fn, partial) else module_fn
-    if function not in NETWORKS.values():
+    if not is_ours(module_fn):
         raise ValueError(
             f"a network can be saved if module_fn is one of labelonce.neural, {shorten(list(NETWORKS))}, or a "
             f"functools.partial of it; got {show(module_fn)}. Save its parameters yourself: "

@@ -54,8 +54,12 @@ class Steps(ClassifierBase):
         vectors["rate"] = getattr(module, "vector_rate", 1.0)
         groups: list[dict[str, Any]] = [group for group in (matrices, vectors) if group["params"]]
         fused = self._device().type == "cuda"
+        if fused:
+            for group in groups:  # a tensor, since a recorded step reads the rate when it is replayed
+                group["lr"] = torch.tensor(self.lr, device=self._device())
         if self.optimizer == "adamw":
-            return torch.optim.AdamW(groups, lr=self.lr, betas=(self.momentum, 0.99), fused=fused)
+            betas = (self.momentum, 0.99)
+            return torch.optim.AdamW(groups, lr=self.lr, betas=betas, fused=fused, capturable=fused)
         return torch.optim.SGD(groups, lr=self.lr, momentum=self.momentum, nesterov=self.momentum > 0, fused=fused)
 
     def rate(self, done: float) -> float:
