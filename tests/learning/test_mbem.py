@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
-from labelonce import MBEM, Annotations, MajorityVote, SoftmaxRegression, TrainOnAggregate, simulate
+from labelonce import MBEM, Annotations, MajorityVote, OracleConfusion, SoftmaxRegression, TrainOnAggregate, simulate
 from labelonce._types import Codes, Floats
 from labelonce.learning import DoubtWarning, annotation_log_likelihood
 from labelonce.workers import Counted, OneCoin
@@ -342,6 +342,21 @@ def test_one_label_per_task_beats_the_vote_and_finds_the_hammers() -> None:
     assert fitted.skill_[~hammer].max() < 0.6
     low, high = fitted.worker_model_.skill_interval()
     assert ((low <= fitted.skill_) & (fitted.skill_ <= high)).all()
+
+
+def test_a_class_that_few_workers_know_is_not_lost() -> None:
+    rng = np.random.default_rng(2)
+    centres = rng.normal(size=(10, 100))
+    centres *= 3.3 / np.sqrt((centres**2).sum(axis=1).mean())
+    y_true = rng.integers(0, 10, 8000)
+    X = centres[y_true] + rng.normal(size=(8000, 100))
+    confusion = simulate.class_wise_hammer_spammer(12, 10, 0.15, rng)
+    ann = simulate.annotate(y_true[:6000], confusion, simulate.assign(6000, 12, 1, rng), rng)
+    learner = SoftmaxRegression(C=0.001)
+    fitted = MBEM(learner, rounds=7, predictions="in_sample", random_state=0).fit(X[:6000], ann)
+    oracle = OracleConfusion(confusion, learner).fit(X[:6000], ann)
+    assert fitted.score(X[6000:], y_true[6000:]) > oracle.score(X[6000:], y_true[6000:])
+    assert np.bincount(fitted.labels_, minlength=10).min() > 200
 
 
 def test_features_that_say_nothing_are_a_warning() -> None:

@@ -9,10 +9,11 @@ from checks import crowd, one_hot
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import BaseEstimator
 
-from labelonce import Annotations, MajorityVote
+from labelonce import Annotations, MajorityVote, simulate
 from labelonce._kernels import ScipyEngine
 from labelonce._types import Floats
 from labelonce.learning._rounds import (
+    Calibration,
     Recipe,
     Round,
     calibrate,
@@ -171,29 +172,63 @@ def test_the_class_prior_is_given_flat_picked_or_learned() -> None:
     assert learned[0] > 0.5
 
 
+def calibrated(log_predictions: Floats, found: Calibration) -> Floats:
+    moved = log_predictions.copy()
+    found.apply(moved)
+    return log_normalised(moved)
+
+
 def test_calibration_never_explains_the_annotations_worse() -> None:
     ann, y_true = crowd()
     engine = ScipyEngine(ann, "float64")
     confusion = Counted().fit(ann, y_true).confusion_
     log_confusion = np.log(np.maximum(confusion, 1e-10))
     shy = log_normalised(np.log(0.1 * one_hot(y_true, 3) + 0.3))
-    exponent = calibrate(shy, engine, confusion)
-    better = log_normalised(exponent * shy)
-    assert exponent > 1
+    found = calibrate(shy, engine, confusion)
+    better = calibrated(shy, found)
+    assert found.exponent > 1
     assert engine.e_step(log_confusion, better).log_likelihood > engine.e_step(log_confusion, shy).log_likelihood
     assert_allclose(np.exp(better).sum(axis=1), 1)
     assert_array_equal(better.argmax(axis=1), y_true)
 
 
-def test_the_exponent_is_that_of_the_largest_likelihood() -> None:
+def test_no_other_exponent_or_shift_explains_the_annotations_better() -> None:
     ann, y_true = crowd()
     engine, confusion = ScipyEngine(ann, "float64"), Counted().fit(ann, y_true).confusion_
-    log_predictions = np.log(np.random.default_rng(0).dirichlet(np.ones(3), ann.n_tasks) + 0.5 * one_hot(y_true, 3))
-    tried = np.exp(np.linspace(-1.0, 1.6, 14))
-    scores = [
-        engine.e_step(np.log(np.maximum(confusion, 1e-10)), log_normalised(t * log_predictions))[1] for t in tried
-    ]
-    assert calibrate(log_predictions, engine, confusion) == tried[np.argmax(scores)]
+    rng = np.random.default_rng(0)
+    log_predictions = np.log(rng.dirichlet(np.ones(3), ann.n_tasks) + 0.5 * one_hot(y_true, 3))
+
+    def score(exponent: float, shift: Floats) -> float:
+        prior = calibrated(log_predictions, Calibration(exponent, shift))
+        likelihood = engine.e_step(np.log(np.maximum(confusion, 1e-10)), prior).log_likelihood
+        return float(likelihood - shift @ shift / 2)  # shifts are normal with deviation 1
+
+    found = calibrate(log_predictions, engine, confusion)
+    best = score(found.exponent, found.shift)
+    for _ in range(50):
+        near = found.exponent * np.exp(0.2 * rng.normal()), found.shift + 0.2 * rng.normal(size=3)
+        assert score(*near) <= best + 1e-3
+
+
+def test_shifts_bring_back_a_class_that_is_predicted_too_rarely() -> None:
+    rng = np.random.default_rng(0)
+    y_true = rng.integers(0, 3, 3000)
+    confusion = simulate.hammer_spammer(20, 3, 0.5, rng, exact=True)
+    ann = simulate.annotate(y_true, confusion, simulate.assign(3000, 20, 1, rng), rng)
+    fair = log_normalised(2.0 * np.eye(3)[y_true] + rng.normal(size=(3000, 3)))
+    biased = log_normalised(fair + np.array([0.0, 0.0, -3.0]))
+    assert (biased.argmax(axis=1) == 2).mean() < 0.1
+    found = calibrate(biased, ScipyEngine(ann, "float64"), confusion)
+    assert np.exp(calibrated(biased, found)).mean(axis=0) == pytest.approx([1 / 3] * 3, abs=0.03)
+
+
+def test_a_calibration_can_be_taken_back() -> None:
+    log_predictions = log_normalised(np.random.default_rng(0).normal(size=(50, 3)))
+    moved, found = log_predictions.copy(), Calibration(1.7, np.array([0.3, -0.2, 1.0]))
+    found.apply(moved)
+    assert np.abs(moved - log_predictions).max() > 0.1
+    found.undo(moved)
+    assert_allclose(moved, log_predictions)
 
 
 def test_many_tasks_are_represented_by_some_with_labels(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize
 
 from labelonce._annotations import Annotations
 from labelonce._kernels import (
@@ -29,9 +30,11 @@ from labelonce.workers import WorkerModel
 
 N_FOLDS = 5
 MEMORISED = 0.25  # share of the disagreement of models that did not see the task
-_EXPONENTS = np.exp(np.linspace(-1.0, 1.6, 14))  # exponents tried on a model's predictions
-_ENOUGH_TASKS = 50_000  # with labels, to choose an exponent by
+_EXPONENTS = (0.3, 5.0)  # between which a model's predictions are flattened or sharpened
+_SHIFT = 1.0  # deviation of the shifts that are believed in before any label is seen
+_ENOUGH_TASKS = 50_000  # with labels, to calibrate by
 _REFINEMENTS = 10  # E and M steps on the workers within a round at most
+_STEPS = 50  # of the search for a calibration at most
 _SETTLED = 1e-3  # change of the workers in such a step, mean total variation: near the fixed point
 
 
@@ -177,11 +180,12 @@ def estimate_workers(
     np.log(log_prior, out=log_prior)
     tasks, sample_engine = (slice(None), engine) if sample is None else sample
     log_predictions = log_prior[tasks].copy()
-    exponent = calibrate(log_predictions, sample_engine, workers.confusion_)
-    log_prior *= exponent
+    found = calibrate(log_predictions, sample_engine, workers.confusion_)
+    found.apply(log_prior)
     if recipe.counts == "refined":
         workers = refine(workers, engine, log_prior, gold)
-        log_prior *= calibrate(log_predictions, sample_engine, workers.confusion_) / exponent
+        found.undo(log_prior)
+        calibrate(log_predictions, sample_engine, workers.confusion_, found).apply(log_prior)
     log_prior -= log_sums(log_prior)[:, None]
     return workers, log_prior, prior
 
@@ -214,12 +218,52 @@ def class_prior(prior: Any, picks: Floats, engine: Engine, confusion: Floats) ->
     return learned
 
 
-def calibrate(log_predictions: Floats, engine: Engine, confusion: Floats) -> float:
-    """Return the exponent that makes predictions explain the annotations best: above 1 sharpens, below 1 flattens."""
-    by_labels = engine.e_step(floored_log(confusion), np.zeros(log_predictions.shape[1])).posterior
-    tried = (np.exp(log_normalised(exponent * log_predictions)) for exponent in _EXPONENTS)
-    scores = [float(np.log(np.einsum("tk,tk->t", by_labels, prior)).sum()) for prior in tried]
-    return float(_EXPONENTS[int(np.argmax(total(engine, scores)))])
+@dataclass(frozen=True)
+class Calibration:
+    """What makes a model's predictions P(true label): an exponent and a shift of every class's log-probability."""
+
+    exponent: float
+    shift: Floats
+
+    def apply(self, log_predictions: Floats) -> None:
+        """Calibrate in place, up to a constant in each row."""
+        log_predictions *= self.exponent
+        log_predictions += self.shift
+
+    def undo(self, log_predictions: Floats) -> None:
+        """Take it back."""
+        log_predictions -= self.shift
+        log_predictions /= self.exponent
+
+
+def calibrate(
+    log_predictions: Floats, engine: Engine, confusion: Floats, start: Calibration | None = None
+) -> Calibration:
+    """Return the exponent and the shifts with which predictions explain the annotations best.
+
+    An exponent above 1 sharpens. Without the shifts, a class for which few workers are good is predicted too
+    rarely, hence trained on too rarely, and is gone after some rounds.
+    """
+    n_classes = log_predictions.shape[1]
+    by_labels = engine.e_step(floored_log(confusion), np.zeros(n_classes)).posterior
+
+    def loss(point: Floats) -> tuple[float, Floats]:
+        exponent, shift = np.exp(point[0]), point[1:]
+        prior = np.exp(log_normalised(exponent * log_predictions + shift))
+        posterior = by_labels * prior
+        likelihood = posterior.sum(axis=1)
+        posterior /= likelihood[:, None]
+        posterior -= prior
+        by_exponent = exponent * np.einsum("tk,tk->", posterior, log_predictions)
+        sums = np.asarray(total(engine, [np.log(likelihood).sum(), by_exponent, *posterior.sum(axis=0)]))
+        value, slope = -sums[0] + (shift @ shift) / (2 * _SHIFT**2), -sums[1:]
+        slope[1:] += shift / _SHIFT**2
+        return float(value), slope
+
+    point = np.zeros(n_classes + 1) if start is None else np.append(np.log(start.exponent), start.shift)
+    bounds = [tuple(np.log(_EXPONENTS)), *[(None, None)] * n_classes]
+    found = minimize(loss, point, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _STEPS}).x
+    return Calibration(float(np.exp(found[0])), found[1:])
 
 
 def sample_tasks(annotations: Annotations, engine: Engine) -> tuple[Any, Engine]:
