@@ -27,6 +27,7 @@ import platform
 import time
 import warnings
 from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -34,6 +35,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
+from ablation import left_alone
 from torch import multiprocessing
 
 import labelonce as lo
@@ -202,6 +204,13 @@ def run_rounds(trial: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
     base = BASE[trial["part"]]
     learner = neural.image_learner(**base["learner"] | options.get("learner", {}))
     mbem = lo.MBEM(learner, **base["mbem"] | options.get("mbem", {}), random_state=trial["seed"])
+    with left_alone() if trial["variant"] == UNBALANCED else nullcontext():
+        rounds = stages(mbem, X, y, ann, data)
+    return trial | {"rounds": rounds, "confusion_error": lo.metrics.confusion_error(confusion, mbem.confusion_)}
+
+
+def stages(mbem: lo.MBEM, X: Any, y: Any, ann: lo.Annotations, data: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what every round reached, and the seconds up to then without those of the test."""
     rounds = []
     spent = 0.0
     started = time.perf_counter()
@@ -212,7 +221,7 @@ def run_rounds(trial: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
             right = float((model.labels_ == y).mean())
             rounds.append({"test": accuracy, "posterior": right, "seconds": round(spent, 1)})
             started = time.perf_counter()
-    return trial | {"rounds": rounds, "confusion_error": lo.metrics.confusion_error(confusion, mbem.confusion_)}
+    return rounds
 
 
 BASE: dict[str, dict[str, dict[str, Any]]] = {
@@ -225,12 +234,15 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "two networks": {"learner": {"n_models": 2}},
     "mixup": {"learner": {"mixup": 0.5}},
     "12 epochs in every round": {"learner": {"epochs": 12, "epochs_by_round": (12,)}},
+    "predictions' class balance left alone": {},
     "no information weights": {"mbem": {"weighting": "none"}},
     "posterior by the prior": {"mbem": {"posterior": "prior"}},
     "hard counts": {"mbem": {"counts": "hard"}},
     "workers counted, not shrunk": {"mbem": {"worker_model": lo.workers.Counted()}},
 }
 
+
+UNBALANCED = "predictions' class balance left alone"
 
 HUMAN: dict[str, dict[str, Any]] = {
     "plain": {"cutout": 0},

@@ -135,7 +135,7 @@ def test_the_first_round_counts_picks(counts: str) -> None:
     ann, _ = crowd()
     predictions = np.random.default_rng(0).dirichlet(np.ones(3), ann.n_tasks)
     recipe = Recipe(Oracle(), Counted(), counts=counts)
-    workers, _, _ = estimate_workers(ScipyEngine(ann, "float64"), recipe, predictions, None, first=True)
+    workers, _, _ = estimate_workers(ScipyEngine(ann, "float64"), recipe, predictions, None, number=1)
     assert_allclose(workers.confusion_, Counted().fit(ann, predictions.argmax(axis=1)).confusion_)
 
 
@@ -143,7 +143,7 @@ def test_soft_counts_are_the_probabilities() -> None:
     ann, _ = crowd()
     predictions = np.random.default_rng(0).dirichlet(np.ones(3), ann.n_tasks)
     recipe = Recipe(Oracle(), Counted(), counts="soft")
-    workers, _, _ = estimate_workers(ScipyEngine(ann, "float64"), recipe, predictions, None, first=False)
+    workers, _, _ = estimate_workers(ScipyEngine(ann, "float64"), recipe, predictions, None, number=2)
     assert_allclose(workers.confusion_, Counted().fit(ann, predictions).confusion_)
 
 
@@ -154,7 +154,7 @@ def test_refined_counts_explain_the_annotations_better() -> None:
     likelihood = {}
     for counts in ("hard", "refined"):
         recipe = Recipe(Oracle(), Counted(), counts=counts)
-        workers, log_prior, _ = estimate_workers(engine, recipe, predictions, None, first=False)
+        workers, log_prior, _ = estimate_workers(engine, recipe, predictions, None, number=2)
         likelihood[counts] = engine.e_step(np.log(np.maximum(workers.confusion_, 1e-10)), log_prior).log_likelihood
     assert likelihood["refined"] > likelihood["hard"]
 
@@ -178,13 +178,16 @@ def calibrated(log_predictions: Floats, found: Calibration) -> Floats:
     return log_normalised(moved)
 
 
+EVEN = np.full(3, 1 / 3)
+
+
 def test_calibration_never_explains_the_annotations_worse() -> None:
     ann, y_true = crowd()
     engine = ScipyEngine(ann, "float64")
     confusion = Counted().fit(ann, y_true).confusion_
     log_confusion = np.log(np.maximum(confusion, 1e-10))
     shy = log_normalised(np.log(0.1 * one_hot(y_true, 3) + 0.3))
-    found = calibrate(shy, engine, confusion)
+    found = calibrate(shy, engine, confusion, EVEN, pull=0.0)
     better = calibrated(shy, found)
     assert found.exponent > 1
     assert engine.e_step(log_confusion, better).log_likelihood > engine.e_step(log_confusion, shy).log_likelihood
@@ -192,34 +195,48 @@ def test_calibration_never_explains_the_annotations_worse() -> None:
     assert_array_equal(better.argmax(axis=1), y_true)
 
 
-def test_no_other_exponent_or_shift_explains_the_annotations_better() -> None:
+@pytest.mark.parametrize("pull", [0.0, 0.1, 2.0])
+def test_no_other_exponent_or_shift_explains_annotations_and_prior_better(pull: float) -> None:
     ann, y_true = crowd()
     engine, confusion = ScipyEngine(ann, "float64"), Counted().fit(ann, y_true).confusion_
     rng = np.random.default_rng(0)
     log_predictions = np.log(rng.dirichlet(np.ones(3), ann.n_tasks) + 0.5 * one_hot(y_true, 3))
+    prior = np.array([0.2, 0.3, 0.5])
 
     def score(exponent: float, shift: Floats) -> float:
-        prior = calibrated(log_predictions, Calibration(exponent, shift))
-        likelihood = engine.e_step(np.log(np.maximum(confusion, 1e-10)), prior).log_likelihood
-        return float(likelihood - shift @ shift / 2)  # shifts are normal with deviation 1
+        shown = calibrated(log_predictions, Calibration(exponent, shift))
+        likelihood = engine.e_step(np.log(np.maximum(confusion, 1e-10)), shown).log_likelihood
+        return float(likelihood + pull * ann.n_tasks * prior @ np.log(np.exp(shown).mean(axis=0)))
 
-    found = calibrate(log_predictions, engine, confusion)
+    found = calibrate(log_predictions, engine, confusion, prior, pull)
     best = score(found.exponent, found.shift)
     for _ in range(50):
         near = found.exponent * np.exp(0.2 * rng.normal()), found.shift + 0.2 * rng.normal(size=3)
         assert score(*near) <= best + 1e-3
 
 
-def test_shifts_bring_back_a_class_that_is_predicted_too_rarely() -> None:
+@pytest.mark.parametrize(("shares", "pull"), [((1, 1, 1), 0.0), ((1, 1, 1), 1.0), ((1, 2, 3), 0.0), ((1, 2, 3), 0.1)])
+def test_shifts_bring_back_a_class_that_is_predicted_too_rarely(shares: tuple[int, ...], pull: float) -> None:
     rng = np.random.default_rng(0)
-    y_true = rng.integers(0, 3, 3000)
+    share = np.array(shares) / sum(shares)
+    y_true = rng.choice(3, 3000, p=share)
     confusion = simulate.hammer_spammer(20, 3, 0.5, rng, exact=True)
     ann = simulate.annotate(y_true, confusion, simulate.assign(3000, 20, 1, rng), rng)
     fair = log_normalised(2.0 * np.eye(3)[y_true] + rng.normal(size=(3000, 3)))
-    biased = log_normalised(fair + np.array([0.0, 0.0, -3.0]))
+    biased = log_normalised(fair + np.array([0.0, 0.0, -4.0]))
     assert (biased.argmax(axis=1) == 2).mean() < 0.1
-    found = calibrate(biased, ScipyEngine(ann, "float64"), confusion)
-    assert np.exp(calibrated(biased, found)).mean(axis=0) == pytest.approx([1 / 3] * 3, abs=0.03)
+    found = calibrate(biased, ScipyEngine(ann, "float64"), confusion, EVEN, pull)
+    assert np.exp(calibrated(biased, found)).mean(axis=0) == pytest.approx(share, abs=0.05)
+
+
+def test_the_pull_of_the_prior_decides_where_labels_say_nothing() -> None:
+    rng = np.random.default_rng(0)
+    ann = Annotations.from_arrays(np.arange(300), np.arange(300) % 5, rng.integers(0, 3, 300))
+    log_predictions = log_normalised(rng.normal(size=(300, 3)) + np.array([2.0, 0.0, 0.0]))
+    guessing = np.full((5, 3, 3), 1 / 3)
+    prior = np.array([0.5, 0.3, 0.2])
+    found = calibrate(log_predictions, ScipyEngine(ann, "float64"), guessing, prior, 0.1)
+    assert np.exp(calibrated(log_predictions, found)).mean(axis=0) == pytest.approx(prior, abs=0.01)
 
 
 def test_a_calibration_can_be_taken_back() -> None:

@@ -1,6 +1,7 @@
 """TorchLearner: the loss it minimises, what is random, images, data sets, early stopping and checkpoints."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from labelonce import neural
 from labelonce._types import Floats
 from labelonce.learning import SoftmaxRegression
 from labelonce.neural import TorchLearner
+from labelonce.neural._training import Group, Training
 
 
 def features(n_tasks: int = 120, n_features: int = 4) -> Any:
@@ -222,3 +224,45 @@ def test_a_network_that_diverges_is_an_error() -> None:
         ValueError, match=r"the network diverged: its loss is (nan|inf) after epoch \d+ with lr=1000. Lower lr."
     ):
         learner(lr=1000.0, epochs=20).fit(features(), posteriors())
+
+
+class OwnLoss(TorchLearner):
+    def loss(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        return super().loss(logits, targets)
+
+
+@pytest.mark.parametrize(
+    ("net", "expected"),
+    [
+        (TorchLearner(neural.resnet20), True),
+        (TorchLearner(partial(neural.fast_net, widths=(8, 8, 8))), True),
+        (TorchLearner(linear), False),  # may wait for the card
+        (OwnLoss(neural.mlp), False),
+        (OwnLoss(linear, record=True), True),
+        (TorchLearner(neural.mlp, record=False), False),
+    ],
+)
+def test_steps_are_recorded_where_nothing_can_wait_for_the_card(net: TorchLearner, expected: bool) -> None:
+    assert net._records() is expected
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="only a GPU records steps")
+@pytest.mark.parametrize("options", [{}, {"mixup": 0.5, "cutout": 4}, {"optimizer": "adamw", "lr": 0.01}])
+def test_a_recorded_step_is_the_step(options: dict[str, Any]) -> None:
+    X, y = images(400), np.arange(400) % 3
+    found = [
+        learner(neural.resnet20, device="cuda", batch_size=20, record=record, **options).fit(X, y).history_
+        for record in (False, True)
+    ]
+    for step_by_step, recorded in zip(*found, strict=True):
+        assert recorded["loss"] == pytest.approx(step_by_step["loss"], rel=0.02)
+
+
+def test_tensor_rates_are_set_in_place() -> None:
+    module = neural.mlp(2)
+    module(torch.zeros(1, 3))
+    rate = torch.tensor(0.0)
+    optimizer = torch.optim.SGD([{"params": module.parameters(), "lr": rate, "rate": 2.0}])
+    job = Training(module, optimizer, torch.Generator(), 0, 1, 1, Group(shared=False), compiled=False, recorded=False)
+    job.set_rate(0.25)
+    assert float(rate) == 0.5

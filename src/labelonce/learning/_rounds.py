@@ -30,10 +30,11 @@ from labelonce.workers import WorkerModel
 
 N_FOLDS = 5
 MEMORISED = 0.25  # share of the disagreement of models that did not see the task
-_EXPONENTS = (0.3, 5.0)  # between which a model's predictions are flattened or sharpened
-_SHIFT = 1.0  # deviation of the shifts that are believed in before any label is seen
+_EXPONENTS = (0.3, 12.0)  # between which a model's predictions are flattened or sharpened
+_PULL = 0.1  # of the class prior on a model's class balance, at least: tasks that it weighs as much as, as a share
 _ENOUGH_TASKS = 50_000  # with labels, to calibrate by
 _REFINEMENTS = 10  # E and M steps on the workers within a round at most
+_SHIFT = 10.0  # of a class at most
 _STEPS = 50  # of the search for a calibration at most
 _SETTLED = 1e-3  # change of the workers in such a step, mean total variation: near the fixed point
 
@@ -106,7 +107,7 @@ def run_rounds(
         else:
             predictions = out_of_fold(learner, X, posterior, weight, n_folds=N_FOLDS, rng=rng)
         first = number == 1
-        workers, log_prior, prior = estimate_workers(engine, recipe, predictions, gold, first=first, sample=sample)
+        workers, log_prior, prior = estimate_workers(engine, recipe, predictions, gold, number=number, sample=sample)
         log_confusion = floored_log(workers.confusion_)
         posterior, log_likelihood = engine.e_step(log_confusion, log_prior, gold)
         weight = task_weight(recipe, posterior, start, first=first, engine=engine)
@@ -161,14 +162,15 @@ def estimate_workers(
     predictions: Floats,
     gold: Codes | None,
     *,
-    first: bool,
+    number: int,
     sample: tuple[Any, Engine] | None = None,
 ) -> tuple[WorkerModel, Floats, Floats]:
     """Return the fitted workers, the log prior of every task's true label, and the class prior.
 
     The first round counts picks: a model trained on raw labels predicts labels rather than the truth, and
-    counting its probabilities would make every worker look random.
+    counting its probabilities would make every worker look random. Later rounds let go of the class prior.
     """
+    first = number == 1
     picks = with_gold(np.eye(predictions.shape[1])[predictions.argmax(axis=1)], gold)
     soft = recipe.counts == "soft" and not first
     counts = engine.m_step(with_gold(predictions, gold) if soft else picks)
@@ -180,12 +182,13 @@ def estimate_workers(
     np.log(log_prior, out=log_prior)
     tasks, sample_engine = (slice(None), engine) if sample is None else sample
     log_predictions = log_prior[tasks].copy()
-    found = calibrate(log_predictions, sample_engine, workers.confusion_)
+    pull = max(_PULL, 2.0 ** (2 - number))
+    found = calibrate(log_predictions, sample_engine, workers.confusion_, prior, pull)
     found.apply(log_prior)
     if recipe.counts == "refined":
         workers = refine(workers, engine, log_prior, gold)
         found.undo(log_prior)
-        calibrate(log_predictions, sample_engine, workers.confusion_, found).apply(log_prior)
+        calibrate(log_predictions, sample_engine, workers.confusion_, prior, pull, found).apply(log_prior)
     log_prior -= log_sums(log_prior)[:, None]
     return workers, log_prior, prior
 
@@ -237,31 +240,39 @@ class Calibration:
 
 
 def calibrate(
-    log_predictions: Floats, engine: Engine, confusion: Floats, start: Calibration | None = None
+    log_predictions: Floats,
+    engine: Engine,
+    confusion: Floats,
+    prior: Floats,
+    pull: float = _PULL,
+    start: Calibration | None = None,
 ) -> Calibration:
     """Return the exponent and the shifts with which predictions explain the annotations best.
 
     An exponent above 1 sharpens. Without the shifts, a class for which few workers are good is predicted too
-    rarely, hence trained on too rarely, and is gone after some rounds.
+    rarely, hence trained on too rarely, and is gone after some rounds. The shares of the classes are pulled to the
+    prior as if `pull` times as many tasks as there are had been seen with these shares: while the confusion
+    matrices are poor, the likelihood alone would give up classes.
     """
-    n_classes = log_predictions.shape[1]
+    n_tasks, n_classes = float(total(engine, [len(log_predictions)])[0]), log_predictions.shape[1]
     by_labels = engine.e_step(floored_log(confusion), np.zeros(n_classes)).posterior
 
     def loss(point: Floats) -> tuple[float, Floats]:
         exponent, shift = np.exp(point[0]), point[1:]
-        prior = np.exp(log_normalised(exponent * log_predictions + shift))
-        posterior = by_labels * prior
-        likelihood = posterior.sum(axis=1)
-        posterior /= likelihood[:, None]
-        posterior -= prior
-        by_exponent = exponent * np.einsum("tk,tk->", posterior, log_predictions)
-        sums = np.asarray(total(engine, [np.log(likelihood).sum(), by_exponent, *posterior.sum(axis=0)]))
-        value, slope = -sums[0] + (shift @ shift) / (2 * _SHIFT**2), -sums[1:]
-        slope[1:] += shift / _SHIFT**2
-        return float(value), slope
+        shown = np.exp(log_normalised(exponent * log_predictions + shift))
+        share = np.maximum(total(engine, shown.sum(axis=0)) / n_tasks, 1e-12)
+        slope = by_labels * shown
+        likelihood = slope.sum(axis=1)
+        slope /= likelihood[:, None]
+        slope -= shown  # posterior - prediction; the pull moves it by the same rule
+        wanted = pull * prior / share
+        slope += shown * (wanted - (shown @ wanted)[:, None])
+        by_exponent = exponent * np.einsum("tk,tk->", slope, log_predictions)
+        sums = np.asarray(total(engine, [np.log(likelihood).sum(), by_exponent, *slope.sum(axis=0)]))
+        return float(-sums[0] - pull * n_tasks * (prior @ np.log(share))), -sums[1:]
 
     point = np.zeros(n_classes + 1) if start is None else np.append(np.log(start.exponent), start.shift)
-    bounds = [tuple(np.log(_EXPONENTS)), *[(None, None)] * n_classes]
+    bounds = [tuple(np.log(_EXPONENTS)), *[(-_SHIFT, _SHIFT)] * n_classes]
     found = minimize(loss, point, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _STEPS}).x
     return Calibration(float(np.exp(found[0])), found[1:])
 

@@ -107,6 +107,10 @@ class Recording:
 
     def __call__(self, step: Step, *inputs: torch.Tensor | None) -> torch.Tensor:
         """Do the step; the returned tensor is overwritten by the next call."""
+        with torch.cuda.device(self.generator.device):
+            return self._do(step, *inputs)
+
+    def _do(self, step: Step, *inputs: torch.Tensor | None) -> torch.Tensor:
         self.n_done += 1
         if self.n_done <= _WARM_UP:
             self.stream.wait_stream(torch.cuda.current_stream())
