@@ -28,9 +28,10 @@ import labelonce as lo
 PATH = Path(__file__).parent / "results" / "ablation.json"
 SEEDS = {"hammer-spammer": 5, "class-wise": 5, "labelme": 3, "amazon_isbook": 3, "sentiment_polarity": 3}
 PENALTY = {"hammer-spammer": 1.0, "class-wise": 1.0, "labelme": 0.01, "amazon_isbook": 1.0, "sentiment_polarity": 10.0}
+BASE, UNBALANCED = "four rounds", "predictions' class balance left alone"
 VARIANTS: dict[str, dict[str, Any]] = {
-    "four rounds": {},
-    "predictions' class balance left alone": {},
+    BASE: {},
+    UNBALANCED: {},
     "weighting none": {"weighting": "none"},
     "posterior prior": {"posterior": "prior"},
     "predictions in-sample": {"predictions": "in_sample"},
@@ -45,7 +46,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "six rounds": {"rounds": 6},
     "rounds chosen": {"rounds": "auto"},
 }
-BASE, UNBALANCED = "four rounds", "predictions' class balance left alone"
 
 
 def draw(name: str, seed: int) -> tuple[Any, ...]:
@@ -60,7 +60,7 @@ def draw(name: str, seed: int) -> tuple[Any, ...]:
 
 def left_alone() -> AbstractContextManager[Any]:
     """Keep MBEM from shifting the class balance of predictions."""
-    return patch("labelonce.learning._rounds._SHIFT", 0.0)
+    return patch.multiple("labelonce.learning._rounds", _SHIFT=0.0, _PULLS=(0.0,))
 
 
 def trial(name: str, seed: int) -> dict[str, Any]:

@@ -23,6 +23,7 @@ are counted where it was trained.
 
 import argparse
 import json
+import os
 import platform
 import time
 import warnings
@@ -35,7 +36,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
-from ablation import left_alone
+from ablation import UNBALANCED, left_alone
 from torch import multiprocessing
 
 import labelonce as lo
@@ -158,30 +159,33 @@ def run_trial(trial: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
     learner = Once(**settings | {"epochs_by_round": (), "random_state": trial["seed"]})
     accuracy: dict[str, float] = dict(before["accuracy"])
     seconds: dict[str, float] = dict(before["seconds"])
+    found = before.get("mbem", {})
     for method in trial.pop("again", METHODS[1:]):
         started = time.perf_counter()
         if method == "MBEM":
             fresh = neural.TorchLearner(**settings)  # another start in every round
             model: Any = lo.MBEM(fresh, rounds=ROUNDS[trial["net"]], random_state=trial["seed"]).fit(X, ann)
+            found = {"confusion_error": lo.metrics.confusion_error(confusion, model.confusion_)}
+            found["posterior_accuracy"] = float((model.labels_ == y).mean())
         else:
             model = baseline(method, learner, y, confusion).fit(X, ann)
         seconds[method] = round(time.perf_counter() - started, 2)
         accuracy[method] = float((model.predict(data["xt"]) == data["yt"]).mean())
     if "truth" not in accuracy:
         accuracy["truth"] = truth(trial["net"], trial["seed"], len(y), data)
-    found = before.get("mbem", {})
-    if method == "MBEM":
-        found = {"confusion_error": lo.metrics.confusion_error(confusion, model.confusion_)}
-        found["posterior_accuracy"] = float((model.labels_ == y).mean())
     return {"part": "figure"} | trial | {"accuracy": accuracy, "seconds": seconds, "mbem": found}
 
 
 def truth(net: str, seed: int, n_tasks: int, data: dict[str, Any]) -> float:
     """Return the test accuracy with all true labels, which points of the figure share."""
-    file = Path(data["x"].filename).with_name(f"truth-{net}-{seed}-{n_tasks}.json")
+    settings = {name: value for name, value in NETS[net].items() if name != "module_fn"} | {"net": net}
+    key = sha256(json.dumps([settings, seed, n_tasks]).encode()).hexdigest()[:16]
+    file = Path(data["x"].filename).with_name(f"truth-{key}.json")
     if not file.exists():
         model = neural.TorchLearner(**NETS[net], random_state=seed).fit(data["x"][:n_tasks], data["y"][:n_tasks])
-        file.write_text(json.dumps(float((model.predict(data["xt"]) == data["yt"]).mean())))
+        beside = file.with_suffix(f".{os.getpid()}")
+        beside.write_text(json.dumps(float((model.predict(data["xt"]) == data["yt"]).mean())))
+        beside.replace(file)
     found: float = json.loads(file.read_text())
     return found
 
@@ -234,15 +238,13 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "two networks": {"learner": {"n_models": 2}},
     "mixup": {"learner": {"mixup": 0.5}},
     "12 epochs in every round": {"learner": {"epochs": 12, "epochs_by_round": (12,)}},
-    "predictions' class balance left alone": {},
+    UNBALANCED: {},
     "no information weights": {"mbem": {"weighting": "none"}},
     "posterior by the prior": {"mbem": {"posterior": "prior"}},
     "hard counts": {"mbem": {"counts": "hard"}},
     "workers counted, not shrunk": {"mbem": {"worker_model": lo.workers.Counted()}},
 }
 
-
-UNBALANCED = "predictions' class balance left alone"
 
 HUMAN: dict[str, dict[str, Any]] = {
     "plain": {"cutout": 0},

@@ -359,6 +359,18 @@ def test_a_class_that_few_workers_know_is_not_lost() -> None:
     assert np.bincount(fitted.labels_, minlength=10).min() > 200
 
 
+@pytest.mark.parametrize("rounds", [3, 8])
+def test_a_rare_class_is_not_made_frequent(rounds: int) -> None:
+    rng = np.random.default_rng(0)
+    y_true = (rng.random(5000) < 0.1).astype(int)
+    X = rng.normal(size=(5000, 20)) + np.outer(y_true, [3.0, 1.0, *np.zeros(18)])
+    confusion = simulate.one_coin(rng.uniform(0.6, 0.95, 30), 2)
+    ann = simulate.annotate(y_true[:3000], confusion, simulate.assign(3000, 30, 1, rng), rng)
+    fitted = MBEM(SoftmaxRegression(), rounds=rounds, random_state=0).fit(X[:3000], ann)
+    assert fitted.score(X[3000:], y_true[3000:]) > 0.91
+    assert fitted.predict(X[3000:]).mean() < 0.18
+
+
 def test_features_that_say_nothing_are_a_warning() -> None:
     rng = np.random.default_rng(0)
     X, labels = rng.normal(size=(3000, 2)), rng.integers(0, 2, size=(3000, 1))  # agrees within 2 % of chance

@@ -20,6 +20,7 @@ from labelonce.learning._rounds import (
     class_prior,
     estimate_workers,
     information,
+    label_shares,
     log_normalised,
     memorises,
     refine,
@@ -251,12 +252,26 @@ def test_a_calibration_can_be_taken_back() -> None:
 def test_many_tasks_are_represented_by_some_with_labels(monkeypatch: pytest.MonkeyPatch) -> None:
     ann = Annotations.from_matrix(np.where(np.arange(400)[:, None] % 4 == 0, [[0, 1]], -1))
     engine = ScipyEngine(ann, "float64")
-    assert sample_tasks(ann, engine) == (slice(None), engine)
+    drawn, sample = sample_tasks(ann, engine)
+    assert_array_equal(drawn, np.arange(400) % 4 == 0)
+    assert_array_equal(sample.vote_counts(), engine.vote_counts()[drawn])
     monkeypatch.setattr("labelonce.learning._rounds._ENOUGH_TASKS", 30)
     drawn, sample = sample_tasks(ann, engine)
     assert drawn.sum() == 30
     assert drawn[1::4].sum() == drawn[2::4].sum() == drawn[3::4].sum() == 0
     assert_array_equal(sample.vote_counts(), engine.vote_counts()[drawn])
+
+
+def test_few_tasks_with_labels_all_count() -> None:
+    ann, _ = crowd()
+    engine = ScipyEngine(ann, "float64")
+    assert sample_tasks(ann, engine) == (slice(None), engine)
+
+
+def test_label_shares_count_what_was_given() -> None:
+    ann = Annotations.from_matrix([[0, 0, 2], [2, 2, 2], [0, -1, 1]])
+    counts = ScipyEngine(ann, "float64").m_step(np.full((3, 3), 1 / 3))
+    assert_allclose(label_shares(counts), np.array([4, 2, 5]) / 11)
 
 
 def test_refining_ends_near_the_fixed_point() -> None:

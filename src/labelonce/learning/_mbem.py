@@ -71,7 +71,8 @@ class MBEM(AnnotationsScorer):
         Default `workers.Full()`.
     prior : {"uniform", "learned", "picks"} or (n_classes,) array
         P(true label) where no prediction stands in for it. "learned": what explains the annotations best given
-        the workers; "picks": the share of the model's picks, as in the paper's equation 7, which may collapse.
+        the workers; "picks": the share of the model's picks, as in the paper's equation 7, which may collapse. The
+        class balance of predictions is pulled to an array, else to the shares of the labels, less in every round.
     max_rounds : int
         Most rounds that "auto" tries.
     holdout : float

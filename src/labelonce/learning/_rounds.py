@@ -30,8 +30,8 @@ from labelonce.workers import WorkerModel
 
 N_FOLDS = 5
 MEMORISED = 0.25  # share of the disagreement of models that did not see the task
-_EXPONENTS = (0.3, 12.0)  # between which a model's predictions are flattened or sharpened
-_PULL = 0.1  # of the class prior on a model's class balance, at least: tasks that it weighs as much as, as a share
+_EXPONENTS = (0.3, 5.0)  # between which a model's predictions are flattened or sharpened
+_PULLS = (1.0, 0.5, 0.25, 0.125, 0.1)  # on the class balance in rounds 2, 3, ...: tasks it counts as, as a share
 _ENOUGH_TASKS = 50_000  # with labels, to calibrate by
 _REFINEMENTS = 10  # E and M steps on the workers within a round at most
 _SHIFT = 10.0  # of a class at most
@@ -168,7 +168,7 @@ def estimate_workers(
     """Return the fitted workers, the log prior of every task's true label, and the class prior.
 
     The first round counts picks: a model trained on raw labels predicts labels rather than the truth, and
-    counting its probabilities would make every worker look random. Later rounds let go of the class prior.
+    counting its probabilities would make every worker look random. Later rounds let go of the labels' shares.
     """
     first = number == 1
     picks = with_gold(np.eye(predictions.shape[1])[predictions.argmax(axis=1)], gold)
@@ -182,13 +182,14 @@ def estimate_workers(
     np.log(log_prior, out=log_prior)
     tasks, sample_engine = (slice(None), engine) if sample is None else sample
     log_predictions = log_prior[tasks].copy()
-    pull = max(_PULL, 2.0 ** (2 - number))
-    found = calibrate(log_predictions, sample_engine, workers.confusion_, prior, pull)
+    pull = _PULLS[min(number - 2, len(_PULLS) - 1)]
+    shares = prior if not isinstance(recipe.prior, str) else label_shares(counts)
+    found = calibrate(log_predictions, sample_engine, workers.confusion_, shares, pull)
     found.apply(log_prior)
     if recipe.counts == "refined":
         workers = refine(workers, engine, log_prior, gold)
         found.undo(log_prior)
-        calibrate(log_predictions, sample_engine, workers.confusion_, prior, pull, found).apply(log_prior)
+        calibrate(log_predictions, sample_engine, workers.confusion_, shares, pull, found).apply(log_prior)
     log_prior -= log_sums(log_prior)[:, None]
     return workers, log_prior, prior
 
@@ -221,6 +222,12 @@ def class_prior(prior: Any, picks: Floats, engine: Engine, confusion: Floats) ->
     return learned
 
 
+def label_shares(counts: Floats) -> Floats:
+    """Return how often every class is given, of (n_workers, true, given) counts; none is impossible."""
+    given = counts.sum(axis=(0, 1)) + 1.0
+    return np.asarray(given / given.sum())
+
+
 @dataclass(frozen=True)
 class Calibration:
     """What makes a model's predictions P(true label): an exponent and a shift of every class's log-probability."""
@@ -243,16 +250,16 @@ def calibrate(
     log_predictions: Floats,
     engine: Engine,
     confusion: Floats,
-    prior: Floats,
-    pull: float = _PULL,
+    shares: Floats,
+    pull: float,
     start: Calibration | None = None,
 ) -> Calibration:
     """Return the exponent and the shifts with which predictions explain the annotations best.
 
     An exponent above 1 sharpens. Without the shifts, a class for which few workers are good is predicted too
-    rarely, hence trained on too rarely, and is gone after some rounds. The shares of the classes are pulled to the
-    prior as if `pull` times as many tasks as there are had been seen with these shares: while the confusion
-    matrices are poor, the likelihood alone would give up classes.
+    rarely, hence trained on too rarely, and is gone after some rounds. The classes are pulled to `shares` as if
+    `pull` times as many tasks as there are had been seen with them: while the confusion matrices are poor, the
+    likelihood alone would give up classes.
     """
     n_tasks, n_classes = float(total(engine, [len(log_predictions)])[0]), log_predictions.shape[1]
     by_labels = engine.e_step(floored_log(confusion), np.zeros(n_classes)).posterior
@@ -265,11 +272,11 @@ def calibrate(
         likelihood = slope.sum(axis=1)
         slope /= likelihood[:, None]
         slope -= shown  # posterior - prediction; the pull moves it by the same rule
-        wanted = pull * prior / share
+        wanted = pull * shares / share
         slope += shown * (wanted - (shown @ wanted)[:, None])
         by_exponent = exponent * np.einsum("tk,tk->", slope, log_predictions)
         sums = np.asarray(total(engine, [np.log(likelihood).sum(), by_exponent, *slope.sum(axis=0)]))
-        return float(-sums[0] - pull * n_tasks * (prior @ np.log(share))), -sums[1:]
+        return float(-sums[0] - pull * n_tasks * (shares @ np.log(share))), -sums[1:]
 
     point = np.zeros(n_classes + 1) if start is None else np.append(np.log(start.exponent), start.shift)
     bounds = [tuple(np.log(_EXPONENTS)), *[(-_SHIFT, _SHIFT)] * n_classes]
@@ -278,12 +285,14 @@ def calibrate(
 
 
 def sample_tasks(annotations: Annotations, engine: Engine) -> tuple[Any, Engine]:
-    """Return which tasks to calibrate by, and their engine: all, or a draw of many, always the same."""
+    """Return which tasks to calibrate by, and their engine: those with labels, or a draw of many, always the same."""
     labelled = np.flatnonzero(np.bincount(annotations.task, minlength=annotations.n_tasks))
-    if len(labelled) <= _ENOUGH_TASKS:
+    if len(labelled) == annotations.n_tasks <= _ENOUGH_TASKS:
         return slice(None), engine
     drawn = np.zeros(annotations.n_tasks, dtype=bool)
-    drawn[np.random.default_rng(0).choice(labelled, _ENOUGH_TASKS, replace=False)] = True
+    if len(labelled) > _ENOUGH_TASKS:
+        labelled = np.random.default_rng(0).choice(labelled, _ENOUGH_TASKS, replace=False)
+    drawn[labelled] = True
     some: Engine = ScipyEngine(annotations.select(drawn), "float64")
     return drawn, SharedEngine(some) if isinstance(engine, SharedEngine) else some
 

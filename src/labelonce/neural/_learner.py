@@ -93,7 +93,7 @@ class TorchLearner(Steps):
     record : bool, optional
         Record a step as a CUDA graph and replay it, since launching its kernels takes longer than a small network takes
         the card. Default: on a GPU, for our networks, where no step is overridden; set it for your own if nothing in
-        their steps waits for the card.
+        their steps waits for the card or draws random numbers on the host.
     checkpoint : path, optional
         File that is rewritten after every epoch; a fit that was stopped goes on from it, and removes it at the end.
     callbacks : sequence of callables
@@ -278,6 +278,7 @@ class TorchLearner(Steps):
             if file is not None and group.rank == 0:
                 save_state(file, settings, job)
         best.restore(job.module)
+        job.optimizer.zero_grad(set_to_none=True)  # gradients would keep a recording's memory
         if file is not None and group.rank == 0:
             file.unlink(missing_ok=True)
         return job.module.eval()
@@ -294,6 +295,12 @@ class TorchLearner(Steps):
         group = Group(shared=self.shared)
         optimizer = self.make_optimizer(module)
         recorded = device.type == "cuda" and group.size == 1 and self._records()
+        if recorded and not all(isinstance(one["lr"], torch.Tensor) for one in optimizer.param_groups):
+            raise ValueError(
+                "record=True needs an optimiser whose lr is a tensor on the device, one for every group, since a "
+                "recorded step reads it when it is replayed; make_optimizer gave a number. Give a tensor, or "
+                "record=False."
+            )
         return Training(
             module, optimizer, generator, seed, size, epochs, group, compiled=self.compile, recorded=recorded
         )

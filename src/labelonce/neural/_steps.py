@@ -56,7 +56,7 @@ class Steps(ClassifierBase):
         fused = self._device().type == "cuda"
         if fused:
             for group in groups:  # a tensor, since a recorded step reads the rate when it is replayed
-                group["lr"] = torch.tensor(self.lr, device=self._device())
+                group["lr"] = torch.tensor(self.lr, dtype=torch.float32, device=self._device())
         if self.optimizer == "adamw":
             betas = (self.momentum, 0.99)
             return torch.optim.AdamW(groups, lr=self.lr, betas=betas, fused=fused, capturable=fused)

@@ -16,6 +16,10 @@ from torch.nn.parallel import DistributedDataParallel
 from labelonce._processes import n_processes
 from labelonce._types import Floats, Ids
 
+Step = Callable[[torch.Tensor, torch.Tensor, torch.Tensor | None], torch.Tensor]
+
+_WARM_UP = 3  # steps before one is recorded: libraries choose their kernels, optimisers make their averages
+
 
 @dataclass
 class Rows:
@@ -88,9 +92,6 @@ class Group:
         return DistributedDataParallel(module, device_ids=[device.index] if device.type == "cuda" else None)
 
 
-Step = Callable[[torch.Tensor, torch.Tensor, torch.Tensor | None], torch.Tensor]
-
-
 class Recording:
     """A step that is done a few times, then recorded as a CUDA graph, and replayed from then on.
 
@@ -122,7 +123,7 @@ class Recording:
             self.inputs = [None if one is None else one.clone() for one in inputs]
             self.graph = torch.cuda.CUDAGraph()
             self.graph.register_generator_state(self.generator)
-            with torch.cuda.graph(self.graph, capture_error_mode="thread_local"):
+            with torch.cuda.graph(self.graph, stream=self.stream, capture_error_mode="thread_local"):
                 self.output = step(*self.inputs)  # type: ignore[arg-type]
         else:
             for kept, given in zip(self.inputs, inputs, strict=True):
@@ -130,9 +131,6 @@ class Recording:
                     kept.copy_(given)
         self.graph.replay()
         return self.output
-
-
-_WARM_UP = 3  # steps before one is recorded: libraries choose their kernels, optimisers make their averages
 
 
 class Training:
