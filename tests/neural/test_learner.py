@@ -16,6 +16,7 @@ from labelonce import neural
 from labelonce._types import Floats
 from labelonce.learning import SoftmaxRegression
 from labelonce.neural import TorchLearner
+from labelonce.neural._recording import check_rates
 from labelonce.neural._training import Group, Training
 
 
@@ -256,6 +257,12 @@ def test_a_recorded_step_is_the_step(options: dict[str, Any]) -> None:
     ]
     for step_by_step, recorded in zip(*found, strict=True):
         assert recorded["loss"] == pytest.approx(step_by_step["loss"], rel=0.02)
+
+
+def test_a_rate_that_a_recording_cannot_read_is_named() -> None:
+    optimizer = torch.optim.SGD(nn.Linear(2, 2).parameters(), lr=0.25)
+    with pytest.raises(ValueError, match=r"make_optimizer gave lr=0\.25\. Give a tensor, or record=False\."):
+        check_rates(optimizer)
 
 
 def test_tensor_rates_are_set_in_place() -> None:

@@ -18,7 +18,7 @@ from labelonce._validate import RandomState, check_choice, check_int, check_numb
 from labelonce.neural._augment import mix_up
 from labelonce.neural._data import Inputs, as_targets
 from labelonce.neural._networks import fast_net, mlp
-from labelonce.neural._saving import from_bytes, is_ours, name_of, network_named, to_bytes
+from labelonce.neural._saving import from_bytes, name_of, network_named, to_bytes
 from labelonce.neural._steps import Steps
 from labelonce.neural._training import (
     Best,
@@ -34,7 +34,6 @@ Callback = Callable[[dict[str, Any]], None]
 
 _AT_ONCE = 4096  # tasks predicted in one batch
 _EXAMPLES = 5000  # inputs that a module may look at before training
-_RECORDED = ("make_module", "make_optimizer", "views", "loss", "step")  # steps that a recording holds or relies on
 
 
 class TorchLearner(Steps):
@@ -91,8 +90,8 @@ class TorchLearner(Steps):
     compile : bool
         Use `torch.compile`; it pays only where the same network is trained for minutes.
     record : bool, optional
-        Record a step as a CUDA graph and replay it, since launching its kernels takes longer than a small network takes
-        the card. Default: on a GPU, for our networks, where no step is overridden; set it for your own if nothing in
+        Record a step as a CUDA graph and replay it, since launching its kernels may take longer than a small network
+        takes the card. Default: on a GPU, for our networks, where no step is overridden; set it for your own if nothing in
         their steps waits for the card or draws random numbers on the host.
     checkpoint : path, optional
         File that is rewritten after every epoch; a fit that was stopped goes on from it, and removes it at the end.
@@ -295,22 +294,9 @@ class TorchLearner(Steps):
         group = Group(shared=self.shared)
         optimizer = self.make_optimizer(module)
         recorded = device.type == "cuda" and group.size == 1 and self._records()
-        if recorded and not all(isinstance(one["lr"], torch.Tensor) for one in optimizer.param_groups):
-            raise ValueError(
-                "record=True needs an optimiser whose lr is a tensor on the device, one for every group, since a "
-                "recorded step reads it when it is replayed; make_optimizer gave a number. Give a tensor, or "
-                "record=False."
-            )
         return Training(
             module, optimizer, generator, seed, size, epochs, group, compiled=self.compile, recorded=recorded
         )
-
-    def _records(self) -> bool:
-        """Return whether steps may be recorded: nothing in them may wait for the card."""
-        if self.record is not None:
-            return self.record
-        own = all(getattr(type(self), name) is getattr(TorchLearner, name) for name in _RECORDED)
-        return own and is_ours(self.module_fn)
 
     def _epoch(self, inputs: Inputs, rows: Rows, job: Training) -> float:
         """Train for one epoch and return the mean loss."""

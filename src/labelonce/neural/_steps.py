@@ -13,7 +13,10 @@ from torch.nn import functional as F
 
 from labelonce._sklearn import ClassifierBase
 from labelonce.neural._augment import cut_out, flip_and_crop
+from labelonce.neural._saving import is_ours
 from labelonce.neural._training import Group
+
+_RECORDED = ("make_module", "make_optimizer", "views", "loss", "step")  # steps that a recording holds or relies on
 
 
 class Steps(ClassifierBase):
@@ -31,6 +34,7 @@ class Steps(ClassifierBase):
     label_smoothing: float
     flip_predictions: bool
     shared: bool
+    record: bool | None
     device: str | None
     precision: str
 
@@ -103,6 +107,13 @@ class Steps(ClassifierBase):
         )  # gradients are averaged over processes
         loss.backward()  # type: ignore[no-untyped-call]
         return loss.detach()
+
+    def _records(self) -> bool:
+        """Return whether steps may be recorded: nothing in them may wait for the card."""
+        if self.record is not None:
+            return self.record
+        own = all(getattr(type(self), name) is getattr(Steps, name) for name in _RECORDED)
+        return own and is_ours(self.module_fn)
 
     def _device(self) -> torch.device:
         here = torch.cuda.is_available()

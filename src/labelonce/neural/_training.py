@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from labelonce._processes import n_processes
 from labelonce._types import Floats, Ids
-
-Step = Callable[[torch.Tensor, torch.Tensor, torch.Tensor | None], torch.Tensor]
-
-_WARM_UP = 3  # steps before one is recorded: libraries choose their kernels, optimisers make their averages
+from labelonce.neural._recording import Recording, Step, check_rates
 
 
 @dataclass
@@ -92,47 +89,6 @@ class Group:
         return DistributedDataParallel(module, device_ids=[device.index] if device.type == "cuda" else None)
 
 
-class Recording:
-    """A step that is done a few times, then recorded as a CUDA graph, and replayed from then on.
-
-    Launching its kernels one by one takes the host longer than a small network takes the card.
-    """
-
-    def __init__(self, generator: torch.Generator) -> None:
-        self.generator = generator
-        self.stream = torch.cuda.Stream(generator.device)  # type: ignore[no-untyped-call]
-        self.n_done = 0
-        self.graph: torch.cuda.CUDAGraph | None = None
-        self.inputs: list[torch.Tensor | None] = []
-        self.output = torch.empty(0)
-
-    def __call__(self, step: Step, *inputs: torch.Tensor | None) -> torch.Tensor:
-        """Do the step; the returned tensor is overwritten by the next call."""
-        with torch.cuda.device(self.generator.device):
-            return self._do(step, *inputs)
-
-    def _do(self, step: Step, *inputs: torch.Tensor | None) -> torch.Tensor:
-        self.n_done += 1
-        if self.n_done <= _WARM_UP:
-            self.stream.wait_stream(torch.cuda.current_stream())
-            with torch.cuda.stream(self.stream):
-                self.output = step(*inputs)  # type: ignore[arg-type]
-            torch.cuda.current_stream().wait_stream(self.stream)
-            return self.output
-        if self.graph is None:
-            self.inputs = [None if one is None else one.clone() for one in inputs]
-            self.graph = torch.cuda.CUDAGraph()
-            self.graph.register_generator_state(self.generator)
-            with torch.cuda.graph(self.graph, stream=self.stream, capture_error_mode="thread_local"):
-                self.output = step(*self.inputs)  # type: ignore[arg-type]
-        else:
-            for kept, given in zip(self.inputs, inputs, strict=True):
-                if kept is not None and given is not None:
-                    kept.copy_(given)
-        self.graph.replay()
-        return self.output
-
-
 class Training:
     """One network on its way: the module, its optimiser, the generator of everything random, and the epochs done."""
 
@@ -155,7 +111,10 @@ class Training:
         self.stepped: Any = group.wrap(module, generator.device)
         if compiled:
             self.stepped = torch.compile(self.stepped)
-        self.recording = Recording(generator) if recorded else None
+        self.recording: Recording | None = None
+        if recorded:
+            check_rates(optimizer)
+            self.recording = Recording(generator)
 
     def set_rate(self, rate: float) -> None:
         """Set the rate of the next step."""
