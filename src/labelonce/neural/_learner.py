@@ -91,8 +91,8 @@ class TorchLearner(Steps):
         Use `torch.compile`; it pays only where the same network is trained for minutes.
     record : bool, optional
         Record a step as a CUDA graph and replay it, since launching its kernels may take longer than a small network
-        takes the card. Default: on a GPU, for our networks, where no step is overridden; set it for your own if nothing in
-        their steps waits for the card or draws random numbers on the host.
+        takes the card. Default: on a GPU, for our networks, where no step is overridden; set it for your own if
+        nothing in their steps waits for the card or draws random numbers on the host.
     checkpoint : path, optional
         File that is rewritten after every epoch; a fit that was stopped goes on from it, and removes it at the end.
     callbacks : sequence of callables
