@@ -76,7 +76,7 @@ NETS: dict[str, dict[str, Any]] = {
     "resnet18": {"module_fn": neural.resnet18, "epochs": 30, "epochs_by_round": (6, 10)}
     | {"batch_size": 512, "lr": 0.2, "cutout": 12},
 }
-ROUNDS = {"fast": 6, "resnet20": 4, "resnet18": 4}
+ROUNDS = {"fast": 9, "resnet20": 4, "resnet18": 4}
 RECORD: dict[str, Any] = FAST | {"epochs": 30, "pad": 4, "label_smoothing": 0.2}
 
 
@@ -166,7 +166,7 @@ def run_trial(trial: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
             fresh = neural.TorchLearner(**settings)  # another start in every round
             model: Any = lo.MBEM(fresh, rounds=ROUNDS[trial["net"]], random_state=trial["seed"]).fit(X, ann)
             found = {"confusion_error": lo.metrics.confusion_error(confusion, model.confusion_)}
-            found["posterior_accuracy"] = float((model.labels_ == y).mean())
+            found |= {"posterior_accuracy": float((model.labels_ == y).mean()), "rounds": len(model.history_)}
         else:
             model = baseline(method, learner, y, confusion).fit(X, ann)
         seconds[method] = round(time.perf_counter() - started, 2)
@@ -305,15 +305,16 @@ def key_of(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(row.get(name, "figure" if name == "part" else "") for name in names)
 
 
-def work(todo: Any, done: Any, folder: Path, deadline: float) -> None:
-    """Do trials from a queue until it is empty or time is up."""
+def work(todo: Any, done: Any, folder: Path, deadline: float, at_once: int) -> None:
+    """Do trials from a queue until it is empty or time is up, beside others `at_once`."""
     warnings.simplefilter("ignore")  # one label per task: that is what is measured
     torch.backends.cudnn.benchmark = True
     data = load(folder)
     while time.time() < deadline and (trial := todo.get()) is not None:
         started = time.perf_counter()
         row = JOBS[trial.get("part", "figure")](trial, data)
-        done.put(row | {"seconds_in_all": round(time.perf_counter() - started, 1)} | environment())
+        row["seconds_in_all"] = round(time.perf_counter() - started, 1)
+        done.put(row | {"at_once": at_once} | environment())
     done.put(None)
 
 
@@ -341,7 +342,7 @@ def run(options: argparse.Namespace) -> None:
     deadline = time.time() + options.seconds
     for _ in range(options.processes):
         todo.put(None)
-    arguments = (todo, done, options.cache, deadline)
+    arguments = (todo, done, options.cache, deadline, options.processes)
     processes = [context.Process(target=work, args=arguments) for _ in range(options.processes)]
     for process in processes:
         process.start()

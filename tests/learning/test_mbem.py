@@ -2,7 +2,8 @@
 
 import pickle
 import warnings
-from typing import Any
+from itertools import islice
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -112,6 +113,39 @@ def test_rounds_stop_where_the_posterior_no_longer_changes() -> None:
     assert stopped.n_rounds_ < 50
     assert changes[-1] < 0.01 <= min(changes[1:-1])
     assert stopped.resume(X, ann, rounds=3).n_rounds_ == len(changes)
+
+
+class Careful(SoftmaxRegression):
+    """A learner whose last round is its own: with another penalty, or with the same one."""
+
+    def __init__(self, *, C: float = 1.0, C_last: float = 1.0) -> None:
+        super().__init__(C=C)
+        self.C_last = C_last
+
+    def for_round(self, number: int, last: int) -> Self:
+        chosen: Self = clone(self).set_params(C=self.C_last if number == last else self.C)
+        return chosen
+
+
+def test_a_last_round_is_done_with_its_care_where_rounds_stop_early() -> None:
+    X, ann, _, _ = crowd()
+    early = quick(learner=Careful(), rounds=50, tol=0.01).fit(X, ann)
+    closed = quick(learner=Careful(C_last=3.0), rounds=50, tol=0.01).fit(X, ann)
+    assert closed.n_rounds_ == early.n_rounds_ + 1 < 50
+    models: list[Any] = [early.model_, closed.model_]
+    assert [model.C for model in models] == [1.0, 3.0]
+    full = quick(learner=Careful(C_last=3.0), rounds=closed.n_rounds_).fit(X, ann)
+    assert_array_equal(closed.predict_proba(X), full.predict_proba(X))
+
+
+def test_a_fit_stopped_before_such_a_last_round_goes_on_with_it() -> None:
+    X, ann, _, _ = crowd()
+    whole = quick(learner=Careful(C_last=3.0), rounds=50, tol=0.01).fit(X, ann)
+    parts = quick(learner=Careful(C_last=3.0), rounds=50, tol=0.01)
+    for _ in islice(parts.stages(X, ann), whole.n_rounds_):  # the choice, then all rounds but the last
+        pass
+    assert [again.n_rounds_ for again in parts.stages(X, ann, go_on=True)] == [whole.n_rounds_]
+    assert_array_equal(parts.posterior_, whole.posterior_)
 
 
 def test_the_same_seed_gives_the_same_fit() -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from checks import crowd, one_hot
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import log_softmax
 from sklearn.base import BaseEstimator
 
 from labelonce import Annotations, MajorityVote, simulate
@@ -21,7 +22,6 @@ from labelonce.learning._rounds import (
     estimate_workers,
     information,
     label_shares,
-    log_normalised,
     memorises,
     refine,
     run_rounds,
@@ -176,7 +176,8 @@ def test_the_class_prior_is_given_flat_picked_or_learned() -> None:
 def calibrated(log_predictions: Floats, found: Calibration) -> Floats:
     moved = log_predictions.copy()
     found.apply(moved)
-    return log_normalised(moved)
+    normalised: Floats = log_softmax(moved, axis=1)
+    return normalised
 
 
 EVEN = np.full(3, 1 / 3)
@@ -187,7 +188,7 @@ def test_calibration_never_explains_the_annotations_worse() -> None:
     engine = ScipyEngine(ann, "float64")
     confusion = Counted().fit(ann, y_true).confusion_
     log_confusion = np.log(np.maximum(confusion, 1e-10))
-    shy = log_normalised(np.log(0.1 * one_hot(y_true, 3) + 0.3))
+    shy = log_softmax(np.log(0.1 * one_hot(y_true, 3) + 0.3), axis=1)
     found = calibrate(shy, engine, confusion, EVEN, pull=0.0)
     better = calibrated(shy, found)
     assert found.exponent > 1
@@ -223,8 +224,8 @@ def test_shifts_bring_back_a_class_that_is_predicted_too_rarely(shares: tuple[in
     y_true = rng.choice(3, 3000, p=share)
     confusion = simulate.hammer_spammer(20, 3, 0.5, rng, exact=True)
     ann = simulate.annotate(y_true, confusion, simulate.assign(3000, 20, 1, rng), rng)
-    fair = log_normalised(2.0 * np.eye(3)[y_true] + rng.normal(size=(3000, 3)))
-    biased = log_normalised(fair + np.array([0.0, 0.0, -4.0]))
+    fair = log_softmax(2.0 * np.eye(3)[y_true] + rng.normal(size=(3000, 3)), axis=1)
+    biased = log_softmax(fair + np.array([0.0, 0.0, -4.0]), axis=1)
     assert (biased.argmax(axis=1) == 2).mean() < 0.1
     found = calibrate(biased, ScipyEngine(ann, "float64"), confusion, EVEN, pull)
     assert np.exp(calibrated(biased, found)).mean(axis=0) == pytest.approx(share, abs=0.05)
@@ -233,7 +234,7 @@ def test_shifts_bring_back_a_class_that_is_predicted_too_rarely(shares: tuple[in
 def test_the_pull_of_the_prior_decides_where_labels_say_nothing() -> None:
     rng = np.random.default_rng(0)
     ann = Annotations.from_arrays(np.arange(300), np.arange(300) % 5, rng.integers(0, 3, 300))
-    log_predictions = log_normalised(rng.normal(size=(300, 3)) + np.array([2.0, 0.0, 0.0]))
+    log_predictions = log_softmax(rng.normal(size=(300, 3)) + np.array([2.0, 0.0, 0.0]), axis=1)
     guessing = np.full((5, 3, 3), 1 / 3)
     prior = np.array([0.5, 0.3, 0.2])
     found = calibrate(log_predictions, ScipyEngine(ann, "float64"), guessing, prior, 0.1)
@@ -241,7 +242,7 @@ def test_the_pull_of_the_prior_decides_where_labels_say_nothing() -> None:
 
 
 def test_a_calibration_can_be_taken_back() -> None:
-    log_predictions = log_normalised(np.random.default_rng(0).normal(size=(50, 3)))
+    log_predictions = log_softmax(np.random.default_rng(0).normal(size=(50, 3)), axis=1)
     moved, found = log_predictions.copy(), Calibration(1.7, np.array([0.3, -0.2, 1.0]))
     found.apply(moved)
     assert np.abs(moved - log_predictions).max() > 0.1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -27,7 +28,7 @@ from labelonce.aggregation._base import labels_table, skill, workers_table
 from labelonce.learning._doubt import warn_of_doubt
 from labelonce.learning._features import Features, candidates_of
 from labelonce.learning._inputs import as_annotations, check_features
-from labelonce.learning._rounds import Recipe, Round, memorises, run_rounds
+from labelonce.learning._rounds import Recipe, Round, memorises, run_rounds, takes_more_care
 from labelonce.learning._scoring import AnnotationsScorer
 from labelonce.learning._selection import Choice, choose
 from labelonce.workers import Counted, Full, WorkerModel
@@ -81,7 +82,8 @@ class MBEM(AnnotationsScorer):
         Each is called after every round with that round's entry of `history_`.
     tol : float
         Rounds asked for by number stop early where the mean total variation between the posteriors of two rounds
-        is below it; `n_rounds_` tells. 0 never stops.
+        is below it; `n_rounds_` tells. A learner that trains longer in the last round then does that one. 0 never
+        stops.
     classes : column, optional
         All classes, in the order wanted, where y is a matrix or labels that may lack one, as in a fold of
         cross-validation. Default: those in y.
@@ -247,7 +249,8 @@ class MBEM(AnnotationsScorer):
 
         The same as having asked for them at once, but for learners that train longer in the last round.
 
-        X, y and gold are those of the fit. Nothing happens where the rounds had stopped by `tol`.
+        X, y and gold are those of the fit. Where the rounds had stopped by `tol` nothing happens, or one more such
+        last round.
         """
         check_is_fitted(self, "model_")
         self._same_annotations(X, y)
@@ -316,8 +319,14 @@ class MBEM(AnnotationsScorer):
         """Do the rounds that are left on all annotations, and keep what each found."""
         tol = 0.0 if self.rounds == "auto" else self.tol
         last = self._rounds_left + (0 if self._last is None else self._last.number)
-        coming = run_rounds(X, annotations, self._recipe, gold=gold, seed=self._seed, last=last, after=self._last)
-        while self._rounds_left and not (self.history_ and self.history_[-1]["posterior_change"] < tol):
+        doing = partial(run_rounds, X, annotations, self._recipe, gold=gold, seed=self._seed)
+        coming = doing(last=last, after=self._last)
+        while self._rounds_left:
+            if self._last is not None and self.history_[-1]["posterior_change"] < tol:
+                number = self._last.number + 1
+                if not takes_more_care(self._recipe.learner, number):
+                    break
+                self._rounds_left, coming = 1, doing(last=number, after=self._last)
             this = next(coming)
             entry = history_entry(annotations, this, self._last, shared=self._recipe.shared)
             if this.number <= len(self._scores):

@@ -16,8 +16,9 @@ class Learner(Protocol):
     learner from a scikit-learn classifier, which is wrapped instead. A learner must also work with
     scikit-learn's `clone`.
 
-    A learner may also have `for_round(number, last)`, which returns the learner for one round of `MBEM`; `auto`, a
-    dict of what `MBEM`'s "auto" stands for with it; and `any_shape`, if it takes more than tables of features.
+    A learner may also have `for_round(number, last)`, which returns the learner for one round of `MBEM`, with other
+    settings in the last if it is to take more care there; `auto`, a dict of what `MBEM`'s "auto" stands for with it;
+    and `any_shape`, if it takes more than tables of features.
     """
 
     soft_targets: bool

@@ -135,6 +135,14 @@ def learner_of_round(learner: Learner, number: int, last: int, rng: np.random.Ge
     return seeded
 
 
+def takes_more_care(learner: Learner, number: int) -> bool:
+    """Return whether a learner does a round otherwise if it is the last."""
+    if not hasattr(learner, "for_round"):
+        return False
+    settings = [str(learner.for_round(number, last).get_params()) for last in (number, number + 1)]
+    return settings[0] != settings[1]
+
+
 def fit_model(learner: Learner, X: Any, targets: Floats, weight: Floats) -> Learner:
     """Return a fresh learner fitted to the tasks that have a weight."""
     return fit_to_rows(learner, X, targets, weight, np.flatnonzero(weight > 0))
@@ -263,19 +271,22 @@ def calibrate(
     """
     n_tasks, n_classes = float(total(engine, [len(log_predictions)])[0]), log_predictions.shape[1]
     by_labels = engine.e_step(floored_log(confusion), np.zeros(n_classes)).posterior
+    by_labels, log_shown = (np.ascontiguousarray(one.T) for one in (by_labels, log_predictions))  # sums are fast so
+    shown, slope = np.empty_like(log_shown), np.empty_like(log_shown)
 
     def loss(point: Floats) -> tuple[float, Floats]:
-        exponent, shift = np.exp(point[0]), point[1:]
-        shown = np.exp(log_normalised(exponent * log_predictions + shift))
-        share = np.maximum(total(engine, shown.sum(axis=0)) / n_tasks, 1e-12)
-        slope = by_labels * shown
-        likelihood = slope.sum(axis=1)
-        slope /= likelihood[:, None]
-        slope -= shown  # posterior - prediction; the pull moves it by the same rule
+        exponent, shift = np.exp(point[0]), point[1:, None]
+        np.add(np.multiply(log_shown, exponent, out=shown), shift, out=shown)
+        np.exp(np.subtract(shown, shown.max(axis=0), out=shown), out=shown)
+        np.divide(shown, shown.sum(axis=0), out=shown)
+        share = np.maximum(total(engine, shown.sum(axis=1)) / n_tasks, 1e-12)
+        likelihood = np.multiply(by_labels, shown, out=slope).sum(axis=0)
+        np.divide(slope, likelihood, out=slope)
         wanted = pull * shares / share
-        slope += shown * (wanted - (shown @ wanted)[:, None])
-        by_exponent = exponent * np.einsum("tk,tk->", slope, log_predictions)
-        sums = np.asarray(total(engine, [np.log(likelihood).sum(), by_exponent, *slope.sum(axis=0)]))
+        pulled = np.multiply(shown, wanted[:, None] - (1 + wanted @ shown), out=shown)
+        np.add(slope, pulled, out=slope)  # posterior - prediction; the pull, by the same rule
+        by_exponent = exponent * np.vdot(slope, log_shown)
+        sums = np.asarray(total(engine, [np.log(likelihood).sum(), by_exponent, *slope.sum(axis=1)]))
         return float(-sums[0] - pull * n_tasks * (shares @ np.log(share))), -sums[1:]
 
     point = np.zeros(n_classes + 1) if start is None else np.append(np.log(start.exponent), start.shift)
@@ -295,11 +306,6 @@ def sample_tasks(annotations: Annotations, engine: Engine) -> tuple[Any, Engine]
     drawn[labelled] = True
     some: Engine = ScipyEngine(annotations.select(drawn), "float64")
     return drawn, SharedEngine(some) if isinstance(engine, SharedEngine) else some
-
-
-def log_normalised(scores: Floats) -> Floats:
-    """Return log-probabilities proportional to exp(scores) in each row."""
-    return scores - log_sums(scores)[:, None]
 
 
 def task_weight(
