@@ -37,6 +37,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import torch
 from ablation import UNBALANCED, left_alone
+from cifar10_tables import (
+    METHODS,
+    ablation_table,
+    figure_table,
+    human_table,
+    key_of,
+    means,
+    plot,
+    read,
+    rounds_table,
+    truth_table,
+    write,
+)
 from torch import multiprocessing
 
 import labelonce as lo
@@ -47,18 +60,6 @@ N_TRAIN, N_WORKERS, N_CLASSES = 50_000, 100, 10
 CROWDS = {"hammer-spammer": lo.simulate.hammer_spammer, "class-wise": lo.simulate.class_wise_hammer_spammer}
 QUALITIES = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
 REDUNDANCIES = (1, 3, 5, 9)
-METHODS = [
-    "truth",
-    "oracle correct",
-    "oracle weighted EM",
-    "MV",
-    "weighted MV",
-    "EM",
-    "weighted EM",
-    "MBEM paper",
-    "MBEM",
-]
-
 FAST = {
     "module_fn": neural.fast_net,
     "batch_size": 1024,
@@ -299,12 +300,6 @@ def trials_of(part: str, options: argparse.Namespace) -> Iterator[dict[str, Any]
         yield from points(part, options)
 
 
-def key_of(row: dict[str, Any]) -> tuple[Any, ...]:
-    """Return what makes a trial."""
-    names = ("part", "net", "crowd", "quality", "redundancy", "n_tasks", "seed", "variant")
-    return tuple(row.get(name, "figure" if name == "part" else "") for name in names)
-
-
 def work(todo: Any, done: Any, folder: Path, deadline: float, at_once: int) -> None:
     """Do trials from a queue until it is empty or time is up, beside others `at_once`."""
     warnings.simplefilter("ignore")  # one label per task: that is what is measured
@@ -357,118 +352,26 @@ def run(options: argparse.Namespace) -> None:
         print(*key_of(row), row.get("accuracy") or row["rounds"][-1], row["seconds_in_all"], flush=True)
 
 
-def read(path: Path) -> list[dict[str, Any]]:
-    """Return the results of a file, none where there is none."""
-    found: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
-    return found
-
-
-def write(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Write results, one a line, in a fixed order; of two with the same key the later one counts."""
-    unique = {key_of(row): row for row in rows}
-    lines = ",\n".join(json.dumps(unique[key]) for key in sorted(unique, key=str))
-    beside = path.with_suffix(".part")
-    beside.write_text(f"[\n{lines}\n]\n")
-    beside.replace(path)
-
-
-def table(rows: list[dict[str, Any]], path: Path) -> None:
-    """Write results/cifar10_figure1.md and docs/images/cifar10_figure1.png."""
-    parts = [figure_table(rows), rounds_table(rows), human_table(rows), truth_table(rows)]
+def table(path: Path) -> None:
+    """Write the tables beside the results, and docs/images/cifar10_figure1.png."""
+    rows = read(path)
+    parts = [
+        figure_table(rows),
+        rounds_table(rows),
+        ablation_table(rows, epochs_of),
+        human_table(rows),
+        truth_table(rows),
+    ]
     path.with_suffix(".md").write_text("\n\n".join(part for part in parts if part) + "\n")
-    plot(means(rows), RESULTS.parents[2] / "docs" / "images" / "cifar10_figure1.png")
+    plot(means(rows), list(CROWDS), RESULTS.parents[2] / "docs" / "images" / "cifar10_figure1.png")
 
 
-def means(rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, Any]]:
-    """Return accuracies in % of every point of the figure, a list over seeds for every method."""
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for row in sorted((row for row in rows if row["part"] == "figure"), key=lambda row: str(key_of(row))):
-        key = tuple(row[name] for name in ("net", "crowd", "quality", "redundancy", "n_tasks"))
-        at = found.setdefault(key, {method: [] for method in METHODS})
-        for method, accuracy in row["accuracy"].items():
-            at[method].append(100 * accuracy)
-    return found
-
-
-def figure_table(rows: list[dict[str, Any]]) -> str:
-    """Return the points of the figure, mean and standard error over seeds."""
-    head = ["net", "crowd", "quality", "labels per task", "tasks", "seeds", *METHODS]
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    for key, at in means(rows).items():
-        cells = [*map(str, key), str(len(at["MV"])), *(spread(at[method]) for method in METHODS)]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def rounds_table(rows: list[dict[str, Any]]) -> str:
-    """Return our default and its variants: test accuracy after every round, and seconds."""
-    chosen = sorted((row for row in rows if row["part"] in BASE), key=lambda row: str(key_of(row)))
-    head = ["part", "variant", "crowd", "seed", "test accuracy after each round", "posterior right", "seconds"]
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    for row in chosen:
-        tests = " ".join(f"{100 * one['test']:.1f}" for one in row["rounds"])
-        last = row["rounds"][-1]
-        cells = [row["part"], row["variant"], row["crowd"], row["seed"], tests, f"{100 * last['posterior']:.1f}"]
-        lines.append("| " + " | ".join(map(str, [*cells, last["seconds"]])) + " |")
-    return "\n".join(lines) if chosen else ""
-
-
-def human_table(rows: list[dict[str, Any]]) -> str:
-    """Return the results on CIFAR-10N."""
-    chosen = [row for row in rows if row["part"] == "human"]
-    head = ["CIFAR-10N, one random label", "seeds", *HUMAN]
-    spreads = [spread([100 * row["accuracy"][method] for row in chosen]) for method in HUMAN] if chosen else []
-    noise = np.mean([row["noise"] for row in chosen]) if chosen else 0.0
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    lines.append("| " + " | ".join([f"noise {100 * noise:.1f} %", str(len(chosen)), *spreads]) + " |")
-    return "\n".join(lines) if chosen else ""
-
-
-def truth_table(rows: list[dict[str, Any]]) -> str:
-    """Return the fast net on true labels, every seed with its seconds."""
-    chosen = sorted((row for row in rows if row["part"] == "truth"), key=lambda row: str(key_of(row)))
-    lines = [f"| fast net on true labels, {RECORD['epochs']} epochs | test accuracy | seconds |", "|---" * 3 + "|"]
-    for row in chosen:
-        lines.append(f"| seed {row['seed']} | {100 * row['accuracy']['truth']:.2f} | {row['seconds']['truth']} |")
-    return "\n".join(lines) if chosen else ""
-
-
-def spread(values: list[float]) -> str:
-    """Return mean ± standard error, or the one value."""
-    if len(values) < 2:
-        return f"{np.mean(values):.1f}" if values else ""
-    return f"{np.mean(values):.1f} ± {np.std(values, ddof=1) / np.sqrt(len(values)):.1f}"
-
-
-def plot(points: dict[tuple[Any, ...], dict[str, Any]], path: Path) -> None:
-    """Draw the six panels in the paper's layout: test error against quality or labels per task."""
-    from matplotlib import pyplot as plt
-
-    styles = {"truth": "k:", "oracle correct": "C7:", "oracle weighted EM": "C7-.", "MV": "C1--", "weighted MV": "C1-"}
-    styles |= {"EM": "C2--", "weighted EM": "C2-", "MBEM paper": "C9-", "MBEM": "C3-"}
-    crowds = [crowd for crowd in CROWDS if any(key[:2] == ("fast", crowd) for key in points)]
-    size = (12, 3.5 * len(crowds))
-    figure, axes = plt.subplots(len(crowds), 3, figsize=size, sharey=True, layout="constrained", squeeze=False)
-    most = max((key[4] for key in points), default=0)
-    titles = ["worker quality, 1 label per task", "labels per task, all images", "labels per task, fixed budget"]
-    for row, crowd in zip(axes, crowds, strict=True):
-        of_crowd = {key[2:]: at for key, at in points.items() if key[:2] == ("fast", crowd)}
-        panels = [
-            {key[0]: at for key, at in of_crowd.items() if key[1] == 1},
-            {key[1]: at for key, at in of_crowd.items() if key[0] == 0.2 and key[2] == most},
-            {key[1]: at for key, at in of_crowd.items() if key[0] == 0.2 and key[2] == most // key[1]},
-        ]
-        for axis, panel, title in zip(row, panels, titles, strict=True):
-            for method, style in styles.items():
-                at = sorted(panel)
-                errors = [100 - np.mean(panel[x][method]) for x in at]
-                axis.plot(at, errors, style, marker="." if len(at) < 3 else None, label=method)
-            axis.set_title(f"{crowd}: {title}", fontsize=10)
-            axis.set(xlabel="quality" if panel is panels[0] else "labels per task")
-        row[0].set_ylabel("test error, %")
-    axes[0, 0].legend(fontsize=8)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
+def epochs_of(variant: str) -> int:
+    """Return how many epochs a variant of the ablation trains in all."""
+    options = VARIANTS[variant]
+    learner = neural.image_learner(**BASE["ablation"]["learner"] | options.get("learner", {}))
+    rounds = BASE["ablation"]["mbem"]["rounds"]
+    return learner.n_models * sum(learner.for_round(number, rounds).epochs for number in range(1, rounds + 1))
 
 
 def main() -> None:
@@ -493,7 +396,7 @@ def main() -> None:
     if options.merge:
         write(options.out, [row for path in [options.out, *options.merge] for row in read(path)])
     elif options.table:
-        table(read(options.out), options.out)
+        table(options.out)
     else:
         run(options)
 

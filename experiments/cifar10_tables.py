@@ -1,0 +1,153 @@
+"""What cifar10_figure1.py keeps of its trials: the results file, its tables and the plot."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+METHODS = [
+    "truth",
+    "oracle correct",
+    "oracle weighted EM",
+    "MV",
+    "weighted MV",
+    "EM",
+    "weighted EM",
+    "MBEM paper",
+    "MBEM",
+]
+
+
+def key_of(row: dict[str, Any]) -> tuple[Any, ...]:
+    """Return what makes a trial."""
+    names = ("part", "net", "crowd", "quality", "redundancy", "n_tasks", "seed", "variant")
+    return tuple(row.get(name, "figure" if name == "part" else "") for name in names)
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """Return the results of a file, none where there is none."""
+    found: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
+    return found
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> None:
+    """Write results, one a line, in a fixed order; of two with the same key the later one counts."""
+    unique = {key_of(row): row for row in rows}
+    lines = ",\n".join(json.dumps(unique[key]) for key in sorted(unique, key=str))
+    beside = path.with_suffix(".part")
+    beside.write_text(f"[\n{lines}\n]\n")
+    beside.replace(path)
+
+
+def means(rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Return accuracies in % of every point of the figure, a list over seeds for every method."""
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in sorted((row for row in rows if row["part"] == "figure"), key=lambda row: str(key_of(row))):
+        key = tuple(row[name] for name in ("net", "crowd", "quality", "redundancy", "n_tasks"))
+        at = found.setdefault(key, {method: [] for method in METHODS})
+        for method, accuracy in row["accuracy"].items():
+            at[method].append(100 * accuracy)
+    return found
+
+
+def figure_table(rows: list[dict[str, Any]]) -> str:
+    """Return the points of the figure, mean and standard error over seeds."""
+    head = ["net", "crowd", "quality", "labels per task", "tasks", "seeds", *METHODS]
+    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    for key, at in means(rows).items():
+        cells = [*map(str, key), str(len(at["MV"])), *(spread(at[method]) for method in METHODS)]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def rounds_table(rows: list[dict[str, Any]]) -> str:
+    """Return our default: test accuracy after every round, and seconds."""
+    chosen = sorted((row for row in rows if row["part"] == "default"), key=lambda row: str(key_of(row)))
+    head = ["our default", "seed", "test accuracy after each round", "posterior right", "seconds"]
+    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    for row in chosen:
+        tests = " ".join(f"{100 * one['test']:.1f}" for one in row["rounds"])
+        last = row["rounds"][-1]
+        cells = [row["crowd"], row["seed"], tests, f"{100 * last['posterior']:.1f}"]
+        lines.append("| " + " | ".join(map(str, [*cells, last["seconds"]])) + " |")
+    return "\n".join(lines) if chosen else ""
+
+
+def ablation_table(rows: list[dict[str, Any]], epochs_of: Callable[[str], int]) -> str:
+    """Return the variants of our default in the order of the last round's test accuracy, and what they train."""
+    last: dict[str, dict[str, list[float]]] = {}
+    for row in rows:
+        if row["part"] == "ablation":
+            at = last.setdefault(row["variant"], {}).setdefault(row["crowd"], [])
+            at.append(100 * row["rounds"][-1]["test"])
+    crowds = sorted({crowd for at in last.values() for crowd in at}, reverse=True)
+    head = ["six rounds, one network", *(f"{crowd}{what}" for crowd in crowds for what in ("", ", change")), "epochs"]
+    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    for variant in sorted(last, key=lambda name: (name != "", -np.mean(last[name].get(crowds[0], [0.0])))):
+        cells = [variant or "all parts"]
+        for crowd in crowds:
+            own, base = (last[name].get(crowd, []) for name in (variant, ""))
+            cells += [spread(own), f"{np.mean(own) - np.mean(base):+.1f}" if own and base and variant else ""]
+        lines.append("| " + " | ".join([*cells, str(epochs_of(variant))]) + " |")
+    return "\n".join(lines) if last else ""
+
+
+def human_table(rows: list[dict[str, Any]]) -> str:
+    """Return the results on CIFAR-10N."""
+    chosen = [row for row in rows if row["part"] == "human"]
+    methods = list(chosen[0]["accuracy"]) if chosen else []
+    head = ["CIFAR-10N, one random label", "seeds", *methods]
+    spreads = [spread([100 * row["accuracy"][method] for row in chosen]) for method in methods]
+    noise = np.mean([row["noise"] for row in chosen]) if chosen else 0.0
+    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    lines.append("| " + " | ".join([f"noise {100 * noise:.1f} %", str(len(chosen)), *spreads]) + " |")
+    return "\n".join(lines) if chosen else ""
+
+
+def truth_table(rows: list[dict[str, Any]]) -> str:
+    """Return the fast net on true labels, every seed with its seconds."""
+    chosen = sorted((row for row in rows if row["part"] == "truth"), key=lambda row: str(key_of(row)))
+    lines = ["| fast net on true labels | test accuracy | seconds |", "|---" * 3 + "|"]
+    for row in chosen:
+        lines.append(f"| seed {row['seed']} | {100 * row['accuracy']['truth']:.2f} | {row['seconds']['truth']} |")
+    return "\n".join(lines) if chosen else ""
+
+
+def spread(values: list[float]) -> str:
+    """Return mean ± standard error, or the one value."""
+    if len(values) < 2:
+        return f"{np.mean(values):.1f}" if values else ""
+    return f"{np.mean(values):.1f} ± {np.std(values, ddof=1) / np.sqrt(len(values)):.1f}"
+
+
+def plot(points: dict[tuple[Any, ...], dict[str, Any]], crowds: list[str], path: Path) -> None:
+    """Draw the six panels in the paper's layout: test error against quality or labels per task."""
+    from matplotlib import pyplot as plt
+
+    styles = {"truth": "k:", "oracle correct": "C7:", "oracle weighted EM": "C7-.", "MV": "C1--", "weighted MV": "C1-"}
+    styles |= {"EM": "C2--", "weighted EM": "C2-", "MBEM paper": "C9-", "MBEM": "C3-"}
+    crowds = [crowd for crowd in crowds if any(key[:2] == ("fast", crowd) for key in points)]
+    size = (12, 3.5 * len(crowds))
+    figure, axes = plt.subplots(len(crowds), 3, figsize=size, sharey=True, layout="constrained", squeeze=False)
+    most = max((key[4] for key in points), default=0)
+    titles = ["worker quality, 1 label per task", "labels per task, all images", "labels per task, fixed budget"]
+    for row, crowd in zip(axes, crowds, strict=True):
+        of_crowd = {key[2:]: at for key, at in points.items() if key[:2] == ("fast", crowd)}
+        panels = [
+            {key[0]: at for key, at in of_crowd.items() if key[1] == 1},
+            {key[1]: at for key, at in of_crowd.items() if key[0] == 0.2 and key[2] == most},
+            {key[1]: at for key, at in of_crowd.items() if key[0] == 0.2 and key[2] == most // key[1]},
+        ]
+        for axis, panel, title in zip(row, panels, titles, strict=True):
+            for method, style in styles.items():
+                at = sorted(panel)
+                errors = [100 - np.mean(panel[x][method]) for x in at]
+                axis.plot(at, errors, style, marker="." if len(at) < 3 else None, label=method)
+            axis.set_title(f"{crowd}: {title}", fontsize=10)
+            axis.set(xlabel="quality" if panel is panels[0] else "labels per task")
+        row[0].set_ylabel("test error, %")
+    axes[0, 0].legend(fontsize=8)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
