@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -24,9 +25,15 @@ def add_up(numbers: Any) -> Floats:
         return np.asarray(numbers)
     tensor = sys.modules["torch"].from_numpy(numbers)
     if distributed.get_backend() == "nccl":
-        tensor = tensor.cuda()
+        tensor = tensor.cuda(local_gpu())
     distributed.all_reduce(tensor)
     return np.asarray(tensor.cpu())
+
+
+def local_gpu() -> int:
+    """Return the number of this process's GPU: each of those on one machine has its own."""
+    n_gpus = sys.modules["torch"].cuda.device_count()
+    return int(os.environ.get("LOCAL_RANK", "0")) % max(n_gpus, 1) if n_processes() > 1 else 0
 
 
 def _distributed() -> Any:

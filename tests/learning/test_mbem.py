@@ -118,9 +118,10 @@ def test_rounds_stop_where_the_posterior_no_longer_changes() -> None:
 class Careful(SoftmaxRegression):
     """A learner whose last round is its own: with another penalty, or with the same one."""
 
-    def __init__(self, *, C: float = 1.0, C_last: float = 1.0) -> None:
+    def __init__(self, *, C: float = 1.0, C_last: float = 1.0, note: Any = None) -> None:
         super().__init__(C=C)
         self.C_last = C_last
+        self.note = note
 
     def for_round(self, number: int, last: int) -> Self:
         chosen: Self = clone(self).set_params(C=self.C_last if number == last else self.C)
@@ -129,7 +130,7 @@ class Careful(SoftmaxRegression):
 
 def test_a_last_round_is_done_with_its_care_where_rounds_stop_early() -> None:
     X, ann, _, _ = crowd()
-    early = quick(learner=Careful(), rounds=50, tol=0.01).fit(X, ann)
+    early = quick(learner=Careful(note=object()), rounds=50, tol=0.01).fit(X, ann)  # of which each copy has another
     closed = quick(learner=Careful(C_last=3.0), rounds=50, tol=0.01).fit(X, ann)
     assert closed.n_rounds_ == early.n_rounds_ + 1 < 50
     models: list[Any] = [early.model_, closed.model_]

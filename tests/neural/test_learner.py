@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from torch import nn
 
+import labelonce as lo
 from labelonce import neural
 from labelonce._types import Floats
 from labelonce.learning import SoftmaxRegression
@@ -168,18 +170,94 @@ def test_a_stopped_fit_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
     assert not file.exists()
 
 
-def test_a_checkpoint_of_another_fit_is_not_used(tmp_path: Path) -> None:
-    X, targets = features(), posteriors()
-    file = tmp_path / "net.safetensors"
+def stopped_fit(epoch: int, X: Any, targets: Any, *, model: int = 0, **options: Any) -> None:
+    """Fit until an epoch of a network, then be stopped before it is written."""
 
     def stop(entry: dict[str, Any]) -> None:
-        if entry["epoch"] == 2:
+        if (entry["model"], entry["epoch"]) == (model, epoch):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        learner(epochs=5, checkpoint=file, callbacks=[stop], random_state=1).fit(X, targets)
-    net = learner(epochs=5, checkpoint=file).fit(X, targets)
+        learner(callbacks=[stop], **options).fit(X, targets)
+
+
+@pytest.mark.parametrize(
+    "others",
+    [{"random_state": 1}, {"lr": 0.2}, {"module_fn": partial(neural.mlp, width=8)}, {"targets": posteriors()[::-1]}],
+)
+def test_a_checkpoint_of_another_fit_is_not_used(tmp_path: Path, others: dict[str, Any]) -> None:
+    X, targets = features(), posteriors()
+    options: dict[str, Any] = {"epochs": 5, "checkpoint": tmp_path / "net.safetensors"}
+    stopped_fit(4, X, others.pop("targets", targets).copy(), **options, **others)
+    net = learner(**options).fit(X, targets)
     assert_array_equal(net.predict_proba(X), learner(epochs=5).fit(X, targets).predict_proba(X))
+
+
+@pytest.mark.parametrize("epoch", range(2, 7))
+def test_early_stopping_goes_on_with_its_best_epoch(tmp_path: Path, epoch: int) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 20)).astype(np.float32)
+    noise = np.random.default_rng(1).integers(0, 2, 60)
+    options: dict[str, Any] = {"epochs": 60, "batch_size": 10, "lr": 0.01, "holdout": 0.3, "patience": 4}
+    straight = learner(**options).fit(X, noise)
+    assert straight.history_[-1]["epoch"] >= 6
+    stopped_fit(epoch, X, noise, checkpoint=tmp_path / "net", **options)
+    again = learner(checkpoint=tmp_path / "net", **options).fit(X, noise)
+    assert again.history_[-1] == straight.history_[-1]
+    assert_array_equal(again.predict_proba(X), straight.predict_proba(X))
+
+
+def test_networks_that_were_finished_are_not_trained_again(tmp_path: Path) -> None:
+    X, targets = features(), posteriors()
+    options: dict[str, Any] = {"epochs": 3, "n_models": 3, "checkpoint": tmp_path / "net"}
+    stopped_fit(2, X, targets, model=2, **options)
+    again = learner(**options).fit(X, targets)
+    assert [(row["model"], row["epoch"]) for row in again.history_] == [(2, 2), (2, 3)]
+    assert_array_equal(again.predict_proba(X), learner(**options).fit(X, targets).predict_proba(X))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_mbem_is_not_led_astray_by_the_checkpoint_of_another_round(tmp_path: Path) -> None:
+    X, y = features(), np.arange(len(features())) % 3
+    straight = lo.MBEM(learner(epochs=3), rounds=3, tol=0.0).fit(X, y)
+    epochs = iter(range(9))
+
+    def stop(entry: dict[str, Any]) -> None:  # noqa: ARG001
+        if next(epochs) == 7:  # the second epoch of the third round
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        lo.MBEM(learner(epochs=3, checkpoint=tmp_path / "net", callbacks=[stop]), rounds=3, tol=0.0).fit(X, y)
+    assert (tmp_path / "net").exists()
+    again = lo.MBEM(learner(epochs=3, checkpoint=tmp_path / "net"), rounds=3, tol=0.0).fit(X, y)
+    assert_array_equal(again.posterior_, straight.posterior_)
+
+
+def test_a_checkpoint_that_is_none_is_named(tmp_path: Path) -> None:
+    (tmp_path / "net").write_bytes(b"something else")
+    with pytest.raises(ValueError, match=r"must be a file that a fit wrote; '.*net' is damaged or something else"):
+        learner(checkpoint=tmp_path / "net").fit(features(), posteriors())
+    assert (tmp_path / "net").read_bytes() == b"something else"
+    with pytest.raises(ValueError, match=r"checkpoint must be in a folder that exists; got '.*none/net'"):
+        learner(checkpoint=tmp_path / "none" / "net").fit(features(), posteriors())
+
+
+class Noting:
+    """A callback that is an object, as a progress bar is; it cannot be copied."""
+
+    def __init__(self) -> None:
+        self.seen: list[int] = []
+        self.lock = Lock()
+
+    def __call__(self, entry: dict[str, Any]) -> None:
+        self.seen.append(entry["epoch"])
+
+
+@pytest.mark.parametrize("bound", [False, True])
+def test_callbacks_hear_of_every_epoch_within_mbem(bound: bool) -> None:
+    noting = Noting()
+    callback = noting.__call__ if bound else noting
+    lo.MBEM(learner(epochs=2, callbacks=[callback]), rounds=3, tol=0.0).fit(features(), np.arange(len(features())) % 3)
+    assert noting.seen == [1, 2] * 3
 
 
 def test_epochs_by_round() -> None:

@@ -38,6 +38,52 @@ np.savez(
 )
 torch.distributed.destroy_process_group()
 """
+AGREE = """
+import sys
+import numpy as np, torch
+from functools import partial
+import labelonce as lo
+from labelonce import neural
+
+torch.distributed.init_process_group("gloo")
+rank = torch.distributed.get_rank()
+rng = np.random.default_rng(0)
+y = np.arange(120) % 3
+X = (rng.integers(0, 128, (120, 3, 12, 12)) + 40 * y[:, None, None, None]).astype(np.uint8)
+mine = np.arange(120) < 50 if rank == 0 else np.arange(120) >= 50
+ann = lo.Annotations.from_arrays(np.arange(mine.sum()), np.arange(120)[mine] % 4, y[mine])
+ann = lo.Annotations(ann.task, ann.worker, ann.label, ann.tasks, np.arange(4), np.arange(3))
+sizes = []
+
+
+class Counting(neural.TorchLearner):
+    def views(self, batch, generator):
+        sizes.append(len(batch))
+        return super().views(batch, generator)
+
+
+few = {"batch_size": 30, "lr": 0.05, "device": "cpu", "pad": 1, "random_state": 0}
+images = few | {"module_fn": partial(neural.fast_net, widths=(8, 8, 8))}
+cases = {
+    "images": (images | {"epochs": 3, "cutout": 2}, {"rounds": 2}),
+    "mixup": (few | {"epochs": 3, "mixup": 0.5}, {"rounds": 2}),
+    "held out": (images | {"epochs": 4, "holdout": 0.3, "patience": 1}, {"rounds": 1}),
+    "stopped early": (few | {"epochs": 4, "epochs_by_round": (2,)}, {"rounds": 6, "tol": 0.9}),
+}
+found = {}
+for name, (learner, options) in cases.items():
+    sizes.clear()
+    clf = lo.MBEM(Counting(shared=True, **learner), **options).fit(X[mine], ann)
+    found |= {f"{name}: sizes": list(sizes), f"{name}: predictions": clf.predict_proba(X)}
+    found |= {f"{name}: confusion": clf.confusion_, f"{name}: rounds": clf.n_rounds_}
+    found |= {f"{name}: losses": [entry["loss"] for entry in clf.model_.history_]}
+try:
+    lo.MBEM(Counting(shared=True, **few), rounds=2, predictions="out_of_fold").fit(X[mine], ann)
+except ValueError as error:
+    found["refused"] = str(error)
+np.savez(f"{sys.argv[1]}/{rank}.npz", **found)
+torch.distributed.destroy_process_group()
+"""
 FEW: dict[str, Any] = {"epochs": 2, "batch_size": 40, "lr": 0.05, "device": "cpu"}
 
 
@@ -48,17 +94,21 @@ def crowd() -> tuple[Any, lo.Annotations]:
     return X, lo.simulate.annotate(X[:, :3].argmax(axis=1), confusion, lo.simulate.assign(240, 10, 2, rng), rng)
 
 
+def two_processes(code: str, folder: Path, *arguments: str) -> list[Any]:
+    """Run code under `torchrun`, and return what each process saved."""
+    script = folder / "fit.py"
+    script.write_text(code)
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script)]
+    ended = subprocess.run([*launch, *arguments], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    return [np.load(folder / f"{rank}.npz") for rank in (0, 1)]
+
+
 @pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")
 def test_mbem_over_shards_of_tasks_is_mbem_over_all(tmp_path: Path) -> None:
     X, ann = crowd()
     np.savez(tmp_path / "data.npz", X=X, task=ann.task, worker=ann.worker, label=ann.label)
-    script = tmp_path / "fit.py"
-    script.write_text(SCRIPT)
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script)]
-    command = [*launch, str(tmp_path / "data.npz"), str(tmp_path), repr(FEW)]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stderr[-3000:]
-    parts = [np.load(tmp_path / f"{rank}.npz") for rank in (0, 1)]
+    parts = two_processes(SCRIPT, tmp_path, str(tmp_path / "data.npz"), str(tmp_path), repr(FEW))
     # One process must see the tasks in the order that the two had them in: the first's, then the second's.
     order = np.concatenate([np.flatnonzero(part["mine"]) for part in parts])
     place = np.argsort(order)
@@ -71,6 +121,19 @@ def test_mbem_over_shards_of_tasks_is_mbem_over_all(tmp_path: Path) -> None:
         assert_allclose(part["predictions"], one.predict_proba(X), atol=1e-5)
         assert_allclose(part["changes"][1:], [row["posterior_change"] for row in one.history_][1:], atol=1e-5)
         assert_allclose(part["agreement"], [row["agreement"] for row in one.history_], atol=1e-9)
+
+
+def test_processes_share_every_batch_and_end_with_one_model(tmp_path: Path) -> None:
+    first, second = two_processes(AGREE, tmp_path, str(tmp_path))
+    for name in ("images", "mixup", "held out", "stopped early"):
+        for what in ("predictions", "confusion", "rounds", "losses"):
+            assert_allclose(first[f"{name}: {what}"], second[f"{name}: {what}"], atol=1e-6)
+        sizes = first[f"{name}: sizes"] + second[f"{name}: sizes"]
+        assert (sizes == 30).all(), name
+        assert first[f"{name}: sizes"].min() > 0
+    assert 2 < first["stopped early: rounds"] < 6  # and the last of them has 4 epochs
+    assert len(first["stopped early: losses"]) == 4
+    assert 'needs predictions="in_sample"; got "out_of_fold"' in str(first["refused"])
 
 
 def test_a_shared_learner_cannot_be_chosen() -> None:

@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag
 
 from labelonce._kernels._engine import EStep, Sweep
+from labelonce._processes import local_gpu, n_processes
 from labelonce._types import Codes, Floats
 
 if TYPE_CHECKING:
@@ -277,12 +278,12 @@ def rows_of(annotations: Annotations) -> tuple[Any, Any]:
 
 
 def find_device(device: str | None) -> torch.device:
-    """Return the device asked for; default CUDA where there is any."""
+    """Return the device asked for; default CUDA where there is any, of several processes each its own GPU."""
     if device is None:
         device = "cuda" if torch.cuda.is_available() else "cpu"
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise ValueError("device='cuda' must have a GPU that PyTorch can use; got none. Use device='cpu'.")
-    return torch.device(device)
+    return torch.device("cuda", local_gpu()) if device == "cuda" and n_processes() > 1 else torch.device(device)
 
 
 def as_tensor(array: Any, dtype: Any, device: torch.device) -> Tensor:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from labelonce._annotations import Annotations
 from labelonce._kernels import ENGINES, mean_total_variation
-from labelonce._processes import add_up
+from labelonce._processes import add_up, n_processes
 from labelonce._sklearn import check_is_fitted, clone
 from labelonce._types import Floats, Ids
 from labelonce._validate import (
@@ -237,6 +237,8 @@ class MBEM(AnnotationsScorer):
                 "a learner that processes share cannot be chosen: give one learner, rounds=... and "
                 'posterior="joint" or "prior".'
             )
+        if tries[0][2].shared and tries[0][2].predictions == "out_of_fold" and n_processes() > 1:
+            raise ValueError('a learner that processes share needs predictions="in_sample"; got "out_of_fold".')
         if open_choice and len(annotations) > 1:
             best = choose(tries, annotations, codes, max_rounds=longest, free=free, share=self.holdout, seed=seed)
         self._features, transformed, self._recipe = tries[best.number]

@@ -136,11 +136,12 @@ def learner_of_round(learner: Learner, number: int, last: int, rng: np.random.Ge
 
 
 def takes_more_care(learner: Learner, number: int) -> bool:
-    """Return whether a learner does a round otherwise if it is the last."""
+    """Return whether a learner does a round otherwise if it is the last: with another plain setting."""
     if not hasattr(learner, "for_round"):
         return False
-    settings = [str(learner.for_round(number, last).get_params()) for last in (number, number + 1)]
-    return settings[0] != settings[1]
+    last, other = (learner.for_round(number, end).get_params() for end in (number, number + 1))
+    plain = (bool, int, float, str)
+    return any(isinstance(value, plain) and value != other.get(name) for name, value in last.items())
 
 
 def fit_model(learner: Learner, X: Any, targets: Floats, weight: Floats) -> Learner:

@@ -16,19 +16,12 @@ from labelonce._sklearn import check_is_fitted, clone
 from labelonce._types import Floats, Ids
 from labelonce._validate import RandomState, check_choice, check_int, check_number, check_rng
 from labelonce.neural._augment import mix_up
+from labelonce.neural._checkpoint import Checkpoint, fingerprint
 from labelonce.neural._data import Inputs, as_targets
 from labelonce.neural._networks import fast_net, mlp
 from labelonce.neural._saving import from_bytes, name_of, network_named, to_bytes
 from labelonce.neural._steps import Steps
-from labelonce.neural._training import (
-    Best,
-    Group,
-    Rows,
-    Training,
-    load_state,
-    make_rows,
-    save_state,
-)
+from labelonce.neural._training import Best, Group, Rows, Training, make_rows
 
 Callback = Callable[[dict[str, Any]], None]
 
@@ -94,7 +87,8 @@ class TorchLearner(Steps):
         takes the card. Default: on a GPU, for our networks, where no step is overridden; set it for your own if
         nothing in their steps waits for the card or draws random numbers on the host.
     checkpoint : path, optional
-        File that is rewritten after every epoch; a fit that was stopped goes on from it, and removes it at the end.
+        File that is rewritten after every epoch, one for each of `n_models`; a fit that was stopped goes on from it if
+        options, targets and weights are the same, and removes it at the end.
     callbacks : sequence of callables
         Each is called after every epoch with a dict: model, epoch, loss, held_out_loss.
     random_state : int, numpy.random.Generator or None
@@ -192,6 +186,10 @@ class TorchLearner(Steps):
         for number in range(self.n_models):
             seed = int(rng.integers(2**31))
             self.modules_.append(self._train(inputs, targets, weight, seed, number))
+        for number in range(self.n_models if Group(shared=self.shared).rank == 0 else 0):
+            file = self._file(number)
+            if file is not None:
+                file.unlink(missing_ok=True)
         return self
 
     def for_round(self, number: int, last: int) -> Self:
@@ -216,6 +214,12 @@ class TorchLearner(Steps):
         """Return the most probable class of each task."""
         best = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
+
+    def __sklearn_clone__(self) -> Self:
+        """Return an unfitted copy; a copied callback would report to a copy of what it reports to."""
+        shared = ("callbacks", "module_fn")
+        options = self.get_params(deep=False)
+        return type(self)(**{name: one if name in shared else clone(one, safe=False) for name, one in options.items()})
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a file may hold: plain values, arrays and bytes; neither code nor a path to write to."""
@@ -262,25 +266,27 @@ class TorchLearner(Steps):
         fitted, held = self._split(np.flatnonzero(weight > 0), seed)
         rows = make_rows(fitted, targets[fitted], weight[fitted], inputs.device, group)
         job = self._start(inputs, rows, seed)
-        settings = {"seed": seed, "model": number, "epochs": job.epochs, "rows": rows.n_all}
-        file = None if self.checkpoint is None else Path(self.checkpoint)
-        if file is not None and file.exists():
-            load_state(file, settings, job)
-        best = Best(self.patience)
-        while job.epoch < job.epochs:
+        fit = {"seed": seed, "model": number, "epochs": job.epochs, "rows": rows.n_all, "on": inputs.device.type}
+        fit |= {"of": fingerprint(self.get_params(deep=False), targets, weight)}
+        best, checkpoint = Best(self.patience), Checkpoint(self._file(number), fit, group)
+        checkpoint.load(job, best)
+        while job.epoch < job.epochs and not job.stopped:
             entry = {"model": number, "epoch": job.epoch + 1, "loss": self._epoch(inputs, rows, job)}
             if len(held):
                 entry["held_out_loss"] = self._held_out_loss(job.module, inputs, targets, weight, held)
+                job.stopped = best.is_over(entry["held_out_loss"], job.module)
             self._report(entry)
-            if len(held) and best.is_over(entry["held_out_loss"], job.module):
-                break
-            if file is not None and group.rank == 0:
-                save_state(file, settings, job)
+            checkpoint.save(job, best)
         best.restore(job.module)
         job.optimizer.zero_grad(set_to_none=True)  # gradients would keep a recording's memory
-        if file is not None and group.rank == 0:
-            file.unlink(missing_ok=True)
         return job.module.eval()
+
+    def _file(self, number: int) -> Path | None:
+        """Return where the state of a network is kept."""
+        if self.checkpoint is None:
+            return None
+        path = Path(self.checkpoint)
+        return path if self.n_models == 1 else path.with_name(f"{path.name}.{number}")
 
     def _start(self, inputs: Inputs, rows: Rows, seed: int) -> Training:
         """Return a training that has not begun."""
@@ -303,16 +309,15 @@ class TorchLearner(Steps):
         n_steps = max(rows.n_all // job.size, 1)
         shares = np.random.default_rng([job.seed, job.epoch])
         total = torch.zeros((), device=inputs.device)
-        job.module.train()
-        for number, (mine, n_all) in enumerate(rows.batches(job.size, job.generator)):
+        job.begin_epoch()
+        for number, (mine, n_all) in enumerate(rows.batches(job.size, job.order)):
             job.set_rate(self.rate((job.epoch + number / n_steps) / job.epochs))
             targets = rows.targets[mine] * rows.weight[mine, None]
             share = torch.tensor(shares.beta(self.mixup, self.mixup), device=total.device) if self.mixup else None
             step = partial(self._step, job, n_all)
             total += job.do(step, inputs.take(rows.number[mine]), targets, share)
-        job.epoch += 1
-        group = Group(shared=self.shared)
-        loss = float(group.sum(total)) / (n_steps * group.size)
+        job.end_epoch()
+        loss = float(job.group.sum(total)) / (n_steps * job.group.size)
         if not np.isfinite(loss):
             raise ValueError(
                 f"the network diverged: its loss is {loss} after epoch {job.epoch} with lr={self.lr:g}. Lower lr."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -11,6 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from labelonce._processes import local_gpu
 from labelonce._sklearn import ClassifierBase
 from labelonce.neural._augment import cut_out, flip_and_crop
 from labelonce.neural._saving import is_ours
@@ -121,7 +121,7 @@ class Steps(ClassifierBase):
         if device.type == "cuda" and not here:
             raise ValueError(f"device must be one that is here; got {self.device!r} without a GPU. Leave it out.")
         if device.type == "cuda" and self.shared:
-            return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+            return torch.device("cuda", local_gpu())
         return device
 
     def _dtype(self) -> torch.dtype:

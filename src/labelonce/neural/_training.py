@@ -1,14 +1,12 @@
-"""One network's training: the order of the tasks, the steps of an epoch, and its state on disk."""
+"""One network's training: the order of the tasks, the processes that share it, and the epochs done."""
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
@@ -86,11 +84,23 @@ class Group:
             return module
         if device.type == "cuda":
             module = nn.SyncBatchNorm.convert_sync_batchnorm(module)  # type: ignore[no-untyped-call]
-        return DistributedDataParallel(module, device_ids=[device.index] if device.type == "cuda" else None)
+        ids = [device.index] if device.type == "cuda" else None
+        return DistributedDataParallel(module, device_ids=ids, broadcast_buffers=False)
+
+    def average_buffers(self, module: nn.Module) -> None:
+        """Make the statistics of normalisation layers the same in all processes."""
+        if self.size > 1:
+            for buffer in module.buffers():
+                if buffer.is_floating_point():
+                    buffer.copy_(self.sum(buffer) / self.size)
 
 
 class Training:
-    """One network on its way: the module, its optimiser, the generator of everything random, and the epochs done."""
+    """One network on its way: the module, its optimiser, the epochs done, and what is random.
+
+    `order` draws the order of the tasks, the same in all processes; `generator` everything else. They are one where one
+    process trains.
+    """
 
     def __init__(
         self,
@@ -105,9 +115,10 @@ class Training:
         compiled: bool,
         recorded: bool,
     ) -> None:
-        self.module, self.optimizer, self.generator = module, optimizer, generator
+        self.module, self.optimizer, self.order, self.group = module, optimizer, generator, group
         self.seed, self.size, self.epochs = seed, size, epochs
-        self.epoch = 0
+        self.epoch, self.stopped = 0, False
+        self.generator = generator if group.size == 1 else torch.Generator(generator.device)
         self.stepped: Any = group.wrap(module, generator.device)
         if compiled:
             self.stepped = torch.compile(self.stepped)
@@ -115,6 +126,18 @@ class Training:
         if recorded:
             check_rates(optimizer)
             self.recording = Recording(generator)
+
+    def begin_epoch(self) -> None:
+        """Get ready: every process draws views of its own, which its number and the epoch's decide."""
+        self.module.train()
+        if self.group.size > 1:
+            own = np.random.SeedSequence([self.seed, self.epoch, self.group.rank]).generate_state(1)
+            self.generator.manual_seed(int(own[0]))
+
+    def end_epoch(self) -> None:
+        """Count it, and leave all processes with the same module."""
+        self.epoch += 1
+        self.group.average_buffers(self.module)
 
     def set_rate(self, rate: float) -> None:
         """Set the rate of the next step."""
@@ -151,37 +174,3 @@ class Best:
         """Give the module the parameters of the best epoch, if one was noted."""
         if self.state:
             module.load_state_dict(self.state)
-
-
-def save_state(path: Path, settings: dict[str, Any], job: Training) -> None:
-    """Write what the next epoch needs, whole or not at all: parameters, the optimiser's averages, the generator."""
-    from safetensors.torch import save_file
-
-    tensors = {f"module.{name}": value for name, value in job.module.state_dict().items()}
-    for number, state in job.optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{number}.{name}": torch.as_tensor(value) for name, value in state.items()}
-    tensors["generator"] = job.generator.get_state()
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    note = {"settings": json.dumps(settings), "epoch": str(job.epoch)}
-    save_file({name: value.contiguous() for name, value in tensors.items()}, beside, note)
-    beside.replace(path)
-
-
-def load_state(path: Path, settings: dict[str, Any], job: Training) -> None:
-    """Put the saved state in place; nothing is changed if another fit wrote it."""
-    from safetensors import safe_open
-
-    with safe_open(path, framework="pt") as file:
-        note = file.metadata()
-        if json.loads(note["settings"]) != settings:
-            return
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dict
-    job.generator.set_state(tensors.pop("generator"))
-    job.module.load_state_dict({name[7:]: value for name, value in tensors.items() if name.startswith("module.")})
-    whole = job.optimizer.state_dict()
-    for name, value in tensors.items():
-        if name.startswith("optimizer."):
-            _, number, key = name.split(".", 2)
-            whole["state"].setdefault(int(number), {})[key] = value
-    job.optimizer.load_state_dict(whole)
-    job.epoch = int(note["epoch"])

@@ -1,0 +1,107 @@
+"""A training's state on disk, so that a fit that was stopped goes on."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from labelonce._types import Floats
+from labelonce.neural._training import Best, Group, Training
+
+_FREE = ("callbacks", "checkpoint", "device", "compile", "record", "random_state")  # may be others when a fit goes on
+
+
+def fingerprint(options: dict[str, Any], targets: Floats, weight: Floats) -> str:
+    """Return what tells a fit from another: a hash of its options, targets and weights."""
+    kept = {name: value for name, value in options.items() if name not in _FREE}
+    kept["module_fn"] = _described(kept["module_fn"])
+    found = sha256(repr(sorted(kept.items())).encode())
+    for array in (targets, weight):
+        found.update(array.tobytes())
+    return found.hexdigest()
+
+
+def _described(function: Callable[..., Any]) -> str:
+    """Return a function by name, with its options; an address would be another one in the next process."""
+    if isinstance(function, partial):
+        return f"{_described(function.func)}{function.args}{function.keywords}"
+    return f"{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"
+
+
+class Checkpoint:
+    """The file of one network of one fit; without a path nothing is written.
+
+    The first process writes; all must find the file there to go on from it.
+    """
+
+    def __init__(self, path: Path | None, fit: dict[str, Any], group: Group) -> None:
+        if path is not None and not path.parent.is_dir():
+            raise ValueError(f"checkpoint must be in a folder that exists; got {str(path)!r}. Make the folder first.")
+        self.path, self.fit, self.group = path, fit, group
+
+    def save(self, job: Training, best: Best) -> None:
+        """Write what the next epoch needs, whole or not at all."""
+        if self.path is None or self.group.rank > 0:
+            return
+        tensors = {f"module.{name}": value for name, value in job.module.state_dict().items()}
+        tensors |= {f"best.{name}": value for name, value in best.state.items()}
+        for number, state in job.optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer.{number}.{name}": torch.as_tensor(value) for name, value in state.items()}
+        tensors["order"] = job.order.get_state()
+        reached = {"epoch": job.epoch, "stopped": job.stopped, "best": [best.loss, best.since]}
+        beside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
+        note = {"fit": json.dumps(self.fit), "reached": json.dumps(reached)}
+        save_file({name: value.contiguous() for name, value in tensors.items()}, beside, note)
+        beside.replace(self.path)
+
+    def load(self, job: Training, best: Best) -> None:
+        """Put the saved state in place; nothing is changed if there is none, or another fit wrote it."""
+        if self.path is None:
+            return
+        reached, tensors = self._read() if self.path.exists() else ({}, {})
+        there = torch.tensor(float(bool(reached)), device=job.order.device)
+        if float(self.group.sum(there)) < self.group.size:
+            return
+        try:
+            job.module.load_state_dict(_named(tensors, "module."))
+            whole = job.optimizer.state_dict()
+            for name, value in _named(tensors, "optimizer.").items():
+                number, key = name.split(".", 1)
+                whole["state"].setdefault(int(number), {})[key] = value
+            job.optimizer.load_state_dict(whole)
+        except (RuntimeError, ValueError, KeyError) as error:
+            raise ValueError(
+                f"{self.path} holds another network than module_fn makes now. Delete it to train from scratch."
+            ) from error
+        job.order.set_state(tensors["order"])
+        job.epoch, job.stopped = reached["epoch"], reached["stopped"]
+        best.loss, best.since = reached["best"]
+        best.state = {name: value.to(job.order.device) for name, value in _named(tensors, "best.").items()}
+
+    def _read(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
+        """Return how far a fit had come, and its tensors; nothing if that was another fit."""
+        try:
+            with safe_open(self.path, framework="pt") as file:
+                note = file.metadata() or {}
+                if self.group.rank == 0 and json.loads(note["fit"]) != self.fit:
+                    return {}, {}
+                tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dict
+        except (SafetensorError, OSError, KeyError) as error:
+            raise ValueError(
+                f"checkpoint must be a file that a fit wrote; {str(self.path)!r} is damaged or something else. "
+                "Delete it, or give another path."
+            ) from error
+        return json.loads(note["reached"]), tensors
+
+
+def _named(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
+    return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
