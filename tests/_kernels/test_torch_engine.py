@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from labelonce import Annotations
+from labelonce import Annotations, _processes
 from labelonce._kernels import ScipyEngine, _torch
-from labelonce._kernels._torch import TorchEngine
+from labelonce._kernels._torch import TorchEngine, find_device
 
 DEVICES = ["cpu", *["cuda"] * torch.cuda.is_available()]
 device = pytest.mark.parametrize("device", DEVICES)
@@ -136,3 +136,16 @@ def test_rows_beyond_32_bits_are_counted_in_64() -> None:
 
     wide: Any = Wide()
     assert TorchEngine(wide, "float32", "cpu").blocks[0].seen.tolist() == [0, 2**32 + 3]
+
+
+def test_each_process_has_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 4)
+    monkeypatch.setenv("LOCAL_RANK", "3")
+    assert find_device(None) == torch.device("cuda")  # nobody else is there
+    for module in (_processes, _torch):
+        monkeypatch.setattr(module, "n_processes", lambda: 8)
+    assert find_device(None) == find_device("cuda") == torch.device("cuda:3")
+    assert find_device("cuda:1") == torch.device("cuda:1")
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)  # the others are hidden
+    assert find_device(None) == torch.device("cuda:0")

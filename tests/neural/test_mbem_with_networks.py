@@ -39,6 +39,14 @@ def test_auto_is_the_network_s_own_recipe() -> None:
     assert clf.choices_ == []
 
 
+def test_the_network_s_own_rounds_stop_where_nothing_changes() -> None:
+    X, y, _, _ = crowd()
+    sure = lo.MBEM(TorchLearner(neural.mlp, epochs_by_round=(2,), **FEW), tol=0.5).fit(X, y)
+    assert sure.n_rounds_ < TorchLearner.auto["rounds"]
+    model: Any = sure.model_
+    assert len(model.history_) == FEW["epochs"]  # the last round is done
+
+
 def test_given_options_go_before_the_network_s_own() -> None:
     X, _, ann, _ = crowd()
     clf = lo.MBEM(TorchLearner(neural.mlp, **FEW), rounds=2, predictions="out_of_fold").fit(X, ann)

@@ -81,9 +81,9 @@ class MBEM(AnnotationsScorer):
     callbacks : sequence of callables
         Each is called after every round with that round's entry of `history_`.
     tol : float
-        Rounds asked for by number stop early where the mean total variation between the posteriors of two rounds
-        is below it; `n_rounds_` tells. A learner that trains longer in the last round then does that one. 0 never
-        stops.
+        Rounds stop early where the mean total variation between the posteriors of two rounds is below it, unless
+        their number was chosen by held-out annotations; `n_rounds_` tells. A learner that trains longer in the last
+        round then does that one. 0 never stops.
     classes : column, optional
         All classes, in the order wanted, where y is a matrix or labels that may lack one, as in a fold of
         cross-validation. Default: those in y.
@@ -243,6 +243,7 @@ class MBEM(AnnotationsScorer):
             best = choose(tries, annotations, codes, max_rounds=longest, free=free, share=self.holdout, seed=seed)
         self._features, transformed, self._recipe = tries[best.number]
         self._seed, self._scores, self._rounds_left = seed, best.scores, best.rounds
+        self._tol = 0.0 if free else self.tol  # a number that was chosen stands
         self.choices_, self.history_, self._last = best.table, [], None
         return transformed
 
@@ -319,12 +320,11 @@ class MBEM(AnnotationsScorer):
 
     def _run(self, X: Any, annotations: Annotations, gold: Any) -> Iterator[Self]:
         """Do the rounds that are left on all annotations, and keep what each found."""
-        tol = 0.0 if self.rounds == "auto" else self.tol
         last = self._rounds_left + (0 if self._last is None else self._last.number)
         doing = partial(run_rounds, X, annotations, self._recipe, gold=gold, seed=self._seed)
         coming = doing(last=last, after=self._last)
         while self._rounds_left:
-            if self._last is not None and self.history_[-1]["posterior_change"] < tol:
+            if self._last is not None and self.history_[-1]["posterior_change"] < self._tol:
                 number = self._last.number + 1
                 if not takes_more_care(self._recipe.learner, number):
                     break
