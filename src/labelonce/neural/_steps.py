@@ -21,7 +21,6 @@ from labelonce.neural._training import Group, Rows
 
 _EXAMPLES = 5000  # inputs that a module may look at before training
 _RECORDED = ("make_module", "make_optimizer", "views", "loss", "step")  # steps that a recording holds or relies on
-
 _NOT_X = ("CUDA", "cuDNN", "allocate")  # words of errors that are about the machine
 
 
