@@ -16,7 +16,7 @@ from torch import nn
 
 import labelonce as lo
 from labelonce import neural
-from labelonce.neural import TorchLearner, _data, _steps
+from labelonce.neural import TorchLearner, _data, _learner, _steps
 from labelonce.neural._data import Inputs
 
 CPU = torch.device("cpu")
@@ -97,17 +97,15 @@ BAD_DATA: dict[str, tuple[Any, Any, str]] = {
         f"{WANTED}; for grey ones give np.repeat(X[:, None], 3, axis=1).",
     ),
     "grey, channel first": (pictures(20, 1, 28, 28), tiny, f"{WANTED}; for grey ones give np.repeat(X, 3, axis=1)."),
-    "grey, channel last": (
+    "grey, channel last": (pictures(20, 28, 28, 1), tiny, f"{WANTED}; for grey ones give np.repeat(X, 3, axis=3)."),
+    "five channels": (pictures(20, 5, 16, 16), tiny, f"{WANTED}."),
+    "grey, channel last, for a network that takes anything": (
         pictures(20, 28, 28, 1),
-        tiny,
+        neural.mlp,
         "pad must be smaller than the pictures, which are 28 x 1 with 28 channels; got pad=4.",
     ),
     "RGBA, channels first": (pictures(20, 4, 16, 16), tiny, f"{WANTED}; without transparency that is X[:, :3]."),
-    "RGBA, channels last": (
-        pictures(20, 16, 16, 4),
-        tiny,
-        "pad must be smaller than the pictures, which are 16 x 4 with 16 channels; got pad=4.",
-    ),
+    "RGBA, channels last": (pictures(20, 16, 16, 4), tiny, f"{WANTED}; without transparency that is X[..., :3]."),
     "pictures too small": (
         pictures(20, 3, 8, 8),
         tiny,
@@ -170,16 +168,6 @@ def test_bad_inputs_are_one_sentence(name: str) -> None:
     X, module_fn, sentence = BAD_DATA[name]
     with pytest.raises((ValueError, TypeError), match=re.escape(sentence)):
         fit(X, module_fn)
-
-
-def test_channels_that_are_last_or_too_many_are_named_where_nothing_moves_the_pictures() -> None:
-    for X, fix in (
-        (pictures(20, 28, 28, 1), "for grey ones give np.repeat(X, 3, axis=3)."),
-        (pictures(20, 16, 16, 4), "without transparency that is X[..., :3]."),
-        (pictures(20, 5, 16, 16), f"{WANTED}."),
-    ):
-        with pytest.raises(ValueError, match=re.escape(fix)):
-            fit(X, tiny, augment="none")
 
 
 @pytest.mark.parametrize(
@@ -290,6 +278,24 @@ def test_fewer_tasks_are_taken_at_once_where_they_are_larger(
 ) -> None:
     inputs = Inputs(Counted(lambda _: torch.empty(1).expand(shape)), CPU, torch.float32)
     assert (inputs.at_most(4096), inputs.at_most(5000)) == (at_once, examples)
+
+
+def test_predictions_are_made_for_that_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+
+    class Noted(TorchLearner):
+        def predict_batch(self, module: nn.Module, batch: torch.Tensor) -> torch.Tensor:
+            sizes.append(len(batch))
+            return super().predict_batch(module, batch)
+
+    monkeypatch.setattr(_data, "_PICTURE", 1)
+    monkeypatch.setattr(_learner, "_AT_ONCE", 20)
+    net = Noted(neural.mlp, epochs=1, batch_size=4, device="cpu", holdout=0.6, random_state=0)
+    net.fit(table(), np.arange(20) % 2)
+    assert max(sizes) == 5  # of 4 features each
+    sizes.clear()
+    net.predict_proba(table())
+    assert sizes == [5, 5, 5, 5]
 
 
 @pytest.mark.parametrize(("module_fn", "examples"), [(neural.mlp, 2), (tiny, 2 + 100)])

@@ -38,9 +38,9 @@ _AT_ONCE = 4096  # tasks predicted in one batch
 class TorchLearner(Steps):
     """A neural network that takes probability targets and weights.
 
-    Features may be an array or tensor (n_tasks, n_features), images (n_tasks, 3, height, width) or uint8 images
+    Features may be an array or tensor (n_tasks, n_features), images (n_tasks, 3, height, width) or
     (n_tasks, height, width, 3), or a map-style data set that gives one task's tensor for each index. Arrays are
-    moved to the device once and stay there. Every task's loss is its weight times the cross-entropy against its
+    moved to the device once if they fit there. Every task's loss is its weight times the cross-entropy against its
     targets; weights are scaled to a mean of 1. The rate climbs from zero and falls back to zero; the last epoch is
     what counts.
 

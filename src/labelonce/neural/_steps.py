@@ -124,8 +124,8 @@ class Steps(ClassifierBase):
     def _new_module(self, inputs: Inputs, rows: Rows) -> nn.Module:
         """Return a fresh network that has looked at the first inputs if it wants to: if it has a method `start`."""
         example = inputs.take(rows.number[:2])
-        self._check_views(tuple(example.shape))
         module = self.make_module(rows.targets.shape[1], example)
+        self._check_views(tuple(example.shape))
         start: Any = getattr(module, "start", None)
         if start is not None:
             start(inputs.take(rows.number[: inputs.at_most(_EXAMPLES)]))
