@@ -1,13 +1,18 @@
-"""Features on the device: arrays and tensors whole, map-style data sets batch by batch."""
+"""Features for a network: arrays and tensors, on the device where they fit, and map-style data sets batch by batch."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from math import prod
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
+from scipy import sparse
+from torch.utils.data import DataLoader, IterableDataset
 
+from labelonce._ids import shorten
 from labelonce._sklearn import check_classification_targets, check_weight, count_rows
 from labelonce._types import Floats, Ids
 from labelonce._validate import check_distribution
@@ -15,6 +20,8 @@ from labelonce._validate import check_distribution
 AddUp = Callable[[torch.Tensor], torch.Tensor]
 
 _SAMPLE = 20_000  # tasks whose features are scaled by
+_PICTURE = 32 * 32 * 3  # numbers in a task up to which tasks are taken by the thousand
+_SHARE = 0.5  # of the free memory of a device: larger arrays stay where they are
 
 
 class Inputs:
@@ -30,6 +37,11 @@ class Inputs:
         Taken off and divided by, for each feature or channel. Default: those of X; a data set's are left alone.
     add_up : callable, optional
         Sums a tensor over all processes that have a part of the tasks.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Of one task, channels first.
     """
 
     def __init__(
@@ -41,29 +53,103 @@ class Inputs:
         *,
         add_up: AddUp = lambda numbers: numbers,
     ) -> None:
-        self.device, self.dtype = device, dtype
-        self.n_rows = count_rows(X)
-        self._set: Any = None
-        if not _is_array(X):
-            self._set = X
-            self.moments = None
+        self.device, self.dtype, self.moments = device, dtype, moments
+        self.n_rows = count_tasks(X)
+        self._set = None if _is_array(X) else X
+        if self._set is not None:
+            self.shape = tuple(self._item(0).shape)
             return
-        whole = _as_tensor(X).to(device)
-        if whole.dtype == torch.uint8 and whole.ndim == 4 and whole.shape[1] != 3 and whole.shape[-1] == 3:
-            whole = whole.permute(0, 3, 1, 2)
-        self.moments = _moments(whole, add_up) if moments is None else moments
-        mean, deviation = self.moments
-        self._whole = torch.empty(whole.shape, dtype=dtype, device=device, memory_format=_layout(whole))
-        for start in range(0, len(whole), 4096):
-            part = slice(start, start + 4096)
-            self._whole[part] = (whole[part].float() - mean) / deviation
+        self._raw: torch.Tensor | None = _channels_first(_as_tensor(X))
+        self.shape = tuple(self._raw.shape[1:])
+        _check_finite(self._raw, self.at_most(4096))
+        if moments is None:
+            self.moments = _moments(self._raw, device, add_up, self.at_most(2 * _SAMPLE))
+        _check_same_features(self.shape, self.moments[0].shape[1:])
+        self._scaled: torch.Tensor | None = None
+        if self._raw.numel() * dtype.itemsize <= _SHARE * free_memory(device):
+            self._scaled = torch.empty(self._raw.shape, dtype=dtype, device=device, memory_format=_layout(self._raw))
+            for start in range(0, self.n_rows, self.at_most(4096)):
+                part = slice(start, start + self.at_most(4096))
+                self._scaled[part] = self._scale(self._raw[part])
+            self._raw = None
+
+    def at_most(self, n_tasks: int) -> int:
+        """Return how many tasks to take at once: `n_tasks`, or fewer where they are larger than 32 x 32 pictures."""
+        return max(1, min(n_tasks, n_tasks * _PICTURE // max(1, prod(self.shape))))
 
     def take(self, rows: torch.Tensor) -> torch.Tensor:
         """Return the inputs of some tasks, on the device."""
-        if self._set is None:
-            return self._whole[rows]
-        batch = torch.stack([torch.as_tensor(_input_of(self._set[row])) for row in rows.tolist()])
-        return batch.to(self.device, self.dtype)
+        if self._set is not None:
+            return self._read(rows.tolist()).to(self.device, self.dtype)
+        if self._raw is None:
+            return self._scaled[rows]  # type: ignore[index]
+        batch = self._scale(self._raw[rows.to(self._raw.device)])
+        return batch.contiguous(memory_format=_layout(batch))
+
+    def _scale(self, part: torch.Tensor) -> torch.Tensor:
+        mean, deviation = self.moments
+        scaled: torch.Tensor = (part.to(self.device).float() - mean) / deviation
+        return scaled.to(self.dtype)
+
+    def _read(self, rows: list[int]) -> torch.Tensor:
+        """Return some items of the data set; not finite or of another shape than the first is an error."""
+        items = [self._item(row) for row in rows]
+        for row, item in zip(rows, items, strict=True):
+            if item.shape != self.shape:
+                raise ValueError(
+                    f"items of a data set must have one shape; item 0 has {self.shape} and item {row} "
+                    f"{tuple(item.shape)}. Crop, pad or resize them in the data set."
+                )
+            if item.is_floating_point() and not item.isfinite().all():
+                raise ValueError(f"items of a data set must be finite; item {row} contains NaN or infinity.")
+        return torch.stack(items) if items else torch.empty((0, *self.shape))
+
+    def _item(self, number: int) -> torch.Tensor:
+        """Return the input of an item; a label that comes with it is not looked at."""
+        if number >= self.n_rows:
+            raise ValueError("X must have at least one task; got a data set of length 0.")
+        item = self._set[number]  # type: ignore[index]
+        item = item[0] if isinstance(item, tuple | list) and len(item) else item
+        where = f"item {number} of the data set must be a tensor of numbers, or a tuple whose first entry is"
+        if isinstance(item, Mapping):
+            raise TypeError(
+                f"{where}; got a mapping with the keys {shorten(list(item))}. Return the entry to learn from."
+            )
+        try:
+            found = torch.as_tensor(item)
+        except (TypeError, ValueError, RuntimeError) as error:
+            raise TypeError(f"{where}; got {type(item).__name__}. Convert it in the data set.") from error
+        if found.is_complex() or found.ndim == 0:
+            raise ValueError(
+                f"{where}; got {found.dtype} of shape {tuple(found.shape)}. Give real numbers, in a row at least."
+            )
+        return found
+
+
+def free_memory(device: torch.device) -> float:
+    """Return how many bytes are free on a device; no limit on the CPU, whose memory holds X already."""
+    if device.type != "cuda":
+        return float("inf")
+    unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return float(torch.cuda.mem_get_info(device)[0] + unused)
+
+
+def count_tasks(X: Any) -> int:
+    """Return the number of tasks; what is neither an array, a tensor nor a map-style data set is an error."""
+    if sparse.issparse(X) or (isinstance(X, torch.Tensor) and X.layout != torch.strided):
+        dense = "X.to_dense()" if isinstance(X, torch.Tensor) else "X.toarray()"
+        raise TypeError(
+            f"X must not be sparse for a network; got {type(X).__name__} of shape {tuple(X.shape)}. Use {dense}."
+        )
+    if isinstance(X, DataLoader):
+        raise TypeError("X must be an array, a tensor or a map-style data set; got a DataLoader. Give loader.dataset.")
+    numbered = hasattr(X, "__getitem__") and hasattr(X, "__len__") and not isinstance(X, Mapping | IterableDataset)
+    if not (_is_array(X) or numbered):
+        raise TypeError(
+            f"X must be an array, a tensor or a map-style data set, with len(X) and X[number]; got {type(X).__name__}. "
+            "Expected sequence or array-like."
+        )
+    return int(count_rows(X))
 
 
 def _is_array(X: Any) -> bool:
@@ -71,30 +157,72 @@ def _is_array(X: Any) -> bool:
 
 
 def _as_tensor(X: Any) -> torch.Tensor:
-    if isinstance(X, torch.Tensor):
-        return X
-    array = np.asarray(X)
-    if array.dtype.kind not in "fiub":
+    """Return an array or tensor as a tensor of numbers with a row, or more, a task."""
+    array = X if isinstance(X, torch.Tensor) else np.asarray(X)
+    shape = tuple(array.shape)
+    numbers = not array.is_complex() if isinstance(array, torch.Tensor) else array.dtype.kind in "fiub"
+    if not numbers:
         raise ValueError(f"X must hold numbers for a network; got {array.dtype}. Put a transformer before it.")
-    if array.ndim < 2:
+    if len(shape) < 2:
         raise ValueError(
-            f"X must have a row of features a task; got shape {array.shape}. Reshape your data, for instance by "
+            f"X must have a row of features a task; got shape {shape}. Reshape your data, for instance by "
             "array.reshape(-1, 1)."
         )
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise ValueError("X must be finite; it contains NaN or infinity.")
-    return torch.from_numpy(np.require(array, requirements=["C", "W"]))  # torch warns of arrays it must not write to
+    if prod(shape[1:]) == 0:
+        raise ValueError(f"X has 0 feature(s) (shape={shape}) while a minimum of 1 is required.")
+    if isinstance(array, torch.Tensor):
+        return array.detach()
+    native = array.astype(array.dtype.newbyteorder("="), copy=False)
+    return torch.from_numpy(np.require(native, requirements=["C", "W"]))  # torch warns of arrays it must not write to
 
 
-def _moments(whole: torch.Tensor, add_up: AddUp) -> tuple[torch.Tensor, torch.Tensor]:
+def _channels_first(whole: torch.Tensor) -> torch.Tensor:
+    """Return pictures (n_tasks, height, width, 3) with their channels before height and width."""
+    channels_last = whole.ndim == 4 and whole.shape[-1] == 3 and 3 not in whole.shape[1:3]
+    return whole.permute(0, 3, 1, 2) if channels_last else whole
+
+
+def _check_finite(whole: torch.Tensor, at_once: int) -> None:
+    if not whole.is_floating_point():
+        return
+    for number, part in enumerate(torch.split(whole, at_once)):
+        finite = part.isfinite().flatten(1).all(dim=1)
+        if not finite.all():
+            task = number * at_once + int((~finite).nonzero()[0])
+            raise ValueError(
+                f"X must be finite; it contains NaN or infinity, first in row {task}. Fill or drop such rows."
+            )
+
+
+def _check_same_features(shape: tuple[int, ...], fitted: tuple[int, ...]) -> None:
+    """Raise unless tasks of this shape have the features, or the channels, whose moments have shape `fitted`."""
+    if len(shape) != len(fitted):
+        raise ValueError(
+            f"X must have {len(fitted)} axes a task, like the tasks of the fit; got {len(shape)}: shape {shape} a task."
+        )
+    kind = "channels" if len(shape) == 3 else "features"
+    features, wanted = (part[:1] if len(part) == 3 else part for part in (shape, fitted))
+    if features != wanted:
+        got, expected = ("x".join(map(str, part)) for part in (features, wanted))
+        raise ValueError(
+            f"X has {got} {kind}, but TorchLearner is expecting {expected} {kind} as input, as in its fit."
+        )
+
+
+def _moments(
+    whole: torch.Tensor, device: torch.device, add_up: AddUp, at_once: int
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Return mean and deviation of every feature, or of every channel, in the shape that they apply to."""
-    sample = whole[:: max(1, len(whole) // _SAMPLE)].float()
     over = (0, 2, 3) if whole.ndim == 4 else (0,)
-    variance, own = (part.double() for part in torch.var_mean(sample, dim=over, keepdim=True, correction=0))
-    n = torch.full_like(own, sample[:, :1].numel())
-    n_all = add_up(n)
-    mean = add_up(n * own) / n_all
-    deviation = (add_up(n * (variance + (own - mean) ** 2)) / n_all).sqrt()
+    parts = []
+    for some in torch.split(whole[:: max(1, len(whole) // _SAMPLE)], at_once):
+        sample = some.to(device).float()
+        variance, mean = (part.double() for part in torch.var_mean(sample, dim=over, keepdim=True, correction=0))
+        parts.append((torch.full_like(mean, sample[:, :1].numel()), mean, variance))
+    n_all = add_up(torch.stack([n for n, _, _ in parts]).sum(dim=0))
+    mean = add_up(torch.stack([n * own for n, own, _ in parts]).sum(dim=0)) / n_all
+    spread = torch.stack([n * (variance + (own - mean) ** 2) for n, own, variance in parts]).sum(dim=0)
+    deviation = (add_up(spread) / n_all).sqrt()
     return mean.float(), torch.where(deviation > 0, deviation, 1.0).float()
 
 
@@ -102,17 +230,12 @@ def _layout(whole: torch.Tensor) -> torch.memory_format:
     return torch.channels_last if whole.ndim == 4 else torch.contiguous_format
 
 
-def _input_of(item: Any) -> Any:
-    """Return the input of a data set's item; a label that comes with it is not looked at."""
-    return item[0] if isinstance(item, tuple | list) else item
-
-
 def as_targets(X: Any, y: Any, sample_weight: Any) -> tuple[Floats, Floats, Ids]:
     """Return probability targets, weights and classes from labels (n_tasks,) or targets (n_tasks, n_classes)."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None: give labels or targets.")
     y = np.asarray(y)
-    n_rows = count_rows(X)
+    n_rows = count_tasks(X)
     if len(y) != n_rows:
         raise ValueError(f"X and y must have the same number of rows; got {n_rows} and {len(y)}.")
     weight = check_weight(sample_weight, y)
@@ -121,3 +244,17 @@ def as_targets(X: Any, y: Any, sample_weight: Any) -> tuple[Floats, Floats, Ids]
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
     return np.eye(len(classes))[codes], weight, classes
+
+
+def check_split(held: npt.NDArray[np.bool_], holdout: float, *, shared: bool) -> None:
+    """Raise if no task is held out, or none is left; among processes that share, one may have no tasks to train on."""
+    n_held = int(held.sum())
+    if n_held == 0:
+        raise ValueError(
+            f"holdout must hold out at least one task; holdout={holdout:g} held out 0 of {len(held)} with a weight. "
+            "Raise it, or set it to 0 to train on all."
+        )
+    if n_held == len(held) and not shared:
+        raise ValueError(
+            f"holdout must leave tasks to train on; holdout={holdout:g} held out all {n_held} with a weight. Lower it."
+        )

@@ -17,24 +17,23 @@ from labelonce._types import Floats, Ids
 from labelonce._validate import RandomState, check_choice, check_int, check_number, check_rng
 from labelonce.neural._augment import mix_up
 from labelonce.neural._checkpoint import Checkpoint, fingerprint
-from labelonce.neural._data import Inputs, as_targets
+from labelonce.neural._data import Inputs, as_targets, check_split
 from labelonce.neural._networks import fast_net, mlp
 from labelonce.neural._saving import from_bytes, name_of, network_named, to_bytes
-from labelonce.neural._steps import Steps
+from labelonce.neural._steps import Steps, explained
 from labelonce.neural._training import Best, Group, Rows, Training, make_rows
 
 Callback = Callable[[dict[str, Any]], None]
 
 _AT_ONCE = 4096  # tasks predicted in one batch
-_EXAMPLES = 5000  # inputs that a module may look at before training
 
 
 class TorchLearner(Steps):
     """A neural network that takes probability targets and weights.
 
-    Features may be an array or tensor (n_tasks, n_features), images (n_tasks, 3, height, width) or uint8 images
+    Features may be an array or tensor (n_tasks, n_features), images (n_tasks, 3, height, width) or
     (n_tasks, height, width, 3), or a map-style data set that gives one task's tensor for each index. Arrays are
-    moved to the device once and stay there. Every task's loss is its weight times the cross-entropy against its
+    moved to the device once if they fit there. Every task's loss is its weight times the cross-entropy against its
     targets; weights are scaled to a mean of 1. The rate climbs from zero and falls back to zero; the last epoch is
     what counts.
 
@@ -179,7 +178,7 @@ class TorchLearner(Steps):
         self._check()
         targets, weight, self.classes_ = as_targets(X, y, sample_weight)
         inputs = Inputs(X, self._device(), self._dtype(), add_up=Group(shared=self.shared).sum)
-        self._moments = inputs.moments
+        self._moments, self.n_features_in_ = inputs.moments, inputs.shape[0]
         rng = check_rng(self.random_state)
         self.modules_: list[nn.Module] = []
         self.history_: list[dict[str, Any]] = []
@@ -194,6 +193,7 @@ class TorchLearner(Steps):
 
     def for_round(self, number: int, last: int) -> Self:
         """Return the learner for a round of `MBEM`: a copy with that round's epochs."""
+        self._check()
         chosen: Self = clone(self)
         if self.epochs_by_round and number < last:
             epochs = self.epochs_by_round[min(number, len(self.epochs_by_round)) - 1]
@@ -205,9 +205,10 @@ class TorchLearner(Steps):
         check_is_fitted(self, "modules_")
         inputs = Inputs(X, self._device(), self._dtype(), self._moments)
         parts = []
-        for rows in torch.split(torch.arange(inputs.n_rows, device=inputs.device), _AT_ONCE):
+        for rows in torch.split(torch.arange(inputs.n_rows, device=inputs.device), inputs.at_most(_AT_ONCE)):
             batch = inputs.take(rows)
-            parts.append(torch.stack([self.predict_batch(module, batch) for module in self.modules_]).mean(dim=0))
+            with explained(self.module_fn, batch, fitted=True):
+                parts.append(torch.stack([self.predict_batch(module, batch) for module in self.modules_]).mean(dim=0))
         return np.asarray(torch.cat(parts).double().cpu())
 
     def predict(self, X: Any) -> Ids:
@@ -293,7 +294,7 @@ class TorchLearner(Steps):
         device = inputs.device
         with torch.random.fork_rng([device] if device.type == "cuda" else []):
             torch.manual_seed(seed)
-            module = self.make_module(rows.targets.shape[1], inputs.take(rows.number[:_EXAMPLES]))
+            module = self._new_module(inputs, rows)
         generator = torch.Generator(device).manual_seed(seed)
         size = min(self.batch_size, rows.n_all)
         epochs = max(self.epochs, -(-self.min_steps // max(rows.n_all // size, 1)))
@@ -346,21 +347,22 @@ class TorchLearner(Steps):
         if self.holdout == 0:
             return rows, rows[:0]
         held = np.random.default_rng(seed).random(len(rows)) < self.holdout
+        check_split(held, self.holdout, shared=self.shared)
         return rows[~held], rows[held]
 
     def _held_out_loss(self, module: nn.Module, inputs: Inputs, targets: Floats, weight: Floats, held: Ids) -> float:
         """Return the loss per unit of weight on the noisy targets of tasks that are not trained on."""
         rows = torch.from_numpy(held)
-        found = torch.cat([self.predict_batch(module, inputs.take(part)) for part in torch.split(rows, _AT_ONCE)])
+        parts = torch.split(rows, inputs.at_most(_AT_ONCE))
+        found = torch.cat([self.predict_batch(module, inputs.take(part)) for part in parts])
         wanted = torch.from_numpy(targets[held] * weight[held, None]).to(found)
         group = Group(shared=self.shared)
         lost = group.sum(-(wanted * found.clamp_min(1e-12).log()).sum())
         return float(lost / group.sum(wanted.sum()))
 
     def _check(self) -> None:
+        self._check_steps()
         check_int(self.epochs, "epochs", 1)
-        for epochs in self.epochs_by_round:
-            check_int(epochs, "epochs_by_round", 1)
         check_int(self.batch_size, "batch_size", 1)
         check_int(self.min_steps, "min_steps", 0)
         check_int(self.n_models, "n_models", 1)

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
+from labelonce._ids import clip, printable, show
 from labelonce._processes import local_gpu
 from labelonce._sklearn import ClassifierBase
+from labelonce._validate import check_int
 from labelonce.neural._augment import cut_out, flip_and_crop
+from labelonce.neural._data import Inputs
 from labelonce.neural._saving import is_ours
-from labelonce.neural._training import Group
+from labelonce.neural._training import Group, Rows
 
+_EXAMPLES = 5000  # inputs that a module may look at before training
 _RECORDED = ("make_module", "make_optimizer", "views", "loss", "step")  # steps that a recording holds or relies on
+_NOT_X = ("CUDA", "cuDNN", "allocate")  # words of errors that are about the machine
 
 
 class Steps(ClassifierBase):
     """What `TorchLearner` does with a network, one small step a method."""
 
     module_fn: Callable[[int], nn.Module]
+    epochs_by_round: Sequence[int]
     optimizer: str
     lr: float
     momentum: float
@@ -39,13 +45,20 @@ class Steps(ClassifierBase):
     precision: str
 
     def make_module(self, n_classes: int, example: torch.Tensor) -> nn.Module:
-        """Return a fresh network on the device; `example` are some inputs."""
-        module = self.module_fn(n_classes).to(example.device)
-        start: Any = getattr(module, "start", None)
-        if start is not None:
-            start(example)
-        with torch.no_grad(), self._autocast():
-            module.eval()(example[:2])  # sizes of lazy layers
+        """Return a fresh network on the device; `example` are two inputs, or the only one."""
+        module = self.module_fn(n_classes)
+        if not isinstance(module, nn.Module):
+            raise TypeError(f"module_fn must return a torch.nn.Module; {_name(self.module_fn)} gave {show(module)}.")
+        module = module.to(example.device)
+        with torch.no_grad(), self._autocast(), explained(self.module_fn, example):
+            logits = module.eval()(example)  # sizes of lazy layers
+        found = tuple(logits.shape) if isinstance(logits, torch.Tensor) else type(logits).__name__
+        if found != (len(example), n_classes):
+            raise ValueError(
+                f"the module of module_fn must give {n_classes} numbers a task, one for each class, so "
+                f"{(len(example), n_classes)} for {len(example)} tasks; {_name(self.module_fn)} gave {found}. "
+                "Let module_fn use the number of classes that it is given."
+            )
         if example.ndim == 4:
             module = module.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         return module.train()
@@ -100,13 +113,57 @@ class Steps(ClassifierBase):
         self, module: Callable[[torch.Tensor], torch.Tensor], batch: torch.Tensor, targets: torch.Tensor, n_all: int
     ) -> torch.Tensor:
         """Return the loss of a batch per task, with its gradients computed; `n_all` tasks over all processes."""
-        with self._autocast():
+        with self._autocast(), explained_alone(batch):
             logits = module(batch)
         loss = self.loss(logits, targets) * (
             Group(shared=self.shared).size / n_all
         )  # gradients are averaged over processes
         loss.backward()  # type: ignore[no-untyped-call]
         return loss.detach()
+
+    def _new_module(self, inputs: Inputs, rows: Rows) -> nn.Module:
+        """Return a fresh network that has looked at the first inputs if it wants to: if it has a method `start`."""
+        example = inputs.take(rows.number[:2])
+        module = self.make_module(rows.targets.shape[1], example)
+        self._check_views(tuple(example.shape))
+        start: Any = getattr(module, "start", None)
+        if start is not None:
+            start(inputs.take(rows.number[: inputs.at_most(_EXAMPLES)]))
+        return module
+
+    def _check_views(self, shape: tuple[int, ...]) -> None:
+        """Raise if inputs of this shape cannot be flipped and moved as asked for."""
+        if self.augment == "none" or type(self).views is not Steps.views:
+            return
+        if len(shape) != 4:
+            if self.augment == "images":
+                raise ValueError(
+                    f"augment='images' needs pictures (n_tasks, 3, height, width); X has {shape[1:]} a task. "
+                    "Leave augment at 'auto', which changes nothing but pictures."
+                )
+        elif self.pad >= min(shape[2:]):
+            raise ValueError(
+                f"pad must be smaller than the pictures, which are {shape[2]} x {shape[3]} with {shape[1]} channels; "
+                f"got pad={self.pad}. Lower pad, or set augment='none' if these are no pictures (n_tasks, 3, height, "
+                "width)."
+            )
+
+    def _check_steps(self) -> None:
+        if not isinstance(self.epochs_by_round, list | tuple):
+            raise ValueError(
+                f"epochs_by_round must be a list or tuple such as (6, 12); got {show(self.epochs_by_round)}."
+            )
+        for epochs in self.epochs_by_round:
+            check_int(epochs, "epochs_by_round", 1)
+        if type(self).make_module is Steps.make_module and (
+            isinstance(self.module_fn, nn.Module) or not callable(self.module_fn)
+        ):
+            got = f"the module {type(self.module_fn).__name__}" if callable(self.module_fn) else show(self.module_fn)
+            raise TypeError(
+                "module_fn must be a function that takes the number of classes and returns a fresh module, such as "
+                f"neural.mlp; got {got}. Give the function or class that makes it."
+            )
+        self._device()
 
     def _records(self) -> bool:
         """Return whether steps may be recorded: nothing in them may wait for the card."""
@@ -117,9 +174,20 @@ class Steps(ClassifierBase):
 
     def _device(self) -> torch.device:
         here = torch.cuda.is_available()
-        device = torch.device(("cuda" if here else "cpu") if self.device is None else self.device)
+        try:
+            device = torch.device(("cuda" if here else "cpu") if self.device is None else self.device)
+        except (RuntimeError, TypeError) as error:
+            raise ValueError(
+                f"device must be a name that torch knows, such as 'cpu', 'cuda' or 'cuda:0'; got {show(self.device)}. "
+                "Leave it out to use a GPU where there is one."
+            ) from error
         if device.type == "cuda" and not here:
             raise ValueError(f"device must be one that is here; got {self.device!r} without a GPU. Leave it out.")
+        if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+            raise ValueError(
+                f"device must be one that is here; got {self.device!r} with {torch.cuda.device_count()} GPUs, numbered "
+                "from 0."
+            )
         if device.type == "cuda" and self.shared:
             return torch.device("cuda", local_gpu())
         return device
@@ -132,3 +200,54 @@ class Steps(ClassifierBase):
         if self._dtype() == torch.float32:
             return nullcontext()
         return torch.autocast(self._device().type, self._dtype())
+
+
+@contextmanager
+def explained(module_fn: Any, batch: torch.Tensor, *, fitted: bool = False) -> Iterator[None]:
+    """Turn what a network says of inputs that it cannot take into one sentence; `fitted`: it could take others."""
+    try:
+        yield
+    except (RuntimeError, ValueError, TypeError, IndexError, AssertionError) as error:
+        if any(word in str(error) for word in _NOT_X):
+            raise
+        cause = clip(printable(str(error).split("\n")[0]), 120) or type(error).__name__
+        fix = "Give tasks of the shape that it was fitted to." if fitted else _fix(tuple(batch.shape))
+        raise ValueError(
+            f"X must be what module_fn takes; {_name(module_fn)} failed on inputs of shape {tuple(batch.shape)} "
+            f"({cause.rstrip('.')}). {fix}"
+        ) from error
+
+
+@contextmanager
+def explained_alone(batch: torch.Tensor) -> Iterator[None]:
+    """Say what to do where batch normalisation refuses a batch of one task."""
+    try:
+        yield
+    except ValueError as error:
+        if len(batch) != 1:
+            raise
+        raise ValueError(
+            f"batch normalisation needs two tasks or more in a step; got 1, of shape {tuple(batch.shape[1:])}. Raise "
+            "batch_size, give more tasks, or take a network without it, such as neural.mlp."
+        ) from error
+
+
+def _name(module_fn: Any) -> str:
+    function = getattr(module_fn, "func", module_fn)
+    return str(getattr(function, "__name__", None) or show(function))
+
+
+def _fix(shape: tuple[int, ...]) -> str:
+    """Return what to do with inputs of this shape, if the network wants pictures."""
+    wanted = "Networks for pictures want (n_tasks, 3, height, width)"
+    if len(shape) == 2:
+        return f"{wanted}; for a table take neural.mlp."
+    if len(shape) == 3:
+        return f"{wanted}; for grey ones give np.repeat(X[:, None], 3, axis=1)."
+    if len(shape) == 4 and 1 in (shape[1], shape[3]):
+        return f"{wanted}; for grey ones give np.repeat(X, 3, axis={1 if shape[1] == 1 else 3})."
+    if len(shape) == 4 and 4 in (shape[1], shape[3]):
+        return f"{wanted}; without transparency that is {'X[:, :3]' if shape[1] == 4 else 'X[..., :3]'}."
+    if len(shape) == 4 and shape[1] == 3:
+        return "The pictures may be too small for it: make them larger."
+    return f"{wanted}."
