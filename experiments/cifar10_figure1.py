@@ -18,44 +18,36 @@ network, epochs and views for every method. No fit sees test data; but what
 
 A network that was already trained on the same targets with the same seed is not trained again: at one label per task
 MV, weighted MV, EM and weighted EM are one method, and the first round of the paper's MBEM is weighted MV. Its seconds
-are counted where it was trained.
+are counted where it was trained. Every row says by which settings and which code (`source`) it was made; where some
+methods were done again, `kept` says it of the others.
 """
 
 import argparse
 import json
 import os
-import platform
+import sys
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from queue import Empty
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from ablation import UNBALANCED, left_alone
-from cifar10_tables import (
-    METHODS,
-    ablation_table,
-    figure_table,
-    human_table,
-    key_of,
-    means,
-    plot,
-    read,
-    rounds_table,
-    truth_table,
-    write,
-)
+from cifar10_tables import METHODS, environment, kept, key_of, plain, read, source, write, write_tables
 from torch import multiprocessing
 
 import labelonce as lo
 from labelonce import neural
 
-RESULTS = Path(__file__).parent / "results" / "cifar10_figure1.json"
+CODE = Path(__file__)
+RESULTS = CODE.parent / "results" / "cifar10_figure1.json"
+IMAGE = CODE.parents[1] / "docs" / "images" / "cifar10_figure1.png"
 N_TRAIN, N_WORKERS, N_CLASSES = 50_000, 100, 10
 CROWDS = {"hammer-spammer": lo.simulate.hammer_spammer, "class-wise": lo.simulate.class_wise_hammer_spammer}
 QUALITIES = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
@@ -79,6 +71,7 @@ NETS: dict[str, dict[str, Any]] = {
 }
 ROUNDS = {"fast": 9, "resnet20": 4, "resnet18": 4}
 RECORD: dict[str, Any] = FAST | {"epochs": 30, "pad": 4, "label_smoothing": 0.2}
+BASELINES: dict[str, Any] = {"epochs_by_round": ()}
 
 
 def load(folder: Path) -> dict[str, Any]:
@@ -119,6 +112,29 @@ def draw(trial: dict[str, Any], data: dict[str, Any]) -> tuple[Any, Any, lo.Anno
     return X, y, lo.simulate.annotate(y, confusion, assigned, rng), confusion
 
 
+def mbem_of(trial: dict[str, Any]) -> lo.MBEM:
+    """Return our method with the settings of a trial."""
+    part, seed = trial.get("part", "figure"), trial["seed"]
+    if part not in BASE:
+        learner = neural.TorchLearner(**NETS[trial["net"]])  # another start in every round
+        return lo.MBEM(learner, rounds=ROUNDS[trial["net"]], random_state=seed)
+    base, options = BASE[part], VARIANTS[trial["variant"]]
+    learner = neural.image_learner(**base["learner"] | options.get("learner", {}))
+    return lo.MBEM(learner, **base["mbem"] | options.get("mbem", {}), random_state=seed)
+
+
+def settings_of(trial: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a trial for its row: of the network, of MBEM, and where other methods differ."""
+    part = trial.get("part", "figure")
+    if part == "truth":
+        return {"learner": plain(neural.TorchLearner(**RECORD, random_state=trial["seed"]).get_params())}
+    options = mbem_of(trial).get_params(deep=False)
+    learner = options.pop("learner").get_params()
+    others = {"figure": {"baselines": BASELINES}, "human": {"methods": HUMAN}}.get(part, {})
+    found: dict[str, Any] = plain({"learner": learner, "mbem": options} | others)
+    return found
+
+
 def baseline(method: str, learner: Any, y: Any, confusion: Any) -> Any:
     """Return what MBEM is compared with."""
     aggregate = partial(lo.TrainOnAggregate, learner=learner)
@@ -155,17 +171,16 @@ def run_trial(trial: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
     """Return the test accuracy of every method at one point of the figure, of some if it is done `again`."""
     before = trial.pop("before", {"accuracy": {}, "seconds": {}})
     X, y, ann, confusion = draw(trial, data)
-    settings = NETS[trial["net"]]
+    methods = trial.pop("again", METHODS[1:])
     Once.trained.clear()
-    learner = Once(**settings | {"epochs_by_round": (), "random_state": trial["seed"]})
+    learner = Once(**NETS[trial["net"]] | BASELINES, random_state=trial["seed"])
     accuracy: dict[str, float] = dict(before["accuracy"])
     seconds: dict[str, float] = dict(before["seconds"])
     found = before.get("mbem", {})
-    for method in trial.pop("again", METHODS[1:]):
+    for method in methods:
         started = time.perf_counter()
         if method == "MBEM":
-            fresh = neural.TorchLearner(**settings)  # another start in every round
-            model: Any = lo.MBEM(fresh, rounds=ROUNDS[trial["net"]], random_state=trial["seed"]).fit(X, ann)
+            model: Any = mbem_of(trial).fit(X, ann)
             found = {"confusion_error": lo.metrics.confusion_error(confusion, model.confusion_)}
             found |= {"posterior_accuracy": float((model.labels_ == y).mean()), "rounds": len(model.history_)}
         else:
@@ -174,13 +189,13 @@ def run_trial(trial: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
         accuracy[method] = float((model.predict(data["xt"]) == data["yt"]).mean())
     if "truth" not in accuracy:
         accuracy["truth"] = truth(trial["net"], trial["seed"], len(y), data)
-    return {"part": "figure"} | trial | {"accuracy": accuracy, "seconds": seconds, "mbem": found}
+    row = {"part": "figure"} | trial | {"accuracy": accuracy, "seconds": seconds, "mbem": found}
+    return row | {"kept": kept(before, methods)} if before["accuracy"] else row
 
 
 def truth(net: str, seed: int, n_tasks: int, data: dict[str, Any]) -> float:
     """Return the test accuracy with all true labels, which points of the figure share."""
-    settings = {name: value for name, value in NETS[net].items() if name != "module_fn"} | {"net": net}
-    key = sha256(json.dumps([settings, seed, n_tasks]).encode()).hexdigest()[:16]
+    key = sha256(json.dumps([plain(NETS[net]), seed, n_tasks, source(CODE)]).encode()).hexdigest()[:16]
     file = Path(data["x"].filename).with_name(f"truth-{key}.json")
     if not file.exists():
         model = neural.TorchLearner(**NETS[net], random_state=seed).fit(data["x"][:n_tasks], data["y"][:n_tasks])
@@ -205,10 +220,7 @@ def run_truth(trial: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
 def run_rounds(trial: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
     """Return the test accuracy of our default, or of a variant of it, after every round; time counts everything."""
     X, y, ann, confusion = draw(trial, data)
-    options = VARIANTS[trial["variant"]]
-    base = BASE[trial["part"]]
-    learner = neural.image_learner(**base["learner"] | options.get("learner", {}))
-    mbem = lo.MBEM(learner, **base["mbem"] | options.get("mbem", {}), random_state=trial["seed"])
+    mbem = mbem_of(trial)
     with left_alone() if trial["variant"] == UNBALANCED else nullcontext():
         rounds = stages(mbem, X, y, ann, data)
     return trial | {"rounds": rounds, "confusion_error": lo.metrics.confusion_error(confusion, mbem.confusion_)}
@@ -247,12 +259,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
-HUMAN: dict[str, dict[str, Any]] = {
-    "plain": {"cutout": 0},
-    "cutout": {},
-    "mixup": {"cutout": 0, "mixup": 1.0},
-    "MBEM": {},
-}
+HUMAN: dict[str, dict[str, Any]] = {"plain": {"cutout": 0}, "cutout": {}, "mixup": {"cutout": 0, "mixup": 1.0}}
+HUMAN |= {"MBEM": {}}
 
 
 def run_human(trial: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
@@ -265,12 +273,11 @@ def run_human(trial: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
     seconds: dict[str, float] = {}
     accuracy: dict[str, float] = {}
     for method, options in HUMAN.items():
-        learner = neural.TorchLearner(**NETS["resnet18"] | options)
         started = time.perf_counter()
         if method == "MBEM":
-            model: Any = lo.MBEM(learner, rounds=ROUNDS["resnet18"], random_state=trial["seed"]).fit(X, ann)
+            model: Any = mbem_of(trial).fit(X, ann)
         else:
-            model = learner.set_params(random_state=trial["seed"]).fit(X, label)
+            model = neural.TorchLearner(**NETS[trial["net"]] | options, random_state=trial["seed"]).fit(X, label)
         seconds[method] = round(time.perf_counter() - started, 2)
         accuracy[method] = float((model.predict(data["xt"]) == data["yt"]).mean())
     noise = float((label != data["y"][:n]).mean())
@@ -300,6 +307,17 @@ def trials_of(part: str, options: argparse.Namespace) -> Iterator[dict[str, Any]
         yield from points(part, options)
 
 
+def open_trials(options: argparse.Namespace, rows: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the trials that are not among the results yet, and those of which methods are done again."""
+    seen = {key_of(row): row for row in rows}
+    for trial in trials(options):
+        before = seen.get(key_of(trial))
+        if before is None:
+            yield trial
+        elif trial.get("part", "figure") == "figure" and options.again:
+            yield trial | {"again": options.again, "before": before}
+
+
 def work(todo: Any, done: Any, folder: Path, deadline: float, at_once: int) -> None:
     """Do trials from a queue until it is empty or time is up, beside others `at_once`."""
     warnings.simplefilter("ignore")  # one label per task: that is what is measured
@@ -308,16 +326,19 @@ def work(todo: Any, done: Any, folder: Path, deadline: float, at_once: int) -> N
     while time.time() < deadline and (trial := todo.get()) is not None:
         started = time.perf_counter()
         row = JOBS[trial.get("part", "figure")](trial, data)
-        row["seconds_in_all"] = round(time.perf_counter() - started, 1)
-        done.put(row | {"at_once": at_once} | environment())
-    done.put(None)
+        seconds = round(time.perf_counter() - started, 1)
+        made = {"settings": settings_of(trial), "source": source(CODE), "seconds_in_all": seconds, "at_once": at_once}
+        done.put(row | made | environment())
 
 
-def environment() -> dict[str, Any]:
-    """Return what the numbers were made with."""
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
-    versions = {"labelonce": lo.__version__, "torch": torch.__version__, "numpy": np.__version__}
-    return {"device": device, "versions": versions | {"python": platform.python_version()}}
+def results(processes: list[Any], done: Any) -> Iterator[dict[str, Any]]:
+    """Yield what processes put into a queue until all have ended, in whatever way."""
+    ended = False
+    while not ended:
+        ended = not any(process.is_alive() for process in processes)  # before the look: all that they sent is there
+        with suppress(Empty):
+            while True:
+                yield done.get(timeout=1.0)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -325,56 +346,34 @@ def run(options: argparse.Namespace) -> None:
     options.cache.mkdir(parents=True, exist_ok=True)
     load(options.cache)
     rows = read(options.out)
-    seen = {key_of(row): row for row in rows}
     context = multiprocessing.get_context("spawn")
     todo, done = context.Queue(), context.Queue()
-    for trial in trials(options):
-        before = seen.get(key_of(trial))
-        if before is None:
-            todo.put(trial)
-        elif trial.get("part", "figure") == "figure" and options.again:
-            todo.put(trial | {"again": options.again, "before": before})
-    deadline = time.time() + options.seconds
-    for _ in range(options.processes):
-        todo.put(None)
-    arguments = (todo, done, options.cache, deadline, options.processes)
+    for trial in [*open_trials(options, rows), *[None] * options.processes]:
+        todo.put(trial)
+    arguments = (todo, done, options.cache, time.time() + options.seconds, options.processes)
     processes = [context.Process(target=work, args=arguments) for _ in range(options.processes)]
     for process in processes:
         process.start()
-    ended = 0
-    while ended < len(processes):
-        row = done.get()
-        if row is None:
-            ended += 1
-            continue
+    for row in results(processes, done):
         rows.append(row)
         write(options.out, rows)
         print(*key_of(row), row.get("accuracy") or row["rounds"][-1], row["seconds_in_all"], flush=True)
-
-
-def table(path: Path) -> None:
-    """Write the tables beside the results, and docs/images/cifar10_figure1.png."""
-    rows = read(path)
-    parts = [
-        figure_table(rows),
-        rounds_table(rows),
-        ablation_table(rows, epochs_of),
-        human_table(rows),
-        truth_table(rows),
-    ]
-    path.with_suffix(".md").write_text("\n\n".join(part for part in parts if part) + "\n")
-    plot(means(rows), list(CROWDS), RESULTS.parents[2] / "docs" / "images" / "cifar10_figure1.png")
+    codes = [process.exitcode for process in processes if process.exitcode != 0]
+    if codes:
+        sys.exit(
+            f"{len(codes)} of {len(processes)} processes failed with exit codes {codes}, for the reason above; the "
+            f"results that came are in {options.out}, and the same command goes on from there."
+        )
 
 
 def epochs_of(variant: str) -> int:
     """Return how many epochs a variant of the ablation trains in all."""
-    options = VARIANTS[variant]
-    learner = neural.image_learner(**BASE["ablation"]["learner"] | options.get("learner", {}))
-    rounds = BASE["ablation"]["mbem"]["rounds"]
-    return learner.n_models * sum(learner.for_round(number, rounds).epochs for number in range(1, rounds + 1))
+    mbem = mbem_of({"part": "ablation", "variant": variant, "seed": 0})
+    of_rounds = [mbem.learner.for_round(number, mbem.rounds).epochs for number in range(1, mbem.rounds + 1)]
+    return int(mbem.learner.n_models * sum(of_rounds))
 
 
-def main() -> None:
+def main(arguments: list[str] | None = None) -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", nargs="+", default=["abc"], help="letters of curves, default, ablation, human, truth")
@@ -382,7 +381,7 @@ def main() -> None:
     parser.add_argument("--crowds", nargs="+", default=list(CROWDS), choices=list(CROWDS))
     parser.add_argument("--qualities", type=float, nargs="+", default=QUALITIES)
     parser.add_argument("--redundancies", type=int, nargs="+", default=REDUNDANCIES)
-    parser.add_argument("--variants", nargs="+", default=list(VARIANTS))
+    parser.add_argument("--variants", nargs="+", default=list(VARIANTS), choices=list(VARIANTS))
     parser.add_argument("--net", default="fast", choices=["fast", "resnet20"])
     parser.add_argument("--again", nargs="+", choices=METHODS[1:], help="methods to do again at points that are done")
     parser.add_argument("--tasks", type=int, default=N_TRAIN, help="images to train on")
@@ -392,11 +391,11 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--merge", type=Path, nargs="+", default=[])
     parser.add_argument("--table", action="store_true")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.merge:
         write(options.out, [row for path in [options.out, *options.merge] for row in read(path)])
     elif options.table:
-        table(options.out)
+        write_tables(options.out, epochs_of, list(CROWDS), IMAGE)
     else:
         run(options)
 

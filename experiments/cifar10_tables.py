@@ -1,11 +1,18 @@
 """What cifar10_figure1.py keeps of its trials: the results file, its tables and the plot."""
 
 import json
-from collections.abc import Callable
+import platform
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
+
+import labelonce
+from labelonce._ids import described
 
 METHODS = [
     "truth",
@@ -18,6 +25,7 @@ METHODS = [
     "MBEM paper",
     "MBEM",
 ]
+OF_A_RUN = ("settings", "source", "seconds_in_all", "at_once", "device", "versions")
 
 
 def key_of(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -41,6 +49,48 @@ def write(path: Path, rows: list[dict[str, Any]]) -> None:
     beside.replace(path)
 
 
+def plain(value: Any) -> Any:
+    """Return a setting as JSON takes it, functions by their names and options."""
+    if isinstance(value, dict):
+        return {name: plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if isinstance(value, partial):
+        return f"{value.func.__name__}({', '.join(f'{name}={one!r}' for name, one in value.keywords.items())})"
+    return value if isinstance(value, str | int | float | None) else described(value)
+
+
+@cache
+def source(experiment: Path) -> str:
+    """Return a short hash of the library's code and an experiment's, to tell results of different code apart."""
+    package = Path(labelonce.__file__).parent
+    files = {path.relative_to(package.parent).as_posix(): path for path in package.rglob("*.py")}
+    files[experiment.name] = experiment
+    digest = sha256()
+    for name in sorted(files):
+        digest.update(name.encode() + b"\0" + files[name].read_bytes() + b"\0")
+    return digest.hexdigest()[:12]
+
+
+def environment() -> dict[str, Any]:
+    """Return what the numbers were made with."""
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
+    versions = {"labelonce": labelonce.__version__, "torch": torch.__version__, "numpy": np.__version__}
+    return {"device": device, "versions": versions | {"python": platform.python_version()}}
+
+
+def kept(before: dict[str, Any], again: Sequence[str]) -> list[dict[str, Any]]:
+    """Return which methods of a row stay when some are done again, and what is known of the runs that made them.
+
+    What a row itself says of a run is then true of the methods that were done again, and of no other.
+    """
+    runs = [*before.get("kept", [])]
+    own = [method for method in before["accuracy"] if all(method not in run["methods"] for run in runs)]
+    runs.append({"methods": own} | {name: before[name] for name in OF_A_RUN if name in before})
+    runs = [run | {"methods": [method for method in run["methods"] if method not in again]} for run in runs]
+    return [run for run in runs if run["methods"]]
+
+
 def means(rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, Any]]:
     """Return accuracies in % of every point of the figure, a list over seeds for every method."""
     found: dict[tuple[Any, ...], dict[str, Any]] = {}
@@ -50,6 +100,15 @@ def means(rows: list[dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, Any]]:
         for method, accuracy in row["accuracy"].items():
             at[method].append(100 * accuracy)
     return found
+
+
+def write_tables(path: Path, epochs_of: Callable[[str], int], crowds: list[str], image: Path) -> None:
+    """Write the tables beside the results in `path`, and the figure."""
+    rows = read(path)
+    of_variants = ablation_table(rows, epochs_of)
+    parts = [figure_table(rows), rounds_table(rows), of_variants, human_table(rows), truth_table(rows)]
+    path.with_suffix(".md").write_text("\n\n".join(part for part in parts if part) + "\n")
+    plot(means(rows), crowds, image)
 
 
 def figure_table(rows: list[dict[str, Any]]) -> str:

@@ -3,6 +3,7 @@
 import datetime
 import decimal
 from array import array
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+from sklearn.preprocessing import FunctionTransformer
 
 from labelonce import _ids
 
@@ -255,3 +257,26 @@ class Tensor:
 
 def test_a_tensor_is_a_column() -> None:
     assert_array_equal(_ids.encode(Tensor(), "task")[0], [1, 0, 1])
+
+
+class Thing:
+    """Has the text that Python gives to objects."""
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (partial(max, key=_ids.clip), "functools.partial(<built-in function max>, key=clip)"),
+        ([_ids.clip, lambda: 0], "[clip, <lambda>]"),
+        (FunctionTransformer(partial(_ids.clip, most=3)), "FunctionTransformer(func=functools.partial(clip, most=3))"),
+        ("a\n  b", "a b"),
+    ],
+)
+def test_functions_are_described_by_their_names(value: Any, text: str) -> None:
+    assert _ids.described(value) == text
+
+
+def test_equal_things_at_other_addresses_are_described_alike() -> None:
+    one, other = Thing(), Thing()
+    assert str(one) != str(other)
+    assert _ids.described(one) == _ids.described(other)

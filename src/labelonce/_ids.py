@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -304,3 +305,14 @@ def printable(text: str) -> str:
     eve\x1b[31m\n
     """
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
+def described(value: Any) -> str:
+    """Return a value's text on one line, functions by their names: no memory address, so equal values read equal.
+
+    >>> from functools import partial
+    >>> described({"by": partial(clip, most=9)})
+    "{'by': functools.partial(clip, most=9)}"
+    """
+    named = re.sub(r"<function (\S+) at 0x[0-9a-fA-F]+>", r"\1", str(value))
+    return " ".join(re.sub(r" at 0x[0-9a-fA-F]+", "", named).split())

@@ -224,6 +224,26 @@ def test_a_run_on_pictures_finds_the_colours_and_shows_them(coloured: Path) -> N
     assert 'src="data:image/webp;base64,' in page
 
 
+def train_again(coloured: Path, run: Path, learner: Callable[[int], Any]) -> str:
+    """Return the learner in the record of one round, and check that nothing in the folder tells where it lay."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_train, "picture_learner", learner)
+        options = _train.Options(str(coloured / "labels.csv"), images=str(coloured / "photos"), image_size=16, rounds=1)
+        record = lo.runs.train(options, run)
+    assert " at 0x" not in (run / "run.json").read_text() + (run / "report.html").read_text()
+    return str(record["recipe"]["learner"])
+
+
+def test_equal_runs_name_their_network_alike(coloured: Path, tmp_path: Path, capsys: Capture) -> None:
+    one, other = (train_again(coloured, tmp_path / name, tiny) for name in ("one", "other"))
+    assert one == other
+    assert "module_fn=functools.partial(mlp, width=16)" in one
+    plain = train_again(coloured, tmp_path / "plain", lambda _: tiny(0).set_params(module_fn=neural.resnet9, epochs=1))
+    assert "module_fn=resnet9" in plain
+    assert run_in_process(["show", str(tmp_path / "one")]) == 0
+    assert "0x" not in capsys.readouterr().out
+
+
 def test_predict_labels_a_folder_of_pictures(coloured: Path, tmp_path: Path) -> None:
     output = tmp_path / "predicted.parquet"
     assert run_in_process(["predict", str(coloured / "run"), str(coloured / "new"), "-o", str(output)]) == 0

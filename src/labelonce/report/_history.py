@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._ids import clip
+from labelonce._ids import clip, described
 
 _LONGEST = 600
 
@@ -55,7 +55,7 @@ def _or_none(value: Any) -> Any:
 
 
 def _short(value: Any) -> str:
-    return clip(" ".join(str(value).split()), _LONGEST)
+    return clip(described(value), _LONGEST)
 
 
 def _json(value: Any) -> str:

@@ -23,6 +23,7 @@ from sklearn.preprocessing import StandardScaler
 from labelonce._annotations import Annotations, Duplicates
 from labelonce._check import check_two_classes
 from labelonce._files import write_whole
+from labelonce._ids import described
 from labelonce.io import read_annotations, write
 from labelonce.learning import MBEM, BoostedTrees, SoftmaxRegression, text_model
 from labelonce.learning._features import DEFAULT_C
@@ -246,7 +247,6 @@ def _kept_warnings() -> Iterator[list[str]]:
 
 def _result(clf: MBEM, inputs: Inputs) -> dict[str, Any]:
     ann = inputs.annotations
-    learner = " ".join(repr(clf.recipe_["learner"]).split())
     shares = np.bincount(clf.posterior_.argmax(axis=1), minlength=ann.n_classes) / ann.n_tasks
     last = clf.history_[-1]
     return {
@@ -260,7 +260,7 @@ def _result(clf: MBEM, inputs: Inputs) -> dict[str, Any]:
             "gold": 0 if inputs.gold is None else len(inputs.gold),
         },
         "recipe": {name: clf.recipe_[name] for name in ("predictions", "counts", "posterior", "weighting", "prior")}
-        | {"learner": learner, "rounds": clf.n_rounds_},
+        | {"learner": described(clf.recipe_["learner"]), "rounds": clf.n_rounds_},
         "result": {
             "estimated_accuracy": last["estimated_accuracy"],
             "agreement": last["agreement"],
