@@ -1,6 +1,7 @@
 """TorchLearner: the loss it minimises, what is random, images, data sets, early stopping and checkpoints."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -18,8 +19,9 @@ from labelonce import neural
 from labelonce._types import Floats
 from labelonce.learning import SoftmaxRegression
 from labelonce.neural import TorchLearner
+from labelonce.neural._checkpoint import Checkpoint
 from labelonce.neural._recording import check_rates
-from labelonce.neural._training import Group, Training
+from labelonce.neural._training import Best, Group, Training
 
 
 def features(n_tasks: int = 120, n_features: int = 4) -> Any:
@@ -32,6 +34,10 @@ def posteriors(n_tasks: int = 120, n_classes: int = 3) -> Floats:
 
 def images(n_tasks: int = 24) -> Any:
     return np.random.default_rng(0).integers(0, 256, (n_tasks, 16, 16, 3), dtype=np.uint8)
+
+
+ALONE = Group(shared=False)
+PLAIN = {"compiled": False, "recorded": False}
 
 
 def linear(n_classes: int) -> nn.Module:
@@ -215,6 +221,51 @@ def test_networks_that_were_finished_are_not_trained_again(tmp_path: Path) -> No
     assert [(row["model"], row["epoch"]) for row in again.history_] == [(2, 2), (2, 3)]
     assert_array_equal(again.predict_proba(X), learner(**options).fit(X, targets).predict_proba(X))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_fit_with_dropout_is_decided_by_its_seed_and_goes_on(tmp_path: Path) -> None:
+    X, targets = features(), posteriors()
+    options: dict[str, Any] = {"module_fn": partial(neural.mlp, dropout=0.5), "epochs": 4}
+    before = torch.get_rng_state()
+    straight = learner(**options).fit(X, targets).predict_proba(X)
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.rand(7)
+    assert_array_equal(learner(**options).fit(X, targets).predict_proba(X), straight)
+    stopped_fit(3, X, targets, checkpoint=tmp_path / "net", **options)
+    assert_array_equal(learner(checkpoint=tmp_path / "net", **options).fit(X, targets).predict_proba(X), straight)
+
+
+def test_averages_come_back_in_the_layout_of_their_parameters(tmp_path: Path) -> None:
+    module = neural.resnet20(3).to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    jobs = [
+        Training(
+            net, torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9), torch.Generator(), 0, 1, 1, ALONE, **PLAIN
+        )
+        for net in (module, deepcopy(module))
+    ]
+    images = torch.zeros(2, 3, 8, 8).contiguous(memory_format=torch.channels_last)
+    jobs[0].module(images).sum().backward()
+    jobs[0].optimizer.step()
+    checkpoint = Checkpoint(tmp_path / "net", {}, ALONE)
+    checkpoint.save(jobs[0], Best(1))
+    checkpoint.load(jobs[1], Best(1))
+    state = jobs[1].optimizer.state
+    assert len(state) == len(list(module.parameters()))
+    for parameter, before in zip(jobs[1].module.parameters(), module.parameters(), strict=True):
+        average = state[parameter]["momentum_buffer"]
+        assert average.stride() == parameter.stride()
+        assert torch.equal(average, jobs[0].optimizer.state[before]["momentum_buffer"])
+
+
+def test_a_learner_with_its_own_make_module_needs_no_module_fn(tmp_path: Path) -> None:
+    class Own(TorchLearner):
+        def make_module(self, n_classes: int, example: torch.Tensor) -> nn.Module:
+            return nn.Linear(example.shape[1], n_classes)
+
+    nothing: Any = None
+    for checkpoint in (None, tmp_path / "net"):
+        net = Own(nothing, epochs=1, device="cpu", checkpoint=checkpoint).fit(features(), posteriors())
+        assert net.predict_proba(features()).shape == (120, 3)
 
 
 def test_mbem_is_not_led_astray_by_the_checkpoint_of_another_round(tmp_path: Path) -> None:

@@ -41,10 +41,13 @@ def test_auto_is_the_network_s_own_recipe() -> None:
 
 def test_the_network_s_own_rounds_stop_where_nothing_changes() -> None:
     X, y, _, _ = crowd()
-    sure = lo.MBEM(TorchLearner(neural.mlp, epochs_by_round=(2,), **FEW), tol=0.5).fit(X, y)
-    assert sure.n_rounds_ < TorchLearner.auto["rounds"]
+    net = TorchLearner(neural.mlp, epochs_by_round=(2,), **FEW | {"epochs": np.int64(4)})
+    sure = lo.MBEM(net, tol=0.5).fit(X, y)
+    n_rounds = sure.n_rounds_
+    assert n_rounds < TorchLearner.auto["rounds"]
     model: Any = sure.model_
-    assert len(model.history_) == FEW["epochs"]  # the last round is done
+    assert len(model.history_) == 4  # the last round is done
+    assert sure.set_params(tol=0.0).resume(X, y, rounds=2).n_rounds_ == n_rounds + 2
 
 
 def test_given_options_go_before_the_network_s_own() -> None:

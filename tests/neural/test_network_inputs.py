@@ -11,6 +11,8 @@ import pytest
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
+from sklearn import config_context
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 from torch import nn
 
@@ -204,7 +206,7 @@ def test_the_fix_that_is_named_works(shape: tuple[int, ...], change: Callable[[A
         ({"holdout": 0.001}, "holdout must hold out at least one task; holdout=0.001 held out 0 of 20 with a weight."),
         (
             {"module_fn": normed, "batch_size": 1},
-            "batch normalisation needs two tasks or more in a step; got 1, of shape (4,). Raise batch_size",
+            "batch normalisation needs two tasks or more in a step of a process; got 1, of shape (4,).",
         ),
     ],
 )
@@ -343,3 +345,37 @@ def test_a_gpu_gives_the_same_with_arrays_on_the_host(monkeypatch: pytest.Monkey
     assert batch.is_cuda
     assert torch.equal(batch, Inputs(X, torch.device("cuda"), torch.bfloat16).take(rows))
     assert far.history_[0]["loss"] == pytest.approx(near.history_[0]["loss"], rel=0.02)
+
+
+def test_what_was_fitted_to_an_array_predicts_for_a_data_set_alike() -> None:
+    X, y = 5 + 3 * table(), np.arange(20) % 2
+    items = Counted(lambda number: X[number])
+    net = learner(epochs=3).fit(X, y)
+    assert_array_equal(net.predict_proba(items), net.predict_proba(X))
+    with pytest.raises(ValueError, match="X has 3 features, but TorchLearner is expecting 4 features"):
+        net.predict_proba(Counted(lambda number: X[number, :3]))
+
+
+def test_what_was_fitted_to_a_data_set_predicts_for_an_array_alike() -> None:
+    X, y = 5 + 3 * table(), np.arange(20) % 2
+    items = Counted(lambda number: X[number])
+    net = learner(epochs=3).fit(items, y)
+    assert_array_equal(net.predict_proba(X), net.predict_proba(items))
+    assert_array_equal(net.predict_proba(X[:5]), net.predict_proba(X)[:5])
+
+
+def test_a_module_s_own_error_for_one_task_is_not_called_batch_normalisation() -> None:
+    class Refusing(nn.Linear):
+        def forward(self, batch: Any) -> Any:
+            if len(batch) == 1:
+                raise ValueError("no single tasks, please")
+            return super().forward(batch)
+
+    with pytest.raises(ValueError, match="no single tasks, please"):
+        learner(lambda n_classes: Refusing(4, n_classes), batch_size=1).fit(table(), np.arange(20) % 2)
+
+
+def test_clones_keep_what_was_asked_of_metadata_routing() -> None:
+    with config_context(enable_metadata_routing=True):
+        asked = learner().set_fit_request(sample_weight=True)
+        assert clone(asked).get_metadata_routing().fit.requests["sample_weight"] is True

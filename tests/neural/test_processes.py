@@ -53,7 +53,7 @@ X = (rng.integers(0, 128, (120, 3, 12, 12)) + 40 * y[:, None, None, None]).astyp
 mine = np.arange(120) < 50 if rank == 0 else np.arange(120) >= 50
 ann = lo.Annotations.from_arrays(np.arange(mine.sum()), np.arange(120)[mine] % 4, y[mine])
 ann = lo.Annotations(ann.task, ann.worker, ann.label, ann.tasks, np.arange(4), np.arange(3))
-sizes = []
+sizes, held = [], []
 
 
 class Counting(neural.TorchLearner):
@@ -61,13 +61,18 @@ class Counting(neural.TorchLearner):
         sizes.append(len(batch))
         return super().views(batch, generator)
 
+    def _split(self, rows, seed, group):
+        found = super()._split(rows, seed, group)
+        held.append(len(found[1]))
+        return found
+
 
 few = {"batch_size": 30, "lr": 0.05, "device": "cpu", "pad": 1, "random_state": 0}
 images = few | {"module_fn": partial(neural.fast_net, widths=(8, 8, 8))}
 cases = {
     "images": (images | {"epochs": 3, "cutout": 2}, {"rounds": 2}),
     "mixup": (few | {"epochs": 3, "mixup": 0.5}, {"rounds": 2}),
-    "held out": (images | {"epochs": 4, "holdout": 0.3, "patience": 1}, {"rounds": 1}),
+    "held out": (images | {"epochs": 4, "holdout": 0.022, "patience": 1}, {"rounds": 1}),  # in one process only
     "stopped early": (few | {"epochs": 4, "epochs_by_round": (2,)}, {"rounds": 6, "tol": 0.9}),
 }
 found = {}
@@ -81,7 +86,7 @@ try:
     lo.MBEM(Counting(shared=True, **few), rounds=2, predictions="out_of_fold").fit(X[mine], ann)
 except ValueError as error:
     found["refused"] = str(error)
-np.savez(f"{sys.argv[1]}/{rank}.npz", **found)
+np.savez(f"{sys.argv[1]}/{rank}.npz", held=held, **found)
 torch.distributed.destroy_process_group()
 """
 FEW: dict[str, Any] = {"epochs": 2, "batch_size": 40, "lr": 0.05, "device": "cpu"}
@@ -131,6 +136,8 @@ def test_processes_share_every_batch_and_end_with_one_model(tmp_path: Path) -> N
         sizes = first[f"{name}: sizes"] + second[f"{name}: sizes"]
         assert (sizes == 30).all(), name
         assert first[f"{name}: sizes"].min() > 0
+    n_held = [part["held"].max() for part in (first, second)]
+    assert min(n_held) == 0 < max(n_held)
     assert 2 < first["stopped early: rounds"] < 6  # and the last of them has 4 epochs
     assert len(first["stopped early: losses"]) == 4
     assert 'needs predictions="in_sample"; got "out_of_fold"' in str(first["refused"])

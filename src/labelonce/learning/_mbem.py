@@ -243,7 +243,7 @@ class MBEM(AnnotationsScorer):
             best = choose(tries, annotations, codes, max_rounds=longest, free=free, share=self.holdout, seed=seed)
         self._features, transformed, self._recipe = tries[best.number]
         self._seed, self._scores, self._rounds_left = seed, best.scores, best.rounds
-        self._tol = 0.0 if free else self.tol  # a number that was chosen stands
+        self._number_chosen = free
         self.choices_, self.history_, self._last = best.table, [], None
         return transformed
 
@@ -320,11 +320,12 @@ class MBEM(AnnotationsScorer):
 
     def _run(self, X: Any, annotations: Annotations, gold: Any) -> Iterator[Self]:
         """Do the rounds that are left on all annotations, and keep what each found."""
+        tol = 0.0 if self._number_chosen else self.tol
         last = self._rounds_left + (0 if self._last is None else self._last.number)
         doing = partial(run_rounds, X, annotations, self._recipe, gold=gold, seed=self._seed)
         coming = doing(last=last, after=self._last)
         while self._rounds_left:
-            if self._last is not None and self.history_[-1]["posterior_change"] < self._tol:
+            if self._last is not None and self.history_[-1]["posterior_change"] < tol:
                 number = self._last.number + 1
                 if not takes_more_care(self._recipe.learner, number):
                     break

@@ -140,7 +140,7 @@ def takes_more_care(learner: Learner, number: int) -> bool:
     if not hasattr(learner, "for_round"):
         return False
     last, other = (learner.for_round(number, end).get_params() for end in (number, number + 1))
-    plain = (bool, int, float, str)
+    plain = (bool, int, float, str, tuple, np.generic, type(None))
     return any(isinstance(value, plain) and value != other.get(name) for name, value in last.items())
 
 

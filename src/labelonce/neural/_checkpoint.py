@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
+from labelonce._ids import described
 from labelonce._types import Floats
 from labelonce.neural._training import Best, Group, Training
 
@@ -26,15 +27,24 @@ def fingerprint(options: dict[str, Any], targets: Floats, weight: Floats) -> str
     kept["module_fn"] = _described(kept["module_fn"])
     found = sha256(repr(sorted(kept.items())).encode())
     for array in (targets, weight):
-        found.update(array.tobytes())
+        found.update(np.ascontiguousarray(array).data)
     return found.hexdigest()
 
 
-def _described(function: Callable[..., Any]) -> str:
+def files_of(path: str | Path | None, n_models: int) -> list[Path]:
+    """Return where the state of each network is kept; nowhere without a path."""
+    if path is None:
+        return []
+    path = Path(path)
+    return [path] if n_models == 1 else [path.with_name(f"{path.name}.{number}") for number in range(n_models)]
+
+
+def _described(function: Any) -> str:
     """Return a function by name, with its options; an address would be another one in the next process."""
     if isinstance(function, partial):
         return f"{_described(function.func)}{function.args}{function.keywords}"
-    return f"{function.__module__}.{getattr(function, '__qualname__', type(function).__qualname__)}"
+    name = getattr(function, "__qualname__", None)
+    return described(function) if name is None else f"{function.__module__}.{name}"
 
 
 class Checkpoint:
@@ -78,6 +88,7 @@ class Checkpoint:
                 number, key = name.split(".", 1)
                 whole["state"].setdefault(int(number), {})[key] = value
             job.optimizer.load_state_dict(whole)
+            _lay_out(job.optimizer)
         except (RuntimeError, ValueError, KeyError) as error:
             raise ValueError(
                 f"{self.path} holds another network than module_fn makes now. Delete it to train from scratch."
@@ -94,14 +105,23 @@ class Checkpoint:
                 note = file.metadata() or {}
                 if self.group.rank == 0 and json.loads(note["fit"]) != self.fit:
                     return {}, {}
+                reached = json.loads(note["reached"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dict
         except (SafetensorError, OSError, KeyError) as error:
             raise ValueError(
                 f"checkpoint must be a file that a fit wrote; {str(self.path)!r} is damaged or something else. "
                 "Delete it, or give another path."
             ) from error
-        return json.loads(note["reached"]), tensors
+        return reached, tensors
 
 
 def _named(tensors: dict[str, torch.Tensor], prefix: str) -> dict[str, torch.Tensor]:
     return {name.removeprefix(prefix): value for name, value in tensors.items() if name.startswith(prefix)}
+
+
+def _lay_out(optimizer: torch.optim.Optimizer) -> None:
+    """Give the averages the strides of their parameters, which fused optimisers insist on."""
+    for parameter, state in optimizer.state.items():
+        for name, value in state.items():
+            if isinstance(value, torch.Tensor) and value.shape == parameter.shape:
+                state[name] = torch.empty_like(parameter).copy_(value)

@@ -7,7 +7,6 @@ from math import prod
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from scipy import sparse
 from torch.utils.data import DataLoader, IterableDataset
@@ -33,8 +32,8 @@ class Inputs:
     device : torch.device
     dtype : torch.dtype
         Of the batches.
-    moments : (mean, deviation), optional
-        Taken off and divided by, for each feature or channel. Default: those of X; a data set's are left alone.
+    moments : (mean, deviation) or (), optional
+        Taken off and divided by, for each feature or channel. Default: those of X; (), nothing, for a data set.
     add_up : callable, optional
         Sums a tensor over all processes that have a part of the tasks.
 
@@ -57,14 +56,16 @@ class Inputs:
         self.n_rows = count_tasks(X)
         self._set = None if _is_array(X) else X
         if self._set is not None:
+            self.moments = moments or ()
             self.shape = tuple(self._item(0).shape)
+            self._check_features()
             return
         self._raw: torch.Tensor | None = _channels_first(_as_tensor(X))
         self.shape = tuple(self._raw.shape[1:])
         _check_finite(self._raw, self.at_most(4096))
         if moments is None:
             self.moments = _moments(self._raw, device, add_up, self.at_most(2 * _SAMPLE))
-        _check_same_features(self.shape, self.moments[0].shape[1:])
+        self._check_features()
         self._scaled: torch.Tensor | None = None
         if self._raw.numel() * dtype.itemsize <= _SHARE * free_memory(device):
             self._scaled = torch.empty(self._raw.shape, dtype=dtype, device=device, memory_format=_layout(self._raw))
@@ -80,16 +81,23 @@ class Inputs:
     def take(self, rows: torch.Tensor) -> torch.Tensor:
         """Return the inputs of some tasks, on the device."""
         if self._set is not None:
-            return self._read(rows.tolist()).to(self.device, self.dtype)
+            batch = self._read(rows.tolist())
+            return self._scale(batch) if self.moments else batch.to(self.device, self.dtype)
         if self._raw is None:
             return self._scaled[rows]  # type: ignore[index]
         batch = self._scale(self._raw[rows.to(self._raw.device)])
         return batch.contiguous(memory_format=_layout(batch))
 
     def _scale(self, part: torch.Tensor) -> torch.Tensor:
-        mean, deviation = self.moments
-        scaled: torch.Tensor = (part.to(self.device).float() - mean) / deviation
-        return scaled.to(self.dtype)
+        part = part.to(self.device).float()
+        if self.moments:
+            mean, deviation = (moment.to(self.device) for moment in self.moments)
+            part = (part - mean) / deviation
+        return part.to(self.dtype)
+
+    def _check_features(self) -> None:
+        if self.moments:
+            _check_same_features(self.shape, tuple(self.moments[0].shape[1:]))
 
     def _read(self, rows: list[int]) -> torch.Tensor:
         """Return some items of the data set; not finite or of another shape than the first is an error."""
@@ -100,9 +108,12 @@ class Inputs:
                     f"items of a data set must have one shape; item 0 has {self.shape} and item {row} "
                     f"{tuple(item.shape)}. Crop, pad or resize them in the data set."
                 )
-            if item.is_floating_point() and not item.isfinite().all():
-                raise ValueError(f"items of a data set must be finite; item {row} contains NaN or infinity.")
-        return torch.stack(items) if items else torch.empty((0, *self.shape))
+        batch = torch.stack(items) if items else torch.empty((0, *self.shape))
+        if batch.is_floating_point() and not batch.sum(dtype=torch.float64).isfinite():
+            for row, item in zip(rows, items, strict=True):
+                if not item.isfinite().all():
+                    raise ValueError(f"items of a data set must be finite; item {row} contains NaN or infinity.")
+        return batch
 
     def _item(self, number: int) -> torch.Tensor:
         """Return the input of an item; a label that comes with it is not looked at."""
@@ -246,15 +257,14 @@ def as_targets(X: Any, y: Any, sample_weight: Any) -> tuple[Floats, Floats, Ids]
     return np.eye(len(classes))[codes], weight, classes
 
 
-def check_split(held: npt.NDArray[np.bool_], holdout: float, *, shared: bool) -> None:
-    """Raise if no task is held out, or none is left; among processes that share, one may have no tasks to train on."""
-    n_held = int(held.sum())
+def check_split(n_held: int, n_all: int, holdout: float) -> None:
+    """Raise if no task is held out, or none is left, in all processes together."""
     if n_held == 0:
         raise ValueError(
-            f"holdout must hold out at least one task; holdout={holdout:g} held out 0 of {len(held)} with a weight. "
+            f"holdout must hold out at least one task; holdout={holdout:g} held out 0 of {n_all} with a weight. "
             "Raise it, or set it to 0 to train on all."
         )
-    if n_held == len(held) and not shared:
+    if n_held == n_all:
         raise ValueError(
             f"holdout must leave tasks to train on; holdout={holdout:g} held out all {n_held} with a weight. Lower it."
         )

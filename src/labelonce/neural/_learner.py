@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copyreg
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -14,9 +15,9 @@ from torch import nn
 
 from labelonce._sklearn import check_is_fitted, clone
 from labelonce._types import Floats, Ids
-from labelonce._validate import RandomState, check_choice, check_int, check_number, check_rng
+from labelonce._validate import RandomState, check_rng
 from labelonce.neural._augment import mix_up
-from labelonce.neural._checkpoint import Checkpoint, fingerprint
+from labelonce.neural._checkpoint import Checkpoint, files_of, fingerprint
 from labelonce.neural._data import Inputs, as_targets, check_split
 from labelonce.neural._networks import fast_net, mlp
 from labelonce.neural._saving import from_bytes, name_of, network_named, to_bytes
@@ -185,9 +186,8 @@ class TorchLearner(Steps):
         for number in range(self.n_models):
             seed = int(rng.integers(2**31))
             self.modules_.append(self._train(inputs, targets, weight, seed, number))
-        for number in range(self.n_models if Group(shared=self.shared).rank == 0 else 0):
-            file = self._file(number)
-            if file is not None:
+        if Group(shared=self.shared).rank == 0:
+            for file in files_of(self.checkpoint, self.n_models):
                 file.unlink(missing_ok=True)
         return self
 
@@ -203,7 +203,7 @@ class TorchLearner(Steps):
     def predict_proba(self, X: Any) -> Floats:
         """Return P(class | features), shape (n_tasks, n_classes), the mean over the networks."""
         check_is_fitted(self, "modules_")
-        inputs = Inputs(X, self._device(), self._dtype(), self._moments)
+        inputs = Inputs(X, self._place(), self._dtype(), self._moments)
         parts = []
         for rows in torch.split(torch.arange(inputs.n_rows, device=inputs.device), inputs.at_most(_AT_ONCE)):
             batch = inputs.take(rows)
@@ -220,7 +220,10 @@ class TorchLearner(Steps):
         """Return an unfitted copy; a copied callback would report to a copy of what it reports to."""
         shared = ("callbacks", "module_fn")
         options = self.get_params(deep=False)
-        return type(self)(**{name: one if name in shared else clone(one, safe=False) for name, one in options.items()})
+        copy = type(self)(**{name: one if name in shared else clone(one, safe=False) for name, one in options.items()})
+        if "_metadata_request" in self.__dict__:
+            copy._metadata_request = deepcopy(self._metadata_request)
+        return copy
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a file may hold: plain values, arrays and bytes; neither code nor a path to write to."""
@@ -264,16 +267,18 @@ class TorchLearner(Steps):
         """Return one network, trained from scratch or from its checkpoint."""
         group = Group(shared=self.shared)
         seed = group.same(seed, inputs.device)
-        fitted, held = self._split(np.flatnonzero(weight > 0), seed)
+        fitted, held, watched = self._split(np.flatnonzero(weight > 0), seed, group)
         rows = make_rows(fitted, targets[fitted], weight[fitted], inputs.device, group)
         job = self._start(inputs, rows, seed)
         fit = {"seed": seed, "model": number, "epochs": job.epochs, "rows": rows.n_all, "on": inputs.device.type}
-        fit |= {"of": fingerprint(self.get_params(deep=False), targets, weight)}
-        best, checkpoint = Best(self.patience), Checkpoint(self._file(number), fit, group)
+        files = files_of(self.checkpoint, self.n_models)
+        if files:
+            fit |= {"of": fingerprint(self.get_params(deep=False), targets, weight)}
+        best, checkpoint = Best(self.patience), Checkpoint(files[number] if files else None, fit, group)
         checkpoint.load(job, best)
         while job.epoch < job.epochs and not job.stopped:
             entry = {"model": number, "epoch": job.epoch + 1, "loss": self._epoch(inputs, rows, job)}
-            if len(held):
+            if watched:
                 entry["held_out_loss"] = self._held_out_loss(job.module, inputs, targets, weight, held)
                 job.stopped = best.is_over(entry["held_out_loss"], job.module)
             self._report(entry)
@@ -281,13 +286,6 @@ class TorchLearner(Steps):
         best.restore(job.module)
         job.optimizer.zero_grad(set_to_none=True)  # gradients would keep a recording's memory
         return job.module.eval()
-
-    def _file(self, number: int) -> Path | None:
-        """Return where the state of a network is kept."""
-        if self.checkpoint is None:
-            return None
-        path = Path(self.checkpoint)
-        return path if self.n_models == 1 else path.with_name(f"{path.name}.{number}")
 
     def _start(self, inputs: Inputs, rows: Rows, seed: int) -> Training:
         """Return a training that has not begun."""
@@ -310,14 +308,13 @@ class TorchLearner(Steps):
         n_steps = max(rows.n_all // job.size, 1)
         shares = np.random.default_rng([job.seed, job.epoch])
         total = torch.zeros((), device=inputs.device)
-        job.begin_epoch()
-        for number, (mine, n_all) in enumerate(rows.batches(job.size, job.order)):
-            job.set_rate(self.rate((job.epoch + number / n_steps) / job.epochs))
-            targets = rows.targets[mine] * rows.weight[mine, None]
-            share = torch.tensor(shares.beta(self.mixup, self.mixup), device=total.device) if self.mixup else None
-            step = partial(self._step, job, n_all)
-            total += job.do(step, inputs.take(rows.number[mine]), targets, share)
-        job.end_epoch()
+        with job.in_epoch(len(rows.number) / rows.n_all):
+            for number, (mine, n_all) in enumerate(rows.batches(job.size, job.order)):
+                job.set_rate(self.rate((job.epoch + number / n_steps) / job.epochs))
+                targets = rows.targets[mine] * rows.weight[mine, None]
+                share = torch.tensor(shares.beta(self.mixup, self.mixup), device=total.device) if self.mixup else None
+                step = partial(self._step, job, n_all)
+                total += job.do(step, inputs.take(rows.number[mine]), targets, share)
         loss = float(job.group.sum(total)) / (n_steps * job.group.size)
         if not np.isfinite(loss):
             raise ValueError(
@@ -342,13 +339,14 @@ class TorchLearner(Steps):
         for callback in self.callbacks:
             callback(entry)
 
-    def _split(self, rows: Ids, seed: int) -> tuple[Ids, Ids]:
-        """Return the tasks to train on and those on whose targets the loss is watched."""
+    def _split(self, rows: Ids, seed: int, group: Group) -> tuple[Ids, Ids, bool]:
+        """Return the tasks to train on, those on whose targets the loss is watched, and whether there are any."""
         if self.holdout == 0:
-            return rows, rows[:0]
-        held = np.random.default_rng(seed).random(len(rows)) < self.holdout
-        check_split(held, self.holdout, shared=self.shared)
-        return rows[~held], rows[held]
+            return rows, rows[:0], False
+        held = np.random.default_rng([seed, group.rank] if group.size > 1 else seed).random(len(rows)) < self.holdout
+        n_held, n_all = group.sum(torch.tensor([held.sum(), len(held)], device=self._device())).tolist()
+        check_split(n_held, n_all, self.holdout)
+        return rows[~held], rows[held], True
 
     def _held_out_loss(self, module: nn.Module, inputs: Inputs, targets: Floats, weight: Floats, held: Ids) -> float:
         """Return the loss per unit of weight on the noisy targets of tasks that are not trained on."""
@@ -359,23 +357,6 @@ class TorchLearner(Steps):
         group = Group(shared=self.shared)
         lost = group.sum(-(wanted * found.clamp_min(1e-12).log()).sum())
         return float(lost / group.sum(wanted.sum()))
-
-    def _check(self) -> None:
-        self._check_steps()
-        check_int(self.epochs, "epochs", 1)
-        check_int(self.batch_size, "batch_size", 1)
-        check_int(self.min_steps, "min_steps", 0)
-        check_int(self.n_models, "n_models", 1)
-        check_int(self.pad, "pad", 0)
-        check_int(self.cutout, "cutout", 0)
-        check_int(self.patience, "patience", 1)
-        check_choice(self.optimizer, "optimizer", ("sgd", "adamw"))
-        check_choice(self.augment, "augment", ("auto", "images", "none"))
-        check_choice(self.precision, "precision", ("auto", "bfloat16", "float32"))
-        for name in ("lr", "weight_decay", "mixup"):
-            check_number(getattr(self, name), name, 0.0)
-        for name in ("momentum", "warmup", "label_smoothing", "holdout"):
-            check_number(getattr(self, name), name, 0.0, 0.99)
 
 
 def image_learner(**options: Any) -> TorchLearner:

@@ -11,9 +11,9 @@ from torch import nn
 from torch.nn import functional as F
 
 from labelonce._ids import clip, printable, show
-from labelonce._processes import local_gpu
+from labelonce._processes import local_gpu, n_processes
 from labelonce._sklearn import ClassifierBase
-from labelonce._validate import check_int
+from labelonce._validate import check_choice, check_int, check_number
 from labelonce.neural._augment import cut_out, flip_and_crop
 from labelonce.neural._data import Inputs
 from labelonce.neural._saving import is_ours
@@ -21,14 +21,18 @@ from labelonce.neural._training import Group, Rows
 
 _EXAMPLES = 5000  # inputs that a module may look at before training
 _RECORDED = ("make_module", "make_optimizer", "views", "loss", "step")  # steps that a recording holds or relies on
-_NOT_X = ("CUDA", "cuDNN", "allocate")  # words of errors that are about the machine
+_NOT_X = ("CUDA", "cuDNN", "allocate", " device")  # words of errors that are about the machine
 
 
 class Steps(ClassifierBase):
     """What `TorchLearner` does with a network, one small step a method."""
 
     module_fn: Callable[[int], nn.Module]
+    modules_: list[nn.Module]
+    epochs: int
     epochs_by_round: Sequence[int]
+    batch_size: int
+    min_steps: int
     optimizer: str
     lr: float
     momentum: float
@@ -37,7 +41,11 @@ class Steps(ClassifierBase):
     augment: str
     pad: int
     cutout: int
+    mixup: float
     label_smoothing: float
+    holdout: float
+    patience: int
+    n_models: int
     flip_predictions: bool
     shared: bool
     record: bool | None
@@ -148,7 +156,8 @@ class Steps(ClassifierBase):
                 "width)."
             )
 
-    def _check_steps(self) -> None:
+    def _check(self) -> None:
+        self._check_numbers()
         if not isinstance(self.epochs_by_round, list | tuple):
             raise ValueError(
                 f"epochs_by_round must be a list or tuple such as (6, 12); got {show(self.epochs_by_round)}."
@@ -164,6 +173,22 @@ class Steps(ClassifierBase):
                 f"neural.mlp; got {got}. Give the function or class that makes it."
             )
         self._device()
+
+    def _check_numbers(self) -> None:
+        check_int(self.epochs, "epochs", 1)
+        check_int(self.batch_size, "batch_size", 1)
+        check_int(self.min_steps, "min_steps", 0)
+        check_int(self.n_models, "n_models", 1)
+        check_int(self.pad, "pad", 0)
+        check_int(self.cutout, "cutout", 0)
+        check_int(self.patience, "patience", 1)
+        check_choice(self.optimizer, "optimizer", ("sgd", "adamw"))
+        check_choice(self.augment, "augment", ("auto", "images", "none"))
+        check_choice(self.precision, "precision", ("auto", "bfloat16", "float32"))
+        for name in ("lr", "weight_decay", "mixup"):
+            check_number(getattr(self, name), name, 0.0)
+        for name in ("momentum", "warmup", "label_smoothing", "holdout"):
+            check_number(getattr(self, name), name, 0.0, 0.99)
 
     def _records(self) -> bool:
         """Return whether steps may be recorded: nothing in them may wait for the card."""
@@ -188,9 +213,14 @@ class Steps(ClassifierBase):
                 f"device must be one that is here; got {self.device!r} with {torch.cuda.device_count()} GPUs, numbered "
                 "from 0."
             )
-        if device.type == "cuda" and self.shared:
+        if device.type == "cuda" and self.shared and n_processes() > 1:
             return torch.device("cuda", local_gpu())
         return device
+
+    def _place(self) -> torch.device:
+        """Return where the fitted networks are, which need not be where the next ones would be."""
+        default = self._device()
+        return next((parameter.device for parameter in self.modules_[0].parameters()), default)
 
     def _dtype(self) -> torch.dtype:
         half = self.precision == "bfloat16" or (self.precision == "auto" and self._device().type == "cuda")
@@ -224,11 +254,12 @@ def explained_alone(batch: torch.Tensor) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        if len(batch) != 1:
+        if len(batch) != 1 or "more than 1 value per channel" not in str(error):
             raise
         raise ValueError(
-            f"batch normalisation needs two tasks or more in a step; got 1, of shape {tuple(batch.shape[1:])}. Raise "
-            "batch_size, give more tasks, or take a network without it, such as neural.mlp."
+            f"batch normalisation needs two tasks or more in a step of a process; got 1, of shape "
+            f"{tuple(batch.shape[1:])}. Raise batch_size, give more tasks, or take a network without it, such as "
+            "neural.mlp."
         ) from error
 
 

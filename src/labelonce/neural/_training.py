@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -85,14 +87,18 @@ class Group:
         if device.type == "cuda":
             module = nn.SyncBatchNorm.convert_sync_batchnorm(module)  # type: ignore[no-untyped-call]
         ids = [device.index] if device.type == "cuda" else None
-        return DistributedDataParallel(module, device_ids=ids, broadcast_buffers=False)
+        known = signature(DistributedDataParallel).parameters
+        left_alone: dict[str, Any] = {
+            "forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers": False
+        }
+        return DistributedDataParallel(module, device_ids=ids, **left_alone)
 
-    def average_buffers(self, module: nn.Module) -> None:
-        """Make the statistics of normalisation layers the same in all processes."""
+    def average_buffers(self, module: nn.Module, share: float) -> None:
+        """Make the statistics of normalisation layers the same in all processes; this one has a share of the tasks."""
         if self.size > 1:
             for buffer in module.buffers():
                 if buffer.is_floating_point():
-                    buffer.copy_(self.sum(buffer) / self.size)
+                    buffer.copy_(self.sum(buffer * share))
 
 
 class Training:
@@ -127,17 +133,22 @@ class Training:
             check_rates(optimizer)
             self.recording = Recording(generator)
 
-    def begin_epoch(self) -> None:
-        """Get ready: every process draws views of its own, which its number and the epoch's decide."""
-        self.module.train()
-        if self.group.size > 1:
-            own = np.random.SeedSequence([self.seed, self.epoch, self.group.rank]).generate_state(1)
-            self.generator.manual_seed(int(own[0]))
+    @contextmanager
+    def in_epoch(self, share: float) -> Iterator[None]:
+        """Do an epoch inside: what is random is decided by its number, and all processes end with the same module.
 
-    def end_epoch(self) -> None:
-        """Count it, and leave all processes with the same module."""
+        Every process draws views of its own; `share` of all tasks are its own.
+        """
+        self.module.train()
+        device = self.order.device
+        own = np.random.SeedSequence([self.seed, self.epoch, self.group.rank]).generate_state(2)
+        if self.group.size > 1:
+            self.generator.manual_seed(int(own[0]))
+        with torch.random.fork_rng([device] if device.type == "cuda" else []):
+            torch.manual_seed(int(own[1]))  # of dropout
+            yield
         self.epoch += 1
-        self.group.average_buffers(self.module)
+        self.group.average_buffers(self.module, share)
 
     def set_rate(self, rate: float) -> None:
         """Set the rate of the next step."""
