@@ -8,7 +8,7 @@ from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
 
 from labelonce import Annotations
-from labelonce._kernels import ScipyEngine
+from labelonce._kernels import ScipyEngine, _scipy
 
 
 @given(ann=annotations())
@@ -123,3 +123,19 @@ def test_a_class_may_be_several_states() -> None:
     for task, worker, label in zip(ann.task, ann.worker, ann.label, strict=True):
         counts[worker, :, label] += posterior[task]
     assert_allclose(ScipyEngine(ann, "float64").m_step(posterior), counts)
+
+
+def test_gold_that_no_task_of_a_block_has_changes_nothing_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    ann = crowd()[0]
+    log_confusion, log_prior = random_parameters(ann)
+    engine = ScipyEngine(ann, "float64")
+    nowhere = np.full(ann.n_tasks, -1, dtype=np.int32)
+    assert_array_equal(
+        engine.e_step(log_confusion, log_prior, nowhere).posterior, engine.e_step(log_confusion, log_prior).posterior
+    )
+    first = np.where(np.arange(ann.n_tasks) == 0, 0, -1).astype(np.int32)
+    whole = engine.sweep(log_confusion, log_prior, first)
+    monkeypatch.setattr(_scipy, "_SWEEP_BLOCK", 1)
+    blocks = engine.sweep(log_confusion, log_prior, first)
+    assert_allclose(blocks.confusion_counts, whole.confusion_counts)
+    assert whole.log_likelihood == pytest.approx(blocks.log_likelihood)

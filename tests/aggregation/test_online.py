@@ -1,4 +1,5 @@
 import pickle
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ from checks import crowd
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from labelonce import IBCC, Annotations, DawidSkene
+from labelonce import IBCC, Annotations, DawidSkene, simulate
 from labelonce._types import Codes
 
 MODELS = [DawidSkene, IBCC]
@@ -152,3 +153,30 @@ def test_a_stream_survives_pickle_and_clone_starts_anew() -> None:
     copy = pickle.loads(pickle.dumps(model))
     assert_array_equal(copy.partial_fit(second).posterior_, model.partial_fit(second).posterior_)
     assert not hasattr(clone(model), "posterior_")
+
+
+def test_gold_outside_the_classes_of_the_first_batch_is_named_and_nothing_is_lost() -> None:
+    model = DawidSkene().partial_fit(Annotations.from_arrays([1, 1, 2, 2], [1, 2, 1, 2], list("abab")), gold={1: "a"})
+    more = Annotations.from_arrays([1], [3], ["b"], classes=["a", "b", "c"])
+    with pytest.raises(ValueError, match=r"gold must be among the classes of the first batch, .*; got 'c' for task 1"):
+        model.partial_fit(more, gold={1: "c"})
+    assert model.posterior_[0].tolist() == [1.0, 0.0]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_reading_refreshes_also_after_a_batch_that_visited_all() -> None:
+    rng = np.random.default_rng(0)
+    y_true = rng.integers(0, 3, 200)
+    ann = simulate.annotate(y_true, simulate.dirichlet(20, 3, rng), simulate.assign(200, 20, 5, rng), rng)
+    straight = DawidSkene(max_iter=5, tol=0.0).fit(ann)  # one step when the batch came, four when it is read
+    assert_allclose(DawidSkene().partial_fit(ann).posterior_, straight.posterior_, atol=1e-6)
+
+
+def test_a_copy_goes_on() -> None:
+    ann = Annotations.from_arrays([1, 1, 2, 2], [1, 2, 1, 2], list("abab"))
+    more = Annotations.from_arrays([3, 3], [1, 2], list("ab"))
+    for model in (DawidSkene().fit(ann), DawidSkene().partial_fit(ann)):
+        copy = deepcopy(model).partial_fit(more)
+        assert len(copy.tasks_) == 3
+        assert len(model.tasks_) == 2
+        assert_allclose(copy.posterior_, model.partial_fit(more).posterior_)

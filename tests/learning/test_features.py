@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import sparse
 from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from labelonce import Annotations, SoftmaxRegression
+from labelonce import MBEM, Annotations, SoftmaxRegression
 from labelonce._types import Codes, Floats
 from labelonce.learning import RepeatedRows
 from labelonce.learning._features import DEFAULT_C, Features, candidates_of
@@ -67,3 +68,23 @@ def test_no_learner_means_softmax_regressions_of_many_strengths() -> None:
 def test_an_empty_list_is_refused() -> None:
     with pytest.raises(ValueError, match=r"learner must not be an empty list; got \[\]"):
         candidates_of([])
+
+
+def test_transformers_that_want_labels_do_not_see_tasks_without() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    y = (X[:, 0] > 0).astype(int)
+    X[100:, 1] += 5  # tells labelled from unlabelled tasks
+    ann = Annotations.from_matrix(np.where(np.arange(600) < 100, y, -1)[:, None], classes=[0, 1])
+    features = Features([StandardScaler(), SelectKBest(k=1)]).fit(X, ann)
+    assert_allclose(features.transform(X), StandardScaler().fit_transform(X)[:, :1])
+
+
+@pytest.mark.parametrize("kind", ["coo", "bsr", "dia", "csc", "csr"])
+def test_sparse_features_of_any_kind(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    ann = Annotations.from_matrix((X[:, :1] > 0).astype(int))
+    dense = MBEM(SoftmaxRegression(), rounds=2).fit(X, ann)
+    of_kind = MBEM(SoftmaxRegression(), rounds=2).fit(sparse.csr_matrix(X).asformat(kind), ann)
+    assert_allclose(of_kind.posterior_, dense.posterior_, atol=1e-4)

@@ -68,3 +68,17 @@ def test_the_number_of_features_is_remembered() -> None:
     check_features(model, X, reset=True)
     with pytest.raises(ValueError, match="X has 1 features, but MBEM is expecting 2"):
         check_features(model, X[:, :1], reset=False)
+
+
+@pytest.mark.parametrize("missing", [np.nan, None, -1])
+def test_text_labels_may_be_missing(missing: Any) -> None:
+    ann = as_annotations([["a", missing], ["b", "a"]], np.zeros((2, 1)))
+    assert ann.classes.tolist() == ["a", "b"]
+    assert len(ann) == 3
+
+
+def test_masked_labels_are_missing() -> None:
+    matrix = np.ma.masked_array([[0, 1, 1], [1, 0, 0]], [[False, False, True]] * 2)
+    assert as_annotations(matrix, np.zeros((2, 1))).n_workers == 3
+    assert len(as_annotations(matrix, np.zeros((2, 1)))) == 4
+    assert len(as_annotations(np.ma.masked_array([0, 1, 1], [False, False, True]), np.zeros((3, 1)))) == 2

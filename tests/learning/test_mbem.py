@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
+import labelonce
 from labelonce import MBEM, Annotations, MajorityVote, OracleConfusion, SoftmaxRegression, TrainOnAggregate, simulate
 from labelonce._types import Codes, Floats
 from labelonce.learning import DoubtWarning, annotation_log_likelihood
@@ -462,3 +463,19 @@ def test_scikit_learns_checks_pass() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the checks of unusual inputs warn, as do fits to random features
         check_estimator(quick(), on_skip=None, expected_failed_checks=EXPECTED)
+
+
+def test_what_is_left_to_chance_before_the_rounds_has_the_seed_too() -> None:
+    X, ann, _, _ = crowd()
+    forest = RandomForestClassifier(4, max_depth=2)
+    fits = [MBEM(forest, rounds=1, posterior="joint", random_state=0).fit(X, ann) for _ in range(4)]
+    assert len({(fit.recipe_["predictions"], fit.posterior_.tobytes()) for fit in fits}) == 1
+
+
+def test_an_aggregator_is_no_worker_model() -> None:
+    X, ann, _, _ = crowd()
+    with pytest.raises(TypeError, match=r"worker_model must be one of labelonce\.workers, .*; got OneCoin"):
+        quick(worker_model=labelonce.OneCoin()).fit(X, ann)
+    wrong: Any = OneCoin()
+    with pytest.raises(TypeError, match=r"aggregator must be an aggregator, such as .*; got OneCoin"):
+        TrainOnAggregate(wrong, SoftmaxRegression()).fit(X, ann)

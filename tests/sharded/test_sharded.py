@@ -15,7 +15,20 @@ import torch
 from checks import crowd
 from numpy.testing import assert_allclose, assert_array_equal
 
-from labelonce import IBCC, Annotations, DawidSkene, MajorityVote, OneCoin, RedundancyWarning, sharded, simulate, write
+from labelonce import (
+    EBCC,
+    IBCC,
+    MACE,
+    Annotations,
+    DawidSkene,
+    MajorityVote,
+    OneCoin,
+    RedundancyWarning,
+    SpectralDawidSkene,
+    sharded,
+    simulate,
+    write,
+)
 from labelonce._sklearn import ConvergenceWarning
 from labelonce.sharded.__main__ import main
 from labelonce.sharded._shards import open_shards
@@ -214,6 +227,13 @@ def test_files_with_ids_of_two_kinds_are_refused(tmp_path: Path) -> None:
 def test_what_cannot_be_done_is_said(prepared: Path, tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="got MajorityVote"):
         sharded.fit(MajorityVote(), prepared, tmp_path / "out")
+    for model in (MACE(), EBCC(), SpectralDawidSkene()):
+        with pytest.raises(TypeError, match=f"model must be DawidSkene, OneCoin or IBCC; got {type(model).__name__}"):
+            sharded.fit(model, prepared, tmp_path / "out")
+    with pytest.raises(ValueError, match="start must be 'votes' for prepared annotations; got 'spectral'"):
+        sharded.fit(DawidSkene(start="spectral"), prepared, tmp_path / "out")
+    with pytest.raises(FileNotFoundError, match=r"none must be a folder; got none\. Make it first"):
+        sharded.prepare(write_shuffled(ten_classes(), tmp_path), tmp_path / "none" / "p")
     with pytest.raises(ValueError, match="n_init must be 1 for prepared annotations; got 3"):
         sharded.fit(DawidSkene(n_init=3), prepared, tmp_path / "out")
     with pytest.raises(ValueError, match="must be a folder that `prepare` wrote"):
@@ -236,6 +256,23 @@ def test_a_checkpoint_of_another_run_is_not_used(prepared: Path, tmp_path: Path)
         sharded.fit(DawidSkene(smoothing=2.0), prepared, tmp_path, device="cpu")
     with pytest.raises(ValueError, match="max_iter must be above the 3 of"):
         sharded.fit(DawidSkene(max_iter=3), prepared, tmp_path, device="cpu")
+
+
+def test_a_damaged_checkpoint_is_named(prepared: Path, tmp_path: Path) -> None:
+    (tmp_path / "checkpoint.npz").write_bytes(b"PK, but no more")
+    with pytest.raises(ValueError, match=r"checkpoint\.npz must be a whole checkpoint; it is damaged\. Remove it"):
+        sharded.fit(DawidSkene(), prepared, tmp_path, device="cpu")
+
+
+@pytest.mark.parametrize("way", ["fit", "partial_fit"])
+def test_nothing_of_an_earlier_fit_is_left(prepared: Path, tmp_path: Path, way: str) -> None:
+    model = DawidSkene(tol=1e-3)
+    getattr(model, way)(Annotations.from_arrays([1, 1], [1, 2], [0, 1]))
+    sharded.fit(model, prepared, tmp_path, device="cpu")
+    assert model.confusion_.shape[1:] == (10, 10)
+    assert not hasattr(model, "posterior_")
+    with pytest.raises(ValueError, match="partial_fit needs the annotations so far"):
+        model.partial_fit(Annotations.from_arrays([99], [0], [1], classes=range(10)))
 
 
 def test_a_finished_run_is_not_overwritten(prepared: Path, tmp_path: Path) -> None:

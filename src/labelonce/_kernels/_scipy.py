@@ -87,6 +87,6 @@ class ScipyEngine:
 def _fix(log_joint: Floats, gold: Codes, n_classes: int) -> None:
     """Leave only the gold class, in all its states, of the tasks that have one."""
     known = np.flatnonzero(gold >= 0)
-    by_class = log_joint[known].reshape(len(known), n_classes, -1)
+    by_class = log_joint[known].reshape(len(known), n_classes, log_joint.shape[1] // n_classes)
     by_class[np.arange(n_classes) != gold[known, None]] = -np.inf
-    log_joint[known] = by_class.reshape(len(known), -1)
+    log_joint[known] = by_class.reshape(len(known), log_joint.shape[1])

@@ -10,6 +10,7 @@ from importlib import import_module
 
 import numpy as np
 import pyarrow as pa
+from scipy.sparse.linalg import ArpackError
 
 from labelonce import metrics
 from labelonce._annotations import Annotations
@@ -159,7 +160,7 @@ def _tried(
             full = clone(model).fit(annotations)
             seconds = time.perf_counter() - started
             scores = np.concatenate([_scores(clone(model).fit(seen), seen, held) for seen, held in parts])
-        except ValueError as error:
+        except (ValueError, ArpackError) as error:
             return _Try(Row(name, note=str(error)), 0, None)
     row = Row(
         name,

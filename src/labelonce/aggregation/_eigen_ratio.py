@@ -122,6 +122,8 @@ def _leading(matrix: Any) -> Floats:
     if matrix.shape[0] <= _DENSE:
         return np.asarray(np.linalg.eigh(matrix.toarray())[1][:, -1])
     start = np.asarray(abs(matrix).sum(axis=1), dtype=np.float64)  # eigsh would draw one
+    if not start.any():
+        return np.full(len(start), len(start) ** -0.5)
     return np.asarray(eigsh(matrix, k=1, which="LA", v0=start)[1][:, 0])
 
 

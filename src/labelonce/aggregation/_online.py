@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from itertools import repeat
 from typing import Any, NamedTuple, Self
 
@@ -65,6 +66,12 @@ class OnlineEM(EMAggregator):
             state["_was_saved"] = True
         return state
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return a copy that can go on; only a file leaves the annotations out."""
+        copy = memo[id(self)] = type(self).__new__(type(self))
+        copy.__dict__.update(deepcopy(vars(self), memo))
+        return copy
+
     def settled(self) -> Self:
         """Return a copy that has what was found, but not the annotations to go on from."""
         copy: Self = clone(self)
@@ -122,13 +129,14 @@ class _Stream:
         self._posterior = _Growing(np.zeros((0, n), dtype=model.dtype))
         self._counts = _Growing(np.zeros((0, n, n)))
         self._class_counts = np.zeros(n)
-        self._visited = self._estimated = 0
+        self._visited = self._estimated = self._refreshed = 0
         self.path: list[float] = []
 
     def fitted(self) -> dict[str, Any]:
         """Return the fitted attributes after a visit of all tasks; no later batch changes them."""
-        if self._visited < len(self._task):
+        if self._refreshed < len(self._task):
             self.visit(_REFRESH)
+            self._refreshed = len(self._task)
         confusion, prior = self.parameters.confusion, self.parameters.prior
         return {
             "tasks_": self.tasks.ids.values.copy(),
@@ -151,7 +159,7 @@ class _Stream:
         self._append(batch)
         self._posterior.values[:] = posterior
         self._recount(self._engine(self._all_rows(), len(self.tasks)))
-        self._visited = len(self._task)
+        self._visited = self._refreshed = len(self._task)
         self._estimate()
 
     def add(self, annotations: Annotations, gold: Codes | None) -> None:
@@ -183,6 +191,13 @@ class _Stream:
         rows = (tasks[annotations.task], workers[annotations.worker], label_codes[annotations.label])
         gold = np.full(annotations.n_tasks, -1, dtype=np.int32) if gold is None else gold
         known = np.flatnonzero(gold >= 0)
+        outside = known[label_codes[gold[known]] < 0]
+        if len(outside):
+            raise ValueError(
+                f"gold must be among the classes of the first batch, {_ids.shorten(self.classes)}; got "
+                f"{_ids.show(annotations.classes[gold[outside[0]]])} for task "
+                f"{_ids.show(annotations.tasks[outside[0]])}. Declare all classes in the first batch."
+            )
         return _Batch(*rows, tasks[known], label_codes[gold[known]], new_tasks, new_workers)
 
     def _reject_repeats(self, annotations: Annotations, batch: _Batch, earlier: _Rows) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from labelonce._annotations import Annotations
+from labelonce._ids import show
 from labelonce._kernels import ScipyEngine, floored_log
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
@@ -72,6 +73,10 @@ class TrainOnAggregate(TargetsClassifier, AnnotationsScorer):
 
     def _targets(self, annotations: Annotations) -> tuple[Floats, Floats]:
         check_choice(self.targets, "targets", ("hard", "soft"))
+        if not isinstance(self.aggregator, Aggregator):
+            raise TypeError(
+                f"aggregator must be an aggregator, such as labelonce.DawidSkene(); got {show(self.aggregator)}."
+            )
         self.aggregator_ = clone(self.aggregator).fit(annotations)
         self.workers_, self.confusion_ = annotations.workers, self.aggregator_.confusion_
         labelled = (np.bincount(annotations.task, minlength=annotations.n_tasks) > 0).astype(np.float64)

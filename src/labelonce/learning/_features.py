@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from labelonce._annotations import Annotations
@@ -13,6 +14,7 @@ from labelonce._sklearn import ClassifierBase, check_is_fitted, clone
 from labelonce._types import Floats, Ids
 from labelonce.learning._adapter import as_learner
 from labelonce.learning._inputs import check_features
+from labelonce.learning._predict import rows_of
 from labelonce.learning._protocol import Learner
 from labelonce.learning._softmax import SoftmaxRegression
 
@@ -27,15 +29,27 @@ class Features:
         self._fitted: Any = None
 
     def fit(self, X: Any, annotations: Annotations) -> Self:
-        """Fit the transformers to all tasks; those that want labels get the majority vote."""
+        """Fit the transformers to all tasks; those that want labels get the vote, of the tasks that have any."""
         if self.steps:
-            vote = ScipyEngine(annotations, "float32").vote_counts().argmax(axis=1)
-            self._fitted = clone(make_pipeline(*self.steps)).fit(X, annotations.classes[vote])
+            votes = ScipyEngine(annotations, "float32").vote_counts()
+            labelled, vote = np.flatnonzero(votes.any(axis=1)), annotations.classes[votes.argmax(axis=1)]
+            whole = clone(make_pipeline(*self.steps))
+            if len(labelled) == len(vote):
+                self._fitted = whole.fit(X, vote)
+                return self
+            for _, step in whole.steps:
+                try:
+                    step.fit(X)
+                except (TypeError, ValueError):  # without labels; their tags do not tell
+                    step.fit(rows_of(X, labelled), vote[labelled])
+                X = step.transform(X)
+            self._fitted = whole
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return the features of the tasks."""
-        return X if self._fitted is None else self._fitted.transform(X)
+        """Return the features of the tasks; sparse ones as rows, which can be taken by number."""
+        found = X if self._fitted is None else self._fitted.transform(X)
+        return found.tocsr() if sparse.issparse(found) else found
 
     def joined(self, learner: Learner) -> Any:
         """Return the learner with the transformers before it, as the user gave it."""

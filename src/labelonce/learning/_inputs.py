@@ -63,8 +63,8 @@ def _from_array(y: Any, X: Any, classes: Any) -> Annotations:
         raise ValueError(f"y must be labels (n_tasks,) or a matrix (n_tasks, n_workers); got shape {y.shape}.")
     if y.shape[0] != n_rows(X):
         raise ValueError(f"X and y must have the same number of rows; got {n_rows(X)} and {y.shape[0]}.")
-    if y.ndim == 2:
-        return Annotations.from_matrix(y, classes=classes)
+    if y.ndim == 2 or isinstance(y, np.ma.MaskedArray):
+        return Annotations.from_matrix(y if y.ndim == 2 else y[:, None], classes=classes)
     check_array(y, dtype=None, ensure_2d=False, input_name="y")
     check_classification_targets(y)
     tasks = np.arange(len(y))
@@ -72,4 +72,8 @@ def _from_array(y: Any, X: Any, classes: Any) -> Annotations:
 
 
 def _as_array(y: Any) -> Any:
-    return y if sparse.issparse(y) else np.asarray(y)
+    """Return y as an array that still tells what is missing: text would make "nan" of it."""
+    if sparse.issparse(y) or isinstance(y, np.ma.MaskedArray):
+        return y
+    found = np.asarray(y)
+    return np.asarray(y, dtype=object) if found.dtype.kind in "US" and not hasattr(y, "dtype") else found

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from labelonce._annotations import Annotations
+from labelonce._ids import show
 from labelonce._kernels import ENGINES, mean_total_variation
 from labelonce._processes import add_up, n_processes
 from labelonce._sklearn import check_is_fitted, clone
@@ -282,6 +283,11 @@ class MBEM(AnnotationsScorer):
         check_choice(self.engine, "engine", ENGINES)
         if isinstance(self.prior, str):
             check_choice(self.prior, "prior", ("uniform", "learned", "picks"))
+        if not (self.worker_model is None or isinstance(self.worker_model, WorkerModel)):
+            raise TypeError(
+                f"worker_model must be one of labelonce.workers, such as labelonce.workers.OneCoin(); got "
+                f"{show(self.worker_model)}."
+            )
         check_int(self.max_rounds, "max_rounds", 1)
         if self.rounds != "auto":
             check_int(self.rounds, "rounds", 1)

@@ -156,6 +156,7 @@ def memorises(learner: Learner, X: Any, annotations: Annotations, gold: Codes | 
     all workers look alike; then they must be judged by models that did not see the task.
     """
     posterior, weight = vote_targets(ScipyEngine(annotations, "float64"), gold)
+    learner = learner_of_round(learner, 1, 1, np.random.default_rng([seed, 0]))
     own = fit_model(learner, X, posterior, weight).predict_proba(X)
     fresh = out_of_fold(learner, X, posterior, weight, n_folds=N_FOLDS, rng=np.random.default_rng([seed, 0]))
     own_left, fresh_left = (

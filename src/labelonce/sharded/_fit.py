@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
+from zipfile import BadZipFile
 
 import numpy as np
 import torch
@@ -24,6 +25,7 @@ from labelonce._kernels._torch import (
     posterior_of,
 )
 from labelonce._validate import check_rng
+from labelonce.aggregation import IBCC, DawidSkene, OneCoin
 from labelonce.aggregation._base import labels_frame, skill, warn_of_overlap
 from labelonce.aggregation._em import EMAggregator, Iteration, Parameters, warn_not_converged
 from labelonce.io import write
@@ -84,8 +86,10 @@ def fit(
 
 
 def _check(model: EMAggregator, shards: Shards, target: Path) -> None:
-    if not isinstance(model, EMAggregator):
+    if type(model) not in (DawidSkene, OneCoin, IBCC):
         raise TypeError(f"model must be DawidSkene, OneCoin or IBCC; got {type(model).__name__}.")
+    if getattr(model, "start", "votes") != "votes":
+        raise ValueError(f"start must be 'votes' for prepared annotations; got {model.start!r}.")
     if model.n_init != 1:
         raise ValueError(f"n_init must be 1 for prepared annotations; got {model.n_init}.")
     if (target / "run.json").exists():
@@ -181,9 +185,12 @@ class _Job:
         path = self.target / "checkpoint.npz"
         if not path.exists():
             return None
-        with np.load(path, allow_pickle=False) as kept:
-            about, done = str(kept["about"]), kept["path"].tolist()
-            counts = Sweep(kept["counts"].swapaxes(1, 2), kept["class_counts"], -np.inf)
+        try:
+            with np.load(path, allow_pickle=False) as kept:
+                about, done = str(kept["about"]), kept["path"].tolist()
+                counts = Sweep(kept["counts"].swapaxes(1, 2), kept["class_counts"], -np.inf)
+        except (BadZipFile, KeyError, ValueError, EOFError) as error:
+            raise ValueError(f"{path} must be a whole checkpoint; it is damaged. Remove it to start over.") from error
         if about != self.about:
             raise ValueError(
                 f"{path} must come from the same model and annotations; got {about}. Remove it to start over."
@@ -200,6 +207,9 @@ def _has_room(device: torch.device) -> bool:
 
 
 def _set_fitted(model: EMAggregator, shards: Shards, last: Iteration) -> None:
+    for name in ("_stream", "_fitted_on", "posterior_", "labels_", "tasks_"):  # of an earlier fit in memory
+        model.__dict__.pop(name, None)
+    model._was_saved = True  # there are no annotations to go on from
     model.confusion_, model.prior_ = last.parameters.confusion, last.parameters.prior
     model.skill_ = skill(model.confusion_, model.prior_)
     model.workers_, model.classes_ = shards.workers, shards.classes

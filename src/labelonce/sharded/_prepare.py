@@ -66,6 +66,8 @@ def prepare(
         raise ValueError("files must name at least one Parquet file; got none.")
     if target.exists():
         raise ValueError(f"{target} must not exist yet; got a folder or file of that name. Remove it, or name another.")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"{target}: {target.parent} must be a folder; got none. Make it first.")
     n_rows = sum(_n_rows(path) for path in paths)
     n_parts = min(_MOST_BLOCKS, max(1, round(n_rows / block)))
     beside = target.with_name(f".{secrets.token_hex(8)}.tmp")
