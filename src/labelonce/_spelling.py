@@ -9,7 +9,7 @@ from typing import Any
 
 from labelonce._types import Ids
 
-_MISSING = {"", "nan", "null", "undefined", "n/a", "#n/a", "<na>", "nat"}
+_MISSING = {"", "nan", "na", "null", "undefined", "n/a", "#n/a", "<na>", "nat", "?"}
 _RARE = 20  # a typo is at most one in so many of what was meant
 _SHORTEST = 3
 

@@ -1,5 +1,6 @@
 """`labelonce train`, `predict` and `show` as a person runs them: output, files, exit codes."""
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from pyarrow import parquet
 import labelonce as lo
 from labelonce import simulate
 from labelonce.cli._print import print_table
+from labelonce.runs import _train
 
 RESULT = {"run.json", "labels.parquet", "workers.parquet", "model.skops"}
 Capture = pytest.CaptureFixture[str]
@@ -145,7 +147,7 @@ def bad_inputs(folder: Path) -> dict[str, tuple[list[str], str]]:
         "a word for rounds": ([labels, "--features", features, "--rounds", "many"], "got 'many'"),
         "gold elsewhere": ([labels, "--features", features, "--gold", str(folder / "other.csv")], "got 1000"),
         "text and trees": ([labels, "--text", "text", "--model", "boost"], "--text must go with --model softmax"),
-        "nothing to resume": (["--resume"], "train must have LABELS"),
+        "nothing to resume": (["--resume"], "must hold a stopped run; got none. Check the folder that -o names"),
     }
 
 
@@ -176,6 +178,53 @@ def test_a_folder_with_other_files_is_left_alone(folder: Path, tmp_path: Path, c
     arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "-o", str(tmp_path)]
     assert run_in_process(arguments) == 2
     assert "got one with other files, such as 'thesis.doc'" in capsys.readouterr().err
+
+
+def test_a_run_json_of_somebody_else_is_left_alone(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "run.json").write_text('{"name": "mine"}')
+    arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "-o", str(tmp_path)]
+    assert run_in_process(arguments) == 2
+    assert "run.json must be the JSON that labelonce wrote" in capsys.readouterr().err
+    assert (tmp_path / "run.json").read_text() == '{"name": "mine"}'
+
+
+def test_a_disk_that_is_full_keeps_the_checkpoint(
+    folder: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "report.html")
+
+    run = tmp_path / "run"
+    arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "--rounds", "2"]
+    with monkeypatch.context() as patched:
+        patched.setattr(_train, "_write_report", full)
+        assert run_in_process([*arguments, "-o", str(run)]) == 2
+    assert f"go on with: labelonce train --resume -o {run}" in capsys.readouterr().err
+    assert run_in_process(["train", "--resume", "-o", str(run)]) == 0
+    again, straight = (parquet.read_table(where / "labels.parquet") for where in (run, folder / "run"))
+    assert again == straight
+
+
+def test_no_file_takes_the_place_of_another(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    labels, new, out = (tmp_path / name for name in ("labels.csv", "new.csv", "out.csv"))
+    labels.write_bytes((folder / "labels.csv").read_bytes())
+    new.write_bytes((folder / "new.csv").read_bytes())
+    (tmp_path / "other.csv").symlink_to(labels)
+    for arguments, option, path in [
+        (["aggregate", str(labels), "-o", str(labels)], "output", labels),
+        (["aggregate", str(labels), "-o", str(tmp_path / "other.csv")], "output", tmp_path / "other.csv"),
+        (["aggregate", str(labels), "-o", str(out), "--workers", str(out)], "workers", out),
+        (["compare", str(labels), "-o", str(labels)], "output", labels),
+        (["predict", str(folder / "run"), str(new), "-o", str(new)], "output", new),
+        (["simulate", "-o", str(out), "--gold", str(out)], "gold", out),
+    ]:
+        assert run_in_process(arguments) == 2
+        told = f"--{option} must not be a file that is read or written already; got {path}. Name another one."
+        assert told in capsys.readouterr().err
+    assert run_in_process(["aggregate", str(labels), "-o", str(out), "--workers", str(tmp_path / "w.json")]) == 2
+    assert "--workers must be a table, such as workers.csv; got" in capsys.readouterr().err
+    assert {path.name for path in tmp_path.iterdir()} == {"labels.csv", "new.csv", "other.csv"}
+    assert labels.read_bytes() == (folder / "labels.csv").read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -26,9 +26,10 @@ from labelonce.aggregation import (
     Wawa,
 )
 from labelonce.cli._print import print_json, print_rows, stderr, warnings_as_notes
-from labelonce.cli._source import read_comparable
-from labelonce.io import check_target, detect_format, write
+from labelonce.cli._source import check_outputs, read_comparable
+from labelonce.io import detect_format, write
 
+TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
 AGGREGATORS: dict[str, type[Aggregator]] = {
     "majority-vote": MajorityVote,
     "dawid-skene": DawidSkene,
@@ -62,9 +63,9 @@ def run_aggregate(
     as_json: bool,
 ) -> None:
     """Read the annotations as `source` says, fit the method, write its labels and workers."""
-    for path, format in ((output, output_format), (workers, None)):
-        if path is not None:
-            check_target(path, format=format)
+    check_outputs([file], output=(output, output_format), workers=(workers, None))
+    if workers is not None and detect_format(workers, reading=False) not in TABLES:
+        raise ValueError(f"--workers must be a table, such as workers.csv; got {workers}.")
     model = _aggregator(method, engine, seed)
     annotations = read_comparable(file, source)
     with warnings_as_notes():

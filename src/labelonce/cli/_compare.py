@@ -7,8 +7,8 @@ from typing import Any
 
 from labelonce.aggregation import compare_aggregators
 from labelonce.cli._print import cell, print_json, print_note, print_plain, print_table, stderr
-from labelonce.cli._source import read_comparable
-from labelonce.io import check_target, read_gold, write
+from labelonce.cli._source import check_outputs, read_comparable
+from labelonce.io import read_gold, write
 
 _COLUMNS = {"method": "method", "agreement": "agrees", "held_out": "held out", "seconds": "seconds"}
 _GOLD_COLUMNS = {"accuracy": "accuracy", "log_loss": "log-loss"}  # with these no wider than 80 characters
@@ -18,8 +18,7 @@ def run_compare(
     file: Path, source: dict[str, Any], gold: Path | None, seed: int, *, output: Path | None, as_json: bool
 ) -> None:
     """Print the table of methods and the recommended one; gold has the columns that `source` names."""
-    if output is not None:
-        check_target(output)
+    check_outputs([file, gold], output=(output, None))
     known = None if gold is None else read_gold(gold, task=source["task"], label=source["label"])
     annotations = read_comparable(file, source)
     comparison = compare_aggregators(annotations, gold=known, random_state=seed)

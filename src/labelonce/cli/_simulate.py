@@ -10,6 +10,7 @@ import pyarrow as pa
 from labelonce import simulate
 from labelonce._validate import check_int
 from labelonce.cli._print import stderr
+from labelonce.cli._source import check_outputs
 from labelonce.io import write
 
 CROWDS = {
@@ -23,6 +24,7 @@ def run_simulate(
     sizes: tuple[int, int, int, int], crowd: str, quality: float, seed: int, *, output: Path, gold: Path | None
 ) -> None:
     """Draw a crowd and its labels, and write them; `sizes`: tasks, workers, classes, redundancy."""
+    check_outputs([], output=(output, None), gold=(gold, None))
     n_tasks, n_workers, n_classes, redundancy = sizes
     rng = np.random.default_rng(check_int(seed, "seed", 0))
     confusion = CROWDS[crowd](n_workers, n_classes, quality, rng)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,24 @@ from labelonce._annotations import Annotations
 from labelonce._check import check_two_classes, spelling_doubts
 from labelonce._ids import show
 from labelonce.cli._print import print_note, warnings_as_notes
-from labelonce.io import read_annotations
+from labelonce.io import check_target, read_annotations
+
+
+def check_outputs(read: Sequence[Path | None], **outputs: tuple[Path | None, str | None]) -> None:
+    """Raise where a file could not be written, or would take the place of one that is read or written too.
+
+    Outputs are given by the name of their option, each with its format.
+    """
+    taken = {path.resolve() for path in read if path is not None}
+    for option, (path, format) in outputs.items():
+        if path is None:
+            continue
+        check_target(path, format=format)
+        if path.resolve() in taken:
+            raise ValueError(
+                f"--{option} must not be a file that is read or written already; got {path}. Name another one."
+            )
+        taken.add(path.resolve())
 
 
 def read_comparable(file: Path, source: dict[str, Any]) -> Annotations:

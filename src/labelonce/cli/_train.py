@@ -25,6 +25,10 @@ def run_train(given: dict[str, Any], explicit: set[str], output: Path, *, go_on:
     except KeyboardInterrupt:
         print_note(f"stopped; go on with: labelonce train --resume -o {output}")
         raise typer.Exit(130) from None
+    except (OSError, MemoryError):
+        if RunFolder(output).checkpoint() is not None:
+            print_note(f"what was done is kept; go on with: labelonce train --resume -o {output}")
+        raise
     for sentence in record["warnings"]:
         print_note(sentence)
     print_plain(json.dumps(record) if as_json else summary_of(record, output))
@@ -42,6 +46,8 @@ def _go_on(given: dict[str, Any], explicit: set[str], output: Path, progress: Pr
     run = RunFolder(output)
     unfinished = run.unfinished()
     job = unfinished or run.finished()
+    if job is None and given["labels"] is None:
+        raise ValueError(f"{output} must hold a stopped run; got none. Check the folder that -o names.")
     if job is None:
         return _anew(given, output, progress)
     recorded = asdict(options_of(job))

@@ -28,7 +28,7 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes from writing here; what an error leaves unfinished goes, what a kill leaves stays."""
+        """Keep other processes from writing here; a checkpoint outlives errors, and anything outlives a kill."""
         self._check_ours()
         is_new = not self.path.exists()
         self.path.mkdir(parents=True, exist_ok=True)
@@ -37,7 +37,7 @@ class RunFolder:
             settle(self.path, RESULTS)
             yield
         except Exception:
-            if self._begun:
+            if self._begun and self.checkpoint() is None:
                 shutil.rmtree(self._work, ignore_errors=True)
             if is_new and not any(self.path.iterdir()):
                 self.path.rmdir()
@@ -55,6 +55,7 @@ class RunFolder:
                 f"{self.path} must be a new folder or that of an earlier run; got one with other files, such as "
                 f"{show(min(names))}. Name another one with -o."
             )
+        _read_json(self.path / "run.json")  # somebody else's may have that name
 
     def begin(self, job: dict[str, Any]) -> None:
         """Start over: forget unfinished work, and note what is to be done."""
