@@ -310,7 +310,7 @@ def show(
 
     - `labelonce show run`
 
-    - `labelonce show run --json | jq .result.estimated_accuracy`
+    - `labelonce show run --json | jq .result.shares`
     """
     from labelonce.cli._show import run_show
 
