@@ -142,6 +142,14 @@ def bad_inputs(folder: Path) -> dict[str, tuple[list[str], str]]:
         "a directory": ([str(folder), "--features", features], "Is a directory. Name the file in it"),
         "no such file": ([labels, "--features", "no.csv"], "no.csv: No such file or directory"),
         "unknown column": ([labels, "--text", "review"], "must have a column 'review'; got none"),
+        "no tasks": (
+            [labels, "--features", str(folder / "named.csv")],
+            "'task'; got none among ['task_id', 'x']. Name",
+        ),
+        "no tasks of texts": (
+            [labels, "--features", str(folder / "texts.csv"), "--text", "text"],
+            "column 'task'; got",
+        ),
         "text among numbers": ([labels, "--features", labels], "column 'worker' must hold numbers; got 'w"),
         "rounds": ([labels, "--features", features, "--rounds", "0"], "rounds must be an integer of at least 1; got 0"),
         "a word for rounds": ([labels, "--features", features, "--rounds", "many"], "got 'many'"),
@@ -156,6 +164,7 @@ def test_bad_input_is_one_sentence_exit_code_2_and_nothing_written(
     name: str, folder: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     (folder / "other.csv").write_text("task,label\n1000,cat\n")
+    (folder / "named.csv").write_text("task_id,x\n" + "".join(f"{i},{i}\n" for i in range(100)))
     arguments, message = bad_inputs(folder)[name]
     assert run_in_process(["train", *arguments, "-o", str(tmp_path / "run")]) == 2
     told = capsys.readouterr().err

@@ -4,6 +4,8 @@ import pickle
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
 from skops.io import dumps, loads
@@ -58,6 +60,42 @@ def test_an_unfitted_copy_is_unfitted() -> None:
 def test_what_is_no_text_is_refused(texts: list[Any], message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         TextFeatures().fit(texts)
+
+
+NOT_A_COLUMN: dict[str, tuple[Any, str]] = {
+    "one string": ("good film", r"got 'good film' of type str\. Give \[text\] for a single one"),
+    "bytes": (b"good film", "of type bytes"),
+    "a set": ({"good", "bad"}, "of type set"),
+    "a mapping": ({"good": 1}, "of type dict"),
+    "an iterator": (iter(["good", "bad"]), "of type list_iterator"),
+    "nothing": (None, "got None of type NoneType"),
+    "one number": (np.array("good"), r"got ndarray of shape \(\)"),
+    "a matrix": (np.array([["good"], ["bad"]], dtype=object), r"got ndarray of shape \(2, 1\)\. Give one column"),
+    "a frame": (pd.DataFrame({"text": TEXTS[:3]}), r"got DataFrame of shape \(3, 1\)\. Give df\['text'\]\."),
+    "two columns": (pd.DataFrame({"a": TEXTS, "b": TEXTS}), r"DataFrame of shape \(5, 2\)\. Give one column"),
+    "an Arrow table": (pa.table({"text": TEXTS}), r"got Table of shape \(5, 1\)\. Give one column"),
+}
+
+
+@pytest.mark.parametrize("name", NOT_A_COLUMN)
+def test_what_is_no_column_of_texts_is_refused(name: str) -> None:
+    texts, message = NOT_A_COLUMN[name]
+    fitted = TextFeatures().fit(TEXTS)
+    for work in (TextFeatures().fit, fitted.transform):
+        with pytest.raises(TypeError, match=rf"^texts must be a list or one column of strings; .*{message}"):
+            work(texts)
+
+
+@pytest.mark.parametrize("column", [tuple, np.array, pd.Series, lambda texts: np.array(texts, dtype=object)])
+def test_every_column_of_texts_is_taken(column: Any) -> None:
+    features = TextFeatures(min_df=1).fit(TEXTS)
+    assert_array_equal(features.transform(column(TEXTS)).toarray(), features.transform(TEXTS).toarray())
+
+
+@pytest.mark.parametrize("min_df", [-1, 0, 0.5, True, "2"])
+def test_a_min_df_that_is_no_count_is_refused(min_df: Any) -> None:
+    with pytest.raises(ValueError, match=f"min_df must be an integer of at least 1; got {min_df!r}"):
+        TextFeatures(min_df=min_df).fit(TEXTS)
 
 
 def test_the_candidates_share_features_that_are_fitted_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -263,8 +263,8 @@ from labelonce.runs import _train, RunFolder
 import test_images
 _train.picture_learner = test_images.tiny
 keep = RunFolder.save_checkpoint
-def save(self, content, count=[0]):
-    keep(self, content)
+def save(self, content, warnings, count=[0]):
+    keep(self, content, warnings)
     count[0] += 1
     if count[0] == 2:  # after the first round
         os.kill(os.getpid(), signal.SIGKILL)

@@ -15,6 +15,8 @@ from commands import run_in_process
 
 import labelonce as lo
 from labelonce import simulate
+from labelonce.runs import Options, _train, resume, train
+from labelonce.workers import Counted
 
 RESULT = ["labels.parquet", "model.skops", "run.json", "workers.parquet"]
 
@@ -73,3 +75,25 @@ def test_the_command_killed_in_the_middle_goes_on(
     new, again = (json.loads((folder / "run.json").read_text()) for folder in (run, whole))
     assert new["rounds"] == again["rounds"]
     assert not (run / ".work").exists()
+
+
+@pytest.mark.parametrize("stop", [0, 1, 2, 3])
+def test_a_stopped_run_ends_with_the_warnings_of_one_that_was_not(
+    stop: int, inputs: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hasty(options: Options, inputs: object) -> lo.MBEM:  # noqa: ARG001
+        learners = [lo.SoftmaxRegression(C=C, max_iter=2) for C in (0.1, 1.0)]  # each fit warns with its own number
+        fixed: dict[str, Any] = {"posterior": "joint", "predictions": "in_sample", "worker_model": Counted()}
+        return lo.MBEM(learners, rounds=options.rounds, tol=0.0, random_state=0, **fixed)
+
+    def stopping(stage: str, done: int, total: int) -> None:  # noqa: ARG001
+        if (stage, done) == ("round", stop):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(_train, "_estimator", hasty)
+    options = Options(str(inputs[0]), str(inputs[1]), rounds=3)
+    whole = train(options, tmp_path / "whole")
+    assert len(whole["warnings"]) > 3
+    with pytest.raises(KeyboardInterrupt):
+        train(options, tmp_path / "run", progress=stopping)
+    assert resume(tmp_path / "run")["warnings"] == whole["warnings"]

@@ -21,7 +21,7 @@ from skops.io import dumps
 import labelonce as lo
 from labelonce import aggregation, simulate
 from labelonce.aggregation import Aggregator
-from labelonce.learning import text_model
+from labelonce.learning import TextFeatures, text_model
 
 AGGREGATORS = [
     value
@@ -106,6 +106,29 @@ def test_the_baselines_come_back_whole(make: Any, tmp_path: Path) -> None:
         same(fitted.aggregator_, again.aggregator_)
 
 
+NOISE = np.eye(3) * 0.7 + 0.1
+ALONE: dict[str, Any] = {
+    "SoftmaxRegression": (lo.SoftmaxRegression(C=2.0), False),
+    "BoostedTrees": (lo.BoostedTrees(n_estimators=20, min_child_samples=5), False),
+    "ForwardCorrection": (lo.ForwardCorrection(NOISE), True),
+    "UnbiasedLoss": (lo.UnbiasedLoss(NOISE), True),
+}
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_a_learner_alone_comes_back_whole(name: str, tmp_path: Path) -> None:
+    X, ann = crowd()
+    learner, takes_annotations = ALONE[name]
+    fitted = learner.fit(X, ann if takes_annotations else np.array(["a", "b", "c"], dtype=object)[X.argmax(axis=1)])
+    lo.save(fitted, tmp_path / "model.skops")
+    again = lo.load(tmp_path / "model.skops")
+    assert type(again) is type(fitted)
+    assert str(again.get_params()) == str(fitted.get_params())
+    assert again.classes_.dtype == fitted.classes_.dtype
+    assert_array_equal(again.predict(X), fitted.predict(X))
+    assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
+
+
 def test_callbacks_are_left_out_and_the_object_stays_as_it_was(tmp_path: Path) -> None:
     X, ann = crowd(1)
     callbacks = [print]
@@ -119,8 +142,11 @@ def test_callbacks_are_left_out_and_the_object_stays_as_it_was(tmp_path: Path) -
 def test_what_is_not_fitted_or_not_ours_is_not_saved(tmp_path: Path) -> None:
     with pytest.raises(NotFittedError):
         lo.save(lo.MBEM(), tmp_path / "model.skops")
-    with pytest.raises(TypeError, match="got LogisticRegression"):
-        lo.save(LogisticRegression(), tmp_path / "model.skops")
+    with pytest.raises(NotFittedError):
+        lo.save(lo.SoftmaxRegression(), tmp_path / "model.skops")
+    for other in (LogisticRegression(), TextFeatures()):
+        with pytest.raises(TypeError, match=f"got {type(other).__name__}. Save an MBEM or TrainOnAggregate with it"):
+            lo.save(other, tmp_path / "model.skops")
     assert not list(tmp_path.iterdir())
 
 

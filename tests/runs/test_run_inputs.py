@@ -51,10 +51,35 @@ def test_arrays_are_tasks_in_order_or_by_their_ids(tmp_path: Path) -> None:
     assert_array_equal(rows.X, X)
 
 
-def test_a_table_without_tasks_is_numbered(tmp_path: Path) -> None:
+def test_a_table_without_tasks_is_numbered_only_if_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "features.csv"
-    path.write_text("x\n1\n2\n")
-    assert read_features(path).tasks.tolist() == [0, 1]
+    path.write_text("x,text\n1,a\n2,b\n")
+    assert read_features(path, ignore=["text"], numbered=True).tasks.tolist() == [0, 1]
+    assert read_texts(path, "text", numbered=True).tasks.tolist() == [0, 1]
+    message = r"features.csv: the table must have a column 'task'; got none among \['x', 'text'\].*--task-column"
+    with pytest.raises(ValueError, match=message):
+        read_features(path, ignore=["text"])
+    with pytest.raises(ValueError, match=message):
+        read_texts(path, "text")
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".arrow"])
+def test_a_column_of_tasks_twice_is_told(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"features{suffix}"
+    columns = [pa.array(["a", "b"]), pa.array(["a", "b"]), pa.array(["p", "q"])]
+    lo.write(pa.Table.from_arrays(columns, names=["task", "task", "text"]), path)
+    for numbered in (False, True):
+        with pytest.raises(ValueError, match=r"must have one column 'task'; got \['task', 'task', 'text'\]"):
+            read_features(path, numbered=numbered)
+        with pytest.raises(ValueError, match=r"must have one column 'task'; got \['task', 'task', 'text'\]"):
+            read_texts(path, "text", numbered=numbered)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_integers_that_no_float_holds_are_rounded(suffix: str, tmp_path: Path) -> None:
+    path = tmp_path / f"features{suffix}"
+    lo.write(pa.table({"task": ["a", "b"], "nanoseconds": [2**53 + 1, 1_700_000_000_123_456_789]}), path)
+    assert_array_equal(read_features(path).X, [[float(2**53 + 1)], [float(1_700_000_000_123_456_789)]])
 
 
 def test_missing_numbers_are_read_where_they_are_allowed(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from labelonce._ids import show
 from labelonce._packed import PackedStrings
 from labelonce._sklearn import BaseEstimator, check_is_fitted
+from labelonce._validate import check_int
 from labelonce.learning._softmax import SoftmaxRegression
 
 TEXT_C = (0.1, 1.0, 10.0)
@@ -47,8 +49,8 @@ class TextFeatures(BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  # pipelines hand it over
         """Learn the terms of the texts and their weights."""
-        texts = _as_texts(X)
-        self._parts = [part for kind in _KINDS if (part := _fitted(kind, texts, self.min_df)) is not None]
+        texts, min_df = _as_texts(X), check_int(self.min_df, "min_df", 1)
+        self._parts = [part for kind in _KINDS if (part := _fitted(kind, texts, min_df)) is not None]
         self.n_terms_ = sum(len(part.vocabulary_) for part in self._parts)
         if not self.n_terms_:
             raise ValueError(f"texts must hold at least one word; got {show(texts[0])} first of {len(texts)} texts.")
@@ -95,11 +97,25 @@ def text_model(C: Any = TEXT_C) -> list[Pipeline]:
 
 
 def _as_texts(X: Any) -> list[str]:
+    _check_column(X)
     texts = list(X)
     bad = next((row for row, text in enumerate(texts) if not isinstance(text, str)), None)
     if bad is not None:
         raise TypeError(f"texts must be strings; got {show(texts[bad])} at row {bad}. Fill in an empty string.")
     return texts
+
+
+def _check_column(X: Any) -> None:
+    """Raise an error for what is not a row of values in order, such as one string or a table."""
+    must = "texts must be a list or one column of strings"
+    shape = getattr(X, "shape", None)
+    if shape is not None and len(shape) != 1:
+        names = list(getattr(X, "columns", ()))
+        fix = f"Give df[{names[0]!r}]." if len(names) == 1 and isinstance(names[0], str) else "Give one column."
+        raise TypeError(f"{must}; got {type(X).__name__} of shape {tuple(shape)}. {fix}")
+    if isinstance(X, str | bytes | Set | Mapping) or not hasattr(X, "__len__"):
+        fix = "Give [text] for a single one." if isinstance(X, str) else "Give a list of strings."
+        raise TypeError(f"{must}; got {show(X)} of type {type(X).__name__}. {fix}")
 
 
 def _vectorizer(kind: dict[str, Any], **options: Any) -> Any:

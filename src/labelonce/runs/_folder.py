@@ -76,14 +76,23 @@ class RunFolder:
         """Return where a file of the result lies."""
         return located(self.path, name)
 
-    def save_checkpoint(self, content: bytes) -> None:
-        """Keep the state of the fit in place of the one before."""
+    def save_checkpoint(self, content: bytes, warnings: list[str]) -> None:
+        """Keep the state of the fit, and what it has warned of, in place of the ones before.
+
+        The warnings are first: those of a stage whose state is lost come again when it is done again.
+        """
+        said = {"format": 1, "warnings": warnings}
+        write_whole(self._work / "warnings.json", json.dumps(said, ensure_ascii=False).encode())
         write_whole(self._work / "checkpoint.skops", content)
 
     def checkpoint(self) -> bytes | None:
         """Return the last state of the fit that was kept."""
         path = self._work / "checkpoint.skops"
         return path.read_bytes() if path.exists() else None
+
+    def warnings(self) -> list[str]:
+        """Return what the unfinished run has warned of so far."""
+        return list((_read_json(self._work / "warnings.json") or {"warnings": []})["warnings"])
 
     def staging(self) -> Path:
         """Return an empty folder for the files of the result."""

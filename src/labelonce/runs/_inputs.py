@@ -43,10 +43,12 @@ def read_features(
     columns: list[str] | None = None,
     ignore: Sequence[str] = (),
     missing: bool = False,
+    numbered: bool = False,
 ) -> Rows:
     """Return the numbers in a file: every column but `task` and `ignore`, or those named by `columns` in that order.
 
-    `missing` allows NaN. Without a column `task` the rows are tasks 0, 1, 2, ...
+    `missing` allows NaN. A table without a column `task` is an error, but with `numbered` its rows are 0, 1, 2, ..., as
+    those of an array are.
     """
     if path.suffix.lower() in _ARRAYS:
         rows = _read_arrays(path, task)
@@ -54,17 +56,21 @@ def read_features(
         file = _locate(path, None)
         with naming(file):
             table = _read_table(file, [task])
+            tasks = _tasks_of(table, task, file, numbered=numbered)
             wanted = columns or [name for name in table.column_names if name != task and name not in ignore]
             _check_present(table, [*wanted, *ignore])
             if not wanted:
                 raise ValueError(f"features must have a column besides {task!r}; got none. Did you mean --text?")
-            rows = Rows(_tasks_of(table, task, file), _numbers(table, wanted), wanted)
+            rows = Rows(tasks, _numbers(table, wanted), wanted)
     _check_finite(rows, path, missing)
     return rows
 
 
-def read_texts(path: Path, column: str, *, task: str = "task") -> Rows:
-    """Return the texts in a column of a file. A task may have several rows, as in a file of labels, with one text."""
+def read_texts(path: Path, column: str, *, task: str = "task", numbered: bool = False) -> Rows:
+    """Return the texts in a column of a file. A task may have several rows, as in a file of labels, with one text.
+
+    `numbered` as in `read_features`.
+    """
     file = _locate(path, None)
     with naming(file):
         table = _read_table(file, [task, column])
@@ -78,7 +84,8 @@ def read_texts(path: Path, column: str, *, task: str = "task") -> Rows:
             first = pc.index(pc.is_null(texts), True).as_py()
             count = f"({texts.null_count} in total)"
             raise ValueError(f"column {column!r} must hold a text in every row; got none at row {first} {count}.")
-        return _one_text_a_task(_tasks_of(table, task, file, repeated=True), texts.to_pylist(), column)
+        tasks = _tasks_of(table, task, file, numbered=numbered, repeated=True)
+        return _one_text_a_task(tasks, texts.to_pylist(), column)
 
 
 def read_gold(path: Path, *, task: str = "task", label: str = "label") -> dict[Any, Any]:
@@ -112,7 +119,8 @@ def _read_table(file: File, strings: Sequence[str]) -> pa.Table:
     with file.path.open("rb"):  # a folder, or a file that may not be opened, is told apart from a broken one
         pass
     if file.format == "parquet":
-        return parquet.read_table(file.path)
+        with parquet.ParquetFile(file.path) as opened:
+            return opened.read()
     with text(file) as (stream, _):
         if file.format == "jsonl":
             return json.read_json(stream)
@@ -125,12 +133,13 @@ def _read_table(file: File, strings: Sequence[str]) -> pa.Table:
         return csv.read_csv(stream, parse_options=parse, convert_options=convert)
 
 
-def _check_present(table: pa.Table, names: Sequence[str]) -> None:
+def _check_present(table: pa.Table, names: Sequence[str], fix: str = "") -> None:
     for name in names:
         if table.column_names.count(name) != 1:
             has = _ids.shorten(np.array(table.column_names, dtype=object), 20)
-            got = "twice" if name in table.column_names else "none"
-            raise ValueError(f"the table must have a column {name!r}; got {got} among {has}.")
+            if name in table.column_names:
+                raise ValueError(f"the table must have one column {name!r}; got {has}. Rename the others.")
+            raise ValueError(f"the table must have a column {name!r}; got none among {has}.{fix}")
 
 
 def _id_column(table: pa.Table, name: str, file: File) -> Any:
@@ -142,11 +151,12 @@ def _id_column(table: pa.Table, name: str, file: File) -> Any:
     return column_of([pa.record_batch([chunk], names=[name])], name, digits=text)
 
 
-def _tasks_of(table: pa.Table, task: str, file: File, *, repeated: bool = False) -> Ids:
+def _tasks_of(table: pa.Table, task: str, file: File, *, numbered: bool = False, repeated: bool = False) -> Ids:
     if table.num_rows == 0:
         raise ValueError("the table must have at least one row; got 0.")
-    if task not in table.column_names:
+    if numbered and task not in table.column_names:
         return np.arange(table.num_rows)
+    _check_present(table, [task], " Name the ids of the tasks alike in every file, and say so with --task-column.")
     column = _id_column(table, task, file)
     return _ids.column_of(column, "task") if repeated else _ids.table_of(column, "task")
 
@@ -160,7 +170,7 @@ def _numbers(table: pa.Table, names: list[str]) -> Floats:
                 f"column {name!r} must hold numbers; got {_first_non_number(column)} ({column.type}). Drop it with "
                 f"--ignore {name}, or train on it with --text {name}."
             )
-        X[:, place] = pc.fill_null(column.cast(pa.float64()), np.nan).to_numpy()
+        X[:, place] = pc.fill_null(column.cast(pa.float64(), safe=False), np.nan).to_numpy()
     return X
 
 

@@ -20,11 +20,13 @@ from labelonce._packed import PackedStrings
 from labelonce._sklearn import BaseEstimator, ClassifierBase, check_is_fitted
 from labelonce.aggregation import Aggregator
 from labelonce.aggregation._online import OnlineEM
+from labelonce.learning import BoostedTrees, SoftmaxRegression
 from labelonce.learning._features import Features, FeaturesClassifier
 from labelonce.learning._rounds import Recipe, Round
 
 _FORMAT = 1
-_KINDS = (Aggregator, FeaturesClassifier)
+_LEARNERS = (SoftmaxRegression, BoostedTrees)
+_KINDS = (Aggregator, FeaturesClassifier, *_LEARNERS)
 _PARTS = (PackedStrings, Features, Recipe, Round)
 _NETWORK = "labelonce.neural._learner.TorchLearner"  # by name: its module loads torch
 
@@ -35,6 +37,7 @@ def save(fitted: Any, path: str | os.PathLike[str]) -> None:
     Parameters
     ----------
     fitted : MBEM, TrainOnAggregate, another classifier of labelonce, or an aggregator
+        Also `SoftmaxRegression`, `BoostedTrees`, `ForwardCorrection` and `UnbiasedLoss` alone; a network only inside.
         `callbacks` are left out: code is never saved. The learner may be any of ours or of scikit-learn's, a
         `neural.TorchLearner` of one of our networks included; one of somebody else's must be named to `load`.
     path : path
@@ -51,8 +54,12 @@ def save(fitted: Any, path: str | os.PathLike[str]) -> None:
     array([0, 1, 0, 1])
     """
     if not isinstance(fitted, _KINDS):
-        raise TypeError(f"fitted must be an aggregator or a classifier of labelonce; got {type(fitted).__name__}.")
-    check_is_fitted(fitted, "posterior_")
+        got = type(fitted).__name__
+        raise TypeError(
+            f"fitted must be an aggregator or a classifier of labelonce; got {got}. Save an MBEM or TrainOnAggregate "
+            "with it inside."
+        )
+    check_is_fitted(fitted, "classes_" if isinstance(fitted, _LEARNERS) else "posterior_")
     write_whole(Path(path), dumped(fitted.settled() if isinstance(fitted, OnlineEM) else fitted))
 
 

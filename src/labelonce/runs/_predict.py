@@ -47,9 +47,13 @@ def _read_rows(path: Path, record: dict[str, Any]) -> Rows:
         check_extras()
         return read_new_pictures(path, features["size"], features["named"])
     if features["kind"] == "text":
-        return read_texts(path, options["text"], task=options["task_column"])
+        return read_texts(path, options["text"], task=options["task_column"], numbered=True)
     rows = read_features(
-        path, task=options["task_column"], columns=features["columns"], missing=options["model"] == "boost"
+        path,
+        task=options["task_column"],
+        columns=features["columns"],
+        missing=options["model"] == "boost",
+        numbered=True,
     )
     if rows.X.shape[1] != features["number"]:
         raise ValueError(

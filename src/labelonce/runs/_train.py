@@ -6,8 +6,7 @@ import hashlib
 import json
 import platform
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib import import_module
@@ -218,13 +217,15 @@ def _finish(
     """Fit with a checkpoint at every stage, then write the results and put them in place."""
     say = progress or (lambda *_: None)
     say("reading" if go_on else "choosing", 0, 0)
-    with _kept_warnings() as sentences:
+    before = run.warnings()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         for _ in clf.stages(inputs.rows.X, inputs.annotations, gold=inputs.gold, go_on=go_on):
-            run.save_checkpoint(dumped(clf))
+            run.save_checkpoint(dumped(clf), _sentences(before, caught))
             done = len(clf.history_)
             say("round", done, done + clf._rounds_left)
     say("writing", clf.n_rounds_, clf.n_rounds_)
-    record = job | {"finished": _now(), "warnings": list(dict.fromkeys(sentences))} | _result(clf, inputs)
+    record = job | {"finished": _now(), "warnings": _sentences(before, caught)} | _result(clf, inputs)
     staged = run.staging()
     write(clf, staged / "labels.parquet")
     write(clf.workers_to_frame(), staged / "workers.parquet")
@@ -235,14 +236,9 @@ def _finish(
     return record
 
 
-@contextmanager
-def _kept_warnings() -> Iterator[list[str]]:
-    """Collect the sentences of warnings instead of showing them."""
-    sentences: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield sentences
-    sentences += [str(warning.message) for warning in caught]
+def _sentences(before: list[str], caught: list[warnings.WarningMessage]) -> list[str]:
+    """Return the sentences of all warnings, each once."""
+    return list(dict.fromkeys([*before, *(str(warning.message) for warning in caught)]))
 
 
 def _result(clf: MBEM, inputs: Inputs) -> dict[str, Any]:
