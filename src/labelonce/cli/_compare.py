@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from labelonce.aggregation import compare_aggregators
 from labelonce.cli._print import cell, print_json, print_note, print_plain, print_table, stderr
 from labelonce.cli._source import check_outputs, read_comparable
@@ -33,7 +35,19 @@ def run_compare(
     names = _COLUMNS | (_GOLD_COLUMNS if known else {})
     shown = [[cell(row[key]) for key in names] for row in rows]
     print_table("Aggregators, best prediction of held-out labels first", list(names.values()), shown)
+    for note, methods in _notes(rows).items():
+        print_note(f"{', '.join(methods)}: {note}")
+    if np.bincount(annotations.task).max() > 1:
+        print_plain(f"Take {comparison.recommended}: {comparison.reason}")
+    else:
+        print_plain("Take none of them: no task is labelled twice, so nothing tells them apart.")
+        print_plain("With features of the tasks labelonce train finds the good workers all the same.")
+
+
+def _notes(rows: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """Return each note once, with the methods that it is about."""
+    found: dict[str, list[str]] = {}
     for row in rows:
         if row["note"]:
-            print_note(f"{row['method']}: {row['note']}")
-    print_plain(f"Take {comparison.recommended}: {comparison.reason}")
+            found.setdefault(row["note"].replace(f"{row['method']} ", "each ", 1), []).append(row["method"])
+    return found
