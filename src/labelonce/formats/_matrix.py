@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from labelonce._annotations import Annotations
+from labelonce._annotations import Annotations, matrix_annotations
 from labelonce._files import File, whole_text
 from labelonce._types import Codes, Floats
 from labelonce.formats._answers import Answers, Fields, integers_if_all
@@ -89,7 +89,7 @@ def _dense(ann: Annotations) -> Codes:
 def from_cleanlab(labels_multiannotator: Any) -> Annotations:
     """Return the annotations of cleanlab's `labels_multiannotator`.
 
-    A data frame with the tasks as index and the workers as columns, or an array; NaN is "not labelled".
+    A data frame with the tasks as index and the workers as columns, or an array; NaN is "not labelled", -1 a label.
 
     Examples
     --------
@@ -99,8 +99,8 @@ def from_cleanlab(labels_multiannotator: Any) -> Annotations:
     if hasattr(labels_multiannotator, "columns") and hasattr(labels_multiannotator, "index"):
         frame = labels_multiannotator
         values = frame.to_numpy(dtype=object)
-        return Annotations.from_matrix(values, tasks=list(frame.index), workers=list(frame.columns))
-    return Annotations.from_matrix(labels_multiannotator)
+        return matrix_annotations(values, np.nan, list(frame.index), list(frame.columns))
+    return matrix_annotations(labels_multiannotator, np.nan)
 
 
 def to_cleanlab(annotations: Annotations) -> Any:
@@ -121,18 +121,15 @@ def from_skactiveml(y: Any, *, missing_label: Any = np.nan) -> Annotations:
     ----------
     y : array
     missing_label : NaN, None, int or str
-        What scikit-activeml was told that "not labelled" looks like.
+        What scikit-activeml was told that "not labelled" looks like. NaN and None always do; -1 is a label
+        unless it is given here.
 
     Examples
     --------
     >>> from_skactiveml([["yes", "none"], ["no", "no"]], missing_label="none")
     Annotations(3 annotations: 2 tasks x 2 workers, 2 classes, redundancy 1.5)
     """
-    matrix = np.asarray(y, dtype=object)
-    if missing_label is not None and missing_label == missing_label:
-        matrix = matrix.copy()
-        matrix[matrix == missing_label] = None
-    return Annotations.from_matrix(matrix)
+    return matrix_annotations(np.asarray(y, dtype=object), missing_label)
 
 
 def to_skactiveml(annotations: Annotations) -> Floats:
