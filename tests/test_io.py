@@ -375,3 +375,9 @@ def test_integers_beyond_32_bits_may_come_late(tmp_path: Path) -> None:
     path = tmp_path / "labels.parquet"
     pq.write_table(pa.table({"task": task, "worker": task % 7, "label": task % 2}), path)
     assert lo.read_annotations(path).tasks[-1] == 2**40
+
+
+def test_gold_that_names_a_task_twice_is_refused_as_gold(tmp_path: Path) -> None:
+    path = saved(tmp_path, b"task,label\n1,cat\n2,dog\n1,dog\n1,cat\n2,dog\n", "gold.csv")
+    with pytest.raises(ValueError, match=r"gold\.csv: gold must name a task once; got 1 3 times \(2 repeated tasks"):
+        io.read_gold(path)

@@ -13,7 +13,7 @@ from labelonce._annotations import Annotations, Duplicates
 from labelonce._files import BINARY, File, check_is_file, naming, split_codec, written_whole
 from labelonce._readers import collect, column_of, give_back_memory, read_parquet
 from labelonce._tables import DELIMITERS, TABLES, table_of, write_table
-from labelonce._validate import check_choice
+from labelonce._validate import check_choice, check_once
 from labelonce.formats import _registry as tools
 from labelonce.formats._answers import Fields
 
@@ -120,7 +120,11 @@ def read_gold(
     if file.format in tools.FORMATS:
         with naming(file):
             return tools.read_gold(file, Fields(task, None, label))
-    gold = read_annotations(path, format=format, task=task, worker=task or "task", label=label)
+    worker = task or "task"  # gold has none
+    gold = read_annotations(path, format=format, task=task, worker=worker, label=label, duplicates="keep")
+    if len(gold) > gold.n_tasks:
+        with naming(file):
+            check_once(gold.tasks[gold.task].tolist())
     return dict(zip(gold.tasks.tolist(), gold.classes[gold.label].tolist(), strict=True))
 
 
