@@ -208,7 +208,7 @@ def test_column_that_is_there_twice_is_an_error(tmp_path: Path) -> None:
     [
         ("labels.csv", HEADER + b"a,w,0\nb,w\n", r"Row #3: Expected 3 columns, got 2: b,w"),
         ("labels.csv", HEADER + b"a,w,0\nb,w,1,2\n", r"Row #3: Expected 3 columns, got 4: b,w,1,2"),
-        ("labels.csv", HEADER + b'a,w,0\n"b,w,1\nc,w,1\n', r"Row #3: Expected 3 columns, got 1"),
+        ("labels.csv", HEADER + b'a,w,0\n"b,w,1\nc,w,1\n', r"a quoted cell must end with a quote .* at line 3"),
         ("labels.csv", HEADER + b"a,w,0\ncaf\xe9,w,1\n", r"UTF-8 csv file; got: .*#0: Row #3: .* invalid UTF8"),
         ("labels.csv", b"t\xe9,worker,label\na,w,1\n", r"must be UTF-8; got b't\\xe9'"),
         ("labels.csv", (HEADER + b"a,w,0\n").decode().encode("utf-16"), r"UTF-8 csv; got UTF-16\. Save it"),
