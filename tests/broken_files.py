@@ -110,6 +110,7 @@ BROKEN = [
     BrokenFile("not utf-8", "labels.csv", raw(GOOD.encode() + b"31,a,caf\xe9\n"), "invalid UTF8"),
     BrokenFile("missing column", "labels.csv", text(GOOD.replace("label", "answer", 1)), r"'answer'\]; got 'label'"),
     BrokenFile("ragged rows", "labels.csv", text(GOOD + "31,a\n"), "Expected 3 columns, got 2"),
+    BrokenFile("open quote", "labels.csv", text(GOOD + '31,a,"cat\n31,b,dog\n'), "a quoted cell must end with a quote"),
     BrokenFile("unknown suffix", "labels.xlsx", text(GOOD), r"must end in one of .*; got '\.xlsx'"),
     BrokenFile("dangling link", "labels.csv", lambda path: path.symlink_to("nowhere.csv"), "No such file"),
     BrokenFile("not an export", "labels.json", text('{"rows": []}'), "one JSON list of tasks"),

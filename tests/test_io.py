@@ -208,7 +208,7 @@ def test_column_that_is_there_twice_is_an_error(tmp_path: Path) -> None:
     [
         ("labels.csv", HEADER + b"a,w,0\nb,w\n", r"Row #3: Expected 3 columns, got 2: b,w"),
         ("labels.csv", HEADER + b"a,w,0\nb,w,1,2\n", r"Row #3: Expected 3 columns, got 4: b,w,1,2"),
-        ("labels.csv", HEADER + b'a,w,0\n"b,w,1\nc,w,1\n', r"Row #3: Expected 3 columns, got 1"),
+        ("labels.csv", HEADER + b'a,w,0\n"b,w,1\nc,w,1\n', r"a quoted cell must end with a quote .* at line 3"),
         ("labels.csv", HEADER + b"a,w,0\ncaf\xe9,w,1\n", r"UTF-8 csv file; got: .*#0: Row #3: .* invalid UTF8"),
         ("labels.csv", b"t\xe9,worker,label\na,w,1\n", r"must be UTF-8; got b't\\xe9'"),
         ("labels.csv", (HEADER + b"a,w,0\n").decode().encode("utf-16"), r"UTF-8 csv; got UTF-16\. Save it"),
@@ -375,3 +375,9 @@ def test_integers_beyond_32_bits_may_come_late(tmp_path: Path) -> None:
     path = tmp_path / "labels.parquet"
     pq.write_table(pa.table({"task": task, "worker": task % 7, "label": task % 2}), path)
     assert lo.read_annotations(path).tasks[-1] == 2**40
+
+
+def test_gold_that_names_a_task_twice_is_refused_as_gold(tmp_path: Path) -> None:
+    path = saved(tmp_path, b"task,label\n1,cat\n2,dog\n1,dog\n1,cat\n2,dog\n", "gold.csv")
+    with pytest.raises(ValueError, match=r"gold\.csv: gold must name a task once; got 1 3 times \(2 repeated tasks"):
+        io.read_gold(path)

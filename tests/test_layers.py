@@ -23,6 +23,7 @@ RANK = {
     "_validate": 2,
     "_rows": 3,
     "_files": 2,
+    "_quotes": 3,
     "_tables": 3,
     "_readers": 4,
     "_annotations": 4,

@@ -105,7 +105,16 @@ def test_matrices_of_other_things_are_refused(dtype: Any, shown: str) -> None:
         _rows.matrix_entries(np.zeros((1, 1), dtype=dtype))
 
 
-@pytest.mark.parametrize("matrix", [[[-1, -1]], [[np.nan]], np.zeros((0, 3)), sparse.csr_array((3, 3))])
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        [[-1, -1]],
+        [[np.nan]],
+        np.zeros((0, 3)),
+        sparse.csr_array((3, 3)),
+        sparse.csr_array(np.array([[-1.0, 0.0], [np.nan, -1.0]])),
+    ],
+)
 def test_a_matrix_without_labels_is_refused(matrix: Any) -> None:
     with pytest.raises(ValueError, match="annotations must have at least one row; got 0"):
         _rows.matrix_entries(matrix)

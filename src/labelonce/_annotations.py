@@ -152,13 +152,7 @@ class Annotations:
         >>> Annotations.from_matrix([[0, -1], [1, 1], [-1, -1]])
         Annotations(3 annotations: 3 tasks x 2 workers, 2 classes, redundancy 1.5)
         """
-        check_choice(duplicates, "duplicates", DUPLICATES)
-        rows, columns, labels, (n_tasks, n_workers) = _rows.matrix_entries(matrix)
-        task_ids = _names(tasks, "tasks", n_tasks)
-        worker_ids = _names(workers, "workers", n_workers)
-        declared = None if classes is None else _ids.table_of(classes, "classes")
-        label_codes, class_ids = _ids.encode(labels, "label (a row here is one labelled entry)", declared)
-        return sorted_annotations(rows, columns, label_codes, task_ids, worker_ids, class_ids, duplicates)
+        return matrix_annotations(matrix, -1, tasks, workers, classes, duplicates)
 
     def __len__(self) -> int:
         return len(self.task)
@@ -335,6 +329,24 @@ class Annotations:
         more = f"<p>and {self.n_classes - len(shown):,} more classes</p>" if self.n_classes > len(shown) else ""
         head = "<tr><th>class</th><th>annotations</th><th>share</th></tr>"
         return f"<p>{html.escape(repr(self))}</p><table>{head}{rows}</table>{more}"
+
+
+def matrix_annotations(
+    matrix: Any,
+    absent: Any,
+    tasks: Any = None,
+    workers: Any = None,
+    classes: Any = None,
+    duplicates: Duplicates = "error",
+) -> Annotations:
+    """Return the annotations of a matrix as `Annotations.from_matrix` does, with `absent` in the place of -1."""
+    check_choice(duplicates, "duplicates", DUPLICATES)
+    rows, columns, labels, (n_tasks, n_workers) = _rows.matrix_entries(matrix, absent)
+    task_ids = _names(tasks, "tasks", n_tasks)
+    worker_ids = _names(workers, "workers", n_workers)
+    declared = None if classes is None else _ids.table_of(classes, "classes")
+    label_codes, class_ids = _ids.encode(labels, "label (a row here is one labelled entry)", declared)
+    return sorted_annotations(rows, columns, label_codes, task_ids, worker_ids, class_ids, duplicates)
 
 
 def sorted_annotations(

@@ -15,6 +15,7 @@ from pyarrow.json import ParseOptions, ReadOptions, read_json
 
 from labelonce._files import File, check_start, text
 from labelonce._ids import is_text, printable, shorten
+from labelonce._quotes import quoted_text, quotes_blamed
 from labelonce._tables import DELIMITERS, ROWS
 from labelonce._validate import check_count
 
@@ -115,12 +116,14 @@ def _other_delimiter(present: list[str]) -> str | None:
 def _read_csv(file: File, wanted: dict[str, str]) -> _Batches:
     read = csv.ReadOptions(use_threads=False, block_size=_BYTES)  # only a single thread knows the row of an error
     parse = csv.ParseOptions(delimiter=DELIMITERS[file.format], newlines_in_values=True)
-    with text(file) as (stream, _):
+    with text(file) as (stream, _), quotes_blamed(file, parse.delimiter):
         names = check_columns(csv.open_csv(stream, read, parse).schema.names, wanted)
     types = dict.fromkeys(names, pa.dictionary(pa.int32(), pa.string()))
     convert = csv.ConvertOptions(include_columns=names, column_types=types, null_values=[""], strings_can_be_null=True)
-    with text(file) as (stream, share):
-        yield from ((batch, share()) for batch in csv.open_csv(stream, read, parse, convert))
+    with quoted_text(file, parse.delimiter) as (stream, share):
+        for batch in csv.open_csv(stream, read, parse, convert):
+            stream.rows += len(batch)
+            yield batch, share()
 
 
 def read_parquet(file: File, wanted: dict[str, str], *, at_once: bool = True) -> _Batches:

@@ -45,8 +45,11 @@ def first_rows(task: Codes, n_tasks: int) -> Codes:
     return start
 
 
-def matrix_entries(matrix: Any) -> tuple[Codes, Codes, Ids, tuple[int, int]]:
-    """Return the row, the column and the label of every labelled entry of a matrix, and its shape."""
+def matrix_entries(matrix: Any, absent: Any = -1) -> tuple[Codes, Codes, Ids, tuple[int, int]]:
+    """Return the row, the column and the label of every labelled entry of a matrix, and its shape.
+
+    None, NaN, a masked entry and one equal to `absent` are not labelled.
+    """
     stored = sparse.issparse(matrix)
     if not stored:
         matrix = _dense(matrix)
@@ -57,10 +60,11 @@ def matrix_entries(matrix: Any) -> tuple[Codes, Codes, Ids, tuple[int, int]]:
     if stored:
         check_count(matrix.nnz)
         entries = matrix.tocoo()
-        kept = _labelled(entries.data)
+        kept = _labelled(entries.data, absent)
+        check_count(int(np.count_nonzero(kept)))
         rows, columns = (places.astype(np.int32)[kept] for places in (entries.row, entries.col))
         return rows, columns, entries.data[kept], matrix.shape
-    kept = _labelled(matrix)
+    kept = _labelled(matrix, absent)
     in_row = np.count_nonzero(kept, axis=1)
     check_count(int(in_row.sum()))
     n_rows, n_columns = matrix.shape
@@ -80,17 +84,17 @@ def _dense(matrix: Any) -> Any:
     return array
 
 
-def _labelled(entries: Any) -> Mask:
+def _labelled(entries: Any, absent: Any) -> Mask:
     values = np.asarray(entries)
     kind = values.dtype.kind
     kept: Mask
     if kind == "f":
-        kept = ~np.isnan(values) & (values != -1)
+        kept = ~np.isnan(values) & (values != absent)
     elif kind in "iub":
-        kept = values != -1
+        kept = values != absent
     elif kind == "O":
-        absent = [is_missing(x) or (not isinstance(x, str) and x == -1) for x in values.ravel()]
-        kept = ~np.array(absent, dtype=bool).reshape(values.shape)
+        left = [is_missing(x) or (isinstance(x, str) == isinstance(absent, str) and x == absent) for x in values.flat]
+        kept = ~np.array(left, dtype=bool).reshape(values.shape)
     else:
         raise TypeError(f"matrix must hold labels that are integers or strings; got {values.dtype}.")
     if np.ma.isMaskedArray(entries):

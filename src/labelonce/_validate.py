@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -105,8 +106,11 @@ def check_codes(values: Any, name: str, n: int) -> Codes:
 def check_gold(gold: Gold, tasks: Ids, classes: Ids) -> Codes:
     """Return the class code of every task's gold, -1 where it has none.
 
-    `gold` maps task ids to class ids, or lists one class id a task with None, NaN or -1 where unknown.
+    `gold` maps task ids to class ids, or lists one class id a task with None, NaN or -1 where unknown. A pandas
+    Series maps its index, unless that only counts 0, 1, 2, ...
     """
+    if hasattr(gold, "index") and hasattr(gold, "to_dict") and getattr(gold, "ndim", 0) == 1:
+        gold = _from_series(gold, classes)
     codes = np.full(len(tasks), -1, dtype=np.int32)
     if isinstance(gold, Mapping):
         if gold:
@@ -124,6 +128,29 @@ def check_gold(gold: Gold, tasks: Ids, classes: Ids) -> Codes:
     return codes
 
 
+def _from_series(gold: Any, classes: Ids) -> Any:
+    tasks, values = list(gold.index), gold.tolist()
+    if tasks == list(range(len(tasks))):
+        return values
+    check_once(tasks)
+    return {task: value for task, value in zip(tasks, values, strict=True) if not _is_unknown(value, classes)}
+
+
+def check_once(tasks: Sequence[Any]) -> None:
+    """Raise if gold names a task twice."""
+    seen = Counter(tasks)
+    twice = [task for task, times in seen.items() if times > 1]
+    if twice:
+        raise ValueError(
+            f"gold must name a task once; got {_ids.show(twice[0])} {_times(seen[twice[0]])} "
+            f"({len(twice)} repeated tasks in total). Keep one row of each."
+        )
+
+
+def _times(n: int) -> str:
+    return "twice" if n == 2 else f"{n} times"
+
+
 def _gold_codes(values: list[Any], name: str, ids: Ids) -> Codes:
     given = _ids.column_of(values, name)
     _ids.check_same_kind(given, name, ids)
@@ -137,4 +164,4 @@ def _gold_codes(values: list[Any], name: str, ids: Ids) -> Codes:
 
 
 def _is_unknown(value: Any, classes: Ids) -> bool:
-    return _ids.is_missing(value) or (classes.dtype != object and value == -1 and -1 not in classes)
+    return _ids.is_missing(value) or (not isinstance(value, str) and value == -1 and -1 not in classes)

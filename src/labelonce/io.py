@@ -13,7 +13,7 @@ from labelonce._annotations import Annotations, Duplicates
 from labelonce._files import BINARY, File, check_is_file, naming, split_codec, written_whole
 from labelonce._readers import collect, column_of, give_back_memory, read_parquet
 from labelonce._tables import DELIMITERS, TABLES, table_of, write_table
-from labelonce._validate import check_choice
+from labelonce._validate import check_choice, check_once
 from labelonce.formats import _registry as tools
 from labelonce.formats._answers import Fields
 
@@ -120,7 +120,11 @@ def read_gold(
     if file.format in tools.FORMATS:
         with naming(file):
             return tools.read_gold(file, Fields(task, None, label))
-    gold = read_annotations(path, format=format, task=task, worker=task or "task", label=label)
+    worker = task or "task"  # gold has none
+    gold = read_annotations(path, format=format, task=task, worker=worker, label=label, duplicates="keep")
+    if len(gold) > gold.n_tasks:
+        with naming(file):
+            check_once(gold.tasks[gold.task].tolist())
     return dict(zip(gold.tasks.tolist(), gold.classes[gold.label].tolist(), strict=True))
 
 
@@ -143,8 +147,8 @@ def write(source: Any, path: str | os.PathLike[str], *, format: str | None = Non
     source : Annotations, fitted object or pyarrow.Table
         A table, or anything whose `to_frame()` is one.
     path, format
-        As in `read_annotations`. An earlier file of that name is replaced. "label-studio" makes predictions
-        with scores of a fitted object's labels, "prodigy" choices to review, "toloka" control tasks; these,
+        As in `read_annotations`, but not .npy. An earlier file of that name is replaced. "label-studio" makes
+        predictions with scores of a fitted object's labels, "prodigy" choices to review, "toloka" control tasks; these,
         "mturk" and "matrix" hold annotations as well.
     **options
         For "label-studio": `like`, the path of the export that the annotations came from, so that every task
@@ -163,7 +167,7 @@ def write(source: Any, path: str | os.PathLike[str], *, format: str | None = Non
     {"task": "a", "worker": "ann", "label": 0}
     True
     """
-    file = _locate(path, format)
+    file = _locate_target(path, format)
     table = table_of(source, file)
     with naming(file, may="write"), written_whole(file) as sink:
         if file.format in tools.FORMATS:
@@ -188,12 +192,12 @@ def _write_options(
 
 def detect_format(path: str | os.PathLike[str], *, format: str | None = None, reading: bool = True) -> str:
     """Return the name of the format that a file is read in, or with `reading` False written in."""
-    return (_locate_source if reading else _locate)(path, format).format
+    return (_locate_source if reading else _locate_target)(path, format).format
 
 
 def check_target(path: str | os.PathLike[str], *, format: str | None = None) -> None:
     """Raise where `write` could not, before the work that makes what is to be written."""
-    file = _locate(path, format)
+    file = _locate_target(path, format)
     if not file.path.parent.is_dir():
         raise FileNotFoundError(f"{path}: {file.path.parent} must be a folder; got none. Make it first.")
 
@@ -210,6 +214,12 @@ def _locate(path: str | os.PathLike[str], format: str | None) -> File:
         )
     check_choice(known, "format", (*TABLES, *tools.FORMATS))
     return File(Path(path), known, codec)
+
+
+def _locate_target(path: str | os.PathLike[str], format: str | None) -> File:
+    file = _locate(path, format)
+    tools.check_target(file)
+    return file
 
 
 def _locate_source(path: str | os.PathLike[str], format: str | None) -> File:

@@ -220,11 +220,13 @@ def test_ids_cannot_draw_on_the_terminal_but_pass_a_pipe_unchanged(
         assert "\\x1b" in shown
 
 
-def test_compare_recommends_nothing_where_no_task_is_labelled_twice(tmp_path: Path, capsys: Capture) -> None:
+def test_compare_recommends_nothing_where_no_task_is_labelled_twice(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     path = tmp_path / "labels.csv"
     rows = [f"{i},w{i % 5},{'ab'[i % 3 % 2]}" for i in range(60)]
     path.write_text("\n".join(["task,worker,label", *rows]))
     assert run_in_process(["compare", str(path)]) == 0
-    shown = capsys.readouterr()
+    shown = capfd.readouterr()
     assert "Take none of them: no task is labelled twice" in shown.out
     assert shown.err.count("redundancy 1), so its skills") == 1

@@ -48,6 +48,21 @@ def test_skactiveml_missing_label_may_be_anything(y: Any, missing: Any) -> None:
     assert ann.to_matrix(dense=True).tolist() == [[0, -1], [1, 1]]
 
 
+@pytest.mark.parametrize("missing", [NAN, None, 7, "?"])
+def test_skactiveml_minus_one_is_a_label_unless_it_is_the_missing_one(missing: Any) -> None:
+    y = [[-1, 1], [1, -1], [-1, missing]]
+    ann = formats.from_skactiveml(y, missing_label=missing)
+    assert ann.classes[ann.label].tolist() == [-1, 1, 1, -1, -1]
+    ann = formats.from_skactiveml([[-1, 1], [NAN, 0]], missing_label=-1)
+    assert ann.classes[ann.label].tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("form", [list, np.array, pd.DataFrame])
+def test_cleanlab_minus_one_is_a_label(form: Any) -> None:
+    ann = formats.from_cleanlab(form([[-1, NAN], [1, -1]]))
+    assert ann.classes[ann.label].tolist() == [-1, 1, -1]
+
+
 def test_a_matrix_of_millions_by_thousands_is_refused() -> None:
     n = 20_000
     big = lo.Annotations.from_arrays(np.arange(n), np.arange(n), np.zeros(n, dtype=int))

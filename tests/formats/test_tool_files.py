@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import labelonce as lo
+from labelonce import io
 from labelonce.formats import LeftOutWarning
 
 SAMPLES = Path(__file__).parent / "samples"
@@ -238,8 +239,60 @@ def test_npy_matrix_is_read_and_pickles_are_not(tmp_path: Path) -> None:
     np.save(tmp_path / "y.npy", np.array([[0, np.nan], [1, 0]]))
     assert triples(lo.read_annotations(tmp_path / "y.npy")) == {(0, 0, 0), (1, 0, 1), (1, 1, 0)}
     np.save(tmp_path / "bad.npy", np.array([[print, None]], dtype=object), allow_pickle=True)
-    with pytest.raises(ValueError, match=r"bad\.npy: Object arrays cannot be loaded"):
+    with pytest.raises(ValueError, match=r"bad\.npy: a .npy matrix must hold integers or strings .*; got object"):
         lo.read_annotations(tmp_path / "bad.npy")
+
+
+def npy_header(descr: str, shape: tuple[int, ...]) -> bytes:
+    header = repr({"descr": descr, "fortran_order": False, "shape": shape}).encode() + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            npy_header("<i8", (90_000_000_000, 2)) + bytes(16),
+            r"must be whole; got 16 bytes of .* \(90000000000, 2\), 1,440",
+        ),
+        (npy_header("<i8", (2, 2)) + bytes(31), "must be whole; got 31 bytes"),
+        (npy_header("<i8", (-1, 2)) + bytes(32), "must be whole; got 32 bytes"),
+        (npy_header("<U0", (90_000_000_000, 2)), "must hold integers or strings of one length; got <U0"),
+        (b"task,ann\n1,cat\n", "must be a matrix saved by numpy.save; got b'task,ann"),
+        (b"\x93NUMPY\x01\x00\x05", r"saved by numpy\.save; got b'\\x93NUMPY"),
+        (b"\x93NUMPY\x01\x00\x06\x00((((((", r"saved by numpy\.save; got b'\\x93NUMPY"),
+        (b"\x93NUMPY\x09\x00", r"saved by numpy\.save; got b'\\x93NUMPY"),
+    ],
+)
+def test_npy_that_is_broken_says_so(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "y.npy").write_bytes(content)
+    with pytest.raises(ValueError, match=rf"y\.npy: .*{message}"):
+        lo.read_annotations(tmp_path / "y.npy")
+
+
+def test_npy_may_be_compressed_and_of_strings(tmp_path: Path) -> None:
+    np.save(tmp_path / "y.npy", np.array([["cat", "dog"], ["dog", "dog"]]).T)
+    (tmp_path / "y.npy.gz").write_bytes(gzip.compress((tmp_path / "y.npy").read_bytes()))
+    rows = {(0, 0, "cat"), (0, 1, "dog"), (1, 0, "dog"), (1, 1, "dog")}
+    assert triples(lo.read_annotations(tmp_path / "y.npy")) == rows
+    assert triples(lo.read_annotations(tmp_path / "y.npy.gz")) == rows
+
+
+@pytest.mark.parametrize("name", ["x.npy", "x.NPY", "x.npy.gz"])
+def test_npy_is_not_written(tmp_path: Path, name: str) -> None:
+    ann = lo.Annotations.from_arrays([0, 1], [0, 0], [0, 1])
+    message = rf"{name} must not end in \.npy, .* write \.csv with format="
+    with pytest.raises(ValueError, match=message):
+        lo.write(ann, tmp_path / name)
+    with pytest.raises(ValueError, match=message):
+        io.check_target(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_matrix_without_the_column_named_says_which_there_are(tmp_path: Path) -> None:
+    (tmp_path / "m.csv").write_text("task,a,b\n1,0,1\n2,1,1\n")
+    with pytest.raises(ValueError, match=r"m\.csv: the task column must be one of 'task', 'a', 'b'; got 'id'\."):
+        lo.read_annotations(tmp_path / "m.csv", format="matrix", task="id")
 
 
 @pytest.mark.parametrize("tool", TOOLS)

@@ -86,7 +86,7 @@ class Aggregator(BaseEstimator, ABC):
         annotations : Annotations
         gold : mapping or array, optional
             Known true labels: a mapping of task id to class id, or one class id a task with None, NaN or
-            -1 where unknown.
+            -1 where unknown. A pandas Series is read by its index, unless that only counts 0, 1, 2, ...
         """
         if not isinstance(annotations, Annotations):
             raise TypeError(

@@ -8,13 +8,14 @@ from typing import Any
 from pyarrow import csv
 
 from labelonce._files import File, text
+from labelonce._quotes import quoted_text, quotes_blamed
 
 DELIMITERS = {"mturk": ",", "matrix": ",", "toloka": "\t"}
 
 
 def column_names(file: File) -> list[str]:
     """Return the names in the header."""
-    with text(file) as (stream, _):
+    with text(file) as (stream, _), quotes_blamed(file, DELIMITERS[file.format]):
         names: list[str] = csv.open_csv(stream, _read(), _parse(file)).schema.names
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -28,8 +29,9 @@ def string_columns(file: File, names: Iterable[str]) -> dict[str, list[str]]:
     convert = csv.ConvertOptions(
         include_columns=wanted, column_types=dict.fromkeys(wanted, "string"), strings_can_be_null=False
     )
-    with text(file) as (stream, _):
+    with quoted_text(file, DELIMITERS[file.format]) as (stream, _):
         table = csv.read_csv(stream, _read(), _parse(file), convert)
+        stream.rows = table.num_rows
     return {name: table.column(name).to_pylist() for name in wanted}
 
 

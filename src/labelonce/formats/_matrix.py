@@ -3,28 +3,35 @@
 from __future__ import annotations
 
 import io
+import math
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.lib import format as npy
 
-from labelonce._annotations import Annotations
-from labelonce._files import File, whole_text
+from labelonce._annotations import Annotations, matrix_annotations
+from labelonce._files import File, split_codec, whole_text
+from labelonce._ids import show
 from labelonce._types import Codes, Floats
-from labelonce.formats._answers import Answers, Fields, integers_if_all
+from labelonce.formats._answers import Answers, Fields, choose, integers_if_all
 from labelonce.formats._delimited import column_names, string_columns, write_rows
 
 _INDEX = ("", "task", "index", "Unnamed: 0")  # how the column of task ids is called, if there is one
 _ABSENT = ("", "nan", "NaN", "None", "NA", "<NA>", "-1", "-1.0")
 _MOST_CELLS = 10**8
+_SAVE = "Save it again, or write it as .csv."
 
 
 def read(file: File, fields: Fields, *, keep_rejected: bool = False) -> Answers:  # noqa: ARG001  # the readers' interface
     """Return the labelled cells of a CSV file with a row a task and a column a worker, or of a .npy file."""
-    if file.path.suffix.lower() == ".npy":
+    if split_codec(file.path)[0] == ".npy":
         return _from_npy(file)
     names = column_names(file)
-    index = fields.task or next((name for name in names[:1] if name in _INDEX), None)
+    index = next((name for name in names[:1] if name in _INDEX), None)
+    if fields.task is not None:
+        index = choose(fields.task, names, "the task column", "task")
     table = string_columns(file, names)
     n_rows = len(next(iter(table.values())))
     tasks = integers_if_all(table[index]) if index is not None else list(range(n_rows))
@@ -48,8 +55,9 @@ def _without_point(label: str) -> str:
 
 
 def _from_npy(file: File) -> Answers:
-    matrix = np.load(io.BytesIO(whole_text(file)), allow_pickle=False)
-    found = Annotations.from_matrix(matrix)
+    data = whole_text(file)
+    _check_npy(data)
+    found = Annotations.from_matrix(np.load(io.BytesIO(data), allow_pickle=False))
     answers = Answers()
     for row in found.to_frame().to_pylist():
         answers.add(row["task"], row["worker"], (row["label"],))
@@ -57,6 +65,33 @@ def _from_npy(file: File) -> Answers:
     if n_bare:
         answers.left_out["tasks without annotations"] = n_bare
     return answers
+
+
+def _check_npy(data: bytes) -> None:
+    """Raise unless the bytes are a .npy file of plain values that holds all that its header promises."""
+    stream = io.BytesIO(data)
+    try:
+        version = npy.read_magic(stream)
+        read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+        shape, _, dtype = read_header(stream)
+    except (ValueError, TypeError, SyntaxError, TokenError, RecursionError, MemoryError) as error:
+        raise ValueError(f"the file must be a matrix saved by numpy.save; got {show(data[:12])}. {_SAVE}") from error
+    if dtype.hasobject or not dtype.itemsize:
+        raise ValueError(f"a .npy matrix must hold integers or strings of one length; got {dtype}. {_SAVE}")
+    promised, held = math.prod(shape) * dtype.itemsize, len(data) - stream.tell()
+    if min(shape, default=0) < 0 or promised > held:
+        raise ValueError(
+            f"a .npy file must be whole; got {held:,} bytes of a matrix of shape {shape}, {promised:,} bytes. {_SAVE}"
+        )
+
+
+def check_target(file: File) -> None:
+    """Raise if a matrix is to be written as .npy, which would lose the ids of the tasks and the workers."""
+    if split_codec(file.path)[0] == ".npy":
+        raise ValueError(
+            f"{file.path} must not end in .npy, which has no place for the ids of tasks and workers; "
+            'write .csv with format="matrix" instead.'
+        )
 
 
 def write(table: pa.Table, sink: Any) -> None:
@@ -89,7 +124,7 @@ def _dense(ann: Annotations) -> Codes:
 def from_cleanlab(labels_multiannotator: Any) -> Annotations:
     """Return the annotations of cleanlab's `labels_multiannotator`.
 
-    A data frame with the tasks as index and the workers as columns, or an array; NaN is "not labelled".
+    A data frame with the tasks as index and the workers as columns, or an array; NaN is "not labelled", -1 a label.
 
     Examples
     --------
@@ -99,8 +134,8 @@ def from_cleanlab(labels_multiannotator: Any) -> Annotations:
     if hasattr(labels_multiannotator, "columns") and hasattr(labels_multiannotator, "index"):
         frame = labels_multiannotator
         values = frame.to_numpy(dtype=object)
-        return Annotations.from_matrix(values, tasks=list(frame.index), workers=list(frame.columns))
-    return Annotations.from_matrix(labels_multiannotator)
+        return matrix_annotations(values, np.nan, list(frame.index), list(frame.columns))
+    return matrix_annotations(labels_multiannotator, np.nan)
 
 
 def to_cleanlab(annotations: Annotations) -> Any:
@@ -121,18 +156,15 @@ def from_skactiveml(y: Any, *, missing_label: Any = np.nan) -> Annotations:
     ----------
     y : array
     missing_label : NaN, None, int or str
-        What scikit-activeml was told that "not labelled" looks like.
+        What scikit-activeml was told that "not labelled" looks like. NaN and None always do; -1 is a label
+        unless it is given here.
 
     Examples
     --------
     >>> from_skactiveml([["yes", "none"], ["no", "no"]], missing_label="none")
     Annotations(3 annotations: 2 tasks x 2 workers, 2 classes, redundancy 1.5)
     """
-    matrix = np.asarray(y, dtype=object)
-    if missing_label is not None and missing_label == missing_label:
-        matrix = matrix.copy()
-        matrix[matrix == missing_label] = None
-    return Annotations.from_matrix(matrix)
+    return matrix_annotations(np.asarray(y, dtype=object), missing_label)
 
 
 def to_skactiveml(annotations: Annotations) -> Floats:

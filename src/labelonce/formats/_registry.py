@@ -62,6 +62,12 @@ def _answers(file: File, fields: Fields, rejected: str | None) -> Answers:
     return FORMATS[file.format].read(file, fields, keep_rejected=rejected == "keep")
 
 
+def check_target(file: File) -> None:
+    """Raise where `write` could not."""
+    if file.format == "matrix":
+        _matrix.check_target(file)
+
+
 def write(table: pa.Table, sink: Any, format: str, **options: Any) -> None:
     """Write a table of annotations (task, worker, label) or of labels (task, label, confidence)."""
     missing = {"task", "label"} - set(table.column_names)

@@ -16,6 +16,7 @@ from pyarrow import csv, ipc, json, parquet
 from labelonce import _ids
 from labelonce._annotations import Annotations
 from labelonce._files import File, naming, text
+from labelonce._quotes import quoted_text
 from labelonce._readers import check_columns, column_of
 from labelonce._types import Floats, Ids
 from labelonce.io import _locate
@@ -121,16 +122,23 @@ def _read_table(file: File, strings: Sequence[str]) -> pa.Table:
     if file.format == "parquet":
         with parquet.ParquetFile(file.path) as opened:
             return opened.read()
+    if file.format not in ("jsonl", "arrow"):
+        return _read_delimited(file, strings)
     with text(file) as (stream, _):
         if file.format == "jsonl":
             return json.read_json(stream)
-        if file.format == "arrow":
-            start = stream.read(6)
-            stream.seek(0)
-            return (ipc.open_file(stream) if start == b"ARROW1" else ipc.open_stream(stream)).read_all()
-        convert = csv.ConvertOptions(column_types=dict.fromkeys(strings, pa.string()))
-        parse = csv.ParseOptions(delimiter="\t" if file.format == "tsv" else ",", newlines_in_values=True)
-        return csv.read_csv(stream, parse_options=parse, convert_options=convert)
+        start = stream.read(6)
+        stream.seek(0)
+        return (ipc.open_file(stream) if start == b"ARROW1" else ipc.open_stream(stream)).read_all()
+
+
+def _read_delimited(file: File, strings: Sequence[str]) -> pa.Table:
+    convert = csv.ConvertOptions(column_types=dict.fromkeys(strings, pa.string()))
+    parse = csv.ParseOptions(delimiter="\t" if file.format == "tsv" else ",", newlines_in_values=True)
+    with quoted_text(file, parse.delimiter) as (stream, _):
+        table = csv.read_csv(stream, parse_options=parse, convert_options=convert)
+        stream.rows = table.num_rows
+    return table
 
 
 def _check_present(table: pa.Table, names: Sequence[str], fix: str = "") -> None:
