@@ -151,6 +151,7 @@ def test_other_than_codes_are_refused_with_the_type(values: Any, shown: str) -> 
         [1, -1, 0],
         [1.0, np.nan, 0.0],
         np.array([1, -1, 0]),
+        np.ma.masked_array([1, 1, 0], [False, True, False]),
         pd.Series([1, pd.NA, 0], dtype="Int64"),
         pd.Series({"t2": 0, "t1": None, "t0": 1}),
         pd.Series({"t2": 0, "t1": -1, "t0": 1}),

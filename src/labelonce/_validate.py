@@ -116,7 +116,8 @@ def check_gold(gold: Gold, tasks: Ids, classes: Ids) -> Codes:
         if gold:
             codes[_gold_codes(list(gold), "gold tasks", tasks)] = _gold_codes(list(gold.values()), "gold", classes)
         return codes
-    values = np.asarray(gold, dtype=object)
+    masked = isinstance(gold, np.ma.MaskedArray)
+    values = gold.astype(object).filled(None) if masked else np.asarray(gold, dtype=object)
     if values.shape != (len(tasks),):
         raise ValueError(
             f"gold must have one entry a task, {len(tasks)}; got shape {values.shape}. "
