@@ -116,8 +116,9 @@ def check_gold(gold: Gold, tasks: Ids, classes: Ids) -> Codes:
         if gold:
             codes[_gold_codes(list(gold), "gold tasks", tasks)] = _gold_codes(list(gold.values()), "gold", classes)
         return codes
-    masked = isinstance(gold, np.ma.MaskedArray)
-    values = gold.astype(object).filled(None) if masked else np.asarray(gold, dtype=object)
+    values = np.array(gold, dtype=object)
+    if isinstance(gold, np.ma.MaskedArray):
+        values[np.ma.getmaskarray(gold)] = None
     if values.shape != (len(tasks),):
         raise ValueError(
             f"gold must have one entry a task, {len(tasks)}; got shape {values.shape}. "
