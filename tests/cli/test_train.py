@@ -101,6 +101,10 @@ def test_texts_are_read_from_the_labels_and_predicted_by_their_column(
     assert run_in_process(["predict", str(run), str(folder / "texts.csv")]) == 0
     rows = [line.split(b",") for line in capfdbinary.readouterr().out.splitlines()]
     assert [row[:2] for row in rows[1:]] == [[b"0", b'"cat"'], [b"1", b'"dog"']]
+    repeated = tmp_path / "repeated.csv"
+    repeated.write_text("task,text\n7,another cat\n7,another cat\n8,my dog\n")
+    assert run_in_process(["predict", str(run), str(repeated), "-o", str(tmp_path / "out.csv")]) == 0
+    assert [line.split(",")[0] for line in (tmp_path / "out.csv").read_text().splitlines()[1:]] == ["7", "7", "8"]
 
 
 def test_show_prints_plain_text_when_piped_and_json_for_machines(folder: Path, capsys: Capture) -> None:

@@ -70,7 +70,7 @@ def read_features(
 def read_texts(path: Path, column: str, *, task: str = "task", numbered: bool = False) -> Rows:
     """Return the texts in a column of a file. A task may have several rows, as in a file of labels, with one text.
 
-    `numbered` as in `read_features`.
+    `numbered` as in `read_features`; then every row counts for itself.
     """
     file = _locate(path, None)
     with naming(file):
@@ -86,6 +86,8 @@ def read_texts(path: Path, column: str, *, task: str = "task", numbered: bool = 
             count = f"({texts.null_count} in total)"
             raise ValueError(f"column {column!r} must hold a text in every row; got none at row {first} {count}.")
         tasks = _tasks_of(table, task, file, numbered=numbered, repeated=True)
+        if numbered:
+            return Rows(tasks, texts.to_pylist(), [column])
         return _one_text_a_task(tasks, texts.to_pylist(), column)
 
 
