@@ -284,10 +284,7 @@ class MBEM(AnnotationsScorer):
         if isinstance(self.prior, str):
             check_choice(self.prior, "prior", ("uniform", "learned", "picks"))
         if not (self.worker_model is None or isinstance(self.worker_model, WorkerModel)):
-            raise TypeError(
-                f"worker_model must be one of labelonce.workers, such as labelonce.workers.OneCoin(); got "
-                f"{show(self.worker_model)}."
-            )
+            raise TypeError(f"worker_model must be a model of labelonce.workers; got {show(self.worker_model)}.")
         check_int(self.max_rounds, "max_rounds", 1)
         if self.rounds != "auto":
             check_int(self.rounds, "rounds", 1)
