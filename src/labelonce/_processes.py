@@ -32,8 +32,8 @@ def add_up(numbers: Any) -> Floats:
 
 def local_gpu() -> int:
     """Return the number of this process's GPU: each of those on one machine has its own."""
-    n_gpus = sys.modules["torch"].cuda.device_count()
-    return int(os.environ.get("LOCAL_RANK", "0")) % max(n_gpus, 1) if n_processes() > 1 else 0
+    n_gpus: int = sys.modules["torch"].cuda.device_count()
+    return int(os.environ.get("LOCAL_RANK", "0")) % max(n_gpus, 1)
 
 
 def _distributed() -> Any:

@@ -228,5 +228,7 @@ def test_compare_recommends_nothing_where_no_task_is_labelled_twice(
     path.write_text("\n".join(["task,worker,label", *rows]))
     assert run_in_process(["compare", str(path)]) == 0
     shown = capfd.readouterr()
-    assert "Take none of them: no task is labelled twice" in shown.out
+    assert "Take none: no task is labelled twice" in shown.out
     assert shown.err.count("redundancy 1), so its skills") == 1
+    assert run_in_process(["compare", str(path), "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["recommended"] is None

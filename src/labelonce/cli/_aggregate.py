@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from labelonce._annotations import Annotations
+from labelonce._tables import TABLES
 from labelonce.aggregation import (
     EBCC,
     GLAD,
@@ -29,7 +30,6 @@ from labelonce.cli._print import print_json, print_rows, stderr, warnings_as_not
 from labelonce.cli._source import check_outputs, read_comparable
 from labelonce.io import detect_format, write
 
-TABLES = ("csv", "tsv", "jsonl", "parquet", "arrow")
 AGGREGATORS: dict[str, type[Aggregator]] = {
     "majority-vote": MajorityVote,
     "dawid-skene": DawidSkene,

@@ -13,6 +13,7 @@ from labelonce.cli._source import check_outputs, read_comparable
 from labelonce.io import read_gold, write
 
 _COLUMNS = {"method": "method", "agreement": "agrees", "held_out": "held out", "seconds": "seconds"}
+_NO_OVERLAP = "no task is labelled twice, so nothing tells them apart. With features, labelonce train can."
 _GOLD_COLUMNS = {"accuracy": "accuracy", "log_loss": "log-loss"}  # with these no wider than 80 characters
 
 
@@ -27,8 +28,11 @@ def run_compare(
     rows = comparison.to_frame().to_pylist()
     if output is not None:
         write(comparison.to_frame(), output)
+    told_apart = np.bincount(annotations.task).max() > 1
     if as_json:
-        chosen = {"recommended": comparison.recommended, "reason": comparison.reason}
+        chosen: dict[str, Any] = {"recommended": None, "reason": _NO_OVERLAP}
+        if told_apart:
+            chosen = {"recommended": comparison.recommended, "reason": comparison.reason}
         print_json(chosen | {"methods": rows, "output": output and str(output)})
         return
     stderr.print(f"{annotations!r}", markup=False)
@@ -37,11 +41,7 @@ def run_compare(
     print_table("Aggregators, best prediction of held-out labels first", list(names.values()), shown)
     for note, methods in _notes(rows).items():
         print_note(f"{', '.join(methods)}: {note}")
-    if np.bincount(annotations.task).max() > 1:
-        print_plain(f"Take {comparison.recommended}: {comparison.reason}")
-    else:
-        print_plain("Take none of them: no task is labelled twice, so nothing tells them apart.")
-        print_plain("With features of the tasks labelonce train finds the good workers all the same.")
+    print_plain(f"Take {comparison.recommended}: {comparison.reason}" if told_apart else f"Take none: {_NO_OVERLAP}")
 
 
 def _notes(rows: list[dict[str, Any]]) -> dict[str, list[str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -23,9 +22,8 @@ _FREE = ("callbacks", "checkpoint", "device", "compile", "record", "random_state
 
 def fingerprint(options: dict[str, Any], targets: Floats, weight: Floats) -> str:
     """Return what tells a fit from another: a hash of its options, targets and weights."""
-    kept = {name: value for name, value in options.items() if name not in _FREE}
-    kept["module_fn"] = _described(kept["module_fn"])
-    found = sha256(repr(sorted(kept.items())).encode())
+    kept = {name: value for name, value in sorted(options.items()) if name not in _FREE}
+    found = sha256(described(kept).encode())
     for array in (targets, weight):
         found.update(np.ascontiguousarray(array).data)
     return found.hexdigest()
@@ -37,14 +35,6 @@ def files_of(path: str | Path | None, n_models: int) -> list[Path]:
         return []
     path = Path(path)
     return [path] if n_models == 1 else [path.with_name(f"{path.name}.{number}") for number in range(n_models)]
-
-
-def _described(function: Any) -> str:
-    """Return a function by name, with its options; an address would be another one in the next process."""
-    if isinstance(function, partial):
-        return f"{_described(function.func)}{function.args}{function.keywords}"
-    name = getattr(function, "__qualname__", None)
-    return described(function) if name is None else f"{function.__module__}.{name}"
 
 
 class Checkpoint:

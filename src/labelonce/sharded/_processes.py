@@ -12,6 +12,7 @@ from torch import Tensor, distributed
 from torch.distributed.distributed_c10d import PrefixStore, rendezvous  # type: ignore[attr-defined]  # not re-exported
 
 from labelonce._kernels._torch import find_device
+from labelonce._processes import local_gpu
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ def join_processes(device: str | None) -> Iterator[Processes]:
     """Join those that `torchrun` started: gloo on the CPU, nccl on CUDA, a GPU each."""
     found = find_device(device)
     if found.type == "cuda":
-        found = torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")))
+        found = torch.device("cuda", local_gpu())
         torch.cuda.set_device(found)
     started = int(os.environ.get("WORLD_SIZE", "1")) > 1 and not distributed.is_initialized()
     if started:
