@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 import labelonce
-from labelonce._ids import described
+from labelonce._messages import described
 
 METHODS = [
     "truth",

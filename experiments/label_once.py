@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from curves import PROBLEMS
 
-from labelonce.planning import theory
+from labelonce import theory
 
 RESULTS = Path(__file__).parent / "results"
 

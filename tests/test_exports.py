@@ -28,17 +28,18 @@ def test_every_public_name_loads_and_is_documented(name: str) -> None:
 
 MODULES = [
     "aggregation",
+    "data",
     "datasets",
     "formats",
     "io",
     "learning",
     "metrics",
     "neural",
-    "planning",
     "report",
     "runs",
     "sharded",
     "simulate",
+    "theory",
     "workers",
 ]
 

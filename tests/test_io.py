@@ -14,7 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import labelonce as lo
-from labelonce import _readers, io
+from labelonce import io
+from labelonce.files import _table_reader as _readers
 
 SUFFIXES = [".csv", ".tsv", ".parquet", ".pq", ".jsonl", ".ndjson", ".arrow", ".feather"]
 COMPRESSED = [text + codec for text in (".csv", ".tsv", ".jsonl", ".ndjson") for codec in (".gz", ".zst")]

@@ -12,38 +12,22 @@ import labelonce
 
 PACKAGE = Path(labelonce.__file__).parent
 RANK = {
-    "_types": 0,
-    "_blas": 0,
-    "_processes": 1,
-    "_confusion": 1,
-    "_packed": 1,
-    "_sklearn": 1,
-    "_ids": 1,
-    "_spelling": 1,
-    "_validate": 2,
-    "_rows": 3,
-    "_files": 2,
-    "_quotes": 3,
-    "_tables": 3,
-    "_readers": 4,
-    "_annotations": 4,
-    "_kernels": 5,
-    "formats": 5,
-    "io": 6,
-    "_held_out": 5,
-    "simulate": 5,
-    "metrics": 5,
-    "datasets": 5,
-    "workers": 6,
-    "aggregation": 7,
-    "_check": 8,
-    "sharded": 8,
-    "learning": 8,
-    "neural": 9,
-    "planning": 9,
-    "runs": 10,
-    "report": 9,
-    "cli": 11,
+    name: rank
+    for rank, names in enumerate(
+        [
+            ["_types", "_messages", "_sklearn"],
+            ["_processes", "_validate"],
+            ["data"],
+            ["files", "_kernels"],
+            ["formats", "simulate", "metrics", "datasets", "theory", "workers"],
+            ["io", "aggregation"],
+            ["learning", "sharded"],
+            ["neural", "report"],
+            ["runs"],
+            ["cli"],
+        ]
+    )
+    for name in names
 }
 HEAVY = ["torch", "pandas", "matplotlib", "fastapi", "polars"]
 

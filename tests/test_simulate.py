@@ -14,8 +14,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from labelonce import simulate
-from labelonce._annotations import Annotations
 from labelonce._types import Floats
+from labelonce.data import Annotations
 
 Population = Callable[[Any], Floats]
 

@@ -8,20 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from labelonce import (
+        data,
         datasets,
         formats,
         learning,
         metrics,
         neural,
-        planning,
         report,
         runs,
         sharded,
         simulate,
+        theory,
         workers,
     )
-    from labelonce._annotations import Annotations
-    from labelonce._check import check
     from labelonce.aggregation import (
         EBCC,
         GLAD,
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
         Wawa,
         compare_aggregators,
     )
+    from labelonce.data import Annotations, check
     from labelonce.io import read_annotations, read_gold, write
     from labelonce.learning import (
         MBEM,
@@ -93,13 +93,13 @@ __all__ = [
     "annotation_log_likelihood",
     "check",
     "compare_aggregators",
+    "data",
     "datasets",
     "formats",
     "learning",
     "load",
     "metrics",
     "neural",
-    "planning",
     "read_annotations",
     "read_gold",
     "report",
@@ -107,6 +107,7 @@ __all__ = [
     "save",
     "sharded",
     "simulate",
+    "theory",
     "workers",
     "write",
     "write_report",
@@ -119,7 +120,7 @@ _HOME = {
     "KOS": "labelonce.aggregation",
     "MACE": "labelonce.aggregation",
     "MBEM": "labelonce.learning",
-    "Annotations": "labelonce._annotations",
+    "Annotations": "labelonce.data",
     "AssignmentWarning": "labelonce.aggregation",
     "BeliefPropagation": "labelonce.aggregation",
     "BoostedTrees": "labelonce.learning",
@@ -142,7 +143,7 @@ _HOME = {
     "UnbiasedLoss": "labelonce.learning",
     "Wawa": "labelonce.aggregation",
     "annotation_log_likelihood": "labelonce.learning",
-    "check": "labelonce._check",
+    "check": "labelonce.data",
     "compare_aggregators": "labelonce.aggregation",
     "load": "labelonce.runs",
     "read_annotations": "labelonce.io",

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from labelonce import _ids
-from labelonce._types import Codes, Floats, Ids
+from labelonce._messages import show
+from labelonce._types import Codes, Floats
 
 MAX_ANNOTATIONS = 2**31 - 1
 
 RandomState = int | np.random.Generator | None
-Gold = Mapping[Any, Any] | Any
 
 
 def check_columns(**columns: Any) -> int:
     """Return the common length of the columns of annotations; none, too many or unequal is an error."""
-    lengths = {name: _ids.check_length(values, name) for name, values in columns.items()}
+    lengths = {name: check_length(values, name) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f"{name} {length}" for name, length in lengths.items())
         raise ValueError(f"task, worker and label must have the same length; got {shown}.")
@@ -76,7 +74,7 @@ def check_distribution(values: Any, name: str, shape: tuple[int, ...]) -> Floats
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must be an array of numbers; got {_ids.show(values)}.") from error
+        raise TypeError(f"{name} must be an array of numbers; got {show(values)}.") from error
     if array.shape != shape:
         raise ValueError(f"{name} must have shape {shape}; got {array.shape}.")
     bad = ~np.isfinite(array) | (array < 0)
@@ -103,67 +101,12 @@ def check_codes(values: Any, name: str, n: int) -> Codes:
     return array.astype(np.int32, copy=False)
 
 
-def check_gold(gold: Gold, tasks: Ids, classes: Ids) -> Codes:
-    """Return the class code of every task's gold, -1 where it has none.
-
-    `gold` maps task ids to class ids, or lists one class id a task with None, NaN or -1 where unknown. A pandas
-    Series maps its index, unless that only counts 0, 1, 2, ...
-    """
-    if hasattr(gold, "index") and hasattr(gold, "to_dict") and getattr(gold, "ndim", 0) == 1:
-        gold = _from_series(gold, classes)
-    codes = np.full(len(tasks), -1, dtype=np.int32)
-    if isinstance(gold, Mapping):
-        if gold:
-            codes[_gold_codes(list(gold), "gold tasks", tasks)] = _gold_codes(list(gold.values()), "gold", classes)
-        return codes
-    values = np.array(gold, dtype=object)
-    if isinstance(gold, np.ma.MaskedArray):
-        values[np.ma.getmaskarray(gold)] = None
-    if values.shape != (len(tasks),):
-        raise ValueError(
-            f"gold must have one entry a task, {len(tasks)}; got shape {values.shape}. "
-            "Give a mapping of task id to class id if only some are known."
+def check_length(values: Any, name: str) -> int:
+    """Return the length of a column; something without one, or without an order, is an error."""
+    ordered = not isinstance(values, (str, bytes, set, frozenset, Mapping))
+    if not ordered or not hasattr(values, "__len__") or getattr(values, "shape", None) == ():
+        raise TypeError(
+            f"{name} must be a list, an array or a column; got {show(values)} ({type(values).__name__}). "
+            "Give a list, such as [1, 2] or ['a', 'b']."
         )
-    known = np.array([not _is_unknown(value, classes) for value in values], dtype=bool)
-    if known.any():
-        codes[known] = _gold_codes(values[known].tolist(), "gold", classes)
-    return codes
-
-
-def _from_series(gold: Any, classes: Ids) -> Any:
-    tasks, values = list(gold.index), gold.tolist()
-    if tasks == list(range(len(tasks))):
-        return values
-    check_once(tasks)
-    return {task: value for task, value in zip(tasks, values, strict=True) if not _is_unknown(value, classes)}
-
-
-def check_once(tasks: Sequence[Any]) -> None:
-    """Raise if gold names a task twice."""
-    seen = Counter(tasks)
-    twice = [task for task, times in seen.items() if times > 1]
-    if twice:
-        raise ValueError(
-            f"gold must name a task once; got {_ids.show(twice[0])} {_times(seen[twice[0]])} "
-            f"({len(twice)} repeated tasks in total). Keep one row of each."
-        )
-
-
-def _times(n: int) -> str:
-    return "twice" if n == 2 else f"{n} times"
-
-
-def _gold_codes(values: list[Any], name: str, ids: Ids) -> Codes:
-    given = _ids.column_of(values, name)
-    _ids.check_same_kind(given, name, ids)
-    codes = _ids.lookup(given, ids)
-    if codes.min() < 0:
-        unknown = np.flatnonzero(codes < 0)
-        raise ValueError(
-            f"{name} must be among {_ids.shorten(ids)}; got {_ids.show(given[unknown[0]])} ({len(unknown)} in total)."
-        )
-    return codes
-
-
-def _is_unknown(value: Any, classes: Ids) -> bool:
-    return _ids.is_missing(value) or (not isinstance(value, str) and value == -1 and -1 not in classes)
+    return len(values)

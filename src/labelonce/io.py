@@ -9,11 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from labelonce._annotations import Annotations, Duplicates
-from labelonce._files import BINARY, File, check_is_file, naming, split_codec, written_whole
-from labelonce._readers import collect, column_of, give_back_memory, read_parquet
-from labelonce._tables import DELIMITERS, TABLES, table_of, write_table
-from labelonce._validate import check_choice, check_once
+from labelonce._validate import check_choice
+from labelonce.data._annotations import Annotations, Duplicates
+from labelonce.data._gold import check_once
+from labelonce.files._atomic import written_whole
+from labelonce.files._open import BINARY, File, check_is_file, naming, split_codec
+from labelonce.files._table_reader import collect, column_of, give_back_memory, read_parquet
+from labelonce.files._table_writer import DELIMITERS, TABLES, table_of, write_table
 from labelonce.formats import _registry as tools
 from labelonce.formats._answers import Fields
 

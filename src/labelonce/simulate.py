@@ -21,10 +21,10 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from labelonce._annotations import Annotations
-from labelonce._confusion import one_coin_confusion
+from labelonce._kernels import one_coin_confusion
 from labelonce._types import Codes, Floats, Mask
 from labelonce._validate import RandomState, check_codes, check_distribution, check_int, check_number, check_rng
+from labelonce.data import Annotations
 
 __all__ = [
     "adversarial",

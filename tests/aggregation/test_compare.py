@@ -13,12 +13,13 @@ from labelonce import (
     metrics,
     simulate,
 )
-from labelonce._annotations import Annotations as Rows
-from labelonce._held_out import hold_out, label_probabilities
+from labelonce._kernels import label_probabilities
 from labelonce._types import Codes
 from labelonce.aggregation import Aggregator
 from labelonce.aggregation._base import Fit
 from labelonce.aggregation._compare import aggregators
+from labelonce.data._annotations import Annotations as Rows
+from labelonce.data._split import hold_out
 
 QUICK: dict[str, Aggregator] = {"vote": MajorityVote(), "one coin": OneCoin(), "matrices": DawidSkene()}
 

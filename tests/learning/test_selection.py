@@ -6,8 +6,8 @@ from checks import crowd, one_hot
 from numpy.testing import assert_array_equal
 
 from labelonce import Annotations, annotation_log_likelihood
-from labelonce._held_out import hold_out
 from labelonce._types import Codes, Floats
+from labelonce.data._split import hold_out
 from labelonce.learning import SoftmaxRegression, _selection
 from labelonce.learning._rounds import Recipe
 from labelonce.learning._selection import Choice, Try, choose, near_best

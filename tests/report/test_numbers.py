@@ -7,8 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import labelonce as lo
-from labelonce._annotations import Annotations
 from labelonce._kernels import ScipyEngine, floored_log
+from labelonce.data import Annotations
 from labelonce.report import worker_seconds
 from labelonce.report._accuracy import estimated_accuracy, judged_without, softened_posterior
 from labelonce.report._calibration import gold_calibration, label_calibration, without_label
@@ -167,7 +167,7 @@ def test_votes_of_equal_workers_follow_theory() -> None:
     money = compare_redundancy(known, 0.895)
     assert money is not None
     for row in money.rows:
-        error = lo.planning.theory.majority_error(0.2, row.redundancy)
+        error = lo.theory.majority_error(0.2, row.redundancy)
         assert abs(1 - row.vote - error) < 0.015
         assert row.weighted >= row.vote - 0.015
     assert money.three.labels == 900

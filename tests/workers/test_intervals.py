@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import beta
 
-from labelonce._confusion import one_coin_confusion
+from labelonce._kernels import one_coin_confusion
 from labelonce.workers import _intervals
 from labelonce.workers._intervals import beta_interval, one_coin_interval
 

@@ -10,10 +10,13 @@ knows that layout; confusion comes in and counts go out as [worker, true, given]
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from labelonce._kernels._blas import blas_threads
+from labelonce._kernels._confusion import one_coin_confusion
 from labelonce._kernels._engine import DEVICES, ENGINES, Engine, EStep, Sweep, make_engine
 from labelonce._kernels._posterior import (
     entropy,
     floored_log,
+    label_probabilities,
     log_sums,
     mean_total_variation,
     normalise,
@@ -35,12 +38,15 @@ __all__ = [
     "ScipyEngine",
     "SharedEngine",
     "Sweep",
+    "blas_threads",
     "entropy",
     "floored_log",
+    "label_probabilities",
     "log_sums",
     "make_engine",
     "mean_total_variation",
     "normalise",
+    "one_coin_confusion",
     "posterior_of",
     "top_class",
     "total",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from labelonce._types import Codes, Floats
 
 if TYPE_CHECKING:
-    from labelonce._annotations import Annotations
+    from labelonce.data import Annotations
 
 ENGINES = ("auto", "scipy", "torch")
 DEVICES = (None, "cpu", "cuda")

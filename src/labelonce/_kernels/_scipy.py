@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from labelonce._annotations import Annotations
 from labelonce._kernels._engine import EStep, Sweep
 from labelonce._kernels._posterior import normalise
-from labelonce._rows import first_rows
 from labelonce._types import Codes, Floats
+from labelonce.data import Annotations
+from labelonce.data._rows import first_rows
 
 _SWEEP_BLOCK = 1 << 20  # numbers: memory for a block is reused, while that for all tasks comes fresh from the system
 

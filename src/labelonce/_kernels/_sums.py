@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from labelonce._annotations import Annotations
 from labelonce._kernels._engine import EStep
 from labelonce._kernels._posterior import normalise
 from labelonce._kernels._scipy import _fix
 from labelonce._types import Codes, Floats
+from labelonce.data import Annotations
 
 Numbers = npt.NDArray[np.float64]
 

@@ -22,7 +22,7 @@ from labelonce._processes import local_gpu, n_processes
 from labelonce._types import Codes, Floats
 
 if TYPE_CHECKING:
-    from labelonce._annotations import Annotations
+    from labelonce.data import Annotations
 
 BLOCK = {"cpu": 1 << 21, "cuda": 1 << 30}  # annotations; on the CPU its posteriors should fit the cache
 _PIECE = 1024  # longest run that is summed in one go: long float32 sums lose digits, and few runs idle a GPU

@@ -8,8 +8,8 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from labelonce._annotations import Annotations
 from labelonce._types import Codes
+from labelonce.data import Annotations
 
 MAX_SPREAD = 0.5  # standard deviation over mean of the labels per worker or task; 1/3 at 9 random labels
 

@@ -11,14 +11,13 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from labelonce import _ids
-from labelonce._annotations import Annotations
 from labelonce._kernels import top_class
 from labelonce._sklearn import BaseEstimator, check_is_fitted
 from labelonce._types import Codes, Floats, Ids
-from labelonce._validate import Gold, RandomState, check_gold, check_rng
-
-MIN_OVERLAP = 0.05  # share of tasks with two annotations below which workers cannot be compared
+from labelonce._validate import RandomState, check_rng
+from labelonce.data import _ids
+from labelonce.data._annotations import MIN_OVERLAP, Annotations
+from labelonce.data._gold import Gold, check_gold
 
 
 class RedundancyWarning(UserWarning):

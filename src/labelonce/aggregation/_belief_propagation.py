@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, roots_jacobi
 
-from labelonce._annotations import Annotations
-from labelonce._confusion import one_coin_confusion
-from labelonce._kernels import AnnotationSums, floored_log, posterior_of
-from labelonce._rows import stable_order
+from labelonce._kernels import AnnotationSums, floored_log, one_coin_confusion, posterior_of
 from labelonce._sklearn import ConvergenceWarning
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_int, check_number
 from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
 from labelonce.aggregation._votes import check_beta, fixed_prior
+from labelonce.data import Annotations
+from labelonce.data._rows import stable_order
 
 _BLOCK = 1 << 18  # numbers in one block of annotations x nodes
 

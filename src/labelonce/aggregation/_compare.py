@@ -13,14 +13,15 @@ import pyarrow as pa
 from scipy.sparse.linalg import ArpackError
 
 from labelonce import metrics
-from labelonce._annotations import Annotations
-from labelonce._held_out import hold_out, label_probabilities
-from labelonce._kernels import ScipyEngine
+from labelonce._kernels import ScipyEngine, label_probabilities
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
-from labelonce._validate import Gold, RandomState, check_gold, check_number, check_rng
+from labelonce._validate import RandomState, check_number, check_rng
 from labelonce.aggregation._base import Aggregator
 from labelonce.aggregation._em import normalised, pseudo_counts
+from labelonce.data import Annotations
+from labelonce.data._gold import Gold, check_gold
+from labelonce.data._split import hold_out
 
 _GUESS = 0.01  # share of uniform guesses mixed into a prediction, so that one label cannot decide a score
 _ENOUGH = 5000  # held-out annotations that settle a score

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._annotations import Annotations
 from labelonce._kernels import Engine, floored_log
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_choice, check_int
@@ -19,6 +18,7 @@ from labelonce.aggregation._em import (
 )
 from labelonce.aggregation._online import OnlineEM
 from labelonce.aggregation._spectral import spectral_start
+from labelonce.data import Annotations
 
 
 class DawidSkene(OnlineEM):

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._annotations import Annotations
 from labelonce._kernels import Engine, vote_fractions
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_int, check_number
 from labelonce.aggregation._base import Fit
 from labelonce.aggregation._em import EMAggregator, Parameters, normalised, pseudo_counts
 from labelonce.aggregation._ibcc import check_smoothing, dirichlet_prior, divergence, expected_log
+from labelonce.data import Annotations
 
 _TINY = 1e-6  # tasks: a class that nobody gave must still have a Dirichlet parameter
 

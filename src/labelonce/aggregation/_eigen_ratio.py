@@ -9,14 +9,13 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import eigsh
 
-from labelonce._annotations import Annotations
-from labelonce._confusion import one_coin_confusion
-from labelonce._kernels import AnnotationSums, posterior_of
+from labelonce._kernels import AnnotationSums, one_coin_confusion, posterior_of
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_choice
 from labelonce.aggregation._assignment import warn_if_disconnected, worker_groups
 from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
 from labelonce.aggregation._votes import vote_weight
+from labelonce.data import Annotations
 
 _DENSE = 64  # workers up to which a full decomposition is quicker than Lanczos
 

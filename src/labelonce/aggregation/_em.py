@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._annotations import Annotations
 from labelonce._kernels import ENGINES, Engine, Sweep, floored_log, make_engine, vote_fractions
 from labelonce._sklearn import ConvergenceWarning
 from labelonce._types import Codes, Floats
 from labelonce._validate import check_choice, check_distribution, check_int, check_number
 from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
+from labelonce.data import Annotations
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from labelonce._annotations import Annotations
-from labelonce._confusion import one_coin_confusion
-from labelonce._kernels import AnnotationSums, floored_log, posterior_of
+from labelonce._kernels import AnnotationSums, floored_log, one_coin_confusion, posterior_of
 from labelonce._sklearn import ConvergenceWarning
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_int, check_number
 from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
 from labelonce.aggregation._votes import fixed_prior
+from labelonce.data import Annotations
 
 _MAX_STEP = 1.0  # of ability and log-easiness in one Newton step: both have a prior of deviation 1
 _HALVINGS = 4

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from labelonce._annotations import Annotations
 from labelonce._kernels import AnnotationSums, ScipyEngine, posterior_of
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_choice, check_int, check_number
@@ -15,6 +14,7 @@ from labelonce.aggregation._assignment import warn_if_disconnected, warn_if_irre
 from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
 from labelonce.aggregation._em import normalised
 from labelonce.aggregation._votes import vote_weight
+from labelonce.data import Annotations
 
 
 class KOS(Aggregator):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from labelonce._annotations import Annotations
 from labelonce._kernels import ScipyEngine, vote_fractions
 from labelonce._types import Codes
 from labelonce._validate import RandomState
 from labelonce.aggregation._base import Aggregator, Fit
+from labelonce.data import Annotations
 
 
 class MajorityVote(Aggregator):

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._confusion import one_coin_confusion
-from labelonce._kernels import floored_log
+from labelonce._kernels import floored_log, one_coin_confusion
 from labelonce._types import Floats
 from labelonce._validate import RandomState, check_number
 from labelonce.aggregation._em import EMAggregator, Parameters, check_float32_is_smooth

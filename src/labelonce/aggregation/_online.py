@@ -8,14 +8,15 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from labelonce import _ids
-from labelonce._annotations import Annotations
 from labelonce._kernels import ScipyEngine, top_class, vote_fractions
+from labelonce._messages import shorten, show
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats, Ids
-from labelonce._validate import Gold, check_gold, check_rng
+from labelonce._validate import check_rng
 from labelonce.aggregation._base import skill
 from labelonce.aggregation._em import EMAggregator, Parameters
+from labelonce.data import Annotations, _ids
+from labelonce.data._gold import Gold, check_gold
 
 _GROWTH = 1.5  # all tasks are visited again when there are so many times the annotations of the last visit
 _VISIT = 1  # E+M steps on all tasks then
@@ -183,8 +184,8 @@ class _Stream:
         if len(unknown):
             label = annotations.classes[annotations.label[unknown[0]]]
             raise ValueError(
-                f"labels must be among the classes of the first batch, {_ids.shorten(self.classes)}; got "
-                f"{_ids.show(label)} ({len(unknown)} in total). Declare all classes in the first batch."
+                f"labels must be among the classes of the first batch, {shorten(self.classes)}; got "
+                f"{show(label)} ({len(unknown)} in total). Declare all classes in the first batch."
             )
         tasks, new_tasks = self.tasks.codes(annotations.tasks)
         workers, new_workers = self.workers.codes(annotations.workers)
@@ -194,9 +195,9 @@ class _Stream:
         outside = known[label_codes[gold[known]] < 0]
         if len(outside):
             raise ValueError(
-                f"gold must be among the classes of the first batch, {_ids.shorten(self.classes)}; got "
-                f"{_ids.show(annotations.classes[gold[outside[0]]])} for task "
-                f"{_ids.show(annotations.tasks[outside[0]])}. Declare all classes in the first batch."
+                f"gold must be among the classes of the first batch, {shorten(self.classes)}; got "
+                f"{show(annotations.classes[gold[outside[0]]])} for task "
+                f"{show(annotations.tasks[outside[0]])}. Declare all classes in the first batch."
             )
         return _Batch(*rows, tasks[known], label_codes[gold[known]], new_tasks, new_workers)
 
@@ -210,8 +211,8 @@ class _Stream:
         if len(again):
             task, worker = annotations.task[again[0]], annotations.worker[again[0]]
             raise ValueError(
-                f"a worker must label a task once; got worker {_ids.show(annotations.workers[worker])} on task "
-                f"{_ids.show(annotations.tasks[task])} again in a later batch ({len(again)} in total)."
+                f"a worker must label a task once; got worker {show(annotations.workers[worker])} on task "
+                f"{show(annotations.tasks[task])} again in a later batch ({len(again)} in total)."
             )
 
     def _append(self, batch: _Batch) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from labelonce._annotations import Annotations
 from labelonce._kernels import Engine, EStep, floored_log
 from labelonce._types import Codes, Floats
+from labelonce.data import Annotations
 
 _TRIES, _SWEEPS = 20, 50  # random starts, and steps each, of the power method
 _LEAST = 1e-3  # the least probability of an estimate: moments can fall below zero

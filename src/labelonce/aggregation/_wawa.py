@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from labelonce._annotations import Annotations
-from labelonce._confusion import one_coin_confusion
-from labelonce._kernels import AnnotationSums, vote_fractions
+from labelonce._kernels import AnnotationSums, one_coin_confusion, vote_fractions
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState
 from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
+from labelonce.data import Annotations
 
 
 class Wawa(Aggregator):

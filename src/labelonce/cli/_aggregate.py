@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from labelonce._annotations import Annotations
-from labelonce._tables import TABLES
 from labelonce.aggregation import (
     EBCC,
     GLAD,
@@ -28,6 +26,8 @@ from labelonce.aggregation import (
 )
 from labelonce.cli._print import print_json, print_rows, stderr, warnings_as_notes
 from labelonce.cli._source import check_outputs, read_comparable
+from labelonce.data import Annotations
+from labelonce.files._table_writer import TABLES
 from labelonce.io import detect_format, write
 
 AGGREGATORS: dict[str, type[Aggregator]] = {

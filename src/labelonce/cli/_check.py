@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from labelonce._check import ROW_LABELS, SKILL_LABELS, Check, check
-from labelonce._files import File, split_codec
-from labelonce._ids import printable, show
-from labelonce._readers import text_column
-from labelonce._tables import TABLES
+from labelonce._messages import printable, show
 from labelonce.cli._options import SOURCE
 from labelonce.cli._print import for_the_shell, print_json, print_note, print_plain
+from labelonce.data._check import ROW_LABELS, SKILL_LABELS, Check, check
+from labelonce.files._open import File, split_codec
+from labelonce.files._table_reader import text_column
+from labelonce.files._table_writer import TABLES
 from labelonce.formats import LeftOutWarning
 from labelonce.io import detect_format, read_annotations
 

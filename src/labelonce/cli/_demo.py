@@ -18,11 +18,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from labelonce import simulate
-from labelonce._annotations import Annotations
-from labelonce._ids import show
+from labelonce._messages import show
 from labelonce._types import Codes, Floats
 from labelonce.aggregation import DawidSkene, MajorityVote, RedundancyWarning
 from labelonce.cli._print import print_plain, print_table, stderr, warnings_as_notes
+from labelonce.data import Annotations
 from labelonce.io import write
 from labelonce.learning import MBEM, OracleConfusion, SoftmaxRegression, TrainOnAggregate
 from labelonce.learning._features import DEFAULT_C

@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from labelonce._ids import printable
-from labelonce._tables import write_table
+from labelonce._messages import printable
+from labelonce.files._table_writer import write_table
 
 stdout = Console(highlight=False)
 stderr = Console(stderr=True, highlight=False)

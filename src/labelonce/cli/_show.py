@@ -7,7 +7,7 @@ from typing import Any
 
 from pyarrow import parquet
 
-from labelonce._ids import printable
+from labelonce._messages import printable
 from labelonce.cli._print import cell, print_json, print_plain, print_table
 from labelonce.runs import RunFolder, read_run
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._annotations import Annotations
-from labelonce._check import check_two_classes, spelling_doubts
-from labelonce._ids import show
+from labelonce._messages import show
 from labelonce.cli._print import print_note, warnings_as_notes
+from labelonce.data import Annotations
+from labelonce.data._check import check_two_classes, spelling_doubts
 from labelonce.io import check_target, read_annotations
 
 

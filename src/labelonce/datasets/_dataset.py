@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from labelonce import _ids
-from labelonce._annotations import Annotations
+from labelonce._messages import shorten
 from labelonce._types import Codes, Floats, Ids
+from labelonce.data import Annotations, _ids
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -87,7 +87,7 @@ class Dataset:
         if not own.all():
             raise ValueError(
                 f"annotations must have the task ids of data set {self.name!r}, 0 to {self.n_tasks - 1}; got "
-                f"{_ids.shorten(tasks[~own], 1)} ({int((~own).sum())} in total)."
+                f"{shorten(tasks[~own], 1)} ({int((~own).sum())} in total)."
             )
         return self.gold[tasks]
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from labelonce._annotations import Annotations, Duplicates
+from labelonce.data._annotations import Annotations, Duplicates
 from labelonce.datasets._catalogue import CATALOGUE
 
 ENVIRONMENT_VARIABLE = "LABELONCE_DATA"

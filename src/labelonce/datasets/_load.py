@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from labelonce._annotations import Duplicates
 from labelonce._types import Codes, Ids
 from labelonce._validate import check_choice
+from labelonce.data._annotations import Duplicates
 from labelonce.datasets._catalogue import CATALOGUE, MEDICAL, MEDICAL_QUESTIONS, TRUTH_INFERENCE
 from labelonce.datasets._dataset import Dataset
 from labelonce.datasets._files import Source, find_root

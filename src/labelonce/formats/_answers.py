@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from labelonce._annotations import Annotations, Duplicates
-from labelonce._ids import show
+from labelonce._messages import show
+from labelonce.data._annotations import Annotations, Duplicates
 
 SEPARATOR = "|"
 

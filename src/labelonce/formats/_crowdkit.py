@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._annotations import Annotations, Duplicates
-from labelonce._ids import shorten
+from labelonce._messages import shorten
+from labelonce.data._annotations import Annotations, Duplicates
 
 
 def from_crowdkit(frame: Any, *, duplicates: Duplicates = "error") -> Annotations:

@@ -7,8 +7,8 @@ from typing import Any
 
 from pyarrow import csv
 
-from labelonce._files import File, text
-from labelonce._quotes import quoted_text, quotes_blamed
+from labelonce.files._csv_quotes import quoted_text, quotes_blamed
+from labelonce.files._open import File, text
 
 DELIMITERS = {"mturk": ",", "matrix": ",", "toloka": "\t"}
 

@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from labelonce._annotations import Annotations, Duplicates
-from labelonce._ids import shorten
+from labelonce._messages import shorten
+from labelonce.data._annotations import Annotations, Duplicates
 
 
 def from_dataset(

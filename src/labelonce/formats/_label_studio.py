@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from labelonce._files import File, whole_text
-from labelonce._ids import show
+from labelonce._messages import show
+from labelonce.files._open import File, whole_text
 from labelonce.formats._answers import SEPARATOR, Answers, Fields, choose
 
 _PATH = " / "  # between the levels of a taxonomy

@@ -11,10 +11,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.lib import format as npy
 
-from labelonce._annotations import Annotations, matrix_annotations
-from labelonce._files import File, split_codec, whole_text
-from labelonce._ids import show
+from labelonce._messages import show
 from labelonce._types import Codes, Floats
+from labelonce.data._annotations import Annotations, matrix_annotations
+from labelonce.files._open import File, split_codec, whole_text
 from labelonce.formats._answers import Answers, Fields, choose, integers_if_all
 from labelonce.formats._delimited import column_names, string_columns, write_rows
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from labelonce._files import File, whole_text
-from labelonce._ids import show
+from labelonce._messages import show
+from labelonce.files._open import File, whole_text
 from labelonce.formats._answers import Answers, Fields, choose
 
 _WORKERS = ("_annotator_id", "_session_id")

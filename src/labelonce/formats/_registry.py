@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from labelonce._annotations import Annotations, Duplicates
-from labelonce._files import File, check_start, head, naming
 from labelonce._validate import check_choice
+from labelonce.data._annotations import Annotations, Duplicates
+from labelonce.files._open import File, check_start, head, naming
 from labelonce.formats import _label_studio, _matrix, _mturk, _prodigy, _toloka
 from labelonce.formats._answers import Answers, Fields, to_annotations
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from labelonce._files import File
-from labelonce._ids import show
+from labelonce._messages import show
+from labelonce.files._open import File
 from labelonce.formats._answers import Answers, Fields, choose, integers_if_all, same_kind
 from labelonce.formats._delimited import column_names, string_columns, write_rows
 

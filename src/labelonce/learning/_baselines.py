@@ -7,13 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from labelonce._annotations import Annotations
-from labelonce._ids import show
 from labelonce._kernels import ScipyEngine, floored_log
+from labelonce._messages import show
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
 from labelonce._validate import check_choice, check_codes, check_distribution
 from labelonce.aggregation import Aggregator
+from labelonce.data import Annotations
 from labelonce.learning._features import FeaturesClassifier, candidates_of
 from labelonce.learning._inputs import as_annotations, check_features
 from labelonce.learning._rounds import fit_model, information

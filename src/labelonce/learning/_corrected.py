@@ -10,10 +10,10 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import minimize
 
-from labelonce._annotations import Annotations
 from labelonce._sklearn import validate_data
 from labelonce._types import Floats
 from labelonce._validate import check_distribution, check_number
+from labelonce.data import Annotations
 from labelonce.learning._doubt import DoubtWarning
 from labelonce.learning._inputs import as_annotations
 from labelonce.learning._softmax import CHECKS, SoftmaxRegression, loss_and_gradient

@@ -6,8 +6,8 @@ import warnings
 
 import numpy as np
 
-from labelonce._annotations import Annotations
-from labelonce._ids import show
+from labelonce._messages import show
+from labelonce.data import Annotations
 from labelonce.learning._rounds import Round
 
 MIN_ADVANTAGE = 0.02  # of the model's agreement with the crowd over chance

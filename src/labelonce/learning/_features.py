@@ -8,10 +8,10 @@ import numpy as np
 from scipy import sparse
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from labelonce._annotations import Annotations
 from labelonce._kernels import ScipyEngine
 from labelonce._sklearn import ClassifierBase, check_is_fitted, clone
 from labelonce._types import Floats, Ids
+from labelonce.data import Annotations
 from labelonce.learning._adapter import as_learner
 from labelonce.learning._inputs import check_features
 from labelonce.learning._predict import rows_of

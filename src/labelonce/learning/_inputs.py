@@ -8,9 +8,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
-from labelonce._annotations import Annotations
-from labelonce._ids import shorten
+from labelonce._messages import shorten
 from labelonce._sklearn import check_classification_targets, validate_data
+from labelonce.data import Annotations
 from labelonce.learning._predict import n_rows
 
 

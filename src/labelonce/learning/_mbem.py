@@ -9,23 +9,15 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from labelonce._annotations import Annotations
-from labelonce._ids import show
 from labelonce._kernels import ENGINES, mean_total_variation
+from labelonce._messages import show
 from labelonce._processes import add_up, n_processes
 from labelonce._sklearn import check_is_fitted, clone
 from labelonce._types import Floats, Ids
-from labelonce._validate import (
-    Gold,
-    RandomState,
-    check_choice,
-    check_distribution,
-    check_gold,
-    check_int,
-    check_number,
-    check_rng,
-)
+from labelonce._validate import RandomState, check_choice, check_distribution, check_int, check_number, check_rng
 from labelonce.aggregation._base import labels_table, skill, workers_table
+from labelonce.data import Annotations
+from labelonce.data._gold import Gold, check_gold
 from labelonce.learning._doubt import warn_of_doubt
 from labelonce.learning._features import Features, candidates_of
 from labelonce.learning._inputs import as_annotations, check_features

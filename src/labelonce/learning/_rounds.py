@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from labelonce._annotations import Annotations
 from labelonce._kernels import (
     Engine,
     ScipyEngine,
@@ -24,6 +23,7 @@ from labelonce._kernels import (
 )
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
+from labelonce.data import Annotations
 from labelonce.learning._predict import fit_to_rows, out_of_fold
 from labelonce.learning._protocol import Learner
 from labelonce.workers import WorkerModel

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._ids import shorten
+from labelonce._messages import shorten
 from labelonce._sklearn import check_is_fitted
 from labelonce._types import Floats, Ids
 from labelonce.learning._features import FeaturesClassifier

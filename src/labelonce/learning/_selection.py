@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._annotations import Annotations
-from labelonce._held_out import hold_out, label_probabilities
+from labelonce._kernels import label_probabilities
 from labelonce._types import Codes, Floats, Mask
 from labelonce._validate import check_distribution
+from labelonce.data import Annotations
+from labelonce.data._split import hold_out
 from labelonce.learning._rounds import Recipe, run_rounds
 
 Try = tuple[Any, Any, Recipe]  # transformers, features, recipe

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
-from labelonce._blas import blas_threads
+from labelonce._kernels import blas_threads
 from labelonce._sklearn import ClassifierBase, ConvergenceWarning, check_is_fitted, validate_data
 from labelonce._types import Floats, Ids
 from labelonce._validate import check_int, check_number

@@ -10,10 +10,10 @@ from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from labelonce._ids import show
-from labelonce._packed import PackedStrings
+from labelonce._messages import show
 from labelonce._sklearn import BaseEstimator, check_is_fitted
 from labelonce._validate import check_int
+from labelonce.data._packed_strings import PackedStrings
 from labelonce.learning._softmax import SoftmaxRegression
 
 TEXT_C = (0.1, 1.0, 10.0)

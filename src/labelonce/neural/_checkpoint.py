@@ -13,7 +13,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
-from labelonce._ids import described
+from labelonce._messages import described
 from labelonce._types import Floats
 from labelonce.neural._training import Best, Group, Training
 

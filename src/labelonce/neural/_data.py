@@ -11,7 +11,7 @@ import torch
 from scipy import sparse
 from torch.utils.data import DataLoader, IterableDataset
 
-from labelonce._ids import shorten
+from labelonce._messages import shorten
 from labelonce._sklearn import check_classification_targets, check_weight, count_rows
 from labelonce._types import Floats, Ids
 from labelonce._validate import check_distribution

@@ -10,7 +10,7 @@ import torch
 from safetensors.torch import load, save
 from torch import nn
 
-from labelonce._ids import shorten, show
+from labelonce._messages import shorten, show
 from labelonce.neural._networks import fast_net, mlp, resnet9, resnet18, resnet20
 
 NETWORKS: dict[str, Callable[..., nn.Module]] = {

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from labelonce._ids import clip, printable, show
+from labelonce._messages import clip, printable, show
 from labelonce._processes import local_gpu, n_processes
 from labelonce._sklearn import ClassifierBase
 from labelonce._validate import check_choice, check_int, check_number

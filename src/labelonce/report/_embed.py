@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._ids import clip, show
+from labelonce._messages import clip, show
 from labelonce._types import Floats, Ids
 from labelonce.report._facts import Facts
 from labelonce.report._workers import FLAGS, WorkerTable

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from labelonce import _ids
-from labelonce._annotations import Annotations
 from labelonce._kernels import ScipyEngine, vote_fractions
+from labelonce._messages import shorten
 from labelonce._types import Codes, Floats, Mask
 from labelonce.aggregation import DawidSkene, MajorityVote
+from labelonce.data import _ids
+from labelonce.data._annotations import MIN_OVERLAP, Annotations
 
-MIN_OVERLAP = 0.05  # share of tasks with two labels below which labels alone cannot tell good workers from bad
 _NEEDED = ("posterior_", "labels_", "confusion_", "prior_", "skill_", "workers_", "tasks_", "classes_")
 _JUDGE = DawidSkene(max_iter=50)  # close enough: the report rounds to a tenth of a per cent
 
@@ -95,8 +95,8 @@ def read_facts(fitted: Any, annotations: Any) -> Facts:
 def _check_same(given: Any, fitted: Any, name: str) -> None:
     if not np.array_equal(given, fitted):
         raise ValueError(
-            f"annotations must be those of the fit, with its {len(fitted):,} {name} {_ids.shorten(fitted, 3)}; "
-            f"got {len(given):,}, {_ids.shorten(given, 3)}."
+            f"annotations must be those of the fit, with its {len(fitted):,} {name} {shorten(fitted, 3)}; "
+            f"got {len(given):,}, {shorten(given, 3)}."
         )
 
 

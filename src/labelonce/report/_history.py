@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._ids import clip, described
+from labelonce._messages import clip, described
 
 _LONGEST = 600
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._ids import clip, show
+from labelonce._messages import clip, show
 from labelonce._types import Ids
 
 _LONGEST_TEXT = 400

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from labelonce import _rows
 from labelonce._types import Codes, Floats
+from labelonce.data import _rows
 from labelonce.report._facts import Facts
 from labelonce.report._media import data_uri, of_task, short_text
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from labelonce import _ids
 from labelonce._types import Floats, Ids
+from labelonce.data import _ids
 
 
 def worker_seconds(worker: Any, *, lead_time: Any = None, timestamp: Any = None) -> dict[Any, float]:

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from labelonce import __version__
-from labelonce._annotations import Annotations
-from labelonce._files import write_whole
-from labelonce._validate import Gold, check_gold
+from labelonce.data import Annotations
+from labelonce.data._gold import Gold, check_gold
+from labelonce.files._atomic import write_whole
 from labelonce.report._accuracy import estimated_accuracy, measured_accuracy
 from labelonce.report._calibration import gold_calibration, label_calibration
 from labelonce.report._embed import names, page_data

@@ -6,7 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
-from labelonce._files import to_disk, write_whole
+from labelonce.files._atomic import to_disk, write_whole
 
 COMMITTED = ".committed"
 _NEW = "names"

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from labelonce._files import write_whole
-from labelonce._ids import show
+from labelonce._messages import show
+from labelonce.files._atomic import write_whole
 from labelonce.runs._files import COMMITTED, commit, located, settle
 
 RESULTS = ("run.json", "labels.parquet", "workers.parquet", "model.skops", "report.html")

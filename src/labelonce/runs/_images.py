@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from labelonce import _ids
-from labelonce._annotations import Annotations
-from labelonce._files import naming
+from labelonce._messages import show
 from labelonce._types import Ids
+from labelonce.data import Annotations, _ids
+from labelonce.files._open import naming
 from labelonce.io import _locate
 from labelonce.runs._inputs import Rows, _one_text_a_task, _read_table, _tasks_of
 
@@ -83,7 +83,7 @@ def read_pictures(folder: Path, size: int, labels: Path, annotations: Annotation
     lost = [name for name in wanted if name not in by_stem]
     if lost:
         raise ValueError(
-            f"{folder} must hold a picture for every labelled task; got none for {_ids.show(lost[0])} ({len(lost)} of "
+            f"{folder} must hold a picture for every labelled task; got none for {show(lost[0])} ({len(lost)} of "
             f"{len(wanted)} tasks in total). Name files by their task ids, as in {lost[0]}.png, or name them in a "
             f"column {_COLUMN!r} of the labels."
         )
@@ -126,7 +126,7 @@ def _named_files(labels: Path, task: str) -> Rows | None:
 def _inside(name: str, labels: Path) -> PurePosixPath:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts:
-        raise ValueError(f"{labels}: column {_COLUMN!r} must name files inside the folder; got {_ids.show(name)}.")
+        raise ValueError(f"{labels}: column {_COLUMN!r} must name files inside the folder; got {show(name)}.")
     return path
 
 
@@ -145,8 +145,8 @@ def _by_stem(paths: Iterable[Path]) -> dict[str, Path]:
     for path in sorted(paths):
         if found.setdefault(path.stem, path) != path:
             raise ValueError(
-                f"{path.parent} must hold one picture a task; got {_ids.show(found[path.stem].name)} and "
-                f"{_ids.show(path.name)}. Remove one of them."
+                f"{path.parent} must hold one picture a task; got {show(found[path.stem].name)} and "
+                f"{show(path.name)}. Remove one of them."
             )
     return found
 
@@ -158,8 +158,7 @@ def _as_tasks(names: list[str], labelled: Ids, folder: Path) -> Ids:
     for name in names:
         if not name.isdecimal() or str(int(name)) != name:
             raise ValueError(
-                f"{folder} must hold pictures named by numbers, as the tasks are; got {_ids.show(name)}. Move it "
-                "elsewhere."
+                f"{folder} must hold pictures named by numbers, as the tasks are; got {show(name)}. Move it elsewhere."
             )
     return np.array([int(name) for name in names])
 

@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv, ipc, json, parquet
 
-from labelonce import _ids
-from labelonce._annotations import Annotations
-from labelonce._files import File, naming, text
-from labelonce._quotes import quoted_text
-from labelonce._readers import check_columns, column_of
+from labelonce._messages import shorten, show
 from labelonce._types import Floats, Ids
+from labelonce.data import Annotations, _ids
+from labelonce.files._csv_quotes import quoted_text
+from labelonce.files._open import File, naming, text
+from labelonce.files._table_reader import check_columns, column_of
 from labelonce.io import _locate
 
 _ARRAYS = (".npy", ".npz")
@@ -111,7 +111,7 @@ def align_rows(annotations: Annotations, rows: Rows, path: Path) -> Annotations:
     lost = labelled[_ids.lookup(labelled, rows.tasks) < 0]
     if len(lost):
         raise ValueError(
-            f"{path} must have a row for every labelled task; got none for {_ids.show(lost[0])} ({len(lost)} of "
+            f"{path} must have a row for every labelled task; got none for {show(lost[0])} ({len(lost)} of "
             f"{len(labelled)} tasks in total). Add these rows, or drop their labels."
         )
     return annotations.align(rows.tasks)
@@ -146,7 +146,7 @@ def _read_delimited(file: File, strings: Sequence[str]) -> pa.Table:
 def _check_present(table: pa.Table, names: Sequence[str], fix: str = "") -> None:
     for name in names:
         if table.column_names.count(name) != 1:
-            has = _ids.shorten(np.array(table.column_names, dtype=object), 20)
+            has = shorten(np.array(table.column_names, dtype=object), 20)
             if name in table.column_names:
                 raise ValueError(f"the table must have one column {name!r}; got {has}. Rename the others.")
             raise ValueError(f"the table must have a column {name!r}; got none among {has}.{fix}")
@@ -190,8 +190,8 @@ def _first_non_number(column: pa.ChunkedArray) -> str:
             float(value)
         except (TypeError, ValueError):
             if value is not None:
-                return f"{_ids.show(value)} at row {row}"
-    return _ids.show(column[0].as_py())
+                return f"{show(value)} at row {row}"
+    return show(column[0].as_py())
 
 
 def _check_finite(rows: Rows, path: Path, missing: bool) -> None:
@@ -211,8 +211,8 @@ def _one_text_a_task(tasks: Ids, texts: list[str], column: str) -> Rows:
     for row, (one, said) in enumerate(zip(tasks.tolist(), texts, strict=True)):
         if first.setdefault(one, said) != said:
             raise ValueError(
-                f"a task must have one text in column {column!r}; got {_ids.show(said)} at row {row} for task "
-                f"{_ids.show(one)}, after {_ids.show(first[one])}."
+                f"a task must have one text in column {column!r}; got {show(said)} at row {row} for task "
+                f"{show(one)}, after {show(first[one])}."
             )
     return Rows(_ids.table_of(list(first), "task"), list(first.values()), [column])
 

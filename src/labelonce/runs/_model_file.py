@@ -14,12 +14,12 @@ import numpy as np
 
 import labelonce
 from labelonce import aggregation, learning, workers
-from labelonce._files import write_whole
-from labelonce._ids import shorten
-from labelonce._packed import PackedStrings
+from labelonce._messages import shorten
 from labelonce._sklearn import BaseEstimator, ClassifierBase, check_is_fitted
 from labelonce.aggregation import Aggregator
 from labelonce.aggregation._online import OnlineEM
+from labelonce.data._packed_strings import PackedStrings
+from labelonce.files._atomic import write_whole
 from labelonce.learning import BoostedTrees, SoftmaxRegression
 from labelonce.learning._features import Features, FeaturesClassifier
 from labelonce.learning._rounds import Recipe, Round

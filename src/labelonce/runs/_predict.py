@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from labelonce import _ids
+from labelonce.data import _ids
 from labelonce.runs._folder import RunFolder
 from labelonce.runs._images import check_extras, read_new_pictures
 from labelonce.runs._inputs import Rows, read_features, read_texts

@@ -19,10 +19,10 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from labelonce._annotations import Annotations, Duplicates
-from labelonce._check import check_two_classes
-from labelonce._files import write_whole
-from labelonce._ids import described
+from labelonce._messages import described
+from labelonce.data._annotations import Annotations, Duplicates
+from labelonce.data._check import check_two_classes
+from labelonce.files._atomic import write_whole
 from labelonce.io import read_annotations, write
 from labelonce.learning import MBEM, BoostedTrees, SoftmaxRegression, text_model
 from labelonce.learning._features import DEFAULT_C

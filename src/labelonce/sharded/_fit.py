@@ -13,7 +13,6 @@ import numpy as np
 import torch
 
 from labelonce import __version__
-from labelonce._files import whole_file, write_whole
 from labelonce._kernels import Sweep, top_class
 from labelonce._kernels._torch import (
     Block,
@@ -28,6 +27,7 @@ from labelonce._validate import check_rng
 from labelonce.aggregation import IBCC, DawidSkene, OneCoin
 from labelonce.aggregation._base import labels_frame, skill, warn_of_overlap
 from labelonce.aggregation._em import EMAggregator, Iteration, Parameters, warn_not_converged
+from labelonce.files._atomic import whole_file, write_whole
 from labelonce.io import write
 from labelonce.sharded._processes import Processes, join_processes
 from labelonce.sharded._shards import Shards, open_shards

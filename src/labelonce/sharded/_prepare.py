@@ -18,11 +18,11 @@ import pyarrow.parquet as pq
 import torch
 from pyarrow import ipc
 
-from labelonce import _ids
-from labelonce._annotations import DUPLICATES, Annotations, Duplicates, sorted_annotations
 from labelonce._kernels._torch import BLOCK, index_block, rows_of
 from labelonce._types import Codes, Ids
 from labelonce._validate import check_choice, check_int
+from labelonce.data import _ids
+from labelonce.data._annotations import DUPLICATES, Annotations, Duplicates, sorted_annotations
 from labelonce.io import read_batches
 from labelonce.sharded._shards import Shards, block_folder, write_about, write_block
 

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
-from labelonce import _ids
 from labelonce._kernels._torch import Block
 from labelonce._types import Ids
+from labelonce.data import _ids
 
 FORMAT = 1
 _ARRAYS = [field.name for field in fields(Block)]

@@ -7,11 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from labelonce._annotations import Annotations
 from labelonce._kernels import ScipyEngine
 from labelonce._sklearn import BaseEstimator, check_is_fitted
 from labelonce._types import Floats
 from labelonce._validate import check_codes, check_distribution, check_number
+from labelonce.data import Annotations
 from labelonce.workers._intervals import beta_interval
 
 

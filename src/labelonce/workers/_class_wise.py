@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._confusion import one_coin_confusion
+from labelonce._kernels import one_coin_confusion
 from labelonce._types import Floats
 from labelonce.workers._base import WorkerModel
 from labelonce.workers._intervals import beta_interval, one_coin_interval

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import betaincinv
 
-from labelonce._confusion import one_coin_confusion
+from labelonce._kernels import one_coin_confusion
 from labelonce._types import Floats
 
 _MANY = 100_000

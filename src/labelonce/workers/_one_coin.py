@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import betaln, digamma
 
-from labelonce._confusion import one_coin_confusion
+from labelonce._kernels import one_coin_confusion
 from labelonce._types import Floats
 from labelonce.workers._base import WorkerModel
 from labelonce.workers._intervals import one_coin_interval

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from labelonce._blas import blas_threads
+from labelonce._kernels import blas_threads
 from labelonce._types import Floats
 
 LogDensity = Callable[[Floats], tuple[float, Floats]]  # with its derivatives

@@ -1,0 +1,44 @@
+"""How values are shown in sentences: cut where they are long, on one line, safe for a terminal."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+
+def shorten(ids: Any, most: int = 6) -> str:
+    """Return the first few ids in brackets, for a message."""
+    shown = ", ".join(show(value) for value in ids[:most])
+    return f"[{shown}]" if len(ids) <= most else f"[{shown}, ... {len(ids)} in all]"
+
+
+def show(value: Any, most: int = 60) -> str:
+    """Return a value as one would type it, cut where it is long, for a message."""
+    return clip(repr(value.item() if isinstance(value, np.generic) else value), most)
+
+
+def clip(text: str, most: int = 60) -> str:
+    """Return a text, cut where it is long."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def printable(text: str) -> str:
+    r"""Return a text on one line, with control characters written out: raw they could change what a terminal shows.
+
+    >>> print(printable("eve\x1b[31m\n"))
+    eve\x1b[31m\n
+    """
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
+
+
+def described(value: Any) -> str:
+    """Return a value's text on one line, functions by their names: no memory address, so equal values read equal.
+
+    >>> from functools import partial
+    >>> described({"by": partial(clip, most=9)})
+    "{'by': functools.partial(clip, most=9)}"
+    """
+    named = re.sub(r"<function (\S+) at 0x[0-9a-fA-F]+>", r"\1", str(value))
+    return " ".join(re.sub(r" at 0x[0-9a-fA-F]+", "", named).split())

@@ -1,0 +1,287 @@
+"""What is in a set of annotations, what looks wrong, and what can be estimated from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from labelonce._messages import shorten, show
+from labelonce.data import _rows
+from labelonce.data._annotations import MIN_OVERLAP, Annotations
+from labelonce.data._spelling import alike, blank_twins, look_missing
+
+SKILL_LABELS = 10  # a skill of 0.8 is then known to about 0.2 either way: 1.64 * sqrt(0.8 * 0.2 / 10)
+ROW_LABELS = 10  # the same for each row of a worker's confusion matrix
+_DOMINANT = 0.8  # share of the annotations above which one worker decides nearly all
+_BY_LUCK = 0.001  # a worker's constant answer is doubted if luck explains it with less than this chance
+
+
+Counts = npt.NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that a person should look at or know: its kind, how often, and a sentence."""
+
+    kind: str
+    count: int
+    sentence: str
+
+
+@dataclass(frozen=True)
+class Check:
+    """What `check` found.
+
+    Attributes
+    ----------
+    n_annotations, n_tasks, n_workers, n_classes : int
+    redundancy : float
+        Annotations per labelled task.
+    classes : dict
+        Annotations of each class, by its name.
+    tasks_by_redundancy : dict
+        Number of tasks with 0, 1, 2, ... annotations.
+    overlap : float
+        Share of labelled tasks that two or more annotations can be compared on.
+    agreement, chance_agreement : float or None
+        How often two annotations of one task agree, and how often they would by chance alone.
+    n_groups : int
+        Parts of the graph of workers and tasks; workers of two parts share no task, even through others.
+    largest_group : float
+        Share of the annotations in the largest part.
+    labels_per_worker : dict
+        Least, median and most annotations of a worker.
+    skill_share, confusion_share : float
+        Share of workers with enough annotations for a skill, and for a confusion matrix of their own.
+    needs_features : bool
+        Nearly every task was labelled once: workers can only be learned with a model of the tasks.
+    problems, notes : tuple of Finding
+        What a person should look at, and what limits the estimates.
+    """
+
+    n_annotations: int
+    n_tasks: int
+    n_workers: int
+    n_classes: int
+    redundancy: float
+    classes: dict[str, int]
+    tasks_by_redundancy: dict[int, int]
+    overlap: float
+    agreement: float | None
+    chance_agreement: float
+    n_groups: int
+    largest_group: float
+    labels_per_worker: dict[str, float]
+    skill_share: float
+    confusion_share: float
+    needs_features: bool
+    problems: tuple[Finding, ...]
+    notes: tuple[Finding, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as plain values, for JSON."""
+        return asdict(self)
+
+
+def check(annotations: Annotations) -> Check:
+    """Return what is in annotations, what looks wrong with them and what can be estimated from them.
+
+    Build them with `duplicates="keep"` for repeated rows to be counted.
+
+    Examples
+    --------
+    >>> ann = Annotations.from_arrays([1, 1, 2, 3], ["x", "y", "x", "y"], ["cat", "Cat ", "dog", "dog"])
+    >>> found = check(ann)
+    >>> found.redundancy, found.tasks_by_redundancy
+    (1.3333333333333333, {1: 2, 2: 1})
+    >>> [problem.sentence for problem in found.problems]
+    ["labels 'Cat ' (1) and 'cat' (1) look like one. Mend them with relabel, or in the file."]
+    """
+    per_task = np.bincount(annotations.task, minlength=annotations.n_tasks)
+    per_worker = np.bincount(annotations.worker, minlength=annotations.n_workers)
+    per_class = np.bincount(annotations.label, minlength=annotations.n_classes)
+    agreement, chance = _agreement(annotations, per_task, per_class)
+    n_groups, largest = _groups(annotations)
+    sizes, tasks = np.unique(per_task, return_counts=True)
+    overlap = float((per_task > 1).sum() / (per_task > 0).sum())
+    active = per_worker[per_worker > 0]
+    return Check(
+        n_annotations=len(annotations),
+        n_tasks=annotations.n_tasks,
+        n_workers=annotations.n_workers,
+        n_classes=annotations.n_classes,
+        redundancy=annotations.redundancy,
+        classes={str(name): int(n) for name, n in zip(annotations.classes, per_class, strict=True)},
+        tasks_by_redundancy={int(size): int(n) for size, n in zip(sizes, tasks, strict=True)},
+        overlap=overlap,
+        agreement=agreement,
+        chance_agreement=chance,
+        n_groups=n_groups,
+        largest_group=largest,
+        labels_per_worker={"min": int(active.min()), "median": float(np.median(active)), "max": int(active.max())},
+        skill_share=float((active >= SKILL_LABELS).mean()),
+        confusion_share=float((active >= ROW_LABELS * annotations.n_classes).mean()),
+        needs_features=overlap < MIN_OVERLAP,
+        problems=tuple(_problems(annotations, per_worker, per_class, agreement, chance)),
+        notes=tuple(_notes(per_task, per_worker, per_class, n_groups, overlap)),
+    )
+
+
+def check_two_classes(annotations: Annotations, file: Path) -> None:
+    """Raise where all labels of a file are of one class: there is nothing to learn."""
+    if len(np.unique(annotations.label)) == 1:
+        given = show(annotations.classes[annotations.label[0]])
+        raise ValueError(f"{file}: labels must be of at least two classes; got only {given}. Is it the right column?")
+
+
+def spelling_doubts(annotations: Annotations) -> list[Finding]:
+    """Return labels that look like one class spelled twice."""
+    counts = np.bincount(annotations.label, minlength=annotations.n_classes)
+    given = {name: int(n) for name, n in zip(annotations.classes, counts, strict=True) if n}
+    return [
+        Finding(
+            "spelling",
+            given[one],
+            f"labels {show(one)} ({given[one]:,}) and {show(other)} ({given[other]:,}) look like one. "
+            "Mend them with relabel, or in the file.",
+        )
+        for one, other in alike(given)
+    ]
+
+
+def _problems(
+    annotations: Annotations, per_worker: Counts, per_class: Counts, agreement: float | None, chance: float
+) -> Iterator[Finding]:
+    yield from _repeats(annotations)
+    yield from spelling_doubts(annotations)
+    yield from _odd_ids(annotations)
+    given, active = np.flatnonzero(per_class), np.flatnonzero(per_worker)
+    if len(given) == 1:
+        sentence = f"every label is {show(annotations.classes[given[0]])}: with one class nothing can be learned."
+        yield Finding("one class", 1, sentence)
+    top = int(per_worker.argmax())
+    name, share = show(annotations.workers[top]), per_worker[top] / len(annotations)
+    if len(active) == 1:
+        yield Finding("one worker", 1, f"every label is by worker {name}: there is nobody to compare with.")
+    elif share > _DOMINANT and len(annotations) >= 2 * SKILL_LABELS:
+        yield Finding("one busy worker", 1, f"worker {name} gave {share:.0%} of the labels; the result is theirs.")
+    if len(given) > 1:
+        yield from _constant_workers(annotations, per_worker, per_class)
+    n_pairs = _n_pairs(np.bincount(annotations.task))
+    if agreement is not None and agreement < chance + 2 * np.sqrt(chance * (1 - chance) / n_pairs) and n_pairs >= 100:
+        sentence = (
+            f"two labels of one task agree in {agreement:.0%} of cases, chance alone gives {chance:.0%}. "
+            "Either most workers guess, or these are not the right columns."
+        )
+        yield Finding("agreement by chance", n_pairs, sentence)
+
+
+def _repeats(annotations: Annotations) -> Iterator[Finding]:
+    again = _rows.repeats(annotations.task, annotations.worker)
+    if not again.any():
+        return
+    other = again.copy()
+    other[1:] &= annotations.label[1:] != annotations.label[:-1]
+    first = int(np.argmax(again))
+    who, what = annotations.workers[annotations.worker[first]], annotations.tasks[annotations.task[first]]
+    yield Finding(
+        "duplicates",
+        int(again.sum()),
+        f"{again.sum():,} rows repeat a worker and a task ({other.sum():,} with another label), first worker "
+        f'{show(who)} on task {show(what)}. Choose what to keep with duplicates="first", "last" or "keep".',
+    )
+
+
+def _odd_ids(annotations: Annotations) -> Iterator[Finding]:
+    tables = {"task": annotations.tasks, "worker": annotations.workers, "label": annotations.classes}
+    for role, ids in tables.items():
+        odd = look_missing(ids, strict=role == "label")
+        if odd:
+            sentence = f"{role} ids {shorten(odd)} look like missing values. Drop their rows, or fill them in."
+            yield Finding("odd ids", len(odd), sentence)
+        twins = blank_twins(ids, case=role == "worker") if role != "label" else []
+        if twins:
+            one, other = twins[0]
+            sentence = (
+                f"{role} ids {show(one)} and {show(other)} look like one ({len(twins):,} such pairs). "
+                "Mend them in the file."
+            )
+            yield Finding("odd ids", len(twins), sentence)
+
+
+def _constant_workers(annotations: Annotations, per_worker: Counts, per_class: Counts) -> Iterator[Finding]:
+    order = _rows.stable_order(annotations.worker, annotations.n_workers)
+    start = _rows.first_rows(annotations.worker, annotations.n_workers)
+    active = np.flatnonzero(per_worker)
+    label = annotations.label[order]
+    low = np.minimum.reduceat(label, start[active])
+    high = np.maximum.reduceat(label, start[active])
+    n = per_worker[active]
+    luck = (per_class[low] / len(annotations)) ** n
+    found = active[(low == high) & (n >= SKILL_LABELS) & (luck < _BY_LUCK)]
+    if len(found):
+        first = int(found[0])
+        sentence = (
+            f"{len(found):,} of {len(active):,} workers always give one label, such as worker "
+            f"{show(annotations.workers[first])} with {per_worker[first]:,} labels. Look at their work."
+        )
+        yield Finding("constant workers", len(found), sentence)
+
+
+def _notes(per_task: Counts, per_worker: Counts, per_class: Counts, n_groups: int, overlap: float) -> Iterator[Finding]:
+    bare = int((per_task == 0).sum())
+    if bare:
+        yield Finding("unlabelled tasks", bare, f"{bare:,} tasks have no label.")
+    unused = int((per_class == 0).sum())
+    if unused:
+        yield Finding("unused classes", unused, f"{unused:,} classes were never given.")
+    active = per_worker[per_worker > 0]
+    few = int((active < SKILL_LABELS).sum())
+    if few:
+        sentence = (
+            f"{few:,} of {len(active):,} workers gave fewer than {SKILL_LABELS} labels: too few to know their skill."
+        )
+        yield Finding("few labels", few, sentence)
+    if overlap < MIN_OVERLAP:
+        sentence = (
+            f"{overlap:.0%} of the tasks have two or more labels: without features no method can tell the workers "
+            "apart. MBEM learns them together with a model of the tasks."
+        )
+        yield Finding("one label per task", int((per_task == 1).sum()), sentence)
+    elif n_groups > 1:
+        sentence = (
+            f"workers and tasks fall into {n_groups:,} groups that share no task: skills compare only within one."
+        )
+        yield Finding("groups", n_groups, sentence)
+
+
+def _n_pairs(per_task: Counts) -> int:
+    return int((per_task.astype(np.int64) * (per_task - 1) // 2).sum())
+
+
+def _agreement(annotations: Annotations, per_task: Counts, per_class: Counts) -> tuple[float | None, float]:
+    """Return the share of pairs of annotations of one task that agree, and what chance would give."""
+    chance = float(((per_class / len(annotations)) ** 2).sum())
+    n_pairs = _n_pairs(per_task)
+    if n_pairs == 0:
+        return None, chance
+    keys = annotations.task.astype(np.int64) * annotations.n_classes + annotations.label
+    _, same = np.unique(keys, return_counts=True)
+    return _n_pairs(same) / n_pairs, chance
+
+
+def _groups(annotations: Annotations) -> tuple[int, float]:
+    """Return the number of connected parts, and the share of annotations in the largest."""
+    n_tasks, n_all = annotations.n_tasks, annotations.n_tasks + annotations.n_workers
+    ones = np.ones(len(annotations), dtype=np.int8)
+    edges = sparse.coo_array((ones, (annotations.task, annotations.worker + n_tasks)), shape=(n_all, n_all))
+    _, part = connected_components(edges, directed=False)
+    sizes = np.bincount(part[annotations.task])
+    return int((sizes > 0).sum()), float(sizes.max() / len(annotations))

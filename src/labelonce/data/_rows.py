@@ -1,0 +1,103 @@
+"""Array work on annotation rows: their order, their repeats, and the entries of a matrix of labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from labelonce._messages import show
+from labelonce._types import Codes, Ids, Mask
+from labelonce._validate import MAX_ANNOTATIONS, check_count
+from labelonce.data._ids import is_missing
+
+
+def row_order(task: Codes, worker: Codes, n_tasks: int, n_workers: int) -> Codes | None:
+    """Return the order by task, then worker, then as given; None if the rows are in that order."""
+    same_task = task[1:] == task[:-1]
+    if ((task[1:] > task[:-1]) | (same_task & (worker[1:] >= worker[:-1]))).all():
+        return None
+    by_worker = stable_order(worker, n_workers)
+    return stable_order(task[by_worker], n_tasks, by_worker)
+
+
+def stable_order(keys: Codes, n_keys: int, rows: Codes | None = None) -> Codes:
+    """Return `rows` (default 0, 1, ...) by their `keys`, equal keys as they came: a counting sort, linear in time."""
+    n = len(keys)
+    if rows is None:
+        rows = np.arange(n, dtype=np.int32)
+    one_a_row = sparse.csr_array((rows, keys, np.arange(n + 1, dtype=np.int32)), shape=(n, n_keys))
+    ordered: Codes = one_a_row.tocsc().data
+    return ordered
+
+
+def repeats(task: Codes, worker: Codes) -> Mask:
+    """Return which of the sorted rows have the task and the worker of the row before."""
+    again = np.zeros(len(task), dtype=bool)
+    again[1:] = (task[1:] == task[:-1]) & (worker[1:] == worker[:-1])
+    return again
+
+
+def first_rows(task: Codes, n_tasks: int) -> Codes:
+    """Return where each task's sorted rows start, and after them the number of rows."""
+    start = np.zeros(n_tasks + 1, dtype=np.int32)
+    np.cumsum(np.bincount(task, minlength=n_tasks), out=start[1:])
+    return start
+
+
+def matrix_entries(matrix: Any, absent: Any = -1) -> tuple[Codes, Codes, Ids, tuple[int, int]]:
+    """Return the row, the column and the label of every labelled entry of a matrix, and its shape.
+
+    None, NaN, a masked entry and one equal to `absent` are not labelled.
+    """
+    stored = sparse.issparse(matrix)
+    if not stored:
+        matrix = _dense(matrix)
+    if matrix.ndim != 2 or max(matrix.shape) > MAX_ANNOTATIONS:
+        raise ValueError(
+            f"matrix must be two-dimensional (n_tasks, n_workers), at most 2^31 - 1 each; got shape {matrix.shape}."
+        )
+    if stored:
+        check_count(matrix.nnz)
+        entries = matrix.tocoo()
+        kept = _labelled(entries.data, absent)
+        check_count(int(np.count_nonzero(kept)))
+        rows, columns = (places.astype(np.int32)[kept] for places in (entries.row, entries.col))
+        return rows, columns, entries.data[kept], matrix.shape
+    kept = _labelled(matrix, absent)
+    in_row = np.count_nonzero(kept, axis=1)
+    check_count(int(in_row.sum()))
+    n_rows, n_columns = matrix.shape
+    rows = np.repeat(np.arange(n_rows, dtype=np.int32), in_row)
+    columns = np.broadcast_to(np.arange(n_columns, dtype=np.int32), matrix.shape)[kept]
+    return rows, columns, np.asarray(matrix[kept]), matrix.shape
+
+
+def _dense(matrix: Any) -> Any:
+    """Return a matrix as an array, masked if it was; strings as objects, so that None and NaN survive."""
+    try:
+        array = matrix if np.ma.isMaskedArray(matrix) else np.asarray(matrix)
+    except ValueError as error:
+        raise ValueError(f"matrix must have rows of one length; got {show(matrix)}.") from error
+    if array.dtype.kind in "UT":
+        return array.astype(object) if isinstance(matrix, np.ndarray) else np.asarray(matrix, dtype=object)
+    return array
+
+
+def _labelled(entries: Any, absent: Any) -> Mask:
+    values = np.asarray(entries)
+    kind = values.dtype.kind
+    kept: Mask
+    if kind == "f":
+        kept = ~np.isnan(values) & (values != absent)
+    elif kind in "iub":
+        kept = values != absent
+    elif kind == "O":
+        left = [is_missing(x) or (isinstance(x, str) == isinstance(absent, str) and x == absent) for x in values.flat]
+        kept = ~np.array(left, dtype=bool).reshape(values.shape)
+    else:
+        raise TypeError(f"matrix must hold labels that are integers or strings; got {values.dtype}.")
+    if np.ma.isMaskedArray(entries):
+        kept &= ~np.ma.getmaskarray(entries)
+    return kept

@@ -1,0 +1,54 @@
+"""Files that appear whole or not at all: written beside, brought to the disk, then renamed."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from labelonce.files._open import File, with_path
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Give a path beside `path` to write to; it takes the place of `path` when the block ends well."""
+    beside = path.with_name(f".{secrets.token_hex(8)}.tmp")  # a rename is atomic within one file system
+    try:
+        yield beside
+        to_disk(beside)
+        os.replace(beside, path)
+        to_disk(path.parent)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+@contextmanager
+def written_whole(file: File) -> Iterator[Any]:
+    """Open a sink whose content takes the place of the file at the end, or never."""
+    with whole_file(file.path) as beside, pa.output_stream(beside, compression=file.codec) as sink:
+        yield sink
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file that appears whole or not at all."""
+    try:
+        with whole_file(path) as beside:
+            beside.write_bytes(content)
+    except OSError as error:
+        raise with_path(error, path, "write") from error
+
+
+def to_disk(path: Path) -> None:
+    """Wait until a file or a folder's entries are on the disk."""
+    if os.name != "posix" and path.is_dir():
+        return
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

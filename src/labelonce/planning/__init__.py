@@ -1,5 +1,0 @@
-"""Planning: what theory says about how many labels to buy."""
-
-from labelonce.planning import theory
-
-__all__ = ["theory"]

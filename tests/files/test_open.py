@@ -1,0 +1,105 @@
+"""Opening with a bound, the start of files that are no text, and writing whole or not at all."""
+
+from __future__ import annotations
+
+import gzip
+from contextlib import suppress
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import labelonce as lo
+from labelonce import io
+from labelonce.files import _open as _files
+from labelonce.files import _table_reader as _readers
+from labelonce.files._atomic import whole_file, write_whole
+
+ROWS = b"task,worker,label\n" + b"1,a,cat\n" * 2000
+
+
+@pytest.mark.parametrize(("name", "codec"), [("labels.csv.gz", "gzip"), ("labels.csv.zst", "zstd")])
+def test_what_unpacks_to_far_too_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, codec: str
+) -> None:
+    packed = pa.compress(ROWS, codec, asbytes=True) if codec == "zstd" else gzip.compress(ROWS, mtime=0)
+    (tmp_path / name).write_bytes(packed)
+    assert len(lo.read_annotations(tmp_path / name, duplicates="keep")) == 2000
+    monkeypatch.setattr(_files, "_UNPACKED", 1000)
+    monkeypatch.setattr(_files, "_RATIO", 10)
+    with pytest.raises(
+        ValueError, match=rf"{name}: .* 10 times its size; got more than 16,018 bytes from {len(packed)}"
+    ):
+        lo.read_annotations(tmp_path / name, duplicates="keep")
+
+
+@pytest.mark.parametrize("tool", ["label-studio", "prodigy", "toloka"])
+def test_the_bound_holds_for_the_files_of_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str) -> None:
+    (tmp_path / "export.json.gz").write_bytes(gzip.compress(b" " * 100_000, mtime=0))
+    monkeypatch.setattr(_files, "_UNPACKED", 1000)
+    with pytest.raises(ValueError, match=r"export\.json\.gz.* 100 times its size"):
+        lo.read_annotations(tmp_path / "export.json.gz", format=tool)
+
+
+@pytest.mark.parametrize(
+    ("start", "kind"),
+    [
+        (b"\xff\xfet\0", "UTF-16"),
+        (b"PK\x03\x04", "a spreadsheet or zip file"),
+        (b"\x1f\x8b\x08\0", "a gzip file without"),
+        (b"PAR1", "a Parquet file"),
+    ],
+)
+@pytest.mark.parametrize("format", ["csv", "jsonl", "mturk"])
+def test_what_is_no_text_is_named(tmp_path: Path, start: bytes, kind: str, format: str) -> None:
+    (tmp_path / "labels.dat").write_bytes(start + b"xyz")
+    with pytest.raises(ValueError, match=rf"labels\.dat: the file must be UTF-8 {format}; got {kind}"):
+        lo.read_annotations(tmp_path / "labels.dat", format=format)
+
+
+def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_readers, "_LONGEST_LINE", 100)
+    monkeypatch.setattr(_readers, "_BYTES", 64)
+    (tmp_path / "labels.jsonl").write_bytes(b'{"task": "' + b"x" * 1000)
+    with pytest.raises(ValueError, match=r"labels\.jsonl: a line must have at most 100 bytes"):
+        lo.read_annotations(tmp_path / "labels.jsonl")
+
+
+@pytest.mark.parametrize(("sign", "fix"), [("\t", 'format="tsv"'), (";", "commas where it has ';'")])
+def test_another_delimiter_is_recognised(tmp_path: Path, sign: str, fix: str) -> None:
+    (tmp_path / "labels.csv").write_text(f"task{sign}worker{sign}label\n1{sign}2{sign}3\n")
+    with pytest.raises(ValueError, match=fix):
+        lo.read_annotations(tmp_path / "labels.csv")
+
+
+def test_the_format_of_a_file_is_told() -> None:
+    samples = Path(__file__).parents[1] / "formats" / "samples"
+    names = ["label-studio.json", "mturk.csv", "toloka.tsv", "prodigy-choice.jsonl", "matrix.csv"]
+    assert [io.detect_format(samples / name) for name in names] == ["label-studio", "mturk", "toloka", "prodigy", "csv"]
+    assert io.detect_format("nowhere.csv", reading=False) == "csv"
+
+
+def test_a_failed_write_leaves_the_earlier_file(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    write_whole(path, b"old")
+    with suppress(RuntimeError), whole_file(path) as beside:
+        beside.write_bytes(b"half")
+        raise RuntimeError
+    assert path.read_bytes() == b"old"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    for place, reason in ((tmp_path / "nowhere" / "file", "No such file or directory"), (tmp_path, "Is a directory")):
+        with pytest.raises(OSError, match=f"^{place}: {reason}. .* a file you may write.$"):
+            write_whole(place, b"x")
+    with pytest.raises(OSError, match=r"labels\.csv: No such file or directory\. .* a file you may write\.$"):
+        lo.write(pa.table({"task": [1]}), tmp_path / "nowhere" / "labels.csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["labels.jsonl", "labels.json"])
+def test_json_without_a_bottom_is_one_sentence(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text('{"task": 1, "worker": ' + "[" * 200_000 + "\n")
+    with pytest.raises(ValueError, match=r"nested too deep|must hold one JSON object; got .* at line 1"):
+        lo.read_annotations(tmp_path / name)
