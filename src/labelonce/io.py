@@ -12,7 +12,7 @@ import pyarrow as pa
 from labelonce._validate import check_choice
 from labelonce.data._annotations import Annotations, Duplicates
 from labelonce.data._gold import check_once
-from labelonce.files._atomic import written_whole
+from labelonce.files._atomic import atomic_stream
 from labelonce.files._open import BINARY, File, check_is_file, naming, split_codec
 from labelonce.files._table_reader import collect, column_of, give_back_memory, read_parquet
 from labelonce.files._table_writer import DELIMITERS, TABLES, table_of, write_table
@@ -171,7 +171,7 @@ def write(source: Any, path: str | os.PathLike[str], *, format: str | None = Non
     """
     file = _locate_target(path, format)
     table = table_of(source, file)
-    with naming(file, may="write"), written_whole(file) as sink:
+    with naming(file, may="write"), atomic_stream(file) as sink:
         if file.format in tools.FORMATS:
             tools.write(table, sink, file.format, **_write_options(**options))
         elif options:

@@ -212,7 +212,7 @@ def test_a_disk_that_is_full_keeps_the_checkpoint(
     with monkeypatch.context() as patched:
         patched.setattr(_train, "_write_report", full)
         assert run_in_process([*arguments, "-o", str(run)]) == 2
-    assert f"go on with: labelonce train --resume -o {run}" in capsys.readouterr().err
+    assert f"resume with: labelonce train --resume -o {run}" in capsys.readouterr().err
     assert run_in_process(["train", "--resume", "-o", str(run)]) == 0
     again, straight = (parquet.read_table(where / "labels.parquet") for where in (run, folder / "run"))
     assert again == straight
@@ -272,7 +272,7 @@ def test_a_folder_without_a_run_is_told(command: list[str], tmp_path: Path, caps
 
 def test_resume_of_a_finished_run_says_so(folder: Path, capsys: Capture) -> None:
     assert run_in_process(["train", "--resume", "-o", str(folder / "run")]) == 0
-    assert "nothing to go on with" in capsys.readouterr().err
+    assert "nothing to resume" in capsys.readouterr().err
 
 
 def stopped(folder: Path, run: Path) -> None:

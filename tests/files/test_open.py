@@ -13,7 +13,7 @@ import labelonce as lo
 from labelonce import io
 from labelonce.files import _open as _files
 from labelonce.files import _table_reader as _readers
-from labelonce.files._atomic import whole_file, write_whole
+from labelonce.files._atomic import atomic_path, atomic_write
 
 ROWS = b"task,worker,label\n" + b"1,a,cat\n" * 2000
 
@@ -81,8 +81,8 @@ def test_the_format_of_a_file_is_told() -> None:
 
 def test_a_failed_write_leaves_the_earlier_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
-    write_whole(path, b"old")
-    with suppress(RuntimeError), whole_file(path) as beside:
+    atomic_write(path, b"old")
+    with suppress(RuntimeError), atomic_path(path) as beside:
         beside.write_bytes(b"half")
         raise RuntimeError
     assert path.read_bytes() == b"old"
@@ -92,7 +92,7 @@ def test_a_failed_write_leaves_the_earlier_file(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     for place, reason in ((tmp_path / "nowhere" / "file", "No such file or directory"), (tmp_path, "Is a directory")):
         with pytest.raises(OSError, match=f"^{place}: {reason}. .* a file you may write.$"):
-            write_whole(place, b"x")
+            atomic_write(place, b"x")
     with pytest.raises(OSError, match=r"labels\.csv: No such file or directory\. .* a file you may write\.$"):
         lo.write(pa.table({"task": [1]}), tmp_path / "nowhere" / "labels.csv")
     assert list(tmp_path.iterdir()) == []

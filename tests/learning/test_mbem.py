@@ -146,7 +146,7 @@ def test_a_fit_stopped_before_such_a_last_round_goes_on_with_it() -> None:
     parts = quick(learner=Careful(C_last=3.0), rounds=50, tol=0.01)
     for _ in islice(parts.stages(X, ann), whole.n_rounds_):  # the choice, then all rounds but the last
         pass
-    assert [again.n_rounds_ for again in parts.stages(X, ann, go_on=True)] == [whole.n_rounds_]
+    assert [again.n_rounds_ for again in parts.stages(X, ann, resume=True)] == [whole.n_rounds_]
     assert_array_equal(parts.posterior_, whole.posterior_)
 
 
@@ -323,7 +323,7 @@ def test_history_holds_numbers_a_reader_can_trust() -> None:
     X, ann, _, _ = crowd()
     fitted = quick(rounds=3).fit(X, ann)
     first, second, third = fitted.history_
-    for name in ("agreement", "estimated_accuracy", "log_likelihood"):
+    for name in ("agreement", "mean_confidence", "log_likelihood"):
         assert np.isfinite([entry[name] for entry in fitted.history_]).all()
     for name in ("posterior_change", "worker_change"):
         assert np.isnan(first[name])

@@ -35,7 +35,7 @@ def test_every_stage_can_be_gone_on_from(options: dict[str, Any]) -> None:
     assert len(saved) == 1 + whole.n_rounds_
     for content in saved:
         clf = pickle.loads(content)
-        list(clf.stages(X, ann, go_on=True))
+        list(clf.stages(X, ann, resume=True))
         assert_array_equal(clf.posterior_, whole.posterior_)
         assert_array_equal(clf.predict_proba(X), whole.predict_proba(X))
         assert str(clf.history_) == str(whole.history_)
@@ -56,12 +56,12 @@ def test_going_on_needs_the_same_tasks() -> None:
     clf = make().fit(X, ann)
     fewer = ann.select(np.arange(120) < 100)
     with pytest.raises(ValueError, match="the 120 tasks and 6 workers of the fit; got 100 and 6"):
-        list(clf.stages(X[:100], fewer, go_on=True))
+        list(clf.stages(X[:100], fewer, resume=True))
 
 
 def test_going_on_needs_a_start() -> None:
     with pytest.raises(NotFittedError):
-        list(make().stages(*crowd(), go_on=True))
+        list(make().stages(*crowd(), resume=True))
 
 
 def test_a_failed_resume_changes_nothing() -> None:

@@ -1,5 +1,6 @@
 """TorchLearner: the loss it minimises, what is random, images, data sets, early stopping and checkpoints."""
 
+import os
 from collections.abc import Callable
 from copy import deepcopy
 from functools import partial
@@ -158,7 +159,7 @@ def test_early_stopping_watches_noisy_targets_and_keeps_the_best_epoch() -> None
     assert np.abs(again.predict_proba(X)).max() > net.predict_proba(X).max()
 
 
-def test_a_stopped_fit_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
+def test_a_stopped_fit_resumes_from_its_checkpoint(tmp_path: Path) -> None:
     X, targets = features(), posteriors()
     file = tmp_path / "net.safetensors"
 
@@ -282,6 +283,22 @@ def test_mbem_is_not_led_astray_by_the_checkpoint_of_another_round(tmp_path: Pat
     assert (tmp_path / "net").exists()
     again = lo.MBEM(learner(epochs=3, checkpoint=tmp_path / "net"), rounds=3, tol=0.0).fit(X, y)
     assert_array_equal(again.posterior_, straight.posterior_)
+
+
+def test_a_checkpoint_is_on_the_disk_before_it_takes_the_place_of_the_one_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
+    for name, real in (("fsync", os.fsync), ("replace", os.replace)):
+
+        def noted(*args: Any, _real: Any = real, _name: str = name) -> None:
+            calls.append(_name)
+            _real(*args)
+
+        monkeypatch.setattr(os, name, noted)
+    learner(epochs=2, checkpoint=tmp_path / "net").fit(features(), posteriors())
+    assert calls == ["fsync", "replace", "fsync"] * (len(calls) // 3)
+    assert len(calls) == 6
 
 
 def test_a_checkpoint_that_is_none_is_named(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def test_early_rounds_are_shorter_also_when_the_fit_goes_on() -> None:
     stopped = lo.MBEM(learner, rounds=3)
     stages = stopped.stages(X, ann)
     next(stages), next(stages)
-    for _ in stopped.stages(X, ann, go_on=True):
+    for _ in stopped.stages(X, ann, resume=True):
         pass
     assert_array_equal(stopped.posterior_, straight.posterior_)
 

@@ -75,7 +75,7 @@ def test_loaded_in_the_middle_the_fit_goes_on_to_the_same_numbers(tmp_path: Path
             continue
         lo.save(clf, tmp_path / "model.skops")
         again = lo.load(tmp_path / "model.skops")
-        for _ in again.stages(X, ann, go_on=True):
+        for _ in again.stages(X, ann, resume=True):
             pass
         assert_array_equal(again.posterior_, whole.posterior_)
         assert_array_equal(again.predict_proba(X), whole.predict_proba(X))

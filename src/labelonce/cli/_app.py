@@ -228,7 +228,7 @@ def train(
     label_column: Annotated[str, typer.Option(help="Name of the column of labels.")] = "label",
     duplicates: DuplicatesOption = Duplicates.ERROR,
     seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with the stopped run in the folder.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the stopped run in the folder.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print run.json instead of a summary.")] = False,
 ) -> None:
     """Train a classifier on noisy labels, one per task included, and find out who can be trusted.
@@ -268,7 +268,7 @@ def train(
         "duplicates": duplicates.value,
     }
     explicit = {name for name in given if str(context.get_parameter_source(name)).endswith("COMMANDLINE")}
-    run_train(given, explicit, output, go_on=resume, as_json=as_json)
+    run_train(given, explicit, output, resume=resume, as_json=as_json)
 
 
 @app.command()

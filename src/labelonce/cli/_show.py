@@ -20,7 +20,7 @@ def run_show(folder: Path, *, n_workers: int, as_json: bool) -> None:
         print_json(record | {"workers": workers})
         return
     print_plain(summary_of(record, folder))
-    names = {"round": "round", "agreement": "agreement", "estimated_accuracy": "mean confidence"}
+    names = {"round": "round", "agreement": "agreement", "mean_confidence": "mean confidence"}
     names |= {"posterior_change": "change", "held_out_score": "held-out score"}
     rows = [[cell(entry[key]) for key in names] for entry in record["rounds"]]
     print_table("Rounds", list(names.values()), rows)
@@ -49,7 +49,7 @@ def summary_of(record: dict[str, Any], folder: Path) -> str:
         f"(redundancy {data['redundancy']:.3g}){more}",
         f"model: {recipe['learner']}, {recipe['rounds']} rounds, {recipe['predictions']} predictions, "
         f"{recipe['posterior']} posterior",
-        f"mean confidence in the labels {result['estimated_accuracy']:.1%} (report.html estimates their accuracy); the "
+        f"mean confidence in the labels {result['mean_confidence']:.1%} (report.html estimates their accuracy); the "
         f"model agrees with {result['agreement']:.1%} of the workers' labels",
         f"classes: {shares}{', ...' if len(result['classes']) > 10 else ''}",
         f"trained {record['finished']} from {record['options']['labels']}, seed {record['options']['seed']}",

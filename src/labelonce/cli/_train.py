@@ -11,23 +11,24 @@ from typing import Any
 
 import typer
 
+from labelonce import runs
 from labelonce.cli._print import print_note, print_plain, stderr, warnings_as_notes
 from labelonce.cli._show import summary_of
-from labelonce.runs import Options, RunFolder, options_of, resume, train
+from labelonce.runs import Options, RunFolder, options_of, train
 from labelonce.runs._train import Progress
 
 
-def run_train(given: dict[str, Any], explicit: set[str], output: Path, *, go_on: bool, as_json: bool) -> None:
-    """Train anew or go on, and say what came out; `explicit` names the options that were on the command line."""
+def run_train(given: dict[str, Any], explicit: set[str], output: Path, *, resume: bool, as_json: bool) -> None:
+    """Train anew or resume, and say what came out; `explicit` names the options that were on the command line."""
     try:
         with warnings_as_notes(), _progress() as progress:
-            record = _go_on(given, explicit, output, progress) if go_on else _anew(given, output, progress)
+            record = _resume(given, explicit, output, progress) if resume else _anew(given, output, progress)
     except KeyboardInterrupt:
-        print_note(f"stopped; go on with: labelonce train --resume -o {output}")
+        print_note(f"stopped; resume with: labelonce train --resume -o {output}")
         raise typer.Exit(130) from None
     except (OSError, MemoryError):
         if RunFolder(output).checkpoint() is not None:
-            print_note(f"what was done is kept; go on with: labelonce train --resume -o {output}")
+            print_note(f"what was done is kept; resume with: labelonce train --resume -o {output}")
         raise
     for sentence in record["warnings"]:
         print_note(sentence)
@@ -36,13 +37,13 @@ def run_train(given: dict[str, Any], explicit: set[str], output: Path, *, go_on:
 
 def _anew(given: dict[str, Any], output: Path, progress: Progress) -> dict[str, Any]:
     if given["labels"] is None:
-        raise ValueError("train must have LABELS; got none. To go on with a stopped run, add --resume.")
+        raise ValueError("train must have LABELS; got none. To resume a stopped run, add --resume.")
     if RunFolder(output).unfinished() is not None:
-        print_note(f"{output} held an unfinished run; starting over (--resume would go on with it)")
+        print_note(f"{output} held an unfinished run; starting over (--resume would have resumed it)")
     return train(Options(**given), output, progress=progress)
 
 
-def _go_on(given: dict[str, Any], explicit: set[str], output: Path, progress: Progress) -> dict[str, Any]:
+def _resume(given: dict[str, Any], explicit: set[str], output: Path, progress: Progress) -> dict[str, Any]:
     run = RunFolder(output)
     unfinished = run.unfinished()
     job = unfinished or run.finished()
@@ -58,9 +59,9 @@ def _go_on(given: dict[str, Any], explicit: set[str], output: Path, progress: Pr
                 f"{given[name]!r}. Leave it out, or start anew without --resume."
             )
     if unfinished:
-        return resume(output, progress=progress)
+        return runs.resume(output, progress=progress)
     if all(given[name] == recorded[name] for name in explicit):
-        print_note(f"{output} is finished since {job['finished']}; nothing to go on with")
+        print_note(f"{output} is finished since {job['finished']}; nothing to resume")
         return job
     return _anew(given, output, progress)
 
@@ -74,7 +75,7 @@ def _progress() -> Iterator[Progress]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    words = {"choosing": "Choosing a recipe", "reading": "Going on", "round": "Rounds", "writing": "Writing"}
+    words = {"choosing": "Choosing a recipe", "resuming": "Resuming", "round": "Rounds", "writing": "Writing"}
     with Progress(*columns, console=stderr, transient=True) as bar:
         shown = bar.add_task("Reading", total=None)
         yield lambda stage, done, total: bar.update(

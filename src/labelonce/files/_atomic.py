@@ -15,7 +15,7 @@ from labelonce.files._open import File, with_path
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
+def atomic_path(path: Path) -> Iterator[Path]:
     """Give a path beside `path` to write to; it takes the place of `path` when the block ends well."""
     beside = path.with_name(f".{secrets.token_hex(8)}.tmp")  # a rename is atomic within one file system
     try:
@@ -28,16 +28,16 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def written_whole(file: File) -> Iterator[Any]:
+def atomic_stream(file: File) -> Iterator[Any]:
     """Open a sink whose content takes the place of the file at the end, or never."""
-    with whole_file(file.path) as beside, pa.output_stream(beside, compression=file.codec) as sink:
+    with atomic_path(file.path) as beside, pa.output_stream(beside, compression=file.codec) as sink:
         yield sink
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def atomic_write(path: Path, content: bytes) -> None:
     """Write a file that appears whole or not at all."""
     try:
-        with whole_file(path) as beside:
+        with atomic_path(path) as beside:
             beside.write_bytes(content)
     except OSError as error:
         raise with_path(error, path, "write") from error

@@ -188,10 +188,10 @@ class MBEM(AnnotationsScorer):
             pass
         return self
 
-    def stages(self, X: Any, y: Any, *, gold: Gold | None = None, go_on: bool = False) -> Iterator[Self]:
+    def stages(self, X: Any, y: Any, *, gold: Gold | None = None, resume: bool = False) -> Iterator[Self]:
         """Fit in stages: yield after the choice of the recipe and after every round.
 
-        At each of them the object may be saved; `stages(..., go_on=True)` of what is loaded then ends with the same
+        At each of them the object may be saved; `stages(..., resume=True)` of what is loaded then ends with the same
         numbers as a fit that was never stopped. X, y and gold must be the same.
 
         Examples
@@ -202,12 +202,12 @@ class MBEM(AnnotationsScorer):
         >>> stages = clf.stages(X, y)
         >>> next(stages), next(stages), clf.n_rounds_
         (MBEM(...), MBEM(...), 1)
-        >>> [clf.n_rounds_ for _ in clf.stages(X, y, go_on=True)]
+        >>> [clf.n_rounds_ for _ in clf.stages(X, y, resume=True)]
         [2, 3]
         """
-        annotations = self._same_annotations(X, y) if go_on else self._prepare(X, y)
+        annotations = self._same_annotations(X, y) if resume else self._prepare(X, y)
         codes = None if gold is None else check_gold(gold, annotations.tasks, annotations.classes)
-        if go_on:
+        if resume:
             transformed = self._features.transform(X)
         else:
             transformed = self._choose(X, annotations, codes)
@@ -251,7 +251,7 @@ class MBEM(AnnotationsScorer):
         check_is_fitted(self, "model_")
         self._same_annotations(X, y)
         self._rounds_left = check_int(rounds, "rounds", 1)
-        for _ in self.stages(X, y, gold=gold, go_on=True):
+        for _ in self.stages(X, y, gold=gold, resume=True):
             pass
         return self
 
@@ -383,7 +383,7 @@ def history_entry(
     return {
         "round": this.number,
         "agreement": agreed_sum / labels,
-        "estimated_accuracy": sure / tasks,
+        "mean_confidence": sure / tasks,
         "log_likelihood": this.log_likelihood,
         "held_out_score": float("nan"),
         "posterior_change": change / tasks,

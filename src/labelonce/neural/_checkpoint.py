@@ -1,9 +1,8 @@
-"""A training's state on disk, so that a fit that was stopped goes on."""
+"""A training's state on disk, so that a fit that was stopped can resume."""
 
 from __future__ import annotations
 
 import json
-import os
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,10 @@ from safetensors.torch import save_file
 
 from labelonce._messages import described
 from labelonce._types import Floats
+from labelonce.files._atomic import atomic_path
 from labelonce.neural._training import Best, Group, Training
 
-_FREE = ("callbacks", "checkpoint", "device", "compile", "record", "random_state")  # may be others when a fit goes on
+_FREE = ("callbacks", "checkpoint", "device", "compile", "record", "random_state")  # may differ when a fit resumes
 
 
 def fingerprint(options: dict[str, Any], targets: Floats, weight: Floats) -> str:
@@ -40,7 +40,7 @@ def files_of(path: str | Path | None, n_models: int) -> list[Path]:
 class Checkpoint:
     """The file of one network of one fit; without a path nothing is written.
 
-    The first process writes; all must find the file there to go on from it.
+    The first process writes; all must find the file there to resume from it.
     """
 
     def __init__(self, path: Path | None, fit: dict[str, Any], group: Group) -> None:
@@ -58,10 +58,9 @@ class Checkpoint:
             tensors |= {f"optimizer.{number}.{name}": torch.as_tensor(value) for name, value in state.items()}
         tensors["order"] = job.order.get_state()
         reached = {"epoch": job.epoch, "stopped": job.stopped, "best": [best.loss, best.since]}
-        beside = self.path.with_name(f".{self.path.name}.{os.getpid()}")
         note = {"fit": json.dumps(self.fit), "reached": json.dumps(reached)}
-        save_file({name: value.contiguous() for name, value in tensors.items()}, beside, note)
-        beside.replace(self.path)
+        with atomic_path(self.path) as beside:
+            save_file({name: value.contiguous() for name, value in tensors.items()}, beside, note)
 
     def load(self, job: Training, best: Best) -> None:
         """Put the saved state in place; nothing is changed if there is none, or another fit wrote it."""

@@ -16,7 +16,7 @@ import numpy as np
 from labelonce import __version__
 from labelonce.data import Annotations
 from labelonce.data._gold import Gold, check_gold
-from labelonce.files._atomic import write_whole
+from labelonce.files._atomic import atomic_write
 from labelonce.report._accuracy import estimated_accuracy, measured_accuracy
 from labelonce.report._calibration import gold_calibration, label_calibration
 from labelonce.report._embed import names, page_data
@@ -81,7 +81,7 @@ def write_report(
         raise ValueError("gold must be known for a task at least; got none. Leave gold out.")
     context = _context(facts, fitted, codes, texts=texts, images=images, seconds=seconds)
     page = _render(context | {"title": title or "What the crowd's labels say", "run": run_rows(run)})
-    write_whole(Path(path), page.encode("utf-8", "replace"))
+    atomic_write(Path(path), page.encode("utf-8", "replace"))
 
 
 def _context(facts: Facts, fitted: Any, gold: Any, *, texts: Any, images: Any, seconds: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import os
 import shutil
 from pathlib import Path
 
-from labelonce.files._atomic import to_disk, write_whole
+from labelonce.files._atomic import atomic_write, to_disk
 
 COMMITTED = ".committed"
 _NEW = "names"
@@ -18,7 +18,7 @@ def commit(staged: Path, folder: Path, names: tuple[str, ...]) -> None:
     The rename of the staged folder is the moment: whoever reads with `located` sees the old files before it and the
     new ones after it. A kill in between leaves the moves to the next `settle`.
     """
-    write_whole(staged / _NEW, "\n".join(name for name in names if (staged / name).exists()).encode())
+    atomic_write(staged / _NEW, "\n".join(name for name in names if (staged / name).exists()).encode())
     os.rename(staged, folder / COMMITTED)
     to_disk(folder)
     settle(folder, names)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from labelonce._messages import show
-from labelonce.files._atomic import write_whole
+from labelonce.files._atomic import atomic_write
 from labelonce.runs._files import COMMITTED, commit, located, settle
 
 RESULTS = ("run.json", "labels.parquet", "workers.parquet", "model.skops", "report.html")
@@ -62,7 +62,7 @@ class RunFolder:
         shutil.rmtree(self._work, ignore_errors=True)
         self._work.mkdir()
         self._begun = True
-        write_whole(self._work / "job.json", json.dumps(job, ensure_ascii=False).encode())
+        atomic_write(self._work / "job.json", json.dumps(job, ensure_ascii=False).encode())
 
     def unfinished(self) -> dict[str, Any] | None:
         """Return what was to be done by a run that did not finish, None if there is none."""
@@ -82,8 +82,8 @@ class RunFolder:
         The warnings are first: those of a stage whose state is lost come again when it is done again.
         """
         said = {"format": 1, "warnings": warnings}
-        write_whole(self._work / "warnings.json", json.dumps(said, ensure_ascii=False).encode())
-        write_whole(self._work / "checkpoint.skops", content)
+        atomic_write(self._work / "warnings.json", json.dumps(said, ensure_ascii=False).encode())
+        atomic_write(self._work / "checkpoint.skops", content)
 
     def checkpoint(self) -> bytes | None:
         """Return the last state of the fit that was kept."""

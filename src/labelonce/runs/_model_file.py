@@ -19,7 +19,7 @@ from labelonce._sklearn import BaseEstimator, ClassifierBase, check_is_fitted
 from labelonce.aggregation import Aggregator
 from labelonce.aggregation._online import OnlineEM
 from labelonce.data._packed_strings import PackedStrings
-from labelonce.files._atomic import write_whole
+from labelonce.files._atomic import atomic_write
 from labelonce.learning import BoostedTrees, SoftmaxRegression
 from labelonce.learning._features import Features, FeaturesClassifier
 from labelonce.learning._rounds import Recipe, Round
@@ -60,7 +60,7 @@ def save(fitted: Any, path: str | os.PathLike[str]) -> None:
             "with it inside."
         )
     check_is_fitted(fitted, "classes_" if isinstance(fitted, _LEARNERS) else "posterior_")
-    write_whole(Path(path), dumped(fitted.settled() if isinstance(fitted, OnlineEM) else fitted))
+    atomic_write(Path(path), dumped(fitted.settled() if isinstance(fitted, OnlineEM) else fitted))
 
 
 def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:

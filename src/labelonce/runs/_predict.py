@@ -19,7 +19,9 @@ def read_run(folder: Path) -> dict[str, Any]:
     run = RunFolder(folder)
     record = run.finished()
     if record is None:
-        fix = f"Go on with: labelonce train --resume -o {folder}" if run.unfinished() else "Was it written by train?"
+        fix = (
+            f"Resume it with: labelonce train --resume -o {folder}" if run.unfinished() else "Was it written by train?"
+        )
         raise ValueError(f"{folder} must hold a finished run; got no run.json. {fix}")
     return record
 

@@ -1,4 +1,4 @@
-"""One run: labels and features in, a run folder out; a stopped run goes on from its last finished round."""
+"""One run: labels and features in, a run folder out; a stopped run resumes from its last finished round."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from labelonce._messages import described
 from labelonce.data._annotations import Annotations, Duplicates
 from labelonce.data._check import check_two_classes
-from labelonce.files._atomic import write_whole
+from labelonce.files._atomic import atomic_write
 from labelonce.io import read_annotations, write
 from labelonce.learning import MBEM, BoostedTrees, SoftmaxRegression, text_model
 from labelonce.learning._features import DEFAULT_C
@@ -84,11 +84,11 @@ def train(options: Options, folder: Path, *, progress: Progress | None = None) -
     run = RunFolder(folder)
     with run.locked():
         run.begin(job)
-        return _finish(run, job, inputs, _estimator(options, inputs), go_on=False, progress=progress)
+        return _finish(run, job, inputs, _estimator(options, inputs), resume=False, progress=progress)
 
 
 def resume(folder: Path, *, progress: Progress | None = None) -> dict[str, Any]:
-    """Go on with the unfinished run in the folder; it ends with the numbers of a run that was never stopped."""
+    """Resume the unfinished run in the folder; it ends with the numbers of a run that was never stopped."""
     run = RunFolder(folder)
     if run.unfinished() is None:
         raise ValueError(f"{folder} must hold an unfinished run; got none. Start one with labelonce train LABELS.")
@@ -99,7 +99,7 @@ def resume(folder: Path, *, progress: Progress | None = None) -> dict[str, Any]:
         _check_unchanged(job, _job(options, inputs))
         content = run.checkpoint()
         clf = _estimator(options, inputs) if content is None else undumped(content)
-        return _finish(run, job, inputs, clf, go_on=content is not None, progress=progress)
+        return _finish(run, job, inputs, clf, resume=content is not None, progress=progress)
 
 
 def options_of(job: dict[str, Any]) -> Options:
@@ -192,7 +192,7 @@ def _check_unchanged(before: dict[str, Any], now: dict[str, Any]) -> None:
     for name, number in before["versions"].items():
         if now["versions"].get(name) != number:
             warnings.warn(
-                f"the run began with {name} {number} and goes on with {now['versions'].get(name)}: its numbers may "
+                f"the run began with {name} {number} and resumes with {now['versions'].get(name)}: its numbers may "
                 "differ from those of a run that was not stopped.",
                 UserWarning,
                 stacklevel=3,
@@ -212,15 +212,15 @@ def _estimator(options: Options, inputs: Inputs) -> MBEM:
 
 
 def _finish(
-    run: RunFolder, job: dict[str, Any], inputs: Inputs, clf: MBEM, *, go_on: bool, progress: Progress | None
+    run: RunFolder, job: dict[str, Any], inputs: Inputs, clf: MBEM, *, resume: bool, progress: Progress | None
 ) -> dict[str, Any]:
     """Fit with a checkpoint at every stage, then write the results and put them in place."""
     say = progress or (lambda *_: None)
-    say("reading" if go_on else "choosing", 0, 0)
+    say("resuming" if resume else "choosing", 0, 0)
     before = run.warnings()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        for _ in clf.stages(inputs.rows.X, inputs.annotations, gold=inputs.gold, go_on=go_on):
+        for _ in clf.stages(inputs.rows.X, inputs.annotations, gold=inputs.gold, resume=resume):
             run.save_checkpoint(dumped(clf), _sentences(before, caught))
             done = len(clf.history_)
             say("round", done, done + clf._rounds_left)
@@ -229,9 +229,9 @@ def _finish(
     staged = run.staging()
     write(clf, staged / "labels.parquet")
     write(clf.workers_to_frame(), staged / "workers.parquet")
-    write_whole(staged / "model.skops", dumped(clf))
+    atomic_write(staged / "model.skops", dumped(clf))
     _write_report(staged / "report.html", clf, inputs, record)
-    write_whole(staged / "run.json", json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False).encode())
+    atomic_write(staged / "run.json", json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False).encode())
     run.commit()
     return record
 
@@ -258,7 +258,7 @@ def _result(clf: MBEM, inputs: Inputs) -> dict[str, Any]:
         "recipe": {name: clf.recipe_[name] for name in ("predictions", "counts", "posterior", "weighting", "prior")}
         | {"learner": described(clf.recipe_["learner"]), "rounds": clf.n_rounds_},
         "result": {
-            "estimated_accuracy": last["estimated_accuracy"],
+            "mean_confidence": last["mean_confidence"],
             "agreement": last["agreement"],
             "classes": ann.classes.tolist(),
             "shares": shares.tolist(),

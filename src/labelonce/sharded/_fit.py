@@ -27,7 +27,7 @@ from labelonce._validate import check_rng
 from labelonce.aggregation import IBCC, DawidSkene, OneCoin
 from labelonce.aggregation._base import labels_frame, skill, warn_of_overlap
 from labelonce.aggregation._em import EMAggregator, Iteration, Parameters, warn_not_converged
-from labelonce.files._atomic import whole_file, write_whole
+from labelonce.files._atomic import atomic_path, atomic_write
 from labelonce.io import write
 from labelonce.sharded._processes import Processes, join_processes
 from labelonce.sharded._shards import Shards, open_shards
@@ -177,7 +177,7 @@ class _Job:
 
     def _save(self, step: Iteration) -> None:
         """Put the checkpoint in the place of the last one."""
-        with whole_file(self.target / "checkpoint.npz") as beside, beside.open("wb") as file:
+        with atomic_path(self.target / "checkpoint.npz") as beside, beside.open("wb") as file:
             counts = step.sweep.confusion_counts.swapaxes(1, 2)  # as it lies in memory: sums must not change order
             np.savez(file, about=self.about, path=step.path, counts=counts, class_counts=step.sweep.class_counts)
 
@@ -224,5 +224,5 @@ def _finish(model: EMAggregator, shards: Shards, target: Path, n_processes: int)
     about |= {"model": repr(model), "annotations": shards.n_annotations, "tasks": shards.n_labelled}
     about |= {"processes": n_processes, "iterations": model.n_iter_, "converged": model.converged_}
     about["log_likelihood"] = model.log_likelihood_.tolist()
-    write_whole(target / "run.json", (json.dumps(about, indent=1) + "\n").encode())
+    atomic_write(target / "run.json", (json.dumps(about, indent=1) + "\n").encode())
     (target / "checkpoint.npz").unlink(missing_ok=True)
