@@ -16,7 +16,7 @@ from sklearn.datasets import load_digits
 
 import labelonce as lo
 from labelonce import neural
-from labelonce.runs._images import picture_learner
+from labelonce.runs._images import network_for
 
 RESULT = Path(__file__).parent / "results" / "small_pictures.md"
 
@@ -33,7 +33,7 @@ def main() -> None:
     confusion = lo.simulate.hammer_spammer(50, 10, 0.3, rng, exact=True)
     ann = lo.simulate.annotate(y[train], confusion, lo.simulate.assign(len(train), 50, 1, rng), rng)
 
-    few = picture_learner(len(train))
+    few = network_for(len(train))
     large = neural.image_learner(module_fn=partial(neural.fast_net, widths=(16, 32, 32)), n_models=1)
     clf = lo.MBEM(few)
     rounds = [clf.score(X[new], y[new]) for _ in clf.stages(X[train], ann) if clf.history_]

@@ -33,7 +33,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a report of 60 workers, the first of them oddly named, with texts, pictures and seconds."""
+    """Return a report of 60 workers, the first of them oddly named, with texts, images and seconds."""
     rng = np.random.default_rng(0)
     y_true = rng.integers(0, 3, 600)
     confusion = lo.simulate.hammer_spammer(60, 3, 0.6, rng)

@@ -111,15 +111,15 @@ def test_gold_that_the_fit_was_told_is_called_so(tmp_path: Path) -> None:
     assert "Probably not a test" in page_of(tmp_path, lo.DawidSkene().fit(ann, gold=gold), ann, gold=gold)
 
 
-def test_texts_and_pictures_are_shown(tmp_path: Path) -> None:
+def test_texts_and_images_are_shown(tmp_path: Path) -> None:
     ann = crowd(redundancy=2)
-    pictures = np.zeros((ann.n_tasks, 8, 8))
+    images = np.zeros((ann.n_tasks, 8, 8))
     page = page_of(
         tmp_path,
         lo.DawidSkene().fit(ann),
         ann,
         texts={0: "x", 1: "y"} | dict.fromkeys(range(2, 60), "שלום 🙂"),
-        images=pictures,
+        images=images,
     )
     assert "שלום 🙂" in page
     assert "data:image/webp;base64," in page
@@ -135,7 +135,7 @@ def test_seconds_make_a_column(tmp_path: Path) -> None:
 BROKEN: list[tuple[dict[str, Any], str]] = [
     ({"texts": ["a"]}, r"texts must have one entry a task, 60; got 1\."),
     ({"images": [np.zeros(64)] * 60}, r"images must be paths .* shape \(64,\) for task"),
-    ({"images": ["nowhere.png"] * 60}, r"images must be pictures that can be read; got 'nowhere.png' of task"),
+    ({"images": ["nowhere.png"] * 60}, r"images must be image files that can be read; got 'nowhere.png' of task"),
     ({"seconds": {"zoe": 1.0}}, r"seconds must be by worker id, as 0; got none of the 6 workers\."),
     ({"seconds": [1.0]}, r"seconds must have one entry a worker, 6; got shape \(1,\)\."),
     ({"gold": {}}, r"gold must be known for a task at least; got none\."),

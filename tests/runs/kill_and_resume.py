@@ -3,7 +3,7 @@
     python kill_and_resume.py LABELS FEATURES FOLDER
 
 For every n until a run is not killed any more: a process trains into a copy of an earlier run (of one round) and dies;
-what the folder then holds is read, and a second process goes on. Every run is a forked process that starts with all
+what the folder then holds is read, and a second process resumes. Every run is a forked process that starts with all
 imported, and its estimator is a small one, so that this takes seconds.
 """
 

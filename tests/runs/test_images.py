@@ -1,4 +1,4 @@
-"""Pictures: which belongs to which task, what a network is fed, and what is refused."""
+"""Images: which belongs to which task, what a network is fed, and what is refused."""
 
 import json
 import os
@@ -20,7 +20,7 @@ from pyarrow import parquet
 import labelonce as lo
 from labelonce import neural
 from labelonce.runs import _images, _train
-from labelonce.runs._images import Pictures, picture_learner, read_new_pictures, read_pictures
+from labelonce.runs._images import Images, network_for, read_images, read_new_images
 
 Capture = pytest.CaptureFixture[str]
 COLOURS = {"red": (230, 30, 30), "green": (20, 220, 20), "blue": (10, 40, 240)}
@@ -38,14 +38,14 @@ def annotations(folder: Path, tasks: list[Any], column: list[str] | None = None)
     return labels, lo.read_annotations(labels)
 
 
-def read(folder: Path, tasks: list[Any], column: list[str] | None = None, size: int = 16) -> Pictures:
+def read(folder: Path, tasks: list[Any], column: list[str] | None = None, size: int = 16) -> Images:
     (folder / "photos").mkdir(exist_ok=True)
     labels, ann = annotations(folder, tasks, column)
-    return read_pictures(folder / "photos", size, labels, ann, task="task")
+    return read_images(folder / "photos", size, labels, ann, task="task")
 
 
 def first_colours(X: Any) -> list[tuple[int, ...]]:
-    return [tuple(picture[0, 0].tolist()) for picture in X]
+    return [tuple(image[0, 0].tolist()) for image in X]
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def photos(tmp_path: Path) -> Path:
     made.mkdir()
     for task, colour in ((3, "red"), (10, "green"), (7, "blue")):
         paint(made / f"{task}.png", COLOURS[colour])
-    (made / "notes.txt").write_text("no picture")
+    (made / "notes.txt").write_text("no image")
     (made / ".hidden.png").write_bytes(b"")
     return made
 
@@ -84,7 +84,7 @@ def test_a_column_of_the_labels_names_the_files(photos: Path) -> None:
     assert first_colours(found.rows.X) == [COLOURS["red"], COLOURS["blue"]]
 
 
-def test_pictures_of_every_kind_become_upright_rgb_squares(tmp_path: Path) -> None:
+def test_images_of_every_kind_become_upright_rgb_squares(tmp_path: Path) -> None:
     made = tmp_path / "photos"
     made.mkdir()
     paint(made / "grey.png", 100, "L")
@@ -96,7 +96,7 @@ def test_pictures_of_every_kind_become_upright_rgb_squares(tmp_path: Path) -> No
     exif = Image.Exif()
     exif[0x0112] = 3  # upside down
     turned.save(made / "turned.png", exif=exif)
-    rows = read_new_pictures(made, 16, "name")
+    rows = read_new_images(made, 16, "name")
     assert rows.tasks.tolist() == ["alpha.png", "deep.png", "grey.png", "photo.jpg", "turned.png"]
     white, grey = (255, 255, 255), (100, 100, 100)
     assert first_colours(rows.X) == [white, grey, grey, grey, COLOURS["red"]]
@@ -108,12 +108,12 @@ def bomb(path: Path) -> None:
 
 BROKEN: dict[str, tuple[Callable[[Path], Any], str]] = {
     "missing": (lambda made: (made / "10.png").unlink(), r"for every labelled task; got none for '10' \(1 of 3 tasks"),
-    "twice": (lambda made: paint(made / "3.gif", 0, "L"), "one picture a task; got '3.gif' and '3.png'"),
-    "text": (lambda made: (made / "3.png").write_text("hello"), "3.png must be a picture that can be read"),
+    "twice": (lambda made: paint(made / "3.gif", 0, "L"), "one image per task; got '3.gif' and '3.png'"),
+    "text": (lambda made: (made / "3.png").write_text("hello"), "3.png must be an image that can be read"),
     "truncated": (lambda made: (made / "3.png").write_bytes((made / "7.png").read_bytes()[:45]), "3.png must be"),
     "EPS": (
         lambda made: (made / "3.png").write_bytes(b"%!PS-Adobe-3.0 EPSF-3.0\n"),
-        "3.png must be a picture.*cannot identify",
+        "3.png must be an image.*cannot identify",
     ),
     "a bomb": (lambda made: bomb(made / "3.png"), "3.png must have at most 100,000 pixels.*got more"),
     "a large bomb": (lambda made: paint(made / "3.png", 0, "1", (900, 900)), "at most 100,000 pixels"),
@@ -142,8 +142,8 @@ def test_what_is_wrong_with_a_folder_is_one_sentence(
         (["--images", "photos", "--text", "label"], "--images must go without --text; got both"),
         (["--images", "photos", "--model", "boost"], "--images must go without --model; got both"),
         (["--images", "photos", "--image-size", "5"], "--image-size must be between 16 and 256 pixels; got 5"),
-        (["--images", "nowhere"], "nowhere must be a folder of pictures; got nothing"),
-        (["--images", "labels.csv"], "labels.csv must be a folder of pictures; got a file"),
+        (["--images", "nowhere"], "nowhere must be a folder of images; got nothing"),
+        (["--images", "labels.csv"], "labels.csv must be a folder of images; got a file"),
     ],
 )
 def test_options_that_do_not_fit(
@@ -173,8 +173,8 @@ def test_a_missing_extra_says_what_to_install(
     assert f"--images needs {name}; install it with: pip install 'labelonce[images,neural]'" in capsys.readouterr().err
 
 
-def test_few_pictures_get_small_batches_and_many_the_measured_learner() -> None:
-    few, many = picture_learner(4_999), picture_learner(5_000)
+def test_few_images_get_small_batches_and_many_the_measured_learner() -> None:
+    few, many = network_for(4_999), network_for(5_000)
     assert few.batch_size < 128
     assert str(many.get_params()) == str(neural.image_learner().get_params())
 
@@ -185,7 +185,7 @@ def tiny(_: int) -> Any:
 
 @pytest.fixture(scope="module")
 def coloured(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with labels, pictures of noisy colours to train on, new ones, and a run."""
+    """Return a folder with labels, images of noisy colours to train on, new ones, and a run."""
     folder = tmp_path_factory.mktemp("coloured")
     rng = np.random.default_rng(0)
     names = np.array(list(COLOURS))
@@ -202,13 +202,13 @@ def coloured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "labels.csv").write_text("task,worker,label\n" + "".join(lines))
     np.save(folder / "true.npy", names[y])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_train, "picture_learner", tiny)
+        patch.setattr(_train, "network_for", tiny)
         arguments = ["train", str(folder / "labels.csv"), "--images", str(folder / "photos"), "--image-size", "16"]
         assert run_in_process([*arguments, "--rounds", "3", "-o", str(folder / "run")]) == 0
     return folder
 
 
-def test_a_run_on_pictures_finds_the_colours_and_shows_them(coloured: Path) -> None:
+def test_a_run_on_images_finds_the_colours_and_shows_them(coloured: Path) -> None:
     record = json.loads((coloured / "run" / "run.json").read_text())
     assert record["features"] == {"kind": "images", "named": "stem", "size": 16}
     assert (record["inputs"]["images"]["files"], record["data"]["tasks"], record["data"]["labelled_tasks"]) == (
@@ -227,7 +227,7 @@ def test_a_run_on_pictures_finds_the_colours_and_shows_them(coloured: Path) -> N
 def train_again(coloured: Path, run: Path, learner: Callable[[int], Any]) -> str:
     """Return the learner in the record of one round, and check that nothing in the folder tells where it lay."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_train, "picture_learner", learner)
+        patch.setattr(_train, "network_for", learner)
         options = _train.Options(str(coloured / "labels.csv"), images=str(coloured / "photos"), image_size=16, rounds=1)
         record = lo.runs.train(options, run)
     assert " at 0x" not in (run / "run.json").read_text() + (run / "report.html").read_text()
@@ -244,7 +244,7 @@ def test_equal_runs_name_their_network_alike(coloured: Path, tmp_path: Path, cap
     assert "0x" not in capsys.readouterr().out
 
 
-def test_predict_labels_a_folder_of_pictures(coloured: Path, tmp_path: Path) -> None:
+def test_predict_labels_a_folder_of_images(coloured: Path, tmp_path: Path) -> None:
     output = tmp_path / "predicted.parquet"
     assert run_in_process(["predict", str(coloured / "run"), str(coloured / "new"), "-o", str(output)]) == 0
     table = parquet.read_table(output).to_pydict()
@@ -254,14 +254,14 @@ def test_predict_labels_a_folder_of_pictures(coloured: Path, tmp_path: Path) -> 
 
 def test_predict_refuses_an_empty_folder(coloured: Path, tmp_path: Path, capsys: Capture) -> None:
     assert run_in_process(["predict", str(coloured / "run"), str(tmp_path)]) == 2
-    assert "must hold pictures (.bmp, .gif" in capsys.readouterr().err
+    assert "must hold images (.bmp, .gif" in capsys.readouterr().err
 
 
 KILLED = """
 import os, signal, sys
 from labelonce.runs import _train, RunFolder
 import test_images
-_train.picture_learner = test_images.tiny
+_train.network_for = test_images.tiny
 keep = RunFolder.save_checkpoint
 def save(self, content, warnings, count=[0]):
     keep(self, content, warnings)
@@ -273,43 +273,43 @@ _train.train(_train.Options(sys.argv[1], images=sys.argv[2], image_size=16, roun
 """
 
 
-def test_a_killed_run_on_pictures_goes_on_to_the_same_numbers(coloured: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_a_killed_run_on_images_resumes_to_the_same_numbers(coloured: Path, tmp_path: Path, capsys: Capture) -> None:
     run = tmp_path / "run"
     command = [sys.executable, "-c", KILLED, *(str(coloured / name) for name in ("labels.csv", "photos")), str(run)]
     path = os.pathsep.join(
         [str(Path(__file__).parent), str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     )
     assert subprocess.run(command, check=False, env=os.environ | {"PYTHONPATH": path}).returncode == -signal.SIGKILL
-    picture = coloured / "photos" / "0.png"
-    content, changed = picture.read_bytes(), (coloured / "photos" / "1.png").read_bytes()
-    picture.write_bytes(changed)
+    image = coloured / "photos" / "0.png"
+    content, changed = image.read_bytes(), (coloured / "photos" / "1.png").read_bytes()
+    image.write_bytes(changed)
     assert run_in_process(["train", "--resume", "-o", str(run)]) == 2
     assert "its content has changed. Start anew" in capsys.readouterr().err
-    picture.write_bytes(content)
+    image.write_bytes(content)
     assert run_in_process(["train", "--resume", "-o", str(run)]) == 0
     for name in ("labels.parquet", "workers.parquet"):
         assert (run / name).read_bytes() == (coloured / "run" / name).read_bytes()
 
 
-def test_a_picture_that_goes_during_training_costs_no_run(
+def test_an_image_that_disappears_during_training_costs_no_run(
     coloured: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_train, "picture_learner", tiny)
-    pictures = read_pictures(
+    monkeypatch.setattr(_train, "network_for", tiny)
+    images = read_images(
         coloured / "photos", 16, coloured / "labels.csv", lo.read_annotations(coloured / "labels.csv"), task="task"
     )
-    gone = [tmp_path / path.name for path in pictures.paths]
+    gone = [tmp_path / path.name for path in images.paths]
     monkeypatch.setattr(
         _train,
-        "read_pictures",
-        lambda *_, **__: Pictures(pictures.rows, gone, pictures.named, pictures.fingerprint),
+        "read_images",
+        lambda *_, **__: Images(images.rows, gone, images.named, images.fingerprint),
     )
     options = _train.Options(str(coloured / "labels.csv"), images=str(coloured / "photos"), image_size=16, rounds=1)
     lo.runs.train(options, tmp_path / "run")
     assert "data:image/webp" in (tmp_path / "run" / "report.html").read_text()
 
 
-def test_the_model_from_python_takes_the_same_pictures(coloured: Path) -> None:
-    rows = read_new_pictures(coloured / "new", 16, "stem")
+def test_the_model_from_python_takes_the_same_images(coloured: Path) -> None:
+    rows = read_new_images(coloured / "new", 16, "stem")
     clf = lo.load(coloured / "run" / "model.skops")
     assert_array_equal(clf.predict(rows.X), clf.classes_[clf.predict_proba(rows.X).argmax(axis=1)])

@@ -1,4 +1,4 @@
-"""A run killed by SIGKILL at any moment: the earlier result stays, and going on ends with the same numbers."""
+"""A run killed by SIGKILL at any moment: the earlier result stays, and resuming ends with the same numbers."""
 
 import json
 import signal
@@ -50,7 +50,7 @@ def test_killed_before_any_change_of_the_file_system_it_keeps_the_old_or_holds_t
     assert set(rounds) == {1, 2}
 
 
-def test_the_command_killed_in_the_middle_goes_on(
+def test_the_command_killed_in_the_middle_resumes(
     inputs: tuple[Path, Path],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],

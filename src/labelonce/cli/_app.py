@@ -216,9 +216,9 @@ def train(
         str | None, typer.Option(help="Train on the texts in this column of --features, or else of LABELS.")
     ] = None,
     images: Annotated[
-        Path | None, typer.Option(help="Train a network on the pictures in this folder, named by their task ids.")
+        Path | None, typer.Option(help="Train a network on the images in this folder, named by their task ids.")
     ] = None,
-    image_size: Annotated[int, typer.Option(help="Side in pixels to which pictures are brought: 32, 64, ...")] = 32,
+    image_size: Annotated[int, typer.Option(help="Side in pixels to which images are brought: 32, 64, ...")] = 32,
     model: Annotated[Model, typer.Option(help="What learns from the features.")] = Model.SOFTMAX,
     rounds: Annotated[str, typer.Option(help="Fits of the model; auto: as many as the labels ask for.")] = "auto",
     gold: Annotated[Path | None, typer.Option(help="Known true labels: columns task and label.")] = None,
@@ -275,7 +275,7 @@ def train(
 def predict(
     run: RunFolder,
     file: Annotated[
-        Path, typer.Argument(help="New rows with the columns that the run was trained on, or a folder of pictures.")
+        Path, typer.Argument(help="New rows with the columns that the run was trained on, or a folder of images.")
     ],
     output: LabelsOutput = None,
     proba: Annotated[bool, typer.Option("--proba", help="Also write the probability of each class.")] = False,

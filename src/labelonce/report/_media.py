@@ -1,4 +1,4 @@
-"""Texts and pictures of tasks, made small and safe to put into the file."""
+"""Texts and images of tasks, made small and safe to put into the file."""
 
 from __future__ import annotations
 
@@ -36,29 +36,29 @@ def short_text(text: Any) -> str:
 
 
 def data_uri(image: Any, task: Any) -> str:
-    """Return a path or an array as a small picture that needs no other file."""
+    """Return a path or an array as a small image that needs no other file."""
     try:
         from PIL import Image, UnidentifiedImageError
     except ImportError as error:
         raise ImportError(
-            "pictures in the report need Pillow; install it with: pip install 'labelonce[images]'."
+            "images in the report need Pillow; install it with: pip install 'labelonce[images]'."
         ) from error
     if isinstance(image, (str, os.PathLike)):
         try:
             with Image.open(image) as opened:
-                picture = opened.convert("RGB")
+                small = opened.convert("RGB")
         except (OSError, UnidentifiedImageError) as error:
             raise ValueError(
-                f"images must be pictures that can be read; got {show(image)} of task {show(task)}."
+                f"images must be image files that can be read; got {show(image)} of task {show(task)}."
             ) from error
     else:
-        picture = Image.fromarray(_as_bytes(image, task)).convert("RGB")
-    if max(picture.size) <= _LARGEST_SIDE // 2:  # a few pixels: enlarged without blur
-        scale = _LARGEST_SIDE // max(picture.size)
-        picture = picture.resize((picture.width * scale, picture.height * scale), Image.Resampling.NEAREST)
-    picture.thumbnail((_LARGEST_SIDE, _LARGEST_SIDE))
+        small = Image.fromarray(_as_bytes(image, task)).convert("RGB")
+    if max(small.size) <= _LARGEST_SIDE // 2:  # a few pixels: enlarged without blur
+        scale = _LARGEST_SIDE // max(small.size)
+        small = small.resize((small.width * scale, small.height * scale), Image.Resampling.NEAREST)
+    small.thumbnail((_LARGEST_SIDE, _LARGEST_SIDE))
     buffer = io.BytesIO()
-    picture.save(buffer, "WEBP", quality=80)
+    small.save(buffer, "WEBP", quality=80)
     return "data:image/webp;base64," + base64.b64encode(buffer.getvalue()).decode()
 
 

@@ -54,7 +54,7 @@ def review_rows(facts: Facts, tasks: Codes, texts: Any, images: Any) -> list[dic
     for task in tasks.tolist():
         posterior = facts.posterior[task]
         second = int(np.argsort(-posterior, kind="stable")[1]) if len(posterior) > 1 else None
-        picture = None if images is None else of_task(images, task, ann.tasks, "images")
+        image = None if images is None else of_task(images, task, ann.tasks, "images")
         text = None if texts is None else of_task(texts, task, ann.tasks, "texts")
         given = range(int(start[task]), int(start[task + 1]))
         shown = given[:_LABELS_SHOWN]
@@ -62,7 +62,7 @@ def review_rows(facts: Facts, tasks: Codes, texts: Any, images: Any) -> list[dic
             {
                 "task": str(ann.tasks[task]),
                 "text": None if text is None else short_text(text),
-                "image": None if picture is None else data_uri(picture, ann.tasks[task]),
+                "image": None if image is None else data_uri(image, ann.tasks[task]),
                 "label": str(ann.classes[facts.label[task]]),
                 "confidence": float(posterior[facts.label[task]]),
                 "second": None if second is None else str(ann.classes[second]),

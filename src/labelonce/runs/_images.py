@@ -1,4 +1,4 @@
-"""A folder of pictures: which belongs to which task, all of one small size, and what the files held."""
+"""A folder of images: which belongs to which task, all of one small size, and what the files held."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from labelonce.io import _locate
 from labelonce.runs._inputs import Rows, _one_text_a_task, _read_table, _tasks_of
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
-SMALL = 5_000  # pictures: below it small batches, see docs/neural.md
+SMALL = 5_000  # images: below it small batches, see docs/neural.md
 _FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")  # Pillow hands others, such as EPS, to other programs
 _COLUMN = "image"
 _TABLES = ("csv", "tsv", "parquet", "jsonl", "arrow")
@@ -33,8 +33,8 @@ _SIZES = (16, 256)
 
 
 @dataclass(frozen=True)
-class Pictures:
-    """The pictures of tasks: `rows.X` is uint8 (n_tasks, size, size, 3), and where each of them came from.
+class Images:
+    """The images of tasks: `rows.X` is uint8 (n_tasks, size, size, 3), and where each of them came from.
 
     `named` says how files are named: by the task with their suffix ("name") or without ("stem"), or by a column of the
     labels ("column").
@@ -53,18 +53,18 @@ def check_extras() -> None:
             raise ValueError(f"--images needs {name}; install it with: pip install 'labelonce[images,neural]'.")
 
 
-def picture_learner(n_pictures: int) -> Any:
-    """Return the network for so many pictures: `image_learner`, for few of them small, with small batches."""
+def network_for(n_images: int) -> Any:
+    """Return the network for so many images: `image_learner`, for few of them small, with small batches."""
     from labelonce.neural import fast_net, image_learner
 
-    if n_pictures >= SMALL:
+    if n_images >= SMALL:
         return image_learner()
     few: dict[str, Any] = {"epochs": 16, "epochs_by_round": (8,), "batch_size": 64, "min_steps": 320, "lr": 0.5}
     return image_learner(module_fn=partial(fast_net, widths=(16, 32, 32)), n_models=1, cutout=0, pad=2, **few)
 
 
-def read_pictures(folder: Path, size: int, labels: Path, annotations: Annotations, *, task: str) -> Pictures:
-    """Return the pictures of all labelled tasks, and as unlabelled tasks the other ones in the folder.
+def read_images(folder: Path, size: int, labels: Path, annotations: Annotations, *, task: str) -> Images:
+    """Return the images of all labelled tasks, and as unlabelled tasks the other ones in the folder.
 
     A column `image` of the labels names the files; without it a file is named by its task, with or without suffix.
     """
@@ -77,13 +77,13 @@ def read_pictures(folder: Path, size: int, labels: Path, annotations: Annotation
     wanted = [str(one) for one in labelled.tolist()]
     if all(name in by_name for name in wanted):
         rest = sorted(set(by_name) - set(wanted))
-        names = [*wanted, *(name for name in rest if _is_picture(by_name[name]))]
+        names = [*wanted, *(name for name in rest if _is_image(by_name[name]))]
         return _load(folder, [by_name[name] for name in names], _as_tasks(names, labelled, folder), size, "name")
-    by_stem = _by_stem(path for path in by_name.values() if _is_picture(path))
+    by_stem = _by_stem(path for path in by_name.values() if _is_image(path))
     lost = [name for name in wanted if name not in by_stem]
     if lost:
         raise ValueError(
-            f"{folder} must hold a picture for every labelled task; got none for {show(lost[0])} ({len(lost)} of "
+            f"{folder} must hold an image for every labelled task; got none for {show(lost[0])} ({len(lost)} of "
             f"{len(wanted)} tasks in total). Name files by their task ids, as in {lost[0]}.png, or name them in a "
             f"column {_COLUMN!r} of the labels."
         )
@@ -91,11 +91,11 @@ def read_pictures(folder: Path, size: int, labels: Path, annotations: Annotation
     return _load(folder, [by_stem[name] for name in names], _as_tasks(names, labelled, folder), size, "stem")
 
 
-def read_new_pictures(folder: Path, size: int, named: str) -> Rows:
-    """Return all pictures in a folder, by their names or, where the run's tasks have no suffix, by their stems."""
-    found = [path for path in _listed(folder) if _is_picture(path)]
+def read_new_images(folder: Path, size: int, named: str) -> Rows:
+    """Return all images in a folder, by their names or, where the run's tasks have no suffix, by their stems."""
+    found = [path for path in _listed(folder) if _is_image(path)]
     if not found:
-        raise ValueError(f"{folder} must hold pictures ({', '.join(SUFFIXES)}); got none.")
+        raise ValueError(f"{folder} must hold images ({', '.join(SUFFIXES)}); got none.")
     chosen = _by_stem(found) if named == "stem" else {path.name: path for path in found}
     names = sorted(chosen)
     return _load(folder, [chosen[name] for name in names], np.array(names, dtype=object), size, named).rows
@@ -132,11 +132,11 @@ def _inside(name: str, labels: Path) -> PurePosixPath:
 
 def _listed(folder: Path) -> list[Path]:
     if not folder.is_dir():
-        raise ValueError(f"{folder} must be a folder of pictures; got {'a file' if folder.exists() else 'nothing'}.")
+        raise ValueError(f"{folder} must be a folder of images; got {'a file' if folder.exists() else 'nothing'}.")
     return [path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")]
 
 
-def _is_picture(path: Path) -> bool:
+def _is_image(path: Path) -> bool:
     return path.suffix.lower() in SUFFIXES
 
 
@@ -145,7 +145,7 @@ def _by_stem(paths: Iterable[Path]) -> dict[str, Path]:
     for path in sorted(paths):
         if found.setdefault(path.stem, path) != path:
             raise ValueError(
-                f"{path.parent} must hold one picture a task; got {show(found[path.stem].name)} and "
+                f"{path.parent} must hold one image per task; got {show(found[path.stem].name)} and "
                 f"{show(path.name)}. Remove one of them."
             )
     return found
@@ -158,12 +158,12 @@ def _as_tasks(names: list[str], labelled: Ids, folder: Path) -> Ids:
     for name in names:
         if not name.isdecimal() or str(int(name)) != name:
             raise ValueError(
-                f"{folder} must hold pictures named by numbers, as the tasks are; got {show(name)}. Move it elsewhere."
+                f"{folder} must hold images named by numbers, as the tasks are; got {show(name)}. Move it elsewhere."
             )
     return np.array([int(name) for name in names])
 
 
-def _load(folder: Path, paths: list[Path], tasks: Ids, size: int, named: str) -> Pictures:
+def _load(folder: Path, paths: list[Path], tasks: Ids, size: int, named: str) -> Images:
     """Read the files, once each, in the order given."""
     X = np.empty((len(paths), size, size, 3), dtype=np.uint8)
     digest, n_bytes = hashlib.sha256(), 0
@@ -172,12 +172,12 @@ def _load(folder: Path, paths: list[Path], tasks: Ids, size: int, named: str) ->
             digest.update(f"{tasks[row]}\0".encode() + found)
             n_bytes += length
     fingerprint = {"path": str(folder), "sha256": digest.hexdigest(), "bytes": n_bytes, "files": len(paths)}
-    return Pictures(Rows(tasks, X, None), paths, named, fingerprint)
+    return Images(Rows(tasks, X, None), paths, named, fingerprint)
 
 
 @contextmanager
 def _strict_about_bombs() -> Iterator[None]:
-    """Make Pillow's warning of huge pictures an error, and its other warnings none of ours."""
+    """Make Pillow's warning of huge images an error, and its other warnings none of ours."""
     from PIL import Image
 
     with warnings.catch_warnings():
@@ -187,40 +187,40 @@ def _strict_about_bombs() -> Iterator[None]:
 
 
 def _read_one(path: Path, *, size: int) -> tuple[bytes, int, Any]:
-    """Return a file's SHA-256, its length and its picture."""
+    """Return a file's SHA-256, its length and its image."""
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise ValueError(f"{path} must be a picture that can be read; got: {error.strerror}.") from error
+        raise ValueError(f"{path} must be an image that can be read; got: {error.strerror}.") from error
     return hashlib.sha256(content).digest(), len(content), _squared(content, path, size)
 
 
 def _squared(content: bytes, path: Path, size: int) -> Any:
-    """Return a picture in RGB, upright, on white where it is transparent, stretched to a square."""
+    """Return an image in RGB, upright, on white where it is transparent, stretched to a square."""
     from PIL import Image, ImageOps
 
     try:
         with Image.open(io.BytesIO(content), formats=_FORMATS) as opened:
             opened.draft("RGB", (2 * size, 2 * size))
-            picture = ImageOps.exif_transpose(opened)
-            return np.asarray(_in_colours(picture).resize((size, size), Image.Resampling.BILINEAR, reducing_gap=3.0))
+            image = ImageOps.exif_transpose(opened)
+            return np.asarray(_in_colours(image).resize((size, size), Image.Resampling.BILINEAR, reducing_gap=3.0))
     except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
         raise ValueError(
             f"{path} must have at most {Image.MAX_IMAGE_PIXELS:,} pixels, Pillow's limit against files that unpack to "
             "fill the memory; got more. Make it smaller first."
         ) from error
     except Exception as error:  # a broken file may fail in any way
-        raise ValueError(f"{path} must be a picture that can be read ({', '.join(_FORMATS)}); got: {error}") from error
+        raise ValueError(f"{path} must be an image that can be read ({', '.join(_FORMATS)}); got: {error}") from error
 
 
-def _in_colours(picture: Any) -> Any:
+def _in_colours(image: Any) -> Any:
     from PIL import Image
 
-    if picture.mode.startswith("I;16"):
-        return Image.fromarray((np.asarray(picture) >> 8).astype(np.uint8)).convert("RGB")
-    if picture.mode in ("I", "F"):
-        raise ValueError(f"its colours are of mode {picture.mode}; convert it to 8 or 16 bits.")
-    if picture.has_transparency_data:
-        picture = picture.convert("RGBA")
-        return Image.alpha_composite(Image.new("RGBA", picture.size, "white"), picture).convert("RGB")
-    return picture.convert("RGB")
+    if image.mode.startswith("I;16"):
+        return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8)).convert("RGB")
+    if image.mode in ("I", "F"):
+        raise ValueError(f"its colours are of mode {image.mode}; convert it to 8 or 16 bits.")
+    if image.has_transparency_data:
+        image = image.convert("RGBA")
+        return Image.alpha_composite(Image.new("RGBA", image.size, "white"), image).convert("RGB")
+    return image.convert("RGB")

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from labelonce.data import _ids
 from labelonce.runs._folder import RunFolder
-from labelonce.runs._images import check_extras, read_new_pictures
+from labelonce.runs._images import check_extras, read_new_images
 from labelonce.runs._inputs import Rows, read_features, read_texts
 from labelonce.runs._model_file import load
 
@@ -27,7 +27,7 @@ def read_run(folder: Path) -> dict[str, Any]:
 
 
 def predict(folder: Path, path: Path, *, proba: bool = False) -> pa.Table:
-    """Return label and confidence of every row of a file or picture of a folder; with `proba` also of every class."""
+    """Return label and confidence of every row of a file or image of a folder; with `proba` also of every class."""
     record = read_run(folder)
     rows = _read_rows(path, record)
     clf = load(RunFolder(folder).file("model.skops"))
@@ -47,7 +47,7 @@ def _read_rows(path: Path, record: dict[str, Any]) -> Rows:
     options, features = record["options"], record["features"]
     if features["kind"] == "images":
         check_extras()
-        return read_new_pictures(path, features["size"], features["named"])
+        return read_new_images(path, features["size"], features["named"])
     if features["kind"] == "text":
         return read_texts(path, options["text"], task=options["task_column"], numbered=True)
     rows = read_features(

@@ -27,7 +27,7 @@ from labelonce.io import read_annotations, write
 from labelonce.learning import MBEM, BoostedTrees, SoftmaxRegression, text_model
 from labelonce.learning._features import DEFAULT_C
 from labelonce.runs._folder import RunFolder
-from labelonce.runs._images import Pictures, check_extras, picture_learner, read_pictures
+from labelonce.runs._images import Images, check_extras, network_for, read_images
 from labelonce.runs._inputs import Rows, align_rows, read_features, read_gold, read_texts
 from labelonce.runs._model_file import dumped, undumped
 
@@ -70,7 +70,7 @@ class Inputs:
     annotations: Annotations
     rows: Rows
     gold: dict[Any, Any] | None
-    pictures: Pictures | None = None
+    images: Images | None = None
 
 
 def train(options: Options, folder: Path, *, progress: Progress | None = None) -> dict[str, Any]:
@@ -129,11 +129,11 @@ def _read(options: Options) -> Inputs:
     )
     check_two_classes(annotations, Path(options.labels))
     source = Path(options.features or options.labels)
-    pictures = None
+    images = None
     if options.images is not None:
         source, size = Path(options.images), options.image_size
-        pictures = read_pictures(source, size, Path(options.labels), annotations, task=options.task_column)
-        rows = pictures.rows
+        images = read_images(source, size, Path(options.labels), annotations, task=options.task_column)
+        rows = images.rows
     elif options.text is not None:
         rows = read_texts(source, options.text, task=options.task_column)
     else:
@@ -143,7 +143,7 @@ def _read(options: Options) -> Inputs:
     gold = None
     if options.gold is not None:
         gold = read_gold(Path(options.gold), task=options.task_column, label=options.label_column)
-    return Inputs(annotations, rows, gold, pictures)
+    return Inputs(annotations, rows, gold, images)
 
 
 def _check_images_alone(options: Options) -> None:
@@ -151,7 +151,7 @@ def _check_images_alone(options: Options) -> None:
     others["--model"] = None if options.model == "softmax" else options.model
     for name, value in others.items():
         if value is not None:
-            raise ValueError(f"--images must go without {name}; got both. The model is a network on the pictures.")
+            raise ValueError(f"--images must go without {name}; got both. The model is a network on the images.")
     check_extras()
 
 
@@ -161,9 +161,9 @@ def _job(options: Options, inputs: Inputs) -> dict[str, Any]:
     if options.model == "boost":
         versions["lightgbm"] = version("lightgbm")
     found = {role: _fingerprint(Path(path)) for role, path in options.files.items()}
-    if inputs.pictures is not None:
+    if inputs.images is not None:
         versions |= {name: version(name) for name in ("torch", "pillow")}
-        found["images"] = inputs.pictures.fingerprint
+        found["images"] = inputs.images.fingerprint
     return {
         "format": 1,
         "options": asdict(options) | {"ignore": list(options.ignore)},
@@ -203,7 +203,7 @@ def _estimator(options: Options, inputs: Inputs) -> MBEM:
     scaler = StandardScaler()
     learner: Any = [make_pipeline(scaler, SoftmaxRegression(C=C)) for C in DEFAULT_C]
     if options.images is not None:
-        learner = picture_learner(len(inputs.rows.tasks))
+        learner = network_for(len(inputs.rows.tasks))
     elif options.text is not None:
         learner = text_model()
     elif options.model == "boost":
@@ -270,8 +270,8 @@ def _result(clf: MBEM, inputs: Inputs) -> dict[str, Any]:
 def _features_of(inputs: Inputs) -> dict[str, Any]:
     """Return what `predict` has to know of the rows."""
     rows = inputs.rows
-    if inputs.pictures is not None:
-        return {"kind": "images", "named": inputs.pictures.named, "size": rows.X.shape[1]}
+    if inputs.images is not None:
+        return {"kind": "images", "named": inputs.images.named, "size": rows.X.shape[1]}
     numbers = isinstance(rows.X, np.ndarray)
     kind = "numbers" if numbers else "text"
     return {"kind": kind, "columns": rows.columns, "number": rows.X.shape[1] if numbers else None}
@@ -284,12 +284,12 @@ def _write_report(path: Path, clf: MBEM, inputs: Inputs, record: dict[str, Any])
     except ImportError as error:
         record["warnings"].append(f"report.html was not written: {error}")
         return
-    rows, pictures = inputs.rows, inputs.pictures
-    if pictures is None:
+    rows, images = inputs.rows, inputs.images
+    if images is None:
         texts = rows.X if isinstance(rows.X, list) else None
         report.write_report(path, clf, inputs.annotations, texts=texts, run=record)
         return
     try:
-        report.write_report(path, clf, inputs.annotations, images=pictures.paths, run=record)
+        report.write_report(path, clf, inputs.annotations, images=images.paths, run=record)
     except ValueError:  # a file has gone since it was read
         report.write_report(path, clf, inputs.annotations, images=rows.X, run=record)
