@@ -24,8 +24,10 @@ chromium:
 	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
 		&& { apt-get update -qq; apt-get install -y -qq chromium; } >/dev/null 2>&1; } || echo "no Chromium: the report's browser tests will skip"
 
-docs: $(SETUP)
-	$(BIN)/mkdocs build --strict
+# The site is built from the source text: without the developers' environment it needs only the site's own tools.
+DOCS := $(if $(wildcard $(SETUP)),$(VENV),.venv-docs)
+docs: $(DOCS)/.ready
+	$(DOCS)/bin/mkdocs build --strict
 	@echo "open site/index.html"
 
 bench: .venv-bench/.ready .venv-crowdkit/.ready
@@ -45,6 +47,13 @@ $(SETUP): pyproject.toml constraints.txt
 	.venv-demo/bin/pip install --quiet --constraint constraints.txt --editable '.[report,images]'
 	touch $@
 
+.venv-docs/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv --clear .venv-docs
+	$(PYTHON) -c "import tomllib; extras = tomllib.load(open('pyproject.toml', 'rb'))['project']['optional-dependencies']; \
+		print(*extras['docs'], sep='\n')" > .venv-docs/requirements.txt
+	.venv-docs/bin/pip install --quiet --constraint constraints.txt --requirement .venv-docs/requirements.txt
+	touch $@
+
 # Both peers are measured as a user would install them, each in an environment of its own.
 .venv-bench/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv --clear .venv-bench
@@ -57,4 +66,4 @@ $(SETUP): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) .venv-demo .venv-bench .venv-crowdkit site labelonce-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-demo .venv-docs .venv-bench .venv-crowdkit site labelonce-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
