@@ -31,7 +31,8 @@ import torch
 from measure import peak_mb
 
 from labelonce._kernels import floored_log
-from labelonce._kernels._torch import TorchEngine, Totals, fractions_of, one_hot_table, posterior_of
+from labelonce._kernels._blocks import Totals, block_posterior, fractions_of, one_hot_table
+from labelonce._kernels._torch import TorchEngine
 from labelonce._types import Floats
 
 SIZES = {"100k": 10**5, "1M": 10**6, "10M": 10**7, "100M": 10**8, "1B": 10**9}
@@ -79,7 +80,7 @@ class OnDevice:
 
     def __init__(self, engine: TorchEngine) -> None:
         self.engine = engine
-        eye = one_hot_table(engine.shape[0], N_CLASSES, torch.float32, engine.device)
+        eye = one_hot_table(engine.shape[0], N_CLASSES, "float32", engine.device)
         self.totals = self._totals()
         for block in engine.blocks:
             self.totals.add(block, fractions_of(block, eye))
@@ -98,7 +99,7 @@ class OnDevice:
         table, prior = self.parameters()
         totals = self._totals()
         for block in self.engine.blocks:
-            totals.add(block, *posterior_of(block, table, prior))
+            totals.add(block, *block_posterior(block, table, prior))
         self.totals = totals
 
     def accuracy(self, y_true: torch.Tensor) -> float:
@@ -106,7 +107,7 @@ class OnDevice:
         table, prior = self.parameters()
         right, first = 0, 0
         for block in self.engine.blocks:
-            picks = posterior_of(block, table, prior)[0].argmax(1)
+            picks = block_posterior(block, table, prior)[0].argmax(1)
             right += int((picks == y_true[first : first + block.n_tasks]).sum())
             first += block.n_tasks
         return right / len(y_true)

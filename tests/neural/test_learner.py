@@ -17,12 +17,13 @@ from torch import nn
 
 import labelonce as lo
 from labelonce import neural
+from labelonce._processes import Processes
 from labelonce._types import Floats
 from labelonce.learning import SoftmaxRegression
 from labelonce.neural import TorchLearner
 from labelonce.neural._checkpoint import Checkpoint
 from labelonce.neural._recording import check_rates
-from labelonce.neural._training import Best, Group, Training
+from labelonce.neural._training import Best, Training
 
 
 def features(n_tasks: int = 120, n_features: int = 4) -> Any:
@@ -37,7 +38,7 @@ def images(n_tasks: int = 24) -> Any:
     return np.random.default_rng(0).integers(0, 256, (n_tasks, 16, 16, 3), dtype=np.uint8)
 
 
-ALONE = Group(shared=False)
+ALONE = Processes(shared=False)
 PLAIN = {"compiled": False, "recorded": False}
 
 
@@ -417,6 +418,8 @@ def test_tensor_rates_are_set_in_place() -> None:
     module(torch.zeros(1, 3))
     rate = torch.tensor(0.0)
     optimizer = torch.optim.SGD([{"params": module.parameters(), "lr": rate, "rate": 2.0}])
-    job = Training(module, optimizer, torch.Generator(), 0, 1, 1, Group(shared=False), compiled=False, recorded=False)
+    job = Training(
+        module, optimizer, torch.Generator(), 0, 1, 1, Processes(shared=False), compiled=False, recorded=False
+    )
     job.set_rate(0.25)
     assert float(rate) == 0.5

@@ -29,6 +29,8 @@ from labelonce import (
     simulate,
     write,
 )
+from labelonce._kernels import BlockSums
+from labelonce._processes import Processes
 from labelonce._sklearn import ConvergenceWarning
 from labelonce.sharded.__main__ import main
 from labelonce.sharded._shards import open_shards
@@ -294,9 +296,8 @@ def test_too_few_iterations_and_too_few_labels_are_warned_about(tmp_path: Path) 
         sharded.fit(DawidSkene(max_iter=2, tol=0.0), folder, tmp_path / "out", device="cpu")
 
 
-def test_more_processes_than_blocks_would_still_add_up() -> None:
-    from labelonce._kernels._torch import Totals
-
-    nobody = Totals(6, 3, torch.device("cpu")).sweep()
+def test_a_process_without_blocks_still_adds_up() -> None:
+    sums = BlockSums(2, 3, dtype="float64", device=torch.device("cpu"), processes=Processes())
+    nobody = sums.sweep_votes([])
     assert nobody.confusion_counts.shape == (2, 3, 3)
     assert not nobody.confusion_counts.any()

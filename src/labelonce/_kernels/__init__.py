@@ -4,7 +4,8 @@ An annotation is one row `worker * n_classes + label` of a table whose columns a
 E-step adds up table rows over the annotations of each task, the M-step adds up posteriors over the
 annotations of each row: one sparse matrix, used forwards and transposed. Nothing outside this package
 knows that layout; confusion comes in and counts go out as [worker, true, given]. Two engines do the sums:
-`ScipyEngine` of the base install, and `TorchEngine` for large tables, CPU threads and CUDA.
+`ScipyEngine` of the base install, and `TorchEngine` for large tables, CPU threads and CUDA. `BlockSums` does
+them for blocks of tasks that are streamed.
 """
 
 from importlib import import_module
@@ -20,19 +21,24 @@ from labelonce._kernels._posterior import (
     log_sums,
     mean_total_variation,
     normalise,
+    posterior_of,
     top_class,
     vote_fractions,
 )
 from labelonce._kernels._shared import SharedEngine, total
 
 if TYPE_CHECKING:
+    from labelonce._kernels._blocks import BLOCK_SIZE, Block, BlockSums
     from labelonce._kernels._scipy import ScipyEngine
-    from labelonce._kernels._sums import AnnotationSums, posterior_of
+    from labelonce._kernels._sums import AnnotationSums
 
 __all__ = [
+    "BLOCK_SIZE",
     "DEVICES",
     "ENGINES",
     "AnnotationSums",
+    "Block",
+    "BlockSums",
     "EStep",
     "Engine",
     "ScipyEngine",
@@ -53,10 +59,16 @@ __all__ = [
     "vote_fractions",
 ]
 
-_NEED_SCIPY = {"ScipyEngine": "_scipy", "AnnotationSums": "_sums", "posterior_of": "_sums"}
+_HOME = {  # loaded when used: the torch engine needs no scipy, the base install has no torch
+    "ScipyEngine": "_scipy",
+    "AnnotationSums": "_sums",
+    "BLOCK_SIZE": "_blocks",
+    "Block": "_blocks",
+    "BlockSums": "_blocks",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _NEED_SCIPY:  # loaded when used: `_torch` needs no scipy
-        return getattr(import_module(f"labelonce._kernels.{_NEED_SCIPY[name]}"), name)
+    if name in _HOME:
+        return getattr(import_module(f"labelonce._kernels.{_HOME[name]}"), name)
     raise AttributeError(f"module 'labelonce._kernels' has no attribute {name!r}")

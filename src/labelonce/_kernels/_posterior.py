@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from labelonce._kernels._engine import EStep
 from labelonce._types import Codes, Floats
 
 if TYPE_CHECKING:
@@ -38,6 +39,21 @@ def normalise(log_joint: Floats) -> float:
         block[:] = by_class.T
         total += float((np.log(mass) + top).sum(dtype=np.float64))
     return total
+
+
+def posterior_of(log_joint: Floats, gold: Codes | None, n_classes: int | None = None) -> EStep:
+    """Return posteriors, one-hot where gold is known, and the log-likelihood; `log_joint` is overwritten.
+
+    With fewer classes than columns, the columns are the states of each class in turn: gold leaves all its states.
+    """
+    if gold is not None:
+        n_classes = n_classes or log_joint.shape[1]
+        known = np.flatnonzero(gold >= 0)
+        by_class = log_joint[known].reshape(len(known), n_classes, log_joint.shape[1] // n_classes)
+        by_class[np.arange(n_classes) != gold[known, None]] = -np.inf
+        log_joint[known] = by_class.reshape(len(known), log_joint.shape[1])
+    log_likelihood = normalise(log_joint)
+    return EStep(log_joint, log_likelihood)
 
 
 def log_sums(scores: Floats) -> Floats:

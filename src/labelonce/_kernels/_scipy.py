@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from labelonce._kernels._engine import EStep, Sweep
-from labelonce._kernels._posterior import normalise
+from labelonce._kernels._posterior import posterior_of
 from labelonce._types import Codes, Floats
 from labelonce.data import Annotations
 from labelonce.data._rows import first_rows
@@ -78,15 +78,4 @@ class ScipyEngine:
     def _e_step(self, matrix: Any, table: Floats, log_prior: Floats, gold: Codes | None) -> EStep:
         log_joint: Any = matrix @ table
         log_joint += log_prior.astype(self.dtype, copy=False)
-        if gold is not None:
-            _fix(log_joint, gold, self.shape[1])
-        log_likelihood = normalise(log_joint)
-        return EStep(log_joint, log_likelihood)
-
-
-def _fix(log_joint: Floats, gold: Codes, n_classes: int) -> None:
-    """Leave only the gold class, in all its states, of the tasks that have one."""
-    known = np.flatnonzero(gold >= 0)
-    by_class = log_joint[known].reshape(len(known), n_classes, log_joint.shape[1] // n_classes)
-    by_class[np.arange(n_classes) != gold[known, None]] = -np.inf
-    log_joint[known] = by_class.reshape(len(known), log_joint.shape[1])
+        return posterior_of(log_joint, gold, self.shape[1])

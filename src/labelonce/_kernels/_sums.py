@@ -1,4 +1,4 @@
-"""Sums of one number an annotation, for models whose workers are more than a table of confusion."""
+"""Sums of one number per annotation, for models whose workers are more than a table of confusion."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from labelonce._kernels._engine import EStep
-from labelonce._kernels._posterior import normalise
-from labelonce._kernels._scipy import _fix
-from labelonce._types import Codes, Floats
+from labelonce._types import Floats
 from labelonce.data import Annotations
 
 Numbers = npt.NDArray[np.float64]
@@ -46,11 +43,3 @@ class AnnotationSums:
 def _sum(place: Any, values: Floats | None, n_places: int) -> Numbers:
     values = np.ones(len(place)) if values is None else values
     return np.asarray(np.bincount(place, values, n_places), dtype=np.float64)
-
-
-def posterior_of(log_joint: Floats, gold: Codes | None) -> EStep:
-    """Return posteriors, one-hot where gold is known, and the log-likelihood; `log_joint` is overwritten."""
-    if gold is not None:
-        _fix(log_joint, gold, log_joint.shape[1])
-    log_likelihood = normalise(log_joint)
-    return EStep(log_joint, log_likelihood)

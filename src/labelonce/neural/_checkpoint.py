@@ -13,9 +13,10 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from labelonce._messages import described
+from labelonce._processes import Processes
 from labelonce._types import Floats
 from labelonce.files._atomic import atomic_path
-from labelonce.neural._training import Best, Group, Training
+from labelonce.neural._training import Best, Training
 
 _FREE = ("callbacks", "checkpoint", "device", "compile", "record", "random_state")  # may differ when a fit resumes
 
@@ -43,14 +44,14 @@ class Checkpoint:
     The first process writes; all must find the file there to resume from it.
     """
 
-    def __init__(self, path: Path | None, fit: dict[str, Any], group: Group) -> None:
+    def __init__(self, path: Path | None, fit: dict[str, Any], processes: Processes) -> None:
         if path is not None and not path.parent.is_dir():
             raise ValueError(f"checkpoint must be in a folder that exists; got {str(path)!r}. Make the folder first.")
-        self.path, self.fit, self.group = path, fit, group
+        self.path, self.fit, self.processes = path, fit, processes
 
     def save(self, job: Training, best: Best) -> None:
         """Write what the next epoch needs, whole or not at all."""
-        if self.path is None or self.group.rank > 0:
+        if self.path is None or self.processes.rank > 0:
             return
         tensors = {f"module.{name}": value for name, value in job.module.state_dict().items()}
         tensors |= {f"best.{name}": value for name, value in best.state.items()}
@@ -68,7 +69,7 @@ class Checkpoint:
             return
         reached, tensors = self._read() if self.path.exists() else ({}, {})
         there = torch.tensor(float(bool(reached)), device=job.order.device)
-        if float(self.group.sum(there)) < self.group.size:
+        if float(self.processes.sum(there)) < self.processes.size:
             return
         try:
             job.module.load_state_dict(_named(tensors, "module."))
@@ -92,7 +93,7 @@ class Checkpoint:
         try:
             with safe_open(self.path, framework="pt") as file:
                 note = file.metadata() or {}
-                if self.group.rank == 0 and json.loads(note["fit"]) != self.fit:
+                if self.processes.rank == 0 and json.loads(note["fit"]) != self.fit:
                     return {}, {}
                 reached = json.loads(note["reached"])
                 tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dict

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from labelonce._processes import Processes
 from labelonce._sklearn import check_is_fitted, clone
 from labelonce._types import Floats, Ids
 from labelonce._validate import RandomState, check_rng
@@ -22,7 +23,7 @@ from labelonce.neural._data import Inputs, as_targets, check_split
 from labelonce.neural._networks import fast_net, mlp
 from labelonce.neural._saving import from_bytes, name_of, network_named, to_bytes
 from labelonce.neural._steps import Steps, explained
-from labelonce.neural._training import Best, Group, Rows, Training, make_rows
+from labelonce.neural._training import Best, Rows, Training, make_rows
 
 Callback = Callable[[dict[str, Any]], None]
 
@@ -178,7 +179,7 @@ class TorchLearner(Steps):
         """Fit to labels (n_tasks,) or to probability targets (n_tasks, n_classes)."""
         self._check()
         targets, weight, self.classes_ = as_targets(X, y, sample_weight)
-        inputs = Inputs(X, self._device(), self._dtype(), add_up=Group(shared=self.shared).sum)
+        inputs = Inputs(X, self._device(), self._dtype(), add_up=Processes(shared=self.shared).sum)
         self._moments, self.n_features_in_ = inputs.moments, inputs.shape[0]
         rng = check_rng(self.random_state)
         self.modules_: list[nn.Module] = []
@@ -186,7 +187,7 @@ class TorchLearner(Steps):
         for number in range(self.n_models):
             seed = int(rng.integers(2**31))
             self.modules_.append(self._train(inputs, targets, weight, seed, number))
-        if Group(shared=self.shared).rank == 0:
+        if Processes(shared=self.shared).rank == 0:
             for file in files_of(self.checkpoint, self.n_models):
                 file.unlink(missing_ok=True)
         return self
@@ -265,16 +266,16 @@ class TorchLearner(Steps):
 
     def _train(self, inputs: Inputs, targets: Floats, weight: Floats, seed: int, number: int) -> nn.Module:
         """Return one network, trained from scratch or from its checkpoint."""
-        group = Group(shared=self.shared)
-        seed = group.same(seed, inputs.device)
-        fitted, held, watched = self._split(np.flatnonzero(weight > 0), seed, group)
-        rows = make_rows(fitted, targets[fitted], weight[fitted], inputs.device, group)
+        processes = Processes(shared=self.shared)
+        seed = processes.same(seed, inputs.device)
+        fitted, held, watched = self._split(np.flatnonzero(weight > 0), seed, processes)
+        rows = make_rows(fitted, targets[fitted], weight[fitted], inputs.device, processes)
         job = self._start(inputs, rows, seed)
         fit = {"seed": seed, "model": number, "epochs": job.epochs, "rows": rows.n_all, "on": inputs.device.type}
         files = files_of(self.checkpoint, self.n_models)
         if files:
             fit |= {"of": fingerprint(self.get_params(deep=False), targets, weight)}
-        best, checkpoint = Best(self.patience), Checkpoint(files[number] if files else None, fit, group)
+        best, checkpoint = Best(self.patience), Checkpoint(files[number] if files else None, fit, processes)
         checkpoint.load(job, best)
         while job.epoch < job.epochs and not job.stopped:
             entry = {"model": number, "epoch": job.epoch + 1, "loss": self._epoch(inputs, rows, job)}
@@ -296,11 +297,11 @@ class TorchLearner(Steps):
         generator = torch.Generator(device).manual_seed(seed)
         size = min(self.batch_size, rows.n_all)
         epochs = max(self.epochs, -(-self.min_steps // max(rows.n_all // size, 1)))
-        group = Group(shared=self.shared)
+        processes = Processes(shared=self.shared)
         optimizer = self.make_optimizer(module)
-        recorded = device.type == "cuda" and group.size == 1 and self._records()
+        recorded = device.type == "cuda" and processes.size == 1 and self._records()
         return Training(
-            module, optimizer, generator, seed, size, epochs, group, compiled=self.compile, recorded=recorded
+            module, optimizer, generator, seed, size, epochs, processes, compiled=self.compile, recorded=recorded
         )
 
     def _epoch(self, inputs: Inputs, rows: Rows, job: Training) -> float:
@@ -315,7 +316,7 @@ class TorchLearner(Steps):
                 share = torch.tensor(shares.beta(self.mixup, self.mixup), device=total.device) if self.mixup else None
                 step = partial(self._step, job, n_all)
                 total += job.do(step, inputs.take(rows.number[mine]), targets, share)
-        loss = float(job.group.sum(total)) / (n_steps * job.group.size)
+        loss = float(job.processes.sum(total)) / (n_steps * job.processes.size)
         if not np.isfinite(loss):
             raise ValueError(
                 f"the network diverged: its loss is {loss} after epoch {job.epoch} with lr={self.lr:g}. Lower lr."
@@ -339,12 +340,13 @@ class TorchLearner(Steps):
         for callback in self.callbacks:
             callback(entry)
 
-    def _split(self, rows: Ids, seed: int, group: Group) -> tuple[Ids, Ids, bool]:
+    def _split(self, rows: Ids, seed: int, processes: Processes) -> tuple[Ids, Ids, bool]:
         """Return the tasks to train on, those on whose targets the loss is watched, and whether there are any."""
         if self.holdout == 0:
             return rows, rows[:0], False
-        held = np.random.default_rng([seed, group.rank] if group.size > 1 else seed).random(len(rows)) < self.holdout
-        n_held, n_all = group.sum(torch.tensor([held.sum(), len(held)], device=self._device())).tolist()
+        rng = np.random.default_rng([seed, processes.rank] if processes.size > 1 else seed)
+        held = rng.random(len(rows)) < self.holdout
+        n_held, n_all = processes.sum(torch.tensor([held.sum(), len(held)], device=self._device())).tolist()
         check_split(n_held, n_all, self.holdout)
         return rows[~held], rows[held], True
 
@@ -354,9 +356,9 @@ class TorchLearner(Steps):
         parts = torch.split(rows, inputs.at_most(_AT_ONCE))
         found = torch.cat([self.predict_batch(module, inputs.take(part)) for part in parts])
         wanted = torch.from_numpy(targets[held] * weight[held, None]).to(found)
-        group = Group(shared=self.shared)
-        lost = group.sum(-(wanted * found.clamp_min(1e-12).log()).sum())
-        return float(lost / group.sum(wanted.sum()))
+        processes = Processes(shared=self.shared)
+        lost = processes.sum(-(wanted * found.clamp_min(1e-12).log()).sum())
+        return float(lost / processes.sum(wanted.sum()))
 
 
 def image_learner(**options: Any) -> TorchLearner:

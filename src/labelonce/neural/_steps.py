@@ -11,13 +11,13 @@ from torch import nn
 from torch.nn import functional as F
 
 from labelonce._messages import clip, printable, show
-from labelonce._processes import local_gpu, n_processes
+from labelonce._processes import Processes, find_device
 from labelonce._sklearn import ClassifierBase
 from labelonce._validate import check_choice, check_int, check_number
 from labelonce.neural._augment import cut_out, flip_and_crop
 from labelonce.neural._data import Inputs
 from labelonce.neural._saving import is_ours
-from labelonce.neural._training import Group, Rows
+from labelonce.neural._training import Rows
 
 _EXAMPLES = 5000  # inputs that a module may look at before training
 _RECORDED = ("make_module", "make_optimizer", "views", "loss", "step")  # steps that a recording holds or relies on
@@ -124,7 +124,7 @@ class Steps(ClassifierBase):
         with self._autocast(), explained_alone(batch):
             logits = module(batch)
         loss = self.loss(logits, targets) * (
-            Group(shared=self.shared).size / n_all
+            Processes(shared=self.shared).size / n_all
         )  # gradients are averaged over processes
         loss.backward()  # type: ignore[no-untyped-call]
         return loss.detach()
@@ -198,24 +198,7 @@ class Steps(ClassifierBase):
         return own and is_ours(self.module_fn)
 
     def _device(self) -> torch.device:
-        here = torch.cuda.is_available()
-        try:
-            device = torch.device(("cuda" if here else "cpu") if self.device is None else self.device)
-        except (RuntimeError, TypeError) as error:
-            raise ValueError(
-                f"device must be a name that torch knows, such as 'cpu', 'cuda' or 'cuda:0'; got {show(self.device)}. "
-                "Leave it out to use a GPU where there is one."
-            ) from error
-        if device.type == "cuda" and not here:
-            raise ValueError(f"device must be one that is here; got {self.device!r} without a GPU. Leave it out.")
-        if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
-            raise ValueError(
-                f"device must be one that is here; got {self.device!r} with {torch.cuda.device_count()} GPUs, numbered "
-                "from 0."
-            )
-        if device.type == "cuda" and self.shared and n_processes() > 1:
-            return torch.device("cuda", local_gpu())
-        return device
+        return find_device(self.device, shared=self.shared)
 
     def _place(self) -> torch.device:
         """Return where the fitted networks are, which need not be where the next ones would be."""

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import distributed, nn
+from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from labelonce._processes import n_processes
+from labelonce._processes import Processes
 from labelonce._types import Floats, Ids
 from labelonce.neural._recording import Recording, Step, check_rates
 
@@ -43,62 +43,36 @@ class Rows:
                 yield mine, len(batch)
 
 
-def make_rows(number: Ids, targets: Floats, weight: Floats, device: torch.device, group: Group) -> Rows:
+def make_rows(number: Ids, targets: Floats, weight: Floats, device: torch.device, processes: Processes) -> Rows:
     """Return the rows on the device, with their place among those of all processes."""
-    counts = group.gather(torch.tensor([len(number)], device=device)).tolist()
+    counts = processes.gather(torch.tensor([len(number)], device=device)).tolist()
     n_all = int(sum(counts))
-    total = float(group.sum(torch.tensor(weight.sum(), dtype=torch.float64, device=device)))
+    total = float(processes.sum(torch.tensor(weight.sum(), dtype=torch.float64, device=device)))
     scaled = weight * (n_all / total)
     number_, targets_, weight_ = (torch.from_numpy(part).to(device) for part in (number, targets, scaled))
-    return Rows(number_, targets_.float(), weight_.float(), int(sum(counts[: group.rank])), n_all)
+    return Rows(number_, targets_.float(), weight_.float(), int(sum(counts[: processes.rank])), n_all)
 
 
-class Group:
-    """The processes that train one network together: those that `torchrun` started if `shared`, else this one."""
+def wrap(module: nn.Module, device: torch.device, processes: Processes) -> nn.Module:
+    """Return the module, wrapped where several processes train it: gradients are averaged over them."""
+    if processes.size == 1:
+        return module
+    if device.type == "cuda":
+        module = nn.SyncBatchNorm.convert_sync_batchnorm(module)  # type: ignore[no-untyped-call]
+    ids = [device.index] if device.type == "cuda" else None
+    known = signature(DistributedDataParallel).parameters
+    left_alone: dict[str, Any] = {
+        "forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers": False
+    }
+    return DistributedDataParallel(module, device_ids=ids, **left_alone)
 
-    def __init__(self, *, shared: bool) -> None:
-        joined = shared and n_processes() > 1
-        self.size = n_processes() if joined else 1
-        self.rank = distributed.get_rank() if joined else 0
 
-    def sum(self, value: torch.Tensor) -> torch.Tensor:
-        """Return the sum over all processes."""
-        if self.size > 1:
-            value = value.clone()
-            distributed.all_reduce(value)
-        return value
-
-    def gather(self, value: torch.Tensor) -> torch.Tensor:
-        """Return the values of all processes, in order."""
-        if self.size == 1:
-            return value
-        parts = [torch.empty_like(value) for _ in range(self.size)]
-        distributed.all_gather(parts, value)
-        return torch.cat(parts)
-
-    def same(self, number: int, device: torch.device) -> int:
-        """Return the first process's number."""
-        return int(self.gather(torch.tensor([number], device=device))[0])
-
-    def wrap(self, module: nn.Module, device: torch.device) -> nn.Module:
-        """Return the module, wrapped where several processes train it: gradients are averaged over them."""
-        if self.size == 1:
-            return module
-        if device.type == "cuda":
-            module = nn.SyncBatchNorm.convert_sync_batchnorm(module)  # type: ignore[no-untyped-call]
-        ids = [device.index] if device.type == "cuda" else None
-        known = signature(DistributedDataParallel).parameters
-        left_alone: dict[str, Any] = {
-            "forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers": False
-        }
-        return DistributedDataParallel(module, device_ids=ids, **left_alone)
-
-    def average_buffers(self, module: nn.Module, share: float) -> None:
-        """Make the statistics of normalisation layers the same in all processes; this one has a share of the tasks."""
-        if self.size > 1:
-            for buffer in module.buffers():
-                if buffer.is_floating_point():
-                    buffer.copy_(self.sum(buffer * share))
+def average_buffers(module: nn.Module, share: float, processes: Processes) -> None:
+    """Make the statistics of normalisation layers the same in all processes; this one has a share of the tasks."""
+    if processes.size > 1:
+        for buffer in module.buffers():
+            if buffer.is_floating_point():
+                buffer.copy_(processes.sum(buffer * share))
 
 
 class Training:
@@ -116,16 +90,16 @@ class Training:
         seed: int,
         size: int,
         epochs: int,
-        group: Group,
+        processes: Processes,
         *,
         compiled: bool,
         recorded: bool,
     ) -> None:
-        self.module, self.optimizer, self.order, self.group = module, optimizer, generator, group
+        self.module, self.optimizer, self.order, self.processes = module, optimizer, generator, processes
         self.seed, self.size, self.epochs = seed, size, epochs
         self.epoch, self.stopped = 0, False
-        self.generator = generator if group.size == 1 else torch.Generator(generator.device)
-        self.stepped: Any = group.wrap(module, generator.device)
+        self.generator = generator if processes.size == 1 else torch.Generator(generator.device)
+        self.stepped: Any = wrap(module, generator.device, processes)
         if compiled:
             self.stepped = torch.compile(self.stepped)
         self.recording: Recording | None = None
@@ -141,14 +115,14 @@ class Training:
         """
         self.module.train()
         device = self.order.device
-        own = np.random.SeedSequence([self.seed, self.epoch, self.group.rank]).generate_state(2)
-        if self.group.size > 1:
+        own = np.random.SeedSequence([self.seed, self.epoch, self.processes.rank]).generate_state(2)
+        if self.processes.size > 1:
             self.generator.manual_seed(int(own[0]))
         with torch.random.fork_rng([device] if device.type == "cuda" else []):
             torch.manual_seed(int(own[1]))  # of dropout
             yield
         self.epoch += 1
-        self.group.average_buffers(self.module, share)
+        average_buffers(self.module, share, self.processes)
 
     def set_rate(self, rate: float) -> None:
         """Set the rate of the next step."""

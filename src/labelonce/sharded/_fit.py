@@ -13,23 +13,14 @@ import numpy as np
 import torch
 
 from labelonce import __version__
-from labelonce._kernels import Sweep, top_class
-from labelonce._kernels._torch import (
-    Block,
-    Totals,
-    as_tensor,
-    confusion_table,
-    fractions_of,
-    one_hot_table,
-    posterior_of,
-)
+from labelonce._kernels import Block, BlockSums, Sweep, top_class
+from labelonce._processes import Processes, find_device, join_processes
 from labelonce._validate import check_rng
 from labelonce.aggregation import IBCC, DawidSkene, OneCoin
 from labelonce.aggregation._base import labels_frame, skill, warn_of_overlap
 from labelonce.aggregation._em import EMAggregator, Iteration, Parameters, warn_not_converged
 from labelonce.files._atomic import atomic_path, atomic_write
 from labelonce.io import write
-from labelonce.sharded._processes import Processes, join_processes
 from labelonce.sharded._shards import Shards, open_shards
 
 Model = TypeVar("Model", bound=EMAggregator)
@@ -75,12 +66,12 @@ def fit(
     _check(model, shards, target)
     target.mkdir(parents=True, exist_ok=True)
     with join_processes(device) as processes:
-        job = _Job(model, shards, target, processes)
+        job = _Job(model, shards, target, processes, find_device(device))
         last = job.climb(callback)
         job.write_labels(last.parameters)
         _set_fitted(model, shards, last)
         processes.wait()
-        if processes.is_first:
+        if processes.rank == 0:
             _finish(model, shards, target, processes.size)
     return model
 
@@ -100,36 +91,38 @@ def _check(model: EMAggregator, shards: Shards, target: Path) -> None:
 class _Job:
     """One process's share of a fit."""
 
-    def __init__(self, model: EMAggregator, shards: Shards, target: Path, processes: Processes) -> None:
-        self.model, self.shards, self.processes = model, shards, processes
-        self.target = target
+    def __init__(
+        self, model: EMAggregator, shards: Shards, target: Path, processes: Processes, device: torch.device
+    ) -> None:
+        self.model, self.shards, self.target, self.device = model, shards, target, device
+        self.is_first = processes.rank == 0
+        shape = (len(shards.workers), len(shards.classes))
+        self.sums = BlockSums(*shape, dtype=model.dtype, device=device, processes=processes)
         self.numbers = range(processes.rank, shards.n_blocks, processes.size)
         self.held: dict[int, Block] = {}
-        self.dtype = np.dtype(model.dtype)
         kept = {name: value for name, value in model.get_params().items() if name not in _FREE_TO_CHANGE}
         self.about = json.dumps({"shards": shards.name, "model": type(model).__name__} | kept, default=repr)
 
     def climb(self, callback: Callback | None) -> Iteration:
         """Return the last iteration, from the checkpoint or from the votes."""
-        counts, path = self._restore() or (self._start(), [])
-        if self.processes.is_first:
+        counts, path = self._restore() or (self.sums.sweep_votes(self._blocks()), [])
+        if self.is_first:
             warn_of_overlap(type(self.model).__name__, self.shards.n_overlap, self.shards.n_labelled, self._redundancy)
         for step in self.model.iterations(counts, self._sweep, self.shards.n_annotations, path):
             finished = step.converged or len(step.path) == self.model.max_iter
-            if self.processes.is_first and not finished:  # the last one is repeated: it ends in the posteriors
+            if self.is_first and not finished:  # the last one is repeated: it ends in the posteriors
                 self._save(step)
             if callback:
                 callback(len(step.path), step.path[-1])
-        if not step.converged and self.processes.is_first:
+        if not step.converged and self.is_first:
             warn_not_converged(type(self.model).__name__, step.path, self.model.tol, self.shards.n_annotations)
         return step
 
     def write_labels(self, found: Parameters) -> None:
         """Write the posteriors of this process's blocks, each when it is known."""
-        table, prior = self._on_device(found)
         seed = int(check_rng(self.model.random_state).integers(2**31))
-        for number, block in self._blocks():
-            posterior = posterior_of(block, table, prior)[0].cpu().numpy()
+        posteriors = self.sums.posteriors(self._blocks(), found.log_confusion, found.log_prior)
+        for number, posterior in zip(self.numbers, posteriors, strict=True):
             picks = top_class(posterior, np.random.default_rng([seed, number]))
             frame = labels_frame(self.shards.tasks(number), self.shards.classes, posterior, picks)
             write(frame, self.target / f"labels-{number:05d}.parquet")
@@ -138,42 +131,15 @@ class _Job:
     def _redundancy(self) -> float:
         return self.shards.n_annotations / self.shards.n_labelled
 
-    def _start(self) -> Sweep:
-        totals, n_classes = self._totals(), len(self.shards.classes)
-        kind = torch.from_numpy(np.zeros(0, self.dtype)).dtype
-        eye = one_hot_table(len(self.shards.workers), n_classes, kind, self.processes.device)
-        for _, block in self._blocks():
-            totals.add(block, fractions_of(block, eye))
-        return self._everybody(totals)
-
     def _sweep(self, found: Parameters) -> Sweep:
-        totals = self._totals()
-        table, prior = self._on_device(found)
-        for _, block in self._blocks():
-            totals.add(block, *posterior_of(block, table, prior))
-        return self._everybody(totals)
+        return self.sums.sweep(self._blocks(), found.log_confusion, found.log_prior)
 
-    def _totals(self) -> Totals:
-        n_classes = len(self.shards.classes)
-        return Totals(len(self.shards.workers) * n_classes, n_classes, self.processes.device)
-
-    def _everybody(self, totals: Totals) -> Sweep:
-        self.processes.add_up(totals.flat)
-        return totals.sweep()
-
-    def _on_device(self, found: Parameters) -> tuple[torch.Tensor, torch.Tensor]:
-        confusion, prior = (
-            as_tensor(array, self.dtype, self.processes.device) for array in (found.log_confusion, found.log_prior)
-        )
-        return confusion_table(confusion), prior
-
-    def _blocks(self) -> Iterator[tuple[int, Block]]:
-        device = self.processes.device
+    def _blocks(self) -> Iterator[Block]:
         for number in self.numbers:
-            block = self.held.get(number) or self.shards.block(number).to(device)
-            if device.type == "cuda" and _has_room(device):
+            block = self.held.get(number) or self.shards.block(number).to(self.device)
+            if self.device.type == "cuda" and _has_room(self.device):
                 self.held[number] = block
-            yield number, block
+            yield block
 
     def _save(self, step: Iteration) -> None:
         """Put the checkpoint in the place of the last one."""

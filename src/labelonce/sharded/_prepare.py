@@ -15,14 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
-import torch
 from pyarrow import ipc
 
-from labelonce._kernels._torch import BLOCK, index_block, rows_of
+from labelonce._kernels import BLOCK_SIZE, Block
 from labelonce._types import Codes, Ids
 from labelonce._validate import check_choice, check_int
 from labelonce.data import _ids
-from labelonce.data._annotations import DUPLICATES, Annotations, Duplicates, sorted_annotations
+from labelonce.data._annotations import DUPLICATES, Duplicates, sorted_annotations
 from labelonce.io import read_batches
 from labelonce.sharded._shards import Shards, block_folder, write_about, write_block
 
@@ -40,7 +39,7 @@ def prepare(
     label: str = "label",
     classes: Any = None,
     duplicates: Duplicates = "error",
-    block: int = BLOCK["cpu"],
+    block: int = BLOCK_SIZE["cpu"],
 ) -> Path:
     """Write annotations in Parquet files as blocks that `fit` can stream, and return the folder.
 
@@ -192,7 +191,7 @@ def _write_blocks(
                 codes = (task, worker_code[rows["worker"].to_numpy()], label_code[rows["label"].to_numpy()])
                 del rows
                 own = sorted_annotations(*codes, tasks, workers, classes, duplicates)
-                _write_one(block_folder(folder, n_blocks), own)
+                write_block(block_folder(folder, n_blocks), Block.of(own), own.tasks)
                 per_task = np.bincount(own.task)
                 n_blocks, n_labelled, n_overlap = (
                     n_blocks + 1,
@@ -204,8 +203,3 @@ def _write_blocks(
     name = secrets.token_hex(8)
     n_annotations = int(of_worker.sum())
     write_about(Shards(folder, name, n_blocks, n_annotations, n_labelled, n_overlap, classes, workers, of_worker))
-
-
-def _write_one(folder: Path, annotations: Annotations) -> None:
-    row, start = rows_of(annotations)
-    write_block(folder, index_block(torch.from_numpy(row), torch.from_numpy(start)), annotations.tasks)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
 
-from labelonce._kernels._torch import Block
+from labelonce._kernels import Block
 from labelonce._types import Ids
 from labelonce.data import _ids
 
