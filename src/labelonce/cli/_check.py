@@ -89,7 +89,7 @@ def _estimates(found: Check) -> Iterator[str]:
     else:
         agree, chance = f"{found.agreement:.0%}", f"{found.chance_agreement:.0%}"
         yield f"agreement: two labels of a task agree in {agree} of cases, by chance {chance}"
-    yield f"skills: {found.skill_share:.0%} of the workers have the {SKILL_LABELS} labels that a skill wants"
+    yield f"skills: {found.skill_share:.0%} of the workers have at least {SKILL_LABELS} labels, enough for a skill"
     wanted = ROW_LABELS * found.n_classes
     yield f"confusion matrices: {found.confusion_share:.0%} of the workers have {wanted:,} labels, {ROW_LABELS} a class"
     yield f"comparable workers: the largest group that shares tasks holds {found.largest_group:.0%} of the labels"
