@@ -60,7 +60,7 @@ def draw(name: str, seed: int) -> tuple[Any, ...]:
 
 def left_alone() -> AbstractContextManager[Any]:
     """Keep MBEM from shifting the class balance of predictions."""
-    return patch.multiple("labelonce.learning._rounds", _SHIFT=0.0, _PULLS=(0.0,))
+    return patch.multiple("labelonce.learning._calibration", _SHIFT=0.0, _PULLS=(0.0,))
 
 
 def trial(name: str, seed: int) -> dict[str, Any]:

@@ -12,21 +12,21 @@ from sklearn.preprocessing import StandardScaler
 from labelonce import MBEM, Annotations, SoftmaxRegression
 from labelonce._types import Codes, Floats
 from labelonce.learning import RepeatedRows
-from labelonce.learning._features import DEFAULT_C, Features, candidates_of
+from labelonce.learning._features import DEFAULT_C, Features, learners_of
 
 ANN = Annotations.from_matrix([[0, 0, 1], [0, 0, 0], [1, 1, 1], [1, 0, 1]])
 X = np.array([[0.0, 5.0, 1.0], [0.1, 3.0, 1.0], [0.9, 5.0, 1.0], [1.0, 3.0, 2.0]])
 
 
 def test_a_pipeline_is_its_transformers_and_its_learner() -> None:
-    ((features, learner),) = candidates_of(make_pipeline(StandardScaler(), SoftmaxRegression(C=3.0)))
+    ((features, learner),) = learners_of(make_pipeline(StandardScaler(), SoftmaxRegression(C=3.0)))
     assert isinstance(learner, SoftmaxRegression)
     assert learner.C == 3.0
     assert_allclose(features.fit(X, ANN).transform(X), StandardScaler().fit_transform(X))
 
 
 def test_a_classifier_alone_has_no_transformers() -> None:
-    ((features, learner),) = candidates_of(LogisticRegression())
+    ((features, learner),) = learners_of(LogisticRegression())
     assert isinstance(learner, RepeatedRows)
     assert features.fit(X, ANN).transform(X) is X
     assert features.joined(learner) is learner
@@ -34,7 +34,7 @@ def test_a_classifier_alone_has_no_transformers() -> None:
 
 def test_steps_that_pass_through_are_left_out() -> None:
     pipeline = Pipeline([("none", "passthrough"), ("learner", SoftmaxRegression())])
-    ((features, _),) = candidates_of(pipeline)
+    ((features, _),) = learners_of(pipeline)
     assert features.steps == []
 
 
@@ -62,12 +62,12 @@ def test_joined_gives_back_the_pipeline() -> None:
 
 
 def test_no_learner_means_softmax_regressions_of_many_strengths() -> None:
-    assert [learner.C for _, learner in candidates_of(None)] == list(DEFAULT_C)  # type: ignore[attr-defined]
+    assert [learner.C for _, learner in learners_of(None)] == list(DEFAULT_C)
 
 
 def test_an_empty_list_is_refused() -> None:
     with pytest.raises(ValueError, match=r"learner must not be an empty list; got \[\]"):
-        candidates_of([])
+        learners_of([])
 
 
 def test_transformers_that_want_labels_do_not_see_tasks_without() -> None:

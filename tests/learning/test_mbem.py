@@ -128,6 +128,10 @@ class Careful(SoftmaxRegression):
         chosen: Self = clone(self).set_params(C=self.C_last if number == last else self.C)
         return chosen
 
+    @property
+    def last_round_differs(self) -> bool:
+        return self.C_last != self.C
+
 
 def test_a_last_round_is_done_with_its_care_where_rounds_stop_early() -> None:
     X, ann, _, _ = crowd()

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from labelonce._types import Floats
 from labelonce.learning import SoftmaxRegression
-from labelonce.learning._predict import fit_to_rows, n_rows, out_of_fold, rows_of
+from labelonce.learning._predict import fit_to_rows, n_rows, out_of_fold, take_rows
 
 
 class Witness(BaseEstimator):  # type: ignore[misc]
@@ -52,8 +52,8 @@ def test_the_only_task_with_a_label_gets_equal_probabilities() -> None:
 def test_rows_are_counted_and_selected_in_any_kind_of_table(kind: Any) -> None:
     X = kind(np.arange(6.0).reshape(3, 2))
     assert n_rows(X) == 3
-    assert rows_of(X, np.arange(3)) is X
-    some = rows_of(X, np.array([0, 2]))
+    assert take_rows(X, np.arange(3)) is X
+    some = take_rows(X, np.array([0, 2]))
     dense = some.toarray() if sparse.issparse(some) else np.asarray(some)
     assert dense.tolist() == [[0.0, 1.0], [4.0, 5.0]]
 

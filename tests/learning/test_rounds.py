@@ -7,25 +7,20 @@ import numpy as np
 import pytest
 from checks import crowd, one_hot
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import log_softmax
-from sklearn.base import BaseEstimator
+from sklearn.tree import DecisionTreeClassifier
 
-from labelonce import Annotations, MajorityVote, simulate
+from labelonce import Annotations, MajorityVote
 from labelonce._kernels import ScipyEngine
 from labelonce._types import Floats
+from labelonce.learning import Learner, RepeatedRows
 from labelonce.learning._rounds import (
-    Calibration,
     Recipe,
     Round,
-    calibrate,
     class_prior,
     estimate_workers,
     information,
-    label_shares,
-    memorises,
     refine,
     run_rounds,
-    sample_tasks,
     task_weight,
     vote_targets,
     with_gold,
@@ -33,10 +28,8 @@ from labelonce.learning._rounds import (
 from labelonce.workers import Counted
 
 
-class Oracle(BaseEstimator):  # type: ignore[misc]
+class Oracle(Learner):
     """A learner that reads the true label in the first feature."""
-
-    soft_targets = True
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: ARG002
         self.n_classes_ = y.shape[1]
@@ -44,28 +37,6 @@ class Oracle(BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> Floats:
         return one_hot(np.asarray(X)[:, 0].astype(int), self.n_classes_)
-
-
-class Memory(BaseEstimator):  # type: ignore[misc]
-    """A learner that knows the targets of the rows it saw by heart, and nothing of others."""
-
-    soft_targets = True
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:  # noqa: ARG002
-        self.n_classes_ = y.shape[1]
-        self.seen_ = {float(row[0]): target for row, target in zip(X, y, strict=True)}
-        return self
-
-    def predict_proba(self, X: Any) -> Floats:
-        unknown = np.full(self.n_classes_, 1 / self.n_classes_)
-        return np.array([self.seen_.get(float(row[0]), unknown) for row in X])
-
-
-class Constant(Memory):
-    """A learner that says the same of every task."""
-
-    def predict_proba(self, X: Any) -> Floats:
-        return np.full((len(X), self.n_classes_), 1 / self.n_classes_)
 
 
 def paper(learner: Any, **options: Any) -> Recipe:
@@ -87,7 +58,7 @@ def test_a_model_that_knows_the_truth_gives_the_empirical_confusion() -> None:
 def test_a_model_that_repeats_single_labels_believes_every_worker() -> None:
     label = np.random.default_rng(0).integers(0, 3, 60)
     ann = Annotations.from_arrays(np.arange(60), np.arange(60) % 3, label)
-    *_, last = rounds(np.arange(60.0)[:, None], ann, paper(Memory()), 3)
+    *_, last = rounds(np.arange(60.0)[:, None], ann, paper(RepeatedRows(DecisionTreeClassifier())), 3)
     assert_array_equal(last.confusion, np.tile(np.eye(3), (3, 1, 1)))
     assert_allclose(last.posterior, one_hot(ann.label, 3), atol=1e-9)
 
@@ -121,14 +92,6 @@ def test_a_task_without_label_waits_unless_it_has_gold() -> None:
     posterior, weight = vote_targets(engine, np.array([-1, -1, 1], dtype=np.int32))
     assert posterior.tolist() == [[0.5, 0.5], [0.5, 0.5], [0.0, 1.0]]
     assert weight.tolist() == [1, 0, 1]
-
-
-def test_a_learner_by_heart_memorises_and_a_constant_one_does_not() -> None:
-    label = np.random.default_rng(0).integers(0, 2, 50)
-    ann = Annotations.from_arrays(np.arange(50), np.zeros(50, dtype=int), label)
-    X = np.arange(50.0)[:, None]
-    assert memorises(Memory(), X, ann, None, seed=0)
-    assert not memorises(Constant(), X, ann, None, seed=0)
 
 
 @pytest.mark.parametrize("counts", ["hard", "soft", "refined"])
@@ -171,108 +134,6 @@ def test_the_class_prior_is_given_flat_picked_or_learned() -> None:
     learned = class_prior("learned", picks, engine, confusion)
     assert learned.sum() == pytest.approx(1)
     assert learned[0] > 0.5
-
-
-def calibrated(log_predictions: Floats, found: Calibration) -> Floats:
-    moved = log_predictions.copy()
-    found.apply(moved)
-    normalised: Floats = log_softmax(moved, axis=1)
-    return normalised
-
-
-EVEN = np.full(3, 1 / 3)
-
-
-def test_calibration_never_explains_the_annotations_worse() -> None:
-    ann, y_true = crowd()
-    engine = ScipyEngine(ann, "float64")
-    confusion = Counted().fit(ann, y_true).confusion_
-    log_confusion = np.log(np.maximum(confusion, 1e-10))
-    shy = log_softmax(np.log(0.1 * one_hot(y_true, 3) + 0.3), axis=1)
-    found = calibrate(shy, engine, confusion, EVEN, pull=0.0)
-    better = calibrated(shy, found)
-    assert found.exponent > 1
-    assert engine.e_step(log_confusion, better).log_likelihood > engine.e_step(log_confusion, shy).log_likelihood
-    assert_allclose(np.exp(better).sum(axis=1), 1)
-    assert_array_equal(better.argmax(axis=1), y_true)
-
-
-@pytest.mark.parametrize("pull", [0.0, 0.1, 2.0])
-def test_no_other_exponent_or_shift_explains_annotations_and_prior_better(pull: float) -> None:
-    ann, y_true = crowd()
-    engine, confusion = ScipyEngine(ann, "float64"), Counted().fit(ann, y_true).confusion_
-    rng = np.random.default_rng(0)
-    log_predictions = np.log(rng.dirichlet(np.ones(3), ann.n_tasks) + 0.5 * one_hot(y_true, 3))
-    prior = np.array([0.2, 0.3, 0.5])
-
-    def score(exponent: float, shift: Floats) -> float:
-        shown = calibrated(log_predictions, Calibration(exponent, shift))
-        likelihood = engine.e_step(np.log(np.maximum(confusion, 1e-10)), shown).log_likelihood
-        return float(likelihood + pull * ann.n_tasks * prior @ np.log(np.exp(shown).mean(axis=0)))
-
-    found = calibrate(log_predictions, engine, confusion, prior, pull)
-    best = score(found.exponent, found.shift)
-    for _ in range(50):
-        near = found.exponent * np.exp(0.2 * rng.normal()), found.shift + 0.2 * rng.normal(size=3)
-        assert score(*near) <= best + 1e-3
-
-
-@pytest.mark.parametrize(("shares", "pull"), [((1, 1, 1), 0.0), ((1, 1, 1), 1.0), ((1, 2, 3), 0.0), ((1, 2, 3), 0.1)])
-def test_shifts_bring_back_a_class_that_is_predicted_too_rarely(shares: tuple[int, ...], pull: float) -> None:
-    rng = np.random.default_rng(0)
-    share = np.array(shares) / sum(shares)
-    y_true = rng.choice(3, 3000, p=share)
-    confusion = simulate.hammer_spammer(20, 3, 0.5, rng, exact=True)
-    ann = simulate.annotate(y_true, confusion, simulate.assign(3000, 20, 1, rng), rng)
-    fair = log_softmax(2.0 * np.eye(3)[y_true] + rng.normal(size=(3000, 3)), axis=1)
-    biased = log_softmax(fair + np.array([0.0, 0.0, -4.0]), axis=1)
-    assert (biased.argmax(axis=1) == 2).mean() < 0.1
-    found = calibrate(biased, ScipyEngine(ann, "float64"), confusion, EVEN, pull)
-    assert np.exp(calibrated(biased, found)).mean(axis=0) == pytest.approx(share, abs=0.05)
-
-
-def test_the_pull_of_the_prior_decides_where_labels_say_nothing() -> None:
-    rng = np.random.default_rng(0)
-    ann = Annotations.from_arrays(np.arange(300), np.arange(300) % 5, rng.integers(0, 3, 300))
-    log_predictions = log_softmax(rng.normal(size=(300, 3)) + np.array([2.0, 0.0, 0.0]), axis=1)
-    guessing = np.full((5, 3, 3), 1 / 3)
-    prior = np.array([0.5, 0.3, 0.2])
-    found = calibrate(log_predictions, ScipyEngine(ann, "float64"), guessing, prior, 0.1)
-    assert np.exp(calibrated(log_predictions, found)).mean(axis=0) == pytest.approx(prior, abs=0.01)
-
-
-def test_a_calibration_can_be_taken_back() -> None:
-    log_predictions = log_softmax(np.random.default_rng(0).normal(size=(50, 3)), axis=1)
-    moved, found = log_predictions.copy(), Calibration(1.7, np.array([0.3, -0.2, 1.0]))
-    found.apply(moved)
-    assert np.abs(moved - log_predictions).max() > 0.1
-    found.undo(moved)
-    assert_allclose(moved, log_predictions)
-
-
-def test_many_tasks_are_represented_by_some_with_labels(monkeypatch: pytest.MonkeyPatch) -> None:
-    ann = Annotations.from_matrix(np.where(np.arange(400)[:, None] % 4 == 0, [[0, 1]], -1))
-    engine = ScipyEngine(ann, "float64")
-    drawn, sample = sample_tasks(ann, engine)
-    assert_array_equal(drawn, np.arange(400) % 4 == 0)
-    assert_array_equal(sample.vote_counts(), engine.vote_counts()[drawn])
-    monkeypatch.setattr("labelonce.learning._rounds._ENOUGH_TASKS", 30)
-    drawn, sample = sample_tasks(ann, engine)
-    assert drawn.sum() == 30
-    assert drawn[1::4].sum() == drawn[2::4].sum() == drawn[3::4].sum() == 0
-    assert_array_equal(sample.vote_counts(), engine.vote_counts()[drawn])
-
-
-def test_few_tasks_with_labels_all_count() -> None:
-    ann, _ = crowd()
-    engine = ScipyEngine(ann, "float64")
-    assert sample_tasks(ann, engine) == (slice(None), engine)
-
-
-def test_label_shares_count_what_was_given() -> None:
-    ann = Annotations.from_matrix([[0, 0, 2], [2, 2, 2], [0, -1, 1]])
-    counts = ScipyEngine(ann, "float64").m_step(np.full((3, 3), 1 / 3))
-    assert_allclose(label_shares(counts), np.array([4, 2, 5]) / 11)
 
 
 def test_refining_ends_near_the_fixed_point() -> None:

@@ -9,8 +9,10 @@ from labelonce import Annotations, annotation_log_likelihood
 from labelonce._types import Codes, Floats
 from labelonce.data._split import hold_out
 from labelonce.learning import SoftmaxRegression, _selection
+from labelonce.learning._candidates import Candidate
+from labelonce.learning._features import Features
 from labelonce.learning._rounds import Recipe
-from labelonce.learning._selection import Choice, Try, choose, near_best
+from labelonce.learning._selection import Choice, choose_recipe, near_best
 from labelonce.workers import OneCoin
 
 
@@ -18,8 +20,8 @@ def features(y_true: Codes) -> Floats:
     return one_hot(y_true, 3) + 0.5 * np.random.default_rng(0).normal(size=(len(y_true), 3))
 
 
-def attempt(X: Floats, C: float) -> Try:
-    return (None, X, Recipe(SoftmaxRegression(C=C), OneCoin()))
+def candidate(X: Floats, C: float) -> Candidate:
+    return Candidate(Features([]), X, Recipe(SoftmaxRegression(C=C), OneCoin()))
 
 
 def test_log_likelihood_is_a_sum_over_classes_for_every_annotation() -> None:
@@ -64,27 +66,27 @@ def test_neither_part_is_empty() -> None:
     assert (len(seen), len(held)) == (1, 1)
 
 
-def test_the_try_that_predicts_best_wins() -> None:
+def test_the_candidate_that_predicts_best_wins() -> None:
     ann, y_true = crowd()
     X = features(y_true)
-    tries = [attempt(X, C) for C in (1e-6, 1e-4, 1.0)]
-    best = choose(tries, ann, None, max_rounds=2, free=False, share=0.2, seed=0)
+    candidates = [candidate(X, C) for C in (1e-6, 1e-4, 1.0)]
+    best = choose_recipe(candidates, ann, None, max_rounds=2, free=False, share=0.2, seed=0)
     assert (best.number, best.rounds) == (2, 2)
     scores = np.array([row["held_out_scores"] for row in best.table])
     assert scores[2, 1] == scores[:, 1].max()
     assert best.scores == scores[2].tolist()
 
 
-def scripted(monkeypatch: pytest.MonkeyPatch, paths: dict[float, list[Floats]]) -> list[Try]:
-    """Tries named by C whose held-out log-likelihoods after each round are given."""
-    monkeypatch.setattr(_selection, "_held_out", lambda one, *_: iter(paths[one[2].learner.C]))
-    return [attempt(np.zeros((1, 1)), C) for C in paths]
+def scripted(monkeypatch: pytest.MonkeyPatch, paths: dict[float, list[Floats]]) -> list[Candidate]:
+    """Candidates named by C whose held-out log-likelihoods after each round are given."""
+    monkeypatch.setattr(_selection, "_held_out", lambda one, *_: iter(paths[one.recipe.learner.C]))
+    return [candidate(np.zeros((1, 1)), C) for C in paths]
 
 
 def chosen(monkeypatch: pytest.MonkeyPatch, paths: dict[float, list[Floats]], *, free: bool = True) -> Choice:
     ann = Annotations.from_arrays(range(500), [0] * 500, [0, 1] * 250)
     rounds = len(next(iter(paths.values())))
-    return choose(scripted(monkeypatch, paths), ann, None, max_rounds=rounds, free=free, share=0.2, seed=0)
+    return choose_recipe(scripted(monkeypatch, paths), ann, None, max_rounds=rounds, free=free, share=0.2, seed=0)
 
 
 @pytest.mark.parametrize(("free", "expected"), [(True, (0, 2)), (False, (1, 4))])
@@ -125,8 +127,8 @@ def test_what_all_find_hard_does_not_widen_the_error() -> None:
 
 def test_only_the_best_four_run_on_after_three_rounds() -> None:
     ann, y_true = crowd(n_tasks=100)
-    tries = [attempt(features(y_true), C) for C in (1e-6, 1e-3, 1e-2, 0.1, 1.0)]
-    best = choose(tries, ann, None, max_rounds=4, free=True, share=0.2, seed=0)
+    candidates = [candidate(features(y_true), C) for C in (1e-6, 1e-3, 1e-2, 0.1, 1.0)]
+    best = choose_recipe(candidates, ann, None, max_rounds=4, free=True, share=0.2, seed=0)
     scores = np.array([row["held_out_scores"] for row in best.table])
     assert np.isfinite(scores[:, :3]).all()
     assert_array_equal(np.isnan(scores[:, 3]), scores[:, 2] == scores[:, 2].min())
@@ -134,8 +136,8 @@ def test_only_the_best_four_run_on_after_three_rounds() -> None:
 
 def test_the_same_seed_chooses_alike() -> None:
     ann, y_true = crowd(n_tasks=100)
-    tries = [attempt(features(y_true), C) for C in (0.1, 1.0)]
+    candidates = [candidate(features(y_true), C) for C in (0.1, 1.0)]
     first, second, other = (
-        choose(tries, ann, None, max_rounds=2, free=True, share=0.2, seed=seed) for seed in (0, 0, 1)
+        choose_recipe(candidates, ann, None, max_rounds=2, free=True, share=0.2, seed=seed) for seed in (0, 0, 1)
     )
     assert first.scores == second.scores != other.scores

@@ -5,8 +5,8 @@ from labelonce.learning._baselines import OracleConfusion, OracleCorrect, TrainO
 from labelonce.learning._boost import BoostedTrees
 from labelonce.learning._corrected import ForwardCorrection, UnbiasedLoss
 from labelonce.learning._doubt import DoubtWarning
+from labelonce.learning._learner import Learner
 from labelonce.learning._mbem import MBEM
-from labelonce.learning._protocol import Learner
 from labelonce.learning._selection import annotation_log_likelihood
 from labelonce.learning._softmax import SoftmaxRegression
 from labelonce.learning._text import TextFeatures, text_model

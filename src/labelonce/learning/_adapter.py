@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 
 from labelonce._sklearn import (
-    BaseEstimator,
     check_classification_targets,
     check_is_fitted,
     check_weight,
@@ -21,7 +20,7 @@ from labelonce._sklearn import (
 )
 from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import check_distribution, check_int
-from labelonce.learning._protocol import Learner
+from labelonce.learning._learner import Learner
 
 NEGLIGIBLE = 1e-6
 """Share of a task's weight below which a class gets no row of its own."""
@@ -38,13 +37,13 @@ def as_learner(estimator: Any) -> Learner:
     >>> as_learner(LogisticRegression())
     RepeatedRows(estimator=LogisticRegression())
     """
-    if getattr(estimator, "soft_targets", False) and not isinstance(estimator, type):
-        return cast(Learner, estimator)
+    if isinstance(estimator, Learner):
+        return estimator
     _check_classifier(estimator)
     return RepeatedRows(estimator)
 
 
-class RepeatedRows(BaseEstimator):
+class RepeatedRows(Learner):
     """A scikit-learn classifier that takes probability targets, as weighted repeated rows.
 
     A task of weight w and posterior q becomes one row for each of its most probable classes, with weight w q
@@ -85,8 +84,6 @@ class RepeatedRows(BaseEstimator):
            [0.05, 0.95, 0.  ]])
     """
 
-    soft_targets = True
-
     def __init__(self, estimator: Any, top: int = 3) -> None:
         self.estimator = estimator
         self.top = top
@@ -98,7 +95,7 @@ class RepeatedRows(BaseEstimator):
         X = X.tocsr() if sparse.issparse(X) else X
         targets = check_targets(y, count_rows(X))
         task, code, weight = repeat_rows(targets, check_weight(sample_weight, X), top)
-        self.classes_: Ids = np.arange(targets.shape[1])
+        self.classes_ = np.arange(targets.shape[1])
         # Positions, not codes: some classifiers insist on 0 .. n - 1 without gaps.
         self.seen_, position = np.unique(code, return_inverse=True)
         self.estimator_: Any = None

@@ -14,7 +14,7 @@ from labelonce._types import Codes, Floats
 from labelonce._validate import check_choice, check_codes, check_distribution
 from labelonce.aggregation import Aggregator
 from labelonce.data import Annotations
-from labelonce.learning._features import FeaturesClassifier, candidates_of
+from labelonce.learning._features import FeaturesClassifier, learners_of
 from labelonce.learning._inputs import as_annotations, check_features
 from labelonce.learning._rounds import fit_model, information
 from labelonce.learning._scoring import AnnotationsScorer
@@ -31,7 +31,7 @@ class TargetsClassifier(FeaturesClassifier, ABC):
         check_features(self, X, reset=True)
         annotations = as_annotations(y, X, classes=self.classes)
         targets, weight = self._targets(annotations)
-        ((features, learner),) = candidates_of([self.learner])
+        ((features, learner),) = learners_of([self.learner])
         self._features = features.fit(X, annotations)
         self.classes_ = annotations.classes
         self.posterior_: Floats = targets

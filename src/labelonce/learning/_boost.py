@@ -10,17 +10,18 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from labelonce._sklearn import ClassifierBase, check_is_fitted, validate_data
+from labelonce._sklearn import check_is_fitted, validate_data
 from labelonce._types import Floats, Ids
 from labelonce._validate import check_int, check_number
 from labelonce.learning._adapter import training_rows
+from labelonce.learning._learner import Learner
 
 CHECKS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
 
 Objective = Callable[[Floats, Any], tuple[Floats, Floats]]
 
 
-class BoostedTrees(ClassifierBase):
+class BoostedTrees(Learner):
     r"""Gradient boosted trees that take probability targets, with the softmax loss.
 
     LightGBM with the gradient `w * (p - q)` and the diagonal hessian `w * K / (K - 1) * p * (1 - p)` for a
@@ -69,8 +70,6 @@ class BoostedTrees(ClassifierBase):
            [0.07, 0.93]])
     """
 
-    soft_targets = True
-
     def __init__(
         self,
         *,
@@ -105,7 +104,7 @@ class BoostedTrees(ClassifierBase):
         settings = self._settings()
         X, targets, weight, classes = training_rows(self, X, y, sample_weight, **CHECKS)
         mass = weight @ targets
-        self.classes_: Ids = classes
+        self.classes_ = classes
         self.seen_: Ids = np.flatnonzero(mass)
         self.log_share_: Floats = np.log(mass[self.seen_] / weight.sum())
         self.booster_: Any = None
@@ -164,11 +163,6 @@ class BoostedTrees(ClassifierBase):
         super().__setstate__(state)
         if isinstance(state.get("booster_"), str):
             self.booster_ = _lightgbm().Booster(model_str=state["booster_"])
-
-    def predict(self, X: Any) -> Ids:
-        """Return the most probable class of each task."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[best])
 
 
 def _softmax_objective(targets: Floats, weight: Floats) -> Objective:

@@ -8,23 +8,20 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from scipy.optimize import minimize
 
 from labelonce._sklearn import validate_data
 from labelonce._types import Floats
-from labelonce._validate import check_distribution, check_number
+from labelonce._validate import check_distribution
 from labelonce.data import Annotations
 from labelonce.learning._doubt import DoubtWarning
 from labelonce.learning._inputs import as_annotations
-from labelonce.learning._softmax import CHECKS, SoftmaxRegression, loss_and_gradient
+from labelonce.learning._softmax import CHECKS, Loss, SoftmaxModel, loss_and_gradient
 
 LARGE_WEIGHT = 10.0  # a label that counts ten times, or minus ten: one mistake outweighs ten tasks
 
 
-class CorrectedSoftmax(SoftmaxRegression):
+class CorrectedSoftmax(SoftmaxModel):
     """Base: softmax regression on annotations with a loss that knows the workers."""
-
-    soft_targets = False
 
     def __init__(
         self, confusion: Any, *, C: float = 1.0, max_iter: int = 500, tol: float = 1e-5, warm_start: bool = False
@@ -32,17 +29,16 @@ class CorrectedSoftmax(SoftmaxRegression):
         self.confusion = confusion
         super().__init__(C=C, max_iter=max_iter, tol=tol, warm_start=warm_start)
 
-    def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
+    def fit(self, X: Any, y: Any) -> Self:
         """Fit to Annotations or a (n_tasks, n_workers) matrix."""
+        self._check()
         annotations = as_annotations(y, X)
         X = validate_data(self, X, **CHECKS)
-        n_classes = annotations.n_classes
-        start = self._start(X.shape[1], annotations.classes, np.ones(n_classes)).ravel()
-        penalty = (2.0 if n_classes == 2 else 1.0) / (check_number(self.C, "C", 1e-12) * len(annotations))
+        classes = annotations.classes
         loss, arguments = self._objective(X, annotations, self._matrices(annotations))
-        options = {"maxiter": self.max_iter, "gtol": self.tol, "ftol": 64 * np.finfo(np.float64).eps, "maxls": 50}
-        found = minimize(loss, start, args=(*arguments, penalty), jac=True, method="L-BFGS-B", options=options)
-        self._store(found, annotations.classes, np.arange(n_classes))
+        penalty = self._penalty(len(classes), len(annotations))
+        start = self._start(X.shape[1], classes, np.ones(len(classes)))
+        self._minimise(loss, (*arguments, penalty), start, classes, np.arange(len(classes)))
         return self
 
     def _matrices(self, annotations: Annotations) -> Floats:
@@ -55,7 +51,7 @@ class CorrectedSoftmax(SoftmaxRegression):
         return check_distribution(given, "confusion", (annotations.n_workers, n_classes, n_classes))
 
     @abstractmethod
-    def _objective(self, X: Any, annotations: Annotations, confusion: Floats) -> tuple[Any, tuple[Any, ...]]:
+    def _objective(self, X: Any, annotations: Annotations, confusion: Floats) -> tuple[Loss, tuple[Any, ...]]:
         """Return a function of coefficients that gives loss and gradient, and its arguments before the penalty."""
 
 
@@ -88,7 +84,7 @@ class UnbiasedLoss(CorrectedSoftmax):
     1.6
     """
 
-    def _objective(self, X: Any, annotations: Annotations, confusion: Floats) -> tuple[Any, tuple[Any, ...]]:
+    def _objective(self, X: Any, annotations: Annotations, confusion: Floats) -> tuple[Loss, tuple[Any, ...]]:
         inverse = _inverse(confusion)
         weights = inverse[annotations.worker, annotations.label]
         self.max_weight_ = float(np.abs(weights).max())
@@ -131,7 +127,7 @@ class ForwardCorrection(CorrectedSoftmax):
     array([0, 0, 1, 1])
     """
 
-    def _objective(self, X: Any, annotations: Annotations, confusion: Floats) -> tuple[Any, tuple[Any, ...]]:
+    def _objective(self, X: Any, annotations: Annotations, confusion: Floats) -> tuple[Loss, tuple[Any, ...]]:
         likelihood = np.maximum(confusion[annotations.worker, :, annotations.label], 1e-12)
         return _forward_loss, (X, annotations, likelihood)
 

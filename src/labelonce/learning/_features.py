@@ -14,8 +14,8 @@ from labelonce._types import Floats, Ids
 from labelonce.data import Annotations
 from labelonce.learning._adapter import as_learner
 from labelonce.learning._inputs import check_features
-from labelonce.learning._predict import rows_of
-from labelonce.learning._protocol import Learner
+from labelonce.learning._learner import Learner
+from labelonce.learning._predict import take_rows
 from labelonce.learning._softmax import SoftmaxRegression
 
 DEFAULT_C = (0.001, 0.01, 0.1, 1.0, 10.0)
@@ -41,7 +41,7 @@ class Features:
                 try:
                     step.fit(X)
                 except (TypeError, ValueError):  # without labels; their tags do not tell
-                    step.fit(rows_of(X, labelled), vote[labelled])
+                    step.fit(take_rows(X, labelled), vote[labelled])
                 X = step.transform(X)
             self._fitted = whole
         return self
@@ -56,10 +56,10 @@ class Features:
         return make_pipeline(*(clone(step) for step in self.steps), learner) if self.steps else learner
 
 
-def candidates_of(learner: Any) -> list[tuple[Features, Learner]]:
+def learners_of(learner: Any) -> list[tuple[Features, Learner]]:
     """Return what `learner` stands for: one or several pairs of transformers and a learner.
 
-    Candidates with the very same transformers share one `Features`, so that these are fitted once.
+    Learners with the very same transformers share one `Features`, so that these are fitted once.
     """
     if learner is None:
         learner = [SoftmaxRegression(C=C) for C in DEFAULT_C]

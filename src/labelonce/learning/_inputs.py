@@ -11,6 +11,7 @@ from sklearn.utils import check_array
 from labelonce._messages import shorten
 from labelonce._sklearn import check_classification_targets, validate_data
 from labelonce.data import Annotations
+from labelonce.learning._learner import Learner
 from labelonce.learning._predict import n_rows
 
 
@@ -29,7 +30,7 @@ def _takes_any_shape(estimator: Any) -> bool:
     """Return whether the learner, or one of them, takes images and the like."""
     learner = getattr(estimator, "learner", None)
     learners = learner if isinstance(learner, list | tuple) else [learner]
-    return any(getattr(one, "any_shape", False) for one in learners)
+    return any(isinstance(one, Learner) and one.any_shape for one in learners)
 
 
 def is_matrix(y: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -13,20 +14,36 @@ from labelonce._kernels import ENGINES, mean_total_variation
 from labelonce._messages import show
 from labelonce._processes import add_up, n_processes
 from labelonce._sklearn import check_is_fitted, clone
-from labelonce._types import Floats, Ids
+from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import RandomState, check_choice, check_distribution, check_int, check_number, check_rng
 from labelonce.aggregation._base import labels_table, skill, workers_table
 from labelonce.data import Annotations
 from labelonce.data._gold import Gold, check_gold
+from labelonce.learning._candidates import Candidate, memorises
 from labelonce.learning._doubt import warn_of_doubt
-from labelonce.learning._features import Features, candidates_of
+from labelonce.learning._features import learners_of
 from labelonce.learning._inputs import as_annotations, check_features
-from labelonce.learning._rounds import Recipe, Round, memorises, run_rounds, takes_more_care
+from labelonce.learning._rounds import Recipe, Round, run_rounds
 from labelonce.learning._scoring import AnnotationsScorer
-from labelonce.learning._selection import Choice, choose
+from labelonce.learning._selection import Choice, choose_recipe
 from labelonce.workers import Counted, Full, WorkerModel
 
 Callback = Callable[[dict[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a fit has settled on, chosen or given, before its first round.
+
+    `rounds` is the number of the last round; `rounds_chosen` says that held-out annotations chose it. `scores` are
+    the held-out scores after each round.
+    """
+
+    recipe: Recipe
+    seed: int
+    rounds: int
+    rounds_chosen: bool
+    scores: list[float]
 
 
 class MBEM(AnnotationsScorer):
@@ -122,6 +139,7 @@ class MBEM(AnnotationsScorer):
     """
 
     history_: list[dict[str, Any]]
+    _plan: Plan
     _last: Any  # a Round; None before the first
 
     def __init__(
@@ -215,30 +233,26 @@ class MBEM(AnnotationsScorer):
         yield from self._run(transformed, annotations, codes)
         warn_of_doubt(annotations, self._last, self.history_[-1]["held_out_score"])
 
-    def _choose(self, X: Any, annotations: Annotations, codes: Any) -> Any:
-        """Set what to do, chosen or given, and return the features it is done with."""
+    def _choose(self, X: Any, annotations: Annotations, gold: Codes | None) -> Any:
+        """Set the plan, and return the features that it is carried out with."""
         seed = int(check_rng(self.random_state).integers(2**31))
-        tries = self._recipes(X, annotations, codes, seed)
-        own = own_recipe(tries[0][2].learner) if len(tries) == 1 else {}
+        candidates = self._candidates(X, annotations, gold, seed)
+        own = candidates[0].recipe.learner.auto if len(candidates) == 1 else {}
         rounds = own.get("rounds", "auto") if self.rounds == "auto" else self.rounds
         free = rounds == "auto"
         longest = self.max_rounds if free else rounds
-        open_choice = len(tries) > 1 or (free and longest > 1)
+        to_choose = len(candidates) > 1 or (free and longest > 1)
+        check_shared(candidates, to_choose=to_choose)
         best = Choice(0, longest)
-        if open_choice and any(recipe.shared for _, _, recipe in tries):
-            raise ValueError(
-                "a learner that processes share cannot be chosen: give one learner, rounds=... and "
-                'posterior="joint" or "prior".'
+        if to_choose and len(annotations) > 1:
+            best = choose_recipe(
+                candidates, annotations, gold, max_rounds=longest, free=free, share=self.holdout, seed=seed
             )
-        if tries[0][2].shared and tries[0][2].predictions == "out_of_fold" and n_processes() > 1:
-            raise ValueError('a learner that processes share needs predictions="in_sample"; got "out_of_fold".')
-        if open_choice and len(annotations) > 1:
-            best = choose(tries, annotations, codes, max_rounds=longest, free=free, share=self.holdout, seed=seed)
-        self._features, transformed, self._recipe = tries[best.number]
-        self._seed, self._scores, self._rounds_left = seed, best.scores, best.rounds
-        self._number_chosen = free
-        self.choices_, self.history_, self._last = best.table, [], None
-        return transformed
+        chosen = candidates[best.number]
+        self._plan = Plan(chosen.recipe, seed, best.rounds, free, best.scores)
+        self._features, self._last = chosen.features, None
+        self.choices_, self.history_ = best.table, []
+        return chosen.X
 
     def resume(self, X: Any, y: Any, *, rounds: int = 1, gold: Gold | None = None) -> Self:
         """Go on for some more rounds with what was fitted.
@@ -250,7 +264,7 @@ class MBEM(AnnotationsScorer):
         """
         check_is_fitted(self, "model_")
         self._same_annotations(X, y)
-        self._rounds_left = check_int(rounds, "rounds", 1)
+        self._plan = replace(self._plan, rounds=self.n_rounds_ + check_int(rounds, "rounds", 1))
         for _ in self.stages(X, y, gold=gold, resume=True):
             pass
         return self
@@ -289,48 +303,41 @@ class MBEM(AnnotationsScorer):
         self.tasks_, self.workers_, self.classes_ = annotations.tasks, annotations.workers, annotations.classes
         return annotations
 
-    def _recipes(self, X: Any, annotations: Annotations, gold: Any, seed: int) -> list[tuple[Features, Any, Recipe]]:
-        """Return every recipe that the options leave open, each with its features."""
+    def _candidates(self, X: Any, annotations: Annotations, gold: Codes | None, seed: int) -> list[Candidate]:
+        """Return every way to fit that the options leave open; transformers that are shared are fitted once."""
         posteriors = ("joint", "prior") if self.posterior == "auto" else (self.posterior,)
         workers = Full() if self.worker_model is None else self.worker_model
         where: dict[str, Any] = {"engine": self.engine, "device": self.device}
-        tries = []
+        found = []
         done: dict[int, Any] = {}
-        for features, learner in candidates_of(self.learner):
+        for features, learner in learners_of(self.learner):
             if id(features) not in done:
                 done[id(features)] = features.fit(X, annotations).transform(X)
             transformed = done[id(features)]
-            how = own_recipe(learner).get("predictions", "auto") if self.predictions == "auto" else self.predictions
+            how = learner.auto.get("predictions", "auto") if self.predictions == "auto" else self.predictions
             if how == "auto":
                 how = "out_of_fold" if memorises(learner, transformed, annotations, gold, seed) else "in_sample"
-            tries += [
-                (
-                    features,
-                    transformed,
-                    Recipe(learner, workers, how, self.counts, kind, self.weighting, self.prior, **where),
-                )
-                for kind in posteriors
-            ]
-        return tries
+            for kind in posteriors:
+                recipe = Recipe(learner, workers, how, self.counts, kind, self.weighting, self.prior, **where)
+                found.append(Candidate(features, transformed, recipe))
+        return found
 
-    def _run(self, X: Any, annotations: Annotations, gold: Any) -> Iterator[Self]:
+    def _run(self, X: Any, annotations: Annotations, gold: Codes | None) -> Iterator[Self]:
         """Do the rounds that are left on all annotations, and keep what each found."""
-        tol = 0.0 if self._number_chosen else self.tol
-        last = self._rounds_left + (0 if self._last is None else self._last.number)
-        doing = partial(run_rounds, X, annotations, self._recipe, gold=gold, seed=self._seed)
-        coming = doing(last=last, after=self._last)
-        while self._rounds_left:
-            if self._last is not None and self.history_[-1]["posterior_change"] < tol:
-                number = self._last.number + 1
-                if not takes_more_care(self._recipe.learner, number):
+        recipe, tol = self._plan.recipe, 0.0 if self._plan.rounds_chosen else self.tol
+        doing = partial(run_rounds, X, annotations, recipe, gold=gold, seed=self._plan.seed)
+        coming = doing(last=self._plan.rounds, after=self._last)
+        while (done := 0 if self._last is None else self._last.number) < self._plan.rounds:
+            if done and self.history_[-1]["posterior_change"] < tol:
+                if not recipe.learner.last_round_differs:
                     break
-                self._rounds_left, coming = 1, doing(last=number, after=self._last)
+                self._plan = replace(self._plan, rounds=done + 1)
+                coming = doing(last=done + 1, after=self._last)
             this = next(coming)
-            entry = history_entry(annotations, this, self._last, shared=self._recipe.shared)
-            if this.number <= len(self._scores):
-                entry["held_out_score"] = self._scores[this.number - 1]
+            entry = history_entry(annotations, this, self._last, shared=recipe.learner.shared)
+            if done < len(self._plan.scores):
+                entry["held_out_score"] = self._plan.scores[done]
             self.history_ = [*self.history_, entry]
-            self._rounds_left -= 1
             self._keep(annotations, this)
             for callback in self.callbacks:
                 callback(entry)
@@ -347,9 +354,9 @@ class MBEM(AnnotationsScorer):
         self.n_rounds_ = last.number
         self._annotation_counts = np.bincount(annotations.worker, minlength=annotations.n_workers)
         names = ("predictions", "counts", "posterior", "weighting", "prior")
-        self.recipe_ = {name: getattr(self._recipe, name) for name in names} | {
-            "learner": self._features.joined(clone(self._recipe.learner)),
-            "worker_model": clone(self._recipe.worker_model),
+        self.recipe_ = {name: getattr(self._plan.recipe, name) for name in names} | {
+            "learner": self._features.joined(clone(self._plan.recipe.learner)),
+            "worker_model": clone(self._plan.recipe.worker_model),
             "rounds": last.number,
         }
 
@@ -365,10 +372,17 @@ class MBEM(AnnotationsScorer):
         return workers_table(self, skill_low=low, skill_high=high)
 
 
-def own_recipe(learner: Any) -> dict[str, Any]:
-    """Return what "auto" stands for with a learner that is too dear to try recipes with."""
-    recipe: dict[str, Any] = getattr(learner, "auto", {})
-    return recipe
+def check_shared(candidates: list[Candidate], *, to_choose: bool) -> None:
+    """Raise where a learner that processes share would have to be chosen, or to be fitted to folds."""
+    if not any(candidate.recipe.learner.shared for candidate in candidates):
+        return
+    if to_choose:
+        raise ValueError(
+            "a learner that processes share cannot be chosen: give one learner, rounds=... and "
+            'posterior="joint" or "prior".'
+        )
+    if candidates[0].recipe.predictions == "out_of_fold" and n_processes() > 1:
+        raise ValueError('a learner that processes share needs predictions="in_sample"; got "out_of_fold".')
 
 
 def history_entry(

@@ -11,7 +11,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from labelonce._sklearn import clone, count_rows, select_rows
 from labelonce._types import Floats
-from labelonce.learning._protocol import Learner
+from labelonce.learning._learner import Learner
 
 
 def n_rows(X: Any) -> int:
@@ -19,7 +19,7 @@ def n_rows(X: Any) -> int:
     return int(count_rows(X))
 
 
-def rows_of(X: Any, rows: npt.NDArray[np.integer[Any]]) -> Any:
+def take_rows(X: Any, rows: npt.NDArray[np.integer[Any]]) -> Any:
     """Return some rows of X; X itself where all are wanted in order."""
     if len(rows) == n_rows(X):
         return X
@@ -50,7 +50,7 @@ def fit_to_rows(
         if targets.shape[1] == 1:  # of a single class; learners take it for a column of labels, which does as well
             warnings.simplefilter("ignore", DataConversionWarning)
         if len(rows) < len(targets):
-            X, targets, weight = rows_of(X, rows), targets[rows], weight[rows]
+            X, targets, weight = take_rows(X, rows), targets[rows], weight[rows]
         fitted: Learner = clone(learner).fit(X, targets, sample_weight=weight)
     return fitted
 
@@ -70,5 +70,5 @@ def out_of_fold(
         if not len(seen):
             continue
         model = fit_to_rows(learner, X, targets, weight, seen)
-        predictions[left_out] = model.predict_proba(rows_of(X, left_out))
+        predictions[left_out] = model.predict_proba(take_rows(X, left_out))
     return predictions

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from labelonce._kernels import (
     Engine,
-    ScipyEngine,
     SharedEngine,
     entropy,
     floored_log,
@@ -24,18 +22,13 @@ from labelonce._kernels import (
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
 from labelonce.data import Annotations
+from labelonce.learning._calibration import calibrate, label_shares, pull_in_round, sample_tasks
+from labelonce.learning._learner import Learner
 from labelonce.learning._predict import fit_to_rows, out_of_fold
-from labelonce.learning._protocol import Learner
 from labelonce.workers import WorkerModel
 
 N_FOLDS = 5
-MEMORISED = 0.25  # share of the disagreement of models that did not see the task
-_EXPONENTS = (0.3, 5.0)  # between which a model's predictions are flattened or sharpened
-_PULLS = (1.0, 0.5, 0.25, 0.125, 0.1)  # on the class balance in rounds 2, 3, ...: tasks it counts as, as a share
-_ENOUGH_TASKS = 50_000  # with labels, to calibrate by
 _REFINEMENTS = 10  # E and M steps on the workers within a round at most
-_SHIFT = 10.0  # of a class at most
-_STEPS = 50  # of the search for a calibration at most
 _SETTLED = 1e-3  # change of the workers in such a step, mean total variation: near the fixed point
 
 
@@ -52,11 +45,6 @@ class Recipe:
     prior: Any = "uniform"
     engine: str = "auto"
     device: str | None = None
-
-    @property
-    def shared(self) -> bool:
-        """Whether the processes that `torchrun` started fit one model, each to its own tasks."""
-        return bool(getattr(self.learner, "shared", False))
 
 
 @dataclass(frozen=True)
@@ -89,7 +77,7 @@ def run_rounds(
     `last` is the number of the round that is meant to be the last: some learners take more care then.
     """
     engine = make_engine(annotations, "float64", recipe.engine, recipe.device)
-    if recipe.shared:
+    if recipe.learner.shared:
         engine = SharedEngine(engine)
     sample = sample_tasks(annotations, engine)
     number = 0 if after is None else after.number
@@ -125,7 +113,7 @@ def vote_targets(engine: Engine, gold: Codes | None) -> tuple[Floats, Floats]:
 
 def learner_of_round(learner: Learner, number: int, last: int, rng: np.random.Generator) -> Learner:
     """Return a copy of the learner for a round: what it leaves to chance is drawn from the round's generator."""
-    chosen = learner.for_round(number, last) if hasattr(learner, "for_round") else clone(learner)
+    chosen = learner.for_round(number, last)
     open_to_chance = {
         name: int(rng.integers(2**31))
         for name, value in sorted(chosen.get_params().items())
@@ -135,35 +123,9 @@ def learner_of_round(learner: Learner, number: int, last: int, rng: np.random.Ge
     return seeded
 
 
-def takes_more_care(learner: Learner, number: int) -> bool:
-    """Return whether a learner does a round otherwise if it is the last: with another plain setting."""
-    if not hasattr(learner, "for_round"):
-        return False
-    last, other = (learner.for_round(number, end).get_params() for end in (number, number + 1))
-    plain = (bool, int, float, str, tuple, np.generic, type(None))
-    return any(isinstance(value, plain) and value != other.get(name) for name, value in last.items())
-
-
 def fit_model(learner: Learner, X: Any, targets: Floats, weight: Floats) -> Learner:
     """Return a fresh learner fitted to the tasks that have a weight."""
     return fit_to_rows(learner, X, targets, weight, np.flatnonzero(weight > 0))
-
-
-def memorises(learner: Learner, X: Any, annotations: Annotations, gold: Codes | None, seed: int) -> bool:
-    """Return whether a learner reproduces labels that it should disagree with.
-
-    Only disagreement tells workers apart. A model that has memorised the labels agrees with everybody, so that
-    all workers look alike; then they must be judged by models that did not see the task.
-    """
-    posterior, weight = vote_targets(ScipyEngine(annotations, "float64"), gold)
-    learner = learner_of_round(learner, 1, 1, np.random.default_rng([seed, 0]))
-    own = fit_model(learner, X, posterior, weight).predict_proba(X)
-    fresh = out_of_fold(learner, X, posterior, weight, n_folds=N_FOLDS, rng=np.random.default_rng([seed, 0]))
-    own_left, fresh_left = (
-        float((predictions.argmax(axis=1)[annotations.task] != annotations.label).mean())
-        for predictions in (own, fresh)
-    )
-    return own_left < (1 - MEMORISED) * fresh_left
 
 
 def estimate_workers(
@@ -192,7 +154,7 @@ def estimate_workers(
     np.log(log_prior, out=log_prior)
     tasks, sample_engine = (slice(None), engine) if sample is None else sample
     log_predictions = log_prior[tasks].copy()
-    pull = _PULLS[min(number - 2, len(_PULLS) - 1)]
+    pull = pull_in_round(number)
     shares = prior if not isinstance(recipe.prior, str) else label_shares(counts)
     found = calibrate(log_predictions, sample_engine, workers.confusion_, shares, pull)
     found.apply(log_prior)
@@ -230,84 +192,6 @@ def class_prior(prior: Any, picks: Floats, engine: Engine, confusion: Floats) ->
         mass = total(engine, engine.e_step(log_confusion, np.log(learned)).posterior.sum(axis=0)) + 1.0
         learned = mass / mass.sum()
     return learned
-
-
-def label_shares(counts: Floats) -> Floats:
-    """Return how often every class is given, of (n_workers, true, given) counts; none is impossible."""
-    given = counts.sum(axis=(0, 1)) + 1.0
-    return np.asarray(given / given.sum())
-
-
-@dataclass(frozen=True)
-class Calibration:
-    """What makes a model's predictions P(true label): an exponent and a shift of every class's log-probability."""
-
-    exponent: float
-    shift: Floats
-
-    def apply(self, log_predictions: Floats) -> None:
-        """Calibrate in place, up to a constant in each row."""
-        log_predictions *= self.exponent
-        log_predictions += self.shift
-
-    def undo(self, log_predictions: Floats) -> None:
-        """Take it back."""
-        log_predictions -= self.shift
-        log_predictions /= self.exponent
-
-
-def calibrate(
-    log_predictions: Floats,
-    engine: Engine,
-    confusion: Floats,
-    shares: Floats,
-    pull: float,
-    start: Calibration | None = None,
-) -> Calibration:
-    """Return the exponent and the shifts with which predictions explain the annotations best.
-
-    An exponent above 1 sharpens. Without the shifts, a class for which few workers are good is predicted too
-    rarely, hence trained on too rarely, and is gone after some rounds. The classes are pulled to `shares` as if
-    `pull` times as many tasks as there are had been seen with them: while the confusion matrices are poor, the
-    likelihood alone would give up classes.
-    """
-    n_tasks, n_classes = float(total(engine, [len(log_predictions)])[0]), log_predictions.shape[1]
-    by_labels = engine.e_step(floored_log(confusion), np.zeros(n_classes)).posterior
-    by_labels, log_shown = (np.ascontiguousarray(one.T) for one in (by_labels, log_predictions))  # sums are fast so
-    shown, slope = np.empty_like(log_shown), np.empty_like(log_shown)
-
-    def loss(point: Floats) -> tuple[float, Floats]:
-        exponent, shift = np.exp(point[0]), point[1:, None]
-        np.add(np.multiply(log_shown, exponent, out=shown), shift, out=shown)
-        np.exp(np.subtract(shown, shown.max(axis=0), out=shown), out=shown)
-        np.divide(shown, shown.sum(axis=0), out=shown)
-        share = np.maximum(total(engine, shown.sum(axis=1)) / n_tasks, 1e-12)
-        likelihood = np.multiply(by_labels, shown, out=slope).sum(axis=0)
-        np.divide(slope, likelihood, out=slope)
-        wanted = pull * shares / share
-        pulled = np.multiply(shown, wanted[:, None] - (1 + wanted @ shown), out=shown)
-        np.add(slope, pulled, out=slope)  # posterior - prediction; the pull, by the same rule
-        by_exponent = exponent * np.vdot(slope, log_shown)
-        sums = np.asarray(total(engine, [np.log(likelihood).sum(), by_exponent, *slope.sum(axis=1)]))
-        return float(-sums[0] - pull * n_tasks * (shares @ np.log(share))), -sums[1:]
-
-    point = np.zeros(n_classes + 1) if start is None else np.append(np.log(start.exponent), start.shift)
-    bounds = [tuple(np.log(_EXPONENTS)), *[(-_SHIFT, _SHIFT)] * n_classes]
-    found = minimize(loss, point, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _STEPS}).x
-    return Calibration(float(np.exp(found[0])), found[1:])
-
-
-def sample_tasks(annotations: Annotations, engine: Engine) -> tuple[Any, Engine]:
-    """Return which tasks to calibrate by, and their engine: those with labels, or a draw of many, always the same."""
-    labelled = np.flatnonzero(np.bincount(annotations.task, minlength=annotations.n_tasks))
-    if len(labelled) == annotations.n_tasks <= _ENOUGH_TASKS:
-        return slice(None), engine
-    drawn = np.zeros(annotations.n_tasks, dtype=bool)
-    if len(labelled) > _ENOUGH_TASKS:
-        labelled = np.random.default_rng(0).choice(labelled, _ENOUGH_TASKS, replace=False)
-    drawn[labelled] = True
-    some: Engine = ScipyEngine(annotations.select(drawn), "float64")
-    return drawn, SharedEngine(some) if isinstance(engine, SharedEngine) else some
 
 
 def task_weight(

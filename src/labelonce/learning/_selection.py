@@ -13,12 +13,11 @@ from labelonce._types import Codes, Floats, Mask
 from labelonce._validate import check_distribution
 from labelonce.data import Annotations
 from labelonce.data._split import hold_out
-from labelonce.learning._rounds import Recipe, run_rounds
-
-Try = tuple[Any, Any, Recipe]  # transformers, features, recipe
+from labelonce.learning._candidates import Candidate
+from labelonce.learning._rounds import run_rounds
 
 _ENOUGH = 1200  # held-out annotations that settle a choice
-_HEATS = 3  # rounds that all tries get: the second, with the prior as yet, is under-confident and tells little
+_HEATS = 3  # rounds that all candidates get: the second, with the prior as yet, is under-confident and tells little
 _FINALISTS = 4
 
 
@@ -62,7 +61,7 @@ def _log_likelihoods(annotations: Annotations, predictions: Floats, confusion: F
 
 @dataclass(frozen=True)
 class Choice:
-    """Which try won and with how many rounds; the score of every try after every round."""
+    """Which candidate won and with how many rounds; its score after every round, and a table of all candidates."""
 
     number: int
     rounds: int
@@ -70,8 +69,8 @@ class Choice:
     table: list[dict[str, Any]] = field(default_factory=list)
 
 
-def choose(
-    tries: list[Try],
+def choose_recipe(
+    candidates: list[Candidate],
     annotations: Annotations,
     gold: Codes | None,
     *,
@@ -80,18 +79,18 @@ def choose(
     share: float,
     seed: int,
 ) -> Choice:
-    """Return the first try that predicts held-out annotations as well as any, and if `free` its number of rounds.
+    """Return the first candidate that predicts held-out annotations as well as any, and if `free` its number of rounds.
 
     As well as any: see `near_best`; its rounds are those of its best likelihood. The likelihood also rewards a model
-    that has learned the workers' habits, so it leans to weak penalties; tries come with the simplest first.
-    All tries run three rounds; the best few run on. Small sets are split more than once.
+    that has learned the workers' habits, so it leans to weak penalties; candidates come with the simplest first.
+    All of them run three rounds; the best few run on. Small sets are split more than once.
     """
     n_splits = int(np.clip(round(_ENOUGH / (share * len(annotations))), 1, 3))
     parts = [hold_out(annotations, share, np.random.default_rng([seed, split])) for split in range(n_splits)]
-    runs = [[_held_out(one, part, gold, seed, max_rounds) for part in parts] for one in tries]
-    likelihoods = np.full((len(tries), max_rounds, sum(len(held) for _, held in parts)), np.nan, dtype=np.float32)
-    scores = np.full((len(tries), max_rounds), np.nan)
-    running = np.arange(len(tries))
+    runs = [[_held_out(one, part, gold, seed, max_rounds) for part in parts] for one in candidates]
+    likelihoods = np.full((len(candidates), max_rounds, sum(len(held) for _, held in parts)), np.nan, dtype=np.float32)
+    scores = np.full((len(candidates), max_rounds), np.nan)
+    running = np.arange(len(candidates))
     for place in range(max_rounds):
         for number in running.tolist():
             found = np.concatenate([next(run) for run in runs[number]])
@@ -101,18 +100,18 @@ def choose(
     near = near_best(likelihoods, np.isfinite(scores) & (free | (np.arange(max_rounds) == max_rounds - 1)))
     number = int(near.any(axis=1).argmax())
     rounds = 1 + int(np.where(near[number], scores[number], -np.inf).argmax())
-    return Choice(number, rounds, scores[number].tolist(), _table(tries, scores, near))
+    return Choice(number, rounds, scores[number].tolist(), _table(candidates, scores, near))
 
 
-def near_best(log_likelihoods: Floats, candidates: Mask) -> Mask:
-    """Return which candidates are within one standard error of the best mean log-likelihood.
+def near_best(log_likelihoods: Floats, eligible: Mask) -> Mask:
+    """Return which of the eligible are within one standard error of the best mean log-likelihood.
 
     The standard error is that of the difference, annotation by annotation: what all find hard does not count.
 
     Parameters
     ----------
-    log_likelihoods : (n_tries, n_rounds, n_held)
-    candidates : (n_tries, n_rounds)
+    log_likelihoods : (n_candidates, n_rounds, n_held)
+    eligible : (n_candidates, n_rounds)
 
     Examples
     --------
@@ -120,24 +119,23 @@ def near_best(log_likelihoods: Floats, candidates: Mask) -> Mask:
     >>> near_best(scores, np.ones((3, 1), dtype=bool)).ravel()  # the second is only worse, the third at times better
     array([ True, False,  True])
     """
-    means = np.where(candidates, log_likelihoods.mean(axis=2), -np.inf)
+    means = np.where(eligible, log_likelihoods.mean(axis=2), -np.inf)
     behind = log_likelihoods[np.unravel_index(means.argmax(), means.shape)] - log_likelihoods
-    return np.asarray(candidates & (behind.mean(axis=2) <= behind.std(axis=2) / np.sqrt(behind.shape[2])))
+    return np.asarray(eligible & (behind.mean(axis=2) <= behind.std(axis=2) / np.sqrt(behind.shape[2])))
 
 
 def _held_out(
-    one: Try, part: tuple[Annotations, Annotations], gold: Codes | None, seed: int, last: int
+    candidate: Candidate, part: tuple[Annotations, Annotations], gold: Codes | None, seed: int, last: int
 ) -> Iterator[Floats]:
     """Yield the log-likelihood of every held-out annotation after each round, without end."""
-    _, X, recipe = one
     seen, held = part
-    for this in run_rounds(X, seen, recipe, gold=gold, seed=seed, last=last):
-        yield _log_likelihoods(held, this.model.predict_proba(X), this.confusion)
+    for this in run_rounds(candidate.X, seen, candidate.recipe, gold=gold, seed=seed, last=last):
+        yield _log_likelihoods(held, this.model.predict_proba(candidate.X), this.confusion)
 
 
-def _table(tries: list[Try], scores: Floats, near: Mask) -> list[dict[str, Any]]:
+def _table(candidates: list[Candidate], scores: Floats, near: Mask) -> list[dict[str, Any]]:
     return [
-        {"learner": recipe.learner, "predictions": recipe.predictions, "posterior": recipe.posterior}
+        {name: getattr(candidate.recipe, name) for name in ("learner", "predictions", "posterior")}
         | {"held_out_scores": row.tolist(), "near_best": mark.tolist()}
-        for (_, _, recipe), row, mark in zip(tries, scores, near, strict=True)
+        for candidate, row, mark in zip(candidates, scores, near, strict=True)
     ]

@@ -3,21 +3,110 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-from scipy.optimize import OptimizeResult, minimize
+from scipy.optimize import minimize
 
 from labelonce._kernels import blas_threads
 from labelonce._sklearn import ClassifierBase, ConvergenceWarning, check_is_fitted, validate_data
 from labelonce._types import Floats, Ids
 from labelonce._validate import check_int, check_number
 from labelonce.learning._adapter import training_rows
+from labelonce.learning._learner import Learner
 
 CHECKS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 
+Loss = Callable[..., tuple[float, Floats]]
 
-class SoftmaxRegression(ClassifierBase):
+
+class SoftmaxModel(ClassifierBase):
+    """Base of the linear models with a softmax: their options, the search for the coefficients, and predictions."""
+
+    classes_: Ids
+
+    def __init__(self, *, C: float = 1.0, max_iter: int = 500, tol: float = 1e-5, warm_start: bool = False) -> None:
+        self.C = C
+        self.max_iter = max_iter
+        self.tol = tol
+        self.warm_start = warm_start
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _check(self) -> None:
+        if check_number(self.C, "C", 0.0) == 0:
+            raise ValueError(f"C must be above 0; got {self.C!r}.")
+        check_int(self.max_iter, "max_iter", 1)
+        check_number(self.tol, "tol", 0.0)
+
+    def _penalty(self, n_classes: int, total: float) -> float:
+        """Return the factor on half the squared norm of the slopes, per unit of weight."""
+        return (2.0 if n_classes == 2 else 1.0) / (self.C * total)
+
+    def _start(self, n_features: int, classes: Ids, mass: Floats) -> Floats:
+        """Return the last coefficients over the last intercepts, or zeros over the logs of the class shares."""
+        start = np.zeros((n_features + 1, len(classes)))
+        np.log(mass, out=start[-1], where=mass > 0)
+        same = self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (len(classes), n_features)
+        if same and np.array_equal(self.classes_, classes):
+            start[:-1] = self.coef_.T
+            start[-1] = np.where(np.isfinite(self.intercept_), self.intercept_, start[-1])
+        return start
+
+    def _minimise(self, loss: Loss, arguments: tuple[Any, ...], start: Floats, classes: Ids, seen: Ids) -> None:
+        """Find the coefficients of the classes that were seen, by L-BFGS, and keep them."""
+        options = {"maxiter": self.max_iter, "gtol": self.tol, "ftol": 64 * np.finfo(np.float64).eps, "maxls": 50}
+        X = arguments[0]
+        with blas_threads(X.shape[0] * X.shape[1] * len(seen)):
+            found = minimize(loss, start.ravel(), args=arguments, jac=True, method="L-BFGS-B", options=options)
+        coefficients = found.x.reshape(-1, len(seen))
+        self.classes_ = classes
+        self.coef_: Floats = np.zeros((len(classes), len(coefficients) - 1))
+        self.coef_[seen] = coefficients[:-1].T
+        self.intercept_: Floats = np.full(len(classes), -np.inf)
+        self.intercept_[seen] = coefficients[-1] - coefficients[-1].mean()
+        self.n_iter_ = int(found.nit)
+        steepest = np.abs(found.jac).max()
+        if not found.success and steepest > self.tol:
+            warnings.warn(
+                f"{type(self).__name__} stopped after {found.nit} iterations with a gradient of {steepest:.2g}, above "
+                f"tol={self.tol:g}. Scale the features, or raise max_iter={self.max_iter} or tol.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return log-probabilities up to a constant, shape (n_tasks, n_classes); one column if binary."""
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return P(class | features), shape (n_tasks, n_classes)."""
+        probabilities = self._scores(X)
+        probabilities -= probabilities.max(axis=1, keepdims=True)
+        np.exp(probabilities, out=probabilities)
+        probabilities /= probabilities.sum(axis=1, keepdims=True)
+        return probabilities
+
+    def predict(self, X: Any) -> Ids:
+        """Return the most probable class of each task."""
+        best = self._scores(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    def _scores(self, X: Any) -> Floats:
+        check_is_fitted(self, "coef_")
+        X = validate_data(self, X, reset=False, **CHECKS)
+        with blas_threads(X.shape[0] * self.coef_.size):
+            scores = np.asarray(X @ self.coef_.T.astype(X.dtype), dtype=np.float64)
+        scores += self.intercept_
+        return scores
+
+
+class SoftmaxRegression(SoftmaxModel, Learner):
     """Multinomial logistic regression that takes probability targets.
 
     Minimises C times the weighted sum of cross-entropies plus half the squared norm of the slopes, by L-BFGS; the
@@ -60,96 +149,17 @@ class SoftmaxRegression(ClassifierBase):
            [0.05, 0.95]])
     """
 
-    soft_targets = True
-
-    def __init__(self, *, C: float = 1.0, max_iter: int = 500, tol: float = 1e-5, warm_start: bool = False) -> None:
-        self.C = C
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to labels (n_tasks,) or to probability targets (n_tasks, n_classes)."""
-        C = check_number(self.C, "C", 0.0)
-        if C == 0:
-            raise ValueError(f"C must be above 0; got {self.C!r}.")
-        options = {"maxiter": check_int(self.max_iter, "max_iter", 1), "gtol": check_number(self.tol, "tol", 0.0)}
+        self._check()
         X, targets, weight, classes = training_rows(self, X, y, sample_weight, **CHECKS)
         mass = weight @ targets
         seen = np.flatnonzero(mass)
-        start = self._start(X.shape[1], classes, mass)[:, seen]
         if len(seen) < len(classes):
             targets = targets[:, seen]
-        penalty = (2.0 if len(seen) == 2 else 1.0) / (C * weight.sum())
-        with blas_threads(X.shape[0] * X.shape[1] * len(seen)):
-            found = minimize(
-                loss_and_gradient,
-                start.ravel(),
-                args=(X, targets, (weight / weight.sum())[:, None], penalty),
-                jac=True,
-                method="L-BFGS-B",
-                options={**options, "ftol": 64 * np.finfo(np.float64).eps, "maxls": 50},
-            )
-        self._store(found, classes, seen)
+        arguments = (X, targets, (weight / weight.sum())[:, None], self._penalty(len(seen), weight.sum()))
+        self._minimise(loss_and_gradient, arguments, self._start(X.shape[1], classes, mass)[:, seen], classes, seen)
         return self
-
-    def _start(self, n_features: int, classes: Ids, mass: Floats) -> Floats:
-        """Return the last coefficients over the last intercepts, or zeros over the logs of the class shares."""
-        start = np.zeros((n_features + 1, len(classes)))
-        np.log(mass, out=start[-1], where=mass > 0)
-        same = self.warm_start and hasattr(self, "coef_") and self.coef_.shape == (len(classes), n_features)
-        if same and np.array_equal(self.classes_, classes):
-            start[:-1] = self.coef_.T
-            start[-1] = np.where(np.isfinite(self.intercept_), self.intercept_, start[-1])
-        return start
-
-    def _store(self, found: OptimizeResult, classes: Ids, seen: Ids) -> None:
-        coefficients = found.x.reshape(-1, len(seen))
-        self.classes_ = classes
-        self.coef_: Floats = np.zeros((len(classes), len(coefficients) - 1))
-        self.coef_[seen] = coefficients[:-1].T
-        self.intercept_: Floats = np.full(len(classes), -np.inf)
-        self.intercept_[seen] = coefficients[-1] - coefficients[-1].mean()
-        self.n_iter_ = int(found.nit)
-        steepest = np.abs(found.jac).max()
-        if not found.success and steepest > self.tol:
-            warnings.warn(
-                f"SoftmaxRegression stopped after {found.nit} iterations with a gradient of {steepest:.2g}, above "
-                f"tol={self.tol:g}. Scale the features, or raise max_iter={self.max_iter} or tol.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-
-    def decision_function(self, X: Any) -> Floats:
-        """Return log-probabilities up to a constant, shape (n_tasks, n_classes); one column if binary."""
-        scores = self._scores(X)
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Return P(class | features), shape (n_tasks, n_classes)."""
-        probabilities = self._scores(X)
-        probabilities -= probabilities.max(axis=1, keepdims=True)
-        np.exp(probabilities, out=probabilities)
-        probabilities /= probabilities.sum(axis=1, keepdims=True)
-        return probabilities
-
-    def predict(self, X: Any) -> Ids:
-        """Return the most probable class of each task."""
-        best = self._scores(X).argmax(axis=1)
-        return np.asarray(self.classes_[best])
-
-    def _scores(self, X: Any) -> Floats:
-        check_is_fitted(self, "coef_")
-        X = validate_data(self, X, reset=False, **CHECKS)
-        with blas_threads(X.shape[0] * self.coef_.size):
-            scores = np.asarray(X @ self.coef_.T.astype(X.dtype), dtype=np.float64)
-        scores += self.intercept_
-        return scores
 
 
 def loss_and_gradient(flat: Floats, X: Any, targets: Floats, weight: Floats, penalty: float) -> tuple[float, Floats]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copyreg
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
@@ -111,10 +111,8 @@ class TorchLearner(Steps):
     True
     """
 
-    soft_targets = True
     any_shape = True
-    auto: ClassVar[dict[str, Any]] = {"rounds": 9, "predictions": "in_sample"}
-    """What `MBEM`'s "auto" stands for: a network is too dear to try recipes with."""
+    auto: ClassVar[Mapping[str, Any]] = {"rounds": 9, "predictions": "in_sample"}
 
     def __init__(
         self,
@@ -201,6 +199,11 @@ class TorchLearner(Steps):
             chosen.set_params(epochs=epochs, min_steps=self.min_steps * epochs // self.epochs)
         return chosen
 
+    @property
+    def last_round_differs(self) -> bool:
+        """Whether the last round of `MBEM` has other epochs than those before it."""
+        return any(epochs != self.epochs for epochs in self.epochs_by_round)
+
     def predict_proba(self, X: Any) -> Floats:
         """Return P(class | features), shape (n_tasks, n_classes), the mean over the networks."""
         check_is_fitted(self, "modules_")
@@ -211,11 +214,6 @@ class TorchLearner(Steps):
             with explained(self.module_fn, batch, fitted=True):
                 parts.append(torch.stack([self.predict_batch(module, batch) for module in self.modules_]).mean(dim=0))
         return np.asarray(torch.cat(parts).double().cpu())
-
-    def predict(self, X: Any) -> Ids:
-        """Return the most probable class of each task."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[best])
 
     def __sklearn_clone__(self) -> Self:
         """Return an unfitted copy; a copied callback would report to a copy of what it reports to."""

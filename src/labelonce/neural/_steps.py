@@ -12,8 +12,8 @@ from torch.nn import functional as F
 
 from labelonce._messages import clip, printable, show
 from labelonce._processes import Processes, find_device
-from labelonce._sklearn import ClassifierBase
 from labelonce._validate import check_choice, check_int, check_number
+from labelonce.learning import Learner
 from labelonce.neural._augment import cut_out, flip_and_crop
 from labelonce.neural._data import Inputs
 from labelonce.neural._saving import is_ours
@@ -24,7 +24,7 @@ _RECORDED = ("make_module", "make_optimizer", "views", "loss", "step")  # steps 
 _NOT_X = ("CUDA", "cuDNN", "allocate", " device")  # words of errors that are about the machine
 
 
-class Steps(ClassifierBase):
+class Steps(Learner):
     """What `TorchLearner` does with a network, one small step a method."""
 
     module_fn: Callable[[int], nn.Module]

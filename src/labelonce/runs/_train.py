@@ -222,8 +222,7 @@ def _finish(
         warnings.simplefilter("always")
         for _ in clf.stages(inputs.rows.X, inputs.annotations, gold=inputs.gold, resume=resume):
             run.save_checkpoint(dumped(clf), _sentences(before, caught))
-            done = len(clf.history_)
-            say("round", done, done + clf._rounds_left)
+            say("round", len(clf.history_), clf._plan.rounds)
     say("writing", clf.n_rounds_, clf.n_rounds_)
     record = job | {"finished": _now(), "warnings": _sentences(before, caught)} | _result(clf, inputs)
     staged = run.staging()

@@ -1,0 +1,44 @@
+"""The ways to fit among which `MBEM` may choose, and the rule that settles one option of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from labelonce._kernels import ScipyEngine
+from labelonce._types import Codes
+from labelonce.data import Annotations
+from labelonce.learning._features import Features
+from labelonce.learning._learner import Learner
+from labelonce.learning._predict import out_of_fold
+from labelonce.learning._rounds import N_FOLDS, Recipe, fit_model, learner_of_round, vote_targets
+
+MEMORISED = 0.25  # share of the disagreement of models that did not see the task
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One of the ways to fit that the options leave open: the transformers, the features they give, and the recipe."""
+
+    features: Features
+    X: Any
+    recipe: Recipe
+
+
+def memorises(learner: Learner, X: Any, annotations: Annotations, gold: Codes | None, seed: int) -> bool:
+    """Return whether a learner reproduces labels that it should disagree with.
+
+    Only disagreement tells workers apart. A model that has memorised the labels agrees with everybody, so that
+    all workers look alike; then they must be judged by models that did not see the task.
+    """
+    posterior, weight = vote_targets(ScipyEngine(annotations, "float64"), gold)
+    learner = learner_of_round(learner, 1, 1, np.random.default_rng([seed, 0]))
+    own = fit_model(learner, X, posterior, weight).predict_proba(X)
+    fresh = out_of_fold(learner, X, posterior, weight, n_folds=N_FOLDS, rng=np.random.default_rng([seed, 0]))
+    own_left, fresh_left = (
+        float((predictions.argmax(axis=1)[annotations.task] != annotations.label).mean())
+        for predictions in (own, fresh)
+    )
+    return own_left < (1 - MEMORISED) * fresh_left

@@ -1,0 +1,76 @@
+"""What the rounds need of a learner, with defaults for what most learners leave open."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from labelonce._sklearn import ClassifierBase, clone
+from labelonce._types import Floats, Ids
+
+
+class Learner(ClassifierBase, ABC):
+    """Base of the classifiers that take probability targets.
+
+    A subclass has `fit` and `predict_proba`, and a constructor that scikit-learn's `clone` understands. Every other
+    scikit-learn classifier is wrapped instead (`RepeatedRows`).
+
+    Attributes
+    ----------
+    any_shape : bool
+        Whether X may be more than a table of features, such as images.
+    auto : mapping
+        What `rounds="auto"` and `predictions="auto"` of `MBEM` stand for with a learner that is too expensive to try
+        recipes with; empty: they are chosen.
+    shared : bool
+        Whether the processes that `torchrun` started fit one model, each to its own tasks.
+    last_round_differs : bool
+        Whether the last round of `MBEM` is fitted with more care than the rounds before it.
+
+    Examples
+    --------
+    A learner that predicts the class shares whatever the features are:
+
+    >>> import numpy as np, labelonce as lo
+    >>> class Shares(lo.learning.Learner):
+    ...     def fit(self, X, y, sample_weight=None):
+    ...         self.classes_, self.shares_ = np.arange(y.shape[1]), np.average(y, axis=0, weights=sample_weight)
+    ...         return self
+    ...     def predict_proba(self, X):
+    ...         return np.tile(self.shares_, (len(X), 1))
+    >>> ann = lo.Annotations.from_matrix([[0, 0], [0, 1], [1, 0], [0, 0]])
+    >>> clf = lo.TrainOnAggregate(lo.MajorityVote(), Shares(), targets="soft").fit(np.zeros((4, 1)), ann)
+    >>> clf.predict_proba([[9.0]])
+    array([[0.75, 0.25]])
+    """
+
+    any_shape: ClassVar[bool] = False
+    auto: ClassVar[Mapping[str, Any]] = {}
+    shared: bool = False
+    classes_: Ids
+
+    @abstractmethod
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to probability targets, shape (n_tasks, n_classes), whose rows sum to 1."""
+
+    @abstractmethod
+    def predict_proba(self, X: Any) -> Floats:
+        """Return P(class | features), shape (n_tasks, n_classes)."""
+
+    def predict(self, X: Any) -> Ids:
+        """Return the most probable class of each task."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+    def for_round(self, number: int, last: int) -> Self:  # noqa: ARG002  # for those that treat rounds differently
+        """Return an unfitted copy for round `number` of `MBEM`, of which `last` is meant to be the last."""
+        copy: Self = clone(self)
+        return copy
+
+    @property
+    def last_round_differs(self) -> bool:
+        """Whether the last round of `MBEM` is fitted with more care than the rounds before it."""
+        return False
