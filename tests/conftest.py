@@ -26,3 +26,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def data_root() -> Path:
     """Return the folder of the real data sets; for tests marked `data`."""
     return DATA_ROOT
+
+
+@pytest.fixture
+def skops() -> None:
+    """Skip a test that saves models where that is not possible."""
+    pytest.importorskip("skops", reason="models are saved with skops: pip install skops", exc_type=ImportError)

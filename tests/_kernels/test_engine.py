@@ -68,7 +68,8 @@ def test_unknown_engines_and_devices_are_refused(engine: str, device: str | None
 def test_aggregators_give_the_same_with_both_engines(model: Any, dtype: str, atol: float) -> None:
     ann, y_true = crowd()
     gold = {0: y_true[0], 9: (y_true[9] + 1) % 3}
-    ours, scipys = (model(engine=engine, dtype=dtype, tol=1e-5).fit(ann, gold=gold) for engine in ("torch", "scipy"))
+    tol = 2e-5  # 40 % away from the change of every iteration: rounding does not move the last one
+    ours, scipys = (model(engine=engine, dtype=dtype, tol=tol).fit(ann, gold=gold) for engine in ("torch", "scipy"))
     assert ours.n_iter_ == scipys.n_iter_
     assert_allclose(ours.posterior_, scipys.posterior_, atol=atol)
     assert_allclose(ours.confusion_, scipys.confusion_, atol=atol)

@@ -23,6 +23,7 @@ from labelonce.neural._saving import network_named
 
 FEW: dict[str, Any] = {"epochs": 1, "batch_size": 16, "lr": 0.1}
 pytestmark = pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")  # an epoch learns little
+saves = pytest.mark.usefixtures("skops")
 NETWORKS: dict[str, Any] = {
     "mlp": neural.mlp,
     "mlp of options": partial(neural.mlp, width=8, depth=1, dropout=0.1),
@@ -51,6 +52,7 @@ def crowd(images: bool) -> tuple[Any, lo.Annotations]:
     return colours.astype(np.uint8), ann
 
 
+@saves
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_saved_network_predicts_the_same(name: str, tmp_path: Path) -> None:
     X, ann = crowd(images=not name.startswith("mlp"))
@@ -66,6 +68,7 @@ def test_a_saved_network_predicts_the_same(name: str, tmp_path: Path) -> None:
         assert sum(name.endswith(".bin") for name in file.namelist()) == 2  # each network once
 
 
+@saves
 def test_loaded_in_the_middle_the_fit_goes_on_to_the_same_numbers(tmp_path: Path) -> None:
     X, ann = crowd(images=True)
     learner = TorchLearner(partial(neural.fast_net, widths=(4, 4, 8)), epochs_by_round=(1, 2), **FEW | {"epochs": 3})
@@ -81,6 +84,7 @@ def test_loaded_in_the_middle_the_fit_goes_on_to_the_same_numbers(tmp_path: Path
         assert_array_equal(again.predict_proba(X), whole.predict_proba(X))
 
 
+@saves
 def test_the_baseline_and_a_list_of_learners_are_saved_too(tmp_path: Path) -> None:
     X, ann = crowd(images=False)
     learners = [TorchLearner(neural.mlp, **FEW), TorchLearner(partial(neural.mlp, width=4), **FEW)]
@@ -104,6 +108,7 @@ def test_pickle_and_copies_keep_everything(again: Any, module_fn: Any) -> None:
     assert clone(other).fit(X, np.arange(60) % 3).predict_proba(X).shape == (60, 3)
 
 
+@saves
 def test_neither_callbacks_nor_a_path_to_write_to_are_saved(tmp_path: Path) -> None:
     X, ann = crowd(images=False)
     learner = TorchLearner(neural.mlp, callbacks=[noted], checkpoint=tmp_path / "epoch", **FEW)
@@ -117,6 +122,7 @@ class OwnModule(TorchLearner):
         return super().make_module(n_classes + 0, example)
 
 
+@saves
 @pytest.mark.parametrize(
     ("learner", "message"),
     [
@@ -144,6 +150,7 @@ def test_a_file_can_only_name_our_networks() -> None:
         network_named("system", {})
 
 
+@saves
 def test_loading_draws_no_numbers_from_torch(tmp_path: Path) -> None:
     X, ann = crowd(images=False)
     lo.save(lo.MBEM(TorchLearner(neural.mlp, **FEW), rounds=1).fit(X, ann), tmp_path / "model.skops")
@@ -152,6 +159,7 @@ def test_loading_draws_no_numbers_from_torch(tmp_path: Path) -> None:
     assert torch.equal(torch.get_rng_state(), before)
 
 
+@saves
 def test_a_model_trained_on_a_gpu_loads_without_one(tmp_path: Path) -> None:
     X, ann = crowd(images=False)
     clf = lo.MBEM(TorchLearner(neural.mlp, **FEW), rounds=1).fit(X, ann)
@@ -166,6 +174,7 @@ def test_a_model_trained_on_a_gpu_loads_without_one(tmp_path: Path) -> None:
     assert again.predict_proba(X).shape == (60, 3)
 
 
+@saves
 def test_without_torch_other_files_load_and_a_network_s_says_what_is_missing(tmp_path: Path) -> None:
     X, ann = crowd(images=False)
     lo.save(lo.MBEM(TorchLearner(neural.mlp, **FEW), rounds=1).fit(X, ann), tmp_path / "network")

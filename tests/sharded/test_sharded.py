@@ -76,8 +76,9 @@ def test_blocks_hold_every_task_once_and_every_annotation(prepared: Path) -> Non
 @pytest.mark.parametrize("model", [DawidSkene, OneCoin, IBCC])
 @pytest.mark.parametrize(("dtype", "atol"), [("float64", 1e-9), ("float32", 1e-4)])
 def test_streaming_gives_what_memory_gives(prepared: Path, tmp_path: Path, model: Any, dtype: str, atol: float) -> None:
-    whole = model(dtype=dtype, tol=1e-5).fit(ten_classes())
-    streamed = sharded.fit(model(dtype=dtype, tol=1e-5), prepared, tmp_path / "out", device="cpu")
+    tol = 2e-5  # 20 % away from the change of every iteration: rounding does not move the last one
+    whole = model(dtype=dtype, tol=tol).fit(ten_classes())
+    streamed = sharded.fit(model(dtype=dtype, tol=tol), prepared, tmp_path / "out", device="cpu")
     assert streamed.n_iter_ == whole.n_iter_
     assert_allclose(streamed.confusion_, whole.confusion_, atol=atol)
     assert_allclose(posterior_in(tmp_path / "out"), whole.posterior_, atol=atol)
