@@ -1,10 +1,10 @@
-# make demo: set up and run the main job. make test: set up and check everything.
+# make demo: set up and run the main job. make test: set up and check everything. make docs: build the site.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.ready
 
-.PHONY: demo test bench bench-aggregators docs clean chromium
+.PHONY: demo test bench bench-aggregators docs gallery clean chromium
 .DELETE_ON_ERROR:
 
 # The demo needs little: without the environment of the developers it makes a small one.
@@ -19,10 +19,16 @@ test: $(SETUP) chromium
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n auto
 	$(BIN)/mkdocs build --strict --quiet
 
-# The report's tests need a browser; where it cannot be installed they skip and say so.
+# The report's browser tests need Chromium. Root on Debian or Ubuntu gets it installed, which is announced and can be
+# refused; everybody else is told that those tests will skip.
+NO_CHROMIUM ?=
 chromium:
-	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
-		&& { apt-get update -qq; apt-get install -y -qq chromium; } >/dev/null 2>&1; } || echo "no Chromium: the report's browser tests will skip"
+	@if command -v chromium >/dev/null || command -v chromium-browser >/dev/null || [ -n "$(NO_CHROMIUM)" ]; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "make: installing the system package chromium with apt-get for the report's browser tests (make test NO_CHROMIUM=1 leaves it out)"; \
+		{ apt-get update -qq && apt-get install -y -qq chromium; } >/dev/null 2>&1 \
+			|| echo "make: apt-get could not install chromium; the report's browser tests will skip"; \
+	else echo "make: no Chromium; the report's browser tests will skip (install it with your package manager)"; fi
 
 # The site is built from the source text: without the developers' environment it needs only the site's own tools.
 DOCS := $(if $(wildcard $(SETUP)),$(VENV),.venv-docs)
@@ -30,9 +36,13 @@ docs: $(DOCS)/.ready
 	$(DOCS)/bin/mkdocs build --strict
 	@echo "open site/index.html"
 
+# Runs every example and writes docs/gallery.md with what they print and draw.
+gallery: $(SETUP)
+	$(BIN)/python docs/tools/gallery.py
+
 bench: .venv-bench/.ready .venv-crowdkit/.ready
-	.venv-bench/bin/python benchmarks/run.py
-	.venv-bench/bin/python benchmarks/overhead.py
+	.venv-bench/bin/python benchmarks/beside_crowdkit.py
+	.venv-bench/bin/python benchmarks/mbem_overhead.py
 
 bench-aggregators: .venv-bench/.ready .venv-crowdkit/.ready
 	.venv-bench/bin/python benchmarks/aggregator_speed.py

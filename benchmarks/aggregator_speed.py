@@ -1,17 +1,24 @@
-"""Time every aggregator at 100k and 1M annotations, beside crowd-kit where it has the method.
+"""How every aggregator's time grows with the annotations, and how much faster it is than crowd-kit's.
 
-As `run.py`: each row in its own process on one core, the cheapest of a few runs. Two classes for KOS, which crowd-kit
-has only for two; ten for the rest. `make bench-aggregators` runs this; results go to results/aggregators.json and .md.
+100k and 1M annotations; as in `beside_crowdkit.py`, each row runs in its own process on one core, the cheapest of a few
+runs. Two classes for KOS, which crowd-kit has only for two; ten for the rest.
+
+    python benchmarks/aggregator_speed.py    # what `make bench-aggregators` runs
 """
 
 import json
-import platform
+import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
 from crowd import write_crowd
-from run import HERE, best_of, cpu_name
+from one_core import REPEATS, RESULTS, best_of
+
+sys.path.append(str(Path(__file__).parents[1] / "experiments"))  # where record.py lies, which both folders use
+
+from record import markdown, write, write_text
 
 TWO_CLASSES = {"kos"}
 ITERATIONS = {
@@ -26,17 +33,14 @@ ITERATIONS = {
     "eigen ratio": 0,
 }
 CROWD_KIT = {"wawa": 0, "one-coin": 20, "glad": 1, "mace": 20, "kos": 100}
-REPEATS = 3
 
 
-def markdown(rows: list[dict[str, Any]]) -> str:
-    """Return one line a method: ours at both sizes, the growth, and crowd-kit's factor at 100k."""
-    lines = [
-        "| method | iterations | CPU s at 100k | CPU s at 1M | growth | peak MB at 1M | accuracy at 1M "
-        "| crowd-kit at 100k: iterations | CPU s | times ours |",
-        "|---" * 10 + "|",
-    ]
+def table(rows: list[dict[str, Any]]) -> str:
+    """Return one line per method: ours at both sizes, the growth, and crowd-kit's factor at 100k."""
+    head = ["method", "iterations", "CPU s at 100k", "CPU s at 1M", "growth", "peak MB at 1M", "accuracy at 1M"]
+    head += ["crowd-kit at 100k: iterations", "CPU s", "times ours"]
     found = {(row["peer"], row["work"], row["size"]): row for row in rows}
+    lines = []
     for work, iterations in ITERATIONS.items():
         small, large = found["labelonce", work, "100k"], found["labelonce", work, "1M"]
         growth = large["cpu_s"] / small["cpu_s"]
@@ -44,17 +48,16 @@ def markdown(rows: list[dict[str, Any]]) -> str:
         cells += [f"{large['peak_mb']:.0f}", f"{large['accuracy']:.4f}"]
         peer = found.get(("crowd-kit", work, "100k"))
         if peer:
-            factor = peer["cpu_s"] / small["cpu_s"]
-            cells += [peer["iterations"] or "", f"{peer['cpu_s']:.2f}", f"{factor:.0f}"]
+            cells += [peer["iterations"] or "", f"{peer['cpu_s']:.2f}", f"{peer['cpu_s'] / small['cpu_s']:.0f}"]
         else:
             cells += ["", "", ""]
-        lines.append("| " + " | ".join(map(str, cells)) + " |")
-    return "\n".join(lines) + "\n"
+        lines.append(cells)
+    return markdown(head, lines)
 
 
 def main() -> None:
     """Make the crowds, run every row, write the results."""
-    rows = []
+    rows, started = [], time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         for size in ("100k", "1M"):
             for n_classes in (2, 10):
@@ -65,19 +68,13 @@ def main() -> None:
         for peer, work, size, iterations in plan:
             repeats = 1 if (peer, work) == ("crowd-kit", "glad") else REPEATS
             place = Path(folder, "2" if work in TWO_CLASSES else "10")
-            rows.append(best_of(repeats, peer, work, size, iterations, str(place)))
+            rows.append(best_of(repeats, peer, work, size, iterations, place))
             print(json.dumps(rows[-1]), flush=True)
-    about = {
-        "command": "make bench-aggregators",
-        "python": platform.python_version(),
-        "machine": cpu_name(),
-        "cores used": 1,
-        "best of": REPEATS,
-        "crowd-kit's GLAD": "one run",
-    }
-    (HERE / "results" / "aggregators.json").write_text(json.dumps({"about": about, "rows": rows}, indent=1) + "\n")
-    (HERE / "results" / "aggregators.md").write_text(markdown(rows))
-    print(markdown(rows))
+    settings = {"cores used": 1, "best of": REPEATS, "crowd-kit's GLAD": "one run"}
+    path = RESULTS / "aggregator_speed.json"
+    write(path, rows, settings=settings, seconds=time.perf_counter() - started)
+    write_text(path.with_suffix(".md"), table(rows))
+    print(table(rows))
 
 
 if __name__ == "__main__":

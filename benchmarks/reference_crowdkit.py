@@ -1,7 +1,8 @@
 """Accuracy of crowd-kit's MACE and Wawa on real crowds, with ids as they are and renumbered by first appearance.
 
-`.venv-crowdkit/bin/python benchmarks/reference_crowdkit.py FOLDER`, where FOLDER holds the truth-inference sets. The
-renumbered figures are those of tests/aggregation/test_reference.py.
+FOLDER holds the truth-inference sets. The renumbered figures are those of tests/aggregation/test_reference.py.
+
+    .venv-crowdkit/bin/python benchmarks/reference_crowdkit.py FOLDER
 """
 
 import sys
@@ -25,7 +26,7 @@ def renumbered(frame: pd.DataFrame, gold: pd.DataFrame) -> tuple[pd.DataFrame, p
 
 
 def main(folder: Path) -> None:
-    """Print one line a set and method."""
+    """Print one line per set and method."""
     for name in SETS:
         frame = pd.read_parquet(folder / f"{name}_annotations.parquet").drop_duplicates(["task", "worker"])
         gold = pd.read_parquet(folder / f"{name}_gold.parquet")

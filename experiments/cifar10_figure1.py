@@ -4,12 +4,13 @@ Three curves for hammer-spammers and for class-wise hammer-spammers: test accura
 workers at one label per task, (b) against the labels per task at quality 0.2 on all 50,000 images, (c) the same with
 50,000 labels in all. 100 workers drawn with replacement, a uniform prior, the last epoch of every training; the same
 network, epochs and views for every method. No fit sees test data; but what
-`image_learner` does (part default) was picked among eleven variants by the test accuracy of seed 0.
+`image_learner` does (part default) was picked among eleven variants by the test accuracy of seed 0. Needs the
+data of datasets.md.
 
-    python experiments/cifar10_figure1.py --part a --seeds 0 1 2       # curve (a) only; goes on where it was stopped
+    python experiments/cifar10_figure1.py --part a --seeds 0 1 2       # curve (a) only; resumes where it was stopped
     python experiments/cifar10_figure1.py --part default               # our default at full strength, quality 0.2
     python experiments/cifar10_figure1.py --part ablation              # ... with one of its parts switched off
-    python experiments/cifar10_figure1.py --part human                 # CIFAR-10N, one random human label an image
+    python experiments/cifar10_figure1.py --part human                 # CIFAR-10N, one random human label per image
     python experiments/cifar10_figure1.py --part truth                 # how fast the fast net learns true labels
     python experiments/cifar10_figure1.py --part a --net resnet20 --qualities 0.2
     python experiments/cifar10_figure1.py --part abc --again MBEM      # one method again, at points that are done
@@ -38,16 +39,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
-from ablation import UNBALANCED, left_alone
-from cifar10_tables import METHODS, environment, kept, key_of, plain, read, source, write, write_tables
+from cifar10_tables import METHODS, environment, kept, key_of, plain, source, write, write_tables
+from mbem_ablation import UNBALANCED, left_alone
+from record import IMAGES, RESULTS, read
 from torch import multiprocessing
 
 import labelonce as lo
 from labelonce import neural
 
 CODE = Path(__file__)
-RESULTS = CODE.parent / "results" / "cifar10_figure1.json"
-IMAGE = CODE.parents[1] / "docs" / "images" / "cifar10_figure1.png"
+PATH = RESULTS / "cifar10_figure1.json"
+IMAGE = IMAGES / "cifar10_figure1.png"
 N_TRAIN, N_WORKERS, N_CLASSES = 50_000, 100, 10
 CROWDS = {"hammer-spammer": lo.simulate.hammer_spammer, "class-wise": lo.simulate.class_wise_hammer_spammer}
 QUALITIES = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0)
@@ -264,7 +266,7 @@ HUMAN |= {"MBEM": {}}
 
 
 def run_human(trial: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
-    """Return test accuracies with one random human label an image, all of them as if by one worker."""
+    """Return test accuracies with one random human label per image, all of them as if by one worker."""
     X = data["x"][: trial["n_tasks"]]
     n = len(X)
     rng = np.random.default_rng(trial["seed"])
@@ -362,7 +364,7 @@ def run(options: argparse.Namespace) -> None:
     if codes:
         sys.exit(
             f"{len(codes)} of {len(processes)} processes failed with exit codes {codes}, for the reason above; the "
-            f"results that came are in {options.out}, and the same command goes on from there."
+            f"results that came are in {options.out}, and the same command resumes from there."
         )
 
 
@@ -388,7 +390,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--processes", type=int, default=1, help="trials at once on the card")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="start no trial after this time")
     parser.add_argument("--cache", type=Path, default=Path("cifar10_cache"), help="folder for the decoded images")
-    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--out", type=Path, default=PATH)
     parser.add_argument("--merge", type=Path, nargs="+", default=[])
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args(arguments)

@@ -1,7 +1,6 @@
 """What cifar10_figure1.py keeps of its trials: the results file, its tables and the plot."""
 
 import json
-import platform
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from hashlib import sha256
@@ -10,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from record import markdown, mean_error, read, versions, write_text
 
 import labelonce
 from labelonce._messages import described
@@ -34,19 +34,11 @@ def key_of(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(row.get(name, "figure" if name == "part" else "") for name in names)
 
 
-def read(path: Path) -> list[dict[str, Any]]:
-    """Return the results of a file, none where there is none."""
-    found: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
-    return found
-
-
 def write(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Write results, one a line, in a fixed order; of two with the same key the later one counts."""
+    """Write results, one per line, in a fixed order; of two with the same key the later one counts."""
     unique = {key_of(row): row for row in rows}
     lines = ",\n".join(json.dumps(unique[key]) for key in sorted(unique, key=str))
-    beside = path.with_suffix(".part")
-    beside.write_text(f"[\n{lines}\n]\n")
-    beside.replace(path)
+    write_text(path, f"[\n{lines}\n]\n")
 
 
 def plain(value: Any) -> Any:
@@ -75,8 +67,7 @@ def source(experiment: Path) -> str:
 def environment() -> dict[str, Any]:
     """Return what the numbers were made with."""
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
-    versions = {"labelonce": labelonce.__version__, "torch": torch.__version__, "numpy": np.__version__}
-    return {"device": device, "versions": versions | {"python": platform.python_version()}}
+    return {"device": device, "versions": versions() | {"labelonce": labelonce.__version__}}
 
 
 def kept(before: dict[str, Any], again: Sequence[str]) -> list[dict[str, Any]]:
@@ -107,31 +98,26 @@ def write_tables(path: Path, epochs_of: Callable[[str], int], crowds: list[str],
     rows = read(path)
     of_variants = ablation_table(rows, epochs_of)
     parts = [figure_table(rows), rounds_table(rows), of_variants, human_table(rows), truth_table(rows)]
-    path.with_suffix(".md").write_text("\n\n".join(part for part in parts if part) + "\n")
+    write_text(path.with_suffix(".md"), "\n".join(part for part in parts if part))
     plot(means(rows), crowds, image)
 
 
 def figure_table(rows: list[dict[str, Any]]) -> str:
     """Return the points of the figure, mean and standard error over seeds."""
     head = ["net", "crowd", "quality", "labels per task", "tasks", "seeds", *METHODS]
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    for key, at in means(rows).items():
-        cells = [*map(str, key), str(len(at["MV"])), *(spread(at[method]) for method in METHODS)]
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+    found = means(rows).items()
+    return table(head, [[*key, len(at["MV"]), *(mean_error(at[method]) for method in METHODS)] for key, at in found])
 
 
 def rounds_table(rows: list[dict[str, Any]]) -> str:
     """Return our default: test accuracy after every round, and seconds."""
     chosen = sorted((row for row in rows if row["part"] == "default"), key=lambda row: str(key_of(row)))
-    head = ["our default", "seed", "test accuracy after each round", "posterior right", "seconds"]
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    lines = []
     for row in chosen:
         tests = " ".join(f"{100 * one['test']:.1f}" for one in row["rounds"])
         last = row["rounds"][-1]
-        cells = [row["crowd"], row["seed"], tests, f"{100 * last['posterior']:.1f}"]
-        lines.append("| " + " | ".join(map(str, [*cells, last["seconds"]])) + " |")
-    return "\n".join(lines) if chosen else ""
+        lines.append([row["crowd"], row["seed"], tests, f"{100 * last['posterior']:.1f}", last["seconds"]])
+    return table(["our default", "seed", "test accuracy after each round", "posterior right", "seconds"], lines)
 
 
 def ablation_table(rows: list[dict[str, Any]], epochs_of: Callable[[str], int]) -> str:
@@ -143,42 +129,39 @@ def ablation_table(rows: list[dict[str, Any]], epochs_of: Callable[[str], int]) 
             at.append(100 * row["rounds"][-1]["test"])
     crowds = sorted({crowd for at in last.values() for crowd in at}, reverse=True)
     head = ["six rounds, one network", *(f"{crowd}{what}" for crowd in crowds for what in ("", ", change")), "epochs"]
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    lines = []
     for variant in sorted(last, key=lambda name: (name != "", -np.mean(last[name].get(crowds[0], [0.0])))):
         cells = [variant or "all parts"]
         for crowd in crowds:
             own, base = (last[name].get(crowd, []) for name in (variant, ""))
-            cells += [spread(own), f"{np.mean(own) - np.mean(base):+.1f}" if own and base and variant else ""]
-        lines.append("| " + " | ".join([*cells, str(epochs_of(variant))]) + " |")
-    return "\n".join(lines) if last else ""
+            cells += [mean_error(own), f"{np.mean(own) - np.mean(base):+.1f}" if own and base and variant else ""]
+        lines.append([*cells, epochs_of(variant)])
+    return table(head, lines)
 
 
 def human_table(rows: list[dict[str, Any]]) -> str:
     """Return the results on CIFAR-10N."""
     chosen = [row for row in rows if row["part"] == "human"]
-    methods = list(chosen[0]["accuracy"]) if chosen else []
-    head = ["CIFAR-10N, one random label", "seeds", *methods]
-    spreads = [spread([100 * row["accuracy"][method] for row in chosen]) for method in methods]
-    noise = np.mean([row["noise"] for row in chosen]) if chosen else 0.0
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    lines.append("| " + " | ".join([f"noise {100 * noise:.1f} %", str(len(chosen)), *spreads]) + " |")
-    return "\n".join(lines) if chosen else ""
+    if not chosen:
+        return ""
+    methods = list(chosen[0]["accuracy"])
+    spreads = [mean_error([100 * row["accuracy"][method] for row in chosen]) for method in methods]
+    noise = f"noise {100 * np.mean([row['noise'] for row in chosen]):.1f} %"
+    return table(["CIFAR-10N, one random label", "seeds", *methods], [[noise, len(chosen), *spreads]])
 
 
 def truth_table(rows: list[dict[str, Any]]) -> str:
     """Return the fast net on true labels, every seed with its seconds."""
     chosen = sorted((row for row in rows if row["part"] == "truth"), key=lambda row: str(key_of(row)))
-    lines = ["| fast net on true labels | test accuracy | seconds |", "|---" * 3 + "|"]
-    for row in chosen:
-        lines.append(f"| seed {row['seed']} | {100 * row['accuracy']['truth']:.2f} | {row['seconds']['truth']} |")
-    return "\n".join(lines) if chosen else ""
+    shown = [
+        [f"seed {row['seed']}", f"{100 * row['accuracy']['truth']:.2f}", row["seconds"]["truth"]] for row in chosen
+    ]
+    return table(["fast net on true labels", "test accuracy", "seconds"], shown)
 
 
-def spread(values: list[float]) -> str:
-    """Return mean ± standard error, or the one value."""
-    if len(values) < 2:
-        return f"{np.mean(values):.1f}" if values else ""
-    return f"{np.mean(values):.1f} ± {np.std(values, ddof=1) / np.sqrt(len(values)):.1f}"
+def table(head: list[str], rows: list[list[Any]]) -> str:
+    """Return a table, nothing where there are no rows."""
+    return markdown(head, rows) if rows else ""
 
 
 def plot(points: dict[tuple[Any, ...], dict[str, Any]], crowds: list[str], path: Path) -> None:

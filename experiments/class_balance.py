@@ -1,27 +1,26 @@
-"""What it brings to calibrate the class balance of MBEM's predictions: classes that few workers know are not lost.
+"""Calibrating the class balance of MBEM's predictions keeps the classes that few workers know.
 
 Ten Gaussian classes in 400 dimensions, two pairs of them close to each other, 20,000 tasks to train on and 4,000 to
-test; 40 workers, one label per task, softmax regression with C = 0.001 in in-sample rounds: like a network on pictures,
+test; 40 workers, one label per task, softmax regression with C = 0.001 in in-sample rounds: like a network on images,
 a model that learns truth well and raw labels badly. Classes are equally frequent, or in the ratios 1 : 2 : ... : 10.
 
-    python experiments/class_balance.py      # about 2 CPU minutes; writes results/class_balance.{json,md}
+    python experiments/class_balance.py            # resumes where it was stopped
+    python experiments/class_balance.py --table    # the table alone, from results/class_balance.json
 """
 
-import json
+import time
 import warnings
 from contextlib import nullcontext
-from importlib.metadata import version
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ablation import left_alone
-from joblib import Parallel, delayed
+from mbem_ablation import left_alone
+from record import RESULTS, Trial, arguments, main, markdown, resume
 
 import labelonce as lo
 
-PATH = Path(__file__).parent / "results" / "class_balance.json"
+PATH = RESULTS / "class_balance.json"
 N_TRAIN, N_TEST, N_FEATURES, N_WORKERS, N_CLASSES, ROUNDS = 20_000, 4_000, 400, 40, 10, 8
 CROWDS = {"hammer-spammer": lo.simulate.hammer_spammer, "class-wise": lo.simulate.class_wise_hammer_spammer}
 POINTS = [("class-wise", 0.1), ("class-wise", 0.2), ("hammer-spammer", 0.1), ("hammer-spammer", 0.2)]
@@ -43,6 +42,7 @@ def draw(crowd: str, quality: float, shares: str, seed: int) -> tuple[Any, ...]:
 
 def trial(crowd: str, quality: float, shares: str, seed: int) -> dict[str, Any]:
     """Return test accuracies, MBEM's after every round."""
+    started = time.process_time()
     warnings.simplefilter("ignore")  # one label per task, classes that are lost: that is what is measured
     X, y, ann, confusion = draw(crowd, quality, shares, seed)
     learner = lo.SoftmaxRegression(C=0.001)
@@ -55,33 +55,28 @@ def trial(crowd: str, quality: float, shares: str, seed: int) -> dict[str, Any]:
             mbem = lo.MBEM(learner, rounds=ROUNDS, predictions="in_sample", tol=0.0, random_state=0)
             row[name] = [fit.score(*test) for fit in mbem.stages(train, ann) if fit.history_]
         row[f"{name}, rarest class"] = int(np.bincount(mbem.labels_, minlength=N_CLASSES).min())
-    return row
+    return row | {"cpu_s": time.process_time() - started}
 
 
-def table(rows: list[dict[str, Any]]) -> str:
+def table(trials: list[Trial]) -> str:
     """Return means over the seeds; MBEM after rounds 2, 4 and the last."""
     head = ["classes", "crowd", "quality", "truth", "the paper's oracle"]
     head += ["MBEM, class balance left alone: rounds 2, 4, 8", "calibrated: rounds 2, 4, 8"]
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+    rows = []
     for shares, (crowd, quality) in product(SHARES, POINTS):
-        here = [row for row in rows if (row["shares"], row["crowd"], row["quality"]) == (shares, crowd, quality)]
-        cells = [shares, crowd, str(quality)]
-        cells += [f"{100 * np.mean([row[name] for row in here]):.1f}" for name in ("truth", "oracle")]
+        own = [row for row in trials if (row["shares"], row["crowd"], row["quality"]) == (shares, crowd, quality)]
+        cells = [shares, crowd, quality]
+        cells += [f"{100 * np.mean([row[name] for row in own]):.1f}" for name in ("truth", "oracle")]
         for name in ("left alone", "calibrated"):
-            rounds = 100 * np.mean([row[name] for row in here], axis=0)
+            rounds = 100 * np.mean([row[name] for row in own], axis=0)
             cells.append(" ".join(f"{rounds[at - 1]:.1f}" for at in (2, 4, ROUNDS)))
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def main() -> None:
-    """Run everything and write it."""
-    todo = [(*point, shares, seed) for shares, point, seed in product(SHARES, POINTS, range(3))]
-    rows = Parallel(n_jobs=2, verbose=5)(delayed(trial)(*one) for one in todo)
-    versions = {package: version(package) for package in ("labelonce", "numpy", "scipy", "scikit-learn")}
-    PATH.write_text(json.dumps({"versions": versions, "device": "cpu", "trials": rows}, indent=1) + "\n")
-    PATH.with_suffix(".md").write_text(table(rows))
+        rows.append(cells)
+    return markdown(head, rows)
 
 
 if __name__ == "__main__":
-    main()
+    points = [
+        {"crowd": crowd, "quality": quality, "shares": shares, "seed": seed}
+        for shares, (crowd, quality), seed in product(SHARES, POINTS, range(3))
+    ]
+    main(arguments(__doc__, PATH).parse_args(), lambda options: resume(options, trial, points), table)

@@ -4,28 +4,22 @@ Claim: from 20 labels per worker on, 90 % credible intervals of the skill cover 
 model describes, 93.2 % in one cell of 45 (`Full`, 10 classes, 20 labels); `Full` is within 0.004 of the best model's
 confusion error on every crowd. 200 workers per crowd, 10 seeds, predictions = truth.
 
-    python experiments/worker_recovery.py          # 3 minutes on one core; writes results/worker_recovery.json
-    python experiments/worker_recovery.py --plot   # writes the figure and the table from the JSON (matplotlib)
+    python experiments/worker_recovery.py            # one core; writes results, table and figure
+    python experiments/worker_recovery.py --table    # the table and docs/images/worker_recovery.svg alone
 """
 
-from __future__ import annotations
-
 import argparse
-import json
-import platform
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy
+from record import RESULTS, Trial, arguments, main, markdown, write
 
-import labelonce
 from labelonce import metrics, simulate, workers
 
-RESULTS = Path(__file__).parent / "results" / "worker_recovery.json"
-FIGURE = Path(__file__).parents[1] / "docs" / "images" / "worker_recovery.svg"
+PATH = RESULTS / "worker_recovery.json"
 LABELS = [5, 10, 20, 50, 100, 200, 500]
 CLASSES = [2, 4, 10]
 N_WORKERS, N_SEEDS, LEVEL = 200, 10, 0.9
@@ -74,7 +68,8 @@ def measure(model: workers.WorkerModel, confusion: Any, counts: Any) -> list[flo
     return [metrics.confusion_error(confusion, model.confusion_), *(float(part.mean()) for part in inside)]
 
 
-def run() -> dict[str, Any]:
+def run(options: argparse.Namespace) -> None:
+    """Measure every model on every crowd and write the means over the seeds."""
     start, rows = time.perf_counter(), []
     for crowd, make in CROWDS.items():
         for n_classes in CLASSES:
@@ -93,38 +88,34 @@ def run() -> dict[str, Any]:
                     rows.append({**place, "error": error, "skill": skill, "skill_se": spread, "entries": entries})
             print(crowd, n_classes, f"{time.perf_counter() - start:.0f} s", flush=True)
     settings = {"workers": N_WORKERS, "seeds": list(range(N_SEEDS)), "level": LEVEL, "labels": LABELS}
-    versions = {"python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__}
-    versions["labelonce"] = labelonce.__version__
-    seconds = round(time.perf_counter() - start, 1)
-    return {"settings": settings, "versions": versions, "seconds": seconds, "rows": rows}
+    write(options.out, rows, settings=settings, seconds=time.perf_counter() - start)
 
 
 def pick(rows: list[dict[str, Any]], **where: Any) -> list[dict[str, Any]]:
     return [row for row in rows if all(row[key] == value for key, value in where.items())]
 
 
-def table(rows: list[dict[str, Any]]) -> str:
-    """Return coverage on each model's own crowd, and the errors of all models at 10 classes, as markdown."""
-    head = f"| {' | '.join(map(str, LABELS))} |\n{'|---' * (len(LABELS) + 2)}|"
+def table(trials: list[Trial]) -> str:
+    """Return coverage on each model's own crowd, and the errors of all models at 10 classes."""
     parts = []
     for key, title in (("skill", "skills"), ("entries", "confusion entries")):
-        parts.append(f"\nShare of {title} inside their 90 % intervals, each model on the crowd it describes:\n")
-        parts.append(f"| model | classes {head}")
-        for crowd, model in OWN.items():
-            parts += [line([f"`{model}`", k], pick(rows, crowd=crowd, model=model, classes=k), key) for k in CLASSES]
-    parts.append("\nConfusion error (mean total variation of a row) at 10 classes:\n")
-    parts.append(f"| crowd | model {head}")
-    for crowd in CROWDS:
-        for name in (model.__name__ for model in MODELS):
-            parts.append(line([crowd, f"`{name}`"], pick(rows, crowd=crowd, model=name, classes=10), "error"))
-    return "\n".join(parts).lstrip() + "\n"
+        parts.append(f"Share of {title} inside their 90 % intervals, each model on the crowd it describes:\n")
+        own = [(crowd, model, k) for crowd, model in OWN.items() for k in CLASSES]
+        rows = [[f"`{model}`", k, *cells(trials, key, crowd, model, k)] for crowd, model, k in own]
+        parts.append(markdown(["model", "classes", *LABELS], rows))
+    parts.append("Confusion error (mean total variation of a row) at 10 classes:\n")
+    every = [(crowd, model.__name__) for crowd in CROWDS for model in MODELS]
+    rows = [[crowd, f"`{name}`", *cells(trials, "error", crowd, name, 10)] for crowd, name in every]
+    parts.append(markdown(["crowd", "model", *LABELS], rows))
+    return "\n".join(parts)
 
 
-def line(start: list[Any], rows: list[dict[str, Any]], key: str) -> str:
-    return "| " + " | ".join([*map(str, start), *(f"{row[key]:.3f}" for row in rows)]) + " |"
+def cells(trials: list[Trial], key: str, crowd: str, model: str, n_classes: int) -> list[str]:
+    return [f"{row[key]:.3f}" for row in pick(trials, crowd=crowd, model=model, classes=n_classes)]
 
 
-def plot(rows: list[dict[str, Any]]) -> None:
+def plot(rows: list[Trial], path: Path) -> None:
+    """Draw errors and coverage against the labels per worker."""
     import matplotlib as mpl
     import matplotlib.pyplot as plt
 
@@ -151,16 +142,8 @@ def plot(rows: list[dict[str, Any]]) -> None:
     axes[1, 0].set(ylabel="skills in 90 % intervals (± 2 s.e.)", ylim=(0.8, 1.005), yticks=[0.8, 0.85, 0.9, 0.95, 1.0])
     axes[0, 2].legend(frameon=False, loc="lower left")
     axes[1, 0].legend(frameon=False, loc="lower left", fontsize=8)
-    FIGURE.parent.mkdir(exist_ok=True)
-    figure.savefig(FIGURE, metadata={"Date": None} if FIGURE.suffix == ".svg" else None, dpi=110)
+    figure.savefig(path, metadata={"Date": None}, dpi=110)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--plot", action="store_true", help="draw from the JSON instead of running")
-    if parser.parse_args().plot:
-        rows = json.loads(RESULTS.read_text())["rows"]
-        RESULTS.with_suffix(".md").write_text(table(rows))
-        plot(rows)
-    else:
-        RESULTS.write_text(json.dumps(run(), indent=1) + "\n")
+    main(arguments(__doc__, PATH).parse_args(), run, table, draw=plot, image="worker_recovery.svg")

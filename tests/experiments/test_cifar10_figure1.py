@@ -1,4 +1,4 @@
-"""The CIFAR-10 experiment on 60 tiny pictures: every kind of trial, what a row says of itself, and failures."""
+"""The CIFAR-10 experiment on 60 tiny images: every kind of trial, what a row says of itself, and failures."""
 
 import argparse
 import json
@@ -44,7 +44,7 @@ def figure(script: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder of decoded pictures, as `load` leaves it."""
+    """Return a folder of decoded images, as `load` leaves it."""
     folder = tmp_path_factory.mktemp("cache")
     rng = np.random.default_rng(0)
     for name, n in (("x", 60), ("xt", 20)):
@@ -202,7 +202,7 @@ def test_settings_are_those_of_the_script_as_json(script: Any) -> None:
 
 
 def test_every_row_of_the_results_says_its_settings(script: Any) -> None:
-    rows = script.read(script.RESULTS)
+    rows = script.read(script.PATH)
     assert rows
     for row in rows:
         assert set(script.settings_of(row)) == set(row["settings"])
@@ -313,10 +313,10 @@ def test_merging_takes_the_later_row(script: Any, tmp_path: Path) -> None:
 def test_tables_and_figure_are_made_from_the_results_alone(
     script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "out.json").write_text(script.RESULTS.read_text())
+    (tmp_path / "out.json").write_text(script.PATH.read_text())
     monkeypatch.setattr(script, "IMAGE", tmp_path / "figure.png")
     script.main(["--out", str(tmp_path / "out.json"), "--table"])
-    assert (tmp_path / "out.md").read_text() == script.RESULTS.with_suffix(".md").read_text()
+    assert (tmp_path / "out.md").read_text() == script.PATH.with_suffix(".md").read_text()
     assert (tmp_path / "figure.png").stat().st_size > 10_000
 
 

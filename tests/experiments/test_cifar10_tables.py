@@ -45,7 +45,7 @@ def test_results_come_back_in_a_fixed_order_the_later_row_instead_of_the_earlier
     text = path.read_text()
     tables.write(path, tables.read(path)[::-1])
     assert path.read_text() == text
-    assert len(text.splitlines()) == 5  # one row a line
+    assert len(text.splitlines()) == 5  # one row per line
     assert os.listdir(tmp_path) == ["out.json"]
 
 
@@ -82,12 +82,6 @@ def test_what_is_kept_when_methods_are_done_again_and_again(tables: Any) -> None
     ]
     assert once == [{"methods": ["MV", "EM"], "source": "one", "at_once": 3}]  # nothing is changed in place
     assert tables.kept(second | {"kept": twice}, ["MV", "EM", "MBEM"]) == []
-
-
-def test_spread_is_mean_and_standard_error(tables: Any) -> None:
-    assert tables.spread([]) == ""
-    assert tables.spread([12.34]) == "12.3"
-    assert tables.spread([1.0, 3.0, 8.0]) == "4.0 ± 2.1"  # variance (9 + 1 + 16) / 2 = 13; sqrt(13 / 3) = 2.08
 
 
 def test_the_figure_has_a_row_for_every_point(tables: Any) -> None:
@@ -165,7 +159,7 @@ def test_all_tables_are_written_beside_the_results(tables: Any, tmp_path: Path) 
     tables.write(tmp_path / "out.json", [point(tables, 0.5), rounds("default", [0.25])])
     tables.write_tables(tmp_path / "out.json", len, ["class-wise"], tmp_path / "figure.png")
     rows = tables.read(tmp_path / "out.json")
-    expected = tables.figure_table(rows) + "\n\n" + tables.rounds_table(rows) + "\n"
+    expected = tables.figure_table(rows) + "\n" + tables.rounds_table(rows)
     assert (tmp_path / "out.md").read_text() == expected
     assert (tmp_path / "figure.png").exists()
     import_module("matplotlib.pyplot").close("all")

@@ -1,19 +1,18 @@
 """What MBEM's choice without gold costs: its accuracy beside the best fixed recipe, known only with hindsight.
 
-`curves.py` and `real_crowds.py` note the test accuracy of every recipe after every round; this makes the table of it.
+`quality_and_redundancy.py` and `mbem_on_real_crowds.py` note the test accuracy of every recipe after every round; this
+makes the table of it.
 
-    python experiments/hindsight.py    # results/hindsight.md from results/{digits,labelme_simulated,real_crowds}.json
+    python experiments/cost_of_choosing.py    # from the results of those two
 """
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from record import RESULTS, Trial, markdown, read, write_text
 
 import labelonce as lo
 
-RESULTS = Path(__file__).parent / "results"
 ROUNDS = 6
 
 
@@ -30,45 +29,35 @@ def recipes(X: Any, ann: lo.Annotations, X_test: Any, y_test: Any, learners: lis
     return rows
 
 
-def sets() -> dict[str, list[dict[str, Any]]]:
+def sets() -> dict[str, list[Trial]]:
     """Return the trials of every set that note all recipes."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    for file in ("digits", "labelme_simulated", "real_crowds"):
-        for row in json.loads((RESULTS / f"{file}.json").read_text())["trials"]:
+    found: dict[str, list[Trial]] = {}
+    for file in ("digits", "labelme_simulated", "mbem_on_real_crowds"):
+        for row in read(RESULTS / f"{file}.json"):
             if "recipes" in row:
-                name = row["name"] if file == "real_crowds" else f"{file}, {row['crowd']}"
+                name = row["name"] if file == "mbem_on_real_crowds" else f"{file}, {row['crowd']}"
                 found.setdefault(f"{name} | {row['redundancy']}", []).append(row)
     return found
 
 
-def table() -> None:
-    """Write for every set the choice, the best fixed recipe, and training on the vote."""
+def table() -> str:
+    """Return for every set the choice, the best fixed recipe, and training on the vote."""
     head = ["set", "labels per task", "seeds", "MBEM's choice", "best fixed recipe", "which", "cost of the choice"]
     head += ["gain over the better vote"]
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    costs, gains = [], []
+    rows, costs, gains = [], [], []
     for name, trials in sets().items():
         grid = 100 * np.mean([[recipe["accuracy"] for recipe in row["recipes"]] for row in trials], axis=0)
         number, place = np.unravel_index(grid.argmax(), grid.shape)
-        best = trials[0]["recipes"][number]
+        which = f"C = {trials[0]['recipes'][number]['C']:g}, {place + 1} rounds"
         chosen = 100 * np.mean([row["accuracy"]["MBEM"] for row in trials])
         vote = 100 * max(np.mean([row["accuracy"][method] for row in trials]) for method in ("MV", "weighted MV"))
         costs.append(grid.max() - chosen)
         gains.append(chosen - vote)
-        which = f"C = {best['C']:g}, {place + 1} rounds"
-        cells = [
-            name,
-            len(trials),
-            f"{chosen:.1f}",
-            f"{grid.max():.1f}",
-            which,
-            f"{costs[-1]:.1f}",
-            f"{gains[-1]:+.1f}",
-        ]
-        lines.append("| " + " | ".join(map(str, cells)) + " |")
-    lines.append(f"| mean | | | | | | {np.mean(costs):.2f} | {np.mean(gains):+.1f} |")
-    (RESULTS / "hindsight.md").write_text("\n".join(lines) + "\n")
+        cells = [name, len(trials), f"{chosen:.1f}", f"{grid.max():.1f}", which]
+        rows.append([*cells, f"{costs[-1]:.1f}", f"{gains[-1]:+.1f}"])
+    mean = f"| mean | | | | | | {np.mean(costs):.2f} | {np.mean(gains):+.1f} |\n"
+    return markdown(head, rows) + mean
 
 
 if __name__ == "__main__":
-    table()
+    write_text(RESULTS / "cost_of_choosing.md", table())

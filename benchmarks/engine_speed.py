@@ -1,9 +1,9 @@
 """Seconds per EM iteration of the torch engine, on the CPU or CUDA; needs torch and numpy, the rest where said.
 
-    python benchmarks/engine.py iterations --device cuda --sizes 10M 100M 1B     # torch and numpy alone
-    python benchmarks/engine.py iterations --device cpu --sizes 10M --scipy      # beside scipy, in turns
-    python benchmarks/engine.py end-to-end --size 100M --device cuda             # Parquet to posteriors; needs pyarrow
-    python benchmarks/engine.py stream --size 100M                               # the same in little memory
+    python benchmarks/engine_speed.py iterations --device cuda --sizes 10M 100M 1B     # torch and numpy alone
+    python benchmarks/engine_speed.py iterations --device cpu --sizes 10M --scipy      # beside scipy, in turns
+    python benchmarks/engine_speed.py end-to-end --size 100M --device cuda             # Parquet to posteriors
+    python benchmarks/engine_speed.py stream --size 100M                               # the same in little memory
 
 The crowd: 5 labels per task, 10 classes, half the workers right in 0.9 of cases, half guessing; float32. `iterations`
 makes it on the device in the engine's own layout (`row` = worker * n_classes + label, tasks in order, 5 annotations
@@ -15,9 +15,7 @@ parameters there, in numpy (`update_s`). Each is the least of several runs.
 
 import argparse
 import importlib.util
-import json
 import os
-import platform
 import sys
 import tempfile
 import time
@@ -29,6 +27,10 @@ from typing import Any
 import numpy as np
 import torch
 from measure import peak_mb
+
+sys.path.append(str(Path(__file__).parents[1] / "experiments"))  # where record.py lies, which both folders use
+
+from record import write
 
 from labelonce._kernels import floored_log
 from labelonce._kernels._blocks import Totals, block_posterior, fractions_of, one_hot_table
@@ -269,24 +271,8 @@ def in_child(job: Callable[[], Any]) -> float:
     os.close(question)
     _, status = os.waitpid(child, 0)
     if status:
-        sys.exit(f"engine.py: a part of the work failed with status {status}.")
+        sys.exit(f"engine_speed.py: a part of the work failed with status {status}.")
     return float(os.read(answer, 64))
-
-
-def about(command: str) -> dict[str, Any]:
-    """Return what the figures were measured with."""
-    cpu = next(
-        (line.split(":")[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line),
-        "",
-    )
-    found = {
-        "command": command,
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "numpy": np.__version__,
-    }
-    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
-    return found | {"cpu": cpu, "threads": torch.get_num_threads(), "gpu": gpu}
 
 
 def need(*modules: str) -> None:
@@ -294,7 +280,7 @@ def need(*modules: str) -> None:
     missing = [name for name in modules if importlib.util.find_spec(name) is None]
     if missing:
         sys.exit(
-            f"engine.py: this part needs {', '.join(missing)}, not installed here. "
+            f"engine_speed.py: this part needs {', '.join(missing)}, not installed here. "
             "'iterations' without --scipy needs torch and numpy only."
         )
 
@@ -305,7 +291,7 @@ def parser() -> argparse.ArgumentParser:
     common.add_argument("--device", choices=["cpu", "cuda"], default="cuda" if torch.cuda.is_available() else "cpu")
     common.add_argument("--workers", type=int, default=10_000)
     common.add_argument("--threads", type=int, help="CPU threads; default torch's")
-    common.add_argument("--out", type=Path, help="JSON; default results/engine-<mode>-<device>.json")
+    common.add_argument("--out", type=Path, help="JSON; default results/engine_speed-<mode>-<device>.json")
     common.add_argument("--scratch", help="folder for the files that are read and written; default the system's")
     modes = top.add_subparsers(dest="mode", required=True)
     one = modes.add_parser("iterations", parents=[common])
@@ -323,7 +309,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main() -> None:
-    options = parser().parse_args()
+    options, started = parser().parse_args(), time.perf_counter()
     warnings.simplefilter("ignore")  # a fixed number of iterations does not converge
     if options.threads:
         torch.set_num_threads(options.threads)
@@ -334,12 +320,11 @@ def main() -> None:
     else:
         need("scipy", "pyarrow", "sklearn")
         rows = [end_to_end(options) if options.mode == "end-to-end" else stream(options)]
-    found = {"about": about(" ".join(["python benchmarks/engine.py", *sys.argv[1:]])), "rows": rows}
-    text = json.dumps(found, indent=1) + "\n"
-    print(text)
-    out = options.out or Path(__file__).parent / "results" / f"engine-{options.mode}-{options.device}.json"
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(text)
+    out = options.out or Path(__file__).parent / "results" / f"engine_speed-{options.mode}-{options.device}.json"
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
+    settings = {"threads": torch.get_num_threads(), "gpu": gpu}
+    write(out, rows, settings=settings, seconds=time.perf_counter() - started)
+    print(out.read_text())
 
 
 if __name__ == "__main__":

@@ -1,28 +1,31 @@
-"""What it costs to take 1M annotations in 100 batches, beside one full fit: `python benchmarks/online.py`.
+"""Taking 1M annotations in 100 batches costs a few full fits, and finds nearly the same labels.
 
 The crowd of crowd.py at 1M, in random order: half the workers 0.9 right, half random; every batch brings new tasks.
-CPU seconds on one thread, the median of three trials by their ratio. Results go to results/online.json, the table to
-results/online.md.
+CPU seconds on one thread, the median of three trials by their ratio.
+
+    python benchmarks/online_speed.py
 """
 
-import json
 import os
-import platform
+import sys
 import time
 import warnings
 from pathlib import Path
 from typing import Any
 
-os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+from one_core import ONE_THREAD, REPEATS, RESULTS
+
+os.environ |= ONE_THREAD
+sys.path.append(str(Path(__file__).parents[1] / "experiments"))  # where record.py lies, which both folders use
 
 import numpy as np
 from crowd import N_CLASSES, REDUNDANCY, SIZES
+from record import markdown, write, write_text
 
 import labelonce as lo
 from labelonce._types import Codes
 
-N_BATCHES, REPEATS = 100, 3
-RESULTS = Path(__file__).parent / "results"
+N_BATCHES = 100
 
 
 def batches() -> tuple[lo.Annotations, list[lo.Annotations], Codes]:
@@ -66,25 +69,29 @@ def trial(kind: Any, ann: lo.Annotations, parts: list[lo.Annotations], y_true: C
     }
 
 
-def main() -> None:
-    """Measure both models and write the results."""
-    warnings.simplefilter("ignore")
-    data = batches()
-    kinds = (lo.DawidSkene, lo.IBCC)
-    rows = [
-        sorted((trial(kind, *data) for _ in range(REPEATS)), key=lambda row: float(row["full fits"]))[REPEATS // 2]
-        for kind in kinds
-    ]
-    about = {"command": "python benchmarks/online.py", "python": platform.python_version(), "median of": REPEATS}
-    (RESULTS / "online.json").write_text(json.dumps({"about": about, "rows": rows}, indent=1) + "\n")
+def table(rows: list[dict[str, Any]]) -> str:
+    """Return the rows as a table."""
     head = ["method", "full fit, CPU s", "100 batches, CPU s", "in full fits", "accuracy, full", "accuracy, batches"]
-    lines = ["| " + " | ".join([*head, "same labels"]) + " |", "|---" * 7 + "|"]
+    lines = []
     for row in rows:
         numbers = [f"{row[key]:.2f}" for key in ("full_s", "online_s", "full fits")]
         numbers += [f"{row[key]:.4f}" for key in ("full accuracy", "online accuracy", "same labels")]
-        lines.append("| " + " | ".join([row["method"], *numbers]) + " |")
-    (RESULTS / "online.md").write_text("\n".join(lines) + "\n")
-    print("\n".join(lines))
+        lines.append([row["method"], *numbers])
+    return markdown([*head, "same labels"], lines)
+
+
+def main() -> None:
+    """Measure both models and write the results."""
+    warnings.simplefilter("ignore")
+    started, data = time.perf_counter(), batches()
+    rows = []
+    for kind in (lo.DawidSkene, lo.IBCC):
+        trials = sorted((trial(kind, *data) for _ in range(REPEATS)), key=lambda row: float(row["full fits"]))
+        rows.append(trials[REPEATS // 2])
+    path = RESULTS / "online_speed.json"
+    write(path, rows, settings={"median of": REPEATS}, seconds=time.perf_counter() - started)
+    write_text(path.with_suffix(".md"), table(rows))
+    print(table(rows))
 
 
 if __name__ == "__main__":

@@ -1,44 +1,41 @@
-"""MBEM's default on real crowds with features, beside training on the votes.
+"""Where MBEM's default gains on real crowds with features, beside training on the votes.
 
 All labels of a task, and one random label per task (five draws). Linear models on VGG features (LabelMe) and on TF-IDF
 (film reviews, product reviews). Penalties: MBEM chooses by held-out annotations; every other method uses the one that
 five-fold cross-validation on the majority vote prefers. Gold is used for the test accuracy alone.
 
-    python experiments/real_crowds.py            # about 15 CPU minutes; goes on where it was stopped
-    python experiments/real_crowds.py --table    # results/real_crowds.md from results/real_crowds.json
+    python experiments/mbem_on_real_crowds.py            # needs the data of datasets.md; resumes where it was stopped
+    python experiments/mbem_on_real_crowds.py --table    # the table alone, from results/mbem_on_real_crowds.json
 """
 
-import argparse
-import json
 import time
 import warnings
-from importlib.metadata import version
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-import hindsight
+import cost_of_choosing
 import numpy as np
-from joblib import Parallel, delayed
+from record import RESULTS, Trial, arguments, main, markdown, mean_error, resume
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import StandardScaler
 
 import labelonce as lo
 
-PATH = Path(__file__).parent / "results" / "real_crowds.json"
+PATH = RESULTS / "mbem_on_real_crowds.json"
+NAMES = ("sentiment_polarity", "labelme", "amazon_isbook")
 PENALTIES = {"labelme": (0.001, 0.01, 0.1)}
 TEXT_PENALTIES = (0.1, 1.0, 10.0)
 METHODS = ["truth", "MV", "weighted MV", "DawidSkene, then train", "OneCoin, then train", "MBEM paper", "MBEM"]
 
 
-def draw(name: str, redundancy: int | None, seed: int) -> tuple[Any, ...]:
+def draw(name: str, redundancy: int | Literal["all"], seed: int) -> tuple[Any, ...]:
     """Return features and gold of the labelled tasks, of the test tasks, and the annotations."""
     data = lo.datasets.load(name)
     assert data.annotations is not None
     assert data.split is not None
     ann = data.annotations
     train, test = ann.tasks, np.flatnonzero(data.split == "test")
-    if redundancy is not None:
+    if redundancy != "all":
         ann = ann.sample(redundancy=redundancy, random_state=seed)
     if data.features is not None:
         scaler = StandardScaler().fit(data.features[train])
@@ -50,7 +47,7 @@ def draw(name: str, redundancy: int | None, seed: int) -> tuple[Any, ...]:
     return X, data.gold[train], X_test, data.gold[test], ann
 
 
-def trial(name: str, redundancy: int | None, seed: int) -> dict[str, Any]:
+def trial(name: str, redundancy: int | Literal["all"], seed: int) -> dict[str, Any]:
     """Return the test accuracy of every method."""
     warnings.simplefilter("ignore")  # one label per task: that is what is measured
     started = time.process_time()
@@ -72,51 +69,24 @@ def trial(name: str, redundancy: int | None, seed: int) -> dict[str, Any]:
     accuracy = {method: float((models[method].predict(X_test) == y_test).mean()) for method in METHODS}
     chosen = {key: mbem.recipe_[key] for key in ("predictions", "posterior", "rounds")}
     chosen["C"] = mbem.recipe_["learner"].C
-    about: dict[str, Any] = {"name": name, "redundancy": redundancy or "all", "seed": seed}
+    about: dict[str, Any] = {"name": name, "redundancy": redundancy, "seed": seed}
     about |= {"C of the others": best.C, "chosen": chosen}
     kept = ("held_out_scores", "near_best")
     about["tried"] = [{"C": choice["learner"].C} | {key: choice[key] for key in kept} for choice in mbem.choices_]
-    about["recipes"] = hindsight.recipes(X, ann, X_test, y_test, learners)
+    about["recipes"] = cost_of_choosing.recipes(X, ann, X_test, y_test, learners)
     return about | {"accuracy": accuracy, "cpu_s": time.process_time() - started}
 
 
-def run() -> None:
-    """Run what is not in the file yet, two trials at a time."""
-    done = json.loads(PATH.read_text())["trials"] if PATH.exists() else []
-    seen = {(row["name"], row["redundancy"], row["seed"]) for row in done}
-    names = ("sentiment_polarity", "labelme", "amazon_isbook")
-    todo = [
-        (name, redundancy, seed)
-        for seed in range(5)
-        for name in names
-        for redundancy in ((None, 1) if seed == 0 else (1,))
-    ]
-    todo = [one for one in todo if (one[0], one[1] or "all", one[2]) not in seen]
-    versions = {name: version(name) for name in ("labelonce", "numpy", "scipy", "scikit-learn")}
-    for row in Parallel(n_jobs=2, return_as="generator_unordered")(delayed(trial)(*one) for one in todo):
-        done.append(row)
-        done.sort(key=lambda row: (row["name"], str(row["redundancy"]), row["seed"]))
-        PATH.write_text(json.dumps({"versions": versions, "device": "cpu", "trials": done}, indent=1) + "\n")
-        print(row["name"], row["redundancy"], row["seed"], row["accuracy"], row["chosen"], flush=True)
-
-
-def table() -> None:
-    """Write mean and standard error of every method."""
-    trials = json.loads(PATH.read_text())["trials"]
-    head = ["data set", "labels per task", *METHODS]
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+def table(trials: list[Trial]) -> str:
+    """Return mean and standard error of every method."""
+    rows = []
     for key in dict.fromkeys((row["name"], row["redundancy"]) for row in trials):
-        cells = [str(part) for part in key]
-        for method in METHODS:
-            values = [100 * row["accuracy"][method] for row in trials if (row["name"], row["redundancy"]) == key]
-            error = f" ± {np.std(values, ddof=1) / np.sqrt(len(values)):.1f}" if len(values) > 1 else ""
-            cells.append(f"{np.mean(values):.1f}{error}")
-        lines.append("| " + " | ".join(cells) + " |")
-    PATH.with_suffix(".md").write_text("\n".join(lines) + "\n")
+        own = [row["accuracy"] for row in trials if (row["name"], row["redundancy"]) == key]
+        rows.append([*key, *(mean_error([100 * accuracy[method] for accuracy in own]) for method in METHODS)])
+    return markdown(["data set", "labels per task", *METHODS], rows)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--table", action="store_true")
-    PATH.parent.mkdir(exist_ok=True)
-    (table if parser.parse_args().table else run)()
+    draws = [(redundancy, seed) for seed in range(5) for redundancy in (("all", 1) if seed == 0 else (1,))]
+    points = [{"name": name, "redundancy": number, "seed": seed} for number, seed in draws for name in NAMES]
+    main(arguments(__doc__, PATH).parse_args(), lambda options: resume(options, trial, points), table)

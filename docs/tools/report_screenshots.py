@@ -1,6 +1,6 @@
-"""Take the pictures of the report for the docs: desktop, phone, dark and the demo's, by a headless Chromium.
+"""Take the screenshots of the report for the docs: desktop, phone, dark and the demo's, by a headless Chromium.
 
-Run `python experiments/report_screenshots.py`, or with the names of some pictures; it writes docs/images/report-*.webp.
+Run `python docs/tools/report_screenshots.py`, or with the names of some of them; it writes docs/images/report-*.webp.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sklearn.datasets import load_digits
 import labelonce as lo
 from labelonce.cli._demo import run_demo
 
-IMAGES = Path(__file__).parents[1] / "docs" / "images"
+IMAGES = Path(__file__).parents[1] / "images"
 SHOTS: dict[str, dict[str, Any]] = {
     "desktop": {"viewport": {"width": 1200, "height": 1500}},
     "phone": {"viewport": {"width": 390, "height": 1500}},
@@ -30,7 +30,7 @@ SHOTS: dict[str, dict[str, Any]] = {
 
 
 def report_of(name: str, folder: Path) -> Path:
-    """Return the report that the picture shows, made where it is not there yet."""
+    """Return the report that a screenshot shows, made where it is not there yet."""
     path = folder / "demo" / "run" / "report.html" if name == "demo" else folder / "report.html"
     if name == "demo":
         run_demo(0, folder / "demo")
@@ -58,7 +58,7 @@ if __name__ == "__main__":
             page.goto(report_of(name, Path(folder)).as_uri())
             if name == "dark":
                 page.locator(".name").nth(2).click()
-            picture = Image.open(io.BytesIO(page.screenshot()))
-            picture.save(IMAGES / f"report-{name}.webp", quality=70, method=6)
+            image = Image.open(io.BytesIO(page.screenshot()))
+            image.save(IMAGES / f"report-{name}.webp", quality=70, method=6)
             print(name, (IMAGES / f"report-{name}.webp").stat().st_size)
         browser.close()

@@ -1,28 +1,27 @@
-"""The paper's three curves on two sets: MBEM beside everything it is compared with.
+"""At one label per task MBEM beats training on votes: the paper's three curves, beside everything it is compared with.
 
 Simulated workers on scikit-learn's digits (pixels, C = 1) and on LabelMe's photographs (64 principal components of
 standardised VGG features, C = 0.1): quality at one label per task, redundancy at fixed tasks, redundancy at a fixed
 budget, for hammer-spammers and class-wise ones. 50 workers, softmax regression with the same penalty for every method,
 five seeds; no fit sees test data.
 
-    python experiments/curves.py digits             # about 10 CPU minutes; goes on where it was stopped
-    python experiments/curves.py labelme            # the same; needs the data of LabelMe
-    python experiments/curves.py digits --table     # results/digits.md, docs/images/digits.png from results/digits.json
+    python experiments/quality_and_redundancy.py digits             # resumes where it was stopped
+    python experiments/quality_and_redundancy.py labelme            # the same; needs the data of datasets.md
+    python experiments/quality_and_redundancy.py digits --table     # results/digits.md and docs/images/digits.png alone
 """
 
 import argparse
-import json
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import version
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import hindsight
+import cost_of_choosing
 import numpy as np
-from joblib import Parallel, delayed
+from record import RESULTS, Trial, arguments, main, markdown, mean_error, resume
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
@@ -30,7 +29,6 @@ from sklearn.preprocessing import StandardScaler
 
 import labelonce as lo
 
-RESULTS = Path(__file__).parent / "results"
 N_WORKERS, SEEDS = 50, range(5)
 CROWDS = {"hammer-spammer": lo.simulate.hammer_spammer, "class-wise": lo.simulate.class_wise_hammer_spammer}
 METHODS = [
@@ -108,7 +106,7 @@ def classifier(method: str, C: float, y: Any, ann: lo.Annotations, confusion: An
     return makers[method]()
 
 
-def trial(name: str, point: dict[str, Any], seed: int) -> dict[str, Any]:
+def trial(name: str, seed: int, **point: Any) -> Trial:
     """Return the test accuracy of every method on one crowd, and how well MBEM found its workers."""
     warnings.simplefilter("ignore")  # one label per task, large weights: that is what is measured
     X, y, X_test, y_test, ann, confusion = draw(name, point, seed)
@@ -124,21 +122,8 @@ def trial(name: str, point: dict[str, Any], seed: int) -> dict[str, Any]:
     found = {"confusion_error": lo.metrics.confusion_error(confusion, model.confusion_), "rounds": model.n_rounds_}
     row = point | {"seed": seed, "accuracy": accuracy, "mbem": found}
     if point["quality"] == 0.2 and point["n_tasks"] == PROBLEMS[name].n_train:
-        row["recipes"] = hindsight.recipes(X, ann, X_test, y_test, [lo.SoftmaxRegression(C=C)])
+        row["recipes"] = cost_of_choosing.recipes(X, ann, X_test, y_test, [lo.SoftmaxRegression(C=C)])
     return row | {"cpu_s": time.process_time() - started}
-
-
-def run(name: str, path: Path) -> None:
-    """Run what is not in the file yet, two trials at a time."""
-    done = json.loads(path.read_text())["trials"] if path.exists() else []
-    seen = {(*key_of(row), row["seed"]) for row in done}
-    versions = {package: version(package) for package in ("labelonce", "numpy", "scipy", "scikit-learn")}
-    todo = [(name, point, seed) for seed in SEEDS for point in points(name) if (*key_of(point), seed) not in seen]
-    for row in Parallel(n_jobs=2, return_as="generator_unordered")(delayed(trial)(*one) for one in todo):
-        done.append(row)
-        done.sort(key=lambda row: (*key_of(row), row["seed"]))
-        path.write_text(json.dumps({"versions": versions, "device": "cpu", "trials": done}, indent=1) + "\n")
-        print(*key_of(row), row["seed"], row["accuracy"]["MBEM"], flush=True)
 
 
 def key_of(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -146,41 +131,31 @@ def key_of(row: dict[str, Any]) -> tuple[Any, ...]:
     return row["crowd"], row["quality"], row["redundancy"], row["n_tasks"]
 
 
-def summary(trials: list[dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, tuple[float, float]]]:
-    """Return mean and standard error of every method at every point, in %."""
+def accuracies(trials: list[Trial]) -> dict[tuple[Any, ...], dict[str, list[float]]]:
+    """Return the accuracies of every method at every point, in %."""
     rows: dict[tuple[Any, ...], list[dict[str, float]]] = {}
     for row in trials:
         rows.setdefault(key_of(row), []).append(row["accuracy"])
     return {
-        key: {
-            method: (100 * float(np.mean(values)), 100 * float(np.std(values, ddof=1) / np.sqrt(len(values))))
-            for method in reversed(METHODS)
-            for values in [[accuracy[method] for accuracy in accuracies]]
-        }
-        for key, accuracies in rows.items()
+        key: {method: [100 * accuracy[method] for accuracy in found] for method in reversed(METHODS)}
+        for key, found in rows.items()
     }
 
 
-def table(name: str, path: Path) -> None:
-    """Write the table and the figure."""
-    trials = json.loads(path.read_text())["trials"]
-    means = summary(trials)
+def table(trials: list[Trial]) -> str:
+    """Return mean and standard error of every method at every point."""
     head = ["crowd", "quality", "labels per task", "tasks", *reversed(METHODS)]
-    lines = ["| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-    for key, row in means.items():
-        cells = [*map(str, key), *(f"{mean:.1f} ± {error:.1f}" for mean, error in row.values())]
-        lines.append("| " + " | ".join(cells) + " |")
-    path.with_suffix(".md").write_text("\n".join(lines) + "\n")
-    plot(means, PROBLEMS[name].n_train, RESULTS.parents[1] / "docs" / "images" / f"{path.stem}.png")
+    return markdown(head, ([*key, *map(mean_error, row.values())] for key, row in accuracies(trials).items()))
 
 
-def plot(means: dict[tuple[Any, ...], dict[str, tuple[float, float]]], n_train: int, path: Path) -> None:
+def plot(n_train: int, trials: list[Trial], path: Path) -> None:
     """Draw the three curves of both crowds in the paper's layout: error against quality or redundancy."""
     from matplotlib import pyplot as plt
 
     shown = {"truth": "k:", "oracle correct": "k--", "oracle weighted EM": "C7-.", "forward, true confusion": "C7--"}
     shown |= {"unbiased, mean confusion": "C4:", "MV": "C1--", "weighted MV": "C1-", "EM": "C2--", "weighted EM": "C2-"}
     shown |= {"MBEM paper": "C9-", "MBEM": "C3-"}
+    found = accuracies(trials)
     figure, axes = plt.subplots(2, 3, figsize=(12, 7.6), sharey=True, layout="constrained")
     titles = {"quality": "worker quality (1 label per task)", "tasks": f"labels per task ({n_train:,} tasks)"}
     titles["budget"] = f"labels per task ({n_train:,} labels in all)"
@@ -191,10 +166,10 @@ def plot(means: dict[tuple[Any, ...], dict[str, tuple[float, float]]], n_train: 
     }
     for line, crowd in zip(axes, CROWDS, strict=True):
         for axis, curve in zip(line, titles, strict=True):
-            keys = sorted(key for key in means if key[0] == crowd and curves[curve](key))
+            keys = sorted(key for key in found if key[0] == crowd and curves[curve](key))
             x = [key[1] if curve == "quality" else key[2] for key in keys]
             for method, style in shown.items():
-                y = [100 - means[key][method][0] for key in keys]
+                y = [100 - np.mean(found[key][method]) for key in keys]
                 axis.plot(
                     x, y, style, label=method, marker="o", markersize=3, linewidth=2.5 if method == "MBEM" else 1.2
                 )
@@ -207,10 +182,16 @@ def plot(means: dict[tuple[Any, ...], dict[str, tuple[float, float]]], n_train: 
     figure.savefig(path, dpi=90)
 
 
+def run(options: argparse.Namespace) -> None:
+    """Run the trials of one set that are missing."""
+    grid = [point | {"seed": seed} for seed in SEEDS for point in points(options.name)]
+    resume(options, partial(trial, options.name), grid)
+
+
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = arguments(__doc__, None)
     parser.add_argument("name", choices=PROBLEMS)
-    parser.add_argument("--table", action="store_true")
-    arguments = parser.parse_args()
-    RESULTS.mkdir(exist_ok=True)
-    (table if arguments.table else run)(arguments.name, RESULTS / f"{PROBLEMS[arguments.name].file}.json")
+    options = parser.parse_args()
+    problem = PROBLEMS[options.name]
+    options.out = options.out or RESULTS / f"{problem.file}.json"
+    main(options, run, table, draw=partial(plot, problem.n_train), image=f"{problem.file}.png")

@@ -2,25 +2,24 @@
 
 The doubts inside the estimate were set on seeds 0 to 3 of these crowds; here are other seeds.
 
-    python experiments/report_accuracy.py    # 2 minutes on one core; writes results/report_accuracy.json and .md
+    python experiments/report_accuracy_estimate.py            # runs all, on one core
+    python experiments/report_accuracy_estimate.py --table    # the table alone
 """
 
-from __future__ import annotations
-
-import json
+import argparse
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from record import RESULTS, Trial, arguments, main, markdown, write
 from sklearn.datasets import load_digits, make_classification
 
 import labelonce as lo
 from labelonce.report._accuracy import estimated_accuracy
 from labelonce.report._facts import read_facts
 
-RESULTS = Path(__file__).parent / "results" / "report_accuracy.json"
+PATH = RESULTS / "report_accuracy_estimate.json"
 SEEDS = range(10, 16)
 CROWDS = [(2, 3, 2000, 50), (2, 5, 300, 50), (4, 3, 1000, 100), (4, 2, 1000, 30), (10, 5, 1000, 40), (10, 5, 5000, 40)]
 AGGREGATORS = [lo.MajorityVote, lo.DawidSkene, lo.OneCoin, lo.IBCC]
@@ -36,8 +35,10 @@ def row(name: str, fitted: Any, annotations: lo.Annotations, y_true: Any) -> dic
     return {"method": name, **found, "promised": accuracy.promised, "inside": bool(inside)}
 
 
-def run() -> list[dict[str, Any]]:
-    rows = []
+def run(options: argparse.Namespace) -> None:
+    """Run all seeds and write them."""
+    warnings.simplefilter("ignore")  # of few iterations and little overlap: part of what is measured
+    start, rows = time.perf_counter(), []
     for seed in SEEDS:
         for n_classes, redundancy, n_tasks, n_workers in CROWDS:
             rng = np.random.default_rng(seed)
@@ -48,7 +49,7 @@ def run() -> list[dict[str, Any]]:
             rows += [row(kind.__name__, kind().fit(ann), ann, y_true) for kind in AGGREGATORS]
         rows += [row("MBEM", *case) for case in with_features(seed)]
         print(seed, flush=True)
-    return rows
+    write(options.out, rows, settings={"seeds": list(SEEDS)}, seconds=time.perf_counter() - start)
 
 
 def with_features(seed: int) -> Any:
@@ -67,25 +68,18 @@ def with_features(seed: int) -> Any:
         yield lo.MBEM(lo.SoftmaxRegression()).fit(X, ann), ann, y_true
 
 
-def table(rows: list[dict[str, Any]]) -> str:
-    lines = [
-        "| method | fits | truth inside | mean error | largest | mean error of the fit's own promise |",
-        "|---" * 6 + "|",
-    ]
-    for method in dict.fromkeys(one["method"] for one in rows):
-        own = [one for one in rows if one["method"] == method]
+def table(trials: list[Trial]) -> str:
+    """Return how often the truth is inside the interval, and the errors of the estimate."""
+    head = ["method", "fits", "truth inside", "mean error", "largest", "mean error of the fit's own promise"]
+    rows = []
+    for method in dict.fromkeys(one["method"] for one in trials):
+        own = [one for one in trials if one["method"] == method]
         off = [abs(one["estimate"] - one["true"]) for one in own]
         promise = np.mean([abs(one["promised"] - one["true"]) for one in own])
         inside = np.mean([one["inside"] for one in own])
-        lines.append(f"| {method} | {len(own)} | {inside:.0%} | {np.mean(off):.3f} | {max(off):.3f} | {promise:.3f} |")
-    return "\n".join(lines) + "\n"
+        rows.append([method, len(own), f"{inside:.0%}", f"{np.mean(off):.3f}", f"{max(off):.3f}", f"{promise:.3f}"])
+    return markdown(head, rows)
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")  # of few iterations and little overlap: part of what is measured
-    start = time.perf_counter()
-    found = run()
-    about = {"seeds": list(SEEDS), "version": lo.__version__, "seconds": round(time.perf_counter() - start)}
-    RESULTS.write_text(json.dumps({"about": about, "rows": found}, indent=1) + "\n")
-    RESULTS.with_suffix(".md").write_text(table(found))
-    print(table(found))
+    main(arguments(__doc__, PATH).parse_args(), run, table)

@@ -1,6 +1,6 @@
 """Run every example and write docs/gallery.md: its code, what it printed, and the picture of those that draw one.
 
-Run `python experiments/gallery.py` from the root of the repository.
+Run `python docs/tools/gallery.py` from the root of the repository.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 HEAD = """# Gallery
 
 Short programs that run as they stand, on data that comes with scikit-learn; the tests run them too. Each shows its
-code, what it printed and what it drew, all written here by `python experiments/gallery.py`. As a notebook, with more
+code, what it printed and what it drew, all written here by `python docs/tools/gallery.py`. As a notebook, with more
 words between the lines: `examples/tutorial.ipynb`.
 """
 

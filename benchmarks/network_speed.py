@@ -1,16 +1,15 @@
 """Seconds per epoch of our networks: step by step, recorded as a CUDA graph, and compiled on top; and several at once.
 
-    python benchmarks/networks.py                                    # writes results/networks-<device>.json
-    python benchmarks/networks.py --images 2000 --nets fast_net      # something quick on a CPU
-
 50,000 made-up 32 x 32 images of ten classes. Every figure is a fit of `--epochs` epochs after one of a single epoch,
 which loads, chooses and compiles kernels. `processes` is how many fits ran at once on the same card: seconds are then
 those of an epoch of all of them, divided by their number. A CPU has nothing to record.
+
+    python benchmarks/network_speed.py                                    # writes results/network_speed-<device>.json
+    python benchmarks/network_speed.py --images 2000 --nets fast_net      # something quick on a CPU
 """
 
 import argparse
-import json
-import platform
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,10 @@ from typing import Any
 import numpy as np
 import torch
 from torch import multiprocessing
+
+sys.path.append(str(Path(__file__).parents[1] / "experiments"))  # where record.py lies, which both folders use
+
+from record import write
 
 from labelonce import neural
 
@@ -68,16 +71,16 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    about = {"torch": torch.__version__, "python": platform.python_version(), "images": options.images}
-    about["device"] = torch.cuda.get_device_name() if device == "cuda" else "cpu"
-    rows = []
+    settings = {"images": options.images, "epochs": options.epochs}
+    settings["device"] = torch.cuda.get_device_name() if device == "cuda" else "cpu"
+    rows, started = [], time.perf_counter()
     for net in options.nets:
         for way in options.ways:
             for processes in options.processes:
                 rows.append(together(net, way, options.images, options.epochs, processes))
                 print(rows[-1], flush=True)
-    out = options.out or Path(__file__).parent / "results" / f"networks-{device}.json"
-    out.write_text(json.dumps({"about": about, "rows": rows}, indent=1) + "\n")
+    out = options.out or Path(__file__).parent / "results" / f"network_speed-{device}.json"
+    write(out, rows, settings=settings, seconds=time.perf_counter() - started)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""One row of the overhead: `python work_overhead.py WORK FOLDER`, the learner alone or MBEM around it."""
+"""One row of the overhead: `python mbem_overhead_work.py WORK FOLDER`, the learner alone or MBEM around it."""
 
 import json
 import sys

@@ -1,18 +1,15 @@
 """When to label once: the theory's threshold, and what the same budget bought in the simulations.
 
-python experiments/label_once.py    # docs/images/label_once.png from results/{digits,labelme_simulated}.json
+python experiments/when_to_label_once.py    # from the results of quality_and_redundancy.py
 """
 
-import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from curves import PROBLEMS
+from quality_and_redundancy import PROBLEMS
+from record import IMAGES, RESULTS, read
 
 from labelonce import theory
-
-RESULTS = Path(__file__).parent / "results"
 
 
 def plot_theory(axis: Any) -> None:
@@ -32,7 +29,7 @@ def plot_theory(axis: Any) -> None:
 def plot_measured(axis: Any, name: str) -> None:
     """Draw the accuracy of MBEM and of the vote against the redundancy, the number of labels fixed."""
     problem = PROBLEMS[name]
-    trials = json.loads((RESULTS / f"{problem.file}.json").read_text())["trials"]
+    trials = read(RESULTS / f"{problem.file}.json")
     for crowd, line in (("hammer-spammer", "-"), ("class-wise", "--")):
         for method, colour in (("MBEM", "C3"), ("weighted MV", "C1")):
             means, errors = [], []
@@ -58,7 +55,7 @@ def main() -> None:
         plot_measured(axis, name)
     for axis in axes:
         axis.grid(alpha=0.3)
-    figure.savefig(RESULTS.parents[1] / "docs" / "images" / "label_once.png", dpi=90)
+    figure.savefig(IMAGES / "when_to_label_once.png", dpi=90)
 
 
 if __name__ == "__main__":

@@ -1,22 +1,26 @@
-"""What MBEM adds to its learner: 1M tasks, 100 features, ten classes, 2,000 workers, one label a task. `make bench`.
+"""MBEM adds little to its learner: 1M tasks, 100 features, ten classes, 2,000 workers, one label per task.
 
 Every row runs in a process of its own on one core: the learner alone, and three rounds of MBEM with all options fixed
 around the same learner, whose `fit` and `predict_proba` count their CPU seconds. Features come in two kinds: "plain",
 a hundred alike, on which L-BFGS needs next to no iterations, and "skewed", where the j-th has 1/sqrt(j) of the spread
-of the first, as principal components of real features have. Results go to results/overhead.json and overhead.md.
+of the first, as principal components of real features have.
+
+    python benchmarks/mbem_overhead.py    # what `make bench` runs
 """
 
 import json
-import os
-import platform
-import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from run import HERE, ONE_THREAD, cpu_name
+from one_core import RESULTS, printed_by
+
+sys.path.append(str(Path(__file__).parents[1] / "experiments"))  # where record.py lies, which both folders use
+
+from record import markdown, write, write_text
 
 from labelonce import simulate
 
@@ -41,22 +45,18 @@ def write_crowd(kind: str, folder: Path) -> None:
 
 
 def measure(kind: str, work: str, folder: str) -> dict[str, Any]:
-    """Return the row that one process on one core prints."""
-    command = ["taskset", "-c", "0", sys.executable, "work_overhead.py", work, folder]
-    done = subprocess.run(command, cwd=HERE, env=os.environ | ONE_THREAD, stdout=subprocess.PIPE, text=True, check=True)
+    """Return what one process on one core prints."""
     row: dict[str, Any] = {"features": kind}
-    for line in done.stdout.splitlines()[-2:]:
-        row |= json.loads(line)
+    for part in printed_by(sys.executable, "mbem_overhead_work.py", work, folder):
+        row |= part
     return row
 
 
-def markdown(rows: list[dict[str, Any]]) -> str:
+def table(rows: list[dict[str, Any]]) -> str:
     """Return the rows as a table; the learner's rows come before those of MBEM."""
-    lines = [
-        "| features | work | fits | CPU s | learner's CPU s | added CPU s | added | peak MB | added MB | accuracy |",
-        "|---" * 10 + "|",
-    ]
+    head = ["features", "work", "fits", "CPU s", "learner's CPU s", "added CPU s", "added", "peak MB", "added MB"]
     alone: dict[str, float] = {}
+    lines = []
     for row in rows:
         added = row["cpu_s"] - row["learner_s"]
         cells = [row["features"], row["work"], str(row["fits"]), f"{row['cpu_s']:.1f}", f"{row['learner_s']:.1f}"]
@@ -66,23 +66,23 @@ def markdown(rows: list[dict[str, Any]]) -> str:
         else:
             cells += [f"{added:.1f}", f"{added / row['learner_s']:.1%}", f"{row['peak_mb']:.0f}"]
             cells += [f"{row['peak_mb'] - alone[row['features']]:.0f}"]
-        lines.append("| " + " | ".join([*cells, f"{row['accuracy']:.3f}"]) + " |")
-    return "\n".join(lines) + "\n"
+        lines.append([*cells, f"{row['accuracy']:.3f}"])
+    return markdown([*head, "accuracy"], lines)
 
 
 def main() -> None:
     """Make the crowds, run every row, write the results."""
-    rows = []
+    rows, started = [], time.perf_counter()
     for kind in KINDS:
         with tempfile.TemporaryDirectory() as folder:
             write_crowd(kind, Path(folder))
             for work in ("learner", "MBEM"):
                 rows.append(measure(kind, work, folder))
                 print(json.dumps(rows[-1]), flush=True)
-    about = {"command": "make bench", "python": platform.python_version(), "machine": cpu_name(), "cores used": 1}
-    (HERE / "results" / "overhead.json").write_text(json.dumps({"about": about, "rows": rows}, indent=1) + "\n")
-    (HERE / "results" / "overhead.md").write_text(markdown(rows))
-    print(markdown(rows))
+    path = RESULTS / "mbem_overhead.json"
+    write(path, rows, settings={"cores used": 1}, seconds=time.perf_counter() - started)
+    write_text(path.with_suffix(".md"), table(rows))
+    print(table(rows))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,101 @@
+"""Write the index of all experiments and benchmarks, experiments/README.md, from their docstrings and results.
+
+python experiments/index.py
+"""
+
+import ast
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from record import markdown, write_text
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "experiments" / "README.md"
+NAMED_AFTER_SETS = {"quality_and_redundancy": ("digits", "labelme_simulated")}
+OF_A_TRIAL = ("seconds_in_all", "cpu_s", "total_s", "seconds")
+TEXT = """# Experiments and benchmarks
+
+Written by `python experiments/index.py`. One script per claim; its docstring says what is measured and how. Results lie
+beside the scripts as JSON (trials with their seeds, settings, versions, machine and time) and as a Markdown table that
+the docs include. `record.py` writes, resumes and tabulates them for both folders; every experiment takes `--table`
+(make the table again), `--again` (start again instead of resuming), `--jobs` and `--out` (another results file, as for
+comparing a rerun with what is committed). Seconds are the wall time that the results file notes, or in older files the
+sum of its trials. Scripts marked * need a [data folder](../docs/datasets.md).
+
+## Experiments: how accurate
+
+{experiments}
+## Benchmarks: how fast and how small
+
+`make bench` and `make bench-aggregators` set up the environments of both peers first.
+
+{benchmarks}
+Helpers: `experiments/{{record,index,cifar10_tables}}.py`,
+`benchmarks/{{crowd,measure,one_core,peer_labelonce,peer_crowdkit,mbem_overhead_work}}.py`.
+"""
+
+
+def scripts(folder: str) -> Iterator[tuple[Path, str, str]]:
+    """Yield every script that has a command, its docstring and the command."""
+    for path in sorted((ROOT / folder).glob("*.py")):
+        text = ast.get_docstring(ast.parse(path.read_text())) or ""
+        command = re.search(rf"^\s*((?:\.venv-crowdkit/bin/)?python {folder}/{path.name}[^#\n]*)", text, re.MULTILINE)
+        if command and path != Path(__file__):
+            yield path, text, command[1].strip()
+
+
+def results_of(script: Path) -> list[Path]:
+    """Return the result files of a script, one for each name, the table if there is one."""
+    folder = script.parent / "results"
+    names = NAMED_AFTER_SETS.get(script.stem, (script.stem,))
+    found = sorted(path for path in folder.glob("*") if path.stem in names or path.stem.split("-")[0] in names)
+    image = ROOT / "docs" / "images" / f"{script.stem}.png"
+    tables = [path for path in found if path.suffix == ".md"] or found
+    return tables or ([image] if image.exists() else [])
+
+
+def seconds_of(path: Path) -> float:
+    """Return the wall time that a results file notes, else the sum of what its trials note."""
+    if not path.exists():
+        return 0.0
+    found = json.loads(path.read_text())
+    if isinstance(found, dict) and "seconds" in (about := found.get("about", found)):
+        return float(about["seconds"])
+    return next((total for name in OF_A_TRIAL if (total := _sum_of(name, found))), 0.0)
+
+
+def _sum_of(name: str, value: Any) -> float:
+    if isinstance(value, dict):
+        own = value.get(name)
+        return float(own) if isinstance(own, int | float) else sum(_sum_of(name, one) for one in value.values())
+    return sum(_sum_of(name, one) for one in value) if isinstance(value, list) else 0.0
+
+
+def table(folder: str) -> str:
+    """Return one line per script: claim, command, result file, seconds."""
+    rows = []
+    for script, text, command in scripts(folder):
+        claim = " ".join(text.split("\n\n")[0].split()).removesuffix(".")
+        claim += " *" if "data of datasets.md" in " ".join(text.split()) else ""
+        results = results_of(script)
+        links = ", ".join(f"[{path.name}]({_from_page(path)})" for path in results)
+        total = sum(seconds_of(path.with_suffix(".json")) for path in results)
+        rows.append([claim, f"`{command}`", links, f"{total:,.0f}" if total else ""])
+    return markdown(["claim", "command", "results", "seconds"], rows)
+
+
+def _from_page(path: Path) -> str:
+    return Path(os.path.relpath(path, PAGE.parent)).as_posix()
+
+
+def page() -> str:
+    """Return the whole page."""
+    return TEXT.format(experiments=table("experiments"), benchmarks=table("benchmarks"))
+
+
+if __name__ == "__main__":
+    write_text(PAGE, page())

@@ -1,0 +1,157 @@
+"""What every experiment and benchmark keeps: results as JSON with versions and machine, resumed, and as tables.
+
+A results file holds `trials` (one object per trial, with its seed and what it measured) below the command, the
+settings, the versions, the machine and the seconds that made them. Files of earlier versions, with `rows` instead of
+`trials` or a bare list, are read too. Needs the standard library alone, so that it runs in every environment.
+"""
+
+import argparse
+import json
+import math
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+RESULTS = Path(__file__).parent / "results"
+IMAGES = Path(__file__).parents[1] / "docs" / "images"
+PACKAGES = ("labelonce", "numpy", "scipy", "scikit-learn", "torch")
+Trial = dict[str, Any]
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the installed packages that results depend on."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def machine() -> dict[str, Any]:
+    """Return the processor's name, the number of its cores and how many threads the results were allowed."""
+    info = Path("/proc/cpuinfo")
+    names = [line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
+    threads = os.environ.get("OMP_NUM_THREADS", "all")
+    return {"cpu": names[0] if names else platform.processor(), "cores": os.cpu_count(), "threads": threads}
+
+
+def command() -> str:
+    """Return the command line of this script, as typed from the root of the repository."""
+    script = Path(sys.argv[0]).resolve()
+    return " ".join(["python", f"{script.parent.name}/{script.name}", *sys.argv[1:]])
+
+
+def read(path: Path) -> list[Trial]:
+    """Return the trials in a results file, none where there is no file."""
+    if not path.exists():
+        return []
+    found = json.loads(path.read_text())
+    trials: list[Trial] = found if isinstance(found, list) else found.get("trials", found.get("rows"))
+    return trials
+
+
+def write(path: Path, trials: Sequence[Trial], *, settings: Mapping[str, Any] | None = None, seconds: float) -> None:
+    """Write trials and what made them; `seconds` is the wall time of this run."""
+    about: dict[str, Any] = {"command": command(), "settings": dict(settings or {}), "versions": versions()}
+    about |= {"machine": machine(), "seconds": round(seconds, 1)}
+    write_text(path, json.dumps(about | {"trials": list(trials)}, indent=1) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a whole file, or leave the old one as it was."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_suffix(".part")
+    beside.write_text(text)
+    beside.replace(path)
+
+
+def resume(
+    options: argparse.Namespace,
+    trial: Callable[..., Trial],
+    points: Sequence[Trial],
+    *,
+    order: Mapping[str, Sequence[Any]] | None = None,
+    settings: Mapping[str, Any] | None = None,
+) -> None:
+    """Run the points that the results file does not have, some at a time, and write the file after each.
+
+    `trial(**point)` returns the point and what was measured. Trials are kept in the order of their points' values, or
+    in the given `order` of a key's values.
+    """
+    from joblib import Parallel, delayed
+
+    keys = list(points[0])
+    done = read(options.out)
+    seen = {_key(row, keys) for row in done}
+    todo = [point for point in points if _key(point, keys) not in seen]
+    started = time.perf_counter()
+    work = (delayed(trial)(**point) for point in todo)
+    for row in Parallel(n_jobs=options.jobs, return_as="generator_unordered")(work):
+        done.append(row)
+        done.sort(key=lambda row: [_rank(row[key], (order or {}).get(key)) for key in keys])
+        write(options.out, done, settings=settings, seconds=time.perf_counter() - started)
+        print(*_key(row, keys), row.get("accuracy", ""), flush=True)
+
+
+def _key(row: Trial, keys: Sequence[str]) -> tuple[Any, ...]:
+    return tuple(row[key] for key in keys)
+
+
+def _rank(value: Any, order: Sequence[Any] | None) -> tuple[bool, Any]:
+    """Return a place to sort by, numbers before words."""
+    return (False, list(order).index(value)) if order else (isinstance(value, str), value)
+
+
+def markdown(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> str:
+    """Return a table."""
+    lines = ["| " + " | ".join(map(str, cells)) + " |" for cells in (head, *rows)]
+    lines.insert(1, "|---" * len(head) + "|")
+    return "\n".join(lines) + "\n"
+
+
+def mean_error(values: Sequence[float], *, sign: str = "") -> str:
+    """Return mean ± standard error, the value itself where there is one, nothing where there is none."""
+    if len(values) < 2:
+        return f"{values[0]:{sign}.1f}" if len(values) else ""
+    numbers = [float(value) for value in values]
+    return f"{fmean(numbers):{sign}.1f} ± {stdev(numbers) / math.sqrt(len(numbers)):.1f}"
+
+
+def arguments(description: str | None, path: Path | None) -> argparse.ArgumentParser:
+    """Return the options that every experiment has; `path` is its results file."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--table", action="store_true", help="run nothing, make table and figure of the results")
+    parser.add_argument("--again", action="store_true", help="start again instead of resuming")
+    parser.add_argument("--jobs", type=int, default=2, help="trials at a time")
+    parser.add_argument("--out", type=Path, default=path, help="the results file; table and figure go beside it")
+    return parser
+
+
+def main(
+    options: argparse.Namespace,
+    run: Callable[[argparse.Namespace], Any],
+    table: Callable[[list[Trial]], str],
+    *,
+    draw: Callable[[list[Trial], Path], None] | None = None,
+    image: str = "",
+) -> None:
+    """Do what the options of `arguments` ask for: run what is missing, then write the table and draw the image.
+
+    The image of the results in the repository belongs to the docs; that of another results file goes beside it.
+    """
+    if not options.table:
+        if options.again:
+            options.out.unlink(missing_ok=True)
+        run(options)
+    trials = read(options.out)
+    write_text(options.out.with_suffix(".md"), table(trials))
+    if draw is not None:
+        draw(trials, (IMAGES if options.out.parent == RESULTS else options.out.parent) / image)

@@ -1,0 +1,127 @@
+"""What every experiment and benchmark keeps of its results: the file, resuming, the tables and the options."""
+
+import argparse
+import json
+import os
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+
+
+@pytest.fixture(scope="module")
+def record() -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(EXPERIMENTS))
+        yield import_module("record")
+
+
+def options_of(record: Any, out: Path, *arguments: str) -> argparse.Namespace:
+    found: argparse.Namespace = record.arguments("", out).parse_args(["--jobs", "1", *arguments])
+    return found
+
+
+def test_a_results_file_says_what_made_it(record: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", [str(EXPERIMENTS / "some.py"), "--jobs", "1"])
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    record.write(tmp_path / "out.json", [{"seed": 0}], settings={"workers": 5}, seconds=1.26)
+    found = json.loads((tmp_path / "out.json").read_text())
+    assert list(found) == ["command", "settings", "versions", "machine", "seconds", "trials"]
+    assert found["command"] == "python experiments/some.py --jobs 1"
+    assert (found["settings"], found["seconds"], found["trials"]) == ({"workers": 5}, 1.3, [{"seed": 0}])
+    assert {"python", "numpy"} <= set(found["versions"])
+    assert (found["machine"]["cores"], found["machine"]["threads"]) == (os.cpu_count(), "1")
+    assert os.listdir(tmp_path) == ["out.json"]
+
+
+@pytest.mark.parametrize("text", ['{"trials": [{"a": 1}]}', '{"about": {}, "rows": [{"a": 1}]}', '[{"a": 1}]'])
+def test_files_of_every_version_are_read(record: Any, tmp_path: Path, text: str) -> None:
+    (tmp_path / "out.json").write_text(text)
+    assert record.read(tmp_path / "out.json") == [{"a": 1}]
+    assert record.read(tmp_path / "none.json") == []
+
+
+def test_every_committed_results_file_is_read(record: Any) -> None:
+    files = [*EXPERIMENTS.glob("results/*.json"), *EXPERIMENTS.parent.glob("benchmarks/results/*.json")]
+    assert len(files) > 15
+    assert all(record.read(path) for path in files)
+
+
+def test_only_what_is_missing_is_run_and_kept_in_order(record: Any, tmp_path: Path) -> None:
+    run: list[tuple[str, int]] = []
+
+    def trial(name: str, seed: int) -> dict[str, Any]:
+        run.append((name, seed))
+        return {"name": name, "seed": seed, "accuracy": 0.5}
+
+    options = options_of(record, tmp_path / "out.json")
+    points = [{"name": name, "seed": seed} for name in ("b", "a") for seed in (10, 9)]
+    record.resume(options, trial, points[1:3], order={"name": ["b", "a"]})
+    record.resume(options, trial, points, order={"name": ["b", "a"]})
+    assert run == [("b", 9), ("a", 10), ("b", 10), ("a", 9)]
+    kept = [(row["name"], row["seed"]) for row in record.read(options.out)]
+    assert kept == [("b", 9), ("b", 10), ("a", 9), ("a", 10)]
+    record.resume(options, trial, points)
+    assert len(run) == 4
+
+
+def test_numbers_come_before_words(record: Any, tmp_path: Path) -> None:
+    options = options_of(record, tmp_path / "out.json")
+    record.resume(options, lambda labels: {"labels": labels}, [{"labels": "all"}, {"labels": 10}, {"labels": 9}])
+    assert [row["labels"] for row in record.read(options.out)] == [9, 10, "all"]
+
+
+def test_a_table_has_a_line_under_its_head(record: Any) -> None:
+    assert record.markdown(["a", "b"], [[1, "x"], [2, ""]]) == "| a | b |\n|---|---|\n| 1 | x |\n| 2 |  |\n"
+
+
+def test_means_carry_their_standard_error(record: Any) -> None:
+    assert record.mean_error([]) == ""
+    assert record.mean_error([12.34]) == "12.3"
+    assert record.mean_error([1.0, 3.0, 8.0]) == "4.0 ± 2.1"  # variance (9 + 1 + 16) / 2 = 13; sqrt(13 / 3) = 2.08
+    assert record.mean_error([1.0, 3.0, 8.0], sign="+") == "+4.0 ± 2.1"
+
+
+def test_the_options_choose_between_running_tables_and_starting_again(record: Any, tmp_path: Path) -> None:
+    out, drawn = tmp_path / "out.json", []
+
+    def run(options: argparse.Namespace) -> None:
+        record.resume(options, lambda seed: {"seed": seed}, [{"seed": 0}])
+
+    def table(trials: list[dict[str, Any]]) -> str:
+        return f"{len(trials)} trials\n"
+
+    def draw(trials: list[dict[str, Any]], path: Path) -> None:
+        drawn.append((len(trials), path))
+
+    out.write_text('[{"seed": 7}]')
+    record.main(options_of(record, out, "--table"), run, table, draw=draw, image="x.png")
+    assert (out.with_suffix(".md").read_text(), drawn) == ("1 trials\n", [(1, tmp_path / "x.png")])
+    record.main(options_of(record, out), run, table)
+    assert out.with_suffix(".md").read_text() == "2 trials\n"
+    record.main(options_of(record, out, "--again"), run, table)
+    assert record.read(out) == [{"seed": 0}]
+
+
+TABLES = {
+    "aggregators_on_real_crowds": "aggregators_on_real_crowds",
+    "character_ngrams": "character_ngrams",
+    "class_balance": "class_balance",
+    "mbem_ablation": "mbem_ablation",
+    "mbem_on_real_crowds": "mbem_on_real_crowds",
+    "quality_and_redundancy": "digits",
+    "report_accuracy_estimate": "report_accuracy_estimate",
+    "worker_recovery": "worker_recovery",
+}
+
+
+@pytest.mark.parametrize("script", TABLES)
+def test_the_committed_tables_are_those_of_the_committed_results(record: Any, script: str) -> None:
+    path = EXPERIMENTS / "results" / f"{TABLES[script]}.json"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(EXPERIMENTS))
+        made = import_module(script).table(record.read(path))
+    assert made == path.with_suffix(".md").read_text()
