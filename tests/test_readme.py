@@ -63,9 +63,9 @@ def measured(name: str, *cells: str) -> dict[str, str]:
     ("begins", "row"),
     [
         ("digits", measured("digits", "hammer-spammer", "0.2", "1")),
-        ("photographs", measured("real_crowds", "labelme", "1")),
-        ('"is it a book?"', measured("real_crowds", "amazon_isbook", "1")),
-        ("film reviews", measured("real_crowds", "sentiment_polarity", "1")),
+        ("photographs", measured("mbem_on_real_crowds", "labelme", "1")),
+        ('"is it a book?"', measured("mbem_on_real_crowds", "amazon_isbook", "1")),
+        ("film reviews", measured("mbem_on_real_crowds", "sentiment_polarity", "1")),
     ],
 )
 def test_every_figure_of_the_table_is_the_measured_one(begins: str, row: dict[str, str]) -> None:
