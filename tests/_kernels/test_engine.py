@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from checks import crowd
+from crowds import crowd
 from numpy.testing import assert_allclose
 
 from labelonce import IBCC, MBEM, DawidSkene, OneCoin, SoftmaxRegression

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from checks import annotations, crowd, one_hot
+from checks import annotations, one_hot
+from crowds import crowd
 from engines import brute_force_e_step, brute_force_m_step, random_parameters
 from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from checks import annotations, crowd, one_hot
+from checks import annotations, one_hot
+from crowds import crowd
 from engines import brute_force_e_step, brute_force_m_step, random_parameters
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -3,7 +3,8 @@ import warnings
 
 import numpy as np
 import pytest
-from checks import Make, crowd
+from checks import Make
+from crowds import crowd
 
 from labelonce import (
     GLAD,

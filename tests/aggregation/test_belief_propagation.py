@@ -3,7 +3,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from checks import crowd
+from crowds import crowd
 from numpy.testing import assert_allclose
 from scipy.special import betaln, expit, softmax
 from sklearn.exceptions import ConvergenceWarning

@@ -2,7 +2,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from checks import crowd
+from crowds import crowd
 from numpy.testing import assert_allclose
 
 from labelonce import Annotations, DataProgramming, OneCoin, metrics

@@ -1,5 +1,5 @@
 import numpy as np
-from checks import crowd
+from crowds import crowd
 from numpy.testing import assert_allclose, assert_array_equal
 
 from labelonce import Annotations, MajorityVote

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from checks import crowd
+from crowds import crowd
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from checks import crowd
+from crowds import crowd
 from numpy.testing import assert_allclose
 
 from labelonce import Annotations, DawidSkene, SpectralDawidSkene, metrics, simulate

@@ -8,18 +8,14 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from crowds import crowd
 
 import labelonce as lo
 from labelonce import simulate
 
 
-def crowd(n_tasks: int = 60, redundancy: int = 3, n_workers: int = 6, seed: int = 0) -> lo.Annotations:
-    """Return a good crowd: nothing looks wrong."""
-    rng = np.random.default_rng(seed)
-    confusion = simulate.one_coin(np.full(n_workers, 0.8), 3)
-    y_true = rng.integers(0, 3, n_tasks)
-    assignment = simulate.assign(n_tasks, n_workers, redundancy, rng, replace=False)
-    return simulate.annotate(y_true, confusion, assignment, rng)
+def good_crowd(redundancy: int = 3) -> lo.Annotations:
+    return crowd(n_tasks=60, redundancy=redundancy, confusion=simulate.one_coin(np.full(6, 0.8), 3))[0]
 
 
 def kinds(ann: lo.Annotations) -> set[str]:
@@ -27,7 +23,7 @@ def kinds(ann: lo.Annotations) -> set[str]:
 
 
 def test_a_good_crowd_has_no_problem() -> None:
-    found = lo.check(crowd())
+    found = lo.check(good_crowd())
     assert found.problems == ()
     assert found.notes == ()
     assert (found.n_annotations, found.n_tasks, found.n_workers, found.n_classes) == (180, 60, 6, 3)
@@ -70,7 +66,7 @@ def test_shares_of_workers_follow_their_labels() -> None:
 
 @pytest.mark.parametrize(("redundancy", "needed"), [(1, True), (2, False)])
 def test_features_are_needed_at_redundancy_one(redundancy: int, needed: bool) -> None:
-    found = lo.check(crowd(redundancy=redundancy))
+    found = lo.check(good_crowd(redundancy))
     assert found.needs_features is needed
     assert ("one label per task" in {note.kind for note in found.notes}) is needed
 
@@ -148,7 +144,7 @@ def test_tasks_and_classes_that_nobody_used_are_noted() -> None:
 
 
 def test_the_result_is_plain_json() -> None:
-    found = json.loads(json.dumps(lo.check(crowd()).to_dict()))
+    found = json.loads(json.dumps(lo.check(good_crowd()).to_dict()))
     assert found["n_annotations"] == 180
     assert found["tasks_by_redundancy"] == {"3": 60}
 

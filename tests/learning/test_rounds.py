@@ -5,7 +5,8 @@ from typing import Any, Self
 
 import numpy as np
 import pytest
-from checks import crowd, one_hot
+from checks import one_hot
+from crowds import crowd
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.tree import DecisionTreeClassifier
 

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from checks import crowd, one_hot
+from checks import one_hot
+from crowds import crowd
 from numpy.testing import assert_array_equal
 
 from labelonce import Annotations, annotation_log_likelihood

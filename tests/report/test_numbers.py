@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from crowds import crowd
 from numpy.testing import assert_allclose
 
 import labelonce as lo
@@ -19,16 +20,9 @@ from labelonce.report._review import disagreements, least_sure
 from labelonce.report._workers import FLAGS, worker_table
 
 
-def crowd(confusion: Any, n_tasks: int, redundancy: int, seed: int = 0) -> tuple[Annotations, Any]:
-    rng = np.random.default_rng(seed)
-    y_true = rng.integers(0, confusion.shape[1], n_tasks)
-    assignment = lo.simulate.assign(n_tasks, len(confusion), redundancy, rng)
-    return lo.simulate.annotate(y_true, confusion, assignment, rng), y_true
-
-
 @pytest.fixture
 def small() -> Facts:
-    ann, _ = crowd(lo.simulate.dirichlet(5, 3, rng=0), 30, 3)
+    ann, _ = crowd(n_tasks=30, redundancy=3, confusion=lo.simulate.dirichlet(5, 3, rng=0))
     return read_facts(lo.DawidSkene().fit(ann), ann)
 
 
@@ -71,7 +65,7 @@ def test_judging_by_the_same_workers_changes_nothing(small: Facts, monkeypatch: 
 
 @pytest.mark.parametrize("kind", [lo.MajorityVote, lo.DawidSkene, lo.OneCoin])
 def test_the_estimate_holds_the_truth_where_the_posterior_promises_too_much(kind: Any) -> None:
-    ann, y_true = crowd(lo.simulate.dirichlet(40, 10, rng=1), 1000, 5, seed=1)
+    ann, y_true = crowd(1, n_tasks=1000, redundancy=5, confusion=lo.simulate.dirichlet(40, 10, rng=1))
     fitted = kind().fit(ann)
     facts = read_facts(fitted, ann)
     accuracy = estimated_accuracy(facts, fitted)
@@ -108,7 +102,7 @@ def test_a_fit_without_held_out_labels_only_promises() -> None:
 
 @pytest.mark.filterwarnings("ignore::labelonce.RedundancyWarning")
 def test_one_label_per_task_without_features_tells_nothing() -> None:
-    ann, _ = crowd(lo.simulate.one_coin([0.9] * 5, 3), 100, 1)
+    ann, _ = crowd(n_tasks=100, redundancy=1, confusion=lo.simulate.one_coin([0.9] * 5, 3))
     fitted = lo.DawidSkene().fit(ann)
     facts = read_facts(fitted, ann)
     assert estimated_accuracy(facts, fitted) is None
@@ -138,7 +132,7 @@ def test_flags_find_the_workers_they_are_meant_for() -> None:
 def test_a_worker_with_hardly_a_label_has_too_few() -> None:
     rng = np.random.default_rng(0)
     confusion = lo.simulate.one_coin(rng.beta(1, 1, 40), 2)
-    ann, _ = crowd(confusion, 600, 4)
+    ann, _ = crowd(n_tasks=600, redundancy=4, confusion=confusion)
     workers = np.where(np.arange(len(ann)) == 0, 40, ann.worker).astype(np.int32)
     ann = Annotations(ann.task, workers, ann.label, ann.tasks, np.arange(42), ann.classes)
     fitted = lo.DawidSkene().fit(ann)
@@ -149,7 +143,7 @@ def test_a_worker_with_hardly_a_label_has_too_few() -> None:
 
 def test_large_crowds_take_the_one_coin_population(monkeypatch: pytest.MonkeyPatch) -> None:
     confusion = lo.simulate.one_coin(np.linspace(0.5, 1, 20), 3)
-    ann, _ = crowd(confusion, 500, 4)
+    ann, _ = crowd(n_tasks=500, redundancy=4, confusion=confusion)
     fitted = lo.DawidSkene().fit(ann)
     facts = read_facts(fitted, ann)
     small = worker_table(facts, fitted)
@@ -160,7 +154,7 @@ def test_large_crowds_take_the_one_coin_population(monkeypatch: pytest.MonkeyPat
 
 
 def test_votes_of_equal_workers_follow_theory() -> None:
-    ann, _ = crowd(lo.simulate.one_coin([0.8] * 10, 2), 300, 3)
+    ann, _ = crowd(n_tasks=300, redundancy=3, confusion=lo.simulate.one_coin([0.8] * 10, 2))
     confusion = lo.simulate.one_coin([0.8] * 10, 2)
     facts = read_facts(lo.DawidSkene().fit(ann), ann)
     known = Facts(**{**vars(facts), "belief_confusion": confusion})
@@ -176,7 +170,7 @@ def test_votes_of_equal_workers_follow_theory() -> None:
 
 
 def test_gold_calibration_is_the_expected_calibration_error() -> None:
-    ann, y_true = crowd(lo.simulate.dirichlet(20, 4, rng=0), 400, 3)
+    ann, y_true = crowd(n_tasks=400, redundancy=3, confusion=lo.simulate.dirichlet(20, 4, rng=0))
     facts = read_facts(lo.DawidSkene().fit(ann), ann)
     found = gold_calibration(facts, y_true.astype(np.int32))
     assert found.error == pytest.approx(lo.metrics.calibration_error(y_true, facts.posterior, n_bins=10), abs=1e-3)
@@ -184,7 +178,7 @@ def test_gold_calibration_is_the_expected_calibration_error() -> None:
 
 
 def test_expected_labels_of_a_right_model_come_as_often_as_promised() -> None:
-    ann, _ = crowd(lo.simulate.one_coin(np.linspace(0.5, 0.95, 30), 3), 4000, 4)
+    ann, _ = crowd(n_tasks=4000, redundancy=4, confusion=lo.simulate.one_coin(np.linspace(0.5, 0.95, 30), 3))
     found = label_calibration(read_facts(lo.OneCoin().fit(ann), ann))
     assert found is not None
     assert found.error < 0.02

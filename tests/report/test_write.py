@@ -8,17 +8,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from crowds import crowd
 from sklearn.datasets import make_classification
 
 import labelonce as lo
 from labelonce.report import _write, write_report
 
 
-def crowd(n_tasks: int = 60, n_workers: int = 6, n_classes: int = 3, redundancy: int = 3) -> lo.Annotations:
-    rng = np.random.default_rng(0)
-    confusion = lo.simulate.dirichlet(n_workers, n_classes, rng)
-    assignment = lo.simulate.assign(n_tasks, n_workers, redundancy, rng)
-    return lo.simulate.annotate(rng.integers(0, n_classes, n_tasks), confusion, assignment, rng)
+def small_crowd(redundancy: int = 3) -> lo.Annotations:
+    return crowd(n_tasks=60, n_workers=6, redundancy=redundancy)[0]
 
 
 def page_of(path: Path, fitted: Any, annotations: lo.Annotations, **options: Any) -> str:
@@ -34,7 +32,7 @@ def data_of(page: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", [lo.MajorityVote, lo.DawidSkene, lo.OneCoin, lo.IBCC])
 def test_every_aggregator_has_a_report(kind: Any, tmp_path: Path) -> None:
-    ann = crowd()
+    ann = small_crowd()
     fitted = kind().fit(ann)
     data = data_of(page_of(tmp_path, fitted, ann))
     assert sorted(data["names"]) == sorted(map(str, ann.workers))
@@ -55,13 +53,13 @@ def test_mbem_shows_its_rounds_and_its_model(tmp_path: Path) -> None:
 
 
 def test_the_same_fit_gives_the_same_bytes(tmp_path: Path) -> None:
-    ann = crowd()
+    ann = small_crowd()
     assert page_of(tmp_path, lo.DawidSkene().fit(ann), ann) == page_of(tmp_path, lo.DawidSkene().fit(ann), ann)
 
 
 def test_every_name_is_escaped(tmp_path: Path) -> None:
     bad = "</script><script>alert(1)</script>"
-    ann = crowd()
+    ann = small_crowd()
     tables = ([f"{bad}{i}" for i in range(n)] for n in (ann.n_tasks, ann.n_workers, ann.n_classes))
     ann = lo.Annotations(ann.task, ann.worker, ann.label, *(np.array(table, object) for table in tables))
     fitted = lo.DawidSkene().fit(ann)
@@ -72,7 +70,7 @@ def test_every_name_is_escaped(tmp_path: Path) -> None:
 
 
 def test_nothing_is_fetched(tmp_path: Path) -> None:
-    ann = crowd()
+    ann = small_crowd()
     page = page_of(tmp_path, lo.DawidSkene().fit(ann), ann)
     assert "default-src 'none'" in page
     assert not re.search(r'(src|href)="(?!#|data:)', page)
@@ -97,7 +95,7 @@ def test_one_worker_and_unlabelled_tasks(tmp_path: Path) -> None:
 
 
 def test_gold_is_measured(tmp_path: Path) -> None:
-    ann = crowd()
+    ann = small_crowd()
     fitted = lo.DawidSkene().fit(ann)
     gold = {int(task): int(fitted.labels_[task]) for task in range(10)}
     assert "On 10 tasks with known true labels 100\xa0% of its labels are right" in page_of(
@@ -106,13 +104,13 @@ def test_gold_is_measured(tmp_path: Path) -> None:
 
 
 def test_gold_that_the_fit_was_told_is_called_so(tmp_path: Path) -> None:
-    ann = crowd()
+    ann = small_crowd()
     gold = {0: 1, 1: 2}
     assert "Probably not a test" in page_of(tmp_path, lo.DawidSkene().fit(ann, gold=gold), ann, gold=gold)
 
 
 def test_texts_and_images_are_shown(tmp_path: Path) -> None:
-    ann = crowd(redundancy=2)
+    ann = small_crowd(redundancy=2)
     images = np.zeros((ann.n_tasks, 8, 8))
     page = page_of(
         tmp_path,
@@ -126,7 +124,7 @@ def test_texts_and_images_are_shown(tmp_path: Path) -> None:
 
 
 def test_seconds_make_a_column(tmp_path: Path) -> None:
-    ann = crowd()
+    ann = small_crowd()
     data = data_of(page_of(tmp_path, lo.DawidSkene().fit(ann), ann, seconds={0: 2.5}))
     assert data["seconds"][data["names"].index("0")] == 2.5
     assert data["seconds"].count(None) == ann.n_workers - 1
@@ -145,14 +143,14 @@ BROKEN: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("options", "sentence"), BROKEN)
 def test_bad_input_is_one_sentence_and_writes_nothing(options: Any, sentence: str, tmp_path: Path) -> None:
-    ann = crowd()
+    ann = small_crowd()
     with pytest.raises(ValueError, match=sentence):
         page_of(tmp_path, lo.MajorityVote().fit(ann), ann, **options)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unfitted_object_and_other_annotations_are_refused(tmp_path: Path) -> None:
-    ann = crowd()
+    ann = small_crowd()
     with pytest.raises(TypeError, match=r"got DawidSkene without posterior_\. Call its fit first"):
         page_of(tmp_path, lo.DawidSkene(), ann)
     with pytest.raises(ValueError, match=r"with its 60 tasks \[0, 1, 2, \.\.\. 60 in all\]; got 61"):
@@ -162,13 +160,13 @@ def test_an_unfitted_object_and_other_annotations_are_refused(tmp_path: Path) ->
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    ann = crowd()
+    ann = small_crowd()
     with pytest.raises(FileNotFoundError, match=r"missing/report\.html: No such file"):
         page_of(tmp_path / "missing", lo.DawidSkene().fit(ann), ann)
 
 
 def test_a_missing_extra_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ann = crowd()
+    ann = small_crowd()
     monkeypatch.setitem(sys.modules, "jinja2", None)
     _write._template.cache_clear()
     with pytest.raises(

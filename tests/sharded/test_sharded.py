@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-from checks import crowd
+from crowds import crowd
 from numpy.testing import assert_allclose, assert_array_equal
 
 from labelonce import (

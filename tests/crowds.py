@@ -1,0 +1,57 @@
+"""Small simulated crowds whose truth is known: what most tests are tried on."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from labelonce import Annotations, simulate
+from labelonce._types import Codes, Floats
+
+
+def crowd(
+    seed: int = 0,
+    n_tasks: int = 200,
+    n_workers: int = 12,
+    n_classes: int = 3,
+    *,
+    redundancy: int = 5,
+    confusion: Floats | None = None,
+) -> tuple[Annotations, Codes]:
+    """Return annotations and the true labels; with `confusion`, of workers who have these matrices."""
+    rng = np.random.default_rng(seed)
+    if confusion is not None:
+        n_workers, n_classes = confusion.shape[:2]
+    y_true = rng.integers(0, n_classes, n_tasks).astype(np.int32)
+    if confusion is None:
+        confusion = simulate.dirichlet(n_workers, n_classes, rng, diagonal=6.0, off_diagonal=1.0)
+    assignment = simulate.assign(n_tasks, n_workers, redundancy, rng, replace=False)
+    return simulate.annotate(y_true, confusion, assignment, rng), y_true
+
+
+class Problem(NamedTuple):
+    """Tasks with features, who labelled them, and the truth."""
+
+    X: Floats
+    annotations: Annotations
+    y_true: Codes
+    confusion: Floats
+
+
+def crowd_with_features(
+    n_tasks: int = 200,
+    n_workers: int = 6,
+    n_classes: int = 3,
+    *,
+    n_features: int = 3,
+    redundancy: int = 1,
+    hammers: float = 0.5,
+    confusion: Floats | None = None,
+) -> Problem:
+    """Return tasks whose true label is their largest feature, labelled by hammers and spammers or by `confusion`."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n_tasks, n_features))
+    y_true = X[:, :n_classes].argmax(axis=1).astype(np.int32)
+    if confusion is None:
+        confusion = simulate.hammer_spammer(n_workers, n_classes, hammers, rng, exact=True)
+    assignment = simulate.assign(n_tasks, len(confusion), redundancy, rng, replace=False)
+    return Problem(X, simulate.annotate(y_true, confusion, assignment, rng), y_true, confusion)
