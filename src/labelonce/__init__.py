@@ -7,160 +7,87 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from labelonce import (
-        data,
-        datasets,
-        formats,
-        learning,
-        metrics,
-        neural,
-        report,
-        runs,
-        sharded,
-        simulate,
-        theory,
-        workers,
-    )
-    from labelonce.aggregation import (
-        EBCC,
-        GLAD,
-        IBCC,
-        KOS,
-        MACE,
-        AssignmentWarning,
-        BeliefPropagation,
-        DataProgramming,
-        DawidSkene,
-        EigenRatio,
-        MajorityVote,
-        MeanField,
-        MinimaxEntropy,
-        MultidimensionalWisdom,
-        OneCoin,
-        RedundancyWarning,
-        SpectralDawidSkene,
-        Wawa,
-        compare_aggregators,
-    )
-    from labelonce.data import Annotations, check
-    from labelonce.io import read_annotations, read_gold, write
-    from labelonce.learning import (
-        MBEM,
-        BoostedTrees,
-        DoubtWarning,
-        ForwardCorrection,
-        OracleConfusion,
-        OracleCorrect,
-        SoftmaxRegression,
-        TrainOnAggregate,
-        UnbiasedLoss,
-        annotation_log_likelihood,
-    )
-    from labelonce.report import write_report
-    from labelonce.runs import load, save
+    from labelonce import data as data
+    from labelonce import datasets as datasets
+    from labelonce import formats as formats
+    from labelonce import learning as learning
+    from labelonce import metrics as metrics
+    from labelonce import neural as neural
+    from labelonce import report as report
+    from labelonce import runs as runs
+    from labelonce import sharded as sharded
+    from labelonce import simulate as simulate
+    from labelonce import theory as theory
+    from labelonce import workers as workers
+    from labelonce.aggregation import EBCC as EBCC
+    from labelonce.aggregation import GLAD as GLAD
+    from labelonce.aggregation import IBCC as IBCC
+    from labelonce.aggregation import KOS as KOS
+    from labelonce.aggregation import MACE as MACE
+    from labelonce.aggregation import Aggregator as Aggregator
+    from labelonce.aggregation import AssignmentWarning as AssignmentWarning
+    from labelonce.aggregation import BeliefPropagation as BeliefPropagation
+    from labelonce.aggregation import Comparison as Comparison
+    from labelonce.aggregation import DataProgramming as DataProgramming
+    from labelonce.aggregation import DawidSkene as DawidSkene
+    from labelonce.aggregation import EigenRatio as EigenRatio
+    from labelonce.aggregation import MajorityVote as MajorityVote
+    from labelonce.aggregation import MeanField as MeanField
+    from labelonce.aggregation import MinimaxEntropy as MinimaxEntropy
+    from labelonce.aggregation import MultidimensionalWisdom as MultidimensionalWisdom
+    from labelonce.aggregation import OneCoin as OneCoin
+    from labelonce.aggregation import RedundancyWarning as RedundancyWarning
+    from labelonce.aggregation import SpectralDawidSkene as SpectralDawidSkene
+    from labelonce.aggregation import Wawa as Wawa
+    from labelonce.aggregation import compare_aggregators as compare_aggregators
+    from labelonce.data import Annotations as Annotations
+    from labelonce.data import check as check
+    from labelonce.io import read_annotations as read_annotations
+    from labelonce.io import read_gold as read_gold
+    from labelonce.io import write as write
+    from labelonce.learning import MBEM as MBEM
+    from labelonce.learning import BoostedTrees as BoostedTrees
+    from labelonce.learning import DoubtWarning as DoubtWarning
+    from labelonce.learning import ForwardCorrection as ForwardCorrection
+    from labelonce.learning import OracleConfusion as OracleConfusion
+    from labelonce.learning import OracleCorrect as OracleCorrect
+    from labelonce.learning import SoftmaxRegression as SoftmaxRegression
+    from labelonce.learning import TrainOnAggregate as TrainOnAggregate
+    from labelonce.learning import UnbiasedLoss as UnbiasedLoss
+    from labelonce.learning import annotation_log_likelihood as annotation_log_likelihood
+    from labelonce.report import write_report as write_report
+    from labelonce.runs import load as load
+    from labelonce.runs import save as save
+
+    __all__: list[str]
+else:  # a type checker reads the names above
+    from labelonce import aggregation
+
+    _MODULES = ["data", "datasets", "formats", "learning", "metrics", "neural"]
+    _MODULES += ["report", "runs", "sharded", "simulate", "theory", "workers"]
+    _NAMES = {
+        "aggregation": aggregation.__all__,
+        "data": ["Annotations", "check"],
+        "io": ["read_annotations", "read_gold", "write"],
+        "learning": [
+            *["MBEM", "BoostedTrees", "DoubtWarning", "ForwardCorrection", "OracleConfusion", "OracleCorrect"],
+            *["SoftmaxRegression", "TrainOnAggregate", "UnbiasedLoss", "annotation_log_likelihood"],
+        ],
+        "report": ["write_report"],
+        "runs": ["load", "save"],
+    }
+    _HOME = {name: f"labelonce.{module}" for module, names in _NAMES.items() for name in names}
+    __all__ = sorted([*_HOME, *_MODULES], key=lambda name: (not name.isupper(), name[0].islower(), name))
+
+    def __getattr__(name: str) -> Any:
+        if name in _HOME:
+            return getattr(import_module(_HOME[name]), name)
+        if name in _MODULES:
+            return import_module(f"labelonce.{name}")
+        raise AttributeError(f"module 'labelonce' has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted({*globals(), *__all__})
+
 
 __version__ = "0.1.0"
-
-__all__ = [
-    "EBCC",
-    "GLAD",
-    "IBCC",
-    "KOS",
-    "MACE",
-    "MBEM",
-    "Annotations",
-    "AssignmentWarning",
-    "BeliefPropagation",
-    "BoostedTrees",
-    "DataProgramming",
-    "DawidSkene",
-    "DoubtWarning",
-    "EigenRatio",
-    "ForwardCorrection",
-    "MajorityVote",
-    "MeanField",
-    "MinimaxEntropy",
-    "MultidimensionalWisdom",
-    "OneCoin",
-    "OracleConfusion",
-    "OracleCorrect",
-    "RedundancyWarning",
-    "SoftmaxRegression",
-    "SpectralDawidSkene",
-    "TrainOnAggregate",
-    "UnbiasedLoss",
-    "Wawa",
-    "annotation_log_likelihood",
-    "check",
-    "compare_aggregators",
-    "data",
-    "datasets",
-    "formats",
-    "learning",
-    "load",
-    "metrics",
-    "neural",
-    "read_annotations",
-    "read_gold",
-    "report",
-    "runs",
-    "save",
-    "sharded",
-    "simulate",
-    "theory",
-    "workers",
-    "write",
-    "write_report",
-]
-
-_HOME = {
-    "EBCC": "labelonce.aggregation",
-    "GLAD": "labelonce.aggregation",
-    "IBCC": "labelonce.aggregation",
-    "KOS": "labelonce.aggregation",
-    "MACE": "labelonce.aggregation",
-    "MBEM": "labelonce.learning",
-    "Annotations": "labelonce.data",
-    "AssignmentWarning": "labelonce.aggregation",
-    "BeliefPropagation": "labelonce.aggregation",
-    "BoostedTrees": "labelonce.learning",
-    "DataProgramming": "labelonce.aggregation",
-    "DawidSkene": "labelonce.aggregation",
-    "DoubtWarning": "labelonce.learning",
-    "EigenRatio": "labelonce.aggregation",
-    "ForwardCorrection": "labelonce.learning",
-    "MajorityVote": "labelonce.aggregation",
-    "MeanField": "labelonce.aggregation",
-    "MinimaxEntropy": "labelonce.aggregation",
-    "MultidimensionalWisdom": "labelonce.aggregation",
-    "OneCoin": "labelonce.aggregation",
-    "OracleConfusion": "labelonce.learning",
-    "OracleCorrect": "labelonce.learning",
-    "RedundancyWarning": "labelonce.aggregation",
-    "SoftmaxRegression": "labelonce.learning",
-    "SpectralDawidSkene": "labelonce.aggregation",
-    "TrainOnAggregate": "labelonce.learning",
-    "UnbiasedLoss": "labelonce.learning",
-    "Wawa": "labelonce.aggregation",
-    "annotation_log_likelihood": "labelonce.learning",
-    "check": "labelonce.data",
-    "compare_aggregators": "labelonce.aggregation",
-    "load": "labelonce.runs",
-    "read_annotations": "labelonce.io",
-    "read_gold": "labelonce.io",
-    "save": "labelonce.runs",
-    "write": "labelonce.io",
-    "write_report": "labelonce.report",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(_HOME[name]), name)
-    if name in __all__:
-        return import_module(f"labelonce.{name}")
-    raise AttributeError(f"module 'labelonce' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])

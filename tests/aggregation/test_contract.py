@@ -11,53 +11,38 @@ from sklearn.exceptions import NotFittedError
 
 from labelonce import (
     EBCC,
-    GLAD,
     IBCC,
-    KOS,
     MACE,
     Annotations,
-    BeliefPropagation,
     DataProgramming,
     DawidSkene,
     EigenRatio,
-    MajorityVote,
-    MeanField,
     MinimaxEntropy,
     MultidimensionalWisdom,
     OneCoin,
     SpectralDawidSkene,
-    Wawa,
 )
+from labelonce.aggregation._registry import aggregators
 
-MODELS: dict[str, Make] = {
-    "MajorityVote": MajorityVote,
-    "DawidSkene": DawidSkene,
+QUICK: dict[str, Make] = {  # in place of the defaults, which take long
+    "SpectralDawidSkene": lambda: SpectralDawidSkene(n_splits=2),
+    "EBCC": lambda: EBCC(n_init=2, subtypes=3),
+    "MultidimensionalWisdom": lambda: MultidimensionalWisdom(tol=1e-6),
+}
+SETTINGS: dict[str, Make] = {
     "DawidSkene maximum likelihood": lambda: DawidSkene(smoothing=0.0, max_iter=5000),
     "DawidSkene uniform prior": lambda: DawidSkene(prior="uniform"),
     "DawidSkene three starts": lambda: DawidSkene(n_init=3),
-    "OneCoin": OneCoin,
     "OneCoin learned prior": lambda: OneCoin(prior="learned"),
-    "IBCC": IBCC,
     "IBCC uniform prior": lambda: IBCC(prior="uniform"),
-    "Wawa": Wawa,
-    "GLAD": GLAD,
-    "MACE": MACE,
     "MACE em": lambda: MACE(method="em"),
     "MACE learned prior": lambda: MACE(prior="learned"),
-    "MeanField": MeanField,
-    "BeliefPropagation": BeliefPropagation,
-    "KOS": KOS,
-    "EigenRatio": EigenRatio,
     "EigenRatio entries": lambda: EigenRatio(ratio="entries"),
-    "SpectralDawidSkene": lambda: SpectralDawidSkene(n_splits=2),
-    "EBCC": lambda: EBCC(n_init=2, subtypes=3),
     "EBCC learned prior": lambda: EBCC(n_init=1, subtypes=2, prior="learned"),
-    "MinimaxEntropy": MinimaxEntropy,
     "MinimaxEntropy of 2012": lambda: MinimaxEntropy(task_matrix=False, prior="uniform"),
-    "MultidimensionalWisdom": lambda: MultidimensionalWisdom(tol=1e-6),
-    "DataProgramming": DataProgramming,
     "DataProgramming coverage by class": lambda: DataProgramming(coverage="class"),
 }
+MODELS: dict[str, Make] = aggregators() | QUICK | SETTINGS
 RANDOM_STARTS = {
     "DawidSkene three starts": "the further starts are drawn per task, so they do not permute with the tasks",
     "SpectralDawidSkene": "the workers are split at random, so the splits do not permute with the workers",

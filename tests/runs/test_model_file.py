@@ -19,17 +19,10 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from skops.io import dumps
 
 import labelonce as lo
-from labelonce import aggregation, simulate
+from labelonce import simulate
 from labelonce.aggregation import Aggregator
+from labelonce.aggregation._registry import aggregators
 from labelonce.learning import TextFeatures, text_model
-
-AGGREGATORS = [
-    value
-    for name in aggregation.__all__
-    if isinstance(value := getattr(aggregation, name), type)
-    and issubclass(value, Aggregator)
-    and value is not Aggregator
-]
 
 
 def crowd(redundancy: int = 3) -> tuple[Any, lo.Annotations]:
@@ -48,7 +41,7 @@ def same(first: Any, second: Any) -> None:
             assert_array_equal(getattr(first, name), getattr(second, name), err_msg=name)
 
 
-@pytest.mark.parametrize("kind", AGGREGATORS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", aggregators().values(), ids=lambda kind: kind.__name__)
 def test_an_aggregator_comes_back_whole(kind: type[Aggregator], tmp_path: Path) -> None:
     _, ann = crowd()
     fitted = kind().fit(ann)

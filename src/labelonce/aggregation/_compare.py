@@ -6,7 +6,6 @@ import time
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from importlib import import_module
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +18,7 @@ from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_number, check_rng
 from labelonce.aggregation._base import Aggregator
 from labelonce.aggregation._em import normalised, pseudo_counts
+from labelonce.aggregation._registry import aggregators
 from labelonce.data import Annotations
 from labelonce.data._gold import Gold, check_gold
 from labelonce.data._split import hold_out
@@ -66,17 +66,6 @@ class Comparison:
     def to_frame(self) -> pa.Table:
         """Return an Arrow table with a row a method."""
         return pa.Table.from_pylist([vars(row) for row in self.rows])
-
-
-def aggregators() -> dict[str, type[Aggregator]]:
-    """Return every aggregator in `labelonce.aggregation.__all__` by name."""
-    home = import_module("labelonce.aggregation")
-    named = {name: getattr(home, name) for name in home.__all__}
-    return {
-        name: value
-        for name, value in named.items()
-        if isinstance(value, type) and issubclass(value, Aggregator) and value is not Aggregator
-    }
 
 
 def compare_aggregators(

@@ -5,49 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from labelonce.aggregation import (
-    EBCC,
-    GLAD,
-    IBCC,
-    KOS,
-    MACE,
-    Aggregator,
-    BeliefPropagation,
-    DataProgramming,
-    DawidSkene,
-    EigenRatio,
-    MajorityVote,
-    MeanField,
-    MinimaxEntropy,
-    MultidimensionalWisdom,
-    OneCoin,
-    SpectralDawidSkene,
-    Wawa,
-)
+from labelonce.aggregation import Aggregator
+from labelonce.aggregation._registry import COMMANDS, aggregator_of
 from labelonce.cli._print import print_json, print_rows, stderr, warnings_as_notes
 from labelonce.cli._source import check_outputs, read_comparable
 from labelonce.data import Annotations
 from labelonce.files._table_writer import TABLES
 from labelonce.io import detect_format, write
-
-AGGREGATORS: dict[str, type[Aggregator]] = {
-    "majority-vote": MajorityVote,
-    "dawid-skene": DawidSkene,
-    "one-coin": OneCoin,
-    "ibcc": IBCC,
-    "wawa": Wawa,
-    "glad": GLAD,
-    "mace": MACE,
-    "mean-field": MeanField,
-    "belief-propagation": BeliefPropagation,
-    "kos": KOS,
-    "eigen-ratio": EigenRatio,
-    "ebcc": EBCC,
-    "spectral-dawid-skene": SpectralDawidSkene,
-    "minimax-entropy": MinimaxEntropy,
-    "multidimensional-wisdom": MultidimensionalWisdom,
-    "data-programming": DataProgramming,
-}
 
 
 def run_aggregate(
@@ -81,10 +45,10 @@ def run_aggregate(
 
 def _aggregator(method: str, engine: str | None, seed: int) -> Aggregator:
     """Return the unfitted method; an engine for one that offers no choice is an error."""
-    model = AGGREGATORS[method]()
+    model = aggregator_of(method)()
     model.set_params(random_state=seed)
     if engine is not None:
-        able = [name for name, kind in AGGREGATORS.items() if "engine" in kind().get_params()]
+        able = [one for one in COMMANDS.values() if "engine" in aggregator_of(one)().get_params()]
         if method not in able:
             raise ValueError(f"--engine must go with --method {', '.join(able)}; got {method}. Leave it out.")
         model.set_params(engine=engine)

@@ -10,6 +10,7 @@ import typer
 
 from labelonce import __version__
 from labelonce.cli._options import (
+    DAWID_SKENE,
     Crowd,
     Duplicates,
     DuplicatesOption,
@@ -57,7 +58,7 @@ def _root(
 @app.command()
 def aggregate(
     file: LabelsFile,
-    method: Annotated[Method, typer.Option(help="How to weigh the workers.")] = Method.DAWID_SKENE,
+    method: Annotated[Method, typer.Option(help="How to weigh the workers.")] = DAWID_SKENE,
     output: LabelsOutput = None,
     workers: Annotated[Path | None, typer.Option(help="Where a table of workers and their skills goes.")] = None,
     format: FormatOption = None,

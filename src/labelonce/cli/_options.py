@@ -8,26 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
+from labelonce.aggregation._registry import COMMANDS
 
-class Method(StrEnum):
-    """The aggregators by their names on the command line."""
-
-    MAJORITY_VOTE = "majority-vote"
-    DAWID_SKENE = "dawid-skene"
-    ONE_COIN = "one-coin"
-    IBCC = "ibcc"
-    WAWA = "wawa"
-    GLAD = "glad"
-    MACE = "mace"
-    MEAN_FIELD = "mean-field"
-    BELIEF_PROPAGATION = "belief-propagation"
-    KOS = "kos"
-    EIGEN_RATIO = "eigen-ratio"
-    EBCC = "ebcc"
-    SPECTRAL_DAWID_SKENE = "spectral-dawid-skene"
-    MINIMAX_ENTROPY = "minimax-entropy"
-    MULTIDIMENSIONAL_WISDOM = "multidimensional-wisdom"
-    DATA_PROGRAMMING = "data-programming"
+Method = StrEnum("Method", COMMANDS)  # type: ignore[misc]  # no literal: the members are those of the registry
+DAWID_SKENE = Method("dawid-skene")
 
 
 class Duplicates(StrEnum):

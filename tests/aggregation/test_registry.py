@@ -1,0 +1,47 @@
+"""A new aggregator is one file and one line of the registry; a test here says what does not follow from them."""
+
+import ast
+import inspect
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import labelonce
+from labelonce import aggregation
+from labelonce.aggregation import Aggregator
+from labelonce.aggregation._registry import COMMANDS, aggregator_of, aggregators
+
+FOLDER = Path(aggregation.__file__).parent
+DOCS = Path(__file__).parents[2] / "docs" / "aggregators"
+
+
+def test_every_aggregator_in_the_folder_is_registered() -> None:
+    found = set()
+    for path in FOLDER.glob("_[a-z]*.py"):
+        module = import_module(f"labelonce.aggregation.{path.stem}")
+        kinds = [kind for kind in vars(module).values() if inspect.isclass(kind) and issubclass(kind, Aggregator)]
+        found |= {kind.__name__ for kind in kinds if not inspect.isabstract(kind)}
+    assert found == set(COMMANDS) == set(aggregators())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_registered_name_is_public_and_has_a_command(name: str) -> None:
+    kind = aggregators()[name]
+    assert kind.__name__ == name
+    assert kind is getattr(labelonce, name) is getattr(aggregation, name) is aggregator_of(COMMANDS[name])
+
+
+@pytest.mark.parametrize("module", [labelonce, aggregation])
+def test_type_checkers_see_the_names_that_there_are(module: ModuleType) -> None:
+    tree = ast.parse(inspect.getsource(module))
+    typed = next(node for node in tree.body if isinstance(node, ast.If))
+    names = {alias.name for node in typed.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert names == set(module.__all__)
+
+
+@pytest.mark.parametrize(("name", "command"), COMMANDS.items())
+def test_every_aggregator_has_its_page_and_its_place_in_the_guide(name: str, command: str) -> None:
+    assert f"::: labelonce.{name}\n" in (DOCS / f"{command}.md").read_text()
+    assert f"[`{name}`]({command}.md)" in (DOCS / "index.md").read_text()
