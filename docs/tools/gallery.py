@@ -1,4 +1,4 @@
-"""Run every example and write docs/gallery.md: its code, what it printed, and the picture of those that draw one.
+"""Run every example and write docs/gallery.md: its code, what it printed, and what it drew.
 
 Run `python docs/tools/gallery.py` from the root of the repository.
 """
@@ -14,9 +14,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 HEAD = """# Gallery
 
-Short programs that run as they stand, on data that comes with scikit-learn; the tests run them too. Each shows its
-code, what it printed and what it drew, all written here by `python docs/tools/gallery.py`. As a notebook, with more
-words between the lines: `examples/tutorial.ipynb`.
+Short programs that run without changes, on data that comes with scikit-learn; the tests run them too. Each entry shows
+the code, what it printed and what it drew. `python docs/tools/gallery.py` writes this page. A longer tutorial is the
+notebook `examples/tutorial.ipynb`.
 """
 
 
