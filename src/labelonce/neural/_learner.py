@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import copyreg
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from copy import deepcopy
 from functools import partial
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,16 +15,14 @@ from torch import nn
 from labelonce._processes import Processes
 from labelonce._sklearn import check_is_fitted, clone
 from labelonce._types import Floats, Ids
-from labelonce._validate import RandomState, check_rng
+from labelonce._validate import check_rng
 from labelonce.neural._augment import mix_up
 from labelonce.neural._checkpoint import Checkpoint, files_of, fingerprint
 from labelonce.neural._data import Inputs, as_targets, check_split
-from labelonce.neural._networks import fast_net, mlp
+from labelonce.neural._networks import fast_net
 from labelonce.neural._saving import from_bytes, name_of, network_named, to_bytes
 from labelonce.neural._steps import Steps, explained
 from labelonce.neural._training import Best, Rows, Training, make_rows
-
-Callback = Callable[[dict[str, Any]], None]
 
 _AT_ONCE = 4096  # tasks predicted in one batch
 
@@ -113,65 +110,6 @@ class TorchLearner(Steps):
 
     any_shape = True
     auto: ClassVar[Mapping[str, Any]] = {"rounds": 9, "predictions": "in_sample"}
-
-    def __init__(
-        self,
-        module_fn: Callable[[int], nn.Module] = mlp,
-        *,
-        epochs: int = 16,
-        epochs_by_round: Sequence[int] = (),
-        batch_size: int = 256,
-        min_steps: int = 0,
-        optimizer: str = "sgd",
-        lr: float = 0.1,
-        momentum: float = 0.9,
-        weight_decay: float = 5e-4,
-        warmup: float = 0.2,
-        augment: str = "auto",
-        pad: int = 4,
-        cutout: int = 0,
-        mixup: float = 0.0,
-        label_smoothing: float = 0.0,
-        holdout: float = 0.0,
-        patience: int = 3,
-        n_models: int = 1,
-        flip_predictions: bool = True,
-        shared: bool = False,
-        device: str | None = None,
-        precision: str = "auto",
-        compile: bool = False,
-        record: bool | None = None,
-        checkpoint: str | Path | None = None,
-        callbacks: Sequence[Callback] = (),
-        random_state: RandomState = None,
-    ) -> None:
-        self.module_fn = module_fn
-        self.epochs = epochs
-        self.epochs_by_round = epochs_by_round
-        self.batch_size = batch_size
-        self.min_steps = min_steps
-        self.optimizer = optimizer
-        self.lr = lr
-        self.momentum = momentum
-        self.weight_decay = weight_decay
-        self.warmup = warmup
-        self.augment = augment
-        self.pad = pad
-        self.cutout = cutout
-        self.mixup = mixup
-        self.label_smoothing = label_smoothing
-        self.holdout = holdout
-        self.patience = patience
-        self.n_models = n_models
-        self.flip_predictions = flip_predictions
-        self.shared = shared
-        self.device = device
-        self.precision = precision
-        self.compile = compile
-        self.record = record
-        self.checkpoint = checkpoint
-        self.callbacks = callbacks
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to labels (n_tasks,) or to probability targets (n_tasks, n_classes)."""

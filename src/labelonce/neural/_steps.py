@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -11,11 +11,10 @@ from torch import nn
 from torch.nn import functional as F
 
 from labelonce._messages import clip, printable, show
-from labelonce._processes import Processes, find_device
-from labelonce._validate import check_choice, check_int, check_number
-from labelonce.learning import Learner
+from labelonce._processes import Processes
 from labelonce.neural._augment import cut_out, flip_and_crop
 from labelonce.neural._data import Inputs
+from labelonce.neural._options import TrainingOptions
 from labelonce.neural._saving import is_ours
 from labelonce.neural._training import Rows
 
@@ -24,36 +23,14 @@ _RECORDED = ("make_module", "make_optimizer", "views", "loss", "step")  # steps 
 _NOT_X = ("CUDA", "cuDNN", "allocate", " device")  # words of errors that are about the machine
 
 
-class Steps(Learner):
+class Steps(TrainingOptions):
     """What `TorchLearner` does with a network, one small step a method."""
 
-    module_fn: Callable[[int], nn.Module]
     modules_: list[nn.Module]
-    epochs: int
-    epochs_by_round: Sequence[int]
-    batch_size: int
-    min_steps: int
-    optimizer: str
-    lr: float
-    momentum: float
-    weight_decay: float
-    warmup: float
-    augment: str
-    pad: int
-    cutout: int
-    mixup: float
-    label_smoothing: float
-    holdout: float
-    patience: int
-    n_models: int
-    flip_predictions: bool
-    shared: bool
-    record: bool | None
-    device: str | None
-    precision: str
 
     def make_module(self, n_classes: int, example: torch.Tensor) -> nn.Module:
         """Return a fresh network on the device; `example` are two inputs, or the only one."""
+        self._check_module_fn()
         module = self.module_fn(n_classes)
         if not isinstance(module, nn.Module):
             raise TypeError(f"module_fn must return a torch.nn.Module; {_name(self.module_fn)} gave {show(module)}.")
@@ -123,9 +100,8 @@ class Steps(Learner):
         """Return the loss of a batch per task, with its gradients computed; `n_all` tasks over all processes."""
         with self._autocast(), explained_alone(batch):
             logits = module(batch)
-        loss = self.loss(logits, targets) * (
-            Processes(shared=self.shared).size / n_all
-        )  # gradients are averaged over processes
+        n_processes = Processes(shared=self.shared).size  # over which gradients are averaged
+        loss = self.loss(logits, targets) * (n_processes / n_all)
         loss.backward()  # type: ignore[no-untyped-call]
         return loss.detach()
 
@@ -156,40 +132,6 @@ class Steps(Learner):
                 "width)."
             )
 
-    def _check(self) -> None:
-        self._check_numbers()
-        if not isinstance(self.epochs_by_round, list | tuple):
-            raise ValueError(
-                f"epochs_by_round must be a list or tuple such as (6, 12); got {show(self.epochs_by_round)}."
-            )
-        for epochs in self.epochs_by_round:
-            check_int(epochs, "epochs_by_round", 1)
-        if type(self).make_module is Steps.make_module and (
-            isinstance(self.module_fn, nn.Module) or not callable(self.module_fn)
-        ):
-            got = f"the module {type(self.module_fn).__name__}" if callable(self.module_fn) else show(self.module_fn)
-            raise TypeError(
-                "module_fn must be a function that takes the number of classes and returns a fresh module, such as "
-                f"neural.mlp; got {got}. Give the function or class that makes it."
-            )
-        self._device()
-
-    def _check_numbers(self) -> None:
-        check_int(self.epochs, "epochs", 1)
-        check_int(self.batch_size, "batch_size", 1)
-        check_int(self.min_steps, "min_steps", 0)
-        check_int(self.n_models, "n_models", 1)
-        check_int(self.pad, "pad", 0)
-        check_int(self.cutout, "cutout", 0)
-        check_int(self.patience, "patience", 1)
-        check_choice(self.optimizer, "optimizer", ("sgd", "adamw"))
-        check_choice(self.augment, "augment", ("auto", "images", "none"))
-        check_choice(self.precision, "precision", ("auto", "bfloat16", "float32"))
-        for name in ("lr", "weight_decay", "mixup"):
-            check_number(getattr(self, name), name, 0.0)
-        for name in ("momentum", "warmup", "label_smoothing", "holdout"):
-            check_number(getattr(self, name), name, 0.0, 0.99)
-
     def _records(self) -> bool:
         """Return whether steps may be recorded: nothing in them may wait for the card."""
         if self.record is not None:
@@ -197,22 +139,10 @@ class Steps(Learner):
         own = all(getattr(type(self), name) is getattr(Steps, name) for name in _RECORDED)
         return own and is_ours(self.module_fn)
 
-    def _device(self) -> torch.device:
-        return find_device(self.device, shared=self.shared)
-
     def _place(self) -> torch.device:
         """Return where the fitted networks are, which need not be where the next ones would be."""
         default = self._device()
         return next((parameter.device for parameter in self.modules_[0].parameters()), default)
-
-    def _dtype(self) -> torch.dtype:
-        half = self.precision == "bfloat16" or (self.precision == "auto" and self._device().type == "cuda")
-        return torch.bfloat16 if half else torch.float32
-
-    def _autocast(self) -> AbstractContextManager[Any]:
-        if self._dtype() == torch.float32:
-            return nullcontext()
-        return torch.autocast(self._device().type, self._dtype())
 
 
 @contextmanager

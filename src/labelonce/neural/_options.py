@@ -1,0 +1,128 @@
+"""The options of a network's training: what they are, what they may be, and where and how precisely it computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from labelonce._messages import show
+from labelonce._processes import find_device
+from labelonce._validate import RandomState, check_choice, check_int, check_number
+from labelonce.learning import Learner
+from labelonce.neural._networks import mlp
+
+Callback = Callable[[dict[str, Any]], None]
+
+
+class TrainingOptions(Learner):
+    """The options of `TorchLearner`, which explains them."""
+
+    def __init__(
+        self,
+        module_fn: Callable[[int], nn.Module] = mlp,
+        *,
+        epochs: int = 16,
+        epochs_by_round: Sequence[int] = (),
+        batch_size: int = 256,
+        min_steps: int = 0,
+        optimizer: str = "sgd",
+        lr: float = 0.1,
+        momentum: float = 0.9,
+        weight_decay: float = 5e-4,
+        warmup: float = 0.2,
+        augment: str = "auto",
+        pad: int = 4,
+        cutout: int = 0,
+        mixup: float = 0.0,
+        label_smoothing: float = 0.0,
+        holdout: float = 0.0,
+        patience: int = 3,
+        n_models: int = 1,
+        flip_predictions: bool = True,
+        shared: bool = False,
+        device: str | None = None,
+        precision: str = "auto",
+        compile: bool = False,
+        record: bool | None = None,
+        checkpoint: str | Path | None = None,
+        callbacks: Sequence[Callback] = (),
+        random_state: RandomState = None,
+    ) -> None:
+        self.module_fn = module_fn
+        self.epochs = epochs
+        self.epochs_by_round = epochs_by_round
+        self.batch_size = batch_size
+        self.min_steps = min_steps
+        self.optimizer = optimizer
+        self.lr = lr
+        self.momentum = momentum
+        self.weight_decay = weight_decay
+        self.warmup = warmup
+        self.augment = augment
+        self.pad = pad
+        self.cutout = cutout
+        self.mixup = mixup
+        self.label_smoothing = label_smoothing
+        self.holdout = holdout
+        self.patience = patience
+        self.n_models = n_models
+        self.flip_predictions = flip_predictions
+        self.shared = shared
+        self.device = device
+        self.precision = precision
+        self.compile = compile
+        self.record = record
+        self.checkpoint = checkpoint
+        self.callbacks = callbacks
+        self.random_state = random_state
+
+    def _check(self) -> None:
+        self._check_numbers()
+        if not isinstance(self.epochs_by_round, list | tuple):
+            raise ValueError(
+                f"epochs_by_round must be a list or tuple such as (6, 12); got {show(self.epochs_by_round)}."
+            )
+        for epochs in self.epochs_by_round:
+            check_int(epochs, "epochs_by_round", 1)
+        self._device()
+
+    def _check_numbers(self) -> None:
+        check_int(self.epochs, "epochs", 1)
+        check_int(self.batch_size, "batch_size", 1)
+        check_int(self.min_steps, "min_steps", 0)
+        check_int(self.n_models, "n_models", 1)
+        check_int(self.pad, "pad", 0)
+        check_int(self.cutout, "cutout", 0)
+        check_int(self.patience, "patience", 1)
+        check_choice(self.optimizer, "optimizer", ("sgd", "adamw"))
+        check_choice(self.augment, "augment", ("auto", "images", "none"))
+        check_choice(self.precision, "precision", ("auto", "bfloat16", "float32"))
+        for name in ("lr", "weight_decay", "mixup"):
+            check_number(getattr(self, name), name, 0.0)
+        for name in ("momentum", "warmup", "label_smoothing", "holdout"):
+            check_number(getattr(self, name), name, 0.0, 0.99)
+
+    def _check_module_fn(self) -> None:
+        if isinstance(self.module_fn, nn.Module) or not callable(self.module_fn):
+            got = f"the module {type(self.module_fn).__name__}" if callable(self.module_fn) else show(self.module_fn)
+            raise TypeError(
+                "module_fn must be a function that takes the number of classes and returns a fresh module, such as "
+                f"neural.mlp; got {got}. Give the function or class that makes it."
+            )
+
+    def _device(self) -> torch.device:
+        return find_device(self.device, shared=self.shared)
+
+    def _dtype(self) -> torch.dtype:
+        half = self.precision == "bfloat16" or (self.precision == "auto" and self._device().type == "cuda")
+        return torch.bfloat16 if half else torch.float32
+
+    def _autocast(self) -> AbstractContextManager[Any]:
+        if self._dtype() == torch.float32:
+            return nullcontext()
+        return torch.autocast(self._device().type, self._dtype())
