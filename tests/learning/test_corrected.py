@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from scipy.optimize import approx_fprime
 
-from labelonce import Annotations, ForwardCorrection, SoftmaxRegression, UnbiasedLoss, simulate
+from labelonce import MBEM, Annotations, ForwardCorrection, SoftmaxRegression, UnbiasedLoss, simulate
+from labelonce._sklearn import ConvergenceWarning
 from labelonce._types import Codes, Floats
 from labelonce.learning import DoubtWarning
 from labelonce.learning._corrected import _forward_loss, _inverse, _sum_by_task
@@ -161,3 +162,31 @@ def test_a_confusion_of_another_shape_is_named(Model: Any) -> None:
         Model(np.eye(2)).fit(X, ann)
     with pytest.raises(ValueError, match=r"confusion must have shape \(4, 3, 3\); got \(5, 3, 3\)"):
         Model(np.tile(np.eye(3), (5, 1, 1))).fit(X, ann)
+
+
+@pytest.mark.parametrize("loss", [UnbiasedLoss, ForwardCorrection])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_iter": -3}, "max_iter must be an integer of at least 1; got -3"),
+        ({"tol": "x"}, "tol must be a number; got 'x'"),
+        ({"C": 0}, "C must be above 0; got 0"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(loss: Any, options: dict[str, Any], message: str) -> None:
+    X, ann, _ = crowd(NOISE)
+    with pytest.raises(ValueError, match=message):
+        loss(NOISE, **options).fit(X, ann)
+
+
+@pytest.mark.parametrize("loss", [UnbiasedLoss, ForwardCorrection])
+def test_a_search_that_stops_early_says_whose_it_was(loss: Any) -> None:
+    X, ann, _ = crowd(NOISE)
+    with pytest.warns(ConvergenceWarning, match=f"^{loss.__name__} stopped after 1 iterations"):
+        loss(NOISE, max_iter=1, tol=1e-9).fit(X, ann)
+
+
+def test_a_loss_on_annotations_is_no_learner() -> None:
+    X, ann, _ = crowd(NOISE)
+    with pytest.raises(TypeError, match="a learner must take sample_weight in fit; ForwardCorrection does not"):
+        MBEM(ForwardCorrection(NOISE)).fit(X, ann)

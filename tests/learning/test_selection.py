@@ -11,7 +11,7 @@ from labelonce._types import Codes, Floats
 from labelonce.data._split import hold_out
 from labelonce.learning import SoftmaxRegression, _selection
 from labelonce.learning._candidates import Candidate
-from labelonce.learning._features import Features
+from labelonce.learning._features import given_learners
 from labelonce.learning._rounds import Recipe
 from labelonce.learning._selection import Choice, choose_recipe, near_best
 from labelonce.workers import OneCoin
@@ -22,7 +22,7 @@ def features(y_true: Codes) -> Floats:
 
 
 def candidate(X: Floats, C: float) -> Candidate:
-    return Candidate(Features([]), X, Recipe(SoftmaxRegression(C=C), OneCoin()))
+    return Candidate(given_learners(SoftmaxRegression(C=C))[0], X, Recipe(SoftmaxRegression(C=C), OneCoin()))
 
 
 def test_log_likelihood_is_a_sum_over_classes_for_every_annotation() -> None:

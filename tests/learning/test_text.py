@@ -54,12 +54,17 @@ def test_an_unfitted_copy_is_unfitted() -> None:
     assert not hasattr(pickle.loads(pickle.dumps(TextFeatures(min_df=3))), "n_terms_")
 
 
-@pytest.mark.parametrize(
-    ("texts", "message"), [(["a", None], "got None at row 1"), (["", " "], "at least one word; got '' first of 2")]
-)
+@pytest.mark.parametrize(("texts", "message"), [(["a", None], "got None at row 1"), ([], "at least one; got 0")])
 def test_what_is_no_text_is_refused(texts: list[Any], message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         TextFeatures().fit(texts)
+
+
+def test_empty_texts_are_refused() -> None:
+    fitted = TextFeatures().fit(TEXTS)
+    for work in (TextFeatures().fit, fitted.transform):
+        with pytest.raises(ValueError, match=r"^texts must not be empty; got ' ' at row 1 \(2 in total\)\. Leave out"):
+            work(["a film", " ", "a play", ""])
 
 
 NOT_A_COLUMN: dict[str, tuple[Any, str]] = {

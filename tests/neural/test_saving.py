@@ -14,10 +14,13 @@ import pytest
 import torch
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.naive_bayes import GaussianNB
 from torch import nn
 
 import labelonce as lo
 from labelonce import neural
+from labelonce.learning import RepeatedRows
 from labelonce.neural import TorchLearner
 from labelonce.neural._saving import network_named
 
@@ -92,6 +95,18 @@ def test_the_baseline_and_a_list_of_learners_are_saved_too(tmp_path: Path) -> No
     for fitted in (vote, lo.MBEM(learners, rounds=1, predictions="in_sample").fit(X, ann)):
         lo.save(fitted, tmp_path / "model.skops")
         assert_array_equal(lo.load(tmp_path / "model.skops").predict_proba(X), fitted.predict_proba(X))
+
+
+@pytest.mark.parametrize("learner", [TorchLearner(neural.mlp, n_models=2, **FEW), RepeatedRows(GaussianNB())])
+def test_a_learner_alone_is_saved(learner: Any, tmp_path: Path) -> None:
+    X, _ = crowd(images=False)
+    fitted = clone(learner).fit(X, np.eye(3)[np.arange(60) % 3])
+    lo.save(fitted, tmp_path / "model.skops")
+    again = lo.load(tmp_path / "model.skops")
+    assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
+    assert_array_equal(again.predict(X), fitted.predict(X))
+    with pytest.raises(NotFittedError):
+        lo.save(learner, tmp_path / "other.skops")
 
 
 @pytest.mark.parametrize("again", [lambda one: pickle.loads(pickle.dumps(one)), copy.deepcopy], ids=["pickle", "copy"])

@@ -1,4 +1,4 @@
-"""What the paper compares with: training on an aggregate, and three oracles."""
+"""What the paper compares with: training on an aggregate, and two oracles."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from labelonce._types import Codes, Floats
 from labelonce._validate import check_choice, check_codes, check_distribution
 from labelonce.aggregation import Aggregator
 from labelonce.data import Annotations
-from labelonce.learning._features import FeaturesClassifier, learners_of
+from labelonce.learning._features import FeaturesClassifier, given_learners
 from labelonce.learning._inputs import as_annotations, check_features
 from labelonce.learning._rounds import fit_model, information
 from labelonce.learning._scoring import AnnotationsScorer
@@ -31,11 +31,11 @@ class TargetsClassifier(FeaturesClassifier, ABC):
         check_features(self, X, reset=True)
         annotations = as_annotations(y, X, classes=self.classes)
         targets, weight = self._targets(annotations)
-        ((features, learner),) = learners_of([self.learner])
-        self._features = features.fit(X, annotations)
+        (given,) = given_learners([self.learner])
+        self._features = given.features.fit(X, annotations)
         self.classes_ = annotations.classes
         self.posterior_: Floats = targets
-        self.model_ = fit_model(learner, features.transform(X), targets, weight)
+        self.model_ = fit_model(given.learner, self._features.transform(X), targets, weight)
         return self
 
     @abstractmethod

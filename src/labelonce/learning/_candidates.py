@@ -10,7 +10,7 @@ import numpy as np
 from labelonce._kernels import ScipyEngine
 from labelonce._types import Codes
 from labelonce.data import Annotations
-from labelonce.learning._features import Features
+from labelonce.learning._features import GivenLearner
 from labelonce.learning._learner import Learner
 from labelonce.learning._predict import out_of_fold
 from labelonce.learning._rounds import N_FOLDS, Recipe, fit_model, learner_of_round, vote_targets
@@ -20,9 +20,9 @@ MEMORISED = 0.25  # share of the disagreement of models that did not see the tas
 
 @dataclass(frozen=True)
 class Candidate:
-    """One of the ways to fit that the options leave open: the transformers, the features they give, and the recipe."""
+    """One of the ways to fit that the options leave open: a learner given, its transformed features, and a recipe."""
 
-    features: Features
+    given: GivenLearner
     X: Any
     recipe: Recipe
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline
 
 from labelonce._kernels import ScipyEngine
 from labelonce._sklearn import ClassifierBase, check_is_fitted, clone
@@ -22,28 +23,31 @@ DEFAULT_C = (0.001, 0.01, 0.1, 1.0, 10.0)
 
 
 class Features:
-    """The transformers before the learner, none or several; what they learn does not depend on the round."""
+    """The transformers before the learner, if any; what they learn does not depend on the round."""
 
-    def __init__(self, steps: list[Any]) -> None:
-        self.steps = steps
+    def __init__(self, transformers: Pipeline | None = None) -> None:
+        self._given = transformers
         self._fitted: Any = None
 
     def fit(self, X: Any, annotations: Annotations) -> Self:
         """Fit the transformers to all tasks; those that want labels get the vote, of the tasks that have any."""
-        if self.steps:
-            votes = ScipyEngine(annotations, "float32").vote_counts()
-            labelled, vote = np.flatnonzero(votes.any(axis=1)), annotations.classes[votes.argmax(axis=1)]
-            whole = clone(make_pipeline(*self.steps))
-            if len(labelled) == len(vote):
-                self._fitted = whole.fit(X, vote)
-                return self
-            for _, step in whole.steps:
-                try:
-                    step.fit(X)
-                except (TypeError, ValueError):  # without labels; their tags do not tell
-                    step.fit(take_rows(X, labelled), vote[labelled])
-                X = step.transform(X)
-            self._fitted = whole
+        if self._given is None:
+            return self
+        votes = ScipyEngine(annotations, "float32").vote_counts()
+        labelled, vote = np.flatnonzero(votes.any(axis=1)), annotations.classes[votes.argmax(axis=1)]
+        whole = clone(self._given)
+        if len(labelled) == len(vote):
+            self._fitted = whole.fit(X, vote)
+            return self
+        for _, step in whole.steps:
+            if step is None or step == "passthrough":
+                continue
+            try:
+                step.fit(X)
+            except (TypeError, ValueError):  # without labels; their tags do not tell
+                step.fit(take_rows(X, labelled), vote[labelled])
+            X = step.transform(X)
+        self._fitted = whole
         return self
 
     def transform(self, X: Any) -> Any:
@@ -51,13 +55,18 @@ class Features:
         found = X if self._fitted is None else self._fitted.transform(X)
         return found.tocsr() if sparse.issparse(found) else found
 
-    def joined(self, learner: Learner) -> Any:
-        """Return the learner with the transformers before it, as the user gave it."""
-        return make_pipeline(*(clone(step) for step in self.steps), learner) if self.steps else learner
+
+@dataclass(frozen=True)
+class GivenLearner:
+    """One of the learners that the user gave: its transformers, itself, and both together under their own names."""
+
+    features: Features
+    learner: Learner
+    whole: Any
 
 
-def learners_of(learner: Any) -> list[tuple[Features, Learner]]:
-    """Return what `learner` stands for: one or several pairs of transformers and a learner.
+def given_learners(learner: Any) -> list[GivenLearner]:
+    """Return what `learner` stands for: one learner or several, each with its transformers.
 
     Learners with the very same transformers share one `Features`, so that these are fitted once.
     """
@@ -67,14 +76,18 @@ def learners_of(learner: Any) -> list[tuple[Features, Learner]]:
     if not choices:
         raise ValueError("learner must not be an empty list; got [].")
     shared: dict[tuple[int, ...], Features] = {}
-    pairs = [_split(choice) for choice in choices]
-    return [(shared.setdefault(tuple(map(id, steps)), Features(steps)), as_learner(last)) for steps, last in pairs]
+    return [_split(choice, shared) for choice in choices]
 
 
-def _split(choice: Any) -> tuple[list[Any], Any]:
+def _split(choice: Any, shared: dict[tuple[int, ...], Features]) -> GivenLearner:
     if not isinstance(choice, Pipeline):
-        return [], choice
-    return [step for _, step in choice.steps[:-1] if step != "passthrough"], choice.steps[-1][1]
+        learner = as_learner(choice)
+        return GivenLearner(Features(), learner, learner)
+    *before, (name, last) = choice.steps
+    learner = as_learner(last)
+    features = shared.setdefault(tuple(id(step) for _, step in before), Features(choice[:-1] if before else None))
+    whole = Pipeline(**choice.get_params(deep=False) | {"steps": [*before, (name, learner)]})
+    return GivenLearner(features, learner, whole)
 
 
 class FeaturesClassifier(ClassifierBase):

@@ -21,7 +21,7 @@ from labelonce.data import Annotations
 from labelonce.data._gold import Gold, check_gold
 from labelonce.learning._candidates import Candidate, memorises
 from labelonce.learning._doubt import warn_of_doubt
-from labelonce.learning._features import learners_of
+from labelonce.learning._features import given_learners
 from labelonce.learning._inputs import as_annotations, check_features
 from labelonce.learning._rounds import Recipe, Round, run_rounds
 from labelonce.learning._scoring import AnnotationsScorer
@@ -35,10 +35,11 @@ Callback = Callable[[dict[str, Any]], None]
 class Plan:
     """What a fit has settled on, chosen or given, before its first round.
 
-    `rounds` is the number of the last round; `rounds_chosen` says that held-out annotations chose it. `scores` are
-    the held-out scores after each round.
+    `learner` has its transformers before it, as it was given. `rounds` is the number of the last round;
+    `rounds_chosen` says that held-out annotations chose it. `scores` are the held-out scores after each round.
     """
 
+    learner: Any
     recipe: Recipe
     seed: int
     rounds: int
@@ -249,8 +250,8 @@ class MBEM(AnnotationsScorer):
                 candidates, annotations, gold, max_rounds=longest, free=free, share=self.holdout, seed=seed
             )
         chosen = candidates[best.number]
-        self._plan = Plan(chosen.recipe, seed, best.rounds, free, best.scores)
-        self._features, self._last = chosen.features, None
+        self._plan = Plan(chosen.given.whole, chosen.recipe, seed, best.rounds, free, best.scores)
+        self._features, self._last = chosen.given.features, None
         self.choices_, self.history_ = best.table, []
         return chosen.X
 
@@ -310,16 +311,17 @@ class MBEM(AnnotationsScorer):
         where: dict[str, Any] = {"engine": self.engine, "device": self.device}
         found = []
         done: dict[int, Any] = {}
-        for features, learner in learners_of(self.learner):
-            if id(features) not in done:
-                done[id(features)] = features.fit(X, annotations).transform(X)
-            transformed = done[id(features)]
+        for given in given_learners(self.learner):
+            learner, shared = given.learner, id(given.features)
+            if shared not in done:
+                done[shared] = given.features.fit(X, annotations).transform(X)
+            transformed = done[shared]
             how = learner.auto.get("predictions", "auto") if self.predictions == "auto" else self.predictions
             if how == "auto":
                 how = "out_of_fold" if memorises(learner, transformed, annotations, gold, seed) else "in_sample"
             for kind in posteriors:
                 recipe = Recipe(learner, workers, how, self.counts, kind, self.weighting, self.prior, **where)
-                found.append(Candidate(features, transformed, recipe))
+                found.append(Candidate(given, transformed, recipe))
         return found
 
     def _run(self, X: Any, annotations: Annotations, gold: Codes | None) -> Iterator[Self]:
@@ -355,7 +357,7 @@ class MBEM(AnnotationsScorer):
         self._annotation_counts = np.bincount(annotations.worker, minlength=annotations.n_workers)
         names = ("predictions", "counts", "posterior", "weighting", "prior")
         self.recipe_ = {name: getattr(self._plan.recipe, name) for name in names} | {
-            "learner": self._features.joined(clone(self._plan.recipe.learner)),
+            "learner": clone(self._plan.learner),
             "worker_model": clone(self._plan.recipe.worker_model),
             "rounds": last.number,
         }

@@ -50,10 +50,10 @@ class TextFeatures(BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  # pipelines hand it over
         """Learn the terms of the texts and their weights."""
         texts, min_df = _as_texts(X), check_int(self.min_df, "min_df", 1)
+        if not texts:
+            raise ValueError("texts must be at least one; got 0.")
         self._parts = [part for kind in _KINDS if (part := _fitted(kind, texts, min_df)) is not None]
         self.n_terms_ = sum(len(part.vocabulary_) for part in self._parts)
-        if not self.n_terms_:
-            raise ValueError(f"texts must hold at least one word; got {show(texts[0])} first of {len(texts)} texts.")
         return self
 
     def transform(self, X: Any) -> Any:
@@ -101,7 +101,13 @@ def _as_texts(X: Any) -> list[str]:
     texts = list(X)
     bad = next((row for row, text in enumerate(texts) if not isinstance(text, str)), None)
     if bad is not None:
-        raise TypeError(f"texts must be strings; got {show(texts[bad])} at row {bad}. Fill in an empty string.")
+        raise TypeError(f"texts must be strings; got {show(texts[bad])} at row {bad}. Leave out tasks without a text.")
+    empty = [row for row, text in enumerate(texts) if not text.strip()]
+    if empty:
+        raise ValueError(
+            f"texts must not be empty; got {show(texts[empty[0]])} at row {empty[0]} ({len(empty)} in total). "
+            "Leave out tasks without a text."
+        )
     return texts
 
 

@@ -38,8 +38,7 @@ def save(fitted: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    fitted : MBEM, TrainOnAggregate, another classifier of labelonce, or an aggregator
-        Also `SoftmaxRegression`, `BoostedTrees`, `ForwardCorrection` and `UnbiasedLoss` alone; a network only inside.
+    fitted : MBEM, TrainOnAggregate, another classifier or learner of labelonce, or an aggregator
         `callbacks` are left out: code is never saved. The learner may be any of ours or of scikit-learn's, a
         `neural.TorchLearner` of one of our networks included; one of somebody else's must be named to `load`.
     path : path
