@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from checks import permuted
+from crowds import crowd_with_features
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import clone
@@ -23,23 +24,13 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import labelonce
 from labelonce import MBEM, Annotations, MajorityVote, OracleConfusion, SoftmaxRegression, TrainOnAggregate, simulate
-from labelonce._types import Codes, Floats
+from labelonce._types import Floats
 from labelonce.learning import DoubtWarning, annotation_log_likelihood
 from labelonce.workers import Counted, OneCoin
 
 EXPECTED = {
     "check_supervised_y_2d": "a column of labels is a matrix with one worker, and needs no warning",
 }
-
-
-def crowd(seed: int = 0, *, redundancy: int = 1, n_tasks: int = 200) -> tuple[Floats, Annotations, Codes, Floats]:
-    """Features, annotations, true labels and confusion of a linear problem with half hammers, half spammers."""
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n_tasks, 2))
-    y_true = (X @ np.array([[2.0, -1.0, -1.0], [0.0, 1.7, -1.7]])).argmax(axis=1).astype(np.int32)
-    confusion = simulate.hammer_spammer(6, 3, 0.5, rng, exact=True)
-    assignment = simulate.assign(n_tasks, 6, redundancy, rng, replace=False)
-    return X, simulate.annotate(y_true, confusion, assignment, rng), y_true, confusion
 
 
 def quick(**options: Any) -> MBEM:
@@ -74,7 +65,7 @@ def algorithm_1(X: Floats, ann: Annotations, *, rounds: int, prior: str) -> tupl
 @pytest.mark.parametrize("prior", ["uniform", "picks"])
 @pytest.mark.parametrize("redundancy", [1, 3])
 def test_paper_is_algorithm_1(prior: str, redundancy: int) -> None:
-    X, ann, _, _ = crowd(redundancy=redundancy)
+    X, ann, _, _ = crowd_with_features(redundancy=redundancy)
     ours = MBEM.paper(SoftmaxRegression(), rounds=3, prior=prior).fit(X, ann)
     model, confusion, posterior = algorithm_1(X, ann, rounds=3, prior=prior)
     assert_allclose(ours.confusion_, confusion, atol=1e-12)
@@ -84,14 +75,14 @@ def test_paper_is_algorithm_1(prior: str, redundancy: int) -> None:
 
 
 def test_one_round_of_the_paper_is_training_on_the_weighted_majority_vote() -> None:
-    X, ann, _, _ = crowd(redundancy=3)
+    X, ann, _, _ = crowd_with_features(redundancy=3)
     voted = TrainOnAggregate(MajorityVote(), SoftmaxRegression(), targets="soft").fit(X, ann)
     assert_array_equal(MBEM.paper(SoftmaxRegression(), rounds=1).fit(X, ann).predict_proba(X), voted.predict_proba(X))
 
 
 @pytest.mark.parametrize("predictions", ["in_sample", "out_of_fold"])
 def test_resuming_equals_asking_at_once(predictions: str) -> None:
-    X, ann, _, _ = crowd()
+    X, ann, _, _ = crowd_with_features()
     at_once = quick(rounds=4, predictions=predictions).fit(X, ann)
     in_parts = quick(rounds=2, predictions=predictions).fit(X, ann).resume(X, ann, rounds=2)
     assert_array_equal(in_parts.posterior_, at_once.posterior_)
@@ -101,14 +92,14 @@ def test_resuming_equals_asking_at_once(predictions: str) -> None:
 
 
 def test_resuming_needs_the_tasks_of_the_fit() -> None:
-    X, ann, _, _ = crowd()
+    X, ann, _, _ = crowd_with_features()
     fitted = quick().fit(X, ann)
     with pytest.raises(ValueError, match="200 tasks and 6 workers of the fit; got 100 and 6"):
         fitted.resume(X[:100], ann.to_matrix(dense=True)[:100])
 
 
 def test_rounds_stop_where_the_posterior_no_longer_changes() -> None:
-    X, ann, _, _ = crowd()
+    X, ann, _, _ = crowd_with_features()
     stopped = quick(rounds=50, tol=0.01).fit(X, ann)
     changes = [entry["posterior_change"] for entry in stopped.history_]
     assert stopped.n_rounds_ < 50
@@ -134,7 +125,7 @@ class Careful(SoftmaxRegression):
 
 
 def test_a_last_round_is_done_with_its_care_where_rounds_stop_early() -> None:
-    X, ann, _, _ = crowd()
+    X, ann, _, _ = crowd_with_features()
     early = quick(learner=Careful(note=object()), rounds=50, tol=0.01).fit(X, ann)  # of which each copy has another
     closed = quick(learner=Careful(C_last=3.0), rounds=50, tol=0.01).fit(X, ann)
     assert closed.n_rounds_ == early.n_rounds_ + 1 < 50
@@ -145,7 +136,7 @@ def test_a_last_round_is_done_with_its_care_where_rounds_stop_early() -> None:
 
 
 def test_a_fit_stopped_before_such_a_last_round_goes_on_with_it() -> None:
-    X, ann, _, _ = crowd()
+    X, ann, _, _ = crowd_with_features()
     whole = quick(learner=Careful(C_last=3.0), rounds=50, tol=0.01).fit(X, ann)
     parts = quick(learner=Careful(C_last=3.0), rounds=50, tol=0.01)
     for _ in islice(parts.stages(X, ann), whole.n_rounds_):  # the choice, then all rounds but the last
@@ -155,7 +146,7 @@ def test_a_fit_stopped_before_such_a_last_round_goes_on_with_it() -> None:
 
 
 def test_the_same_seed_gives_the_same_fit() -> None:
-    X, ann, _, _ = crowd(n_tasks=100)
+    X, ann, _, _ = crowd_with_features(n_tasks=100)
     first, second = (quick(predictions="out_of_fold", random_state=3).fit(X, ann) for _ in range(2))
     other = quick(predictions="out_of_fold", random_state=4).fit(X, ann)
     assert_array_equal(first.posterior_, second.posterior_)
@@ -163,7 +154,7 @@ def test_the_same_seed_gives_the_same_fit() -> None:
 
 
 def test_clones_and_pickles_predict_alike() -> None:
-    X, ann, _, _ = crowd()
+    X, ann, _, _ = crowd_with_features()
     fitted = quick().fit(X, ann)
     assert_array_equal(clone(fitted).fit(X, ann).posterior_, fitted.posterior_)
     assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict_proba(X), fitted.predict_proba(X))
@@ -171,7 +162,7 @@ def test_clones_and_pickles_predict_alike() -> None:
 
 
 def test_arguments_stay_whole() -> None:
-    X, ann, y_true, _ = crowd()
+    X, ann, y_true, _ = crowd_with_features()
     gold = np.where(np.arange(len(X)) < 5, y_true, -1)
     learner, prior = SoftmaxRegression(), np.array([0.2, 0.3, 0.5])
     before = pickle.dumps((X, ann, gold, learner, prior))
@@ -180,7 +171,7 @@ def test_arguments_stay_whole() -> None:
 
 
 def test_task_and_worker_permutations_commute() -> None:
-    X, ann, _, _ = crowd()
+    X, ann, _, _ = crowd_with_features()
     rng = np.random.default_rng(1)
     task, worker = (rng.permutation(n).astype(np.int32) for n in (ann.n_tasks, ann.n_workers))
     shuffled_X = np.empty_like(X)
@@ -191,7 +182,7 @@ def test_task_and_worker_permutations_commute() -> None:
 
 
 def test_every_form_of_the_annotations_gives_the_same_fit() -> None:
-    X, ann, _, _ = crowd()
+    X, ann, _, _ = crowd_with_features()
     dense = ann.to_matrix(dense=True)
     expected = quick().fit(X, ann).posterior_
     missing = np.where(dense < 0, np.nan, dense)
@@ -207,14 +198,14 @@ def test_every_form_of_the_annotations_gives_the_same_fit() -> None:
 
 
 def test_plain_labels_are_one_workers() -> None:
-    X, _, y_true, _ = crowd()
+    X, _, y_true, _ = crowd_with_features()
     plain, column = quick().fit(X, y_true), quick().fit(X, y_true[:, None])
     assert_array_equal(plain.posterior_, column.posterior_)
     assert plain.confusion_.shape == (1, 3, 3)
 
 
 def test_tasks_without_labels_are_used() -> None:
-    X, ann, y_true, _ = crowd(redundancy=2)
+    X, ann, y_true, _ = crowd_with_features(redundancy=2)
     matrix = ann.to_matrix(dense=True)
     matrix[:60] = -1
     fitted = quick(rounds=3).fit(X, matrix)
@@ -224,7 +215,7 @@ def test_tasks_without_labels_are_used() -> None:
 
 @pytest.mark.parametrize("posterior", ["joint", "prior"])
 def test_gold_is_kept(posterior: str) -> None:
-    X, ann, y_true, _ = crowd()
+    X, ann, y_true, _ = crowd_with_features()
     wrong = (y_true + 1) % 3
     matrix = ann.to_matrix(dense=True)
     matrix[7] = -1
@@ -235,7 +226,7 @@ def test_gold_is_kept(posterior: str) -> None:
 
 @pytest.mark.filterwarnings("ignore:MBEM")  # the features say nothing
 def test_gold_tells_workers_apart() -> None:
-    X, ann, y_true, confusion = crowd(redundancy=2)
+    X, ann, y_true, confusion = crowd_with_features(redundancy=2)
     fitted = quick(worker_model=Counted(), counts="hard").fit(np.zeros_like(X), ann, gold=y_true)
     counts = np.zeros((6, 3, 3))
     np.add.at(counts, (ann.worker, y_true[ann.task], ann.label), 1)
@@ -244,7 +235,7 @@ def test_gold_tells_workers_apart() -> None:
 
 
 def test_predictions_and_labels_are_the_users_class_ids() -> None:
-    X, ann, _, _ = crowd()
+    X, ann, _, _ = crowd_with_features()
     names = np.array(["bird", "cat", "dog"], dtype=object)
     named = Annotations.from_arrays(ann.task, ann.worker, names[ann.label])
     plain, fitted = quick().fit(X, ann), quick().fit(X, named)
@@ -254,10 +245,10 @@ def test_predictions_and_labels_are_the_users_class_ids() -> None:
 
 
 def test_a_frame_gives_its_feature_names() -> None:
-    X, ann, _, _ = crowd()
-    frame = pd.DataFrame(X, columns=["width", "height"])
+    X, ann, _, _ = crowd_with_features()
+    frame = pd.DataFrame(X, columns=["width", "height", "weight"])
     fitted = quick().fit(frame, ann)
-    assert fitted.feature_names_in_.tolist() == ["width", "height"]
+    assert fitted.feature_names_in_.tolist() == ["width", "height", "weight"]
     assert_allclose(fitted.predict_proba(frame), quick().fit(X, ann).predict_proba(X))
     with pytest.raises(ValueError, match="feature names should match"):
         fitted.predict(frame.rename(columns={"width": "depth"}))
@@ -272,18 +263,18 @@ def test_texts_go_through_a_pipeline() -> None:
 
 
 def test_it_may_end_a_pipeline_itself() -> None:
-    X, ann, y_true, _ = crowd()
+    X, ann, y_true, _ = crowd_with_features()
     assert make_pipeline(StandardScaler(), quick(rounds=3)).fit(X, ann).score(X, y_true) > 0.9
 
 
 def test_any_scikit_learn_classifier_will_do() -> None:
-    X, ann, y_true, _ = crowd(redundancy=2)
+    X, ann, y_true, _ = crowd_with_features(redundancy=2)
     forest = RandomForestClassifier(10, min_samples_leaf=5, random_state=0)
     assert quick(learner=forest).fit(X, ann).score(X, y_true) > 0.8
 
 
 def test_the_better_learner_of_a_list_is_chosen() -> None:
-    X, ann, _, _ = crowd(n_tasks=300)
+    X, ann, _, _ = crowd_with_features(n_tasks=300)
     weak, strong = SoftmaxRegression(C=1e-6), SoftmaxRegression(C=1.0)
     fitted = quick(learner=[weak, strong]).fit(X, ann)
     assert fitted.recipe_["learner"].C == 1.0
@@ -292,7 +283,7 @@ def test_the_better_learner_of_a_list_is_chosen() -> None:
 
 
 def test_the_default_chooses_all_by_itself() -> None:
-    X, ann, y_true, _ = crowd()
+    X, ann, y_true, _ = crowd_with_features()
     fitted = MBEM(worker_model=OneCoin(), max_rounds=3).fit(X, ann)
     assert fitted.score(X, y_true) > 0.9
     assert [choice["learner"].C for choice in fitted.choices_] == [0.001, 0.01, 0.1, 1.0, 10.0]
@@ -300,7 +291,7 @@ def test_the_default_chooses_all_by_itself() -> None:
 
 
 def test_both_kinds_of_posterior_are_tried_on_request() -> None:
-    X, ann, _, _ = crowd(n_tasks=100)
+    X, ann, _, _ = crowd_with_features(n_tasks=100)
     fitted = quick(posterior="auto").fit(X, ann)
     assert [choice["posterior"] for choice in fitted.choices_] == ["joint", "prior"]
     assert any(choice["near_best"][-1] for choice in fitted.choices_)
@@ -311,12 +302,12 @@ def test_both_kinds_of_posterior_are_tried_on_request() -> None:
     [(SoftmaxRegression(), "in_sample"), (DecisionTreeClassifier(random_state=0), "out_of_fold")],
 )
 def test_a_learner_that_memorises_judges_workers_out_of_fold(learner: Any, expected: str) -> None:
-    X, ann, _, _ = crowd()
+    X, ann, _, _ = crowd_with_features()
     assert quick(learner=learner, predictions="auto", rounds=1).fit(X, ann).recipe_["predictions"] == expected
 
 
 def test_callbacks_get_every_rounds_entry() -> None:
-    X, ann, _, _ = crowd()
+    X, ann, _, _ = crowd_with_features()
     seen: list[dict[str, Any]] = []
     fitted = quick(callbacks=[seen.append]).fit(X, ann).resume(X, ann)
     assert all(one is other for one, other in zip(seen, fitted.history_, strict=True))
@@ -324,7 +315,7 @@ def test_callbacks_get_every_rounds_entry() -> None:
 
 
 def test_history_holds_numbers_a_reader_can_trust() -> None:
-    X, ann, _, _ = crowd()
+    X, ann, _, _ = crowd_with_features()
     fitted = quick(rounds=3).fit(X, ann)
     first, second, third = fitted.history_
     for name in ("agreement", "mean_confidence", "log_likelihood"):
@@ -340,7 +331,7 @@ def test_history_holds_numbers_a_reader_can_trust() -> None:
 
 
 def test_the_score_of_a_matrix_is_its_log_likelihood() -> None:
-    X, ann, y_true, _ = crowd()
+    X, ann, y_true, _ = crowd_with_features()
     fitted = quick().fit(X, ann)
     expected = annotation_log_likelihood(ann, fitted.predict_proba(X), fitted.confusion_)
     dense = ann.to_matrix(dense=True)
@@ -350,7 +341,7 @@ def test_the_score_of_a_matrix_is_its_log_likelihood() -> None:
 
 
 def test_the_score_needs_the_workers_and_classes_of_the_fit() -> None:
-    X, ann, _, _ = crowd()
+    X, ann, _, _ = crowd_with_features()
     fitted = quick().fit(X, ann)
     strangers = Annotations.from_arrays(ann.task, ann.worker + 10, ann.label)
     with pytest.raises(ValueError, match=r"6 workers of the fit, \[0, 1, 2, 3, 4, 5\]; got 6, \[10, 11"):
@@ -361,7 +352,7 @@ def test_the_score_needs_the_workers_and_classes_of_the_fit() -> None:
 
 @pytest.mark.filterwarnings("ignore:MBEM")  # the smallest C learns nothing
 def test_grid_search_and_cross_validation_take_the_matrix() -> None:
-    X, ann, _, _ = crowd()
+    X, ann, _, _ = crowd_with_features()
     dense = ann.to_matrix(dense=True)
     grid = GridSearchCV(quick(), {"learner__C": [1e-5, 1.0]}, cv=2, error_score="raise").fit(X, dense)
     assert grid.best_params_ == {"learner__C": 1.0}
@@ -372,7 +363,7 @@ def test_grid_search_and_cross_validation_take_the_matrix() -> None:
 
 
 def test_one_label_per_task_beats_the_vote_and_finds_the_hammers() -> None:
-    X, ann, y_true, confusion = crowd(n_tasks=300)
+    X, ann, y_true, confusion = crowd_with_features(n_tasks=300)
     X = np.hstack([X, np.random.default_rng(1).normal(size=(300, 20))])
     fitted = quick(rounds=4).fit(X, ann)
     voted = TrainOnAggregate(MajorityVote(), SoftmaxRegression(), targets="soft").fit(X, ann)
@@ -453,7 +444,7 @@ def test_a_handful_of_tasks_is_a_fit_too() -> None:
     ],
 )
 def test_options_out_of_range_are_named(options: dict[str, Any], message: str) -> None:
-    X, ann, _, _ = crowd(n_tasks=50)
+    X, ann, _, _ = crowd_with_features(n_tasks=50)
     with pytest.raises(ValueError, match=message):
         quick(**options).fit(X, ann)
 
@@ -470,14 +461,14 @@ def test_scikit_learns_checks_pass() -> None:
 
 
 def test_what_is_left_to_chance_before_the_rounds_has_the_seed_too() -> None:
-    X, ann, _, _ = crowd()
+    X, ann, _, _ = crowd_with_features()
     forest = RandomForestClassifier(4, max_depth=2)
     fits = [MBEM(forest, rounds=1, posterior="joint", random_state=0).fit(X, ann) for _ in range(4)]
     assert len({(fit.recipe_["predictions"], fit.posterior_.tobytes()) for fit in fits}) == 1
 
 
 def test_an_aggregator_is_no_worker_model() -> None:
-    X, ann, _, _ = crowd()
+    X, ann, _, _ = crowd_with_features()
     with pytest.raises(TypeError, match=r"worker_model must be a model of labelonce\.workers; got OneCoin"):
         quick(worker_model=labelonce.OneCoin()).fit(X, ann)
     wrong: Any = OneCoin()

@@ -5,20 +5,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from crowds import crowd_with_features
 from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from labelonce import MBEM, Annotations, SoftmaxRegression, simulate
+from labelonce import MBEM, SoftmaxRegression
 from labelonce.workers import OneCoin
-
-
-def crowd() -> tuple[Any, Annotations]:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(120, 3))
-    confusion = simulate.hammer_spammer(6, 3, 0.5, rng, exact=True)
-    return X, simulate.annotate(X.argmax(axis=1), confusion, simulate.assign(120, 6, 1, rng), rng)
 
 
 def make(**options: Any) -> MBEM:
@@ -29,7 +23,7 @@ def make(**options: Any) -> MBEM:
 
 @pytest.mark.parametrize("options", [{}, {"rounds": "auto", "max_rounds": 3}, {"predictions": "out_of_fold"}])
 def test_every_stage_can_be_gone_on_from(options: dict[str, Any]) -> None:
-    X, ann = crowd()
+    X, ann, *_ = crowd_with_features(120)
     saved = [pickle.dumps(clf) for clf in make(**options).stages(X, ann)]
     whole = make(**options).fit(X, ann)
     assert len(saved) == 1 + whole.n_rounds_
@@ -42,7 +36,7 @@ def test_every_stage_can_be_gone_on_from(options: dict[str, Any]) -> None:
 
 
 def test_a_callback_sees_what_its_round_found() -> None:
-    X, ann = crowd()
+    X, ann, *_ = crowd_with_features(120)
     seen: list[Any] = []
     clf = make()
     clf.callbacks = [lambda entry: seen.append((entry["round"], clf.n_rounds_, clf.posterior_))]
@@ -52,7 +46,7 @@ def test_a_callback_sees_what_its_round_found() -> None:
 
 
 def test_going_on_needs_the_same_tasks() -> None:
-    X, ann = crowd()
+    X, ann, *_ = crowd_with_features(120)
     clf = make().fit(X, ann)
     fewer = ann.select(np.arange(120) < 100)
     with pytest.raises(ValueError, match="the 120 tasks and 6 workers of the fit; got 100 and 6"):
@@ -61,11 +55,11 @@ def test_going_on_needs_the_same_tasks() -> None:
 
 def test_going_on_needs_a_start() -> None:
     with pytest.raises(NotFittedError):
-        list(make().stages(*crowd(), resume=True))
+        list(make().stages(*crowd_with_features(120)[:2], resume=True))
 
 
 def test_a_failed_resume_changes_nothing() -> None:
-    X, ann = crowd()
+    X, ann, *_ = crowd_with_features(120)
     clf = make().fit(X, ann)
     before = clf.posterior_.copy()
     with pytest.raises(ValueError, match="rounds must be an integer of at least 1; got 0"):
@@ -74,7 +68,7 @@ def test_a_failed_resume_changes_nothing() -> None:
 
 
 def test_the_tables_of_a_fit_have_a_row_a_task_and_a_worker() -> None:
-    X, ann = crowd()
+    X, ann, *_ = crowd_with_features(120)
     clf = make().fit(X, ann)
     tasks, workers = clf.to_frame(), clf.workers_to_frame()
     assert tasks.column_names == ["task", "label", "confidence", "posterior_0", "posterior_1", "posterior_2"]

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from crowds import Problem, crowd_with_features
 from numpy.testing import assert_array_equal
 from torch import nn
 
@@ -15,16 +16,12 @@ from labelonce.neural import TorchLearner
 FEW: dict[str, Any] = {"epochs": 4, "batch_size": 20, "lr": 0.1, "device": "cpu"}
 
 
-def crowd(n: int = 200) -> tuple[Any, Any, lo.Annotations, Any]:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(n, 4)).astype(np.float32)
-    y = X[:, :3].argmax(axis=1)
-    confusion = lo.simulate.hammer_spammer(10, 3, 0.4, rng, exact=True)
-    return X, y, lo.simulate.annotate(y, confusion, lo.simulate.assign(n, 10, 1, rng), rng), confusion
+def tasks(n_tasks: int = 200) -> Problem:
+    return crowd_with_features(n_tasks, 10, n_features=4, hammers=0.4)
 
 
 def test_networks_tell_workers_apart_at_one_label_a_task() -> None:
-    X, y, ann, confusion = crowd(600)
+    X, ann, y, confusion = tasks(600)
     clf = lo.MBEM(TorchLearner(neural.mlp, **FEW), rounds=4).fit(X, ann)
     hammer = confusion[:, 0, 0] == 1
     assert clf.skill_[hammer].min() > clf.skill_[~hammer].max()
@@ -32,7 +29,7 @@ def test_networks_tell_workers_apart_at_one_label_a_task() -> None:
 
 
 def test_auto_is_the_network_s_own_recipe() -> None:
-    X, _, ann, _ = crowd()
+    X, ann, _, _ = tasks()
     clf = lo.MBEM(TorchLearner(neural.mlp, **FEW)).fit(X, ann)
     assert clf.n_rounds_ == TorchLearner.auto["rounds"]
     assert clf.recipe_["predictions"] == "in_sample"
@@ -40,7 +37,7 @@ def test_auto_is_the_network_s_own_recipe() -> None:
 
 
 def test_the_network_s_own_rounds_stop_where_nothing_changes() -> None:
-    X, y, _, _ = crowd()
+    X, _, y, _ = tasks()
     net = TorchLearner(neural.mlp, epochs_by_round=(2,), **FEW | {"epochs": np.int64(4)})
     sure = lo.MBEM(net, tol=0.5).fit(X, y)
     n_rounds = sure.n_rounds_
@@ -51,13 +48,13 @@ def test_the_network_s_own_rounds_stop_where_nothing_changes() -> None:
 
 
 def test_given_options_go_before_the_network_s_own() -> None:
-    X, _, ann, _ = crowd()
+    X, ann, _, _ = tasks()
     clf = lo.MBEM(TorchLearner(neural.mlp, **FEW), rounds=2, predictions="out_of_fold").fit(X, ann)
     assert (clf.n_rounds_, clf.recipe_["predictions"]) == (2, "out_of_fold")
 
 
 def test_early_rounds_are_shorter_also_when_the_fit_goes_on() -> None:
-    X, _, ann, _ = crowd()
+    X, ann, _, _ = tasks()
     learner = TorchLearner(neural.mlp, epochs_by_round=(1, 2), **FEW)
     models: list[Any] = [clf.model_ for clf in lo.MBEM(learner, rounds=4).stages(X, ann) if clf.history_]
     epochs = [len(model.history_) for model in models]
@@ -72,7 +69,7 @@ def test_early_rounds_are_shorter_also_when_the_fit_goes_on() -> None:
 
 
 def test_every_round_starts_elsewhere_and_the_whole_repeats() -> None:
-    X, _, ann, _ = crowd()
+    X, ann, _, _ = tasks()
     seeds = []
 
     class Noted(TorchLearner):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from crowds import crowd_with_features
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -44,11 +45,8 @@ def noted(_: dict[str, Any]) -> None:
     pass
 
 
-def crowd(images: bool) -> tuple[Any, lo.Annotations]:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(60, 4)).astype(np.float32)
-    confusion = lo.simulate.hammer_spammer(5, 3, 0.6, rng, exact=True)
-    ann = lo.simulate.annotate(X[:, :3].argmax(axis=1), confusion, lo.simulate.assign(60, 5, 1, rng), rng)
+def tasks(images: bool) -> tuple[Any, lo.Annotations]:
+    X, ann, *_ = crowd_with_features(60, 5, n_features=4, hammers=0.6)
     if not images:
         return X, ann
     colours = np.clip(128 + 40 * X[:, None, None, :3], 0, 255).repeat(16, axis=1).repeat(16, axis=2)
@@ -58,7 +56,7 @@ def crowd(images: bool) -> tuple[Any, lo.Annotations]:
 @saves
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_saved_network_predicts_the_same(name: str, tmp_path: Path) -> None:
-    X, ann = crowd(images=not name.startswith("mlp"))
+    X, ann = tasks(images=not name.startswith("mlp"))
     clf = lo.MBEM(TorchLearner(NETWORKS[name], n_models=2, **FEW), rounds=1).fit(X, ann)
     lo.save(clf, tmp_path / "model.skops")
     again = lo.load(tmp_path / "model.skops")
@@ -73,7 +71,7 @@ def test_a_saved_network_predicts_the_same(name: str, tmp_path: Path) -> None:
 
 @saves
 def test_loaded_in_the_middle_the_fit_goes_on_to_the_same_numbers(tmp_path: Path) -> None:
-    X, ann = crowd(images=True)
+    X, ann = tasks(images=True)
     learner = TorchLearner(partial(neural.fast_net, widths=(4, 4, 8)), epochs_by_round=(1, 2), **FEW | {"epochs": 3})
     whole = lo.MBEM(learner, rounds=3).fit(X, ann)
     for number, clf in enumerate(lo.MBEM(learner, rounds=3).stages(X, ann)):
@@ -89,7 +87,7 @@ def test_loaded_in_the_middle_the_fit_goes_on_to_the_same_numbers(tmp_path: Path
 
 @saves
 def test_the_baseline_and_a_list_of_learners_are_saved_too(tmp_path: Path) -> None:
-    X, ann = crowd(images=False)
+    X, ann = tasks(images=False)
     learners = [TorchLearner(neural.mlp, **FEW), TorchLearner(partial(neural.mlp, width=4), **FEW)]
     vote = lo.TrainOnAggregate(lo.MajorityVote(), learners[0]).fit(X, ann)
     for fitted in (vote, lo.MBEM(learners, rounds=1, predictions="in_sample").fit(X, ann)):
@@ -97,9 +95,10 @@ def test_the_baseline_and_a_list_of_learners_are_saved_too(tmp_path: Path) -> No
         assert_array_equal(lo.load(tmp_path / "model.skops").predict_proba(X), fitted.predict_proba(X))
 
 
+@saves
 @pytest.mark.parametrize("learner", [TorchLearner(neural.mlp, n_models=2, **FEW), RepeatedRows(GaussianNB())])
 def test_a_learner_alone_is_saved(learner: Any, tmp_path: Path) -> None:
-    X, _ = crowd(images=False)
+    X, _ = tasks(images=False)
     fitted = clone(learner).fit(X, np.eye(3)[np.arange(60) % 3])
     lo.save(fitted, tmp_path / "model.skops")
     again = lo.load(tmp_path / "model.skops")
@@ -112,7 +111,7 @@ def test_a_learner_alone_is_saved(learner: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize("again", [lambda one: pickle.loads(pickle.dumps(one)), copy.deepcopy], ids=["pickle", "copy"])
 @pytest.mark.parametrize("module_fn", [neural.mlp, partial(neural.mlp, width=4), own_net])
 def test_pickle_and_copies_keep_everything(again: Any, module_fn: Any) -> None:
-    X, _ = crowd(images=False)
+    X, _ = tasks(images=False)
     net = TorchLearner(module_fn, callbacks=[noted], **FEW)
     assert str(again(net).get_params()) == str(net.get_params())
     net.fit(X, np.arange(60) % 3)
@@ -125,7 +124,7 @@ def test_pickle_and_copies_keep_everything(again: Any, module_fn: Any) -> None:
 
 @saves
 def test_neither_callbacks_nor_a_path_to_write_to_are_saved(tmp_path: Path) -> None:
-    X, ann = crowd(images=False)
+    X, ann = tasks(images=False)
     learner = TorchLearner(neural.mlp, callbacks=[noted], checkpoint=tmp_path / "epoch", **FEW)
     lo.save(lo.MBEM(learner, rounds=1).fit(X, ann), tmp_path / "model.skops")
     again = lo.load(tmp_path / "model.skops").learner
@@ -153,7 +152,7 @@ class OwnModule(TorchLearner):
 def test_a_network_of_your_own_is_not_saved_and_the_sentence_says_what_to_do(
     learner: TorchLearner, message: str, tmp_path: Path
 ) -> None:
-    X, ann = crowd(images=False)
+    X, ann = tasks(images=False)
     clf = lo.MBEM(learner, rounds=1).fit(X, ann)
     with pytest.raises(ValueError, match=message):
         lo.save(clf, tmp_path / "model.skops")
@@ -167,7 +166,7 @@ def test_a_file_can_only_name_our_networks() -> None:
 
 @saves
 def test_loading_draws_no_numbers_from_torch(tmp_path: Path) -> None:
-    X, ann = crowd(images=False)
+    X, ann = tasks(images=False)
     lo.save(lo.MBEM(TorchLearner(neural.mlp, **FEW), rounds=1).fit(X, ann), tmp_path / "model.skops")
     before = torch.get_rng_state()
     lo.load(tmp_path / "model.skops")
@@ -176,7 +175,7 @@ def test_loading_draws_no_numbers_from_torch(tmp_path: Path) -> None:
 
 @saves
 def test_a_model_trained_on_a_gpu_loads_without_one(tmp_path: Path) -> None:
-    X, ann = crowd(images=False)
+    X, ann = tasks(images=False)
     clf = lo.MBEM(TorchLearner(neural.mlp, **FEW), rounds=1).fit(X, ann)
     model: Any = clf.model_
     model.set_params(device="cuda:0")
@@ -191,7 +190,7 @@ def test_a_model_trained_on_a_gpu_loads_without_one(tmp_path: Path) -> None:
 
 @saves
 def test_without_torch_other_files_load_and_a_network_s_says_what_is_missing(tmp_path: Path) -> None:
-    X, ann = crowd(images=False)
+    X, ann = tasks(images=False)
     lo.save(lo.MBEM(TorchLearner(neural.mlp, **FEW), rounds=1).fit(X, ann), tmp_path / "network")
     lo.save(lo.MajorityVote().fit(ann), tmp_path / "table")
     code = """

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from crowds import crowd_with_features
 from numpy.testing import assert_allclose
 
 import labelonce as lo
@@ -92,13 +93,6 @@ torch.distributed.destroy_process_group()
 FEW: dict[str, Any] = {"epochs": 2, "batch_size": 40, "lr": 0.05, "device": "cpu"}
 
 
-def crowd() -> tuple[Any, lo.Annotations]:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(240, 4)).astype(np.float32)
-    confusion = lo.simulate.hammer_spammer(10, 3, 0.4, rng, exact=True)
-    return X, lo.simulate.annotate(X[:, :3].argmax(axis=1), confusion, lo.simulate.assign(240, 10, 2, rng), rng)
-
-
 def two_processes(code: str, folder: Path, *arguments: str) -> list[Any]:
     """Run code under `torchrun`, and return what each process saved."""
     script = folder / "fit.py"
@@ -111,7 +105,7 @@ def two_processes(code: str, folder: Path, *arguments: str) -> list[Any]:
 
 @pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")
 def test_mbem_over_shards_of_tasks_is_mbem_over_all(tmp_path: Path) -> None:
-    X, ann = crowd()
+    X, ann, *_ = crowd_with_features(240, 10, n_features=4, redundancy=2, hammers=0.4)
     np.savez(tmp_path / "data.npz", X=X, task=ann.task, worker=ann.worker, label=ann.label)
     parts = two_processes(SCRIPT, tmp_path, str(tmp_path / "data.npz"), str(tmp_path), repr(FEW))
     # One process must see the tasks in the order that the two had them in: the first's, then the second's.
@@ -144,7 +138,7 @@ def test_processes_share_every_batch_and_end_with_one_model(tmp_path: Path) -> N
 
 
 def test_a_shared_learner_cannot_be_chosen() -> None:
-    X, ann = crowd()
+    X, ann, *_ = crowd_with_features(240, 10, n_features=4, redundancy=2, hammers=0.4)
     learners = [neural.TorchLearner(neural.mlp, shared=True, **FEW) for _ in range(2)]
     with pytest.raises(ValueError, match="a learner that processes share cannot be chosen: give one learner"):
         lo.MBEM(learners, rounds=2, predictions="in_sample").fit(X, ann)

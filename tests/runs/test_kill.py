@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from commands import run_in_process
+from crowds import crowd_with_features
 
 import labelonce as lo
-from labelonce import simulate
 from labelonce.runs import Options, _train, resume, train
 from labelonce.workers import Counted
 
@@ -24,10 +24,8 @@ RESULT = ["labels.parquet", "model.skops", "run.json", "workers.parquet"]
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("inputs")
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(80, 3))
-    confusion = simulate.hammer_spammer(6, 3, 0.5, rng, exact=True)
-    lo.write(simulate.annotate(X.argmax(axis=1), confusion, simulate.assign(80, 6, 1, rng), rng), folder / "labels.csv")
+    X, ann, *_ = crowd_with_features(80)
+    lo.write(ann, folder / "labels.csv")
     columns = {"task": np.arange(80)} | {f"x{place}": X[:, place] for place in range(3)}
     lo.write(pa.table(columns), folder / "features.csv")
     return folder / "labels.csv", folder / "features.csv"

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from crowds import crowd_with_features
 from numpy.testing import assert_array_equal
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
@@ -19,17 +20,13 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from skops.io import dumps
 
 import labelonce as lo
-from labelonce import simulate
 from labelonce.aggregation import Aggregator
 from labelonce.aggregation._registry import aggregators
 from labelonce.learning import TextFeatures, text_model
 
 
-def crowd(redundancy: int = 3) -> tuple[Any, lo.Annotations]:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(90, 3))
-    confusion = simulate.hammer_spammer(6, 3, 0.5, rng, exact=True)
-    ann = simulate.annotate(X.argmax(axis=1), confusion, simulate.assign(90, 6, redundancy, rng, replace=False), rng)
+def named_crowd(redundancy: int = 3) -> tuple[Any, lo.Annotations]:
+    X, ann, *_ = crowd_with_features(90, redundancy=redundancy)
     named = [np.array([f"{kind}-{i} ž影" for i in range(n)]) for kind, n in (("t", 90), ("w", 6), ("c", 3))]
     ids = [names[codes] for names, codes in zip(named, (ann.task, ann.worker, ann.label), strict=True)]
     return X, lo.Annotations.from_arrays(*ids).align(named[0])
@@ -43,7 +40,7 @@ def same(first: Any, second: Any) -> None:
 
 @pytest.mark.parametrize("kind", aggregators().values(), ids=lambda kind: kind.__name__)
 def test_an_aggregator_comes_back_whole(kind: type[Aggregator], tmp_path: Path) -> None:
-    _, ann = crowd()
+    _, ann = named_crowd()
     fitted = kind().fit(ann)
     lo.save(fitted, tmp_path / "model.skops")
     again = lo.load(tmp_path / "model.skops")
@@ -64,7 +61,7 @@ LEARNERS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_mbem_comes_back_whole_and_goes_on(name: str, tmp_path: Path) -> None:
-    X, ann = crowd(1)
+    X, ann = named_crowd(1)
     fitted = lo.MBEM(LEARNERS[name](), rounds=1, posterior="joint").fit(X, ann)
     lo.save(fitted, tmp_path / "model.skops")
     again = lo.load(tmp_path / "model.skops")
@@ -90,7 +87,7 @@ def test_a_text_model_comes_back_whole(tmp_path: Path) -> None:
     ],
 )
 def test_the_baselines_come_back_whole(make: Any, tmp_path: Path) -> None:
-    X, ann = crowd()
+    X, ann = named_crowd()
     fitted = make(ann).fit(X, ann)
     lo.save(fitted, tmp_path / "model.skops")
     again = lo.load(tmp_path / "model.skops")
@@ -110,7 +107,7 @@ ALONE: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", ALONE)
 def test_a_learner_alone_comes_back_whole(name: str, tmp_path: Path) -> None:
-    X, ann = crowd()
+    X, ann = named_crowd()
     learner, takes_annotations = ALONE[name]
     fitted = learner.fit(X, ann if takes_annotations else np.array(["a", "b", "c"], dtype=object)[X.argmax(axis=1)])
     lo.save(fitted, tmp_path / "model.skops")
@@ -123,7 +120,7 @@ def test_a_learner_alone_comes_back_whole(name: str, tmp_path: Path) -> None:
 
 
 def test_callbacks_are_left_out_and_the_object_stays_as_it_was(tmp_path: Path) -> None:
-    X, ann = crowd(1)
+    X, ann = named_crowd(1)
     callbacks = [print]
     fitted = lo.MBEM(lo.SoftmaxRegression(), rounds=1, callbacks=callbacks).fit(X, ann)
     lo.save(fitted, tmp_path / "model.skops")
@@ -144,7 +141,7 @@ def test_what_is_not_fitted_or_not_ours_is_not_saved(tmp_path: Path) -> None:
 
 
 def test_trees_need_a_word_of_trust(tmp_path: Path) -> None:
-    X, ann = crowd(1)
+    X, ann = named_crowd(1)
     fitted = lo.MBEM(RandomForestClassifier(3, random_state=0), rounds=1).fit(X, ann)
     lo.save(fitted, tmp_path / "model.skops")
     with pytest.raises(ValueError, match=r"got \['sklearn.tree._tree.Tree'\]"):
@@ -190,7 +187,7 @@ def call(module: str, function: str, argument: str) -> dict[str, Any]:
 
 def forged(node: dict[str, Any], **files: bytes) -> bytes:
     """Return a genuine file with a foreign node inside."""
-    source = lo.runs._model_file.dumped(lo.MajorityVote().fit(crowd()[1]))
+    source = lo.runs._model_file.dumped(lo.MajorityVote().fit(named_crowd()[1]))
     buffer = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(source)) as old, zipfile.ZipFile(buffer, "w") as new:
         for name in old.namelist():
@@ -206,7 +203,7 @@ def forged(node: dict[str, Any], **files: bytes) -> bytes:
 
 
 def bad_files(mark: Path) -> dict[str, bytes]:
-    X, ann = crowd(1)
+    X, ann = named_crowd(1)
     touch = f"touch {mark}"
     pipeline = make_pipeline(FunctionTransformer(os.system), lo.SoftmaxRegression())
     clf = lo.MBEM(lo.SoftmaxRegression(), rounds=1).fit(X, ann)
@@ -269,7 +266,7 @@ def test_what_is_refused_is_named(tmp_path: Path) -> None:
 
 
 def test_a_failed_save_leaves_the_earlier_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, ann = crowd()
+    _, ann = named_crowd()
     path = tmp_path / "model.skops"
     lo.save(lo.MajorityVote().fit(ann), path)
     before = path.read_bytes()
