@@ -97,7 +97,7 @@ def test_texts_are_read_from_the_labels_and_predicted_by_their_column(
     run = tmp_path / "run"
     arguments = ["train", str(folder / "labels.csv"), "--text", "text", "--rounds", "2", "-o", str(run), "--json"]
     assert run_in_process(arguments) == 0
-    assert json.loads(capfdbinary.readouterr().out)["features"] == {"kind": "text", "columns": ["text"], "number": None}
+    assert json.loads(capfdbinary.readouterr().out)["features"] == {"kind": "text", "column": "text"}
     assert run_in_process(["predict", str(run), str(folder / "texts.csv")]) == 0
     rows = [line.split(b",") for line in capfdbinary.readouterr().out.splitlines()]
     assert [row[:2] for row in rows[1:]] == [[b"0", b'"cat"'], [b"1", b'"dog"']]
@@ -297,7 +297,7 @@ def test_resume_refuses_other_options_and_changed_files(folder: Path, tmp_path: 
     job["inputs"]["labels"]["sha256"] = "0"
     (run / ".work" / "job.json").write_text(json.dumps(job))
     assert run_in_process(["train", "--resume", "-o", str(run)]) == 2
-    assert "its content has changed. Start anew" in capsys.readouterr().err
+    assert "its content has changed. Train again without resuming" in capsys.readouterr().err
     assert (run / ".work").exists()
 
 

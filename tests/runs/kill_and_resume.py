@@ -73,7 +73,7 @@ def main(labels: str, features: str, folder: Path) -> None:
         shutil.rmtree(run, ignore_errors=True)
         shutil.copytree(old, run)
         killed = in_a_process(partial(train_until, moment, options, run))
-        line: dict[str, Any] = {"moment": moment, "killed": killed, "rounds": read_run(run)["options"]["rounds"]}
+        line: dict[str, Any] = {"moment": moment, "killed": killed, "rounds": read_run(run).options.rounds}
         source = old if line["rounds"] == 1 else new
         line["intact"] = all(
             RunFolder(run).file(name).read_bytes() == (source / name).read_bytes()

@@ -228,10 +228,12 @@ def train_again(coloured: Path, run: Path, learner: Callable[[int], Any]) -> str
     """Return the learner in the record of one round, and check that nothing in the folder tells where it lay."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_train, "network_for", learner)
-        options = _train.Options(str(coloured / "labels.csv"), images=str(coloured / "photos"), image_size=16, rounds=1)
+        options = lo.runs.Options(
+            str(coloured / "labels.csv"), images=str(coloured / "photos"), image_size=16, rounds=1
+        )
         record = lo.runs.train(options, run)
     assert " at 0x" not in (run / "run.json").read_text() + (run / "report.html").read_text()
-    return str(record["recipe"]["learner"])
+    return record.recipe.learner
 
 
 def test_equal_runs_name_their_network_alike(coloured: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -259,7 +261,7 @@ def test_predict_refuses_an_empty_folder(coloured: Path, tmp_path: Path, capsys:
 
 KILLED = """
 import os, signal, sys
-from labelonce.runs import _train, RunFolder
+from labelonce.runs import Options, RunFolder, _train
 import test_images
 _train.network_for = test_images.tiny
 keep = RunFolder.save_checkpoint
@@ -269,7 +271,7 @@ def save(self, content, warnings, count=[0]):
     if count[0] == 2:  # after the first round
         os.kill(os.getpid(), signal.SIGKILL)
 RunFolder.save_checkpoint = save
-_train.train(_train.Options(sys.argv[1], images=sys.argv[2], image_size=16, rounds=3), test_images.Path(sys.argv[3]))
+_train.train(Options(sys.argv[1], images=sys.argv[2], image_size=16, rounds=3), test_images.Path(sys.argv[3]))
 """
 
 
@@ -284,7 +286,7 @@ def test_a_killed_run_on_images_resumes_to_the_same_numbers(coloured: Path, tmp_
     content, changed = image.read_bytes(), (coloured / "photos" / "1.png").read_bytes()
     image.write_bytes(changed)
     assert run_in_process(["train", "--resume", "-o", str(run)]) == 2
-    assert "its content has changed. Start anew" in capsys.readouterr().err
+    assert "its content has changed. Train again without" in capsys.readouterr().err
     image.write_bytes(content)
     assert run_in_process(["train", "--resume", "-o", str(run)]) == 0
     for name in ("labels.parquet", "workers.parquet"):
@@ -304,7 +306,7 @@ def test_an_image_that_disappears_during_training_costs_no_run(
         "read_images",
         lambda *_, **__: Images(images.rows, gone, images.named, images.fingerprint),
     )
-    options = _train.Options(str(coloured / "labels.csv"), images=str(coloured / "photos"), image_size=16, rounds=1)
+    options = lo.runs.Options(str(coloured / "labels.csv"), images=str(coloured / "photos"), image_size=16, rounds=1)
     lo.runs.train(options, tmp_path / "run")
     assert "data:image/webp" in (tmp_path / "run" / "report.html").read_text()
 

@@ -91,7 +91,7 @@ def test_a_stopped_run_ends_with_the_warnings_of_one_that_was_not(
     monkeypatch.setattr(_train, "_estimator", hasty)
     options = Options(str(inputs[0]), str(inputs[1]), rounds=3)
     whole = train(options, tmp_path / "whole")
-    assert len(whole["warnings"]) > 3
+    assert len(whole.warnings) > 3
     with pytest.raises(KeyboardInterrupt):
         train(options, tmp_path / "run", progress=stopping)
-    assert resume(tmp_path / "run")["warnings"] == whole["warnings"]
+    assert resume(tmp_path / "run").warnings == whole.warnings

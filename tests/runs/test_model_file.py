@@ -217,7 +217,7 @@ def bad_files(mark: Path) -> dict[str, bytes]:
         "os.system by another name": forged(call("os", "system", touch)),
         "subprocess": forged(call("subprocess", "getoutput", touch)),
         "eval": forged(call("builtins", "eval", f"open({str(mark)!r}, 'w')")),
-        "our own module's names": forged(call("labelonce.runs._files", "os", touch)),
+        "our own module's names": forged(call("labelonce.runs._folder", "os", touch)),
         "a foreign type": dumps(state | {"fitted": Foreign(mark)}),
         "a function as an option": dumps(state | {"fitted": clf}),
         "a pickled array": forged(

@@ -27,6 +27,7 @@ from labelonce.io import write
 from labelonce.learning import MBEM, OracleConfusion, SoftmaxRegression, TrainOnAggregate
 from labelonce.learning._features import DEFAULT_C
 from labelonce.runs import Options, RunFolder, load, train
+from labelonce.runs._record import near
 
 N_TRAIN, N_WORKERS, QUALITY = 1297, 50, 0.2
 LABELS, PIXELS, NEW, RUN = "digits-labels.csv", "digits-pixels.csv", "digits-new.csv", "run"
@@ -97,7 +98,7 @@ def _write_files(crowd: Crowd, folder: Path) -> None:
 def _trained(crowd: Crowd, folder: Path, seed: int) -> MBEM:
     options = Options(labels=str(folder / LABELS), features=str(folder / PIXELS), seed=seed)
     record = train(options, folder / RUN, progress=_say)
-    for sentence in record["warnings"]:
+    for sentence in record.warnings:
         warnings.warn(sentence, stacklevel=2)
     clf: MBEM = load(RunFolder(folder / RUN).file("model.skops"))
     if find_spec("jinja2") and find_spec("PIL"):
@@ -105,7 +106,7 @@ def _trained(crowd: Crowd, folder: Path, seed: int) -> MBEM:
 
         images = list(crowd.pixels[:N_TRAIN].reshape(-1, 8, 8) / 16)
         path, title = RunFolder(folder / RUN).file("report.html"), "Handwritten digits, each labelled once"
-        write_report(path, clf, crowd.annotations, title=title, images=images, run=record)
+        write_report(path, clf, crowd.annotations, title=title, images=images, run=record.with_paths(near).to_dict())
     return clf
 
 

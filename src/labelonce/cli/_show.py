@@ -9,7 +9,8 @@ from pyarrow import parquet
 
 from labelonce._messages import printable
 from labelonce.cli._print import cell, print_json, print_plain, print_table
-from labelonce.runs import RunFolder, read_run
+from labelonce.runs import RunFolder, RunRecord, read_run
+from labelonce.runs._record import near
 
 
 def run_show(folder: Path, *, n_workers: int, as_json: bool) -> None:
@@ -17,12 +18,12 @@ def run_show(folder: Path, *, n_workers: int, as_json: bool) -> None:
     record = read_run(folder)
     workers = parquet.read_table(RunFolder(folder).file("workers.parquet")).to_pylist()
     if as_json:
-        print_json(record | {"workers": workers})
+        print_json(record.to_dict() | {"workers": workers})
         return
     print_plain(summary_of(record, folder))
     names = {"round": "round", "agreement": "agreement", "mean_confidence": "mean confidence"}
     names |= {"posterior_change": "change", "held_out_score": "held-out score"}
-    rows = [[cell(entry[key]) for key in names] for entry in record["rounds"]]
+    rows = [[cell(getattr(entry, key)) for key in names] for entry in record.rounds]
     print_table("Rounds", list(names.values()), rows)
     shown, title = workers, "Workers, best first"
     if len(workers) > n_workers:
@@ -36,22 +37,22 @@ def _worker_row(worker: dict[str, Any]) -> list[Any]:
     return [worker["worker"], worker["annotations"], f"{worker['skill']:.2f}", interval]
 
 
-def summary_of(record: dict[str, Any], folder: Path) -> str:
+def summary_of(record: RunRecord, folder: Path) -> str:
     """Return what came out of a run in a few lines."""
-    data, result, recipe = record["data"], record["result"], record["recipe"]
-    unlabelled = data["tasks"] - data["labelled_tasks"]
+    data, result, recipe = record.data, record.result, record.recipe
+    unlabelled = data.tasks - data.labelled_tasks
     more = f", {unlabelled:,} more tasks without labels" if unlabelled else ""
     shares = ", ".join(
-        f"{name} {share:.0%}" for name, share in list(zip(result["classes"], result["shares"], strict=True))[:10]
+        f"{name} {share:.0%}" for name, share in list(zip(result.classes, result.shares, strict=True))[:10]
     )
     lines = [
-        f"{folder}: {data['annotations']:,} labels of {data['labelled_tasks']:,} tasks by {data['workers']:,} workers "
-        f"(redundancy {data['redundancy']:.3g}){more}",
-        f"model: {recipe['learner']}, {recipe['rounds']} rounds, {recipe['predictions']} predictions, "
-        f"{recipe['posterior']} posterior",
-        f"mean confidence in the labels {result['mean_confidence']:.1%} (report.html estimates their accuracy); the "
-        f"model agrees with {result['agreement']:.1%} of the workers' labels",
-        f"classes: {shares}{', ...' if len(result['classes']) > 10 else ''}",
-        f"trained {record['finished']} from {record['options']['labels']}, seed {record['options']['seed']}",
+        f"{folder}: {data.annotations:,} labels of {data.labelled_tasks:,} tasks by {data.workers:,} workers "
+        f"(redundancy {data.redundancy:.3g}){more}",
+        f"model: {recipe.learner}, {recipe.rounds} rounds, {recipe.predictions} predictions, "
+        f"{recipe.posterior} posterior",
+        f"mean confidence in the labels {result.mean_confidence:.1%} (report.html estimates their accuracy); the "
+        f"model agrees with {result.agreement:.1%} of the workers' labels",
+        f"classes: {shares}{', ...' if len(result.classes) > 10 else ''}",
+        f"trained {record.finished} from {near(record.options.labels)}, seed {record.options.seed}",
     ]
     return "\n".join(map(printable, lines))

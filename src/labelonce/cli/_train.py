@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -14,7 +15,8 @@ import typer
 from labelonce import runs
 from labelonce.cli._print import print_note, print_plain, stderr, warnings_as_notes
 from labelonce.cli._show import summary_of
-from labelonce.runs import Options, RunFolder, options_of, train
+from labelonce.runs import Options, RunFolder, RunRecord, train
+from labelonce.runs._record import PATHS, near
 from labelonce.runs._train import Progress
 
 
@@ -30,20 +32,20 @@ def run_train(given: dict[str, Any], explicit: set[str], output: Path, *, resume
         if RunFolder(output).checkpoint() is not None:
             print_note(f"what was done is kept; resume with: labelonce train --resume -o {output}")
         raise
-    for sentence in record["warnings"]:
+    for sentence in record.warnings:
         print_note(sentence)
-    print_plain(json.dumps(record) if as_json else summary_of(record, output))
+    print_plain(json.dumps(record.to_dict()) if as_json else summary_of(record, output))
 
 
-def _anew(given: dict[str, Any], output: Path, progress: Progress) -> dict[str, Any]:
+def _anew(given: dict[str, Any], output: Path, progress: Progress) -> RunRecord:
     if given["labels"] is None:
         raise ValueError("train must have LABELS; got none. To resume a stopped run, add --resume.")
-    if RunFolder(output).unfinished() is not None:
+    if RunFolder(output).is_unfinished:
         print_note(f"{output} held an unfinished run; starting over (--resume would have resumed it)")
     return train(Options(**given), output, progress=progress)
 
 
-def _resume(given: dict[str, Any], explicit: set[str], output: Path, progress: Progress) -> dict[str, Any]:
+def _resume(given: dict[str, Any], explicit: set[str], output: Path, progress: Progress) -> RunRecord:
     run = RunFolder(output)
     unfinished = run.unfinished()
     job = unfinished or run.finished()
@@ -51,17 +53,18 @@ def _resume(given: dict[str, Any], explicit: set[str], output: Path, progress: P
         raise ValueError(f"{output} must hold a stopped run; got none. Check the folder that -o names.")
     if job is None:
         return _anew(given, output, progress)
-    recorded = asdict(options_of(job))
+    recorded = asdict(job.options.with_paths(near))
+    asked = given | {role: near(os.path.abspath(given[role])) for role in PATHS if given[role] is not None}
     for name in sorted(explicit):
-        if unfinished and given[name] != recorded[name]:
+        if unfinished and asked[name] != recorded[name]:
             raise ValueError(
                 f"--{name.replace('_', '-')} must be {recorded[name]!r}, as when the run in {output} began; got "
                 f"{given[name]!r}. Leave it out, or start anew without --resume."
             )
     if unfinished:
         return runs.resume(output, progress=progress)
-    if all(given[name] == recorded[name] for name in explicit):
-        print_note(f"{output} is finished since {job['finished']}; nothing to resume")
+    if isinstance(job, RunRecord) and all(asked[name] == recorded[name] for name in explicit):
+        print_note(f"{output} is finished since {job.finished}; nothing to resume")
         return job
     return _anew(given, output, progress)
 

@@ -1,4 +1,4 @@
-"""A run folder: the result that is there, and the work that is not finished."""
+"""A run folder: the result that is there, which changes all at once, and the work that is not finished."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from labelonce._messages import show
-from labelonce.files._atomic import atomic_write
-from labelonce.runs._files import COMMITTED, commit, located, settle
+from labelonce.files._atomic import atomic_write, to_disk
+from labelonce.runs._record import Job, RunRecord, Stored, Warned, read_json, read_record
 
 RESULTS = ("run.json", "labels.parquet", "workers.parquet", "model.skops", "report.html")
-WORK = ".work"
+START_OVER = "Train again without resuming."
+_WORK = ".work"
+_COMMITTED = ".committed"
+_NEW = "names"
 
 
 class RunFolder:
@@ -23,7 +25,7 @@ class RunFolder:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._work = path / WORK
+        self._work = path / _WORK
         self._begun = False
 
     @contextmanager
@@ -47,30 +49,39 @@ class RunFolder:
                 os.close(handle)
 
     def _check_ours(self) -> None:
+        """Raise an error for a folder of somebody else; a damaged record of ours may be replaced."""
         if not self.path.exists():
             return
         names = {entry.name for entry in self.path.iterdir()}
-        if names and not names & {"run.json", WORK, COMMITTED}:
+        if names and not names & {"run.json", _WORK, _COMMITTED}:
             raise ValueError(
                 f"{self.path} must be a new folder or that of an earlier run; got one with other files, such as "
-                f"{show(min(names))}. Name another one with -o."
+                f"{show(min(names))}. Name another folder."
             )
-        _read_json(self.path / "run.json")  # somebody else's may have that name
+        if "run.json" in names:
+            read_json(self.path / "run.json", "Name another folder.")
 
-    def begin(self, job: dict[str, Any]) -> None:
+    def begin(self, job: Job) -> None:
         """Start over: forget unfinished work, and note what is to be done."""
         shutil.rmtree(self._work, ignore_errors=True)
         self._work.mkdir()
         self._begun = True
-        atomic_write(self._work / "job.json", json.dumps(job, ensure_ascii=False).encode())
+        write_record(self._work / "job.json", job)
 
-    def unfinished(self) -> dict[str, Any] | None:
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether a run began here and did not finish."""
+        return (self._work / "job.json").exists()
+
+    def unfinished(self) -> Job | None:
         """Return what was to be done by a run that did not finish, None if there is none."""
-        return _read_json(self._work / "job.json")
+        return read_record(Job, self._work / "job.json", START_OVER) if self.is_unfinished else None
 
-    def finished(self) -> dict[str, Any] | None:
-        """Return the `run.json` of the result that is here, None if there is none."""
-        return _read_json(self.file("run.json"))
+    def finished(self) -> RunRecord | None:
+        """Return the record of the result that is here, None if there is none."""
+        path = self.file("run.json")
+        fix = "Restore the file, or train again in another folder."
+        return read_record(RunRecord, path, fix) if path.exists() else None
 
     def file(self, name: str) -> Path:
         """Return where a file of the result lies."""
@@ -81,18 +92,18 @@ class RunFolder:
 
         The warnings are first: those of a stage whose state is lost come again when it is done again.
         """
-        said = {"format": 1, "warnings": warnings}
-        atomic_write(self._work / "warnings.json", json.dumps(said, ensure_ascii=False).encode())
+        write_record(self._work / "warnings.json", Warned(warnings))
         atomic_write(self._work / "checkpoint.skops", content)
 
-    def checkpoint(self) -> bytes | None:
-        """Return the last state of the fit that was kept."""
+    def checkpoint(self) -> Path | None:
+        """Return where the last state of the fit was kept."""
         path = self._work / "checkpoint.skops"
-        return path.read_bytes() if path.exists() else None
+        return path if path.exists() else None
 
     def warnings(self) -> list[str]:
         """Return what the unfinished run has warned of so far."""
-        return list((_read_json(self._work / "warnings.json") or {"warnings": []})["warnings"])
+        path = self._work / "warnings.json"
+        return read_record(Warned, path, START_OVER).warnings if path.exists() else []
 
     def staging(self) -> Path:
         """Return an empty folder for the files of the result."""
@@ -107,16 +118,43 @@ class RunFolder:
         shutil.rmtree(self._work)
 
 
-def _read_json(path: Path) -> dict[str, Any] | None:
-    if not path.exists():
-        return None
-    try:
-        content = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise ValueError(f"{path} must be the JSON that labelonce wrote; got: {error}.") from error
-    if not isinstance(content, dict) or content.get("format") != 1:
-        raise ValueError(f"{path} must be the JSON that labelonce wrote, in format 1; got something else.")
-    return content
+def write_record(path: Path, record: Stored) -> None:
+    """Write the JSON file of a record."""
+    atomic_write(path, json.dumps(record.to_dict(), indent=1, ensure_ascii=False, allow_nan=False).encode())
+
+
+def commit(staged: Path, folder: Path, names: tuple[str, ...]) -> None:
+    """Make the files in `staged` those of `folder`, all at once; other files of these `names` go.
+
+    The rename of the staged folder is the moment: whoever reads with `located` sees the old files before it and the
+    new ones after it. A kill in between leaves the moves to the next `settle`.
+    """
+    atomic_write(staged / _NEW, "\n".join(name for name in names if (staged / name).exists()).encode())
+    os.rename(staged, folder / _COMMITTED)
+    to_disk(folder)
+    settle(folder, names)
+
+
+def settle(folder: Path, names: tuple[str, ...]) -> None:
+    """Finish a commit that was stopped half-way."""
+    committed = folder / _COMMITTED
+    if (committed / _NEW).exists():  # the last to go: without it all moves are done
+        new = (committed / _NEW).read_text().split("\n")
+        for name in names:
+            if name not in new:
+                (folder / name).unlink(missing_ok=True)
+            elif (committed / name).exists():
+                os.replace(committed / name, folder / name)
+        to_disk(folder)
+        (committed / _NEW).unlink()
+    if committed.is_dir():
+        shutil.rmtree(committed)
+
+
+def located(folder: Path, name: str) -> Path:
+    """Return where a file of the folder lies, also in the middle of a commit."""
+    moving = folder / _COMMITTED / name
+    return moving if moving.exists() else folder / name
 
 
 def _lock(folder: Path) -> int | None:

@@ -23,6 +23,7 @@ from labelonce.data import Annotations, _ids
 from labelonce.files._open import naming
 from labelonce.io import _locate
 from labelonce.runs._inputs import Rows, _one_text_a_task, _read_table, _tasks_of
+from labelonce.runs._record import InputFile, Named
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 SMALL = 5_000  # images: below it small batches, see docs/neural.md
@@ -42,8 +43,8 @@ class Images:
 
     rows: Rows
     paths: list[Path]
-    named: str
-    fingerprint: dict[str, Any]
+    named: Named
+    fingerprint: InputFile
 
 
 def check_extras() -> None:
@@ -91,7 +92,7 @@ def read_images(folder: Path, size: int, labels: Path, annotations: Annotations,
     return _load(folder, [by_stem[name] for name in names], _as_tasks(names, labelled, folder), size, "stem")
 
 
-def read_new_images(folder: Path, size: int, named: str) -> Rows:
+def read_new_images(folder: Path, size: int, named: Named) -> Rows:
     """Return all images in a folder, by their names or, where the run's tasks have no suffix, by their stems."""
     found = [path for path in _listed(folder) if _is_image(path)]
     if not found:
@@ -163,7 +164,7 @@ def _as_tasks(names: list[str], labelled: Ids, folder: Path) -> Ids:
     return np.array([int(name) for name in names])
 
 
-def _load(folder: Path, paths: list[Path], tasks: Ids, size: int, named: str) -> Images:
+def _load(folder: Path, paths: list[Path], tasks: Ids, size: int, named: Named) -> Images:
     """Read the files, once each, in the order given."""
     X = np.empty((len(paths), size, size, 3), dtype=np.uint8)
     digest, n_bytes = hashlib.sha256(), 0
@@ -171,8 +172,7 @@ def _load(folder: Path, paths: list[Path], tasks: Ids, size: int, named: str) ->
         for row, (found, length, X[row]) in enumerate(pool.map(partial(_read_one, size=size), paths)):
             digest.update(f"{tasks[row]}\0".encode() + found)
             n_bytes += length
-    fingerprint = {"path": str(folder), "sha256": digest.hexdigest(), "bytes": n_bytes, "files": len(paths)}
-    return Images(Rows(tasks, X, None), paths, named, fingerprint)
+    return Images(Rows(tasks, X, None), paths, named, InputFile(str(folder), digest.hexdigest(), n_bytes, len(paths)))
 
 
 @contextmanager

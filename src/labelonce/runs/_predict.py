@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -12,16 +11,15 @@ from labelonce.runs._folder import RunFolder
 from labelonce.runs._images import check_extras, read_new_images
 from labelonce.runs._inputs import Rows, read_features, read_texts
 from labelonce.runs._model_file import load
+from labelonce.runs._record import ImageInput, RunRecord, TextInput
 
 
-def read_run(folder: Path) -> dict[str, Any]:
-    """Return the `run.json` of a run folder; a folder without a finished run is an error."""
+def read_run(folder: Path) -> RunRecord:
+    """Return the record of the finished run in a folder; without one it is an error."""
     run = RunFolder(folder)
     record = run.finished()
     if record is None:
-        fix = (
-            f"Resume it with: labelonce train --resume -o {folder}" if run.unfinished() else "Was it written by train?"
-        )
+        fix = f"Resume with: labelonce train --resume -o {folder}" if run.is_unfinished else "Was it written by train?"
         raise ValueError(f"{folder} must hold a finished run; got no run.json. {fix}")
     return record
 
@@ -42,23 +40,23 @@ def predict(folder: Path, path: Path, *, proba: bool = False) -> pa.Table:
     return pa.table(columns)
 
 
-def _read_rows(path: Path, record: dict[str, Any]) -> Rows:
+def _read_rows(path: Path, record: RunRecord) -> Rows:
     """Return the rows with the columns that the run was trained on."""
-    options, features = record["options"], record["features"]
-    if features["kind"] == "images":
+    options, features = record.options, record.features
+    if isinstance(features, ImageInput):
         check_extras()
-        return read_new_images(path, features["size"], features["named"])
-    if features["kind"] == "text":
-        return read_texts(path, options["text"], task=options["task_column"], numbered=True)
+        return read_new_images(path, features.size, features.named)
+    if isinstance(features, TextInput):
+        return read_texts(path, features.column, task=options.task_column, numbered=True)
     rows = read_features(
         path,
-        task=options["task_column"],
-        columns=features["columns"],
-        missing=options["model"] == "boost",
+        task=options.task_column,
+        columns=features.columns,
+        missing=options.model == "boost",
         numbered=True,
     )
-    if rows.X.shape[1] != features["number"]:
+    if rows.X.shape[1] != features.number:
         raise ValueError(
-            f"{path} must have the {features['number']} features that the run was trained on; got {rows.X.shape[1]}."
+            f"{path} must have the {features.number} features that the run was trained on; got {rows.X.shape[1]}."
         )
     return rows

@@ -3,64 +3,53 @@
 from __future__ import annotations
 
 import hashlib
-import json
+import os
 import platform
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from labelonce._messages import described
-from labelonce.data._annotations import Annotations, Duplicates
+from labelonce.data import Annotations
 from labelonce.data._check import check_two_classes
 from labelonce.files._atomic import atomic_write
 from labelonce.io import read_annotations, write
 from labelonce.learning import MBEM, BoostedTrees, SoftmaxRegression, text_model
 from labelonce.learning._features import DEFAULT_C
-from labelonce.runs._folder import RunFolder
+from labelonce.runs._folder import START_OVER, RunFolder, write_record
 from labelonce.runs._images import Images, check_extras, network_for, read_images
 from labelonce.runs._inputs import Rows, align_rows, read_features, read_gold, read_texts
-from labelonce.runs._model_file import dumped, undumped
+from labelonce.runs._model_file import dumped, load
+from labelonce.runs._record import (
+    DataSize,
+    ImageInput,
+    InputFile,
+    Job,
+    Model,
+    NumberInput,
+    Options,
+    Outcome,
+    RoundEntry,
+    RunRecord,
+    TextInput,
+    UsedRecipe,
+    near,
+)
 
 Progress = Callable[[str, int, int], None]
 
-MODELS = ("softmax", "boost")
+MODELS = get_args(Model)
 _PACKAGES = ("labelonce", "numpy", "scipy", "scikit-learn", "pyarrow", "skops")
-
-
-@dataclass(frozen=True)
-class Options:
-    """What `labelonce train` was asked for."""
-
-    labels: str
-    features: str | None = None
-    text: str | None = None
-    images: str | None = None
-    image_size: int = 32
-    gold: str | None = None
-    model: str = "softmax"
-    rounds: int | str = "auto"
-    seed: int = 0
-    ignore: tuple[str, ...] = ()
-    task_column: str = "task"
-    worker_column: str = "worker"
-    label_column: str = "label"
-    duplicates: Duplicates = "error"
-
-    @property
-    def files(self) -> dict[str, str]:
-        """The input files by their roles."""
-        named = {"labels": self.labels, "features": self.features, "gold": self.gold}
-        return {role: path for role, path in named.items() if path is not None}
 
 
 @dataclass(frozen=True)
@@ -73,8 +62,8 @@ class Inputs:
     images: Images | None = None
 
 
-def train(options: Options, folder: Path, *, progress: Progress | None = None) -> dict[str, Any]:
-    """Run anew, write the run folder and return what its `run.json` says.
+def train(options: Options, folder: Path, *, progress: Progress | None = None) -> RunRecord:
+    """Run anew, write the run folder and return its record, which `run.json` holds.
 
     Bad input is an error before anything is written. An earlier result in the folder stays until the new one is
     complete.
@@ -87,24 +76,29 @@ def train(options: Options, folder: Path, *, progress: Progress | None = None) -
         return _finish(run, job, inputs, _estimator(options, inputs), resume=False, progress=progress)
 
 
-def resume(folder: Path, *, progress: Progress | None = None) -> dict[str, Any]:
+def resume(folder: Path, *, progress: Progress | None = None) -> RunRecord:
     """Resume the unfinished run in the folder; it ends with the numbers of a run that was never stopped."""
     run = RunFolder(folder)
-    if run.unfinished() is None:
-        raise ValueError(f"{folder} must hold an unfinished run; got none. Start one with labelonce train LABELS.")
     with run.locked():
-        job = run.unfinished() or {}
-        options = options_of(job)
+        job = run.unfinished()
+        if job is None:
+            raise ValueError(f"{folder} must hold an unfinished run; got none. Start one with labelonce train LABELS.")
+        options = job.options.with_paths(near)
         inputs = _read(options)
         _check_unchanged(job, _job(options, inputs))
-        content = run.checkpoint()
-        clf = _estimator(options, inputs) if content is None else undumped(content)
-        return _finish(run, job, inputs, clf, resume=content is not None, progress=progress)
+        saved = run.checkpoint()
+        clf = _estimator(options, inputs) if saved is None else _checkpointed(saved)
+        return _finish(run, job, inputs, clf, resume=saved is not None, progress=progress)
 
 
-def options_of(job: dict[str, Any]) -> Options:
-    """Return the options in a record."""
-    return Options(**(job["options"] | {"ignore": tuple(job["options"]["ignore"])}))
+def _checkpointed(path: Path) -> MBEM:
+    try:
+        clf = load(path)
+    except ValueError as error:
+        raise ValueError(f"{error} {START_OVER}") from error
+    if not isinstance(clf, MBEM):
+        raise ValueError(f"{path} must hold an MBEM; got {type(clf).__name__}. {START_OVER}")
+    return clf
 
 
 def _read(options: Options) -> Inputs:
@@ -155,44 +149,41 @@ def _check_images_alone(options: Options) -> None:
     check_extras()
 
 
-def _job(options: Options, inputs: Inputs) -> dict[str, Any]:
-    """Return the record of what is run, as it will stand in `run.json`."""
+def _job(options: Options, inputs: Inputs) -> Job:
+    """Return the record of what is run."""
     versions = {"python": platform.python_version()} | {name: version(name) for name in _PACKAGES}
     if options.model == "boost":
         versions["lightgbm"] = version("lightgbm")
-    found = {role: _fingerprint(Path(path)) for role, path in options.files.items()}
-    if inputs.images is not None:
-        versions |= {name: version(name) for name in ("torch", "pillow")}
-        found["images"] = inputs.images.fingerprint
-    return {
-        "format": 1,
-        "options": asdict(options) | {"ignore": list(options.ignore)},
-        "inputs": found,
-        "versions": versions,
-        "started": _now(),
-    }
+    found = {}
+    for role, path in options.paths.items():
+        if role == "images" and inputs.images is not None:
+            versions |= {name: version(name) for name in ("torch", "pillow")}
+            found[role] = inputs.images.fingerprint
+        else:
+            found[role] = _fingerprint(Path(path))
+    return Job(options, found, versions, _now()).with_paths(os.path.abspath)
 
 
-def _fingerprint(path: Path) -> dict[str, Any]:
+def _fingerprint(path: Path) -> InputFile:
     with path.open("rb") as file:
-        return {"path": str(path), "sha256": hashlib.file_digest(file, "sha256").hexdigest(), "bytes": file.tell()}
+        return InputFile(str(path), hashlib.file_digest(file, "sha256").hexdigest(), file.tell())
 
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def _check_unchanged(before: dict[str, Any], now: dict[str, Any]) -> None:
-    for role, entry in before["inputs"].items():
-        if entry["sha256"] != now["inputs"][role]["sha256"]:
+def _check_unchanged(before: Job, now: Job) -> None:
+    for role, one in before.inputs.items():
+        if one.sha256 != now.inputs[role].sha256:
             raise ValueError(
-                f"{entry['path']} must be as it was when the run began ({before['started']}); its content has changed. "
-                "Start anew without --resume."
+                f"{near(one.path)} must be as it was when the run began ({before.started}); its content has changed. "
+                f"{START_OVER}"
             )
-    for name, number in before["versions"].items():
-        if now["versions"].get(name) != number:
+    for name, number in before.versions.items():
+        if now.versions.get(name) != number:
             warnings.warn(
-                f"the run began with {name} {number} and resumes with {now['versions'].get(name)}: its numbers may "
+                f"the run began with {name} {number} and resumes with {now.versions.get(name)}: its numbers may "
                 "differ from those of a run that was not stopped.",
                 UserWarning,
                 stacklevel=3,
@@ -212,8 +203,8 @@ def _estimator(options: Options, inputs: Inputs) -> MBEM:
 
 
 def _finish(
-    run: RunFolder, job: dict[str, Any], inputs: Inputs, clf: MBEM, *, resume: bool, progress: Progress | None
-) -> dict[str, Any]:
+    run: RunFolder, job: Job, inputs: Inputs, clf: MBEM, *, resume: bool, progress: Progress | None
+) -> RunRecord:
     """Fit with a checkpoint at every stage, then write the results and put them in place."""
     say = progress or (lambda *_: None)
     say("resuming" if resume else "choosing", 0, 0)
@@ -224,13 +215,13 @@ def _finish(
             run.save_checkpoint(dumped(clf), _sentences(before, caught))
             say("round", len(clf.history_), clf._plan.rounds)
     say("writing", clf.n_rounds_, clf.n_rounds_)
-    record = job | {"finished": _now(), "warnings": _sentences(before, caught)} | _result(clf, inputs)
+    record = _record(job, clf, inputs, _sentences(before, caught))
     staged = run.staging()
     write(clf, staged / "labels.parquet")
     write(clf.workers_to_frame(), staged / "workers.parquet")
     atomic_write(staged / "model.skops", dumped(clf))
-    _write_report(staged / "report.html", clf, inputs, record)
-    atomic_write(staged / "run.json", json.dumps(record, indent=1, ensure_ascii=False, allow_nan=False).encode())
+    record = _write_report(staged / "report.html", clf, inputs, record)
+    write_record(staged / "run.json", record)
     run.commit()
     return record
 
@@ -240,55 +231,53 @@ def _sentences(before: list[str], caught: list[warnings.WarningMessage]) -> list
     return list(dict.fromkeys([*before, *(str(warning.message) for warning in caught)]))
 
 
-def _result(clf: MBEM, inputs: Inputs) -> dict[str, Any]:
-    ann = inputs.annotations
+def _record(job: Job, clf: MBEM, inputs: Inputs, said: list[str]) -> RunRecord:
+    ann, last, recipe = inputs.annotations, clf.history_[-1], clf.recipe_
     shares = np.bincount(clf.posterior_.argmax(axis=1), minlength=ann.n_classes) / ann.n_tasks
-    last = clf.history_[-1]
-    return {
-        "features": _features_of(inputs),
-        "data": {
-            "annotations": len(ann),
-            "tasks": ann.n_tasks,
-            "labelled_tasks": len(np.unique(ann.task)),
-            "workers": ann.n_workers,
-            "redundancy": ann.redundancy,
-            "gold": 0 if inputs.gold is None else len(inputs.gold),
-        },
-        "recipe": {name: clf.recipe_[name] for name in ("predictions", "counts", "posterior", "weighting", "prior")}
-        | {"learner": described(clf.recipe_["learner"]), "rounds": clf.n_rounds_},
-        "result": {
-            "mean_confidence": last["mean_confidence"],
-            "agreement": last["agreement"],
-            "classes": ann.classes.tolist(),
-            "shares": shares.tolist(),
-        },
-        "rounds": [{key: None if value != value else value for key, value in entry.items()} for entry in clf.history_],
-    }
+    return RunRecord(
+        **vars(job),
+        finished=_now(),
+        warnings=said,
+        features=_model_input(job.options, inputs),
+        data=DataSize(
+            annotations=len(ann),
+            tasks=ann.n_tasks,
+            labelled_tasks=len(np.unique(ann.task)),
+            workers=ann.n_workers,
+            redundancy=ann.redundancy,
+            gold=0 if inputs.gold is None else len(inputs.gold),
+        ),
+        recipe=UsedRecipe(
+            **{name: recipe[name] for name in ("predictions", "counts", "posterior", "weighting", "prior")},
+            learner=described(recipe["learner"]),
+            rounds=clf.n_rounds_,
+        ),
+        result=Outcome(last["mean_confidence"], last["agreement"], ann.classes.tolist(), shares.tolist()),
+        rounds=[RoundEntry.of(entry) for entry in clf.history_],
+    )
 
 
-def _features_of(inputs: Inputs) -> dict[str, Any]:
-    """Return what `predict` has to know of the rows."""
-    rows = inputs.rows
+def _model_input(options: Options, inputs: Inputs) -> NumberInput | TextInput | ImageInput:
     if inputs.images is not None:
-        return {"kind": "images", "named": inputs.images.named, "size": rows.X.shape[1]}
-    numbers = isinstance(rows.X, np.ndarray)
-    kind = "numbers" if numbers else "text"
-    return {"kind": kind, "columns": rows.columns, "number": rows.X.shape[1] if numbers else None}
+        return ImageInput(inputs.images.named, options.image_size)
+    if options.text is not None:
+        return TextInput(options.text)
+    return NumberInput(inputs.rows.columns, inputs.rows.X.shape[1])
 
 
-def _write_report(path: Path, clf: MBEM, inputs: Inputs, record: dict[str, Any]) -> None:
-    """Write the report where its libraries are here; else say so in the record's warnings."""
+def _write_report(path: Path, clf: MBEM, inputs: Inputs, record: RunRecord) -> RunRecord:
+    """Write the report where its libraries are here; return the record, which says if they are not."""
     try:
         report = import_module("labelonce.report")
     except ImportError as error:
-        record["warnings"].append(f"report.html was not written: {error}")
-        return
-    rows, images = inputs.rows, inputs.images
+        return replace(record, warnings=[*record.warnings, f"report.html was not written: {error}"])
+    shown, rows, images = record.with_paths(near).to_dict(), inputs.rows, inputs.images
     if images is None:
         texts = rows.X if isinstance(rows.X, list) else None
-        report.write_report(path, clf, inputs.annotations, texts=texts, run=record)
-        return
+        report.write_report(path, clf, inputs.annotations, texts=texts, run=shown)
+        return record
     try:
-        report.write_report(path, clf, inputs.annotations, images=images.paths, run=record)
+        report.write_report(path, clf, inputs.annotations, images=images.paths, run=shown)
     except ValueError:  # a file has gone since it was read
-        report.write_report(path, clf, inputs.annotations, images=rows.X, run=record)
+        report.write_report(path, clf, inputs.annotations, images=rows.X, run=shown)
+    return record

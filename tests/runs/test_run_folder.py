@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from labelonce.runs._files import commit, located, settle
+from labelonce.runs._folder import commit, located, settle
 
 NAMES = ("a", "b", "c")
 

@@ -1,0 +1,250 @@
+"""What a run was asked for and what came out: the records in `job.json`, `warnings.json` and `run.json`."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass, fields, is_dataclass, replace
+from functools import cache
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from labelonce._messages import show
+from labelonce.data._annotations import Duplicates
+
+FORMAT = 1
+PATHS = ("labels", "features", "images", "gold")
+Model = Literal["softmax", "boost"]
+Named = Literal["name", "stem", "column"]
+_Record = TypeVar("_Record", bound="Stored")
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `labelonce train` was asked for."""
+
+    labels: str
+    features: str | None = None
+    text: str | None = None
+    images: str | None = None
+    image_size: int = 32
+    gold: str | None = None
+    model: Model = "softmax"
+    rounds: int | Literal["auto"] = "auto"
+    seed: int = 0
+    ignore: tuple[str, ...] = ()
+    task_column: str = "task"
+    worker_column: str = "worker"
+    label_column: str = "label"
+    duplicates: Duplicates = "error"
+
+    @property
+    def paths(self) -> dict[str, str]:
+        """The input files and folders by their roles."""
+        return {role: path for role in PATHS if (path := getattr(self, role)) is not None}
+
+    def with_paths(self, change: Callable[[str], str]) -> Self:
+        """Return the options with every path changed."""
+        changed: dict[str, Any] = {role: change(path) for role, path in self.paths.items()}
+        return replace(self, **changed)
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """An input as it was when the run began; `files` counts those of a folder."""
+
+    path: str
+    sha256: str
+    bytes: int
+    files: int | None = None
+
+
+@dataclass(frozen=True)
+class NumberInput:
+    """What `predict` has to know of rows of numbers; `columns` is None where they had no names."""
+
+    columns: list[str] | None
+    number: int
+    kind: Literal["numbers"] = "numbers"
+
+
+@dataclass(frozen=True)
+class TextInput:
+    """What `predict` has to know of texts."""
+
+    column: str
+    kind: Literal["text"] = "text"
+
+
+@dataclass(frozen=True)
+class ImageInput:
+    """What `predict` has to know of images: how files are named by tasks, and the side to which they are brought."""
+
+    named: Named
+    size: int
+    kind: Literal["images"] = "images"
+
+
+@dataclass(frozen=True)
+class DataSize:
+    """How much there was to learn from."""
+
+    annotations: int
+    tasks: int
+    labelled_tasks: int
+    workers: int
+    redundancy: float
+    gold: int
+
+
+@dataclass(frozen=True)
+class UsedRecipe:
+    """How the model was fitted: the options of `MBEM` that were given or chosen."""
+
+    predictions: str
+    counts: str
+    posterior: str
+    weighting: str
+    prior: str
+    learner: str
+    rounds: int
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came out: `shares` are those of the classes among the labels found."""
+
+    mean_confidence: float
+    agreement: float
+    classes: list[str | int | float | bool]
+    shares: list[float]
+
+    def __post_init__(self) -> None:
+        if len(self.classes) != len(self.shares):
+            raise ValueError(f"got {len(self.shares)} result.shares of {len(self.classes)} result.classes")
+
+
+@dataclass(frozen=True)
+class RoundEntry:
+    """A round of `MBEM.history_`, with None for a number that there is not."""
+
+    round: int
+    agreement: float
+    mean_confidence: float
+    log_likelihood: float | None
+    held_out_score: float | None
+    posterior_change: float | None
+    worker_change: float | None
+
+    @classmethod
+    def of(cls, entry: dict[str, Any]) -> Self:
+        """Return an entry of the history as a record."""
+        known: dict[str, Any] = {name: None if value != value else value for name, value in entry.items()}
+        return cls(**{field.name: known[field.name] for field in fields(cls)})
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A record that is kept in a JSON file, one key for every field."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the JSON file holds."""
+        return {"format": FORMAT} | asdict(self)
+
+
+@dataclass(frozen=True)
+class Warned(Stored):
+    """What an unfinished run has warned of so far."""
+
+    warnings: list[str]
+
+
+@dataclass(frozen=True)
+class Job(Stored):
+    """What is to be done: the options, with absolute paths, and the inputs and versions that the run began with."""
+
+    options: Options
+    inputs: dict[str, InputFile]
+    versions: dict[str, str]
+    started: str
+
+    def __post_init__(self) -> None:
+        if set(self.inputs) != set(self.options.paths):
+            raise ValueError(f"got inputs {sorted(self.inputs)} for options that name {sorted(self.options.paths)}")
+
+    def with_paths(self, change: Callable[[str], str]) -> Self:
+        """Return the record with every path changed."""
+        inputs = {role: replace(one, path=change(one.path)) for role, one in self.inputs.items()}
+        return replace(self, options=self.options.with_paths(change), inputs=inputs)
+
+
+@dataclass(frozen=True)
+class RunRecord(Job):
+    """A finished run, as in `run.json`: the job and what came out."""
+
+    finished: str
+    warnings: list[str]
+    features: NumberInput | TextInput | ImageInput
+    data: DataSize
+    recipe: UsedRecipe
+    result: Outcome
+    rounds: list[RoundEntry]
+
+
+def near(path: str) -> str:
+    """Return a path as seen from the working directory where it lies below it, otherwise as it is."""
+    with suppress(ValueError):
+        return str(Path(path).relative_to(os.getcwd()))
+    return path
+
+
+def read_json(path: Path, fix: str) -> dict[str, Any]:
+    """Return what a JSON file of labelonce holds; any other file is an error that ends with the `fix`."""
+    try:
+        content = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} must be the JSON that labelonce wrote; got: {error}. {fix}") from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        got = f"format {show(content.get('format'))}" if isinstance(content, dict) else show(content)
+        raise ValueError(f"{path} must be the JSON that labelonce wrote, in format {FORMAT}; got {got}. {fix}")
+    return content
+
+
+def read_record(kind: type[_Record], path: Path, fix: str) -> _Record:
+    """Return the record in a JSON file; a key that is missing or of another type is an error as in `read_json`."""
+    content = read_json(path, fix)
+    try:
+        record: _Record = _parsed(kind, content, "")
+    except ValueError as error:
+        raise ValueError(f"{path} must be as labelonce wrote it; {error}. {fix}") from error
+    return record
+
+
+_hints = cache(get_type_hints)
+
+
+def _parsed(kind: Any, value: Any, place: str) -> Any:
+    """Return a JSON value as the type it must be of."""
+    origin, inside = get_origin(kind), get_args(kind)
+    if isinstance(kind, type) and is_dataclass(kind) and isinstance(value, dict):
+        hints = _hints(kind)
+        for name in hints:
+            if name not in value:
+                raise ValueError(f"got no {place}{name}")
+        return kind(**{name: _parsed(hint, value[name], f"{place}{name}.") for name, hint in hints.items()})
+    if origin in (UnionType, Union):
+        for one in inside:
+            with suppress(ValueError):
+                return _parsed(one, value, place)
+    elif origin in (list, tuple) and isinstance(value, list):
+        return origin(_parsed(inside[0], one, f"{place}{row}.") for row, one in enumerate(value))
+    elif origin is dict and isinstance(value, dict):
+        return {name: _parsed(inside[1], one, f"{place}{name}.") for name, one in value.items()}
+    elif kind is float and type(value) is int:
+        return float(value)
+    elif value in inside if origin is Literal else type(value) is kind:
+        return value
+    raise ValueError(f"got {show(value)} for {place.removesuffix('.')}")
