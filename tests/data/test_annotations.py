@@ -49,13 +49,14 @@ def ann() -> Annotations:
 
 @given(row_lists())
 def test_rows_come_back_sorted_by_task_and_worker(rows: list[Row]) -> None:
-    assert rows_of(build(rows)) == sorted(rows, key=lambda row: row[:2])
+    place = {task: i for i, task in reversed(list(enumerate(row[0] for row in rows)))}
+    assert rows_of(build(rows)) == sorted(rows, key=lambda row: (place[row[0]], row[1]))
 
 
 @given(row_lists(), st.randoms())
 def test_equality_ignores_row_order(rows: list[Row], random: Any) -> None:
-    shuffled = random.sample(rows, len(rows))
-    assert build(shuffled) == build(rows)
+    one, other = build(random.sample(rows, len(rows))), build(rows)
+    assert one.align(other.tasks) == other
 
 
 @given(annotations)
@@ -406,6 +407,42 @@ def test_redundancy_leaves_out_tasks_that_nobody_labelled(ann: Annotations) -> N
     assert ann.align(["c", "a", "b"]).redundancy == 1.5
 
 
+def test_tasks_are_in_the_order_of_first_appearance() -> None:
+    ann = Annotations.from_arrays([30, 4, 30, 17], ["y", "x", "x", "x"], [0, 1, 1, 0])
+    assert ann.tasks.tolist() == [30, 4, 17]
+    assert ann.workers.tolist() == ["x", "y"]
+    assert Annotations.from_arrays(["b", "a"], [0, 0], [0, 1]).tasks.tolist() == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        Annotations.from_arrays([0, 1, 2], [0, 0, 0], [0, 1, 1]),
+        Annotations.from_arrays([5, 3, 9], [0, 0, 0], [0, 1, 1]),
+        Annotations.from_arrays(["c", "a", "b"], [0, 0, 0], [0, 1, 1]),
+        Annotations.from_arrays([2, 0, 1], [0, 0, 0], [0, 1, 1]).align([2, 1, 0]),
+        Annotations.from_matrix([[0], [1], [1]], tasks=[2, 0, 1]),
+    ],
+    ids=["numbered in order", "other numbers", "names", "aligned", "matrix"],
+)
+def test_an_array_without_ids_follows_the_tasks(made: Annotations) -> None:
+    made.check_positions("X", 3)
+
+
+@pytest.mark.parametrize("copied", [lambda ann: ann.sample(), copy.deepcopy, lambda ann: ann.relabel({1: 2})])
+def test_an_array_for_tasks_that_are_numbers_in_another_order_must_say_which(copied: Any) -> None:
+    ann = copied(Annotations.from_arrays([0, 2, 1], [0, 0, 0], [0, 1, 1]))
+    with pytest.raises(
+        ValueError, match=r"first appear as \[0, 2, 1\], so row 1 may be task 2 .* or task 1 .*arange\(3\)"
+    ):
+        ann.check_positions("X", 3)
+
+
+def test_an_array_of_another_length_is_refused_with_the_fix(ann: Annotations) -> None:
+    with pytest.raises(ValueError, match=r"X must have one row for each of the 2 tasks .*; got 3 rows\. Give tasks="):
+        ann.check_positions("X", 3)
+
+
 COPIES = {
     "itself": lambda ann: ann,
     "deepcopy": copy.deepcopy,
@@ -419,7 +456,8 @@ COPIES = {
 
 @pytest.mark.parametrize("made", COPIES.values(), ids=COPIES)
 def test_no_array_can_be_written_to(ann: Annotations, made: Any) -> None:
-    assert not any(getattr(made(ann), field.name).flags.writeable for field in fields(ann))
+    arrays = [getattr(made(ann), field.name) for field in fields(ann) if field.name != "tasks_given"]
+    assert not any(array.flags.writeable for array in arrays)
 
 
 def test_no_field_can_be_set(ann: Annotations) -> None:

@@ -34,7 +34,11 @@ class Annotations:
     task, worker, label : int32 arrays of shape (n_annotations,)
         Codes: positions in the tables below. Read-only.
     tasks, workers, classes : arrays
-        The ids behind the codes, int64 or str. A table may hold ids that no annotation uses.
+        The ids behind the codes, int64 or str. Tasks are in the order in which they first appear in the data,
+        workers and classes are sorted, unless a table was given. A table may hold ids that no annotation uses.
+    tasks_given : bool
+        Whether somebody gave the order of `tasks` (by `align`, a matrix or the constructor), so that arrays
+        without ids can only be in that order. See `check_positions`.
 
     Examples
     --------
@@ -52,6 +56,7 @@ class Annotations:
     tasks: Ids
     workers: Ids
     classes: Ids
+    tasks_given: bool = True
 
     def __post_init__(self) -> None:
         check_columns(task=self.task, worker=self.worker, label=self.label)
@@ -101,10 +106,11 @@ class Annotations:
         check_columns(task=task, worker=worker, label=label)
         check_choice(duplicates, "duplicates", DUPLICATES)
         declared = None if classes is None else _ids.table_of(classes, "classes")
-        task_codes, tasks = _ids.encode(task, "task")
+        task_codes, tasks = _ids.encode_seen(task, "task")
         worker_codes, workers = _ids.encode(worker, "worker")
         label_codes, class_ids = _ids.encode(label, "label", declared)
-        return sorted_annotations(task_codes, worker_codes, label_codes, tasks, workers, class_ids, duplicates)
+        rows = (task_codes, worker_codes, label_codes)
+        return sorted_annotations(*rows, tasks, workers, class_ids, duplicates, tasks_given=False)
 
     @classmethod
     def from_frame(
@@ -205,6 +211,35 @@ class Annotations:
         rows = (task[order], self.worker[order], self.label[order])
         return _owned(*rows, tasks, self.workers, self.classes)
 
+    def check_positions(self, name: str, n: int) -> None:
+        """Raise unless an array of `n` entries without ids can only mean these tasks, one by one.
+
+        The rule: entry i belongs to `tasks[i]`. Where nobody gave that order, it is the order in which the tasks first
+        appear in the data; if the ids are then the numbers 0 to n-1 in another order, entry i might as well belong to
+        the task with the number i, and whoever wrote the array has to say which.
+
+        Examples
+        --------
+        >>> Annotations.from_arrays([1, 0], [7, 7], ["cat", "dog"]).check_positions("X", 2)
+        Traceback (most recent call last):
+        ValueError: X must tell which task a row belongs to: the tasks first appear as [1, 0], so row 0 may be ...
+        """
+        if n != self.n_tasks:
+            raise ValueError(
+                f"{name} must have one row for each of the {self.n_tasks} tasks of the annotations; got {n} rows. "
+                "Give tasks=..., the task id of every row."
+            )
+        ids = self.tasks
+        if self.tasks_given or ids.dtype == object or np.array_equal(ids, np.arange(n)):
+            return
+        if ids.min() == 0 and ids.max() == n - 1:
+            place = int(np.argmax(ids != np.arange(n)))
+            raise ValueError(
+                f"{name} must tell which task a row belongs to: the tasks first appear as {shorten(ids, 4)}, so row "
+                f"{place} may be task {ids[place]} (by first appearance) or task {place} (by its number). "
+                f"Give tasks=ann.tasks, or tasks=numpy.arange({n})."
+            )
+
     def select(self, task_mask: Any) -> Annotations:
         """Return the tasks where `task_mask`, of shape (n_tasks,), is True, with their annotations.
 
@@ -219,7 +254,7 @@ class Annotations:
         new_code = (np.cumsum(mask) - 1).astype(np.int32)
         kept = mask[self.task]
         rows = (new_code[self.task[kept]], self.worker[kept], self.label[kept])
-        return _owned(*rows, self.tasks[mask], self.workers, self.classes)
+        return _owned(*rows, self.tasks[mask], self.workers, self.classes, tasks_given=self.tasks_given)
 
     def sample(self, *, redundancy: int = 1, random_state: RandomState = None) -> Annotations:
         """Return at most `redundancy` annotations of every task, drawn at random without replacement.
@@ -234,7 +269,7 @@ class Annotations:
         kept = np.zeros(len(self), dtype=bool)
         kept[drawn[rank < redundancy]] = True
         rows = (self.task[kept], self.worker[kept], self.label[kept])
-        return _owned(*rows, self.tasks, self.workers, self.classes)
+        return _owned(*rows, self.tasks, self.workers, self.classes, tasks_given=self.tasks_given)
 
     def relabel(self, mapping: Any) -> Annotations:
         """Return the annotations with other labels.
@@ -260,7 +295,7 @@ class Annotations:
             if len(np.unique(permutation)) != self.n_classes or len(permutation) != self.n_classes:
                 raise ValueError(f"permutation must hold each code in [0, {self.n_classes}) once; got {show(mapping)}.")
             classes, label = self.classes, permutation[self.label]
-        return _owned(self.task, self.worker, label, self.tasks, self.workers, classes)
+        return _owned(self.task, self.worker, label, self.tasks, self.workers, classes, tasks_given=self.tasks_given)
 
     def _renamed_classes(self, mapping: Mapping[Any, Any]) -> tuple[Ids, Ids]:
         known = self.classes.tolist()
@@ -308,7 +343,8 @@ class Annotations:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Annotations):
             return NotImplemented
-        return all(np.array_equal(getattr(self, field.name), getattr(other, field.name)) for field in fields(self))
+        names = [field.name for field in fields(self) if field.name != "tasks_given"]
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
 
     __hash__ = None  # type: ignore[assignment]  # equal by value over arrays: no cheap hash
 
@@ -350,7 +386,15 @@ def matrix_annotations(
 
 
 def sorted_annotations(
-    task: Codes, worker: Codes, label: Codes, tasks: Ids, workers: Ids, classes: Ids, duplicates: Duplicates
+    task: Codes,
+    worker: Codes,
+    label: Codes,
+    tasks: Ids,
+    workers: Ids,
+    classes: Ids,
+    duplicates: Duplicates,
+    *,
+    tasks_given: bool = True,
 ) -> Annotations:
     """Return annotations from rows in any order: by task, then worker, then as given. Takes the arrays over."""
     order = _rows.row_order(task, worker, len(tasks), len(workers))
@@ -363,14 +407,14 @@ def sorted_annotations(
         if again.any():
             kept = ~again if duplicates == "first" else ~np.append(again[1:], False)
             task, worker, label = task[kept], worker[kept], label[kept]
-    return _owned(task, worker, label, tasks, workers, classes)
+    return _owned(task, worker, label, tasks, workers, classes, tasks_given=tasks_given)
 
 
-def _owned(*arrays: Ids) -> Annotations:
+def _owned(*arrays: Ids, tasks_given: bool = True) -> Annotations:
     """Return annotations over arrays that nobody else holds, so that none has to be copied."""
     for array in arrays:
         array.flags.writeable = False
-    return Annotations(*arrays)
+    return Annotations(*arrays, tasks_given=tasks_given)
 
 
 def _duplicate_message(again: Mask, task: Codes, worker: Codes, tasks: Ids, workers: Ids) -> str:

@@ -51,6 +51,23 @@ def _encode_hashed(column: pa.Array) -> tuple[Codes, Ids]:
     return rank[hashed.indices.to_numpy(zero_copy_only=False)], to_numpy(hashed.dictionary.take(order))
 
 
+def encode_seen(values: Any, name: str) -> tuple[Codes, Ids]:
+    """Return each value's code, and the distinct values in the order in which they first appear.
+
+    >>> encode_seen(["b", "a", "b"], "task")
+    (array([0, 1, 0], dtype=int32), array(['b', 'a'], dtype=object))
+    """
+    codes, ids = encode(values, name)
+    first = np.full(len(ids), len(codes), dtype=np.int64)
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)  # of writes to one place the last stays
+    if (first[1:] > first[:-1]).all():
+        return codes, ids
+    order = np.argsort(first)
+    rank = np.empty(len(ids), dtype=np.int32)
+    rank[order] = np.arange(len(ids), dtype=np.int32)
+    return rank[codes], ids[order]
+
+
 def lookup(values: Any, ids: Ids) -> Codes:
     """Return the code of each value in the table `ids`, -1 for a value that is not there."""
     found = _decoded(_as_ids(_as_arrow(values, "ids"), "ids"))
