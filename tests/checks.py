@@ -32,7 +32,7 @@ def annotations(draw: st.DrawFn) -> Annotations:
 
 def permuted(ann: Annotations, *, task: Codes, worker: Codes) -> Annotations:
     """Return the annotations with task i called task[i] and worker j called worker[j]."""
-    return Annotations.from_arrays(task[ann.task], worker[ann.worker], ann.label, classes=range(ann.n_classes))
+    return Annotations(task[ann.task], worker[ann.worker], ann.label, ann.tasks, ann.workers, ann.classes)
 
 
 def check_shapes(make: Make) -> None:

@@ -43,7 +43,7 @@ def awkward() -> lo.Annotations:
 
 @pytest.fixture
 def table() -> pa.Table:
-    return pa.table({"task": ["b", "a"], "worker": [2, 1], "label": ["x", "y"], "note": [0.5, 1.5]})
+    return pa.table({"task": ["a", "b"], "worker": [1, 2], "label": ["y", "x"], "note": [0.5, 1.5]})
 
 
 def saved(folder: Path, content: bytes, name: str = "labels.csv") -> Path:
@@ -102,7 +102,7 @@ def test_suffix_may_be_in_capitals(tmp_path: Path) -> None:
 @pytest.mark.parametrize("odd", ["007", "+1", "1.0", "-0", "0x1", " 1", "9223372036854775808", "one"])
 def test_one_odd_value_keeps_a_csv_column_strings(tmp_path: Path, odd: str) -> None:
     path = saved(tmp_path, HEADER + f"5,w,0\n{odd},w,1\n".encode())
-    assert ids(path)[0] == sorted(["5", odd])
+    assert ids(path)[0] == ["5", odd]
 
 
 def test_csv_type_is_decided_over_all_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,9 +60,9 @@ def test_new_tasks_and_workers_follow_the_old_ones() -> None:
     first = Annotations.from_arrays(["b", "b", "a"], ["x", "y", "x"], [0, 0, 1])
     second = Annotations.from_arrays(["c", "a", "c"], ["z", "y", "x"], [1, 1, 1])
     model = streamed(DawidSkene(), [first, second])
-    assert model.tasks_.tolist() == ["a", "b", "c"]
+    assert model.tasks_.tolist() == ["b", "a", "c"]
     assert model.workers_.tolist() == ["x", "y", "z"]
-    assert model.labels_.tolist() == [1, 0, 1]
+    assert model.labels_.tolist() == [0, 1, 1]
     assert model.workers_to_frame().num_rows == 3
     assert sum(model.workers_to_frame()["annotations"].to_pylist()) == 6
 

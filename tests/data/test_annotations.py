@@ -16,6 +16,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from labelonce import Annotations
+from labelonce.data._annotations import check_positions
 
 Row = tuple[Any, Any, Any]
 
@@ -426,21 +427,19 @@ def test_tasks_are_in_the_order_of_first_appearance() -> None:
     ids=["numbered in order", "other numbers", "names", "aligned", "matrix"],
 )
 def test_an_array_without_ids_follows_the_tasks(made: Annotations) -> None:
-    made.check_positions("X", 3)
+    check_positions(made, "X", 3, "Give tasks=...")
 
 
 @pytest.mark.parametrize("copied", [lambda ann: ann.sample(), copy.deepcopy, lambda ann: ann.relabel({1: 2})])
 def test_an_array_for_tasks_that_are_numbers_in_another_order_must_say_which(copied: Any) -> None:
     ann = copied(Annotations.from_arrays([0, 2, 1], [0, 0, 0], [0, 1, 1]))
-    with pytest.raises(
-        ValueError, match=r"first appear as \[0, 2, 1\], so row 1 may be task 2 .* or task 1 .*arange\(3\)"
-    ):
-        ann.check_positions("X", 3)
+    with pytest.raises(ValueError, match=r"as \[0, 2, 1\], so row 1 may be task 2 .* or task 1 .*arange\(3\)"):
+        check_positions(ann, "X", 3, "Give tasks=numpy.arange(3).")
 
 
 def test_an_array_of_another_length_is_refused_with_the_fix(ann: Annotations) -> None:
     with pytest.raises(ValueError, match=r"X must have one row for each of the 2 tasks .*; got 3 rows\. Give tasks="):
-        ann.check_positions("X", 3)
+        check_positions(ann, "X", 3, "Give tasks=numpy.arange(3).")
 
 
 COPIES = {

@@ -7,10 +7,20 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
+from labelonce.data import Annotations
 from labelonce.data._gold import check_gold
 
 TASKS = np.array(["t0", "t1", "t2"], dtype=object)
 CLASSES = np.array([0, 1])
+
+
+def annotated(tasks: Any, classes: Any) -> Annotations:
+    """Annotations with these tables, one label."""
+    zero = np.zeros(1, dtype=np.int32)
+    return Annotations(zero, zero, zero, tasks, np.array(["w"], dtype=object), classes)
+
+
+ANN = annotated(TASKS, CLASSES)
 
 
 @pytest.mark.parametrize(
@@ -29,28 +39,28 @@ CLASSES = np.array([0, 1])
     ],
 )
 def test_every_form_of_gold_gives_the_same_codes(gold: Any) -> None:
-    assert_array_equal(check_gold(gold, TASKS, CLASSES), [1, -1, 0])
+    assert_array_equal(check_gold(gold, ANN), [1, -1, 0])
 
 
 @pytest.mark.parametrize("gold", [{}, [None, None, None]])
 def test_no_gold_at_all_is_allowed(gold: Any) -> None:
-    assert_array_equal(check_gold(gold, TASKS, CLASSES), [-1, -1, -1])
+    assert_array_equal(check_gold(gold, ANN), [-1, -1, -1])
 
 
 def test_a_series_is_read_by_its_index_unless_that_only_counts() -> None:
     tasks = np.array([0, 1, 2])
-    assert_array_equal(check_gold(pd.Series([1, 0, 0], index=[2, 0, 1]), tasks, CLASSES), [0, 0, 1])
-    assert_array_equal(check_gold(pd.Series([1, 0, 0]), tasks + 5, CLASSES), [1, 0, 0])
+    assert_array_equal(check_gold(pd.Series([1, 0, 0], index=[2, 0, 1]), annotated(tasks, CLASSES)), [0, 0, 1])
+    assert_array_equal(check_gold(pd.Series([1, 0, 0]), annotated(tasks + 5, CLASSES)), [1, 0, 0])
 
 
 @pytest.mark.parametrize("unknown", [-1, -1.0, np.int64(-1), None, np.nan])
 def test_minus_one_is_unknown_among_strings_too(unknown: Any) -> None:
     classes = np.array(["-1", "cat"], dtype=object)
-    assert_array_equal(check_gold(["cat", unknown, "-1"], TASKS, classes), [1, -1, 0])
+    assert_array_equal(check_gold(["cat", unknown, "-1"], annotated(TASKS, classes)), [1, -1, 0])
 
 
 def test_minus_one_is_gold_where_it_is_a_class() -> None:
-    assert_array_equal(check_gold([-1, 1, None], TASKS, np.array([-1, 1])), [0, 1, -1])
+    assert_array_equal(check_gold([-1, 1, None], annotated(TASKS, np.array([-1, 1]))), [0, 1, -1])
 
 
 @pytest.mark.parametrize(
@@ -59,7 +69,7 @@ def test_minus_one_is_gold_where_it_is_a_class() -> None:
         ({"t9": 1, "t8": 0}, r"gold tasks must be among \['t0', 't1', 't2'\]; got 't9' \(2 in total\)"),
         ({"t0": 7}, r"gold must be among \[0, 1\]; got 7 \(1 in total\)"),
         ([1, 7, None], r"gold must be among \[0, 1\]; got 7 \(1 in total\)"),
-        ([1, 0], r"gold must have one entry a task, 3; got shape \(2,\)\. Give a mapping"),
+        ([1, 0], r"gold must have one entry per task, 3; got shape \(2,\)\. Give a mapping"),
         ({"t0": None}, "gold must not be missing; got a missing value at row 0"),
         (pd.Series([1, 0], index=["t0", "t0"]), "gold must name a task once; got 't0' twice"),
         (pd.Series([1, 0], index=["t0", "t9"]), r"gold tasks must be among .*; got 't9' \(1 in total\)"),
@@ -67,7 +77,7 @@ def test_minus_one_is_gold_where_it_is_a_class() -> None:
 )
 def test_unknown_gold_is_refused_with_the_value(gold: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        check_gold(gold, TASKS, CLASSES)
+        check_gold(gold, ANN)
 
 
 @pytest.mark.parametrize(
@@ -83,4 +93,12 @@ def test_unknown_gold_is_refused_with_the_value(gold: Any, message: str) -> None
 )
 def test_gold_of_the_other_kind_is_refused_as_such(gold: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
-        check_gold(gold, TASKS, CLASSES)
+        check_gold(gold, ANN)
+
+
+@pytest.mark.parametrize("gold", [[1, 0, None], np.array([1, 0, -1]), pd.Series([1, 0, None])])
+def test_gold_without_ids_for_tasks_that_are_numbers_in_another_order_must_say_which(gold: Any) -> None:
+    ann = Annotations.from_arrays([0, 2, 1], ["w"] * 3, [0, 1, 1])
+    with pytest.raises(ValueError, match=r"row 1 may be task 2 .* or task 1 .*Give a mapping of task id to class id"):
+        check_gold(gold, ann)
+    assert check_gold({2: 0}, ann).tolist() == [-1, 0, -1]

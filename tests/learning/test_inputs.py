@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from labelonce import MBEM, Annotations
-from labelonce.learning._inputs import as_annotations, check_features, is_matrix
+from labelonce.learning._inputs import check_features, is_matrix, match_rows
 
 X = np.zeros((3, 2))
 MATRIX = np.array([[0, -1], [1, 1], [-1, 0]])
@@ -17,16 +17,16 @@ def test_matrices_of_any_kind_are_the_same_annotations() -> None:
     expected = Annotations.from_matrix(MATRIX)
     stored = sparse.coo_array(([0, 1, 1, 0], ([0, 1, 1, 2], [0, 0, 1, 1])), shape=(3, 2))
     for form in (MATRIX, MATRIX.tolist(), np.where(MATRIX < 0, np.nan, MATRIX), stored, expected):
-        assert as_annotations(form, X) == expected
+        assert match_rows(X, form)[1] == expected
 
 
 def test_plain_labels_are_one_workers() -> None:
-    ann = as_annotations(["b", "a", "b"], X)
+    ann = match_rows(X, ["b", "a", "b"])[1]
     assert (ann.n_workers, ann.classes.tolist(), ann.label.tolist()) == (1, ["a", "b"], [1, 0, 1])
 
 
 def test_the_classes_of_a_fit_keep_their_places() -> None:
-    assert as_annotations([2, 2, 1], X, classes=np.array([0, 1, 2])).label.tolist() == [2, 2, 1]
+    assert match_rows(X, [2, 2, 1], classes=np.array([0, 1, 2]))[1].label.tolist() == [2, 2, 1]
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_the_classes_of_a_fit_keep_their_places() -> None:
 )
 def test_what_fits_no_form_is_refused(y: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        as_annotations(y, X)
+        match_rows(X, y)[1]
 
 
 @pytest.mark.parametrize(
@@ -72,13 +72,13 @@ def test_the_number_of_features_is_remembered() -> None:
 
 @pytest.mark.parametrize("missing", [np.nan, None, -1])
 def test_text_labels_may_be_missing(missing: Any) -> None:
-    ann = as_annotations([["a", missing], ["b", "a"]], np.zeros((2, 1)))
+    ann = match_rows(np.zeros((2, 1)), [["a", missing], ["b", "a"]])[1]
     assert ann.classes.tolist() == ["a", "b"]
     assert len(ann) == 3
 
 
 def test_masked_labels_are_missing() -> None:
     matrix = np.ma.masked_array([[0, 1, 1], [1, 0, 0]], [[False, False, True]] * 2)
-    assert as_annotations(matrix, np.zeros((2, 1))).n_workers == 3
-    assert len(as_annotations(matrix, np.zeros((2, 1)))) == 4
-    assert len(as_annotations(np.ma.masked_array([0, 1, 1], [False, False, True]), np.zeros((3, 1)))) == 2
+    assert match_rows(np.zeros((2, 1)), matrix)[1].n_workers == 3
+    assert len(match_rows(np.zeros((2, 1)), matrix)[1]) == 4
+    assert len(match_rows(np.zeros((3, 1)), np.ma.masked_array([0, 1, 1], [False, False, True]))[1]) == 2

@@ -92,7 +92,7 @@ class Aggregator(BaseEstimator, ABC):
                 f"annotations must be Annotations; got {type(annotations).__name__}. "
                 "Make them with Annotations.from_arrays, from_frame or from_matrix."
             )
-        codes = None if gold is None else check_gold(gold, annotations.tasks, annotations.classes)
+        codes = None if gold is None else check_gold(gold, annotations)
         rng = check_rng(self.random_state)
         fit = self._fit(annotations, codes, rng)
         self.tasks_, self.workers_, self.classes_ = annotations.tasks, annotations.workers, annotations.classes

@@ -112,7 +112,7 @@ def compare_aggregators(
     if len(annotations) < 2:
         raise ValueError("compare_aggregators must have at least 2 annotations, to hold one out; got 1.")
     check_number(share, "share", 0.01, 0.9)
-    y_true = None if gold is None else check_gold(gold, annotations.tasks, annotations.classes)
+    y_true = None if gold is None else check_gold(gold, annotations)
     if y_true is not None and (y_true < 0).all():
         raise ValueError("gold must hold the label of one task at least; got none.")
     if methods is None:

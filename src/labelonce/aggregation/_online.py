@@ -52,7 +52,7 @@ class OnlineEM(EMAggregator):
         """
         if not isinstance(annotations, Annotations):
             raise TypeError(f"annotations must be Annotations; got {type(annotations).__name__}.")
-        codes = None if gold is None else check_gold(gold, annotations.tasks, annotations.classes)
+        codes = None if gold is None else check_gold(gold, annotations)
         if not hasattr(self, "_stream"):
             self._stream = self._first_stream(annotations.classes)
         self._stream.add(annotations, codes)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import html
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -38,7 +39,7 @@ class Annotations:
         workers and classes are sorted, unless a table was given. A table may hold ids that no annotation uses.
     tasks_given : bool
         Whether somebody gave the order of `tasks` (by `align`, a matrix or the constructor), so that arrays
-        without ids can only be in that order. See `check_positions`.
+        without ids can only be in that order.
 
     Examples
     --------
@@ -56,7 +57,7 @@ class Annotations:
     tasks: Ids
     workers: Ids
     classes: Ids
-    tasks_given: bool = True
+    tasks_given: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
         check_columns(task=self.task, worker=self.worker, label=self.label)
@@ -76,8 +77,11 @@ class Annotations:
         frozen.flags.writeable = False
         object.__setattr__(self, name, frozen)
 
-    def __reduce__(self) -> tuple[type[Annotations], tuple[Any, ...]]:
-        return Annotations, tuple(getattr(self, field.name) for field in fields(self))
+    def __reduce__(self) -> tuple[Any, tuple[Ids, ...]]:
+        return partial(Annotations, tasks_given=self.tasks_given), self._arrays()
+
+    def _arrays(self) -> tuple[Ids, ...]:
+        return tuple(getattr(self, one.name) for one in fields(self) if one.name != "tasks_given")
 
     @classmethod
     def from_arrays(
@@ -211,35 +215,6 @@ class Annotations:
         rows = (task[order], self.worker[order], self.label[order])
         return _owned(*rows, tasks, self.workers, self.classes)
 
-    def check_positions(self, name: str, n: int) -> None:
-        """Raise unless an array of `n` entries without ids can only mean these tasks, one by one.
-
-        The rule: entry i belongs to `tasks[i]`. Where nobody gave that order, it is the order in which the tasks first
-        appear in the data; if the ids are then the numbers 0 to n-1 in another order, entry i might as well belong to
-        the task with the number i, and whoever wrote the array has to say which.
-
-        Examples
-        --------
-        >>> Annotations.from_arrays([1, 0], [7, 7], ["cat", "dog"]).check_positions("X", 2)
-        Traceback (most recent call last):
-        ValueError: X must tell which task a row belongs to: the tasks first appear as [1, 0], so row 0 may be ...
-        """
-        if n != self.n_tasks:
-            raise ValueError(
-                f"{name} must have one row for each of the {self.n_tasks} tasks of the annotations; got {n} rows. "
-                "Give tasks=..., the task id of every row."
-            )
-        ids = self.tasks
-        if self.tasks_given or ids.dtype == object or np.array_equal(ids, np.arange(n)):
-            return
-        if ids.min() == 0 and ids.max() == n - 1:
-            place = int(np.argmax(ids != np.arange(n)))
-            raise ValueError(
-                f"{name} must tell which task a row belongs to: the tasks first appear as {shorten(ids, 4)}, so row "
-                f"{place} may be task {ids[place]} (by first appearance) or task {place} (by its number). "
-                f"Give tasks=ann.tasks, or tasks=numpy.arange({n})."
-            )
-
     def select(self, task_mask: Any) -> Annotations:
         """Return the tasks where `task_mask`, of shape (n_tasks,), is True, with their annotations.
 
@@ -343,8 +318,7 @@ class Annotations:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Annotations):
             return NotImplemented
-        names = [field.name for field in fields(self) if field.name != "tasks_given"]
-        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
+        return all(map(np.array_equal, self._arrays(), other._arrays()))
 
     __hash__ = None  # type: ignore[assignment]  # equal by value over arrays: no cheap hash
 
@@ -365,6 +339,35 @@ class Annotations:
         more = f"<p>and {self.n_classes - len(shown):,} more classes</p>" if self.n_classes > len(shown) else ""
         head = "<tr><th>class</th><th>annotations</th><th>share</th></tr>"
         return f"<p>{html.escape(repr(self))}</p><table>{head}{rows}</table>{more}"
+
+
+def check_positions(annotations: Annotations, name: str, n: int, fix: str) -> None:
+    """Raise unless an array of `n` entries without ids can only mean the tasks of the annotations, one by one.
+
+    The rule: entry i belongs to `tasks[i]`. Where nobody gave that order, it is the order in which the tasks first
+    appear in the data; if their ids are then the numbers 0 to n-1 in another order, entry i might as well belong to
+    the task with the number i, and whoever made the array has to say which.
+
+    Examples
+    --------
+    >>> check_positions(Annotations.from_arrays([1, 0], [7, 7], ["cat", "dog"]), "X", 2, "Give tasks=...")
+    Traceback (most recent call last):
+    ValueError: X must tell which task a row belongs to: the tasks first appear as [1, 0], so row 0 may be task 1 ...
+    """
+    if n != annotations.n_tasks:
+        raise ValueError(
+            f"{name} must have one row for each of the {annotations.n_tasks} tasks of the annotations; "
+            f"got {n} rows. {fix}"
+        )
+    ids = annotations.tasks
+    if annotations.tasks_given or ids.dtype == object or np.array_equal(ids, np.arange(n)):
+        return
+    if ids.min() == 0 and ids.max() == n - 1:
+        place = int(np.argmax(ids != np.arange(n)))
+        raise ValueError(
+            f"{name} must tell which task a row belongs to: the tasks first appear as {shorten(ids, 4)}, so row "
+            f"{place} may be task {ids[place]} (by first appearance) or task {place} (by its number). {fix}"
+        )
 
 
 def matrix_annotations(

@@ -11,16 +11,18 @@ import numpy as np
 from labelonce._messages import shorten, show
 from labelonce._types import Codes, Ids
 from labelonce.data import _ids
+from labelonce.data._annotations import Annotations, check_positions
 
 Gold = Mapping[Any, Any] | Any
 
 
-def check_gold(gold: Gold, tasks: Ids, classes: Ids) -> Codes:
+def check_gold(gold: Gold, annotations: Annotations) -> Codes:
     """Return the class code of every task's gold, -1 where it has none.
 
-    `gold` maps task ids to class ids, or lists one class id a task with None, NaN or -1 where unknown. A pandas
+    `gold` maps task ids to class ids, or lists one class id per task with None, NaN or -1 where unknown. A pandas
     Series maps its index, unless that only counts 0, 1, 2, ...
     """
+    tasks, classes = annotations.tasks, annotations.classes
     if hasattr(gold, "index") and hasattr(gold, "to_dict") and getattr(gold, "ndim", 0) == 1:
         gold = _from_series(gold, classes)
     codes = np.full(len(tasks), -1, dtype=np.int32)
@@ -33,9 +35,10 @@ def check_gold(gold: Gold, tasks: Ids, classes: Ids) -> Codes:
         values[np.ma.getmaskarray(gold)] = None
     if values.shape != (len(tasks),):
         raise ValueError(
-            f"gold must have one entry a task, {len(tasks)}; got shape {values.shape}. "
+            f"gold must have one entry per task, {len(tasks)}; got shape {values.shape}. "
             "Give a mapping of task id to class id if only some are known."
         )
+    check_positions(annotations, "gold", len(values), "Give a mapping of task id to class id.")
     known = np.array([not _is_unknown(value, classes) for value in values], dtype=bool)
     if known.any():
         codes[known] = _gold_codes(values[known].tolist(), "gold", classes)

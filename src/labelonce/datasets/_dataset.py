@@ -58,7 +58,7 @@ class Dataset:
     >>> data
     Dataset('toy', 3 tasks, 3 with gold, 2 classes; 3 annotations by 2 workers)
     >>> data.gold_of(ann)
-    array([0, 1])
+    array([1, 0])
     """
 
     name: str

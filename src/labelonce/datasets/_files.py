@@ -64,7 +64,8 @@ class Source:
     def annotations(self, raw: pa.Table, *, worker: str = "worker", label: str = "label") -> Annotations:
         """Return the labels in a table, all classes declared by code."""
         classes = np.arange(len(CATALOGUE[self.name].classes))
-        return Annotations.from_frame(raw, worker=worker, label=label, classes=classes, duplicates=self.duplicates)
+        found = Annotations.from_frame(raw, worker=worker, label=label, classes=classes, duplicates=self.duplicates)
+        return found.align(np.sort(found.tasks))  # tasks are numbers of rows
 
     def array(self, file: str, key: str) -> npt.NDArray[Any]:
         """Return one array of an npz file; the others stay unread."""

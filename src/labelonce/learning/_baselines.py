@@ -15,7 +15,7 @@ from labelonce._validate import check_choice, check_codes, check_distribution
 from labelonce.aggregation import Aggregator
 from labelonce.data import Annotations
 from labelonce.learning._features import FeaturesClassifier, given_learners
-from labelonce.learning._inputs import as_annotations, check_features
+from labelonce.learning._inputs import check_features, match_rows
 from labelonce.learning._rounds import fit_model, information
 from labelonce.learning._scoring import AnnotationsScorer
 
@@ -26,10 +26,13 @@ class TargetsClassifier(FeaturesClassifier, ABC):
     learner: Any
     classes: Any = None
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Train on the targets of Annotations, a (n_tasks, n_workers) matrix or plain labels."""
+    def fit(self, X: Any, y: Any, *, tasks: Any = None) -> Self:
+        """Train on the targets of Annotations, a (n_tasks, n_workers) matrix or plain labels.
+
+        `tasks` are the task ids of the rows of X, as in `MBEM.fit`.
+        """
+        X, annotations = match_rows(X, y, tasks, classes=self.classes)
         check_features(self, X, reset=True)
-        annotations = as_annotations(y, X, classes=self.classes)
         targets, weight = self._targets(annotations)
         (given,) = given_learners([self.learner])
         self._features = given.features.fit(X, annotations)

@@ -14,7 +14,7 @@ from labelonce._types import Floats
 from labelonce._validate import check_distribution
 from labelonce.data import Annotations
 from labelonce.learning._doubt import DoubtWarning
-from labelonce.learning._inputs import as_annotations
+from labelonce.learning._inputs import match_rows
 from labelonce.learning._softmax import CHECKS, Loss, SoftmaxModel, loss_and_gradient
 
 LARGE_WEIGHT = 10.0  # a label that counts ten times, or minus ten: one mistake outweighs ten tasks
@@ -29,10 +29,10 @@ class CorrectedSoftmax(SoftmaxModel):
         self.confusion = confusion
         super().__init__(C=C, max_iter=max_iter, tol=tol, warm_start=warm_start)
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit to Annotations or a (n_tasks, n_workers) matrix."""
+    def fit(self, X: Any, y: Any, *, tasks: Any = None) -> Self:
+        """Fit to Annotations or a (n_tasks, n_workers) matrix; `tasks` as in `MBEM.fit`."""
         self._check()
-        annotations = as_annotations(y, X)
+        X, annotations = match_rows(X, y, tasks)
         X = validate_data(self, X, **CHECKS)
         classes = annotations.classes
         loss, arguments = self._objective(X, annotations, self._matrices(annotations))

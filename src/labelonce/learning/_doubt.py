@@ -34,13 +34,15 @@ def warn_of_doubt(annotations: Annotations, last: Round, held_out_score: float =
     if held_out_score <= by_shares:
         _warn(
             f"the log-likelihood of held-out labels is {held_out_score:.3f}, and {by_shares:.3f} by how often each "
-            "label is given: the features say nothing about them. Use better features, or label some tasks again."
+            "label is given: the features say nothing about them. Are the rows of X in the order of the tasks (give "
+            "tasks=...)? If they are, use better features, or label some tasks again."
         )
     agreement, chance = float((picks[annotations.task] == annotations.label).mean()), float(picked @ given)
     if agreement < chance + MIN_ADVANTAGE:
         _warn(
             f"the model agrees with {agreement:.1%} of the labels where chance gives {chance:.1%}: it has learned next "
-            "to nothing, so the workers are judged by noise. Use better features, or label some tasks again."
+            "to nothing, so the workers are judged by noise. Are the rows of X in the order of the tasks (give "
+            "tasks=...)? If they are, use better features, or label some tasks again."
         )
     drift = float(np.abs(picked - given).sum() / 2)
     if drift > MAX_DRIFT:

@@ -14,7 +14,7 @@ from labelonce._sklearn import ClassifierBase, check_is_fitted, clone
 from labelonce._types import Floats, Ids
 from labelonce.data import Annotations
 from labelonce.learning._adapter import as_learner
-from labelonce.learning._inputs import check_features
+from labelonce.learning._inputs import check_features, split_task_column
 from labelonce.learning._learner import Learner
 from labelonce.learning._predict import take_rows
 from labelonce.learning._softmax import SoftmaxRegression
@@ -103,8 +103,12 @@ class FeaturesClassifier(ClassifierBase):
         return tags
 
     def predict_proba(self, X: Any) -> Floats:
-        """Return the model's P(class | features), shape (n_tasks, n_classes); no annotations are needed."""
+        """Return the model's P(class | features), shape (n_tasks, n_classes); no annotations are needed.
+
+        Row i of the result is row i of X, whatever the ids of its rows.
+        """
         check_is_fitted(self, "model_")
+        X, _ = split_task_column(X)
         check_features(self, X, reset=False)
         return self.model_.predict_proba(self._features.transform(X))
 

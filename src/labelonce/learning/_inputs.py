@@ -11,6 +11,7 @@ from sklearn.utils import check_array
 from labelonce._messages import shorten
 from labelonce._sklearn import check_classification_targets, validate_data
 from labelonce.data import Annotations
+from labelonce.data._annotations import check_positions
 from labelonce.learning._learner import Learner
 from labelonce.learning._predict import n_rows
 
@@ -38,22 +39,59 @@ def is_matrix(y: Any) -> bool:
     return isinstance(y, Annotations) or _as_array(y).ndim == 2
 
 
-def as_annotations(y: Any, X: Any, *, classes: Any = None) -> Annotations:
-    """Return the annotations of the rows of X; a row too many or too few is an error that says what to call.
+def match_rows(X: Any, y: Any, tasks: Any = None, *, classes: Any = None) -> tuple[Any, Annotations]:
+    """Return X without a column of task ids, and the annotations in the order of its rows.
 
+    The ids of the rows are `tasks`, the column `task` of a data frame, or the index of a pandas object that does more
+    than count its rows. Without any, row i is task i of the annotations where that can only mean one thing.
     `classes` are those of an earlier fit, or given to the constructor; labels are looked up in them.
     """
+    X, column = split_task_column(X)
     annotations = y if isinstance(y, Annotations) else _from_array(y, X, classes)
-    if annotations.n_tasks != n_rows(X):
-        raise ValueError(
-            f"X must have a row for each of the {annotations.n_tasks} tasks of the annotations; got {n_rows(X)} rows. "
-            "Call ann.align(task_ids) with the ids of the rows of X."
-        )
+    found = _row_ids(X, tasks, column, by_index=isinstance(y, Annotations))
+    if found is None:
+        check_positions(annotations, "X", n_rows(X), "Give tasks=..., the task id of every row of X.")
+    else:
+        annotations = _align(annotations, *found, n_rows(X))
     if classes is not None and not np.array_equal(annotations.classes, classes):
         raise ValueError(
             f"annotations must have the classes of the fit, {shorten(classes)}; got {shorten(annotations.classes)}."
         )
-    return annotations
+    return X, annotations
+
+
+def split_task_column(X: Any) -> tuple[Any, Any]:
+    """Return a data frame without its column `task`, and that column; anything else as it is, and None."""
+    names = getattr(X, "column_names", None)  # Arrow
+    names = list(getattr(X, "columns", ())) if names is None else list(names)
+    if "task" not in names:
+        return X, None
+    if hasattr(X, "iloc"):
+        return X.drop(columns="task"), X["task"]
+    return (X.drop_columns(["task"]) if hasattr(X, "drop_columns") else X.drop("task")), X["task"]
+
+
+def _row_ids(X: Any, tasks: Any, column: Any, *, by_index: bool) -> tuple[Any, str] | None:
+    """Return the task ids of the rows and where they were found; None where X has none."""
+    if tasks is not None:
+        return tasks, "tasks"
+    if column is not None:
+        return column, "the column 'task' of X"
+    index: Any = getattr(X, "index", None)
+    if not by_index or index is None or callable(index):
+        return None
+    if type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1):
+        return None
+    return index, "the index of X (X.reset_index(drop=True) takes it away)"
+
+
+def _align(annotations: Annotations, ids: Any, where: str, n: int) -> Annotations:
+    if len(ids) != n:
+        raise ValueError(f"{where} must name the task of each of the {n} rows of X; got {len(ids)} ids.")
+    try:
+        return annotations.align(ids)
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"rows of X are matched by {where}: {error}") from error
 
 
 def _from_array(y: Any, X: Any, classes: Any) -> Annotations:

@@ -22,7 +22,7 @@ from labelonce.data._gold import Gold, check_gold
 from labelonce.learning._candidates import Candidate, memorises
 from labelonce.learning._doubt import warn_of_doubt
 from labelonce.learning._features import given_learners
-from labelonce.learning._inputs import as_annotations, check_features
+from labelonce.learning._inputs import check_features, match_rows
 from labelonce.learning._rounds import Recipe, Round, run_rounds
 from labelonce.learning._scoring import AnnotationsScorer
 from labelonce.learning._selection import Choice, choose_recipe
@@ -190,28 +190,33 @@ class MBEM(AnnotationsScorer):
         fixed |= {"weighting": "none", "worker_model": Counted(), "tol": 0.0}
         return cls(learner, rounds=rounds, prior=prior, **(fixed | options))
 
-    def fit(self, X: Any, y: Any, *, gold: Gold | None = None) -> Self:
+    def fit(self, X: Any, y: Any, *, gold: Gold | None = None, tasks: Any = None) -> Self:
         """Fit the classifier and its workers.
 
         Parameters
         ----------
         X : array, sparse matrix, data frame or list of texts
-            Row i belongs to task i of the annotations (`ann.align` puts them in that order).
+            One row per task. Rows are matched with tasks by `tasks`, by a data frame's column `task`, or by the index
+            of a pandas object; without ids they are in the order of `ann.tasks`, where tasks first appear in the data.
         y : Annotations, (n_tasks, n_workers) matrix or (n_tasks,) labels
             In a matrix -1, NaN or a sparse matrix's absence mean "not labelled"; plain labels are taken as one
             worker's. Tasks without labels are used as unlabelled data.
         gold : mapping or array, optional
-            Known true labels, as in the aggregators.
+            Known true labels, as in the aggregators; an array has one entry per row of X.
+        tasks : column, optional
+            The task id of every row of X, where y is Annotations.
         """
-        for _ in self.stages(X, y, gold=gold):
+        for _ in self.stages(X, y, gold=gold, tasks=tasks):
             pass
         return self
 
-    def stages(self, X: Any, y: Any, *, gold: Gold | None = None, resume: bool = False) -> Iterator[Self]:
+    def stages(
+        self, X: Any, y: Any, *, gold: Gold | None = None, tasks: Any = None, resume: bool = False
+    ) -> Iterator[Self]:
         """Fit in stages: yield after the choice of the recipe and after every round.
 
         At each of them the object may be saved; `stages(..., resume=True)` of what is loaded then ends with the same
-        numbers as a fit that was never stopped. X, y and gold must be the same.
+        numbers as a fit that was never stopped. X, y, gold and tasks must be the same.
 
         Examples
         --------
@@ -224,8 +229,8 @@ class MBEM(AnnotationsScorer):
         >>> [clf.n_rounds_ for _ in clf.stages(X, y, resume=True)]
         [2, 3]
         """
-        annotations = self._same_annotations(X, y) if resume else self._prepare(X, y)
-        codes = None if gold is None else check_gold(gold, annotations.tasks, annotations.classes)
+        X, annotations = self._same_rows(X, y, tasks) if resume else self._prepare(X, y, tasks)
+        codes = None if gold is None else check_gold(gold, annotations)
         if resume:
             transformed = self._features.transform(X)
         else:
@@ -255,34 +260,34 @@ class MBEM(AnnotationsScorer):
         self.choices_, self.history_ = best.table, []
         return chosen.X
 
-    def resume(self, X: Any, y: Any, *, rounds: int = 1, gold: Gold | None = None) -> Self:
+    def resume(self, X: Any, y: Any, *, rounds: int = 1, gold: Gold | None = None, tasks: Any = None) -> Self:
         """Go on for some more rounds with what was fitted.
 
         The same as having asked for them at once, but for learners that train longer in the last round.
 
-        X, y and gold are those of the fit. Where the rounds had stopped by `tol` nothing happens, or one more such
-        last round.
+        X, y, gold and tasks are those of the fit. Where the rounds had stopped by `tol` nothing happens, or one more
+        such last round.
         """
         check_is_fitted(self, "model_")
-        self._same_annotations(X, y)
+        self._same_rows(X, y, tasks)
         self._plan = replace(self._plan, rounds=self.n_rounds_ + check_int(rounds, "rounds", 1))
-        for _ in self.stages(X, y, gold=gold, resume=True):
+        for _ in self.stages(X, y, gold=gold, tasks=tasks, resume=True):
             pass
         return self
 
-    def _same_annotations(self, X: Any, y: Any) -> Annotations:
-        """Return the annotations of a fit that goes on; others than before are an error."""
+    def _same_rows(self, X: Any, y: Any, tasks: Any) -> tuple[Any, Annotations]:
+        """Return the features and annotations of a fit that is resumed; others than before are an error."""
         check_is_fitted(self, "history_")
+        X, annotations = match_rows(X, y, tasks, classes=self.classes_)
         check_features(self, X, reset=False)
-        annotations = as_annotations(y, X, classes=self.classes_)
         if (annotations.n_tasks, annotations.n_workers) != (len(self.tasks_), len(self.workers_)):
             raise ValueError(
                 f"resume needs the {len(self.tasks_)} tasks and {len(self.workers_)} workers of the fit; "
                 f"got {annotations.n_tasks} and {annotations.n_workers}."
             )
-        return annotations
+        return X, annotations
 
-    def _prepare(self, X: Any, y: Any) -> Annotations:
+    def _prepare(self, X: Any, y: Any, tasks: Any) -> tuple[Any, Annotations]:
         check_choice(self.predictions, "predictions", ("auto", "in_sample", "out_of_fold"))
         check_choice(self.posterior, "posterior", ("joint", "prior", "auto"))
         check_choice(self.counts, "counts", ("refined", "hard", "soft"))
@@ -297,12 +302,12 @@ class MBEM(AnnotationsScorer):
             check_int(self.rounds, "rounds", 1)
         check_number(self.holdout, "holdout", 0.01, 0.9)
         check_number(self.tol, "tol", 0.0)
+        X, annotations = match_rows(X, y, tasks, classes=self.classes)
         check_features(self, X, reset=True)
-        annotations = as_annotations(y, X, classes=self.classes)
         if not isinstance(self.prior, str):
             check_distribution(self.prior, "prior", (annotations.n_classes,))
         self.tasks_, self.workers_, self.classes_ = annotations.tasks, annotations.workers, annotations.classes
-        return annotations
+        return X, annotations
 
     def _candidates(self, X: Any, annotations: Annotations, gold: Codes | None, seed: int) -> list[Candidate]:
         """Return every way to fit that the options leave open; transformers that are shared are fitted once."""

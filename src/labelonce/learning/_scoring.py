@@ -10,7 +10,7 @@ from labelonce._messages import shorten
 from labelonce._sklearn import check_is_fitted
 from labelonce._types import Floats, Ids
 from labelonce.learning._features import FeaturesClassifier
-from labelonce.learning._inputs import as_annotations, is_matrix
+from labelonce.learning._inputs import is_matrix, match_rows
 from labelonce.learning._selection import annotation_log_likelihood
 
 
@@ -29,10 +29,13 @@ class AnnotationsScorer(FeaturesClassifier):
             return self.score_annotations(X, y)
         return float(super().score(X, y, sample_weight))
 
-    def score_annotations(self, X: Any, y: Any) -> float:
-        """Return `annotation_log_likelihood` of annotations by the same workers, on these or other tasks."""
+    def score_annotations(self, X: Any, y: Any, *, tasks: Any = None) -> float:
+        """Return `annotation_log_likelihood` of annotations by the same workers, on these or other tasks.
+
+        `tasks` are the task ids of the rows of X, as in `MBEM.fit`.
+        """
         check_is_fitted(self, "model_")
-        annotations = as_annotations(y, X, classes=self.classes_)
+        X, annotations = match_rows(X, y, tasks, classes=self.classes_)
         if not np.array_equal(annotations.workers, self.workers_):
             raise ValueError(
                 f"annotations must have the {len(self.workers_)} workers of the fit, {shorten(self.workers_)}; "

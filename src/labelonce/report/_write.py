@@ -76,7 +76,7 @@ def write_report(
     True
     """
     facts = read_facts(fitted, annotations)
-    codes = None if gold is None else check_gold(gold, annotations.tasks, annotations.classes)
+    codes = None if gold is None else check_gold(gold, annotations)
     if codes is not None and not (codes >= 0).any():
         raise ValueError("gold must be known for a task at least; got none. Leave gold out.")
     context = _context(facts, fitted, codes, texts=texts, images=images, seconds=seconds)
