@@ -32,7 +32,7 @@ def test_the_classes_of_a_fit_keep_their_places() -> None:
 @pytest.mark.parametrize(
     ("y", "message"),
     [
-        (Annotations.from_matrix(MATRIX[:2]), r"each of the 2 tasks of the annotations; got 3 rows. Call ann.align"),
+        (Annotations.from_matrix(MATRIX[:2]), r"each of the 2 tasks of the annotations; got 3 rows. Give tasks="),
         (MATRIX[:2], "same number of rows; got 3 and 2"),
         ([0, 1], "same number of rows; got 3 and 2"),
         (None, "the target y is None"),

@@ -34,7 +34,9 @@ def frame(X: Any, ids: Any, order: Any, kind: str) -> Any:
     if kind == "index":
         return table.set_index(pd.Index(ids[order]))
     table.insert(2, "task", ids[order])
-    return {"pandas": lambda: table, "polars": lambda: pl.from_pandas(table), "arrow": lambda: pa.table(table)}[kind]()
+    if kind == "polars":
+        return pl.from_pandas(table)
+    return pa.table(table) if kind == "arrow" else table
 
 
 @pytest.mark.parametrize("ids", [PERMUTED, NAMES], ids=["numbers", "names"])
