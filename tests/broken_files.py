@@ -85,7 +85,7 @@ BROKEN = [
     ),
     BrokenFile("empty ids", "labels.csv", text(GOOD + ",a,cat\n31,,cat\n"), r"missing value at row 90 \(1 in total\)"),
     BrokenFile("nul bytes", "labels.csv", raw(HEADER.encode() + b"\0" * 4096), "labels.csv must be a whole UTF-8 csv"),
-    BrokenFile("one long line", "labels.csv", text(HEADER + "x" * 10_000_000), "a line of more than 4 MB"),
+    BrokenFile("one long line", "labels.csv", text(HEADER + "x" * 10_000_000), "Expected 3 columns, got 1: x"),
     BrokenFile("one long json line", "labels.jsonl", text("x" * 10_000_000), "one JSON object; got .* at line 1"),
     BrokenFile("truncated parquet", "labels.parquet", truncated_parquet, "must be a whole parquet file"),
     BrokenFile("truncated gzip", "labels.csv.gz", raw(gzip.compress(GOOD.encode(), mtime=0)[:-12]), "Truncated"),
@@ -111,7 +111,8 @@ BROKEN = [
     BrokenFile("missing column", "labels.csv", text(GOOD.replace("label", "answer", 1)), r"'answer'\]; got 'label'"),
     BrokenFile("ragged rows", "labels.csv", text(GOOD + "31,a\n"), "Expected 3 columns, got 2"),
     BrokenFile("open quote", "labels.csv", text(GOOD + '31,a,"cat\n31,b,dog\n'), "a quoted cell must end with a quote"),
-    BrokenFile("unknown suffix", "labels.xlsx", text(GOOD), r"must end in one of .*; got '\.xlsx'"),
+    BrokenFile("unknown suffix", "labels.txt", text(GOOD), r"must end in one of .*; got '\.txt'"),
+    BrokenFile("a workbook", "labels.xlsx", raw(b"PK\x03\x04"), "got a spreadsheet. Save it as CSV"),
     BrokenFile("dangling link", "labels.csv", lambda path: path.symlink_to("nowhere.csv"), "No such file"),
     BrokenFile("not an export", "labels.json", text('{"rows": []}'), "one JSON list of tasks"),
     BrokenFile(

@@ -16,6 +16,7 @@ import pytest
 import labelonce as lo
 from labelonce import io
 from labelonce.files import _table_reader as _readers
+from labelonce.files._open import locate
 
 SUFFIXES = [".csv", ".tsv", ".parquet", ".pq", ".jsonl", ".ndjson", ".arrow", ".feather"]
 COMPRESSED = [text + codec for text in (".csv", ".tsv", ".jsonl", ".ndjson") for codec in (".gz", ".zst")]
@@ -180,7 +181,7 @@ def test_folder_is_not_a_file(tmp_path: Path) -> None:
         lo.read_annotations(tmp_path / "folder.csv")
 
 
-@pytest.mark.parametrize("name", ["labels.xls", "labels", "labels.gz", "labels.parquet.gz", "labels.arrow.zst"])
+@pytest.mark.parametrize("name", ["labels.dat", "labels", "labels.gz", "labels.parquet.gz", "labels.arrow.zst"])
 def test_unknown_suffix_is_named_with_those_known(tmp_path: Path, name: str) -> None:
     with pytest.raises(ValueError, match=rf"\.csv, .*\.feather, .* got '{name.removeprefix('labels')}'.*format="):
         lo.read_annotations(tmp_path / name)
@@ -310,7 +311,7 @@ def test_the_bar_shows_any_name_as_it_is(tmp_path: Path, capsys: pytest.CaptureF
 @pytest.mark.parametrize(("suffix", "long"), [(".csv", False), (".csv.gz", True)])
 def test_text_is_long_by_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, long: bool) -> None:
     monkeypatch.setattr(_readers, "_MANY_BYTES", 100)
-    assert _readers._is_long(io._locate(saved(tmp_path, b"x" * 50, f"labels{suffix}"), None)) is long
+    assert _readers._is_long(locate(saved(tmp_path, b"x" * 50, f"labels{suffix}"))) is long
 
 
 def test_tables_with_lists_go_to_json_lines(tmp_path: Path) -> None:

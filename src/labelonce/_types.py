@@ -1,18 +1,46 @@
-"""Array types that every layer shares; the names say what the numbers mean."""
+"""Types that every layer shares: of arrays, and of the words that arguments take.
 
-from typing import Any
+No library is loaded here, so that the command line can offer these words in `--help`.
+"""
 
-import numpy as np
-import numpy.typing as npt
+from __future__ import annotations
 
-Codes = npt.NDArray[np.int32]
-"""Dense integer codes: position in a table of ids; -1 where unknown."""
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-Floats = npt.NDArray[np.floating[Any]]
-"""Real numbers, float64 or float32."""
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
-Ids = npt.NDArray[Any]
-"""Ids as the user wrote them: int64, or str in an object array."""
+    Codes = npt.NDArray[np.int32]
+    """Dense integer codes: position in a table of ids; -1 where unknown."""
 
-Mask = npt.NDArray[np.bool_]
-"""True where kept."""
+    Floats = npt.NDArray[np.floating[Any]]
+    """Real numbers, float64 or float32."""
+
+    Ids = npt.NDArray[Any]
+    """Ids as the user wrote them: int64, or str in an object array."""
+
+    Mask = npt.NDArray[np.bool_]
+    """True where kept."""
+else:
+    Codes = Floats = Ids = Mask = Any
+
+Duplicates = Literal["error", "first", "last", "keep"]
+"""What to do when one worker labelled one task more than once."""
+
+Table = Literal["csv", "tsv", "parquet", "jsonl", "arrow"]
+Tool = Literal["label-studio", "mturk", "toloka", "prodigy", "matrix"]
+Format = Literal[Table, Tool]
+"""The file formats: plain tables, and the exports of tools."""
+
+Rejected = Literal["drop", "keep"]
+"""What to do with answers that were rejected or cancelled."""
+
+Multiple = Literal["error", "join", "split"]
+"""What to do with an answer of several labels."""
+
+DUPLICATES: tuple[str, ...] = get_args(Duplicates)
+TABLES: tuple[str, ...] = get_args(Table)
+TOOLS: tuple[str, ...] = get_args(Tool)
+REJECTED: tuple[str, ...] = get_args(Rejected)
+MULTIPLE: tuple[str, ...] = get_args(Multiple)

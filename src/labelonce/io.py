@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from labelonce._types import MULTIPLE, Duplicates
 from labelonce._validate import check_choice
-from labelonce.data._annotations import Annotations, Duplicates
+from labelonce.data import _ids
+from labelonce.data._annotations import Annotations
 from labelonce.data._gold import check_once
 from labelonce.files._atomic import atomic_stream
-from labelonce.files._open import BINARY, File, check_is_file, naming, split_codec
-from labelonce.files._table_reader import collect, column_of, give_back_memory, read_parquet
-from labelonce.files._table_writer import DELIMITERS, TABLES, table_of, write_table
+from labelonce.files._open import File, locate, naming
+from labelonce.files._table_reader import give_back_memory, parquet_batches, read_columns
+from labelonce.files._table_writer import as_table, write_table
 from labelonce.formats import _registry as tools
-from labelonce.formats._answers import Fields
+from labelonce.formats._answers import Fields, to_annotations
 
 __all__ = ["check_target", "detect_format", "read_annotations", "read_batches", "read_gold", "write"]
-
-_ALIASES = {".pq": "parquet", ".ndjson": "jsonl", ".feather": "arrow"}
-_SUFFIXES = {f".{name}": name for name in TABLES} | _ALIASES | tools.SUFFIXES
 
 
 def read_annotations(
@@ -79,21 +77,21 @@ def read_annotations(
     ...     read_annotations(path)
     Annotations(3 annotations: 2 tasks x 2 workers, 2 classes, redundancy 1.5)
     """
-    file = _locate_source(path, format)
-    if file.format in tools.FORMATS:
-        options: dict[str, Any] = {"rejected": rejected, "multiple": multiple, "classes": classes}
+    file = tools.find_labels(path, format)
+    if file.format in tools.TOOLS:
+        check_choice(multiple or "error", "multiple", MULTIPLE)
         with naming(file):
-            return tools.read(file, Fields(task, worker, label), duplicates=duplicates, **options)
+            answers = tools.read(file, Fields(task, worker, label), rejected)
+            return to_annotations(
+                answers, str(file.path), multiple=multiple or "error", classes=classes, duplicates=duplicates
+            )
     if rejected or multiple:
         raise ValueError(f"{path}: rejected and multiple are for the exports of tools; got a {file.format} file.")
     wanted = {"task": task or "task", "worker": worker or "worker", "label": label or "label"}
     with naming(file):
-        batches = collect(file, wanted, progress)
-        columns = [column_of(batches, name, digits=file.format in DELIMITERS) for name in wanted]
-        del batches  # their strings would add to the peak memory
-        give_back_memory()
-        annotations = Annotations.from_arrays(*columns, classes=classes, duplicates=duplicates)
-    del columns
+        annotations = Annotations.from_arrays(
+            *read_columns(file, wanted, progress), classes=classes, duplicates=duplicates
+        )
     give_back_memory()
     return annotations
 
@@ -118,26 +116,26 @@ def read_gold(
     ...     read_gold(path)
     {1: 'cat', 2: 'dog'}
     """
-    file = _locate_source(path, format)
-    if file.format in tools.FORMATS:
-        with naming(file):
-            return tools.read_gold(file, Fields(task, None, label))
-    worker = task or "task"  # gold has none
-    gold = read_annotations(path, format=format, task=task, worker=worker, label=label, duplicates="keep")
-    if len(gold) > gold.n_tasks:
-        with naming(file):
-            check_once(gold.tasks[gold.task].tolist())
-    return dict(zip(gold.tasks.tolist(), gold.classes[gold.label].tolist(), strict=True))
+    file = tools.find_labels(path, format, fix="Rename it.")
+    with naming(file):
+        if file.format in tools.TOOLS:
+            return tools.read(file, Fields(task, None, label)).gold
+        columns = read_columns(file, {"task": task or "task", "label": label or "label"})
+        tasks, labels = (
+            _ids.column_of(column, name).tolist() for column, name in zip(columns, ("task", "label"), strict=True)
+        )
+        check_once(tasks)
+        return dict(zip(tasks, labels, strict=True))
 
 
 def read_batches(
     path: str | os.PathLike[str], *, task: str = "task", worker: str = "worker", label: str = "label"
 ) -> Iterator[pa.RecordBatch]:
     """Yield the columns task, worker and label of a Parquet file in batches, for files larger than memory."""
-    file = _locate(path, "parquet")
+    file = locate(path, "parquet")
     wanted = {"task": task, "worker": worker, "label": label}
     with naming(file):
-        for batch, _ in read_parquet(file, wanted, at_once=False):
+        for batch, _ in parquet_batches(file, wanted, at_once=False):
             yield pa.record_batch([batch.column(name) for name in wanted.values()], names=list(wanted))
 
 
@@ -169,10 +167,10 @@ def write(source: Any, path: str | os.PathLike[str], *, format: str | None = Non
     {"task": "a", "worker": "ann", "label": 0}
     True
     """
-    file = _locate_target(path, format)
-    table = table_of(source, file)
+    file = _target(path, format)
+    table = as_table(source, file)
     with naming(file, may="write"), atomic_stream(file) as sink:
-        if file.format in tools.FORMATS:
+        if file.format in tools.TOOLS:
             tools.write(table, sink, file.format, **_write_options(**options))
         elif options:
             raise TypeError(f"{', '.join(options)} must be left out; got format {file.format!r}.")
@@ -185,7 +183,7 @@ def _write_options(
 ) -> dict[str, Any]:
     """Return the options of a tool's writer, those that were given."""
     options = {
-        "like": None if like is None else _locate(like, "label-studio"),
+        "like": None if like is None else locate(like, "label-studio"),
         "fields": Fields(task, None, label) if task or label else None,
         "multiple": multiple,
     }
@@ -194,39 +192,17 @@ def _write_options(
 
 def detect_format(path: str | os.PathLike[str], *, format: str | None = None, reading: bool = True) -> str:
     """Return the name of the format that a file is read in, or with `reading` False written in."""
-    return (_locate_source if reading else _locate_target)(path, format).format
+    return (tools.find_labels if reading else _target)(path, format).format
 
 
 def check_target(path: str | os.PathLike[str], *, format: str | None = None) -> None:
     """Raise where `write` could not, before the work that makes what is to be written."""
-    file = _locate_target(path, format)
+    file = _target(path, format)
     if not file.path.parent.is_dir():
         raise FileNotFoundError(f"{path}: {file.path.parent} must be a folder; got none. Make it first.")
 
 
-def _locate(path: str | os.PathLike[str], format: str | None) -> File:
-    check_is_file(path)
-    suffix, codec = split_codec(path)
-    known = format or _SUFFIXES.get(suffix)
-    if known is None or (codec and known in BINARY):
-        last = os.path.splitext(os.fspath(path).lower())[1]
-        raise ValueError(
-            f"{path} must end in one of {', '.join(_SUFFIXES)}, the text formats also with .gz or .zst behind; "
-            f"got {suffix + last if codec else last!r}. Rename it, or name its format with format=..."
-        )
-    check_choice(known, "format", (*TABLES, *tools.FORMATS))
-    return File(Path(path), known, codec)
-
-
-def _locate_target(path: str | os.PathLike[str], format: str | None) -> File:
-    file = _locate(path, format)
+def _target(path: str | os.PathLike[str], format: str | None) -> File:
+    file = locate(path, format, fix=tools.FIX)
     tools.check_target(file)
-    return file
-
-
-def _locate_source(path: str | os.PathLike[str], format: str | None) -> File:
-    """Return the file to read; without a format, that of the tool that wrote it where its first line tells."""
-    file = _locate(path, format)
-    if format is None and file.format in ("csv", "tsv", "jsonl"):
-        return file._replace(format=tools.recognise(file))
     return file

@@ -14,6 +14,10 @@ from labelonce import io
 from labelonce.files import _open as _files
 from labelonce.files import _table_reader as _readers
 from labelonce.files._atomic import atomic_path, atomic_write
+from labelonce.formats._registry import find_labels
+from labelonce.runs._inputs import read_features
+
+OSFile = pa.OSFile
 
 ROWS = b"task,worker,label\n" + b"1,a,cat\n" * 2000
 
@@ -50,15 +54,15 @@ def test_the_bound_holds_for_the_files_of_tools(tmp_path: Path, monkeypatch: pyt
         (b"PAR1", "a Parquet file"),
     ],
 )
-@pytest.mark.parametrize("format", ["csv", "jsonl", "mturk"])
-def test_what_is_no_text_is_named(tmp_path: Path, start: bytes, kind: str, format: str) -> None:
+@pytest.mark.parametrize(("format", "kept_as"), [("csv", "csv"), ("jsonl", "jsonl"), ("mturk", "csv")])
+def test_what_is_no_text_is_named(tmp_path: Path, start: bytes, kind: str, format: str, kept_as: str) -> None:
     (tmp_path / "labels.dat").write_bytes(start + b"xyz")
-    with pytest.raises(ValueError, match=rf"labels\.dat: the file must be UTF-8 {format}; got {kind}"):
+    with pytest.raises(ValueError, match=rf"labels\.dat: the file must be UTF-8 {kept_as}; got {kind}"):
         lo.read_annotations(tmp_path / "labels.dat", format=format)
 
 
 def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_readers, "_LONGEST_LINE", 100)
+    monkeypatch.setattr(_readers, "LONGEST_LINE", 100)
     monkeypatch.setattr(_readers, "_BYTES", 64)
     (tmp_path / "labels.jsonl").write_bytes(b'{"task": "' + b"x" * 1000)
     with pytest.raises(ValueError, match=r"labels\.jsonl: a line must have at most 100 bytes"):
@@ -103,3 +107,43 @@ def test_json_without_a_bottom_is_one_sentence(tmp_path: Path, name: str) -> Non
     (tmp_path / name).write_text('{"task": 1, "worker": ' + "[" * 200_000 + "\n")
     with pytest.raises(ValueError, match=r"nested too deep|must hold one JSON object; got .* at line 1"):
         lo.read_annotations(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["labels.csv", "labels.tsv", "labels.jsonl", "labels.csv.gz"])
+def test_a_table_is_opened_once_to_recognise_it_and_once_to_read_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    lo.write(lo.Annotations.from_arrays(["a", "b"], ["x", "y"], ["cat", "dog"]), tmp_path / name)
+    opened: list[str] = []
+
+    def noted(path: str) -> pa.OSFile:
+        opened.append(path)
+        return OSFile(path)
+
+    monkeypatch.setattr(pa, "OSFile", noted)
+    found = find_labels(tmp_path / name)
+    lo.read_annotations(found)
+    assert opened == [str(tmp_path / name)] * 2
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "open", None)  # nor by another way
+        assert lo.read_annotations(found).n_tasks == 2
+
+
+@pytest.mark.parametrize("digits", [1500, 6000])  # 1.5 and 6 MB, beyond a block of Arrow's and one of ours
+def test_a_row_of_some_megabytes_is_read(tmp_path: Path, digits: int) -> None:
+    cells = ",".join(["1." + "0" * digits] * 1000)
+    (tmp_path / "wide.csv").write_text(f"task,{','.join(f'x{i}' for i in range(1000))}\n1,{cells}\n2,{cells}\n")
+    assert read_features(tmp_path / "wide.csv").X.shape == (2, 1000)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl"])
+def test_a_long_row_after_short_ones_is_one_sentence(tmp_path: Path, suffix: str) -> None:
+    table = pa.table({"task": [1, 2], "text": ["short", "x" * 9_000_000], "more": ["y" * 5_000_000, "z"]})
+    lo.write(pa.concat_tables([table.slice(0, 1)] * 3 + [table]), tmp_path / f"texts{suffix}")
+    with pytest.raises(ValueError, match=rf"texts{suffix} .* a line far longer than those before it|must not repeat"):
+        read_features(tmp_path / f"texts{suffix}", ignore=["text", "more"])
+
+
+def test_a_folder_is_told_without_guessing_what_it_holds(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError, match=r": Is a directory\. Name a file in it\.$"):
+        read_features(tmp_path)

@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import labelonce as lo
-from labelonce.runs._inputs import align_rows, read_features, read_gold, read_texts
+from labelonce.runs._inputs import align_rows, read_features, read_texts
 
 TABLE = pa.table({"task": ["b", "a"], "x": [1.5, 2.0], "n": [3, 4], "yes": [True, False]})
 
@@ -106,12 +106,6 @@ def test_a_file_of_labels_has_one_text_a_task(tmp_path: Path) -> None:
         read_texts(path, "text")
 
 
-def test_gold_maps_tasks_to_labels(tmp_path: Path) -> None:
-    path = tmp_path / "gold.csv"
-    path.write_text("task,label\na,1\nb,0\n")
-    assert read_gold(path) == {"a": 1, "b": 0}
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -123,7 +117,7 @@ def test_gold_maps_tasks_to_labels(tmp_path: Path) -> None:
         ("task\na\n", "a column besides 'task'; got none. Did you mean --text?"),
         ("task,x\n", "at least one row; got 0"),
         ("task,x\na,1,2\n", "must be a whole UTF-8 csv file"),
-        ("", "must be a whole UTF-8 csv file"),
+        ("", "must not be empty; got 0 bytes"),
     ],
 )
 def test_broken_features_are_told_in_a_sentence(text: str, message: str, tmp_path: Path) -> None:

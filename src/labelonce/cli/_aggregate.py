@@ -5,17 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from labelonce._types import TABLES
 from labelonce.aggregation import Aggregator
 from labelonce.aggregation._registry import COMMANDS, aggregator_of
 from labelonce.cli._print import print_json, print_rows, stderr, warnings_as_notes
 from labelonce.cli._source import check_outputs, read_comparable
 from labelonce.data import Annotations
-from labelonce.files._table_writer import TABLES
+from labelonce.files._open import File
+from labelonce.formats._registry import find_labels
 from labelonce.io import detect_format, write
 
 
 def run_aggregate(
-    file: Path,
+    path: Path,
     source: dict[str, Any],
     *,
     method: str,
@@ -27,10 +29,11 @@ def run_aggregate(
     as_json: bool,
 ) -> None:
     """Read the annotations as `source` says, fit the method, write its labels and workers."""
-    check_outputs([file], output=(output, output_format), workers=(workers, None))
+    check_outputs([path], output=(output, output_format), workers=(workers, None))
     if workers is not None and detect_format(workers, reading=False) not in TABLES:
         raise ValueError(f"--workers must be a table, such as workers.csv; got {workers}.")
     model = _aggregator(method, engine, seed)
+    file = find_labels(path, source["format"])
     annotations = read_comparable(file, source)
     with warnings_as_notes():
         model.fit(annotations)
@@ -55,11 +58,9 @@ def _aggregator(method: str, engine: str | None, seed: int) -> Aggregator:
     return model
 
 
-def _origin(file: Path, source: dict[str, Any], output: Path, output_format: str | None) -> dict[str, Any]:
+def _origin(file: File, source: dict[str, Any], output: Path, output_format: str | None) -> dict[str, Any]:
     """Return what Label Studio's predictions need to find their way back to the tasks of an export."""
-    if detect_format(file, format=source["format"]) != "label-studio":
-        return {}
-    if detect_format(output, format=output_format, reading=False) != "label-studio":
+    if {file.format, detect_format(output, format=output_format, reading=False)} != {"label-studio"}:
         return {}
     kept = {"task": source["task"], "label": source["label"], "multiple": source["multiple"]}
     return {"like": file} | {name: value for name, value in kept.items() if value is not None}

@@ -8,22 +8,28 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from labelonce._messages import printable, show
+from labelonce._types import TABLES
 from labelonce.cli._options import SOURCE
 from labelonce.cli._print import for_the_shell, print_json, print_note, print_plain
 from labelonce.data._check import ROW_LABELS, SKILL_LABELS, Check, check
-from labelonce.files._open import File, split_codec
-from labelonce.files._table_reader import text_column
-from labelonce.files._table_writer import TABLES
+from labelonce.files._open import File
+from labelonce.files._table_reader import first_rows
 from labelonce.formats import LeftOutWarning
-from labelonce.io import detect_format, read_annotations
+from labelonce.formats._registry import find_labels
+from labelonce.io import read_annotations
 
 _MOST = 12  # classes and sizes shown to a person; JSON has all
 _LONGEST = 30
+_FIRST, _SENTENCE = 100, 3  # rows looked at, and the words that a text has on average, an id or a name not
 
 
-def run_check(file: Path, source: dict[str, Any], *, as_json: bool) -> int:
+def run_check(path: Path, source: dict[str, Any], *, as_json: bool) -> int:
     """Print what is in the file; return 0 where nothing looks wrong, else 1."""
+    file = find_labels(path, source["format"])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         annotations = read_annotations(file, duplicates="keep", **source)
@@ -34,18 +40,17 @@ def run_check(file: Path, source: dict[str, Any], *, as_json: bool) -> int:
         else:
             print_note(str(warning.message))
     found = check(annotations)
-    format = detect_format(file, format=source["format"])
-    command = _next_step(file, format, source, found)
+    command = _next_step(file, source, found)
     if as_json:
-        about = {"file": str(file), "format": format, "bytes": file.stat().st_size, "left_out": left_out}
+        about = {"file": str(path), "format": file.format, "bytes": path.stat().st_size, "left_out": left_out}
         print_json({**about, **found.to_dict(), "next": command})
     else:
-        print_plain("\n".join(map(printable, _lines(file, format, found, left_out, command))))
+        print_plain("\n".join(map(printable, _lines(file, found, left_out, command))))
     return 1 if found.problems else 0
 
 
-def _lines(file: Path, format: str, found: Check, left_out: dict[str, int], command: str) -> Iterator[str]:
-    yield f"{file}: {format}, {found.n_annotations:,} annotations"
+def _lines(file: File, found: Check, left_out: dict[str, int], command: str) -> Iterator[str]:
+    yield f"{file.path}: {file.format}, {found.n_annotations:,} annotations"
     yield ""
     yield "What is in it"
     yield f"  {found.n_tasks:,} tasks, {found.n_workers:,} workers, {found.n_classes:,} classes"
@@ -95,7 +100,7 @@ def _estimates(found: Check) -> Iterator[str]:
     yield f"comparable workers: the largest group that shares tasks holds {found.largest_group:.0%} of the labels"
 
 
-def _next_step(file: Path, format: str, source: dict[str, Any], found: Check) -> str:
+def _next_step(file: File, source: dict[str, Any], found: Check) -> str:
     if found.n_classes == 1:
         return "get labels of a second class, or name the right column with --label-column"
     named = [part for name, option in SOURCE.items() if source[name] for part in (option, str(source[name]))]
@@ -104,12 +109,27 @@ def _next_step(file: Path, format: str, source: dict[str, Any], found: Check) ->
     if not (found.needs_features or found.n_workers == 1):
         method = "dawid-skene" if found.confusion_share >= 0.5 else "one-coin"
         targets = ["--method", method, "-o", "clean.csv", "--workers", "workers.csv"]
-        return shlex.join(["labelonce", "aggregate", str(file), *named, *targets])
-    if format not in TABLES or source["format"]:  # train reads tables by their suffix
+        return shlex.join(["labelonce", "aggregate", str(file.path), *named, *targets])
+    if file.format not in TABLES or source["format"]:  # train reads tables by their suffix
         given = {name: str(source[name]) for name in SOURCE if source[name]}
         options = "".join(f", {name}={value!r}" for name, value in given.items())
-        return f"train with features, a row X[i] a task: lo.MBEM().fit(X, lo.read_annotations({str(file)!r}{options}))"
-    opened = File(file, format, split_codec(file)[1])
-    column = text_column(opened, ignore=[source[role] or role for role in ("task", "worker", "label")])
+        call = f"lo.read_annotations({str(file.path)!r}{options})"
+        return f"train with features, one row X[i] per task: lo.MBEM().fit(X, {call})"
+    column = _text_column(file, ignore=[source[role] or role for role in ("task", "worker", "label")])
     features = ["--features", "features.parquet"] if column is None else ["--text", column]
-    return shlex.join(["labelonce", "train", str(file), *named, *features, "-o", "run"])
+    return shlex.join(["labelonce", "train", str(file.path), *named, *features, "-o", "run"])
+
+
+def _text_column(file: File, ignore: list[str]) -> str | None:
+    """Return the column whose first rows read most like sentences, None where no column does."""
+    try:
+        rows = first_rows(file)
+    except pa.ArrowException:  # in a column that nobody asked for
+        return None
+    lengths = {}
+    for name in set(rows.column_names) - set(ignore):
+        column = rows.column(rows.column_names.index(name)).slice(0, _FIRST)
+        words = [len(value.split()) for value in column.to_pylist() if isinstance(value, str)]
+        if words and np.mean(words) >= _SENTENCE:
+            lengths[name] = float(np.mean(words))
+    return max(sorted(lengths), key=lengths.__getitem__, default=None)

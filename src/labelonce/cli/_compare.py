@@ -10,6 +10,7 @@ import numpy as np
 from labelonce.aggregation import compare_aggregators
 from labelonce.cli._print import cell, print_json, print_note, print_plain, print_table, stderr
 from labelonce.cli._source import check_outputs, read_comparable
+from labelonce.formats._registry import find_labels
 from labelonce.io import read_gold, write
 
 _COLUMNS = {"method": "method", "agreement": "agrees", "held_out": "held out", "seconds": "seconds"}
@@ -23,7 +24,7 @@ def run_compare(
     """Print the table of methods and the recommended one; gold has the columns that `source` names."""
     check_outputs([file, gold], output=(output, None))
     known = None if gold is None else read_gold(gold, task=source["task"], label=source["label"])
-    annotations = read_comparable(file, source)
+    annotations = read_comparable(find_labels(file, source["format"]), source)
     comparison = compare_aggregators(annotations, gold=known, random_state=seed)
     rows = comparison.to_frame().to_pylist()
     if output is not None:

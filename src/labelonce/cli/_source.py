@@ -12,6 +12,7 @@ from labelonce._messages import show
 from labelonce.cli._print import print_note, warnings_as_notes
 from labelonce.data import Annotations
 from labelonce.data._check import check_two_classes, spelling_doubts
+from labelonce.files._open import File
 from labelonce.io import check_target, read_annotations
 
 
@@ -32,19 +33,19 @@ def check_outputs(read: Sequence[Path | None], **outputs: tuple[Path | None, str
         taken.add(path.resolve())
 
 
-def read_comparable(file: Path, source: dict[str, Any]) -> Annotations:
+def read_comparable(file: File, source: dict[str, Any]) -> Annotations:
     """Return the annotations, read as `source` says; raise where an aggregator would hand the labels back as they are.
 
     Doubts about their spelling are printed as notes.
     """
     with warnings_as_notes():
         annotations = read_annotations(file, **source)
-    check_two_classes(annotations, file)
+    check_two_classes(annotations, file.path)
     if len(np.unique(annotations.worker)) == 1:
         who = show(annotations.workers[annotations.worker[0]])
         raise ValueError(
-            f"{file}: labels must be by at least two workers; got only {who}, whose labels would come back as they "
-            "are. Is it the right column? With features, labelonce train learns from one worker too."
+            f"{file.path}: labels must be by at least two workers; got only {who}, whose labels would come back "
+            "unchanged. Is it the right column? With features, labelonce train learns from one worker too."
         )
     for doubt in spelling_doubts(annotations):
         print_note(doubt.sentence)

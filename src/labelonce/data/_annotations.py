@@ -6,19 +6,17 @@ import html
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
 from labelonce._messages import clip, shorten, show
-from labelonce._types import Codes, Ids, Mask
+from labelonce._types import DUPLICATES, Codes, Duplicates, Ids, Mask
 from labelonce._validate import RandomState, check_choice, check_codes, check_columns, check_int, check_rng
 from labelonce.data import _ids, _rows
 
-Duplicates = Literal["error", "first", "last", "keep"]
-DUPLICATES = get_args(Duplicates)
 MIN_OVERLAP = 0.05  # share of tasks with two annotations below which labels alone cannot tell good workers from bad
 
 

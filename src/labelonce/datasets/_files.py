@@ -15,7 +15,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from labelonce.data._annotations import Annotations, Duplicates
+from labelonce._types import Duplicates
+from labelonce.data._annotations import Annotations
 from labelonce.datasets._catalogue import CATALOGUE, SHIPPED
 
 ENVIRONMENT_VARIABLE = "LABELONCE_DATA"

@@ -12,9 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from labelonce._types import Codes, Ids
+from labelonce._types import Codes, Duplicates, Ids
 from labelonce._validate import check_choice
-from labelonce.data._annotations import Duplicates
 from labelonce.datasets._catalogue import CATALOGUE, CIFAR10_TEST, CIFAR10_TRAIN, MEDICAL, QUESTIONS, TINY, VIDEO
 from labelonce.datasets._dataset import Dataset
 from labelonce.datasets._files import Source, find_root

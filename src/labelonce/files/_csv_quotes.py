@@ -1,63 +1,17 @@
-"""The quotes of a CSV or TSV file: one that is not closed would swallow the rows behind it without a word."""
+"""The quotes of a CSV or TSV file: one that is not closed would silently swallow the rows behind it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
-
-import pyarrow as pa
+from collections.abc import Iterator
 
 from labelonce._messages import clip, printable
-from labelonce.files._open import File, text
+from labelonce.files._open import LONGEST_LINE, File, Text, text
 
 _BYTES = 2**22
-_LONGEST_LINE = 2**26
 
 
-class _Counted:
-    """A stream that counts its quotes and its line ends; the reader adds the `rows` that it made of them."""
-
-    closed = False
-
-    def __init__(self, stream: Any) -> None:
-        self._stream, self.quotes, self.lines, self.rows = stream, 0, 0, 0
-
-    def read(self, n: int | None = None) -> bytes:
-        data: bytes = self._stream.read(n)
-        self.quotes += data.count(b'"')
-        self.lines += data.count(b"\n")
-        return data
-
-    def close(self) -> None:
-        self.closed = True
-
-
-@contextmanager
-def quoted_text(file: File, delimiter: str) -> Iterator[tuple[_Counted, Callable[[], float]]]:
-    """Open the text as `text` does; where its quotes may have swallowed rows, look at them one by one.
-
-    They may if their number is odd, or if there are fewer `rows` than lines.
-    """
-    with text(file) as (stream, share), quotes_blamed(file, delimiter):
-        counted = _Counted(stream)
-        yield counted, share
-    if counted.quotes % 2 or (counted.quotes and counted.lines > counted.rows + 1):
-        _check_quotes(file, delimiter)
-
-
-@contextmanager
-def quotes_blamed(file: File, delimiter: str) -> Iterator[None]:
-    """Where Arrow cannot read a file, look first whether its quotes are to blame."""
-    try:
-        yield
-    except pa.ArrowInvalid:
-        _check_quotes(file, delimiter)
-        raise
-
-
-def _check_quotes(file: File, delimiter: str) -> None:
+def check_quotes(file: File, delimiter: str) -> None:
     """Raise at the first quoted cell that has no end, or that ends on another line and in the middle of a cell.
 
     As for Arrow a quote opens a cell only as its first character, and two of them within are one that is meant.
@@ -67,7 +21,7 @@ def _check_quotes(file: File, delimiter: str) -> None:
     cell = f'(?:"{closing.pattern.decode()}|[^"{delimiter}]*+)'
     plain = re.compile(f"{cell}(?:{delimiter}{cell})*+".encode())  # most lines: one look is enough
     opened: tuple[int, bytes] | None = None
-    with text(file) as (stream, _):
+    with text(file) as stream:
         for number, line in enumerate(_lines(stream), 1):
             if not opened and plain.fullmatch(line):
                 continue
@@ -84,13 +38,13 @@ def _check_quotes(file: File, delimiter: str) -> None:
         _reject(opened)
 
 
-def _lines(stream: Any) -> Iterator[bytes]:
+def _lines(stream: Text) -> Iterator[bytes]:
     """Yield the lines; where one is too long for Arrow, only those before."""
     rest = b""
     while more := stream.read(_BYTES):
         *whole, rest = (rest + more).split(b"\n")
         yield from whole
-        if len(rest) > _LONGEST_LINE:
+        if len(rest) > LONGEST_LINE:
             return
     yield rest
 

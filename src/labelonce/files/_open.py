@@ -1,9 +1,9 @@
-"""A file on disk: opened with a bound on what it unpacks to, named in every error, written whole or not at all."""
+"""A file on disk: located by its name, opened with a bound on what it unpacks to, named in every error."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,34 +11,57 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from labelonce._messages import printable
+from labelonce._types import TABLES, TOOLS
+from labelonce._validate import check_choice
 
 CODECS = {".gz": "gzip", ".zst": "zstd"}
 BINARY = ("parquet", "arrow")
-_NO_TEXT = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK\x03\x04": "a spreadsheet or zip file"}
-_NO_TEXT |= {b"\x1f\x8b": "a gzip file without .gz", b"PAR1": "a Parquet file", b"ARRO": "an Arrow file"}
+DELIMITERS = {"csv": ",", "tsv": "\t"}
+SUFFIXES = {f".{name}": name for name in TABLES}
+SUFFIXES |= {".pq": "parquet", ".ndjson": "jsonl", ".feather": "arrow", ".json": "label-studio", ".npy": "matrix"}
+_SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
+_NOT_TEXT = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK\x03\x04": "a spreadsheet or zip file"}
+_NOT_TEXT |= {b"\x1f\x8b": "a gzip file without .gz", b"PAR1": "a Parquet file", b"ARRO": "an Arrow file"}
 _UNPACKED = 2**26  # below this many bytes any ratio is harmless
 _RATIO = 100  # rows of labels pack 3 to 20 times; what packs better is padding
+_BYTES = 2**22
+LONGEST_LINE = 2**26
 
 
 class File(NamedTuple):
-    """A path, its format and its compression."""
+    """A path, its format and its compression; it can be given wherever a path can."""
 
     path: Path
     format: str
     codec: str | None
 
+    def __fspath__(self) -> str:
+        return str(self.path)
+
 
 def split_codec(path: str | os.PathLike[str]) -> tuple[str, str | None]:
-    """Return the suffix in front of that of the compression, in small letters, and the compression."""
+    """Return the suffix in front of that of the compression, in lower case, and the compression."""
     name, last = os.path.splitext(os.fspath(path).lower())
     codec = CODECS.get(last)
     return (os.path.splitext(name)[1] if codec else last), codec
 
 
-def check_is_file(path: str | os.PathLike[str]) -> None:
-    """Raise if the path is a folder, before its missing suffix is blamed."""
+def locate(path: str | os.PathLike[str], format: str | None = None, *, fix: str = "Rename it.") -> File:
+    """Return a path with the format that is named, or that its suffix tells; a folder is an error."""
     if os.path.isdir(path):
-        raise IsADirectoryError(f"{path}: Is a directory. Name the file in it that holds the labels.")
+        raise IsADirectoryError(f"{path}: Is a directory. Name a file in it.")
+    suffix, codec = split_codec(path)
+    known = format or SUFFIXES.get(suffix)
+    if known is None and suffix in _SPREADSHEETS:
+        raise ValueError(f"{path} must be a table; got a spreadsheet. Save it as CSV (UTF-8) and read that.")
+    if known is None or (codec and known in BINARY):
+        last = os.path.splitext(os.fspath(path).lower())[1]
+        raise ValueError(
+            f"{path} must end in one of {', '.join(SUFFIXES)}, the text formats also followed by .gz or .zst; "
+            f"got {suffix + last if codec else last!r}. {fix}"
+        )
+    check_choice(known, "format", (*TABLES, *TOOLS))
+    return File(Path(path), known, codec)
 
 
 @contextmanager
@@ -52,10 +75,10 @@ def naming(file: File, may: str = "open") -> Iterator[None]:
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno:
             raise with_path(error, file.path, may) from error
-        said = printable(" ".join(str(error).split())).rstrip(".")
         kind = file.format if file.format in BINARY else f"UTF-8 {file.format}"
-        fix = "Mend it, or name its format with format=..."
-        raise ValueError(f"{file.path} must be a whole {kind} file; got: {_plain(said)}. {fix}") from error
+        raise ValueError(
+            f"{file.path} must be a whole {kind} file; got: {_said(error)}. Fix it, or write it again."
+        ) from error
     except (ValueError, TypeError) as error:
         raise (TypeError if isinstance(error, TypeError) else ValueError)(f"{file.path}: {error}") from error
 
@@ -66,63 +89,86 @@ def with_path(error: OSError, path: Path, may: str) -> OSError:
     return type(error)(f"{path}: {reason}. Check the path: it must be a file you may {may}.")
 
 
-def _plain(said: str) -> str:
-    """Return what Arrow says, in words that help where its own do not."""
-    if "straddling object" in said or "Empty CSV file or block" in said:
-        return "a line of more than 4 MB"
+def _said(error: Exception) -> str:
+    """Return what Arrow says, on one line, cut where it is long, and in words that help where its own do not."""
+    said = printable(" ".join(str(error).split())).rstrip(".")
+    if "straddling object" in said:
+        return "a line far longer than those before it, of more than 4 MB"
     return said if len(said) <= 160 else f"{said[:160]}..."
 
 
 @contextmanager
-def text(file: File) -> Iterator[tuple[Any, Callable[[], float]]]:
-    """Open the text, and a function that tells the share of the file read so far."""
+def opened(file: File) -> Iterator[Any]:
+    """Open the bytes of a file; one without any is an error."""
     with pa.OSFile(str(file.path)) as raw:
-        size = raw.size()
-        stream = _Unpacked(pa.CompressedInputStream(raw, file.codec), size) if file.codec else raw
-        yield stream, lambda: raw.tell() / size
+        if not raw.size():
+            raise ValueError("the file must not be empty; got 0 bytes. Was it written to the end?")
+        yield raw
 
 
-class _Unpacked:
-    """A compressed stream that stops at what no honest file unpacks to."""
+@contextmanager
+def text(file: File) -> Iterator[Text]:
+    """Open the text of a file."""
+    with opened(file) as raw:
+        yield Text(file, raw)
+
+
+class Text:
+    """The text of a file as a stream: bounded in what it unpacks to, with its quotes and line ends counted."""
 
     closed = False
 
-    def __init__(self, stream: Any, size: int) -> None:
-        self._stream, self._size, self._read = stream, size, 0
+    def __init__(self, file: File, raw: Any) -> None:
+        self._file, self._raw, self._size = file, raw, raw.size()
+        self._stream = pa.CompressedInputStream(raw, file.codec) if file.codec else raw
+        self._start, self._unpacked = b"", 0
+        self.quotes = self.lines = 0
+
+    @property
+    def share(self) -> float:
+        """The share of the file that was read so far."""
+        return float(self._raw.tell() / self._size)
+
+    def start(self, n: int = _BYTES, *, lines: int = 0) -> bytes:
+        """Return the first `n` bytes, or more where so many `lines` are longer; they stay to be read."""
+        while len(self._start) < n or (len(self._start) < LONGEST_LINE and self._start.count(b"\n") < lines):
+            more = self._more(n)
+            self._start += more
+            if not more:
+                break
+        if self._file.codec is None:
+            for mark, kind in _NOT_TEXT.items():
+                if self._start.startswith(mark):
+                    name = f"UTF-8 {self._file.format}"
+                    raise ValueError(f"the file must be {name}; got {kind}. Save it as {name}.")
+        return self._start
 
     def read(self, n: int | None = None) -> bytes:
+        """Return the next `n` bytes."""
+        data, self._start = self._start[:n], self._start[len(self._start) if n is None else n :]
+        if n is None or len(data) < n:
+            data += self._more(None if n is None else n - len(data))
+        self.quotes += data.count(b'"')
+        self.lines += data.count(b"\n")
+        return data
+
+    def _more(self, n: int | None) -> bytes:
         data: bytes = self._stream.read(n)
-        self._read += len(data)
-        if self._read > max(_UNPACKED, _RATIO * self._size):
+        self._unpacked += len(data)
+        if self._file.codec and self._unpacked > max(_UNPACKED, _RATIO * self._size):
             raise ValueError(
                 f"a compressed file must not unpack to more than {_RATIO} times its size; got more than "
-                f"{self._read:,} bytes from {self._size:,}. If you trust it, unpack it first."
+                f"{self._unpacked:,} bytes from {self._size:,}. If you trust it, unpack it first."
             )
         return data
 
     def close(self) -> None:
+        """Leave the file to `text`, which opened it."""
         self.closed = True
-
-
-def check_start(file: File) -> None:
-    """Raise if the file holds no byte, or starts as no text does."""
-    with file.path.open("rb") as opened:
-        start = opened.read(4)
-    if not start:
-        raise ValueError("the file must hold annotations; got 0 bytes. Was it written to the end?")
-    if file.format not in BINARY and file.codec is None:
-        for mark, kind in _NO_TEXT.items():
-            if start.startswith(mark):
-                raise ValueError(f"the file must be UTF-8 {file.format}; got {kind}. Save it as UTF-8 {file.format}.")
-
-
-def head(file: File, n: int = 2**16) -> bytes:
-    """Return the first bytes of the text, unpacked."""
-    with text(file) as (stream, _):
-        return bytes(stream.read(n))
 
 
 def whole_text(file: File) -> bytes:
     """Return all of the text, unpacked, without a byte order mark."""
-    with text(file) as (stream, _):
-        return b"".join(iter(lambda: stream.read(2**22), b"")).removeprefix(b"\xef\xbb\xbf")
+    with text(file) as stream:
+        stream.start(4)
+        return b"".join(iter(lambda: stream.read(_BYTES), b"")).removeprefix(b"\xef\xbb\xbf")

@@ -1,52 +1,112 @@
-"""Columns of a file of rows, read in batches: CSV, TSV, Parquet, JSON lines and Arrow."""
+"""Tables in: columns or all of a CSV, TSV, Parquet, JSON lines or Arrow file."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import csv, ipc, parquet
 from pyarrow.json import ParseOptions, ReadOptions, read_json
 
 from labelonce._messages import printable, shorten
 from labelonce._validate import check_count
 from labelonce.data._ids import is_text
-from labelonce.files._csv_quotes import quoted_text, quotes_blamed
-from labelonce.files._open import File, check_start, text
-from labelonce.files._table_writer import DELIMITERS, ROWS
+from labelonce.files._csv_quotes import check_quotes
+from labelonce.files._open import BINARY, DELIMITERS, LONGEST_LINE, File, Text, opened, text
+from labelonce.files._table_writer import ROWS
 
 _JSON_TYPES = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
 _BYTES = 2**22
-_LONGEST_LINE = 2**26
 _MANY_ROWS, _MANY_BYTES = 10**6, 20 * 10**6
-_FIRST, _SENTENCE = 100, 3  # rows looked at, and words that a text has on average, an id or a name not
 
 _Batches = Iterator[tuple[pa.RecordBatch, float]]  # each with the share of the file read so far
 
 
-def collect(file: File, wanted: dict[str, str], progress: bool | None) -> list[pa.RecordBatch]:
-    """Return the wanted columns in batches, strings dictionary-encoded as they arrive."""
-    check_start(file)
+def read_columns(file: File, wanted: Mapping[str, str], progress: bool | None = False) -> list[Any]:
+    """Return the columns of ids that `wanted` names by their roles, for files of any length.
+
+    Strings are dictionary-encoded as they arrive; those of a CSV file become integers where all of them are.
+    """
     show = (sys.stderr.isatty() and _is_long(file)) if progress is None else progress
-    batches = []
+    chunks: list[list[pa.Array]] = [[] for _ in wanted]
     with _bar(file.path.name) if show else nullcontext() as advance:
-        for batch, share in _READERS[file.format](file, wanted):
-            columns = [batch.column(name) for name in wanted.values()]
-            batches.append(pa.record_batch([_compact(column) for column in columns], names=list(wanted)))
+        for batch, share in _BATCHES[file.format](file, wanted):
+            for found, name in zip(chunks, wanted.values(), strict=True):
+                found.append(_compact(batch.column(name)))
             if advance:
                 advance(share)
     give_back_memory()
-    return batches
+    return [_joined(found, digits=file.format in DELIMITERS) for found in chunks]
 
 
 def give_back_memory() -> None:
     """Return to the system what Arrow has freed but keeps: at 10M rows 150 MB that the next step needs."""
     pa.default_memory_pool().release_unused()
+
+
+def read_table(file: File, strings: Sequence[str] | None = None) -> pa.Table:
+    """Return all columns; those named by `strings`, by default all, stay strings where a format cannot tell."""
+    if file.format in BINARY:
+        batches = [batch for batch, _ in _all_columns(file)]
+        table = pa.Table.from_batches(batches) if batches else pa.table({})
+    elif file.format == "jsonl":
+        table = _json_table(file, strings or ())
+    else:
+        with _delimited(file) as rows:
+            types = dict.fromkeys(rows.names() if strings is None else strings, pa.string())
+            table = csv.read_csv(rows.stream, rows.read, rows.parse, csv.ConvertOptions(column_types=types))
+            rows.number = table.num_rows
+    if table.num_rows == 0:
+        raise ValueError("the table must have at least one row; got 0.")
+    return table
+
+
+def first_rows(file: File) -> Any:
+    """Return all columns of the first rows, about 4 MB of text or one batch."""
+    if file.format in BINARY:
+        return next(batch for batch, _ in _all_columns(file))
+    with text(file) as stream:
+        start = stream.start(lines=2)
+        if file.format == "jsonl":
+            block = start if len(start) < _BYTES else start.rpartition(b"\n")[0]
+            return read_json(pa.BufferReader(block), ReadOptions(block_size=len(block) + 1))
+        return _start_of_csv(start, _parse(file)).read_next_batch()
+
+
+def id_column(table: pa.Table, name: str, file: File) -> Any:
+    """Return a column of `read_table` as `read_columns` would have."""
+    column = table.column(name)
+    is_digits = file.format in DELIMITERS
+    if is_digits:
+        column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column).dictionary_encode()
+    return _joined(column.chunks, digits=is_digits)
+
+
+def find_columns(names: Iterable[str], wanted: Mapping[str, str]) -> list[str]:
+    """Return the names of the wanted columns, each once; one that is not there or there twice is an error."""
+    present = list(names)
+    for role, name in wanted.items():
+        if present.count(name) != 1:
+            fix = _other_delimiter(present) or f"Name it with {role}=..."
+            fix = "Rename the second one." if name in present else fix
+            shown = shorten(np.array(present, dtype=object), 20)
+            raise ValueError(f"the {role} column must be one of {shown}; got {name!r}. {fix}")
+    return list(dict.fromkeys(wanted.values()))
+
+
+def _other_delimiter(present: list[str]) -> str | None:
+    """Return the fix for a header that is one name because its cells are divided by something else."""
+    found = next((sign for sign in ("\t", ";", "|") if len(present) == 1 and sign in present[0]), None)
+    if found is None:
+        return None
+    return 'Read it with format="tsv".' if found == "\t" else f"Write it with commas where it has {found!r}."
 
 
 def _is_long(file: File) -> bool:
@@ -76,11 +136,10 @@ def _compact(column: pa.Array) -> pa.Array:
     return column
 
 
-def column_of(batches: list[pa.RecordBatch], role: str, *, digits: bool) -> Any:
+def _joined(chunks: list[pa.Array], *, digits: bool) -> Any:
     """Return one column; with `digits`, as integers if every string is how its integer is written."""
-    if not batches:
+    if not chunks:
         return []
-    chunks = [batch.column(role) for batch in batches]
     if len({chunk.type for chunk in chunks}) > 1:
         chunks = [chunk.cast(pa.int64()) for chunk in chunks]
     column = pa.chunked_array(chunks).combine_chunks()
@@ -94,59 +153,87 @@ def column_of(batches: list[pa.RecordBatch], role: str, *, digits: bool) -> Any:
     return pa.DictionaryArray.from_arrays(column.indices, numbers) if same else column
 
 
-def check_columns(names: Iterable[str], wanted: dict[str, str]) -> list[str]:
-    """Return the names of the wanted columns, each once; one that is not there or there twice is an error."""
-    present = list(names)
-    for role, name in wanted.items():
-        if present.count(name) != 1:
-            fix = _other_delimiter(present) or f"Name it with {role}=..."
-            fix = "Rename the second one." if name in present else fix
-            shown = shorten(np.array(present, dtype=object), 20)
-            raise ValueError(f"the {role} column must be one of {shown}; got {name!r}. {fix}")
-    return list(dict.fromkeys(wanted.values()))
+@dataclass
+class _Delimited:
+    """An open CSV or TSV file; the reader adds the `number` of rows that it made of it."""
+
+    stream: Text
+    read: csv.ReadOptions
+    parse: csv.ParseOptions
+    number: int = 0
+
+    def names(self) -> list[str]:
+        """Return the names in the header."""
+        found: list[str] = _start_of_csv(self.stream.start(), self.parse).schema.names
+        return found
 
 
-def _other_delimiter(present: list[str]) -> str | None:
-    """Return the fix for a header that is one name because its cells are divided by something else."""
-    found = next((sign for sign in ("\t", ";", "|") if len(present) == 1 and sign in present[0]), None)
-    if found is None:
-        return None
-    return 'Read it with format="tsv".' if found == "\t" else f"Write it with commas where it has {found!r}."
+@contextmanager
+def _delimited(file: File) -> Iterator[_Delimited]:
+    """Open a CSV or TSV file; where its quotes may have swallowed rows, look at them one by one.
+
+    They may if their number is odd, or if there are fewer rows than lines.
+    """
+    with text(file) as stream:
+        try:
+            start = stream.start(_BYTES, lines=2)
+            block = _BYTES if len(start) <= _BYTES else 2 * len(start)  # a row must fit
+            read = csv.ReadOptions(use_threads=False, block_size=block)  # only a single thread knows an error's row
+            rows = _Delimited(stream, read, _parse(file))
+            yield rows
+        except pa.ArrowInvalid:
+            check_quotes(file, DELIMITERS[file.format])
+            raise
+    if stream.quotes % 2 or (stream.quotes and stream.lines > rows.number + 1):
+        check_quotes(file, DELIMITERS[file.format])
 
 
-def _read_csv(file: File, wanted: dict[str, str]) -> _Batches:
-    read = csv.ReadOptions(use_threads=False, block_size=_BYTES)  # only a single thread knows the row of an error
-    parse = csv.ParseOptions(delimiter=DELIMITERS[file.format], newlines_in_values=True)
-    with text(file) as (stream, _), quotes_blamed(file, parse.delimiter):
-        names = check_columns(csv.open_csv(stream, read, parse).schema.names, wanted)
-    types = dict.fromkeys(names, pa.dictionary(pa.int32(), pa.string()))
-    convert = csv.ConvertOptions(include_columns=names, column_types=types, null_values=[""], strings_can_be_null=True)
-    with quoted_text(file, parse.delimiter) as (stream, share):
-        for batch in csv.open_csv(stream, read, parse, convert):
-            stream.rows += len(batch)
-            yield batch, share()
+def _start_of_csv(start: bytes, parse: csv.ParseOptions) -> csv.CSVStreamingReader:
+    """Open the start of a file; its last row may be cut, so it is left to a second block that nobody reads."""
+    read = csv.ReadOptions(use_threads=False, block_size=len(start) + (1 if len(start) < _BYTES else -1))
+    return csv.open_csv(pa.BufferReader(start), read, parse)
 
 
-def read_parquet(file: File, wanted: dict[str, str], *, at_once: bool = True) -> _Batches:
-    """Yield the wanted columns in batches; what is read `at_once` must have no more rows than codes can count."""
-    with parquet.ParquetFile(file.path, pre_buffer=False) as reader:  # else it holds the whole file
-        names = check_columns(reader.schema_arrow.names, wanted)
+def _parse(file: File) -> csv.ParseOptions:
+    return csv.ParseOptions(delimiter=DELIMITERS[file.format], newlines_in_values=True)
+
+
+def _csv_batches(file: File, wanted: Mapping[str, str]) -> _Batches:
+    with _delimited(file) as rows:
+        names = find_columns(rows.names(), wanted)
+        types = dict.fromkeys(names, pa.dictionary(pa.int32(), pa.string()))
+        convert = csv.ConvertOptions(
+            include_columns=names, column_types=types, null_values=[""], strings_can_be_null=True
+        )
+        for batch in csv.open_csv(rows.stream, rows.read, rows.parse, convert):
+            rows.number += len(batch)
+            yield batch, rows.stream.share
+
+
+def parquet_batches(file: File, wanted: Mapping[str, str], *, at_once: bool = True) -> _Batches:
+    """Yield the wanted columns, or all, in batches; what is read `at_once` must have no more rows than codes count."""
+    with opened(file) as raw, parquet.ParquetFile(raw, pre_buffer=False) as reader:  # else it holds the whole file
+        names = find_columns(reader.schema_arrow.names, wanted)
         if at_once:
             check_count(reader.metadata.num_rows)
         # A column stored as dictionary comes with its row group's whole dictionary in every batch.
         stored = any(pa.types.is_dictionary(reader.schema_arrow.field(name).type) for name in names)
         done = 0
-        for batch in reader.iter_batches(2**20 if stored else ROWS, columns=names):
+        for batch in reader.iter_batches(2**20 if stored else ROWS, columns=names or None):
             done += len(batch)
             yield batch, done / reader.metadata.num_rows
 
 
-def _read_arrow(file: File, wanted: dict[str, str]) -> _Batches:
-    with pa.OSFile(str(file.path)) as raw:
+def _all_columns(file: File) -> _Batches:
+    return parquet_batches(file, {}, at_once=False) if file.format == "parquet" else _arrow_batches(file, {})
+
+
+def _arrow_batches(file: File, wanted: Mapping[str, str]) -> _Batches:
+    with opened(file) as raw:
         is_file = raw.read(6) == b"ARROW1"
         raw.seek(0)
         reader = ipc.open_file(raw) if is_file else ipc.open_stream(raw)
-        check_columns(reader.schema.names, wanted)
+        find_columns(reader.schema.names, wanted)
         if not is_file:
             yield from ((batch, raw.tell() / raw.size()) for batch in reader)
             return
@@ -154,12 +241,15 @@ def _read_arrow(file: File, wanted: dict[str, str]) -> _Batches:
             yield reader.get_batch(i), (i + 1) / reader.num_record_batches
 
 
-def _read_jsonl(file: File, wanted: dict[str, str]) -> _Batches:
+def _json_batches(file: File, wanted: Mapping[str, str]) -> _Batches:
     kinds: dict[str, pa.DataType] = {}
     line = 1
-    with text(file) as (stream, share):
+    with text(file) as stream:
+        stream.start(4)
         for block in _whole_lines(stream):
-            kinds = kinds or _json_kinds(block, wanted)
+            if not kinds:  # knowing the types in the first row, Arrow need not understand the other columns
+                row = _first_json_row(block)
+                kinds = {name: _JSON_TYPES.get(type(row[name]), pa.string()) for name in find_columns(row, wanted)}
             parse = ParseOptions(explicit_schema=pa.schema(kinds), unexpected_field_behavior="ignore")
             try:
                 table = read_json(pa.BufferReader(block), ReadOptions(block_size=len(block) + 1), parse)
@@ -167,25 +257,32 @@ def _read_jsonl(file: File, wanted: dict[str, str]) -> _Batches:
                 list(_json_rows(block, line, kinds))  # raises at the line to blame: Arrow counts within the block
                 raise
             line += block.count(b"\n")
-            yield from ((batch, share()) for batch in table.to_batches())
+            yield from ((batch, stream.share) for batch in table.to_batches())
 
 
-def _whole_lines(stream: Any) -> Iterator[bytes]:
+def _json_table(file: File, strings: Sequence[str]) -> pa.Table:
+    with text(file) as stream:
+        start = stream.start(_BYTES, lines=2)
+        row = _first_json_row(start)
+        kinds = {name: pa.string() for name in strings if isinstance(row.get(name), str)}  # not a time stamp
+        block = _BYTES if len(start) <= _BYTES else 2 * len(start)
+        return read_json(stream, ReadOptions(block_size=block), ParseOptions(explicit_schema=pa.schema(kinds)))
+
+
+def _whole_lines(stream: Text) -> Iterator[bytes]:
     rest = b""
     while more := stream.read(_BYTES):
         whole, newline, rest = (rest + more).rpartition(b"\n")
         if newline:
             yield whole + newline
-        if len(rest) > _LONGEST_LINE:
-            raise ValueError(f"a line must have at most {_LONGEST_LINE:,} bytes; got one of more. Is it one JSON list?")
+        if len(rest) > LONGEST_LINE:
+            raise ValueError(f"a line must have at most {LONGEST_LINE:,} bytes; got one of more. Is it one JSON list?")
     if rest:
         yield rest
 
 
-def _json_kinds(block: bytes, wanted: dict[str, str]) -> dict[str, pa.DataType]:
-    """Return the types in the first row; knowing them, Arrow need not understand the other columns."""
-    row = next(filter(None, _json_rows(block, 1, {})), {})
-    return {name: _JSON_TYPES.get(type(row[name]), pa.string()) for name in check_columns(row, wanted)}
+def _first_json_row(block: bytes) -> dict[str, Any]:
+    return next(filter(None, _json_rows(block, 1, {})), {})
 
 
 def _json_rows(block: bytes, line: int, kinds: dict[str, pa.DataType]) -> Iterator[dict[str, Any]]:
@@ -195,7 +292,7 @@ def _json_rows(block: bytes, line: int, kinds: dict[str, pa.DataType]) -> Iterat
         except (json.JSONDecodeError, RecursionError):
             row = None
         if not isinstance(row, dict):
-            raise ValueError(f"a line must hold one JSON object; got {said[:60]!r} at line {number}. Mend that line.")
+            raise ValueError(f"a line must hold one JSON object; got {said[:60]!r} at line {number}. Fix that line.")
         for name, kind in kinds.items():
             if row and _JSON_TYPES.get(type(row.get(name))) != kind:
                 got = f"got {row.get(name)!r} at line {number}. Write all of them as strings."
@@ -203,34 +300,10 @@ def _json_rows(block: bytes, line: int, kinds: dict[str, pa.DataType]) -> Iterat
         yield row
 
 
-_READERS = {"csv": _read_csv, "tsv": _read_csv, "parquet": read_parquet, "jsonl": _read_jsonl, "arrow": _read_arrow}
-
-
-def text_column(file: File, ignore: Iterable[str]) -> str | None:
-    """Return the column whose first rows read most like sentences, None where no column does."""
-    lengths = {}
-    try:
-        rows = _first_rows(file)
-    except pa.ArrowException:  # in a column that nobody asked for
-        return None
-    for name in set(rows.column_names) - set(ignore):
-        column = rows.column(rows.column_names.index(name)).slice(0, _FIRST)
-        words = [len(value.split()) for value in column.to_pylist() if isinstance(value, str)]
-        if words and np.mean(words) >= _SENTENCE:
-            lengths[name] = float(np.mean(words))
-    return max(sorted(lengths), key=lengths.__getitem__, default=None)
-
-
-def _first_rows(file: File) -> Any:
-    """Return all columns of the first rows, at least one batch."""
-    if file.format == "parquet":
-        with parquet.ParquetFile(file.path) as reader:
-            return next(reader.iter_batches(_FIRST))
-    with text(file) as (stream, _):
-        if file.format == "jsonl":
-            block = next(_whole_lines(stream))
-            return read_json(pa.BufferReader(block), ReadOptions(block_size=len(block) + 1))
-        if file.format == "arrow":
-            return next(batch for batch, _ in _read_arrow(file, {}))
-        parse = csv.ParseOptions(delimiter=DELIMITERS[file.format], newlines_in_values=True)
-        return csv.open_csv(stream, csv.ReadOptions(block_size=_BYTES), parse).read_next_batch()
+_BATCHES: dict[str, Callable[[File, Mapping[str, str]], _Batches]] = {
+    "csv": _csv_batches,
+    "tsv": _csv_batches,
+    "parquet": parquet_batches,
+    "jsonl": _json_batches,
+    "arrow": _arrow_batches,
+}

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
 from pyarrow import csv, ipc, parquet
 
-from labelonce.files._open import File
+from labelonce.files._open import DELIMITERS, File
 
-TABLES = ("csv", "tsv", "parquet", "jsonl", "arrow")
-DELIMITERS = {"csv": ",", "tsv": "\t"}
 ROWS = 2**16  # the hash table of one batch fits the processor's cache
 
 
-def table_of(source: Any, file: File) -> pa.Table:
+def as_table(source: Any, file: File) -> pa.Table:
     """Return what is to be written as a table; what its format cannot hold is an error."""
     table = source.to_frame() if hasattr(source, "to_frame") else source
     if not isinstance(table, pa.Table):
@@ -46,6 +45,18 @@ def write_table(table: pa.Table, sink: Any, format: str) -> None:
     with _batch_writer(sink, schema, format) as writer:
         for batch in batches:
             writer.write_batch(batch)
+
+
+def write_rows(sink: Any, format: str, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write a header and rows as CSV or TSV; cells are quoted only where they must be, as some tools want it."""
+    delimiter = DELIMITERS[format]
+    for row in (header, *rows):
+        sink.write((delimiter.join(_cell(str(value), delimiter) for value in row) + "\n").encode())
+
+
+def _cell(value: str, delimiter: str) -> str:
+    quoted = any(character in value for character in (delimiter, '"', "\n", "\r"))
+    return '"' + value.replace('"', '""') + '"' if quoted else value
 
 
 def _batch_writer(sink: Any, schema: pa.Schema, format: str) -> Any:

@@ -9,7 +9,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from labelonce._messages import show
-from labelonce.data._annotations import Annotations, Duplicates
+from labelonce._types import Duplicates
+from labelonce.data._annotations import Annotations
+from labelonce.files._open import File
+from labelonce.files._table_reader import read_table
 
 SEPARATOR = "|"
 
@@ -65,7 +68,7 @@ def to_annotations(
     annotations = Annotations.from_arrays(task, worker, label, classes=classes, duplicates=duplicates)
     if answers.left_out:
         sentence = f"{name}: {len(annotations):,} annotations are read, others left out{_because(answers.left_out)}."
-        warnings.warn(LeftOutWarning(sentence, dict(answers.left_out)), stacklevel=4)
+        warnings.warn(LeftOutWarning(sentence, dict(answers.left_out)), stacklevel=3)
     return annotations
 
 
@@ -103,6 +106,15 @@ def _yes_no(rows: list[Answer]) -> list[tuple[Any, Any, Any]]:
         for row, labels in given
         for label in seen
     ]
+
+
+def string_columns(file: File) -> dict[str, list[str]]:
+    """Return the columns of a tool's CSV or TSV file by name; an empty cell is an empty string."""
+    table = read_table(file)
+    (most, times), *_ = Counter(table.column_names).most_common(1)
+    if times > 1:
+        raise ValueError(f"a column must be named once; got {most!r} {times} times. Rename the second one.")
+    return {name: table.column(name).to_pylist() for name in table.column_names}
 
 
 def integers_if_all(values: Sequence[str]) -> list[Any]:

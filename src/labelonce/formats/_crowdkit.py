@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from labelonce._messages import shorten
-from labelonce.data._annotations import Annotations, Duplicates
+from labelonce._types import Duplicates
+from labelonce.data._annotations import Annotations
 
 
 def from_crowdkit(frame: Any, *, duplicates: Duplicates = "error") -> Annotations:

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from labelonce._messages import shorten
-from labelonce.data._annotations import Annotations, Duplicates
+from labelonce._types import Duplicates
+from labelonce.data._annotations import Annotations
 
 
 def from_dataset(

@@ -15,8 +15,8 @@ from labelonce._messages import show
 from labelonce._types import Codes, Floats
 from labelonce.data._annotations import Annotations, matrix_annotations
 from labelonce.files._open import File, split_codec, whole_text
-from labelonce.formats._answers import Answers, Fields, choose, integers_if_all
-from labelonce.formats._delimited import column_names, string_columns, write_rows
+from labelonce.files._table_writer import write_rows
+from labelonce.formats._answers import Answers, Fields, choose, integers_if_all, string_columns
 
 _INDEX = ("", "task", "index", "Unnamed: 0")  # how the column of task ids is called, if there is one
 _ABSENT = ("", "nan", "NaN", "None", "NA", "<NA>", "-1", "-1.0")
@@ -28,11 +28,11 @@ def read(file: File, fields: Fields, *, keep_rejected: bool = False) -> Answers:
     """Return the labelled cells of a CSV file with a row a task and a column a worker, or of a .npy file."""
     if split_codec(file.path)[0] == ".npy":
         return _from_npy(file)
-    names = column_names(file)
+    table = string_columns(file._replace(format="csv"))
+    names = list(table)
     index = next((name for name in names[:1] if name in _INDEX), None)
     if fields.task is not None:
         index = choose(fields.task, names, "the task column", "task")
-    table = string_columns(file, names)
     n_rows = len(next(iter(table.values())))
     tasks = integers_if_all(table[index]) if index is not None else list(range(n_rows))
     workers = [name for name in names if name != index]
@@ -107,7 +107,7 @@ def write(table: pa.Table, sink: Any) -> None:
     codes = _dense(ann)
     names = np.append(ann.classes.astype(object), "")  # code -1 finds the empty cell
     rows = ([task, *names[row]] for task, row in zip(ann.tasks, codes, strict=True))
-    write_rows(sink, "matrix", ["task", *map(str, ann.workers)], rows)
+    write_rows(sink, "csv", ["task", *map(str, ann.workers)], rows)
 
 
 def _dense(ann: Annotations) -> Codes:

@@ -10,8 +10,16 @@ import pyarrow as pa
 
 from labelonce._messages import show
 from labelonce.files._open import File
-from labelonce.formats._answers import SEPARATOR, Answers, Fields, choose, integers_if_all, same_kind
-from labelonce.formats._delimited import column_names, string_columns, write_rows
+from labelonce.files._table_writer import write_rows
+from labelonce.formats._answers import (
+    SEPARATOR,
+    Answers,
+    Fields,
+    choose,
+    integers_if_all,
+    same_kind,
+    string_columns,
+)
 
 _ANSWER, _INPUT = "Answer.", "Input."
 _JSON = "Answer.taskAnswers"  # where the crowd-* elements put everything, as JSON
@@ -22,12 +30,13 @@ _Labels = Callable[[dict[str, str]], list[str]]
 
 def read(file: File, fields: Fields, *, keep_rejected: bool = False) -> Answers:
     """Return the answers to one question of the batch."""
-    names = column_names(file)
+    table = string_columns(file._replace(format="csv"))
+    names = list(table)
     task = _column(names, fields.task or "HITId", _INPUT, "task")
     worker = _column(names, fields.worker or "WorkerId", "", "worker")
-    columns, labels_of = _question(file, names, fields.label)
-    table = string_columns(file, [task, worker, *columns, *(name for name in _STATUS if name in names)])
-    rows = [dict(zip(table, cells, strict=True)) for cells in zip(*table.values(), strict=True)]
+    columns, labels_of = _question(table, fields.label)
+    kept = [task, worker, *columns, *(name for name in _STATUS if name in names)]
+    rows = [dict(zip(kept, cells, strict=True)) for cells in zip(*(table[name] for name in kept), strict=True)]
     answers = Answers()
     tasks, workers = (integers_if_all(table[name]) for name in (task, worker))
     labels = same_kind([labels_of(row) for row in rows])
@@ -49,13 +58,13 @@ def _column(names: list[str], name: str, prefix: str, argument: str) -> str:
     return choose(name, known, f"the {argument} column", argument)
 
 
-def _question(file: File, names: list[str], wanted: str | None) -> tuple[list[str], _Labels]:
+def _question(table: dict[str, list[str]], wanted: str | None) -> tuple[list[str], _Labels]:
     """Return the columns of the question and how to read the labels off a row."""
     name = wanted.removeprefix(_ANSWER) if wanted else None
-    plain = [found.removeprefix(_ANSWER) for found in names if found.startswith(_ANSWER) and found != _JSON]
+    plain = [found.removeprefix(_ANSWER) for found in table if found.startswith(_ANSWER) and found != _JSON]
     boxes = _check_boxes(plain)
-    if _JSON in names:
-        keys = _json_keys(string_columns(file, [_JSON])[_JSON])
+    if _JSON in table:
+        keys = _json_keys(table[_JSON])
         if name in keys or (name is None and not plain):
             key = choose(name, keys, "the question", "label")
             return [_JSON], lambda row: _json_labels(row[_JSON], key)
@@ -113,4 +122,4 @@ def write(table: pa.Table, sink: Any) -> None:
         (row["task"], i, row["worker"], "Approved", row["task"], row["label"])
         for i, row in enumerate(table.to_pylist())
     )
-    write_rows(sink, "mturk", header, rows)
+    write_rows(sink, "csv", header, rows)

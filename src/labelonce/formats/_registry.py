@@ -1,65 +1,82 @@
-"""The file formats of other tools by name: how each is read, written and recognised."""
+"""The file formats of other tools by name: how each is recognised, read and written."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from labelonce._types import REJECTED
 from labelonce._validate import check_choice
-from labelonce.data._annotations import Annotations, Duplicates
-from labelonce.files._open import File, check_start, head, naming
+from labelonce.files._open import File, locate, naming, text
 from labelonce.formats import _label_studio, _matrix, _mturk, _prodigy, _toloka
-from labelonce.formats._answers import Answers, Fields, to_annotations
+from labelonce.formats._answers import Answers, Fields
+
+FIX = "Rename it, or name its format with format=..."
 
 
-class Format(NamedTuple):
+class Tool(NamedTuple):
     """How a tool's file is read and written."""
 
     read: Callable[..., Answers]
     write: Callable[..., None]
 
 
-FORMATS = {
-    "label-studio": Format(_label_studio.read, _label_studio.write),
-    "mturk": Format(_mturk.read, _mturk.write),
-    "toloka": Format(_toloka.read, _toloka.write),
-    "prodigy": Format(_prodigy.read, _prodigy.write),
-    "matrix": Format(_matrix.read, _matrix.write),
+TOOLS = {
+    "label-studio": Tool(_label_studio.read, _label_studio.write),
+    "mturk": Tool(_mturk.read, _mturk.write),
+    "toloka": Tool(_toloka.read, _toloka.write),
+    "prodigy": Tool(_prodigy.read, _prodigy.write),
+    "matrix": Tool(_matrix.read, _matrix.write),
 }
-SUFFIXES = {".json": "label-studio", ".npy": "matrix"}
-REJECTED = ("drop", "keep")
-MULTIPLE = ("error", "join", "split")
 
 
-def read(
-    file: File,
-    fields: Fields,
-    *,
-    rejected: str | None = None,
-    multiple: str | None = None,
-    classes: Any = None,
-    duplicates: Duplicates = "error",
-) -> Annotations:
-    """Return the annotations in a tool's file; what is left out is counted in a `LeftOutWarning`."""
-    answers = _answers(file, fields, rejected)
-    check_choice(multiple or "error", "multiple", MULTIPLE)
-    options: dict[str, Any] = {"classes": classes, "duplicates": duplicates}
-    return to_annotations(answers, str(file.path), multiple=multiple or "error", **options)
+def find_labels(path: str | os.PathLike[str], format: str | None = None, *, fix: str = FIX) -> File:
+    """Return a file of labels with the format of the tool that wrote it where no format is named and its start tells.
+
+    What was found before is returned as it is.
+    """
+    if isinstance(path, File):
+        return path
+    file = locate(path, format, fix=fix)
+    if format is None and file.format in _MARKS:
+        with naming(file), text(file) as stream:
+            first_line = stream.start(2**16).removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0]
+        return file._replace(format=_MARKS[file.format](first_line) or file.format)
+    return file
 
 
-def read_gold(file: File, fields: Fields) -> dict[Any, Any]:
-    """Return the true labels that came with a tool's file, by task."""
-    return _answers(file, fields, None).gold
+def _tool_of_csv(first_line: bytes) -> str | None:
+    return "mturk" if {b"HITId", b"WorkerId"} <= _names(first_line) else None
 
 
-def _answers(file: File, fields: Fields, rejected: str | None) -> Answers:
+def _tool_of_tsv(first_line: bytes) -> str | None:
+    return "toloka" if b"ASSIGNMENT:worker_id" in _names(first_line) else None
+
+
+def _names(first_line: bytes) -> set[bytes]:
+    return {name.strip(b'" \r') for name in re.split(rb"[,\t]", first_line)}
+
+
+def _tool_of_jsonl(first_line: bytes) -> str | None:
+    try:
+        row = json.loads(first_line)
+    except (ValueError, RecursionError):
+        return None
+    return "prodigy" if isinstance(row, dict) and {"answer", "_task_hash"} <= row.keys() else None
+
+
+_MARKS = {"csv": _tool_of_csv, "tsv": _tool_of_tsv, "jsonl": _tool_of_jsonl}
+
+
+def read(file: File, fields: Fields, rejected: str | None = None) -> Answers:
+    """Return the answers in a tool's file, and the gold that came with them."""
     check_choice(rejected or "drop", "rejected", REJECTED)
-    check_start(file)
-    return FORMATS[file.format].read(file, fields, keep_rejected=rejected == "keep")
+    return TOOLS[file.format].read(file, fields, keep_rejected=rejected == "keep")
 
 
 def check_target(file: File) -> None:
@@ -75,22 +92,4 @@ def write(table: pa.Table, sink: Any, format: str, **options: Any) -> None:
         raise ValueError(f"a table for {format} must have columns task and label; got {table.column_names}.")
     if options and format != "label-studio":
         raise TypeError(f"{', '.join(options)} must be left out except for label-studio; got format {format!r}.")
-    FORMATS[format].write(table, sink, **options)
-
-
-def recognise(file: File) -> str:
-    """Return the tool that wrote a csv, tsv or jsonl file, or the file's own format if none is recognised."""
-    with naming(file):
-        start = head(file).removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0]
-    if file.format == "jsonl":
-        try:
-            row = json.loads(start)
-        except (ValueError, RecursionError):
-            return file.format
-        return "prodigy" if isinstance(row, dict) and {"answer", "_task_hash"} <= row.keys() else file.format
-    names = {name.strip(b'" \r') for name in re.split(rb"[,\t]", start)}
-    if file.format == "csv" and {b"HITId", b"WorkerId"} <= names:
-        return "mturk"
-    if file.format == "tsv" and b"ASSIGNMENT:worker_id" in names:
-        return "toloka"
-    return file.format
+    TOOLS[format].write(table, sink, **options)

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from labelonce._messages import show
 from labelonce.files._open import File
-from labelonce.formats._answers import Answers, Fields, choose, integers_if_all, same_kind
-from labelonce.formats._delimited import column_names, string_columns, write_rows
+from labelonce.files._table_writer import write_rows
+from labelonce.formats._answers import Answers, Fields, choose, integers_if_all, same_kind, string_columns
 
 _INPUT, _OUTPUT, _GOLDEN, _ASSIGNMENT = "INPUT:", "OUTPUT:", "GOLDEN:", "ASSIGNMENT:"
 _TASK, _WORKER, _STATUS = (_ASSIGNMENT + name for name in ("task_id", "worker_id", "status"))
@@ -19,12 +19,12 @@ _UNFINISHED = ("active", "skipped", "expired")
 
 def read(file: File, fields: Fields, *, keep_rejected: bool = False) -> Answers:
     """Return the answers in one output field, and the gold of its control tasks."""
-    names = column_names(file)
+    table = string_columns(file._replace(format="tsv"))
+    names = list(table)
     task = _task_column(names, fields.task)
     worker = choose(fields.worker or _WORKER, names, "the worker column", "worker")
     label = _output(names, fields.label)
     golden = _GOLDEN + label.removeprefix(_OUTPUT)
-    table = string_columns(file, [task, worker, label, *(name for name in (_STATUS, golden) if name in names)])
     n_rows = len(table[task])
     tasks, workers = (integers_if_all(table[name]) for name in (task, worker))
     status = table.get(_STATUS, [""] * n_rows)
@@ -80,7 +80,7 @@ def write(table: pa.Table, sink: Any) -> None:
     """Write annotations as accepted assignments, or labels as control tasks with their golden answer."""
     if "worker" not in table.column_names:
         labels = ((row["task"], _cell(row["label"])) for row in table.to_pylist())
-        return write_rows(sink, "toloka", [f"{_INPUT}task", f"{_GOLDEN}label"], labels)
+        return write_rows(sink, "tsv", [f"{_INPUT}task", f"{_GOLDEN}label"], labels)
     header = [f"{_INPUT}task", f"{_OUTPUT}label", f"{_GOLDEN}label", _TASK, _WORKER, _STATUS]
     rows = ((row["task"], _cell(row["label"]), "", row["task"], row["worker"], "APPROVED") for row in table.to_pylist())
-    return write_rows(sink, "toloka", header, rows)
+    return write_rows(sink, "tsv", header, rows)

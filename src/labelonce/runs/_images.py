@@ -18,18 +18,18 @@ import numpy as np
 import pyarrow.compute as pc
 
 from labelonce._messages import show
-from labelonce._types import Ids
+from labelonce._types import TABLES, Ids
 from labelonce.data import Annotations, _ids
 from labelonce.files._open import naming
-from labelonce.io import _locate
-from labelonce.runs._inputs import Rows, _one_text_a_task, _read_table, _tasks_of
+from labelonce.files._table_reader import read_table
+from labelonce.formats._registry import find_labels
+from labelonce.runs._inputs import Rows, one_text_per_task, tasks_of
 from labelonce.runs._record import InputFile, Named
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 SMALL = 5_000  # images: below it small batches, see docs/neural.md
 _FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")  # Pillow hands others, such as EPS, to other programs
 _COLUMN = "image"
-_TABLES = ("csv", "tsv", "parquet", "jsonl", "arrow")
 _SIZES = (16, 256)
 
 
@@ -111,17 +111,17 @@ def check_size(size: int) -> None:
 
 def _named_files(labels: Path, task: str) -> Rows | None:
     """Return the files that a column of the labels names, a row a task; None where there is no such column."""
-    file = _locate(labels, None)
-    if file.format not in _TABLES:
+    file = find_labels(labels)
+    if file.format not in TABLES:
         return None
     with naming(file):
-        table = _read_table(file, [task, _COLUMN])
+        table = read_table(file, [task, _COLUMN])
         if _COLUMN not in table.column_names or task not in table.column_names:
             return None
         names = table.column(_COLUMN)
         if not _ids.is_text(names.type) or names.null_count or pc.any(pc.equal(names, "")).as_py():
             raise ValueError(f"column {_COLUMN!r} must name a file in every row, for --images; got {names.type}.")
-        return _one_text_a_task(_tasks_of(table, task, file, repeated=True), names.to_pylist(), _COLUMN)
+        return one_text_per_task(tasks_of(table, task, file, repeated=True), names.to_pylist(), _COLUMN)
 
 
 def _inside(name: str, labels: Path) -> PurePosixPath:

@@ -1,8 +1,8 @@
-"""Files of features, texts and known labels: a row a task."""
+"""Features and texts, one row per task, joined with the annotations by their task ids."""
 
 from __future__ import annotations
 
-import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,15 +11,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import csv, ipc, json, parquet
 
 from labelonce._messages import shorten, show
-from labelonce._types import Floats, Ids
+from labelonce._types import TABLES, Floats, Ids
 from labelonce.data import Annotations, _ids
-from labelonce.files._csv_quotes import quoted_text
-from labelonce.files._open import File, naming, text
-from labelonce.files._table_reader import check_columns, column_of
-from labelonce.io import _locate
+from labelonce.files._open import File, locate, naming, with_path
+from labelonce.files._table_reader import id_column, read_table
 
 _ARRAYS = (".npy", ".npz")
 _NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal, pa.types.is_null)
@@ -54,10 +51,10 @@ def read_features(
     if path.suffix.lower() in _ARRAYS:
         rows = _read_arrays(path, task)
     else:
-        file = _locate(path, None)
+        file = _table_file(path)
         with naming(file):
-            table = _read_table(file, [task])
-            tasks = _tasks_of(table, task, file, numbered=numbered)
+            table = read_table(file, [task])
+            tasks = tasks_of(table, task, file, numbered=numbered)
             wanted = columns or [name for name in table.column_names if name != task and name not in ignore]
             _check_present(table, [*wanted, *ignore])
             if not wanted:
@@ -72,9 +69,9 @@ def read_texts(path: Path, column: str, *, task: str = "task", numbered: bool = 
 
     `numbered` as in `read_features`; then every row counts for itself.
     """
-    file = _locate(path, None)
+    file = _table_file(path)
     with naming(file):
-        table = _read_table(file, [task, column])
+        table = read_table(file, [task, column])
         _check_present(table, [column])
         texts = table.column(column)
         if pa.types.is_dictionary(texts.type):
@@ -85,20 +82,10 @@ def read_texts(path: Path, column: str, *, task: str = "task", numbered: bool = 
             first = pc.index(pc.is_null(texts), True).as_py()
             count = f"({texts.null_count} in total)"
             raise ValueError(f"column {column!r} must hold a text in every row; got none at row {first} {count}.")
-        tasks = _tasks_of(table, task, file, numbered=numbered, repeated=True)
+        tasks = tasks_of(table, task, file, numbered=numbered, repeated=True)
         if numbered:
             return Rows(tasks, texts.to_pylist(), [column])
-        return _one_text_a_task(tasks, texts.to_pylist(), column)
-
-
-def read_gold(path: Path, *, task: str = "task", label: str = "label") -> dict[Any, Any]:
-    """Return the known true labels in a file with columns `task` and `label`."""
-    file = _locate(path, None)
-    with naming(file):
-        table = _read_table(file, [task, label])
-        check_columns(table.column_names, {"task": task, "label": label})
-        tasks = _ids.table_of(_id_column(table, task, file), "task")
-        return dict(zip(tasks.tolist(), _ids.column_of(_id_column(table, label, file), "label").tolist(), strict=True))
+        return one_text_per_task(tasks, texts.to_pylist(), column)
 
 
 def align_rows(annotations: Annotations, rows: Rows, path: Path) -> Annotations:
@@ -117,57 +104,29 @@ def align_rows(annotations: Annotations, rows: Rows, path: Path) -> Annotations:
     return annotations.align(rows.tasks)
 
 
-def _read_table(file: File, strings: Sequence[str]) -> pa.Table:
-    """Return the whole table; the columns named by `strings` are not taken for numbers where a format cannot tell."""
-    with file.path.open("rb"):  # a folder, or a file that may not be opened, is told apart from a broken one
-        pass
-    if file.format == "parquet":
-        with parquet.ParquetFile(file.path) as opened:
-            return opened.read()
-    if file.format not in ("jsonl", "arrow"):
-        return _read_delimited(file, strings)
-    with text(file) as (stream, _):
-        if file.format == "jsonl":
-            return json.read_json(stream)
-        start = stream.read(6)
-        stream.seek(0)
-        return (ipc.open_file(stream) if start == b"ARROW1" else ipc.open_stream(stream)).read_all()
-
-
-def _read_delimited(file: File, strings: Sequence[str]) -> pa.Table:
-    convert = csv.ConvertOptions(column_types=dict.fromkeys(strings, pa.string()))
-    parse = csv.ParseOptions(delimiter="\t" if file.format == "tsv" else ",", newlines_in_values=True)
-    with quoted_text(file, parse.delimiter) as (stream, _):
-        table = csv.read_csv(stream, parse_options=parse, convert_options=convert)
-        stream.rows = table.num_rows
-    return table
+def _table_file(path: Path) -> File:
+    file = locate(path)
+    if file.format not in TABLES:
+        kinds = ", ".join(f".{name}" for name in TABLES)
+        raise ValueError(f"{path} must be a table ({kinds}); got a {file.format} file. Write it as one of these.")
+    return file
 
 
 def _check_present(table: pa.Table, names: Sequence[str], fix: str = "") -> None:
+    times = Counter(table.column_names)
     for name in names:
-        if table.column_names.count(name) != 1:
+        if times[name] != 1:
             has = shorten(np.array(table.column_names, dtype=object), 20)
-            if name in table.column_names:
+            if name in times:
                 raise ValueError(f"the table must have one column {name!r}; got {has}. Rename the others.")
             raise ValueError(f"the table must have a column {name!r}; got none among {has}.{fix}")
 
 
-def _id_column(table: pa.Table, name: str, file: File) -> Any:
-    column = table.column(name)
-    text = file.format in ("csv", "tsv")
-    if text:
-        column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column).dictionary_encode()
-    chunk = column.combine_chunks()
-    return column_of([pa.record_batch([chunk], names=[name])], name, digits=text)
-
-
-def _tasks_of(table: pa.Table, task: str, file: File, *, numbered: bool = False, repeated: bool = False) -> Ids:
-    if table.num_rows == 0:
-        raise ValueError("the table must have at least one row; got 0.")
+def tasks_of(table: pa.Table, task: str, file: File, *, numbered: bool = False, repeated: bool = False) -> Ids:
     if numbered and task not in table.column_names:
         return np.arange(table.num_rows)
     _check_present(table, [task], " Name the ids of the tasks alike in every file, and say so with --task-column.")
-    column = _id_column(table, task, file)
+    column = id_column(table, task, file)
     return _ids.column_of(column, "task") if repeated else _ids.table_of(column, "task")
 
 
@@ -206,7 +165,7 @@ def _check_finite(rows: Rows, path: Path, missing: bool) -> None:
         )
 
 
-def _one_text_a_task(tasks: Ids, texts: list[str], column: str) -> Rows:
+def one_text_per_task(tasks: Ids, texts: list[str], column: str) -> Rows:
     first: dict[Any, str] = {}
     for row, (one, said) in enumerate(zip(tasks.tolist(), texts, strict=True)):
         if first.setdefault(one, said) != said:
@@ -225,8 +184,7 @@ def _read_arrays(path: Path, task: str) -> Rows:
             arrays = {"": loaded} if isinstance(loaded, np.ndarray) else {name: loaded[name] for name in loaded.files}
     except OSError as error:
         if error.errno:
-            reason = os.strerror(error.errno)
-            raise type(error)(f"{path}: {reason}. Check the path: it must be a file you may open.") from error
+            raise with_path(error, path, "open") from error
         raise ValueError(f"{path} must be a whole numpy file; got: {error}.") from error
     except Exception as error:  # a broken archive may fail in any way
         raise ValueError(

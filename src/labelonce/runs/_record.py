@@ -13,7 +13,7 @@ from types import UnionType
 from typing import Any, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from labelonce._messages import show
-from labelonce.data._annotations import Duplicates
+from labelonce._types import Duplicates
 
 FORMAT = 1
 PATHS = ("labels", "features", "images", "gold")

@@ -23,12 +23,12 @@ from labelonce._messages import described
 from labelonce.data import Annotations
 from labelonce.data._check import check_two_classes
 from labelonce.files._atomic import atomic_write
-from labelonce.io import read_annotations, write
+from labelonce.io import read_annotations, read_gold, write
 from labelonce.learning import MBEM, BoostedTrees, SoftmaxRegression, text_model
 from labelonce.learning._features import DEFAULT_C
 from labelonce.runs._folder import START_OVER, RunFolder, write_record
 from labelonce.runs._images import Images, check_extras, network_for, read_images
-from labelonce.runs._inputs import Rows, align_rows, read_features, read_gold, read_texts
+from labelonce.runs._inputs import Rows, align_rows, read_features, read_texts
 from labelonce.runs._model_file import dumped, load
 from labelonce.runs._record import (
     DataSize,
@@ -136,7 +136,7 @@ def _read(options: Options) -> Inputs:
     annotations = align_rows(annotations, rows, source)
     gold = None
     if options.gold is not None:
-        gold = read_gold(Path(options.gold), task=options.task_column, label=options.label_column)
+        gold = read_gold(options.gold, task=options.task_column, label=options.label_column)
     return Inputs(annotations, rows, gold, images)
 
 

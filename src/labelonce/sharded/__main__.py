@@ -6,8 +6,8 @@ import argparse
 import os
 import sys
 
+from labelonce._types import DUPLICATES
 from labelonce.aggregation import IBCC, DawidSkene, OneCoin
-from labelonce.data._annotations import DUPLICATES
 from labelonce.sharded import fit, prepare
 
 METHODS = {"dawid-skene": DawidSkene, "one-coin": OneCoin, "ibcc": IBCC}

@@ -18,10 +18,10 @@ import pyarrow.parquet as pq
 from pyarrow import ipc
 
 from labelonce._kernels import BLOCK_SIZE, Block
-from labelonce._types import Codes, Ids
+from labelonce._types import DUPLICATES, Codes, Duplicates, Ids
 from labelonce._validate import check_choice, check_int
 from labelonce.data import _ids
-from labelonce.data._annotations import DUPLICATES, Duplicates, sorted_annotations
+from labelonce.data._annotations import sorted_annotations
 from labelonce.io import read_batches
 from labelonce.sharded._shards import Shards, block_folder, write_about, write_block
 
