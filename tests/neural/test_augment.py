@@ -1,4 +1,4 @@
-"""Random views: what a moved, flipped, cut or mixed picture must be."""
+"""Random views: what a moved, flipped, cut or mixed image must be."""
 
 import numpy as np
 import torch
@@ -11,11 +11,11 @@ def generator() -> torch.Generator:
     return torch.Generator().manual_seed(0)
 
 
-def test_every_view_is_a_window_of_the_mirrored_picture_or_of_its_mirror_image() -> None:
-    picture = torch.arange(2 * 5 * 6, dtype=torch.float32).reshape(1, 2, 5, 6)
-    views = flip_and_crop(picture.expand(200, -1, -1, -1), 2, generator()).numpy()
+def test_every_view_is_a_window_of_the_mirrored_image_or_of_its_mirror_image() -> None:
+    image = torch.arange(2 * 5 * 6, dtype=torch.float32).reshape(1, 2, 5, 6)
+    views = flip_and_crop(image.expand(200, -1, -1, -1), 2, generator()).numpy()
     windows = set()
-    for flipped in (picture, picture.flip(-1)):
+    for flipped in (image, image.flip(-1)):
         padded = np.pad(flipped[0].numpy(), ((0, 0), (2, 2), (2, 2)), mode="reflect")
         windows |= {padded[:, i : i + 5, j : j + 6].tobytes() for i in range(5) for j in range(5)}
     seen = {np.ascontiguousarray(view).tobytes() for view in views}

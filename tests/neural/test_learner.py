@@ -124,7 +124,7 @@ def test_resnet20_has_the_published_number_of_parameters() -> None:
     assert sum(p.numel() for p in neural.resnet20(10).parameters()) == 269_722  # 0.27 M in He et al., Table 6
 
 
-def test_predictions_of_a_picture_and_its_mirror_image_are_equal() -> None:
+def test_predictions_of_an_image_and_its_mirror_image_are_equal() -> None:
     X = images()
     net = learner(lambda n: neural.resnet9(n, width=4), epochs=1, batch_size=12).fit(X, np.arange(24) % 2)
     assert_allclose(net.predict_proba(X), net.predict_proba(X[:, :, ::-1].copy()), atol=1e-5)
@@ -358,7 +358,7 @@ def test_bad_options_are_named(options: dict[str, Any], sentence: str) -> None:
         (features(), posteriors()[:5], "X and y must have the same number of rows; got 120 and 5."),
         (np.full((120, 2), np.nan), posteriors(), "X must be finite; it contains NaN or infinity."),
         (np.array(["a"] * 120), posteriors(), "X must hold numbers for a network"),
-        (np.zeros(120), posteriors(), r"X must have a row of features a task; got shape \(120,\)."),
+        (np.zeros(120), posteriors(), r"X must have one row of features per task; got shape \(120,\)."),
         (features(), 2 * posteriors(), r"targets must sum to 1; got 2 at \(0,\)"),
         (features(), None, "give labels or targets"),
     ],

@@ -84,7 +84,7 @@ def test_every_round_starts_elsewhere_and_the_whole_repeats() -> None:
     assert_array_equal(one.posterior_, two.posterior_)
 
 
-@pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")  # pictures of noise
+@pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")  # images of noise
 def test_images_and_data_sets_reach_the_network() -> None:
     rng = np.random.default_rng(0)
     X = rng.integers(0, 256, (30, 8, 8, 3), dtype=np.uint8)

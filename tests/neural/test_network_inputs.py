@@ -1,4 +1,4 @@
-"""What TorchLearner is fed: bad inputs are one sentence, and memory depends neither on pictures' size nor on luck."""
+"""What TorchLearner is fed: bad inputs are one sentence, and memory depends neither on images' size nor on luck."""
 
 import re
 import warnings
@@ -34,7 +34,7 @@ def table(n_tasks: int = 20, n_features: int = 4) -> Any:
     return np.random.default_rng(0).normal(size=(n_tasks, n_features)).astype(np.float32)
 
 
-def pictures(*shape: int) -> Any:
+def images(*shape: int) -> Any:
     return np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
 
 
@@ -92,35 +92,35 @@ def normed(n_classes: int) -> nn.Module:
     return nn.Sequential(nn.LazyLinear(4), nn.BatchNorm1d(4), nn.Linear(4, n_classes))
 
 
-WANTED = "Networks for pictures want (n_tasks, 3, height, width)"
+WANTED = "Networks for images want (n_tasks, 3, height, width)"
 BAD_DATA: dict[str, tuple[Any, Any, str]] = {
     "grey without a channel": (
-        pictures(20, 28, 28),
+        images(20, 28, 28),
         tiny,
         f"{WANTED}; for grey ones give np.repeat(X[:, None], 3, axis=1).",
     ),
-    "grey, channel first": (pictures(20, 1, 28, 28), tiny, f"{WANTED}; for grey ones give np.repeat(X, 3, axis=1)."),
-    "grey, channel last": (pictures(20, 28, 28, 1), tiny, f"{WANTED}; for grey ones give np.repeat(X, 3, axis=3)."),
-    "five channels": (pictures(20, 5, 16, 16), tiny, f"{WANTED}."),
+    "grey, channel first": (images(20, 1, 28, 28), tiny, f"{WANTED}; for grey ones give np.repeat(X, 3, axis=1)."),
+    "grey, channel last": (images(20, 28, 28, 1), tiny, f"{WANTED}; for grey ones give np.repeat(X, 3, axis=3)."),
+    "five channels": (images(20, 5, 16, 16), tiny, f"{WANTED}."),
     "grey, channel last, for a network that takes anything": (
-        pictures(20, 28, 28, 1),
+        images(20, 28, 28, 1),
         neural.mlp,
-        "pad must be smaller than the pictures, which are 28 x 1 with 28 channels; got pad=4.",
+        "pad must be smaller than the images, which are 28 x 1 with 28 channels; got pad=4.",
     ),
-    "RGBA, channels first": (pictures(20, 4, 16, 16), tiny, f"{WANTED}; without transparency that is X[:, :3]."),
-    "RGBA, channels last": (pictures(20, 16, 16, 4), tiny, f"{WANTED}; without transparency that is X[..., :3]."),
-    "pictures too small": (
-        pictures(20, 3, 8, 8),
+    "RGBA, channels first": (images(20, 4, 16, 16), tiny, f"{WANTED}; without transparency that is X[:, :3]."),
+    "RGBA, channels last": (images(20, 16, 16, 4), tiny, f"{WANTED}; without transparency that is X[..., :3]."),
+    "images too small": (
+        images(20, 3, 8, 8),
         tiny,
         "X must be what module_fn takes; fast_net failed on inputs of shape (2, 3, 8, 8)",
     ),
-    "pictures smaller than pad": (
-        pictures(20, 3, 4, 4),
+    "images smaller than pad": (
+        images(20, 3, 4, 4),
         neural.mlp,
-        "pad must be smaller than the pictures, which are 4 x 4 with 3 channels; got pad=4. Lower pad",
+        "pad must be smaller than the images, which are 4 x 4 with 3 channels; got pad=4. Lower pad",
     ),
-    "a table for a network of pictures": (table(), tiny, f"{WANTED}; for a table take neural.mlp."),
-    "no axis of features": (torch.zeros(20), neural.mlp, "X must have a row of features a task; got shape (20,)."),
+    "a table for a network of images": (table(), tiny, f"{WANTED}; for a table use neural.mlp."),
+    "no axis of features": (torch.zeros(20), neural.mlp, "X must have one row of features per task; got shape (20,)."),
     "no features": (torch.zeros(20, 0), neural.mlp, "X has 0 feature(s) (shape=(20, 0)) while a minimum of 1"),
     "sparse array": (
         sparse.csr_array(table()),
@@ -184,14 +184,14 @@ def test_bad_inputs_are_one_sentence(name: str) -> None:
     ],
 )
 def test_the_fix_that_is_named_works(shape: tuple[int, ...], change: Callable[[Any], Any]) -> None:
-    X = change(pictures(*shape))
+    X = change(images(*shape))
     assert fit(X, tiny).predict_proba(X).shape == (20, 2)
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"augment": "images"}, "augment='images' needs pictures (n_tasks, 3, height, width); X has (4,) a task."),
+        ({"augment": "images"}, "augment='images' needs images (n_tasks, 3, height, width); X has (4,) per task."),
         ({"device": "gpu"}, "device must be a name that torch knows, such as 'cpu', 'cuda' or 'cuda:0'; got 'gpu'."),
         ({"device": 1.5}, "such as 'cpu', 'cuda' or 'cuda:0'; got 1.5."),
         ({"epochs_by_round": 3}, "epochs_by_round must be a list or tuple such as (6, 12); got 3."),
@@ -200,7 +200,7 @@ def test_the_fix_that_is_named_works(shape: tuple[int, ...], change: Callable[[A
         ({"module_fn": lambda _: None}, "module_fn must return a torch.nn.Module; <lambda> gave None."),
         (
             {"module_fn": lambda _: Ten()},
-            "must give 2 numbers a task, one for each class, so (2, 2) for 2 tasks; <lambda> gave (2, 10).",
+            "must give 2 numbers per task, one for each class, so (2, 2) for 2 tasks; <lambda> gave (2, 10).",
         ),
         ({"module_fn": lambda _: Pair()}, "so (2, 2) for 2 tasks; <lambda> gave tuple."),
         ({"holdout": 0.99}, "holdout must leave tasks to train on; holdout=0.99 held out all 20 with a weight."),
@@ -226,9 +226,9 @@ def test_bad_epochs_by_round_are_named_before_the_first_round() -> None:
     ("fitted", "given", "sentence"),
     [
         (table(), table(3, 5), "X has 5 features, but TorchLearner is expecting 4 features as input"),
-        (table(), torch.zeros(3, 4, 4), "X must have 1 axes a task, like the tasks of the fit; got 2: shape (4, 4)"),
-        (pictures(20, 3, 8, 8), pictures(3, 1, 8, 8), "X has 1 channels, but TorchLearner is expecting 3 channels"),
-        (pictures(20, 3, 8, 8), pictures(3, 3, 9, 9), "mlp failed on inputs of shape (3, 3, 9, 9)"),
+        (table(), torch.zeros(3, 4, 4), "X must have 1 axes per task, like the tasks of the fit; got 2: (4, 4)"),
+        (images(20, 3, 8, 8), images(3, 1, 8, 8), "X has 1 channels, but TorchLearner is expecting 3 channels"),
+        (images(20, 3, 8, 8), images(3, 3, 9, 9), "mlp failed on inputs of shape (3, 3, 9, 9)"),
         (
             Counted(lambda _: torch.zeros(4)),
             Counted(lambda _: torch.zeros(5)),
@@ -252,8 +252,8 @@ def test_an_error_of_the_machine_is_not_blamed_on_x() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.uint8, np.int64])
-def test_pictures_with_channels_last_are_those_with_channels_first(dtype: Any) -> None:
-    X = pictures(20, 16, 16, 3).astype(dtype)
+def test_images_with_channels_last_are_those_with_channels_first(dtype: Any) -> None:
+    X = images(20, 16, 16, 3).astype(dtype)
     first = fit(X.transpose(0, 3, 1, 2), tiny).predict_proba(X.transpose(0, 3, 1, 2))
     assert_allclose(fit(X, tiny).predict_proba(X), first, atol=1e-6)
 
@@ -291,7 +291,7 @@ def test_predictions_are_made_for_that_many(monkeypatch: pytest.MonkeyPatch) -> 
             sizes.append(len(batch))
             return super().predict_batch(module, batch)
 
-    monkeypatch.setattr(_data, "_PICTURE", 1)
+    monkeypatch.setattr(_data, "_IMAGE", 1)
     monkeypatch.setattr(_learner, "_AT_ONCE", 20)
     net = Noted(neural.mlp, epochs=1, batch_size=4, device="cpu", holdout=0.6, random_state=0)
     net.fit(table(), np.arange(20) % 2)
@@ -317,7 +317,7 @@ def test_moments_in_parts_are_those_of_the_whole() -> None:
     assert_allclose(deviation[0], X.std(dim=0, correction=0), rtol=1e-6)
 
 
-@pytest.mark.parametrize("X", [table(), pictures(20, 16, 16, 3), pictures(20, 3, 16, 16)])
+@pytest.mark.parametrize("X", [table(), images(20, 16, 16, 3), images(20, 3, 16, 16)])
 def test_what_does_not_fit_stays_on_the_host_with_the_same_results(X: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     module_fn = neural.mlp if X.ndim == 2 else tiny
     near, here = Inputs(X, CPU, torch.float32), fit(X, module_fn, holdout=0.3).predict_proba(X)
@@ -334,7 +334,7 @@ def test_what_does_not_fit_stays_on_the_host_with_the_same_results(X: Any, monke
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 def test_a_gpu_gives_the_same_with_arrays_on_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    X = pictures(400, 16, 16, 3)
+    X = images(400, 16, 16, 3)
     y = np.arange(400) % 2
     assert 0 < _data.free_memory(torch.device("cuda")) < float("inf")
     near = learner(tiny, device="cuda", batch_size=50).fit(X, y)

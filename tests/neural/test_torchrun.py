@@ -140,5 +140,7 @@ def test_processes_share_every_batch_and_end_with_one_model(tmp_path: Path) -> N
 def test_a_shared_learner_cannot_be_chosen() -> None:
     X, ann, *_ = crowd_with_features(240, 10, n_features=4, redundancy=2, hammers=0.4)
     learners = [neural.TorchLearner(neural.mlp, shared=True, **FEW) for _ in range(2)]
-    with pytest.raises(ValueError, match="a learner that processes share cannot be chosen: give one learner"):
+    with pytest.raises(
+        ValueError, match="a learner that is shared by processes cannot be chosen from several: give one learner"
+    ):
         lo.MBEM(learners, rounds=2, predictions="in_sample").fit(X, ann)

@@ -237,7 +237,7 @@ def test_intervals_need_a_fit(model: Model) -> None:
 @pytest.mark.parametrize(
     ("weight", "message"),
     [
-        (np.ones(59), r"weight must have one entry a task, shape \(60,\); got shape \(59,\)"),
+        (np.ones(59), r"weight must have one entry per task, shape \(60,\); got shape \(59,\)"),
         (np.ones((60, 1)), r"got shape \(60, 1\)"),
         (
             np.where(np.arange(60) == 7, -1.0, 1.0),
@@ -255,7 +255,7 @@ def test_weights_are_checked(weight: Floats, message: str) -> None:
 @pytest.mark.parametrize(
     ("predictions", "error", "message"),
     [
-        (np.zeros(59, dtype=int), ValueError, "predictions must have one entry a task, 60; got 59"),
+        (np.zeros(59, dtype=int), ValueError, "predictions must have one entry per task, 60; got 59"),
         (np.full(60, 3), ValueError, r"predictions must be in \[0, 3\); got 3 at position 0 \(60 in total\)"),
         (np.full(60, -1), ValueError, "got -1 at position 0"),
         (np.zeros(60), TypeError, r"one-dimensional integer array; got float64 of shape \(60,\)"),

@@ -55,7 +55,7 @@ class RepeatedRows(Learner):
     estimator : object
         A classifier with `predict_proba` whose `fit` takes `sample_weight`; it is cloned, never changed.
     top : int
-        Rows a task at most. The time to fit grows with it; the rest of the posterior is ignored.
+        Largest number of rows per task. The time to fit grows with it; the rest of the posterior is ignored.
 
     Attributes
     ----------
@@ -68,8 +68,8 @@ class RepeatedRows(Learner):
 
     Notes
     -----
-    What counts rows, not weights, sees the copies: `min_samples_leaf` of trees, early stopping, and the folds of
-    `CalibratedClassifierCV`, where copies of one task fall on both sides of a split.
+    Whatever counts rows instead of weights sees the copies: `min_samples_leaf` of trees, early stopping, and the
+    folds of `CalibratedClassifierCV`, where copies of one task fall on both sides of a split.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, **checks: 
     keep = weight > 0
     if not keep.all():
         X, y, weight = X[keep], y[keep], weight[keep]
-    targets, classes = (y, np.arange(y.shape[1])) if soft else _one_hot(y)
+    targets, classes = (y, np.arange(y.shape[1])) if soft else one_hot(y)
     return X, targets, weight, classes
 
 
@@ -157,7 +157,8 @@ def check_targets(values: Any, n_rows: int) -> Floats:
     return check_distribution(values, "targets", (n_rows, shape[1]))
 
 
-def _one_hot(labels: Ids) -> tuple[Floats, Ids]:
+def one_hot(labels: Ids) -> tuple[Floats, Ids]:
+    """Return labels as probability targets, and the classes that are their columns."""
     classes, code = np.unique(labels, return_inverse=True)
     targets = np.zeros((len(labels), len(classes)))
     targets[np.arange(len(labels)), code] = 1.0

@@ -47,17 +47,21 @@ class TargetsClassifier(FeaturesClassifier, ABC):
 
 
 class TrainOnAggregate(TargetsClassifier, AnnotationsScorer):
-    """Aggregate first, then train: the paper's MV, weighted MV, EM and weighted EM.
+    """Aggregate first, then train: the baselines MV, weighted MV, EM and weighted EM of the paper on MBEM.
 
     Parameters
     ----------
     aggregator : Aggregator
-        `MajorityVote()` or `DawidSkene()` for the paper's baselines; any other will do.
+        `MajorityVote()` or `DawidSkene()` for the paper's baselines, or any other.
     learner : classifier or Pipeline
     targets : {"hard", "soft"}
         Train on the aggregator's labels, or on its posterior ("weighted" in the paper).
     classes : column, optional
         As in `MBEM`.
+
+    References
+    ----------
+    A. Khetan, Z. C. Lipton and A. Anandkumar, "Learning From Noisy Singly-labeled Data", ICLR 2018.
 
     Examples
     --------

@@ -15,6 +15,7 @@ from labelonce._types import Floats, Ids
 from labelonce._validate import check_int, check_number
 from labelonce.learning._adapter import training_rows
 from labelonce.learning._learner import Learner
+from labelonce.learning._softmax import softmax
 
 CHECKS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
 
@@ -26,12 +27,12 @@ class BoostedTrees(Learner):
 
     LightGBM with the gradient `w * (p - q)` and the diagonal hessian `w * K / (K - 1) * p * (1 - p)` for a
     target q and a prediction p, starting from the class shares. On labels it is LightGBM's own `multiclass`
-    objective; on posteriors it needs one row a task. Features may be missing (NaN).
+    objective; on posteriors it needs one row per task. Features may be missing (NaN).
 
     Parameters
     ----------
     n_estimators : int
-        Boosting steps; each adds one tree a class.
+        Boosting steps; each adds one tree per class.
     learning_rate : float
         Factor on each tree, in (0, 1]: smaller needs more steps.
     num_leaves, min_child_samples : int
@@ -57,6 +58,11 @@ class BoostedTrees(Learner):
         Logs of their shares of the weight: the scores before the first tree.
     n_features_in_, feature_names_in_
         As in scikit-learn.
+
+    References
+    ----------
+    G. Ke, Q. Meng, T. Finley, T. Wang, W. Chen, W. Ma, Q. Ye and T.-Y. Liu, "LightGBM: A Highly Efficient Gradient
+    Boosting Decision Tree", NIPS 2017.
 
     Examples
     --------
@@ -127,7 +133,7 @@ class BoostedTrees(Learner):
             "num_threads": max(check_int(self.n_jobs, "n_jobs", -1), 0),
             "deterministic": True,
             "force_col_wise": True,
-            "feature_pre_filter": False,  # else it dies, not just grows no tree, where no feature can split
+            "feature_pre_filter": False,  # else it aborts, instead of growing no tree, where no feature can split
             "verbosity": -1,
         }
 
@@ -150,7 +156,7 @@ class BoostedTrees(Learner):
             probabilities[:, self.seen_] = 1.0
         else:
             scores = self.booster_.predict(_old_sparse(X), raw_score=True, num_threads=max(self.n_jobs, 0))
-            probabilities[:, self.seen_] = _softmax(scores + self.log_share_)
+            probabilities[:, self.seen_] = softmax(scores + self.log_share_)
         return probabilities
 
     def __getstate__(self) -> dict[str, Any]:
@@ -171,17 +177,11 @@ def _softmax_objective(targets: Floats, weight: Floats) -> Objective:
     column = weight[:, None]
 
     def objective(scores: Floats, _: Any) -> tuple[Floats, Floats]:
-        probabilities = _softmax(scores)
+        probabilities = softmax(scores)
         hessian = column * (n_classes / (n_classes - 1)) * probabilities * (1 - probabilities)
         return column * (probabilities - targets), hessian
 
     return objective
-
-
-def _softmax(scores: Floats) -> Floats:
-    odds: Floats = np.exp(scores - scores.max(axis=1, keepdims=True))
-    odds /= odds.sum(axis=1, keepdims=True)
-    return odds
 
 
 def _old_sparse(X: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Losses corrected for known label noise: the unbiased (backward) one and its stable cousin (forward)."""
+"""Losses corrected for known label noise: the unbiased (backward) loss and the more stable forward loss."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from labelonce._validate import check_distribution
 from labelonce.data import Annotations
 from labelonce.learning._doubt import DoubtWarning
 from labelonce.learning._inputs import match_rows
-from labelonce.learning._softmax import CHECKS, Loss, SoftmaxModel, loss_and_gradient
+from labelonce.learning._softmax import CHECKS, Loss, SoftmaxModel, loss_and_gradient, softmax
 
 LARGE_WEIGHT = 10.0  # a label that counts ten times, or minus ten: one mistake outweighs ten tasks
 
@@ -56,11 +56,11 @@ class CorrectedSoftmax(SoftmaxModel):
 
 
 class UnbiasedLoss(CorrectedSoftmax):
-    r"""Softmax regression on the unbiased loss of Natarajan et al. (2013), by backward correction for K classes.
+    r"""Softmax regression on the unbiased loss, or backward correction, for any number of classes.
 
     A label z stands for the weights `inverse(confusion)[z, k]` on the losses of all classes k: on average over
-    the noise that is the loss on the true label. The weights may be negative and grow without bound as the noise
-    nears randomness, so the loss has no lower bound but the penalty's; `max_weight_` shows how far it went.
+    the noise that is the loss on the true label. The weights may be negative and grow without bound as the labels
+    approach random ones, so that only the penalty bounds the loss from below; `max_weight_` is the largest.
 
     Parameters
     ----------
@@ -73,6 +73,10 @@ class UnbiasedLoss(CorrectedSoftmax):
     ----------
     max_weight_ : float
         Largest absolute weight that a label got.
+
+    References
+    ----------
+    N. Natarajan, I. S. Dhillon, P. Ravikumar and A. Tewari, "Learning with Noisy Labels", NIPS 2013.
 
     Examples
     --------
@@ -108,8 +112,8 @@ class UnbiasedLoss(CorrectedSoftmax):
 class ForwardCorrection(CorrectedSoftmax):
     """Softmax regression on the forward-corrected loss: minus log of the sum over k of f(x)[k] * confusion[k, label].
 
-    The model's prediction is passed through the worker's confusion and compared with the label given. Bounded
-    below, needs no inverse, and spammers drop out by themselves.
+    The model's prediction is passed through the worker's confusion and compared with the label given. The loss is
+    bounded below, needs no inverse, and a spammer's labels have no influence.
 
     Parameters
     ----------
@@ -117,6 +121,11 @@ class ForwardCorrection(CorrectedSoftmax):
         P(given | true), shared or per worker.
     C, max_iter, tol, warm_start
         As in `SoftmaxRegression`.
+
+    References
+    ----------
+    G. Patrini, A. Rozza, A. K. Menon, R. Nock and L. Qu, "Making Deep Neural Networks Robust to Label Noise: A Loss
+    Correction Approach", CVPR 2017.
 
     Examples
     --------
@@ -156,10 +165,7 @@ def _forward_loss(
     coefficients = flat.reshape(-1, annotations.n_classes)
     slopes = coefficients[:-1]
     scores = np.asarray(X @ slopes) + coefficients[-1]
-    scores -= scores.max(axis=1, keepdims=True)
-    probabilities = np.exp(scores)
-    probabilities /= probabilities.sum(axis=1, keepdims=True)
-    explained = probabilities[annotations.task]
+    explained = softmax(scores, out=scores)[annotations.task]
     joint = explained * likelihood
     evidence = joint.sum(axis=1, keepdims=True)
     residual = _sum_by_task(annotations, explained - joint / evidence) / len(annotations)

@@ -48,31 +48,30 @@ class Plan:
 
 
 class MBEM(AnnotationsScorer):
-    """Model bootstrapped EM: train, find the workers by their disagreement with the model, train again.
+    """Model bootstrapped EM: train, judge the workers by their disagreement with the model, train again.
 
     Every round fits the learner to the tasks' label posteriors, estimates each worker's confusion from its
-    disagreement with the model's predictions, and recomputes the posteriors. After Khetan, Lipton and
-    Anandkumar (ICLR 2018), whose algorithm to the letter is `MBEM.paper`. What is left open is chosen without
-    gold, by the likelihood of annotations held out from the fit: the first recipe within one standard error of the
-    best.
+    disagreement with the model's predictions, and recomputes the posteriors. `MBEM.paper` is the published
+    algorithm. Options that are left open are chosen without gold, by the likelihood of annotations held out from the
+    fit: the first recipe within one standard error of the best.
 
     Parameters
     ----------
     learner : classifier, Pipeline or a list of them
         A learner that takes probability targets (`SoftmaxRegression`, `BoostedTrees`) or any scikit-learn
         classifier with `sample_weight`, at the end of a `Pipeline` or alone. From a list one is chosen, the first
-        of equals: put the simplest first.
+        of those that do equally well: put the simplest first.
         Default: `SoftmaxRegression` with C from 0.001 to 10.
     rounds : int or "auto"
-        Fits of the model. "auto": as many as held-out annotations ask for, at most `max_rounds`; a learner that
-        is too dear to try out, such as a network, brings a number of its own (its attribute `auto`).
+        Number of fits of the model. "auto": chosen by held-out annotations, at most `max_rounds`; a learner that is
+        too expensive to try, such as a network, has a number of its own (its attribute `auto`).
     predictions : {"auto", "in_sample", "out_of_fold"}
-        Whether the workers are judged by the model itself or by models that did not see the task. "auto": by
-        the model itself, unless in the first round it has memorised more than a quarter of the labels that
-        models which did not see the task disagree with.
+        Whether the workers are judged by the model or by models that did not see the task. "auto": by the model,
+        unless it has memorised, in the first round, more than a quarter of the labels that models which did not
+        see the task disagree with.
     posterior : {"joint", "prior", "auto"}
-        From the second round on, whether the model's calibrated prediction for a task takes the place of the
-        class prior. "auto" tries both, at twice the time.
+        Whether the model's calibrated prediction for a task replaces the class prior from the second round on.
+        "auto" tries both, in twice the time.
     counts : {"refined", "hard", "soft"}
         How the workers are counted: against the model's picks ("hard"), its probabilities ("soft"), or, from
         the second round on, against the posterior that prediction and labels give together, to a fixed point
@@ -82,26 +81,27 @@ class MBEM(AnnotationsScorer):
     worker_model : WorkerModel, optional
         Default `workers.Full()`.
     prior : {"uniform", "learned", "picks"} or (n_classes,) array
-        P(true label) where no prediction stands in for it. "learned": what explains the annotations best given
-        the workers; "picks": the share of the model's picks, as in the paper's equation 7, which may collapse. The
-        class balance of predictions is pulled to an array, else to the shares of the labels, less in every round.
+        P(true label) where no prediction replaces it. "learned": what explains the annotations best, given the
+        workers; "picks": the share of the model's picks, as in the paper's equation 7, which may collapse. The class
+        balance of the predictions is pulled towards the array if there is one, else towards the shares of the labels,
+        less strongly in every round.
     max_rounds : int
-        Most rounds that "auto" tries.
+        Largest number of rounds that "auto" tries.
     holdout : float
-        Share of the annotations held out to choose by.
+        Share of the annotations that is held out to choose the recipe.
     callbacks : sequence of callables
         Each is called after every round with that round's entry of `history_`.
     tol : float
-        Rounds stop early where the mean total variation between the posteriors of two rounds is below it, unless
-        their number was chosen by held-out annotations; `n_rounds_` tells. A learner that trains longer in the last
-        round then does that one. 0 never stops.
+        The rounds stop early when the mean total variation between the posteriors of two rounds is below it, unless
+        their number was chosen by held-out annotations. A learner that trains longer in the last round then still
+        does its last round. 0: never stop early.
     classes : column, optional
-        All classes, in the order wanted, where y is a matrix or labels that may lack one, as in a fold of
-        cross-validation. Default: those in y.
+        All classes, in the order wanted; needed where y is a matrix or labels in which one may be missing, as in a
+        fold of cross-validation. Default: those in y.
     engine, device
-        What sums over annotations, as in `DawidSkene`.
+        What computes the sums over annotations, as in `DawidSkene`.
     random_state : int, numpy.random.Generator or None
-        Draws folds and the annotations held out.
+        Draws the folds and the annotations held out.
 
     Attributes
     ----------
@@ -110,19 +110,25 @@ class MBEM(AnnotationsScorer):
         P(true label | annotations, features) of the training tasks.
     labels_ : (n_tasks,)
     predictions_ : (n_tasks, n_classes)
-        What the model of the last round says of the training tasks, as the workers were judged by it.
+        The predictions of the last round for the training tasks, by which the workers were judged.
     confusion_, prior_, skill_ : arrays
         As in the aggregators.
     worker_model_ : WorkerModel
         The fitted workers, with `skill_interval` and `confusion_interval`.
     history_ : list of dict
-        A row a round: change of posteriors and workers, agreement, confidence, held-out score.
+        One entry per round: change of posteriors and workers, agreement, mean confidence, held-out score.
+    n_rounds_ : int
+        Number of rounds done.
     recipe_ : dict
-        What was used, chosen or given.
+        The options that were used, chosen or given.
     choices_ : list of dict
-        Everything that was tried: the mean log-likelihood of held-out annotations round by round, and where it is
-        within one standard error of the best (`near_best`).
+        Every candidate: its mean log-likelihood of held-out annotations after each round, and where that is within
+        one standard error of the best (`near_best`).
     classes_ : (n_classes,)
+
+    References
+    ----------
+    A. Khetan, Z. C. Lipton and A. Anandkumar, "Learning From Noisy Singly-labeled Data", ICLR 2018.
 
     Examples
     --------
@@ -182,9 +188,10 @@ class MBEM(AnnotationsScorer):
 
     @classmethod
     def paper(cls, learner: Any = None, *, rounds: int = 2, prior: Any = "uniform", **options: Any) -> MBEM:
-        """Return Algorithm 1 of the paper: vote fractions, in-sample picks, equations 7 and 6, no weighting.
+        """Return Algorithm 1 of Khetan, Lipton and Anandkumar (ICLR 2018).
 
-        `prior` "uniform" is what its experiments assume; "picks" is its equation 7.
+        It starts from the vote fractions, judges the workers by in-sample picks, and weights no task. A "uniform"
+        `prior` is what the paper's experiments assume; "picks" is its equation 7.
         """
         fixed: dict[str, Any] = {"predictions": "in_sample", "posterior": "prior", "counts": "hard"}
         fixed |= {"weighting": "none", "worker_model": Counted(), "tol": 0.0}
@@ -200,7 +207,7 @@ class MBEM(AnnotationsScorer):
             of a pandas object; without ids they are in the order of `ann.tasks`, where tasks first appear in the data.
         y : Annotations, (n_tasks, n_workers) matrix or (n_tasks,) labels
             In a matrix -1, NaN or a sparse matrix's absence mean "not labelled"; plain labels are taken as one
-            worker's. Tasks without labels are used as unlabelled data.
+            worker's. Tasks without labels serve as unlabelled data.
         gold : mapping or array, optional
             Known true labels, as in the aggregators; an array has one entry per row of X.
         tasks : column, optional
@@ -215,8 +222,8 @@ class MBEM(AnnotationsScorer):
     ) -> Iterator[Self]:
         """Fit in stages: yield after the choice of the recipe and after every round.
 
-        At each of them the object may be saved; `stages(..., resume=True)` of what is loaded then ends with the same
-        numbers as a fit that was never stopped. X, y, gold and tasks must be the same.
+        The object can be saved at each stage; after loading, `stages(..., resume=True)` ends with the same numbers as
+        a fit that was never stopped. X, y, gold and tasks must be the same.
 
         Examples
         --------
@@ -257,16 +264,16 @@ class MBEM(AnnotationsScorer):
         chosen = candidates[best.number]
         self._plan = Plan(chosen.given.whole, chosen.recipe, seed, best.rounds, free, best.scores)
         self._features, self._last = chosen.given.features, None
+        self.tasks_, self.workers_, self.classes_ = annotations.tasks, annotations.workers, annotations.classes
         self.choices_, self.history_ = best.table, []
         return chosen.X
 
     def resume(self, X: Any, y: Any, *, rounds: int = 1, gold: Gold | None = None, tasks: Any = None) -> Self:
-        """Go on for some more rounds with what was fitted.
+        """Do more rounds, starting from the last one of the fit.
 
-        The same as having asked for them at once, but for learners that train longer in the last round.
-
-        X, y, gold and tasks are those of the fit. Where the rounds had stopped by `tol` nothing happens, or one more
-        such last round.
+        The result is the same as that of asking for all rounds at once, except for learners that train longer in the
+        last round. X, y, gold and tasks must be those of the fit. If the rounds had stopped by `tol`, no round follows,
+        or one for such a learner.
         """
         check_is_fitted(self, "model_")
         self._same_rows(X, y, tasks)
@@ -288,6 +295,7 @@ class MBEM(AnnotationsScorer):
         return X, annotations
 
     def _prepare(self, X: Any, y: Any, tasks: Any) -> tuple[Any, Annotations]:
+        """Return the features and the annotations in one order; options that cannot be are an error."""
         check_choice(self.predictions, "predictions", ("auto", "in_sample", "out_of_fold"))
         check_choice(self.posterior, "posterior", ("joint", "prior", "auto"))
         check_choice(self.counts, "counts", ("refined", "hard", "soft"))
@@ -306,7 +314,6 @@ class MBEM(AnnotationsScorer):
         check_features(self, X, reset=True)
         if not isinstance(self.prior, str):
             check_distribution(self.prior, "prior", (annotations.n_classes,))
-        self.tasks_, self.workers_, self.classes_ = annotations.tasks, annotations.workers, annotations.classes
         return X, annotations
 
     def _candidates(self, X: Any, annotations: Annotations, gold: Codes | None, seed: int) -> list[Candidate]:
@@ -368,28 +375,28 @@ class MBEM(AnnotationsScorer):
         }
 
     def to_frame(self) -> pa.Table:
-        """Return an Arrow table with a row a task: task, label, confidence, and `posterior_<class>`."""
+        """Return an Arrow table with one row per task: task, label, confidence, and `posterior_<class>`."""
         check_is_fitted(self, "model_")
         return labels_table(self)
 
     def workers_to_frame(self) -> pa.Table:
-        """Return an Arrow table with a row a worker, best first: worker, annotations, skill and its 90 % interval."""
+        """Return an Arrow table with one row per worker, best first: worker, annotations, skill, its 90 % interval."""
         check_is_fitted(self, "model_")
         low, high = self.worker_model_.skill_interval(self.prior_)
         return workers_table(self, skill_low=low, skill_high=high)
 
 
 def check_shared(candidates: list[Candidate], *, to_choose: bool) -> None:
-    """Raise where a learner that processes share would have to be chosen, or to be fitted to folds."""
+    """Raise if a learner that is shared by processes would have to be chosen, or fitted to folds."""
     if not any(candidate.recipe.learner.shared for candidate in candidates):
         return
     if to_choose:
         raise ValueError(
-            "a learner that processes share cannot be chosen: give one learner, rounds=... and "
+            "a learner that is shared by processes cannot be chosen from several: give one learner, rounds=... and "
             'posterior="joint" or "prior".'
         )
     if candidates[0].recipe.predictions == "out_of_fold" and n_processes() > 1:
-        raise ValueError('a learner that processes share needs predictions="in_sample"; got "out_of_fold".')
+        raise ValueError('a learner that is shared by processes needs predictions="in_sample"; got "out_of_fold".')
 
 
 def history_entry(

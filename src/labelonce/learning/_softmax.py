@@ -86,11 +86,8 @@ class SoftmaxModel(ClassifierBase):
 
     def predict_proba(self, X: Any) -> Floats:
         """Return P(class | features), shape (n_tasks, n_classes)."""
-        probabilities = self._scores(X)
-        probabilities -= probabilities.max(axis=1, keepdims=True)
-        np.exp(probabilities, out=probabilities)
-        probabilities /= probabilities.sum(axis=1, keepdims=True)
-        return probabilities
+        scores = self._scores(X)
+        return softmax(scores, out=scores)
 
     def predict(self, X: Any) -> Ids:
         """Return the most probable class of each task."""
@@ -110,9 +107,9 @@ class SoftmaxRegression(SoftmaxModel, Learner):
     """Multinomial logistic regression that takes probability targets.
 
     Minimises C times the weighted sum of cross-entropies plus half the squared norm of the slopes, by L-BFGS; the
-    intercept is not penalised. With hard labels it is scikit-learn's `LogisticRegression`; with posteriors it needs
-    one row a task where that one needs a weighted copy of the row for every class. As there, with two classes the
-    penalty is on the one vector that tells them apart, the difference of the two rows of `coef_`.
+    intercept is not penalised. With hard labels it equals scikit-learn's `LogisticRegression`; with posteriors it needs
+    one row per task, while `LogisticRegression` needs a weighted copy of the row for every class. With two classes
+    both penalise the one vector that tells them apart, the difference of the two rows of `coef_`.
 
     Parameters
     ----------
@@ -160,6 +157,14 @@ class SoftmaxRegression(SoftmaxModel, Learner):
         arguments = (X, targets, (weight / weight.sum())[:, None], self._penalty(len(seen), weight.sum()))
         self._minimise(loss_and_gradient, arguments, self._start(X.shape[1], classes, mass)[:, seen], classes, seen)
         return self
+
+
+def softmax(scores: Floats, out: Floats | None = None) -> Floats:
+    """Return the probabilities of scores (n_tasks, n_classes); in the array `out` if there is one."""
+    odds: Floats = np.subtract(scores, scores.max(axis=1, keepdims=True), out=out)
+    np.exp(odds, out=odds)
+    odds /= odds.sum(axis=1, keepdims=True)
+    return odds
 
 
 def loss_and_gradient(flat: Floats, X: Any, targets: Floats, weight: Floats, penalty: float) -> tuple[float, Floats]:

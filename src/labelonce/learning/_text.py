@@ -31,7 +31,7 @@ class TextFeatures(BaseEstimator):
     Parameters
     ----------
     min_df : int
-        A term must be in so many texts.
+        Smallest number of texts that a term must be in.
 
     Attributes
     ----------

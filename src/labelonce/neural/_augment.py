@@ -20,7 +20,11 @@ def flip_and_crop(images: torch.Tensor, pad: int, generator: torch.Generator) ->
 
 
 def cut_out(images: torch.Tensor, size: int, generator: torch.Generator) -> torch.Tensor:
-    """Return the images with a square of `size` pixels, centred anywhere, set to the mean."""
+    """Return the images with a square of `size` pixels, centred anywhere, set to the mean.
+
+    After T. DeVries and G. W. Taylor, "Improved Regularization of Convolutional Neural Networks with Cutout", arXiv
+    1708.04552, 2017.
+    """
     n, _, height, width = images.shape
     device = images.device
     row = torch.randint(0, height, (n, 1, 1, 1), device=device, generator=generator)
@@ -35,7 +39,10 @@ def cut_out(images: torch.Tensor, size: int, generator: torch.Generator) -> torc
 def mix_up(
     inputs: torch.Tensor, targets: torch.Tensor, share: float | torch.Tensor, generator: torch.Generator
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return `share` of every input and its (weighted) targets, and the rest of another one's."""
+    """Return `share` of every input and its (weighted) targets, and the rest of another one's.
+
+    After H. Zhang, M. Cisse, Y. N. Dauphin and D. Lopez-Paz, "mixup: Beyond Empirical Risk Minimization", ICLR 2018.
+    """
     other = torch.randperm(len(inputs), device=inputs.device, generator=generator)
     mixed = share * inputs + (1 - share) * inputs[other]
     return mixed, share * targets + (1 - share) * targets[other]

@@ -15,11 +15,12 @@ from labelonce._messages import shorten
 from labelonce._sklearn import check_classification_targets, check_weight, count_rows
 from labelonce._types import Floats, Ids
 from labelonce._validate import check_distribution
+from labelonce.learning._adapter import one_hot
 
 AddUp = Callable[[torch.Tensor], torch.Tensor]
 
 _SAMPLE = 20_000  # tasks whose features are scaled by
-_PICTURE = 32 * 32 * 3  # numbers in a task up to which tasks are taken by the thousand
+_IMAGE = 32 * 32 * 3  # numbers in a task up to which tasks are taken by the thousand
 _SHARE = 0.5  # of the free memory of a device: larger arrays stay where they are
 
 
@@ -33,7 +34,7 @@ class Inputs:
     dtype : torch.dtype
         Of the batches.
     moments : (mean, deviation) or (), optional
-        Taken off and divided by, for each feature or channel. Default: those of X; (), nothing, for a data set.
+        Subtracted and divided by, for each feature or channel. Default: those of X; (), nothing, for a data set.
     add_up : callable, optional
         Sums a tensor over all processes that have a part of the tasks.
 
@@ -75,8 +76,8 @@ class Inputs:
             self._raw = None
 
     def at_most(self, n_tasks: int) -> int:
-        """Return how many tasks to take at once: `n_tasks`, or fewer where they are larger than 32 x 32 pictures."""
-        return max(1, min(n_tasks, n_tasks * _PICTURE // max(1, prod(self.shape))))
+        """Return how many tasks to take at once: `n_tasks`, or fewer where they are larger than 32 x 32 images."""
+        return max(1, min(n_tasks, n_tasks * _IMAGE // max(1, prod(self.shape))))
 
     def take(self, rows: torch.Tensor) -> torch.Tensor:
         """Return the inputs of some tasks, on the device."""
@@ -168,7 +169,7 @@ def _is_array(X: Any) -> bool:
 
 
 def _as_tensor(X: Any) -> torch.Tensor:
-    """Return an array or tensor as a tensor of numbers with a row, or more, a task."""
+    """Return an array or tensor as a tensor of numbers with one row, or more axes, per task."""
     array = X if isinstance(X, torch.Tensor) else np.asarray(X)
     shape = tuple(array.shape)
     numbers = not array.is_complex() if isinstance(array, torch.Tensor) else array.dtype.kind in "fiub"
@@ -176,7 +177,7 @@ def _as_tensor(X: Any) -> torch.Tensor:
         raise ValueError(f"X must hold numbers for a network; got {array.dtype}. Put a transformer before it.")
     if len(shape) < 2:
         raise ValueError(
-            f"X must have a row of features a task; got shape {shape}. Reshape your data, for instance by "
+            f"X must have one row of features per task; got shape {shape}. Reshape your data, for instance by "
             "array.reshape(-1, 1)."
         )
     if prod(shape[1:]) == 0:
@@ -188,7 +189,7 @@ def _as_tensor(X: Any) -> torch.Tensor:
 
 
 def _channels_first(whole: torch.Tensor) -> torch.Tensor:
-    """Return pictures (n_tasks, height, width, 3) with their channels before height and width."""
+    """Return images (n_tasks, height, width, 3) with their channels before height and width."""
     channels_last = whole.ndim == 4 and whole.shape[-1] == 3 and 3 not in whole.shape[1:3]
     return whole.permute(0, 3, 1, 2) if channels_last else whole
 
@@ -209,7 +210,7 @@ def _check_same_features(shape: tuple[int, ...], fitted: tuple[int, ...]) -> Non
     """Raise unless tasks of this shape have the features, or the channels, whose moments have shape `fitted`."""
     if len(shape) != len(fitted):
         raise ValueError(
-            f"X must have {len(fitted)} axes a task, like the tasks of the fit; got {len(shape)}: shape {shape} a task."
+            f"X must have {len(fitted)} axes per task, like the tasks of the fit; got {len(shape)}: {shape} per task."
         )
     kind = "channels" if len(shape) == 3 else "features"
     features, wanted = (part[:1] if len(part) == 3 else part for part in (shape, fitted))
@@ -253,8 +254,8 @@ def as_targets(X: Any, y: Any, sample_weight: Any) -> tuple[Floats, Floats, Ids]
     if y.ndim == 2:
         return check_distribution(y, "targets", y.shape), weight, np.arange(y.shape[1])
     check_classification_targets(y)
-    classes, codes = np.unique(y, return_inverse=True)
-    return np.eye(len(classes))[codes], weight, classes
+    targets, classes = one_hot(y)
+    return targets, weight, classes
 
 
 def check_split(n_held: int, n_all: int, holdout: float) -> None:

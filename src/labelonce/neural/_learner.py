@@ -33,8 +33,8 @@ class TorchLearner(Steps):
     Features may be an array or tensor (n_tasks, n_features), images (n_tasks, 3, height, width) or
     (n_tasks, height, width, 3), or a map-style data set that gives one task's tensor for each index. Arrays are
     moved to the device once if they fit there. Every task's loss is its weight times the cross-entropy against its
-    targets; weights are scaled to a mean of 1. The rate climbs from zero and falls back to zero; the last epoch is
-    what counts.
+    targets; weights are scaled to a mean of 1. The learning rate climbs from zero and falls back to zero; the
+    parameters of the last epoch are kept.
 
     Each step is a method to override: `make_module`, `make_optimizer`, `rate`, `views`, `loss`, `step` and
     `predict_batch`.
@@ -45,7 +45,7 @@ class TorchLearner(Steps):
         Takes the number of classes and returns a module: `neural.mlp`, `fast_net`, `resnet9`, `resnet18`,
         `resnet20` or your own. A module with a method `start` is given the first inputs before training.
     epochs, batch_size : int
-        Passes over the tasks that have a weight, and tasks a step.
+        Passes over the tasks that have a weight, and tasks per step.
     epochs_by_round : sequence of int
         Epochs in the first, second, ... round of `MBEM`, the last entry standing for all later ones; the last round
         has `epochs`. Early rounds only have to tell the workers apart. Empty: `epochs` in every round.
@@ -64,8 +64,9 @@ class TorchLearner(Steps):
     label_smoothing : float
         Share of every target that is spread over all classes.
     holdout : float
-        Share of the tasks on whose (noisy) targets the loss is watched: training stops when it has not fallen for
-        `patience` epochs, and the best epoch is kept. 0: all tasks are trained on, to the last epoch.
+        Share of the tasks that are not trained on and on whose (noisy) targets the loss is watched: training stops
+        when it has not fallen for `patience` epochs, and the best epoch is kept. 0: train on all tasks, to the last
+        epoch.
     patience : int
     n_models : int
         Networks to train, from different starts; their predictions are averaged.
@@ -81,11 +82,11 @@ class TorchLearner(Steps):
     compile : bool
         Use `torch.compile`; it pays only where the same network is trained for minutes.
     record : bool, optional
-        Record a step as a CUDA graph and replay it, since launching its kernels may take longer than a small network
-        takes the card. Default: on a GPU, for our networks, where no step is overridden; set it for your own if
-        nothing in their steps waits for the card or draws random numbers on the host.
+        Record a step as a CUDA graph and replay it, since launching the kernels of a small network may take longer
+        than running them. Default: on a GPU, for the networks of `labelonce.neural`, where no step is overridden; set
+        it for your own if nothing in their steps waits for the GPU or draws random numbers on the host.
     checkpoint : path, optional
-        File that is rewritten after every epoch, one for each of `n_models`; a fit that was stopped goes on from it if
+        File that is rewritten after every epoch, one for each of `n_models`; a fit that was stopped resumes from it if
         options, targets and weights are the same, and removes it at the end.
     callbacks : sequence of callables
         Each is called after every epoch with a dict: model, epoch, loss, held_out_loss.
@@ -298,9 +299,9 @@ class TorchLearner(Steps):
 
 
 def image_learner(**options: Any) -> TorchLearner:
-    """Return the learner that we measured on 32 x 32 images (docs/neural.md): `fast_net`, as `MBEM` wants it.
+    """Return a learner for small images: `fast_net` with the settings that we measured with `MBEM` on 32 x 32 images.
 
-    Options are those of `TorchLearner` and go before ours.
+    Options are those of `TorchLearner` and override these settings.
     """
     measured: dict[str, Any] = {
         "module_fn": fast_net,

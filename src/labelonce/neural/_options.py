@@ -14,9 +14,8 @@ from labelonce._messages import show
 from labelonce._processes import find_device
 from labelonce._validate import RandomState, check_choice, check_int, check_number
 from labelonce.learning import Learner
+from labelonce.learning._mbem import Callback
 from labelonce.neural._networks import mlp
-
-Callback = Callable[[dict[str, Any]], None]
 
 
 class TrainingOptions(Learner):

@@ -24,7 +24,7 @@ _NOT_X = ("CUDA", "cuDNN", "allocate", " device")  # words of errors that are ab
 
 
 class Steps(TrainingOptions):
-    """What `TorchLearner` does with a network, one small step a method."""
+    """What `TorchLearner` does with a network, one method for each small step."""
 
     modules_: list[nn.Module]
 
@@ -40,7 +40,7 @@ class Steps(TrainingOptions):
         found = tuple(logits.shape) if isinstance(logits, torch.Tensor) else type(logits).__name__
         if found != (len(example), n_classes):
             raise ValueError(
-                f"the module of module_fn must give {n_classes} numbers a task, one for each class, so "
+                f"the module of module_fn must give {n_classes} numbers per task, one for each class, so "
                 f"{(len(example), n_classes)} for {len(example)} tasks; {_name(self.module_fn)} gave {found}. "
                 "Let module_fn use the number of classes that it is given."
             )
@@ -122,13 +122,13 @@ class Steps(TrainingOptions):
         if len(shape) != 4:
             if self.augment == "images":
                 raise ValueError(
-                    f"augment='images' needs pictures (n_tasks, 3, height, width); X has {shape[1:]} a task. "
-                    "Leave augment at 'auto', which changes nothing but pictures."
+                    f"augment='images' needs images (n_tasks, 3, height, width); X has {shape[1:]} per task. "
+                    "Leave augment at 'auto', which changes images only."
                 )
         elif self.pad >= min(shape[2:]):
             raise ValueError(
-                f"pad must be smaller than the pictures, which are {shape[2]} x {shape[3]} with {shape[1]} channels; "
-                f"got pad={self.pad}. Lower pad, or set augment='none' if these are no pictures (n_tasks, 3, height, "
+                f"pad must be smaller than the images, which are {shape[2]} x {shape[3]} with {shape[1]} channels; "
+                f"got pad={self.pad}. Lower pad, or set augment='none' if these are not images (n_tasks, 3, height, "
                 "width)."
             )
 
@@ -171,7 +171,7 @@ def explained_alone(batch: torch.Tensor) -> Iterator[None]:
             raise
         raise ValueError(
             f"batch normalisation needs two tasks or more in a step of a process; got 1, of shape "
-            f"{tuple(batch.shape[1:])}. Raise batch_size, give more tasks, or take a network without it, such as "
+            f"{tuple(batch.shape[1:])}. Raise batch_size, give more tasks, or use a network without it, such as "
             "neural.mlp."
         ) from error
 
@@ -182,10 +182,10 @@ def _name(module_fn: Any) -> str:
 
 
 def _fix(shape: tuple[int, ...]) -> str:
-    """Return what to do with inputs of this shape, if the network wants pictures."""
-    wanted = "Networks for pictures want (n_tasks, 3, height, width)"
+    """Return what to do with inputs of this shape, if the network wants images."""
+    wanted = "Networks for images want (n_tasks, 3, height, width)"
     if len(shape) == 2:
-        return f"{wanted}; for a table take neural.mlp."
+        return f"{wanted}; for a table use neural.mlp."
     if len(shape) == 3:
         return f"{wanted}; for grey ones give np.repeat(X[:, None], 3, axis=1)."
     if len(shape) == 4 and 1 in (shape[1], shape[3]):
@@ -193,5 +193,5 @@ def _fix(shape: tuple[int, ...]) -> str:
     if len(shape) == 4 and 4 in (shape[1], shape[3]):
         return f"{wanted}; without transparency that is {'X[:, :3]' if shape[1] == 4 else 'X[..., :3]'}."
     if len(shape) == 4 and shape[1] == 3:
-        return "The pictures may be too small for it: make them larger."
+        return "The images may be too small for it: make them larger."
     return f"{wanted}."

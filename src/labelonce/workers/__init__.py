@@ -1,4 +1,4 @@
-"""Worker models: predictions and annotations in, a confusion matrix for every worker out, with its doubt."""
+"""Worker models: predictions and annotations in, a confusion matrix for every worker out, with its uncertainty."""
 
 from labelonce.workers._base import WorkerModel
 from labelonce.workers._class_wise import ClassWise

@@ -45,10 +45,10 @@ class WorkerModel(BaseEstimator, ABC):
         ----------
         annotations : Annotations
         predictions : (n_tasks,) class codes or (n_tasks, n_classes) probabilities
-            What the model, or somebody who knows, says of every task. Codes give hard counts, probabilities
-            soft ones.
+            The model's prediction for every task, or its true label. Codes give hard counts, probabilities soft
+            ones.
         weight : (n_tasks,), optional
-            How much each task counts, at least 0: 2 is as good as the task twice.
+            How much each task counts, at least 0: 2 is the same as the task twice.
         """
         soft = _as_probabilities(predictions, annotations)
         if weight is not None:
@@ -100,14 +100,14 @@ def _as_probabilities(predictions: Any, annotations: Annotations) -> Floats:
         return check_distribution(values, "predictions", shape)
     codes = check_codes(values, "predictions", shape[1])
     if len(codes) != shape[0]:
-        raise ValueError(f"predictions must have one entry a task, {shape[0]}; got {len(codes)}.")
+        raise ValueError(f"predictions must have one entry per task, {shape[0]}; got {len(codes)}.")
     return np.asarray(np.eye(shape[1])[codes])
 
 
 def _check_weight(weight: Any, n_tasks: int) -> Floats:
     array = np.asarray(weight, dtype=np.float64)
     if array.shape != (n_tasks,):
-        raise ValueError(f"weight must have one entry a task, shape ({n_tasks},); got shape {array.shape}.")
+        raise ValueError(f"weight must have one entry per task, shape ({n_tasks},); got shape {array.shape}.")
     return _check_amounts(array, "weight")
 
 
@@ -128,5 +128,5 @@ def _check_amounts(array: Floats, name: str) -> Floats:
 
 def _check_level(level: Any) -> float:
     if not 0 < check_number(level, "level", 0.0, 1.0) < 1:
-        raise ValueError(f"level must be between 0 and 1, and neither; got {level!r}.")
+        raise ValueError(f"level must be above 0 and below 1; got {level!r}.")
     return float(level)

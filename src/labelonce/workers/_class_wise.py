@@ -24,11 +24,11 @@ _COARSE, _FINE = hermite_rule(5), hermite_rule(9)  # for likelihoods, and for th
 
 
 class ClassWise(WorkerModel):
-    """Right with a probability for every true class, else any other class alike.
+    """Right with one probability per true class; when wrong, all other classes are equally likely.
 
-    Each probability leans on the worker's own overall one, that on the population; how strongly is chosen by the
-    marginal likelihood of the counts. The overall probability is integrated out by adaptive Gauss-Hermite
-    quadrature. The model behind the paper's class-wise hammer-spammers.
+    Each probability is shrunk towards the worker's overall one, and that towards the population; how strongly is
+    chosen by the marginal likelihood of the counts. The overall probability is integrated out by adaptive
+    Gauss-Hermite quadrature. `simulate.class_wise_hammer_spammer` draws such workers.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Plain counting, as in the paper."""
+"""Plain counting."""
 
 from __future__ import annotations
 
@@ -10,10 +10,13 @@ from labelonce.workers._intervals import beta_interval
 
 
 class Counted(WorkerModel):
-    """Each row is the share of the worker's labels, without any smoothing: the paper's equation 7.
+    """Each row is the share of the worker's labels, without any smoothing, as in `MBEM.paper`.
 
-    A row without labels is uniform, as in the paper's code. Intervals take every entry by itself, with a uniform
-    prior.
+    A row without labels is uniform. Intervals treat every entry separately, with a uniform prior.
+
+    References
+    ----------
+    Equation 7 of A. Khetan, Z. C. Lipton and A. Anandkumar, "Learning From Noisy Singly-labeled Data", ICLR 2018.
 
     Examples
     --------

@@ -19,21 +19,21 @@ from labelonce.workers._population import (
 
 
 class Full(ClassWise):
-    """A confusion matrix per worker whose rows lean on the worker's one-coin matrix, that on the population.
+    """A confusion matrix per worker whose rows are shrunk towards the worker's one-coin matrix.
 
-    Being right is modelled as in `ClassWise`; which wrong class is given leans on "any alike". Both strengths are
-    chosen by the marginal likelihood of the counts, so that with many labels per worker this is plain counting,
-    with few it is `OneCoin`, and where only the diagonal matters it is `ClassWise`.
+    Being right is modelled as in `ClassWise`; which wrong class is given is shrunk towards all wrong classes being
+    equally likely. Both strengths are chosen by the marginal likelihood of the counts, so that with many labels per
+    worker this is plain counting, with few it is `OneCoin`, and where only the diagonal matters it is `ClassWise`.
 
-    Mistakes do not lean on the mistakes of all workers together: within `MBEM` these are partly the model's own,
-    and leaning on them confirms it.
+    Mistakes are not shrunk towards those of all workers together: within `MBEM` these are partly the model's own
+    mistakes, and shrinking towards them would confirm the model.
 
     Attributes
     ----------
     strength_, population_ : float, (float, float)
         As in `ClassWise`.
     error_strength_ : float
-        How many wrong labels of a class "any alike" is worth.
+        How many wrong labels of a class the assumption of equally likely mistakes is worth.
 
     Examples
     --------

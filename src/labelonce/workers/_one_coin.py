@@ -20,11 +20,11 @@ from labelonce.workers._population import (
 
 
 class OneCoin(WorkerModel):
-    """Right with one probability per worker, else any other class alike.
+    """Right with one probability per worker; when wrong, all other classes are equally likely.
 
     The probabilities come from a Beta distribution over the population, fitted by marginal likelihood, so
-    that a worker with few labels leans on the others and one without any is an average worker. Intervals
-    average over the doubt about that distribution.
+    that a worker with few labels is shrunk towards the others and one without any is an average worker.
+    Intervals average over the uncertainty about that distribution.
 
     Attributes
     ----------
