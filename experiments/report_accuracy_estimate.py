@@ -27,12 +27,12 @@ AGGREGATORS = [lo.MajorityVote, lo.DawidSkene, lo.OneCoin, lo.IBCC]
 
 def row(name: str, fitted: Any, annotations: lo.Annotations, y_true: Any) -> dict[str, Any]:
     facts = read_facts(fitted, annotations)
-    accuracy = estimated_accuracy(facts, fitted)
+    accuracy = estimated_accuracy(facts)
     assert accuracy is not None
     truth = float((facts.label == y_true)[facts.labelled].mean())
     inside = accuracy.low <= truth <= accuracy.high
     found = {"true": truth, "estimate": accuracy.value, "low": accuracy.low, "high": accuracy.high}
-    return {"method": name, **found, "promised": accuracy.promised, "inside": bool(inside)}
+    return {"method": name, **found, "promised": facts.promised, "inside": bool(inside)}
 
 
 def run(options: argparse.Namespace) -> None:

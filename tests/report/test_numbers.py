@@ -1,5 +1,6 @@
 """The numbers of the report: against brute force, and on crowds whose truth is known."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ def test_leaving_a_label_out_is_the_posterior_of_the_others(small: Facts) -> Non
 
 def test_counts_without_a_label_are_those_of_the_other_annotations(small: Facts) -> None:
     ann = small.annotations
-    counts = Counts.of(small)
+    counts = small.counts
     rows = np.arange(0, len(ann), 11)
     whole = counts.confusion_without(ann.worker[rows], ann.label[rows], small.belief[ann.task[rows]])
     column = counts.column_without(ann.worker[rows], ann.label[rows], small.belief[ann.task[rows]])
@@ -68,7 +69,7 @@ def test_the_estimate_holds_the_truth_where_the_posterior_promises_too_much(kind
     ann, y_true = crowd(1, n_tasks=1000, redundancy=5, confusion=lo.simulate.dirichlet(40, 10, rng=1))
     fitted = kind().fit(ann)
     facts = read_facts(fitted, ann)
-    accuracy = estimated_accuracy(facts, fitted)
+    accuracy = estimated_accuracy(facts)
     assert accuracy is not None
     assert accuracy.low < np.mean(facts.label == y_true) < accuracy.high
 
@@ -85,17 +86,17 @@ def test_a_model_is_softened_to_its_held_out_score() -> None:
     assert_allclose(softened_posterior(facts, 0.0), unchanged, atol=1e-3)
     chance = engine.e_step(floored_log(clf.confusion_), np.log([0.5, 0.5])).posterior
     assert_allclose(softened_posterior(facts, -100.0), chance, atol=2e-2)
-    accuracy = estimated_accuracy(facts, clf)
+    accuracy = estimated_accuracy(facts)
     assert accuracy is not None
     assert accuracy.kind == "held_out"
-    assert accuracy.low <= accuracy.value <= accuracy.high == accuracy.promised
+    assert accuracy.low <= accuracy.value <= accuracy.high == facts.promised
 
 
 def test_a_fit_without_held_out_labels_only_promises() -> None:
     X = np.random.default_rng(0).normal(size=(60, 2))
     ann = lo.Annotations.from_arrays(np.arange(60), np.arange(60) % 3, (X[:, 0] > 0).astype(int))
     clf = lo.MBEM(lo.SoftmaxRegression(), rounds=1, posterior="joint", predictions="in_sample").fit(X, ann)
-    accuracy = estimated_accuracy(read_facts(clf, ann), clf)
+    accuracy = estimated_accuracy(read_facts(clf, ann))
     assert accuracy is not None
     assert accuracy.kind == "promise"
 
@@ -105,7 +106,7 @@ def test_one_label_per_task_without_features_tells_nothing() -> None:
     ann, _ = crowd(n_tasks=100, redundancy=1, confusion=lo.simulate.one_coin([0.9] * 5, 3))
     fitted = lo.DawidSkene().fit(ann)
     facts = read_facts(fitted, ann)
-    assert estimated_accuracy(facts, fitted) is None
+    assert estimated_accuracy(facts) is None
     assert label_calibration(facts) is None
     assert compare_redundancy(facts, 0.9) is None
 
@@ -121,7 +122,7 @@ def test_flags_find_the_workers_they_are_meant_for() -> None:
     assignment[0, 0] = 11
     ann = lo.simulate.annotate(y_true, confusion, assignment, rng)
     fitted = lo.DawidSkene().fit(ann)
-    table = worker_table(read_facts(fitted, ann), fitted)
+    table = worker_table(read_facts(fitted, ann))
     flags = [{name for name, on in zip(FLAGS, row, strict=True) if on} for row in table.flags]
     assert flags[:8] == [set()] * 8
     assert flags[8:11] == [{"spammer"}, {"adversary"}, {"class-blind"}]
@@ -136,7 +137,7 @@ def test_a_worker_with_hardly_a_label_has_too_few() -> None:
     workers = np.where(np.arange(len(ann)) == 0, 40, ann.worker).astype(np.int32)
     ann = Annotations(ann.task, workers, ann.label, ann.tasks, np.arange(42), ann.classes)
     fitted = lo.DawidSkene().fit(ann)
-    table = worker_table(read_facts(fitted, ann), fitted)
+    table = worker_table(read_facts(fitted, ann))
     assert table.flags[40:, FLAGS.index("too few labels")].all()
     assert not table.flags[:40, FLAGS.index("too few labels")].any()
 
@@ -146,9 +147,9 @@ def test_large_crowds_take_the_one_coin_population(monkeypatch: pytest.MonkeyPat
     ann, _ = crowd(n_tasks=500, redundancy=4, confusion=confusion)
     fitted = lo.DawidSkene().fit(ann)
     facts = read_facts(fitted, ann)
-    small = worker_table(facts, fitted)
+    small = worker_table(facts)
     monkeypatch.setattr("labelonce.report._workers._MOST_CELLS", 0)
-    large = worker_table(facts, fitted)
+    large = worker_table(facts)
     assert_allclose(small.low, large.low, atol=0.06)
     assert_allclose(small.high, large.high, atol=0.06)
 
@@ -157,7 +158,7 @@ def test_votes_of_equal_workers_follow_theory() -> None:
     ann, _ = crowd(n_tasks=300, redundancy=3, confusion=lo.simulate.one_coin([0.8] * 10, 2))
     confusion = lo.simulate.one_coin([0.8] * 10, 2)
     facts = read_facts(lo.DawidSkene().fit(ann), ann)
-    known = Facts(**{**vars(facts), "belief_confusion": confusion})
+    known = replace(facts, belief_confusion=confusion)
     money = compare_redundancy(known, 0.895)
     assert money is not None
     for row in money.rows:
@@ -189,7 +190,7 @@ def test_tasks_to_look_at() -> None:
     facts = read_facts(lo.MajorityVote().fit(ann), ann)
     assert set(least_sure(facts)[:4]) == {2, 7, 12, 17}
     assert len(disagreements(facts)) == 0
-    against = Facts(**{**vars(facts), "predictions": np.tile([0.1, 0.9], (20, 1))})
+    against = replace(facts, predictions=np.tile([0.1, 0.9], (20, 1)))
     assert set(disagreements(against)) == {0, 5, 10, 15, 4, 9, 14, 19}
     assert set(disagreements(against)[:4]) == {0, 5, 10, 15}
 

@@ -12,6 +12,7 @@ from crowds import crowd
 from sklearn.datasets import make_classification
 
 import labelonce as lo
+from labelonce._kernels import ScipyEngine
 from labelonce.report import _write, write_report
 
 
@@ -101,6 +102,40 @@ def test_gold_is_measured(tmp_path: Path) -> None:
     assert "On 10 tasks with known true labels 100\xa0% of its labels are right" in page_of(
         tmp_path, fitted, ann, gold=gold
     )
+
+
+def test_the_estimate_stands_beside_the_measurement(tmp_path: Path) -> None:
+    ann = small_crowd()
+    fitted = lo.DawidSkene().fit(ann)
+    estimated = re.search(r"<p><strong>([^<]+)</strong>, within ([^(]+) \(", page_of(tmp_path, fitted, ann))
+    assert estimated
+    wrong = {0: int(fitted.labels_[0] == 0), 1: int(fitted.labels_[1])}
+    page = page_of(tmp_path, fitted, ann, gold=wrong)
+    assert "<strong>50\xa0%</strong> of 2 tasks with known true labels are right: measured" in page
+    beside = f"the report would estimate: <strong>{estimated[1]}</strong>, within {estimated[2]}, over all tasks"
+    assert beside in page
+
+
+@pytest.mark.filterwarnings("ignore::labelonce.RedundancyWarning")
+def test_where_nothing_can_be_estimated_the_measurement_says_so(tmp_path: Path) -> None:
+    ann = small_crowd(redundancy=1)
+    fitted = lo.DawidSkene().fit(ann)
+    page = page_of(tmp_path, fitted, ann, gold={0: int(fitted.labels_[0])})
+    assert "Without these true labels there would be no estimate" in page
+
+
+def test_expected_counts_are_summed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ann = small_crowd()
+    fitted, real = lo.DawidSkene().fit(ann), ScipyEngine.m_step
+    sums: list[Any] = []
+
+    def noted(engine: ScipyEngine, *args: Any) -> Any:
+        sums.append(args)
+        return real(engine, *args)
+
+    monkeypatch.setattr(ScipyEngine, "m_step", noted)
+    page_of(tmp_path, fitted, ann)
+    assert len(sums) == 1
 
 
 def test_gold_that_the_fit_was_told_is_called_so(tmp_path: Path) -> None:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from labelonce import metrics
-from labelonce._kernels import ScipyEngine, floored_log
+from labelonce._kernels import floored_log
 from labelonce._types import Codes, Floats, Mask
 from labelonce.learning import annotation_log_likelihood
-from labelonce.report._counts import LEAN, Counts
+from labelonce.report._counts import LEAN
 from labelonce.report._facts import Facts
 from labelonce.report._workers import LEVEL
 from labelonce.workers._intervals import beta_interval
@@ -28,14 +27,13 @@ class Accuracy:
 
     `kind` is "gold" (measured on `n_gold` tasks), "labels" (estimated, every task by workers estimated without it),
     "held_out" (between the fit's own promise and a model softened to its held-out score) or "promise"
-    (only the fit's own word, without a range). `promised` is what the posterior itself says.
+    (only the fit's own word, without a range).
     """
 
     kind: str
     value: float
     low: float
     high: float
-    promised: float
     n_gold: int = 0
     seen_by_fit: bool = False
 
@@ -48,30 +46,29 @@ def measured_accuracy(facts: Facts, gold: Codes) -> Accuracy:
     mean = (value * n_gold + 1) / (n_gold + 2)
     low, high = beta_interval(np.array(mean), np.array(mean * (1 - mean) / (n_gold + 3)), LEVEL)
     certain = bool((facts.posterior[known, gold[known]] == 1).all())
-    return Accuracy("gold", value, min(float(low), value), max(float(high), value), _promise(facts), n_gold, certain)
+    return Accuracy("gold", value, min(float(low), value), max(float(high), value), n_gold, certain)
 
 
-def estimated_accuracy(facts: Facts, fitted: Any) -> Accuracy | None:
+def estimated_accuracy(facts: Facts) -> Accuracy | None:
     """Return the estimated share of right labels; None where nothing can tell."""
     if not facts.comparable:
         return None
-    promised = _promise(facts)
     if facts.annotations.n_classes == 1:
-        return Accuracy("labels", 1.0, 1.0, 1.0, promised)
+        return Accuracy("labels", 1.0, 1.0, 1.0)
     if not facts.uses_features:
-        return _from_labels(facts, promised)
-    held_out = fitted.history_[-1].get("held_out_score", np.nan)
+        return _from_labels(facts)
+    promised, held_out = facts.promised, facts.history[-1].get("held_out_score", np.nan)
     if facts.predictions is None or not np.isfinite(held_out):
-        return Accuracy("promise", promised, promised, promised, promised)
-    softened = min(promised, float(_of_label(softened_posterior(facts, held_out), facts).mean()))
+        return Accuracy("promise", promised, promised, promised)
+    softened = min(promised, float(facts.of_label(softened_posterior(facts, held_out)).mean()))
     value = 1 - np.sqrt((1 - promised) * (1 - softened))
-    return Accuracy("held_out", float(value), softened, promised, promised)
+    return Accuracy("held_out", float(value), softened, promised)
 
 
-def _from_labels(facts: Facts, promised: float) -> Accuracy:
+def _from_labels(facts: Facts) -> Accuracy:
     """Return the mean probability of the labels, every task judged by workers who were estimated without it.
 
-    A posterior that helped to estimate the workers is too sure of itself. The interval holds the chance that is
+    A posterior that helped to estimate the workers is too confident. The interval holds the chance that is
     left, half of that correction, what a different lean on the workers' overall skill would change, and some
     doubt about the model of workers itself.
     """
@@ -81,10 +78,10 @@ def _from_labels(facts: Facts, promised: float) -> Accuracy:
     right, leaning = (judged_without(facts, mask, lean)[rows, label] for lean in (LEAN, _OTHER_LEAN))
     value = float(right.mean())
     chance = float((right * (1 - right)).mean()) / int(facts.labelled.sum())
-    doubts = ((promised - value) / 2, value - float(leaning.mean()), _UNSURE_ERRORS * (1 - value))
+    doubts = ((facts.promised - value) / 2, value - float(leaning.mean()), _UNSURE_ERRORS * (1 - value))
     variance = chance + sum(doubt**2 for doubt in doubts)
     low, high = beta_interval(np.array(value), np.array(variance), LEVEL)
-    return Accuracy("labels", value, float(low), float(high), promised)
+    return Accuracy("labels", value, float(low), float(high))
 
 
 def softened_posterior(facts: Facts, held_out: float) -> Floats:
@@ -100,8 +97,7 @@ def softened_posterior(facts: Facts, held_out: float) -> Floats:
         middle = (low + high) / 2
         softer = annotation_log_likelihood(facts.annotations, _power(log_predictions, middle), facts.confusion)
         low, high = (middle, high) if softer < held_out else (low, middle)
-    engine = ScipyEngine(facts.annotations, "float64")
-    return engine.e_step(floored_log(facts.confusion), floored_log(_power(log_predictions, high))).posterior
+    return facts.engine.e_step(floored_log(facts.confusion), floored_log(_power(log_predictions, high))).posterior
 
 
 def _power(log_predictions: Floats, exponent: float) -> Floats:
@@ -118,19 +114,10 @@ def judged_without(facts: Facts, mask: Mask, lean: float) -> Floats:
     """
     part = facts.annotations.select(mask)
     belief = facts.belief[mask]
-    chance = Counts.of(facts).column_without(part.worker, part.label, belief[part.task], lean)
+    chance = facts.counts.column_without(part.worker, part.label, belief[part.task], lean)
     change = floored_log(chance) - floored_log(facts.belief_confusion[part.worker, :, part.label])
     per_task = sparse.csr_array(
         (np.ones(len(part)), (part.task, np.arange(len(part)))), shape=(part.n_tasks, len(part))
     )
     log_joint = floored_log(belief) + per_task @ change
     return np.asarray(np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1, keepdims=True)))
-
-
-def _promise(facts: Facts) -> float:
-    return float(_of_label(facts.belief, facts).mean())
-
-
-def _of_label(posterior: Floats, facts: Facts) -> Floats:
-    """Return the probability of the label of every labelled task."""
-    return np.asarray(posterior[np.arange(len(posterior)), facts.label][facts.labelled])

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from labelonce._types import Codes, Floats
-from labelonce.report._counts import Counts
 from labelonce.report._facts import Facts
 
 _BINS = 10
@@ -49,7 +48,7 @@ def label_calibration(facts: Facts) -> Calibration | None:
     rows = np.random.default_rng(0).permutation(len(ann))[:n]
     task, worker, label = ann.task[rows], ann.worker[rows], ann.label[rows]
     belief = without_label(facts.belief[task], facts.belief_confusion[worker], label)
-    expected = np.einsum("ak,aks->as", belief, Counts.of(facts).confusion_without(worker, label, facts.belief[task]))
+    expected = np.einsum("ak,aks->as", belief, facts.counts.confusion_without(worker, label, facts.belief[task]))
     pick = expected.argmax(axis=1)
     return _calibration(expected[np.arange(len(rows)), pick], pick == label, against_gold=False)
 
@@ -57,7 +56,7 @@ def label_calibration(facts: Facts) -> Calibration | None:
 def without_label(posterior: Floats, confusion: Floats, label: Codes) -> Floats:
     """Return the posterior of each annotation's task as it would be without this annotation.
 
-    All arguments have a row an annotation: the posterior of its task, its worker's matrix, and its label.
+    All arguments have one row per annotation: the posterior of its task, its worker's matrix, and its label.
     """
     without = posterior / np.maximum(confusion[np.arange(len(label)), :, label], 1e-10)
     return np.asarray(without / without.sum(axis=1, keepdims=True))

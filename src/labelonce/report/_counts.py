@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 
-from labelonce._kernels import ScipyEngine
 from labelonce._types import Codes, Floats
-from labelonce.report._facts import Facts
 
 LEAN = 10.0  # labels that a worker's one-coin matrix is worth in a row of its confusion
 _CROWD_WORTH = 4.0  # labels that the crowd's mean skill is worth in a worker's
@@ -19,16 +16,11 @@ _CROWD_WORTH = 4.0  # labels that the crowd's mean skill is worth in a worker's
 class Counts:
     """Expected counts [worker, true, given] of all annotations.
 
-    In the methods `worker`, `label` and `posterior` have a row an annotation: who gave what, and the posterior of
+    In the methods `worker`, `label` and `posterior` have one row per annotation: who gave what, and the posterior of
     its task, which is what the annotation added to the counts.
     """
 
     counts: Floats
-
-    @classmethod
-    def of(cls, facts: Facts) -> Self:
-        """Return the counts of the annotations against the posterior that the report believes."""
-        return cls(ScipyEngine(facts.annotations, "float64").m_step(facts.belief))
 
     def skill_without(self, worker: Codes, label: Codes, posterior: Floats) -> Floats:
         """Return each worker's share of right labels without this one, leaning on the crowd's."""

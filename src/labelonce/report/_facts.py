@@ -1,9 +1,10 @@
-"""What the report needs of a fitted object, whatever its kind, and the posterior that its estimates stand on."""
+"""What the report needs of a fitted object, whatever its kind, each thing computed once."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from labelonce._types import Codes, Floats, Mask
 from labelonce.aggregation import DawidSkene, MajorityVote
 from labelonce.data import _ids
 from labelonce.data._annotations import MIN_OVERLAP, Annotations
+from labelonce.report._counts import Counts
+from labelonce.workers import WorkerModel
 
 _NEEDED = ("posterior_", "labels_", "confusion_", "prior_", "skill_", "workers_", "tasks_", "classes_")
 _JUDGE = DawidSkene(max_iter=50)  # close enough: the report rounds to a tenth of a per cent
@@ -25,6 +28,7 @@ class Facts:
 
     `belief` and `belief_confusion` are a posterior and the workers it follows from: those of the fit, except
     for majority vote, whose fractions are not probabilities; there Dawid and Skene's model judges the labels.
+    `history`, `choices` and `worker_model` are those of an MBEM, empty or None without; `recipe` is what was used.
     """
 
     method: str
@@ -38,21 +42,56 @@ class Facts:
     skill: Floats
     belief: Floats
     belief_confusion: Floats
-    votes: Floats
-    labels_per_task: Codes
-    labels_per_worker: Codes
     predictions: Floats | None
+    worker_model: WorkerModel | None
+    history: list[dict[str, Any]]
+    choices: list[dict[str, Any]]
+    recipe: dict[str, Any]
 
-    @property
+    @cached_property
+    def engine(self) -> ScipyEngine:
+        """Sums over the annotations."""
+        return ScipyEngine(self.annotations, "float64")
+
+    @cached_property
+    def counts(self) -> Counts:
+        """How often each worker gave each label to each class, by the posterior that the report believes."""
+        return Counts(self.engine.m_step(self.belief))
+
+    @cached_property
+    def votes(self) -> Floats:
+        """The share of every class in the labels of a task."""
+        return vote_fractions(self.engine.vote_counts(), None)
+
+    @cached_property
+    def labels_per_task(self) -> Codes:
+        """The number of labels of every task."""
+        return np.bincount(self.annotations.task, minlength=self.annotations.n_tasks).astype(np.int32)
+
+    @cached_property
+    def labels_per_worker(self) -> Codes:
+        """The number of labels of every worker."""
+        return np.bincount(self.annotations.worker, minlength=self.annotations.n_workers).astype(np.int32)
+
+    @cached_property
+    def promised(self) -> float:
+        """The mean probability of the labels, as the posterior itself has it."""
+        return float(self.of_label(self.belief).mean())
+
+    @cached_property
     def labelled(self) -> Mask:
         """True for the tasks that have a label."""
         return self.labels_per_task > 0
 
-    @property
+    @cached_property
     def comparable(self) -> bool:
         """Whether something besides a task's one label tells what is true: features, or a second label."""
         overlap = int((self.labels_per_task > 1).sum())
         return self.uses_features or overlap >= MIN_OVERLAP * int(self.labelled.sum())
+
+    def of_label(self, posterior: Floats) -> Floats:
+        """Return the probability of the label of every labelled task."""
+        return np.asarray(posterior[np.arange(len(posterior)), self.label][self.labelled])
 
 
 def read_facts(fitted: Any, annotations: Any) -> Facts:
@@ -85,10 +124,11 @@ def read_facts(fitted: Any, annotations: Any) -> Facts:
         skill=np.asarray(source.skill_),
         belief=np.asarray(judge.posterior_),
         belief_confusion=np.asarray(judge.confusion_),
-        votes=vote_fractions(ScipyEngine(annotations, "float64").vote_counts(), None),
-        labels_per_task=np.bincount(annotations.task, minlength=annotations.n_tasks).astype(np.int32),
-        labels_per_worker=np.bincount(annotations.worker, minlength=annotations.n_workers).astype(np.int32),
         predictions=getattr(fitted, "predictions_", None),
+        worker_model=getattr(fitted, "worker_model_", None),
+        history=getattr(fitted, "history_", []),
+        choices=getattr(fitted, "choices_", None) or [],
+        recipe=_recipe(fitted, source),
     )
 
 
@@ -105,3 +145,13 @@ def _method(fitted: Any) -> str:
     if aggregator is None:
         return type(fitted).__name__
     return f"{type(aggregator).__name__}, then a model trained on its labels"
+
+
+def _recipe(fitted: Any, source: Any) -> dict[str, Any]:
+    """Return the recipe of an MBEM, or the parameters and iterations of an aggregator."""
+    if hasattr(fitted, "recipe_"):
+        return dict(fitted.recipe_)
+    used = dict(source.get_params())
+    if getattr(source, "n_iter_", 0):
+        used["iterations"] = f"{source.n_iter_}, {'converged' if source.converged_ else 'stopped before it converged'}"
+    return used

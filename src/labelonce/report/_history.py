@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 
 from labelonce._messages import clip, described
+from labelonce.report._facts import Facts
 
 _LONGEST = 600
 
 
-def round_rows(fitted: Any) -> list[dict[str, Any]]:
+def round_rows(facts: Facts) -> list[dict[str, Any]]:
     """Return the rounds of an MBEM, each number None where there is none; nothing for other fits."""
-    history = getattr(fitted, "history_", [])
-    return [{name: _or_none(value) for name, value in entry.items()} for entry in history]
+    return [{name: _or_none(value) for name, value in entry.items()} for entry in facts.history]
 
 
-def choice_rows(fitted: Any) -> list[dict[str, Any]]:
+def choice_rows(facts: Facts) -> list[dict[str, Any]]:
     """Return what an MBEM tried, the best first, with the best held-out score of each."""
     rows = []
-    for choice in getattr(fitted, "choices_", None) or []:
+    for choice in facts.choices:
         scores = np.array(choice["held_out_scores"], dtype=np.float64)
         if np.isfinite(scores).any():
             best = int(np.nanargmax(scores))
@@ -31,16 +31,9 @@ def choice_rows(fitted: Any) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: -row["score"])
 
 
-def recipe_rows(fitted: Any) -> list[tuple[str, str]]:
-    """Return what was used: the recipe of an MBEM, or the parameters and iterations of an aggregator."""
-    if hasattr(fitted, "recipe_"):
-        return [(name.replace("_", " "), _short(value)) for name, value in fitted.recipe_.items()]
-    source = getattr(fitted, "aggregator_", fitted)
-    rows = [(name.replace("_", " "), _short(value)) for name, value in source.get_params().items()]
-    if getattr(source, "n_iter_", 0):
-        ended = "converged" if source.converged_ else "stopped before it converged"
-        rows.append(("iterations", f"{source.n_iter_}, {ended}"))
-    return rows
+def recipe_rows(facts: Facts) -> list[tuple[str, str]]:
+    """Return what was used."""
+    return [(name.replace("_", " "), _short(value)) for name, value in facts.recipe.items()]
 
 
 def run_rows(run: Mapping[str, Any] | None) -> list[tuple[str, str]]:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import ScipyEngine
 from labelonce._types import Floats, Mask
 from labelonce.report._facts import Facts
 from labelonce.workers import ClassWise, OneCoin
@@ -25,7 +24,7 @@ _MOST_CELLS = 100_000  # workers x classes whose population is integrated class 
 
 @dataclass(frozen=True)
 class WorkerTable:
-    """A row a worker, in the order of the annotations' workers.
+    """One row per worker, in the order of the annotations' workers.
 
     `chance` is the skill of one who gives the same mix of labels without looking; `flags` has a column for each
     of `FLAGS`; `blind` marks the classes that a class-blind worker does not see.
@@ -40,10 +39,10 @@ class WorkerTable:
     blind: Mask
 
 
-def worker_table(facts: Facts, fitted: Any) -> WorkerTable:
+def worker_table(facts: Facts) -> WorkerTable:
     """Return skills, intervals and flags of all workers."""
-    counts = ScipyEngine(facts.annotations, "float64").m_step(facts.belief)
-    low, high = _skill_interval(facts, fitted, counts)
+    counts = facts.counts.counts
+    low, high = _skill_interval(facts)
     low, high = np.minimum(low, facts.skill), np.maximum(high, facts.skill)
     given = counts.sum(axis=1)
     share = (given + facts.prior) / (given.sum(axis=1, keepdims=True) + 1)
@@ -61,15 +60,13 @@ def worker_table(facts: Facts, fitted: Any) -> WorkerTable:
     return WorkerTable(facts.skill, low, high, chance, labels, flags, blind)
 
 
-def _skill_interval(facts: Facts, fitted: Any, counts: Floats) -> tuple[Floats, Floats]:
+def _skill_interval(facts: Facts) -> tuple[Floats, Floats]:
     """Return the interval of every skill: the fit's own, or that of a population fitted to its posterior."""
+    counts = facts.counts.counts
     if counts.shape[0] * counts.shape[1] > _MOST_CELLS:
         return OneCoin().fit_counts(_right_or_wrong(counts)).skill_interval(level=LEVEL)
-    model = getattr(fitted, "worker_model_", None)
-    if model is None:
-        model = ClassWise().fit_counts(counts)
-    low, high = model.skill_interval(facts.prior, level=LEVEL)
-    return low, high
+    model = facts.worker_model or ClassWise().fit_counts(counts)
+    return model.skill_interval(facts.prior, level=LEVEL)
 
 
 def _right_or_wrong(counts: Floats) -> Floats:

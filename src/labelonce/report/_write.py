@@ -54,15 +54,15 @@ def write_report(
     title : str, optional
         Heads the page.
     texts, images : sequence or mapping, optional
-        An entry a task, or a mapping of task ids to entries, shown beside the tasks worth another look. Images are
+        One entry per task, or a mapping of task ids to entries, shown beside the tasks worth another look. Images are
         paths or arrays; they need Pillow (`labelonce[images]`).
     run : mapping, optional
         What `run.json` holds; shown at the end.
     gold : mapping or array, optional
-        True labels that the fit has *not* seen, as in the aggregators: the report then measures instead of
-        estimating.
+        True labels that the fit has *not* seen, as in the aggregators: the report then measures its accuracy, and
+        shows the estimate beside it.
     seconds : mapping or array, optional
-        Seconds a label of every worker, as from `labelonce.report.worker_seconds`.
+        Seconds per label of every worker, as from `labelonce.report.worker_seconds`.
 
     Examples
     --------
@@ -79,15 +79,15 @@ def write_report(
     codes = None if gold is None else check_gold(gold, annotations)
     if codes is not None and not (codes >= 0).any():
         raise ValueError("gold must be known for a task at least; got none. Leave gold out.")
-    context = _context(facts, fitted, codes, texts=texts, images=images, seconds=seconds)
+    context = _context(facts, codes, texts=texts, images=images, seconds=seconds)
     page = _render(context | {"title": title or "What the crowd's labels say", "run": run_rows(run)})
     atomic_write(Path(path), page.encode("utf-8", "replace"))
 
 
-def _context(facts: Facts, fitted: Any, gold: Any, *, texts: Any, images: Any, seconds: Any) -> dict[str, Any]:
+def _context(facts: Facts, gold: Any, *, texts: Any, images: Any, seconds: Any) -> dict[str, Any]:
     """Return everything that the template shows."""
-    ann, table = facts.annotations, worker_table(facts, fitted)
-    estimate = estimated_accuracy(facts, fitted)
+    ann, table = facts.annotations, worker_table(facts)
+    estimate = estimated_accuracy(facts)
     accuracy = estimate if gold is None else measured_accuracy(facts, gold)
     unsure, contradicted = least_sure(facts), disagreements(facts)
     return {
@@ -95,15 +95,16 @@ def _context(facts: Facts, fitted: Any, gold: Any, *, texts: Any, images: Any, s
         "n": {"labels": len(ann), "tasks": int(facts.labelled.sum()), "workers": int((table.labels > 0).sum())}
         | {"unlabelled": int((~facts.labelled).sum()), "classes": ann.n_classes, "redundancy": ann.redundancy},
         "accuracy": accuracy,
+        "estimate": estimate,
         "n_unsure": len(unsure),
         "n_contradicted": len(contradicted),
         "unsure": review_rows(facts, unsure[:MOST], texts, images),
         "contradicted": review_rows(facts, contradicted[:MOST], texts, images),
         "flag_counts": dict(zip(FLAGS, table.flags.sum(axis=0).tolist(), strict=True)),
         "balance": _balance(facts),
-        "rounds": round_rows(fitted),
-        "choices": choice_rows(fitted),
-        "recipe": recipe_rows(fitted),
+        "rounds": round_rows(facts),
+        "choices": choice_rows(facts),
+        "recipe": recipe_rows(facts),
         "calibration": label_calibration(facts) if gold is None else gold_calibration(facts, gold),
         "money": None if accuracy is None else compare_redundancy(facts, accuracy.value),
         "rules": {"level": LEVEL, "gain": SPAMMER_GAIN, "wide": WIDE, "blind": BLIND, "unsure": UNSURE},
