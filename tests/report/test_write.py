@@ -111,7 +111,7 @@ def test_the_estimate_stands_beside_the_measurement(tmp_path: Path) -> None:
     assert estimated
     wrong = {0: int(fitted.labels_[0] == 0), 1: int(fitted.labels_[1])}
     page = page_of(tmp_path, fitted, ann, gold=wrong)
-    assert "<strong>50\xa0%</strong> of 2 tasks with known true labels are right: measured" in page
+    assert "<strong>50\xa0%</strong> of 2 tasks with known true labels are right (measured)" in page
     beside = f"the report would estimate: <strong>{estimated[1]}</strong>, within {estimated[2]}, over all tasks"
     assert beside in page
 
