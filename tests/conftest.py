@@ -1,6 +1,7 @@
-"""Where the real data lie: tests marked `data` are skipped without them. No test asserts a time."""
+"""What tests need: real data (`data`), torch (`neural`), skops. Without it they are skipped. No test asserts a time."""
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -13,13 +14,41 @@ DATA_ROOT = Path(os.environ.get("LABELONCE_DATA") or Path(__file__).parents[2] /
 os.environ["LABELONCE_DATA"] = str(DATA_ROOT)  # the tests must not depend on the current directory
 
 
+TESTS = Path(__file__).parent
+NEURAL = (
+    "neural",
+    "sharded",
+    "_kernels/test_torch_engine.py",
+    "test_processes.py",
+    "experiments/test_cifar10_figure1.py",
+)
+ABSENT = {
+    "data": None
+    if DATA_ROOT.is_dir()
+    else f"no data sets at {DATA_ROOT}: set LABELONCE_DATA to the folder that holds them",
+    "neural": None if find_spec("torch") else "no torch: pip install 'labelonce[neural]'",
+}
+
+
+def imports_torch(path: Path) -> bool:
+    return any(path.is_relative_to(TESTS / name) for name in NEURAL)
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    return True if ABSENT["neural"] and imports_torch(collection_path) else None
+
+
+def pytest_report_header() -> list[str]:
+    return [f"{ABSENT['neural']}: {', '.join(NEURAL)} are left out"] if ABSENT["neural"] else []
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if DATA_ROOT.is_dir():
-        return
-    skip = pytest.mark.skip(reason=f"no data sets at {DATA_ROOT}: set LABELONCE_DATA to the folder that holds them")
     for item in items:
-        if item.get_closest_marker("data"):
-            item.add_marker(skip)
+        if imports_torch(item.path):
+            item.add_marker("neural")
+        for name, reason in ABSENT.items():
+            if reason and item.get_closest_marker(name):
+                item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.fixture

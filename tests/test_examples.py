@@ -12,6 +12,7 @@ TUTORIAL = Path(__file__).parents[1] / "examples" / "tutorial.ipynb"
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_example_runs_and_says_something(
     path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -26,6 +27,7 @@ def test_example_is_short(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= 80
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")  # of a fit to noise, which it shows
 def test_every_cell_of_the_tutorial_runs(capsys: pytest.CaptureFixture[str]) -> None:
     cells = json.loads(TUTORIAL.read_text())["cells"]

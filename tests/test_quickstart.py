@@ -20,6 +20,7 @@ def check_answer(said: str, shown: str) -> None:
     assert not shown or doctest.OutputChecker().check_output(shown, got, flags), f"{shown}\nis not\n{got}"
 
 
+@pytest.mark.slow
 def test_quickstart_runs_as_printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

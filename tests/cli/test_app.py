@@ -112,6 +112,7 @@ def test_help_teaches_by_example(command: str) -> None:
     assert f"labelonce {command}" in labelonce_cli(command, "--help").stdout
 
 
+@pytest.mark.slow
 def test_demo_trains_a_model_and_shows_what_mbem_won(tmp_path: Path) -> None:
     folder = tmp_path / "demo"
     done = labelonce_cli("demo", "-o", folder)
@@ -183,6 +184,7 @@ def test_gold_of_an_unknown_task_is_one_sentence(
     assert error.count("\n") == 1
 
 
+@pytest.mark.neural
 def test_an_engine_does_the_sums_and_gives_the_same_labels(labels: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = _aggregator("ibcc", "torch", 3).get_params()
     assert (options["engine"], options["random_state"]) == ("torch", 3)

@@ -103,6 +103,7 @@ def two_processes(code: str, folder: Path, *arguments: str) -> list[Any]:
     return [np.load(folder / f"{rank}.npz") for rank in (0, 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")
 def test_mbem_over_shards_of_tasks_is_mbem_over_all(tmp_path: Path) -> None:
     X, ann, *_ = crowd_with_features(240, 10, n_features=4, redundancy=2, hammers=0.4)
@@ -122,6 +123,7 @@ def test_mbem_over_shards_of_tasks_is_mbem_over_all(tmp_path: Path) -> None:
         assert_allclose(part["agreement"], [row["agreement"] for row in one.history_], atol=1e-9)
 
 
+@pytest.mark.slow
 def test_processes_share_every_batch_and_end_with_one_model(tmp_path: Path) -> None:
     first, second = two_processes(AGREE, tmp_path, str(tmp_path))
     for name in ("images", "mixup", "held out", "stopped early"):

@@ -18,7 +18,6 @@ from PIL import Image
 from pyarrow import parquet
 
 import labelonce as lo
-from labelonce import neural
 from labelonce.runs import _images, _train
 from labelonce.runs._images import Images, network_for, read_images, read_new_images
 
@@ -136,6 +135,7 @@ def test_what_is_wrong_with_a_folder_is_one_sentence(
     assert not run.exists()
 
 
+@pytest.mark.neural
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -173,13 +173,18 @@ def test_a_missing_extra_says_what_to_install(
     assert f"--images needs {name}; install it with: pip install 'labelonce[images,neural]'" in capsys.readouterr().err
 
 
+@pytest.mark.neural
 def test_few_images_get_small_batches_and_many_the_measured_learner() -> None:
+    from labelonce import neural
+
     few, many = network_for(4_999), network_for(5_000)
     assert few.batch_size < 128
     assert str(many.get_params()) == str(neural.image_learner().get_params())
 
 
 def tiny(_: int) -> Any:
+    from labelonce import neural
+
     return neural.TorchLearner(partial(neural.mlp, width=16), epochs=8, epochs_by_round=(4,), batch_size=16, lr=0.05)
 
 
@@ -208,6 +213,7 @@ def coloured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.neural
 def test_a_run_on_images_finds_the_colours_and_shows_them(coloured: Path) -> None:
     record = json.loads((coloured / "run" / "run.json").read_text())
     assert record["features"] == {"kind": "images", "named": "stem", "size": 16}
@@ -236,7 +242,10 @@ def train_again(coloured: Path, run: Path, learner: Callable[[int], Any]) -> str
     return record.recipe.learner
 
 
+@pytest.mark.neural
 def test_equal_runs_name_their_network_alike(coloured: Path, tmp_path: Path, capsys: Capture) -> None:
+    from labelonce import neural
+
     one, other = (train_again(coloured, tmp_path / name, tiny) for name in ("one", "other"))
     assert one == other
     assert "module_fn=functools.partial(mlp, width=16)" in one
@@ -246,6 +255,7 @@ def test_equal_runs_name_their_network_alike(coloured: Path, tmp_path: Path, cap
     assert "0x" not in capsys.readouterr().out
 
 
+@pytest.mark.neural
 def test_predict_labels_a_folder_of_images(coloured: Path, tmp_path: Path) -> None:
     output = tmp_path / "predicted.parquet"
     assert run_in_process(["predict", str(coloured / "run"), str(coloured / "new"), "-o", str(output)]) == 0
@@ -254,6 +264,7 @@ def test_predict_labels_a_folder_of_images(coloured: Path, tmp_path: Path) -> No
     assert np.mean(np.array(table["label"]) == np.load(coloured / "true.npy")[80:]) > 0.8
 
 
+@pytest.mark.neural
 def test_predict_refuses_an_empty_folder(coloured: Path, tmp_path: Path, capsys: Capture) -> None:
     assert run_in_process(["predict", str(coloured / "run"), str(tmp_path)]) == 2
     assert "must hold images (.bmp, .gif" in capsys.readouterr().err
@@ -275,6 +286,7 @@ _train.train(Options(sys.argv[1], images=sys.argv[2], image_size=16, rounds=3), 
 """
 
 
+@pytest.mark.neural
 def test_a_killed_run_on_images_resumes_to_the_same_numbers(coloured: Path, tmp_path: Path, capsys: Capture) -> None:
     run = tmp_path / "run"
     command = [sys.executable, "-c", KILLED, *(str(coloured / name) for name in ("labels.csv", "photos")), str(run)]
@@ -293,6 +305,7 @@ def test_a_killed_run_on_images_resumes_to_the_same_numbers(coloured: Path, tmp_
         assert (run / name).read_bytes() == (coloured / "run" / name).read_bytes()
 
 
+@pytest.mark.neural
 def test_an_image_that_disappears_during_training_costs_no_run(
     coloured: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -311,6 +324,7 @@ def test_an_image_that_disappears_during_training_costs_no_run(
     assert "data:image/webp" in (tmp_path / "run" / "report.html").read_text()
 
 
+@pytest.mark.neural
 def test_the_model_from_python_takes_the_same_images(coloured: Path) -> None:
     rows = read_new_images(coloured / "new", 16, "stem")
     clf = lo.load(coloured / "run" / "model.skops")

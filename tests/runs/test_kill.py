@@ -31,6 +31,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return folder / "labels.csv", folder / "features.csv"
 
 
+@pytest.mark.slow
 def test_killed_before_any_change_of_the_file_system_it_keeps_the_old_or_holds_the_new(
     inputs: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -48,6 +49,7 @@ def test_killed_before_any_change_of_the_file_system_it_keeps_the_old_or_holds_t
     assert set(rounds) == {1, 2}
 
 
+@pytest.mark.slow
 def test_the_command_killed_in_the_middle_resumes(
     inputs: tuple[Path, Path],
     tmp_path: Path,

@@ -157,6 +157,7 @@ sharded.fit(DawidSkene(tol=1e-5), sys.argv[1], sys.argv[2], device="cpu", callba
 """
 
 
+@pytest.mark.slow
 def test_two_processes_one_of_them_killed_give_what_one_gives(prepared: Path, tmp_path: Path) -> None:
     script, log = tmp_path / "fit.py", tmp_path / "log"
     script.write_text(KILLED)
