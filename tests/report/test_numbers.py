@@ -204,5 +204,5 @@ def test_seconds_ignore_order_breaks_and_unknown_times() -> None:
         worker_seconds(["a"])
     with pytest.raises(ValueError, match=r"lead_time must be finite and not negative; got -1\.0 at row 1"):
         worker_seconds(["a", "b"], lead_time=[1.0, -1.0])
-    with pytest.raises(ValueError, match=r"timestamp must have one entry a label, 1; got shape \(2,\)"):
+    with pytest.raises(ValueError, match=r"timestamp must have one entry per label, 1; got shape \(2,\)"):
         worker_seconds(["a"], timestamp=[1.0, 2.0])

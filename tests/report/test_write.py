@@ -166,11 +166,11 @@ def test_seconds_make_a_column(tmp_path: Path) -> None:
 
 
 BROKEN: list[tuple[dict[str, Any], str]] = [
-    ({"texts": ["a"]}, r"texts must have one entry a task, 60; got 1\."),
+    ({"texts": ["a"]}, r"texts must have one entry per task, 60; got 1\."),
     ({"images": [np.zeros(64)] * 60}, r"images must be paths .* shape \(64,\) for task"),
     ({"images": ["nowhere.png"] * 60}, r"images must be image files that can be read; got 'nowhere.png' of task"),
     ({"seconds": {"zoe": 1.0}}, r"seconds must be by worker id, as 0; got none of the 6 workers\."),
-    ({"seconds": [1.0]}, r"seconds must have one entry a worker, 6; got shape \(1,\)\."),
+    ({"seconds": [1.0]}, r"seconds must have one entry per worker, 6; got shape \(1,\)\."),
     ({"gold": {}}, r"gold must be known for a task at least; got none\."),
     ({"gold": {0: 7}}, r"gold must be among \[0, 1, 2\]; got 7"),
 ]

@@ -50,7 +50,7 @@ def measured_accuracy(facts: Facts, gold: Codes) -> Accuracy:
 
 
 def estimated_accuracy(facts: Facts) -> Accuracy | None:
-    """Return the estimated share of right labels; None where nothing can tell."""
+    """Return the estimated share of right labels; None where nothing in the data tells."""
     if not facts.comparable:
         return None
     if facts.annotations.n_classes == 1:

@@ -60,12 +60,12 @@ def worker_values(seconds: Any, workers: Ids) -> Floats:
         return np.array(found, dtype=np.float64)
     values = np.asarray(seconds, dtype=np.float64)
     if values.shape != workers.shape:
-        raise ValueError(f"seconds must have one entry a worker, {len(workers)}; got shape {values.shape}.")
+        raise ValueError(f"seconds must have one entry per worker, {len(workers)}; got shape {values.shape}.")
     return values
 
 
 def names(ids: Ids) -> list[str]:
-    """Return ids as texts of bearable length."""
+    """Return ids as texts, cut where they are long."""
     return [clip(str(value), 200) for value in ids.tolist()]
 
 

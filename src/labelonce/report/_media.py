@@ -24,7 +24,7 @@ def of_task(values: Any, task: int, tasks: Ids, name: str) -> Any:
         return values.get(key.item() if isinstance(key, np.generic) else key)
     if len(values) != len(tasks):
         raise ValueError(
-            f"{name} must have one entry a task, {len(tasks)}; got {len(values)}. "
+            f"{name} must have one entry per task, {len(tasks)}; got {len(values)}. "
             "Give a mapping of task id to entry if only some have one."
         )
     return values[task]

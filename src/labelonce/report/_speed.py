@@ -56,7 +56,7 @@ def _as_seconds(values: Any, name: str, n: int) -> Floats:
     except (TypeError, ValueError) as error:
         raise TypeError(f"{name} must be seconds or times; got {array.dtype}. Convert the column first.") from error
     if seconds.shape != (n,):
-        raise ValueError(f"{name} must have one entry a label, {n}; got shape {seconds.shape}.")
+        raise ValueError(f"{name} must have one entry per label, {n}; got shape {seconds.shape}.")
     bad = np.isinf(seconds) | ((seconds < 0) & (name == "lead_time"))
     if bad.any():
         first = int(np.argmax(bad))

@@ -30,7 +30,7 @@ class RunFolder:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes from writing here; a checkpoint outlives errors, and anything outlives a kill."""
+        """Keep other processes from writing here; a checkpoint survives errors, and everything survives a kill."""
         self._check_ours()
         is_new = not self.path.exists()
         self.path.mkdir(parents=True, exist_ok=True)
@@ -90,7 +90,7 @@ class RunFolder:
     def save_checkpoint(self, content: bytes, warnings: list[str]) -> None:
         """Keep the state of the fit, and what it has warned of, in place of the ones before.
 
-        The warnings are first: those of a stage whose state is lost come again when it is done again.
+        The warnings are first: those of a stage whose state is lost are given again when it is repeated.
         """
         write_record(self._work / "warnings.json", Warned(warnings))
         atomic_write(self._work / "checkpoint.skops", content)
@@ -124,7 +124,7 @@ def write_record(path: Path, record: Stored) -> None:
 
 
 def commit(staged: Path, folder: Path, names: tuple[str, ...]) -> None:
-    """Make the files in `staged` those of `folder`, all at once; other files of these `names` go.
+    """Make the files in `staged` those of `folder`, all at once; other files of these `names` are removed.
 
     The rename of the staged folder is the moment: whoever reads with `located` sees the old files before it and the
     new ones after it. A kill in between leaves the moves to the next `settle`.
@@ -138,7 +138,7 @@ def commit(staged: Path, folder: Path, names: tuple[str, ...]) -> None:
 def settle(folder: Path, names: tuple[str, ...]) -> None:
     """Finish a commit that was stopped half-way."""
     committed = folder / _COMMITTED
-    if (committed / _NEW).exists():  # the last to go: without it all moves are done
+    if (committed / _NEW).exists():  # removed last: without it all moves are done
         new = (committed / _NEW).read_text().split("\n")
         for name in names:
             if name not in new:

@@ -65,7 +65,7 @@ def save(fitted: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
-    """Return what `save` wrote. No code in the file is run, whoever made it.
+    """Return what `save` wrote. No code in the file is run, whoever wrote it.
 
     Only the types of labelonce, scikit-learn's estimators and arrays are made; a file that names anything else is
     refused before anything is made.

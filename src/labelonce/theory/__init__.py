@@ -1,11 +1,14 @@
 """The theory of the paper: how noisy the training targets are, and what Theorem 4.1 makes of it.
 
+The paper is Khetan, Lipton and Anandkumar, "Learning From Noisy Singly-labeled Data", ICLR 2018; where it has an error,
+the function has the corrected formula and its docstring says so.
+
 The bounds are qualitative. Their constants ask for millions of annotations where thousands serve in
 practice, so compare settings with them; do not plan a purchase by their values.
 
 Examples
 --------
-Workers who are wrong one time in ten, a billion annotations, one label a task:
+Workers who are wrong one time in ten, a billion annotations, one label per task:
 
 >>> from labelonce import theory
 >>> setting = {"n_annotations": 10**9, "redundancy": 1, "vc_dimension": 10}

@@ -2,7 +2,7 @@
 
 All of it is qualitative: `constant` is a universal constant C that the paper does not give (1 shows the
 shape), and the other constants are so large that the bounds say nothing at the sizes of real data: 100
-workers and delta = 0.05 ask for 4.8 million annotations (METHODS.md 8.2).
+workers and delta = 0.05 ask for 4.8 million annotations (`required_annotations`).
 """
 
 from math import ceil, inf, log, sqrt
@@ -17,9 +17,9 @@ def lemma_1_risk_bound(
 ) -> float:
     """Return Lemma A.1's bound on the excess risk of a model trained in one round.
 
-    C / (1 - 2 noise) (sqrt(V / n) + sqrt(log(1 / delta) / n)), with the lemma's own delta in the logarithm
-    (METHODS.md 8.3, erratum 9). The proof holds where the noise is the same for both classes, as in the
-    special case; otherwise its last step is not justified (same erratum).
+    C / (1 - 2 noise) (sqrt(V / n) + sqrt(log(1 / delta) / n)), with the lemma's own delta in the logarithm,
+    where the printed proof has the theorem's. The proof holds where the noise is the same for both classes, as
+    in the special case; otherwise its last step is not justified: it needs an excess loss that is nowhere negative.
 
     Parameters
     ----------
@@ -49,8 +49,8 @@ def lemma_2_confusion_bound(
     """Return Lemma A.2's bound on the error of every entry of the estimated confusion.
 
     (2 risk + 16 s) / (1 / K - risk - 8 s) with s = sqrt(m log(4 m K^2 / delta) / N): the logarithm divides by
-    delta in both places (METHODS.md 8.3, erratum 2; erratum 5 has the slips of the proof, all harmless to
-    the result). Infinite where the denominator is not positive; from 1 on it says nothing.
+    delta in both places, where the printed lemma once multiplies by it (an error). Infinite where the
+    denominator is not positive; from 1 on it says nothing.
 
     Parameters
     ----------
@@ -120,8 +120,8 @@ def confusion_error_bound(
     """Return epsilon of Theorem 4.1 where `noise` is alpha, and epsilon_1 where it is beta_epsilon.
 
     2^4 gamma + 2^8 sqrt(m log(2^6 m / delta) / N), gamma being `best_risk` plus the excess risk of the
-    round: with delta as divisor in the logarithm, where the theorem has a product (METHODS.md 8.3,
-    erratum 1). It bounds the error of every entry of the estimated confusion, if `n_annotations` is at
+    round: with delta as divisor in the logarithm, where the printed theorem has a product (an
+    error). It bounds the error of every entry of the estimated confusion, if `n_annotations` is at
     least `required_annotations`. Qualitative: below 1 only if gamma is below 1/16.
 
     Parameters

@@ -1,4 +1,4 @@
-"""When one label a task is best, by the bound of Theorem 4.1 and by two sharper arguments (METHODS.md 7.1).
+"""When one label per task is best, by the bound of Theorem 4.1 and by two sharper arguments.
 
 Identical symmetric workers, binary labels, a fixed number of annotations, tasks that cost nothing, known confusion
 (epsilon = 0). Then the bound depends on the redundancy r only by a factor.
@@ -20,7 +20,7 @@ Bound = Literal["theorem", "hard", "variance"]
 
 @dataclass(frozen=True)
 class Threshold:
-    """The skill from which on one label a task is best, and the redundancy that is best just below.
+    """The skill from which one label per task is best, and the redundancy that is best just below.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def bound_factor(error_rate: float, redundancy: int, bound: Bound = "theorem") -
     error_rate : float in [0, 0.5)
         Chance of a worker to be wrong.
     redundancy : int of at least 1
-        Labels a task, r.
+        Labels per task, r.
     bound : {"theorem", "hard", "variance"}
         "theorem": sqrt(r) / (1 - 2 beta_r), Theorem 4.1. "hard": the same argument for majority labels as
         targets, sqrt(r) / (1 - 2 majority_error). "variance": sqrt(r / (1 - 2 beta_r)), where the noise of
@@ -64,7 +64,7 @@ def best_redundancy(error_rate: float, *, max_redundancy: int = 50, bound: Bound
     """Return the redundancy with the smallest `bound_factor`, the least one of several.
 
     By "hard" and by "variance" it is 1 for every error rate below a half: that "theorem" asks for more is
-    due to a loose bound (METHODS.md 7.1). What a task costs, and how many there are, is not considered.
+    due to a loose bound. What a task costs, and how many there are, is not considered.
 
     Parameters
     ----------
@@ -85,14 +85,14 @@ def best_redundancy(error_rate: float, *, max_redundancy: int = 50, bound: Bound
 
 
 def crossing_skill(redundancy: int) -> float:
-    """Return the skill at which Theorem 4.1 rates `redundancy` labels a task and one label the same.
+    """Return the skill at which Theorem 4.1 rates `redundancy` labels per task and one label the same.
 
     Better workers should label once, worse ones should not.
 
     Parameters
     ----------
     redundancy : int of at least 2
-        Labels a task.
+        Labels per task.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def crossing_skill(redundancy: int) -> float:
 
 
 def label_once_threshold(max_redundancy: int = 50) -> Threshold:
-    """Return the skill from which on one label a task minimises the bound of Theorem 4.1, and its rival.
+    """Return the skill from which one label per task minimises the bound of Theorem 4.1, and its rival.
 
     The paper says 0.825. It is a property of that bound rather than of labels: see `best_redundancy`.
 

@@ -38,7 +38,7 @@ def alpha(confusion: Any) -> float:
     """Return the mean over workers of the largest chance, over true classes, of a wrong label.
 
     This is alpha of the appendix (equation 14), which bounds the noise of round 1, trained on vote
-    fractions. It does not depend on the redundancy (METHODS.md 8.3, erratum 10). The paper defines it for
+    fractions. It does not depend on the redundancy. The paper defines it for
     two classes; for more, "the other class" is read as "any other class", and Theorem 4.1 does not apply.
 
     Parameters
@@ -68,7 +68,7 @@ def beta(confusion: Any, redundancy: int, *, estimate: Any = None) -> float:
     confusion : array of shape (n_workers, n_classes, n_classes)
         confusion[worker, true, given], from which the labels come.
     redundancy : int of at least 1
-        Labels a task. Alike workers are counted once; with w unlike workers the sum has
+        Labels per task. Alike workers are counted once; with w unlike workers the sum has
         C(w + redundancy - 1, redundancy) * n_classes**redundancy terms, and more than 2**24 are refused.
     estimate : array of the shape of confusion, optional
         The confusion by which the posterior is computed. Default: the true one.

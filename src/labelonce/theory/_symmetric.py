@@ -1,7 +1,7 @@
 """Alpha and beta of the special case: binary labels, all workers wrong with the same chance for both classes.
 
 Here alpha is `error_rate` itself. "Identical workers with confusion[k, s] = rho for k != s" is a
-distribution for two classes only (METHODS.md 8.3, erratum 7).
+distribution for two classes only.
 """
 
 import numpy as np
@@ -25,7 +25,7 @@ def beta_symmetric(error_rate: float, redundancy: int, epsilon: float = 0.0) -> 
     error_rate : float in [0, 0.5)
         Chance of a worker to be wrong, the paper's rho.
     redundancy : int of at least 1
-        Labels a task.
+        Labels per task.
     epsilon : float of at least 0
         How far the noise is over-estimated; `error_rate + epsilon` must be below 0.5.
 
@@ -46,8 +46,8 @@ def beta_symmetric_bound(error_rate: float, redundancy: int, epsilon: float = 0.
 
     It is p^r sum_u C(r, u) / (tau^u + tau^(r-u)) with p = error_rate + epsilon and tau = p / (1 - p)
     (section 4.4), which is `beta_symmetric` of workers as bad as they are taken for. The appendix derives
-    it with "="; that holds only at epsilon = 0 (METHODS.md 8.3, erratum 3). The simpler sum up to
-    ceil(r / 2) that follows there is false for even r (erratum 4) and not offered.
+    it with "="; that holds only at epsilon = 0. The simpler sum up to ceil(r / 2) that follows there is not a bound
+    for even r, such as r = 28 and an error rate of 0.32, and is not offered.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def beta_symmetric_worst_case(error_rate: float, redundancy: int, epsilon: float
     """Return a bound of beta that holds for every estimate whose entries are within epsilon.
 
     This is what Theorem 4.1 needs of beta_epsilon, and what the paper's closed form does not give: with
-    an error rate of 0.1 estimated as 0.05 for one class and 0.15 for the other, seven labels a task have
+    an error rate of 0.1 estimated as 0.05 for one class and 0.15 for the other, seven labels per task have
     beta 0.024, above the closed form's 0.021. Here every right label counts for as little and every wrong
     label for as much as epsilon allows, each apart, so that no estimate can be worse; at epsilon = 0 it
     is `beta_symmetric`.
@@ -91,7 +91,8 @@ def majority_error(error_rate: float, redundancy: int) -> float:
     """Return the chance that the majority of a task's labels is wrong, a tie counting half.
 
     For equal workers this is also the least error that any rule reaches, and
-    majority_error <= beta_symmetric <= 2 majority_error (1 - majority_error) (METHODS.md 8.1).
+    majority_error <= beta_symmetric <= 2 majority_error (1 - majority_error) (Cover and Hart, "Nearest neighbor
+    pattern classification", IEEE Transactions on Information Theory, 1967).
 
     Parameters
     ----------
