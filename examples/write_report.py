@@ -1,4 +1,4 @@
-"""Write the report of digits that were labelled once each, with pictures and true labels for some."""
+"""Write the report of digits that were labelled once each, with images and true labels for some."""
 
 import tempfile
 from pathlib import Path

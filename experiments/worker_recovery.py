@@ -52,7 +52,7 @@ CROWDS: dict[str, Callable[[int, np.random.Generator], Any]] = {
 
 
 def draw_counts(confusion: Any, n_labels: int, rng: np.random.Generator) -> Any:
-    """Return counts [worker, true, given] of `n_labels` a worker, with true labels drawn uniformly."""
+    """Return counts [worker, true, given] of `n_labels` per worker, with true labels drawn uniformly."""
     n_classes = confusion.shape[1]
     per_class = rng.multinomial(n_labels, np.full(n_classes, 1 / n_classes), len(confusion))
     return rng.multinomial(per_class, confusion).astype(float)
