@@ -18,7 +18,7 @@ TESTS = Path(__file__).parent
 NEURAL = (
     "neural",
     "sharded",
-    "_kernels/test_torch_engine.py",
+    "_kernels/test_torch.py",
     "test_processes.py",
     "experiments/test_cifar10_figure1.py",
 )

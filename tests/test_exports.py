@@ -21,7 +21,11 @@ def test_all_is_sorted() -> None:
     assert labelonce.__all__ == sorted(labelonce.__all__, key=isort_key)
 
 
-@pytest.mark.parametrize("name", labelonce.__all__)
+NEURAL = {"neural", "sharded"}  # modules that need torch
+NAMES = [pytest.param(name, marks=[pytest.mark.neural] * (name in NEURAL)) for name in labelonce.__all__]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_every_public_name_loads_and_is_documented(name: str) -> None:
     assert inspect.getdoc(getattr(labelonce, name))
 

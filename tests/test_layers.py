@@ -58,6 +58,12 @@ def test_imports_point_to_lower_layers(path: Path) -> None:
     assert {name for name in others if RANK[name] >= RANK[own]} == set()
 
 
+def test_the_folders_of_the_tests_are_those_of_the_package() -> None:
+    folders = {path.parent for path in Path(__file__).parent.glob("*/test_*.py")}
+    mirrored = {folder.name for folder in folders} - {"experiments"}  # which mirrors the scripts beside the package
+    assert {name for name in mirrored if not (PACKAGE / name).is_dir()} == set()
+
+
 def loaded_after(statement: str) -> set[str]:
     code = f"import sys; {statement}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
