@@ -152,6 +152,14 @@ def check_clone_and_repeat_give_the_same(make: Make) -> None:
     assert_array_equal(first.labels_, second.labels_)
 
 
+def check_the_method_itself_leaves_the_model_as_it_is(make: Make) -> None:
+    model = make()
+    before = dict(vars(model))
+    model._fit(crowd()[0], None, np.random.default_rng(0))
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is value for name, value in before.items())
+
+
 def check_wrong_type_is_refused(make: Make) -> None:
     with pytest.raises(TypeError, match="got list"):
         make().fit([[0, 1]])  # type: ignore[arg-type]

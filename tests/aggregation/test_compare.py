@@ -70,6 +70,13 @@ def test_a_method_that_cannot_run_has_its_reason() -> None:
     assert (last.method, last.held_out, last.note) == ("binary", None, "BinaryOnly must have 2 classes; got 3.")
 
 
+def test_none_is_recommended_where_no_task_is_labelled_twice() -> None:
+    comparison = compare_aggregators(crowd()[0].sample(redundancy=1, random_state=0), methods=QUICK)
+    assert comparison.recommended is None
+    assert comparison.reason.startswith("no task is labelled twice, so nothing tells the methods apart")
+    assert len(comparison.rows) == 3
+
+
 def test_warnings_become_notes() -> None:
     ann = crowd()[0].sample(redundancy=1, random_state=0)
     notes = {row.method: row.note for row in compare_aggregators(ann, methods=QUICK).rows}

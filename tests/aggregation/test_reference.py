@@ -1,8 +1,8 @@
 """Accuracy on real crowds equals what other implementations found.
 
-The columns of TABLE are METHODS.md section 3. MACE and Wawa are compared with crowd-kit 1.4.2, run on ids renumbered by
-first appearance (`benchmarks/reference_crowdkit.py`): its MACE mixes up workers and labels where ids appear in another
-order than sorted.
+TABLE holds figures of independent code on the same files. MACE and Wawa are compared with crowd-kit 1.4.2, run on ids
+renumbered by first appearance (`benchmarks/reference_crowdkit.py`): its MACE mixes up workers and labels where ids
+appear in another order than sorted.
 """
 
 from typing import Any
@@ -138,7 +138,7 @@ def test_entries_lose_where_two_workers_share_few_tasks() -> None:
     assert accuracy("adult_content", "eigen ratio, entries") == pytest.approx(0.7067, abs=0.002)
 
 
-EBCC_TABLE = {  # from the authors' notebook, METHODS.md section 3: 40 starts
+EBCC_TABLE = {  # from the authors' notebook, 40 starts
     "bluebird": 0.8611,
     "dog": 0.8401,
     "product": 0.9349,

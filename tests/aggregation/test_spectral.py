@@ -90,3 +90,12 @@ def test_options_out_of_range_are_refused() -> None:
         DawidSkene(start="random").fit(crowd()[0])
     with pytest.raises(ValueError, match="n_splits must be an integer of at least 1; got 0"):
         SpectralDawidSkene(n_splits=0).fit(crowd()[0])
+
+
+@pytest.mark.parametrize("model", [SpectralDawidSkene(), DawidSkene(start="spectral")])
+def test_a_spectral_start_needs_a_fit_before_batches(model: DawidSkene) -> None:
+    ann, _ = crowd()
+    with pytest.raises(ValueError, match=rf"must follow a fit .* got a first batch for {type(model).__name__}"):
+        model.partial_fit(ann)
+    more = Annotations.from_arrays([1000, 1000], [0, 1], [0, 0], classes=range(3))
+    assert model.fit(ann).partial_fit(more).posterior_.shape == (ann.n_tasks + 1, 3)

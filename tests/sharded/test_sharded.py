@@ -279,6 +279,15 @@ def test_nothing_of_an_earlier_fit_is_left(prepared: Path, tmp_path: Path, way: 
         model.partial_fit(Annotations.from_arrays([99], [0], [1], classes=range(10)))
 
 
+@pytest.mark.parametrize("kind", [DawidSkene, OneCoin, IBCC])
+def test_a_streamed_model_has_only_what_a_model_of_its_kind_has(prepared: Path, tmp_path: Path, kind: Any) -> None:
+    streamed = sharded.fit(kind(tol=1e-3), prepared, tmp_path, device="cpu")
+    in_memory = kind(tol=1e-3).fit(ten_classes())
+    in_memory = in_memory.settled() if hasattr(in_memory, "settled") else in_memory
+    assert vars(in_memory).keys() - vars(streamed).keys() == {"posterior_", "labels_", "tasks_"}
+    assert vars(streamed).keys() <= vars(in_memory).keys()
+
+
 def test_a_finished_run_is_not_overwritten(prepared: Path, tmp_path: Path) -> None:
     sharded.fit(DawidSkene(tol=1e-3), prepared, tmp_path, device="cpu")
     with pytest.raises(ValueError, match="must not hold a finished run"):

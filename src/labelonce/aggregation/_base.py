@@ -95,25 +95,30 @@ class Aggregator(BaseEstimator, ABC):
         codes = None if gold is None else check_gold(gold, annotations)
         rng = check_rng(self.random_state)
         fit = self._fit(annotations, codes, rng)
-        self.tasks_, self.workers_, self.classes_ = annotations.tasks, annotations.workers, annotations.classes
-        self.posterior_, self.confusion_, self.prior_ = fit.posterior, fit.confusion, fit.prior
-        self.labels_ = annotations.classes[top_class(fit.posterior, rng)]
-        self.skill_ = skill(fit.confusion, fit.prior)
-        self.log_likelihood_ = fit.log_likelihood
-        self.n_iter_ = len(fit.log_likelihood) if fit.n_iter is None else fit.n_iter
-        self.converged_ = fit.converged
-        for name, value in fit.more.items():
-            setattr(self, name, value)
-        self._annotation_counts = np.bincount(annotations.worker, minlength=annotations.n_workers)
+        set_fitted(
+            self,
+            confusion=fit.confusion,
+            prior=fit.prior,
+            workers=annotations.workers,
+            classes=annotations.classes,
+            annotation_counts=np.bincount(annotations.worker, minlength=annotations.n_workers),
+            tasks=annotations.tasks,
+            posterior=fit.posterior,
+            picks=top_class(fit.posterior, rng),
+            log_likelihood_=fit.log_likelihood,
+            n_iter_=len(fit.log_likelihood) if fit.n_iter is None else fit.n_iter,
+            converged_=fit.converged,
+            **fit.more,
+        )
         self._remember(annotations, codes)
         return self
 
-    def _remember(self, annotations: Annotations, gold: Codes | None) -> None:
-        """Keep what a later `partial_fit` needs; most models have none."""
+    def _remember(self, annotations: Annotations | None, gold: Codes | None) -> None:
+        """Keep what a later `partial_fit` needs, None if the annotations are not at hand; most models have none."""
 
     @abstractmethod
     def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
-        """Return the fitted model; `gold` holds class codes, -1 where unknown."""
+        """Return what was found, and leave the model as it is; `gold` holds class codes, -1 where unknown."""
 
     def to_frame(self) -> pa.Table:
         """Return an Arrow table with a row a task: task, label, confidence, and `posterior_<class>`."""
@@ -124,6 +129,35 @@ class Aggregator(BaseEstimator, ABC):
         """Return an Arrow table with a row a worker: worker, annotations, skill; best first."""
         check_is_fitted(self, "skill_")
         return workers_table(self)
+
+
+def set_fitted(
+    model: Any,
+    *,
+    confusion: Floats,
+    prior: Floats,
+    workers: Ids,
+    classes: Ids,
+    annotation_counts: Ids,
+    tasks: Ids | None = None,
+    posterior: Floats | None = None,
+    picks: Codes | None = None,
+    **more: Any,
+) -> None:
+    """Set the fitted attributes of a model: the one place that names those which all models share.
+
+    `picks` are the class codes of the labels, `annotation_counts` those of each worker; `more` are the attributes of
+    this kind of model, by name. Without `posterior`, where it is on disk only, those of tasks are dropped.
+    """
+    if posterior is not None and picks is not None:
+        model.tasks_, model.posterior_, model.labels_ = tasks, posterior, classes[picks]
+    else:
+        for name in ("tasks_", "posterior_", "labels_"):
+            model.__dict__.pop(name, None)
+    model.confusion_, model.prior_, model.skill_ = confusion, prior, skill(confusion, prior)
+    model.workers_, model.classes_, model._annotation_counts = workers, classes, annotation_counts
+    for name, value in more.items():
+        setattr(model, name, value)
 
 
 def labels_table(fitted: Any) -> pa.Table:

@@ -24,6 +24,7 @@ from labelonce.data._gold import Gold, check_gold
 from labelonce.data._split import hold_out
 
 _GUESS = 0.01  # share of uniform guesses mixed into a prediction, so that one label cannot decide a score
+_NO_OVERLAP = "no task is labelled twice, so nothing tells the methods apart. With features, MBEM can: labelonce train."
 _ENOUGH = 5000  # held-out annotations that settle a score
 
 
@@ -53,14 +54,14 @@ class Comparison:
         not see, with its standard error of the difference to the best; `seconds` those of one fit on all
         annotations; `accuracy` and `log_loss` against gold, where given; `note` why it could not run, or its first
         warning.
-    recommended : str
-        The name of the method to take.
+    recommended : str or None
+        The name of the method to take; None where no task has two labels, for then nothing tells the methods apart.
     reason : str
         Why, in a sentence.
     """
 
     rows: tuple[Row, ...]
-    recommended: str
+    recommended: str | None
     reason: str
 
     def to_frame(self) -> pa.Table:
@@ -82,7 +83,8 @@ def compare_aggregators(
     the annotations, and scored by the mean over those of log sum_k posterior[task, k] * confusion[worker, k,
     label]. The confusion is counted from the method's posterior in the same way for all, with one part in a
     hundred of uniform guesses, so that the score is about the labels and not about each method's worker model.
-    The method with the best score is recommended; gold is only shown, never used to choose.
+    The method with the best score is recommended, unless no task has two labels; gold is only shown, never used to
+    choose.
 
     Parameters
     ----------
@@ -120,7 +122,8 @@ def compare_aggregators(
     seed = int(check_rng(random_state).integers(2**31))
     parts = _parts(annotations, share, seed)
     tried = [_tried(name, model, annotations, parts, y_true) for name, model in methods.items()]
-    return _chosen(tried)
+    found = _chosen(tried)
+    return found if np.bincount(annotations.task).max() > 1 else replace(found, recommended=None, reason=_NO_OVERLAP)
 
 
 @dataclass(frozen=True)

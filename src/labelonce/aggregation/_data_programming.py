@@ -9,7 +9,7 @@ import numpy as np
 from labelonce._kernels import floored_log, one_coin_confusion
 from labelonce._types import Floats
 from labelonce._validate import RandomState, check_choice, check_number
-from labelonce.aggregation._em import EMAggregator, Parameters
+from labelonce.aggregation._em import EMAggregator, Parameters, check_float32_is_smooth
 
 
 class DataProgramming(EMAggregator):
@@ -38,7 +38,7 @@ class DataProgramming(EMAggregator):
     n_init : int
         Starts; the first from the votes, the others from votes plus noise. The best objective wins.
     dtype : {"float64", "float32"}
-        float32 halves the memory.
+        float32 halves the memory; it needs smoothing.
     random_state : int, numpy.random.Generator or None
         Breaks ties of `labels_` and draws the further starts.
 
@@ -88,8 +88,7 @@ class DataProgramming(EMAggregator):
         check_choice(self.coverage, "coverage", ("source", "class"))
         if np.shape(self.smoothing) != (2,):
             raise ValueError(f"smoothing must be a pair of pseudo-votes (right, wrong); got {self.smoothing!r}.")
-        for count in self.smoothing:
-            check_number(count, "smoothing", 0.0)
+        check_float32_is_smooth(self.dtype, min(check_number(count, "smoothing", 0.0) for count in self.smoothing))
 
     def _m_step(self, confusion_counts: Floats, class_counts: Floats) -> Parameters:
         more, less = self.smoothing

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from labelonce._kernels import Engine, floored_log
-from labelonce._types import Codes, Floats
+from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import RandomState, check_choice, check_int
 from labelonce.aggregation._em import (
     Parameters,
@@ -16,7 +16,7 @@ from labelonce.aggregation._em import (
     normalised,
     pseudo_counts,
 )
-from labelonce.aggregation._online import OnlineEM
+from labelonce.aggregation._online import OnlineEM, Stream
 from labelonce.aggregation._spectral import spectral_start
 from labelonce.data import Annotations
 
@@ -105,6 +105,14 @@ class DawidSkene(OnlineEM):
         check_choice(self.start, "start", ("votes", "spectral"))
         check_int(self.n_splits, "n_splits", 1)
         check_float32_is_smooth(self.dtype, float(pseudo_counts(self.smoothing, n_classes).min()))
+
+    def _first_stream(self, classes: Ids) -> Stream:
+        if self.start == "spectral" and not {"_fitted_on", "_was_saved"} & vars(self).keys():
+            raise ValueError(
+                "partial_fit must follow a fit where the start is 'spectral', because that needs many annotations at "
+                f"once; got a first batch for {type(self).__name__}. Call fit first, or use DawidSkene(start='votes')."
+            )
+        return super()._first_stream(classes)
 
     def _starts(
         self, annotations: Annotations, engine: Engine, gold: Codes | None, rng: np.random.Generator

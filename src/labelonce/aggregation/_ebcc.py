@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import Engine, vote_fractions
+from labelonce._kernels import Engine, Sweep, vote_fractions
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_int, check_number
 from labelonce.aggregation._base import Fit
@@ -98,8 +98,6 @@ class EBCC(EMAggregator):
         rng: np.random.Generator,
     ) -> Iterator[Floats]:
         fractions = vote_fractions(engine.vote_counts(), gold)
-        by_votes = isinstance(self.prior, str) and self.prior == "votes"
-        self._class_pseudo = fractions.sum(axis=0) + _TINY if by_votes else np.ones(fractions.shape[1])
         for _ in range(self.n_init):
             shares = rng.exponential(size=(*fractions.shape, self.subtypes)).astype(self.dtype, copy=False)
             shares *= (fractions / shares.sum(axis=2))[:, :, None]
@@ -118,7 +116,14 @@ class EBCC(EMAggregator):
             fit.converged,
         )
 
-    def _m_step(self, confusion_counts: Floats, class_counts: Floats) -> Parameters:
+    def _next(self, counts: Sweep, before: Parameters | None) -> Parameters:
+        class_pseudo = None if before is None else before.state
+        if before is None and isinstance(self.prior, str) and self.prior == "votes":  # the first counts are theirs
+            class_pseudo = counts.class_counts.reshape(-1, self.subtypes).sum(axis=1) + _TINY
+        return self._m_step(counts.confusion_counts, counts.class_counts, class_pseudo)
+
+    def _m_step(self, confusion_counts: Floats, class_counts: Floats, class_pseudo: Floats | None = None) -> Parameters:
+        """Return the parameters; `class_pseudo` is the Dirichlet parameter of each class, by default 1."""
         pseudo = pseudo_counts(self.smoothing, confusion_counts.shape[2])
         counts = confusion_counts + np.repeat(pseudo, self.subtypes, axis=0)
         log_confusion = expected_log(counts)
@@ -127,9 +132,10 @@ class EBCC(EMAggregator):
         weak = np.full(by_subtype.shape, self.concentration / self.subtypes)
         log_share = expected_log(by_subtype + weak)
         bound -= divergence(by_subtype + weak, weak, log_share)
-        prior, log_prior, divergence_of_prior = dirichlet_prior(self, by_subtype.sum(axis=1), self._class_pseudo)
+        class_pseudo = np.ones(len(by_subtype)) if class_pseudo is None else class_pseudo
+        prior, log_prior, divergence_of_prior = dirichlet_prior(self, by_subtype.sum(axis=1), class_pseudo)
         joint = normalised(by_subtype + weak) * prior[:, None]
         log_joint = log_share + log_prior[:, None]
-        return Parameters(
-            normalised(counts), joint.ravel(), log_confusion, log_joint.ravel(), bound - divergence_of_prior
-        )
+        bound -= divergence_of_prior
+        joints = (joint.ravel(), log_confusion, log_joint.ravel())
+        return Parameters(normalised(counts), *joints, bound, state=class_pseudo)

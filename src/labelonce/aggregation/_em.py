@@ -20,7 +20,10 @@ from labelonce.data import Annotations
 
 @dataclass(frozen=True)
 class Parameters:
-    """One M-step: the point estimates, the logs that the E-step uses, the log-density of the priors, `Fit.more`."""
+    """One M-step: the point estimates, the logs that the E-step uses, the log-density of the priors, `Fit.more`.
+
+    `state` is what the next M-step of this climb needs beside the counts; most models need nothing.
+    """
 
     confusion: Floats
     prior: Floats
@@ -28,6 +31,7 @@ class Parameters:
     log_prior: Floats
     log_penalty: float
     more: Mapping[str, Any] = field(default_factory=dict)
+    state: Any = None
 
 
 @dataclass(frozen=True)
@@ -96,13 +100,17 @@ class EMAggregator(Aggregator):
         `counts` are those of the start, or of the step that the path `before` ends with.
         """
         path = list(before)
-        converged = False
+        converged, parameters = False, None
         while not converged and len(path) < self.max_iter:
-            parameters = self._m_step(counts.confusion_counts, counts.class_counts)
+            parameters = self._next(counts, parameters)
             counts = sweep(parameters)
             path.append(counts.log_likelihood + parameters.log_penalty)
             converged = len(path) > 1 and abs(path[-1] - path[-2]) <= self.tol * n_annotations
             yield Iteration(parameters, counts, path, converged)
+
+    def _next(self, counts: Sweep, before: Parameters | None) -> Parameters:  # noqa: ARG002  # for those with a state
+        """Return the parameters of the next step; `before` are those of the last one, None at the start."""
+        return self._m_step(counts.confusion_counts, counts.class_counts)
 
     @abstractmethod
     def _m_step(self, confusion_counts: Floats, class_counts: Floats) -> Parameters:

@@ -105,9 +105,9 @@ class GLAD(Aggregator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        self.ability_, self.difficulty_ = model.ability, np.exp(-model.log_easiness)
         confusion = one_coin_confusion(model.skill(posterior), annotations.n_classes)
-        return Fit(posterior, confusion, prior, np.array(path), converged)
+        more = {"ability_": model.ability, "difficulty_": np.exp(-model.log_easiness)}
+        return Fit(posterior, confusion, prior, np.array(path), converged, more=more)
 
 
 class AbilityAndEasiness:

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from labelonce._kernels import floored_log
+from labelonce._kernels import Sweep, floored_log
 from labelonce._types import Floats
 from labelonce._validate import RandomState, check_choice, check_number
-from labelonce.aggregation._base import Fit
 from labelonce.aggregation._em import EMAggregator, Parameters, check_float32_is_smooth, normalised
 from labelonce.aggregation._ibcc import divergence, expected_log
 
@@ -110,23 +109,24 @@ class MACE(EMAggregator):
             return self.smoothing
         return (0.5, 10.0) if self.method == "vb" else (0.01 / n_classes, 0.01 / n_classes)
 
-    def _climb(self, *args: Any, **options: Any) -> Fit:
-        self._share = np.array(0.5)
-        return super()._climb(*args, **options)
+    def _next(self, counts: Sweep, before: Parameters | None) -> Parameters:
+        share = 0.5 if before is None else before.state
+        return self._m_step(counts.confusion_counts, counts.class_counts, share)
 
-    def _m_step(self, confusion_counts: Floats, class_counts: Floats) -> Parameters:
+    def _m_step(self, confusion_counts: Floats, class_counts: Floats, spam_share: Any = 0.5) -> Parameters:
+        """Return the parameters; `spam_share` of each worker's right labels, by class, were spam in the last step."""
         n_classes = len(class_counts)
         competence, habit = self._pseudo_counts(n_classes)
         competence, habit = np.full(2, competence), np.full(n_classes, habit)
         right = np.einsum("wkk->wk", confusion_counts)
         wrong = confusion_counts.sum(axis=1) - right
         for _ in range(_SPLITS):
-            spam = wrong + right * self._share
-            know_or_spam = np.column_stack([(right * (1 - self._share)).sum(axis=1), spam.sum(axis=1)]) + competence
+            spam = wrong + right * spam_share
+            know_or_spam = np.column_stack([(right * (1 - spam_share)).sum(axis=1), spam.sum(axis=1)]) + competence
             mean_log = self._mean_log(know_or_spam)
             log_habit = self._mean_log(spam + habit)
             log_know, log_given = mean_log[:, :1], mean_log[:, 1:] + log_habit
-            self._share = expit(log_given - log_know)
+            spam_share = expit(log_given - log_know)
         identity = np.eye(n_classes, dtype=bool)
         log_confusion = np.where(identity, np.logaddexp(log_know, log_given)[:, None, :], log_given[:, None, :])
         share = normalised(know_or_spam)[:, :, None]
@@ -136,7 +136,7 @@ class MACE(EMAggregator):
             log_penalty -= divergence(know_or_spam, competence, mean_log) + divergence(spam + habit, habit, log_habit)
         else:
             log_penalty += float(competence[0] * mean_log.sum() + habit[0] * log_habit.sum())
-        return Parameters(confusion, prior, log_confusion, floored_log(prior), log_penalty)
+        return Parameters(confusion, prior, log_confusion, floored_log(prior), log_penalty, state=spam_share)
 
     def _mean_log(self, counts: Floats) -> Floats:
         return expected_log(counts) if self.method == "vb" else floored_log(normalised(counts))

@@ -13,7 +13,7 @@ from labelonce._messages import shorten, show
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import check_rng
-from labelonce.aggregation._base import skill
+from labelonce.aggregation._base import set_fitted
 from labelonce.aggregation._em import EMAggregator, Parameters
 from labelonce.data import Annotations, _ids
 from labelonce.data._gold import Gold, check_gold
@@ -76,13 +76,13 @@ class OnlineEM(EMAggregator):
     def settled(self) -> Self:
         """Return a copy that has what was found, but not the annotations to go on from."""
         copy: Self = clone(self)
-        found = self._stream.fitted() if "_stream" in vars(self) else {}
-        copy.__dict__.update(vars(self) | found | {"_was_saved": True})
-        for name in ("_stream", "_fitted_on"):
-            copy.__dict__.pop(name, None)
+        copy.__dict__.update(vars(self))
+        if "_stream" in vars(self):
+            self._stream.set_fitted_on(copy)
+        copy._remember(None, None)
         return copy
 
-    def _first_stream(self, classes: Ids) -> _Stream:
+    def _first_stream(self, classes: Ids) -> Stream:
         """Return a stream without annotations, or with those of an earlier `fit`."""
         if hasattr(self, "_was_saved"):
             raise ValueError(
@@ -91,15 +91,15 @@ class OnlineEM(EMAggregator):
             )
         if not hasattr(self, "_fitted_on"):
             self._check_options(len(classes))
-            return _Stream(self, classes)
+            return Stream(self, classes)
         annotations, gold = self._fitted_on
-        stream = _Stream(self, annotations.classes)
+        stream = Stream(self, annotations.classes)
         stream.take_over(annotations, gold, self.posterior_)
         return stream
 
     def __getattr__(self, name: str) -> Any:
         if name in _FITTED and "_stream" in vars(self):
-            self.__dict__.update(self._stream.fitted())
+            self._stream.set_fitted_on(self)
             return vars(self)[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -107,13 +107,16 @@ class OnlineEM(EMAggregator):
         """Return what `_m_step` does, for a caller who has no use for its `log_penalty`."""
         return self._m_step(confusion_counts, class_counts)
 
-    def _remember(self, annotations: Annotations, gold: Codes | None) -> None:
-        self._fitted_on = (annotations, gold)
-        for name in ("_stream", "_was_saved"):
+    def _remember(self, annotations: Annotations | None, gold: Codes | None) -> None:
+        for name in ("_stream", "_fitted_on", "_was_saved"):
             self.__dict__.pop(name, None)
+        if annotations is None:
+            self._was_saved = True  # there is nothing that partial_fit could resume from
+        else:
+            self._fitted_on = (annotations, gold)
 
 
-class _Stream:
+class Stream:
     """All annotations so far, the posterior of their tasks, and the expected counts that follow from it."""
 
     parameters: Parameters
@@ -133,26 +136,25 @@ class _Stream:
         self._visited = self._estimated = self._refreshed = 0
         self.path: list[float] = []
 
-    def fitted(self) -> dict[str, Any]:
-        """Return the fitted attributes after a visit of all tasks; no later batch changes them."""
+    def set_fitted_on(self, model: OnlineEM) -> None:
+        """Set the fitted attributes after a visit of all tasks; no later batch changes them."""
         if self._refreshed < len(self._task):
             self.visit(_REFRESH)
             self._refreshed = len(self._task)
-        confusion, prior = self.parameters.confusion, self.parameters.prior
-        return {
-            "tasks_": self.tasks.ids.values.copy(),
-            "workers_": self.workers.ids.values.copy(),
-            "classes_": self.classes,
-            "posterior_": self._posterior.values.copy(),
-            "labels_": self.classes[top_class(self._posterior.values, check_rng(self._model.random_state))],
-            "confusion_": confusion,
-            "prior_": prior,
-            "skill_": skill(confusion, prior),
-            "log_likelihood_": np.array(self.path),
-            "n_iter_": len(self.path),
-            "converged_": False,
-            "_annotation_counts": np.bincount(self._worker.values, minlength=len(self.workers)),
-        }
+        set_fitted(
+            model,
+            confusion=self.parameters.confusion,
+            prior=self.parameters.prior,
+            workers=self.workers.ids.values.copy(),
+            classes=self.classes,
+            annotation_counts=np.bincount(self._worker.values, minlength=len(self.workers)),
+            tasks=self.tasks.ids.values.copy(),
+            posterior=self._posterior.values.copy(),
+            picks=top_class(self._posterior.values, check_rng(self._model.random_state)),
+            log_likelihood_=np.array(self.path),
+            n_iter_=len(self.path),
+            converged_=False,
+        )
 
     def take_over(self, annotations: Annotations, gold: Codes | None, posterior: Floats) -> None:
         """Go on from a full fit."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from labelonce.aggregation import compare_aggregators
 from labelonce.cli._print import cell, print_json, print_note, print_plain, print_table, stderr
 from labelonce.cli._source import check_outputs, read_comparable
@@ -14,7 +12,6 @@ from labelonce.formats._registry import find_labels
 from labelonce.io import read_gold, write
 
 _COLUMNS = {"method": "method", "agreement": "agrees", "held_out": "held out", "seconds": "seconds"}
-_NO_OVERLAP = "no task is labelled twice, so nothing tells them apart. With features, labelonce train can."
 _GOLD_COLUMNS = {"accuracy": "accuracy", "log_loss": "log-loss"}  # with these no wider than 80 characters
 
 
@@ -29,11 +26,8 @@ def run_compare(
     rows = comparison.to_frame().to_pylist()
     if output is not None:
         write(comparison.to_frame(), output)
-    told_apart = np.bincount(annotations.task).max() > 1
     if as_json:
-        chosen: dict[str, Any] = {"recommended": None, "reason": _NO_OVERLAP}
-        if told_apart:
-            chosen = {"recommended": comparison.recommended, "reason": comparison.reason}
+        chosen = {"recommended": comparison.recommended, "reason": comparison.reason}
         print_json(chosen | {"methods": rows, "output": output and str(output)})
         return
     stderr.print(f"{annotations!r}", markup=False)
@@ -42,7 +36,7 @@ def run_compare(
     print_table("Aggregators, best prediction of held-out labels first", list(names.values()), shown)
     for note, methods in _notes(rows).items():
         print_note(f"{', '.join(methods)}: {note}")
-    print_plain(f"Take {comparison.recommended}: {comparison.reason}" if told_apart else f"Take none: {_NO_OVERLAP}")
+    print_plain(f"Take {comparison.recommended or 'none'}: {comparison.reason}")
 
 
 def _notes(rows: list[dict[str, Any]]) -> dict[str, list[str]]:

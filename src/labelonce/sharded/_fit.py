@@ -17,7 +17,7 @@ from labelonce._kernels import Block, BlockSums, Sweep, top_class
 from labelonce._processes import Processes, find_device, join_processes
 from labelonce._validate import check_rng
 from labelonce.aggregation import IBCC, DawidSkene, OneCoin
-from labelonce.aggregation._base import labels_frame, skill, warn_of_overlap
+from labelonce.aggregation._base import labels_frame, set_fitted, warn_of_overlap
 from labelonce.aggregation._em import EMAggregator, Iteration, Parameters, warn_not_converged
 from labelonce.files._atomic import atomic_path, atomic_write
 from labelonce.io import write
@@ -173,15 +173,18 @@ def _has_room(device: torch.device) -> bool:
 
 
 def _set_fitted(model: EMAggregator, shards: Shards, last: Iteration) -> None:
-    for name in ("_stream", "_fitted_on", "posterior_", "labels_", "tasks_"):  # of an earlier fit in memory
-        model.__dict__.pop(name, None)
-    model._was_saved = True  # there are no annotations to go on from
-    model.confusion_, model.prior_ = last.parameters.confusion, last.parameters.prior
-    model.skill_ = skill(model.confusion_, model.prior_)
-    model.workers_, model.classes_ = shards.workers, shards.classes
-    model._annotation_counts = shards.annotations_of_worker
-    model.log_likelihood_, model.n_iter_ = np.array(last.path), len(last.path)
-    model.converged_ = last.converged
+    set_fitted(
+        model,
+        confusion=last.parameters.confusion,
+        prior=last.parameters.prior,
+        workers=shards.workers,
+        classes=shards.classes,
+        annotation_counts=shards.annotations_of_worker,
+        log_likelihood_=np.array(last.path),
+        n_iter_=len(last.path),
+        converged_=last.converged,
+    )
+    model._remember(None, None)
 
 
 def _finish(model: EMAggregator, shards: Shards, target: Path, n_processes: int) -> None:
