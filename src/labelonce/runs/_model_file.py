@@ -77,16 +77,29 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
         Further types that the file may hold, by their full names, such as "sklearn.tree._tree.Tree" for a forest.
         Name them only if you made the file yourself: scikit-learn does not check the inside of a tree.
     """
+    from skops.io import loads
+    from skops.io.exceptions import UntrustedTypesFoundException
+
     with Path(path).open("rb") as file:
         content = file.read()
+    if not zipfile.is_zipfile(io.BytesIO(content)):
+        raise ValueError(f"{path} must be a file that labelonce.save wrote; got {content[:20]!r} at its start.")
+    known = [*_our_types(), *trusted]
     try:
-        return undumped(content, trusted)
-    except _Refused as error:
-        raise ValueError(f"{path} {error}") from error.__cause__
-
-
-class _Refused(Exception):
-    """Why a file is not loaded, the end of a sentence that begins with its name."""
+        state = loads(content, trusted=known)
+        fitted = _unpacked(state["fitted"]) if state["format"] == _FORMAT else None
+    except UntrustedTypesFoundException as error:
+        raise ValueError(f"{path} {_untrusted(content, set(known))}") from error
+    except ImportError as error:
+        raise ValueError(f"{path} needs a library that is not here: {error}") from error
+    except Exception as error:  # a broken or forged file may fail in any way
+        raise ValueError(
+            f"{path} must be a whole file that labelonce.save wrote; got {type(error).__name__}."
+        ) from error
+    if not isinstance(fitted, _KINDS):
+        got = type(fitted).__name__
+        raise ValueError(f"{path} must hold what labelonce.save wrote in format {_FORMAT}; got {got}.")
+    return fitted
 
 
 def dumped(fitted: Any) -> bytes:
@@ -95,28 +108,6 @@ def dumped(fitted: Any) -> bytes:
 
     state = {"labelonce": labelonce.__version__, "format": _FORMAT, "fitted": _packed(fitted)}
     return bytes(dumps(state))
-
-
-def undumped(content: bytes, trusted: Sequence[str] = ()) -> Any:
-    """Return the object in the bytes of a model file."""
-    from skops.io import loads
-    from skops.io.exceptions import UntrustedTypesFoundException
-
-    ours = list(_our_types())
-    if not zipfile.is_zipfile(io.BytesIO(content)):
-        raise _Refused(f"must be a file that labelonce.save wrote; got {content[:20]!r} at its start.")
-    try:
-        state = loads(content, trusted=[*ours, *trusted])
-        fitted = _unpacked(state["fitted"]) if state["format"] == _FORMAT else None
-    except UntrustedTypesFoundException as error:
-        raise _Refused(_untrusted(content, {*ours, *trusted})) from error
-    except ImportError as error:
-        raise _Refused(f"needs a library that is not here: {error}") from error
-    except Exception as error:  # a broken or forged file may fail in any way
-        raise _Refused(f"must be a whole file that labelonce.save wrote; got {type(error).__name__}.") from error
-    if not isinstance(fitted, _KINDS):
-        raise _Refused(f"must hold what labelonce.save wrote in format {_FORMAT}; got {type(fitted).__name__}.")
-    return fitted
 
 
 def _untrusted(content: bytes, known: set[str]) -> str:
