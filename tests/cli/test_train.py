@@ -143,7 +143,7 @@ def bad_inputs(folder: Path) -> dict[str, tuple[list[str], str]]:
     return {
         "no features": ([labels], "--features FILE, --text COLUMN or --images FOLDER; got none of them"),
         "no labels": (["--features", features], "train must have LABELS; got none"),
-        "a directory": ([str(folder), "--features", features], "Is a directory. Name the file in it"),
+        "a directory": ([str(folder), "--features", features], "Is a directory. Name a file in it"),
         "no such file": ([labels, "--features", "no.csv"], "no.csv: No such file or directory"),
         "unknown column": ([labels, "--text", "review"], "must have a column 'review'; got none"),
         "no tasks": (
