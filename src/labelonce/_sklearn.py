@@ -34,7 +34,14 @@ class BaseEstimator(_BaseEstimator):  # type: ignore[misc]
 
 
 class ClassifierBase(_ClassifierMixin, _BaseEstimator):  # type: ignore[misc]
-    """scikit-learn's base of classifiers: `score` by accuracy, and the tag that says so."""
+    """scikit-learn's base of classifiers, `score` by accuracy, for those that have `predict_proba`."""
+
+    classes_: npt.NDArray[Any]
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the most probable class of each task."""
+        best = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
 
 
 def check_weight(sample_weight: Any, X: Any) -> npt.NDArray[np.float64]:

@@ -74,6 +74,7 @@ def test_learners_with_the_same_transformer_share_it() -> None:
     scaler = StandardScaler()
     first, second, third = given_learners([pipeline(scaler), pipeline(scaler), pipeline(StandardScaler())])
     assert first.features is second.features is not third.features
+    assert len({id(given.features) for given in given_learners(None)}) == 1
 
 
 def test_transformers_that_want_labels_get_the_majority_vote() -> None:

@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from labelonce._kernels import ScipyEngine
 from labelonce._sklearn import ClassifierBase, check_is_fitted, clone
-from labelonce._types import Floats, Ids
+from labelonce._types import Floats
 from labelonce.data import Annotations
 from labelonce.learning._adapter import as_learner
 from labelonce.learning._inputs import check_features, split_task_column
@@ -82,7 +82,7 @@ def given_learners(learner: Any) -> list[GivenLearner]:
 def _split(choice: Any, shared: dict[tuple[int, ...], Features]) -> GivenLearner:
     if not isinstance(choice, Pipeline):
         learner = as_learner(choice)
-        return GivenLearner(Features(), learner, learner)
+        return GivenLearner(shared.setdefault((), Features()), learner, learner)
     *before, (name, last) = choice.steps
     learner = as_learner(last)
     features = shared.setdefault(tuple(id(step) for _, step in before), Features(choice[:-1] if before else None))
@@ -95,7 +95,6 @@ class FeaturesClassifier(ClassifierBase):
 
     _features: Features
     model_: Learner
-    classes_: Ids
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -111,8 +110,3 @@ class FeaturesClassifier(ClassifierBase):
         X, _ = split_task_column(X)
         check_features(self, X, reset=False)
         return self.model_.predict_proba(self._features.transform(X))
-
-    def predict(self, X: Any) -> Ids:
-        """Return the model's most probable class of each task."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[best])

@@ -6,10 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-import numpy as np
-
 from labelonce._sklearn import ClassifierBase, clone
-from labelonce._types import Floats, Ids
+from labelonce._types import Floats
 
 
 class Learner(ClassifierBase, ABC):
@@ -50,7 +48,6 @@ class Learner(ClassifierBase, ABC):
     any_shape: ClassVar[bool] = False
     auto: ClassVar[Mapping[str, Any]] = {}
     shared: bool = False
-    classes_: Ids
 
     @abstractmethod
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -59,11 +56,6 @@ class Learner(ClassifierBase, ABC):
     @abstractmethod
     def predict_proba(self, X: Any) -> Floats:
         """Return P(class | features), shape (n_tasks, n_classes)."""
-
-    def predict(self, X: Any) -> Ids:
-        """Return the most probable class of each task."""
-        best = self.predict_proba(X).argmax(axis=1)
-        return np.asarray(self.classes_[best])
 
     def for_round(self, number: int, last: int) -> Self:  # noqa: ARG002  # for those that treat rounds differently
         """Return an unfitted copy for round `number` of `MBEM`, of which `last` is meant to be the last."""

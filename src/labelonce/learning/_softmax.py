@@ -24,8 +24,6 @@ Loss = Callable[..., tuple[float, Floats]]
 class SoftmaxModel(ClassifierBase):
     """Base of the linear models with a softmax: their options, the search for the coefficients, and predictions."""
 
-    classes_: Ids
-
     def __init__(self, *, C: float = 1.0, max_iter: int = 500, tol: float = 1e-5, warm_start: bool = False) -> None:
         self.C = C
         self.max_iter = max_iter
