@@ -16,7 +16,7 @@ from labelonce._processes import add_up, n_processes
 from labelonce._sklearn import check_is_fitted, clone
 from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import RandomState, check_choice, check_distribution, check_int, check_number, check_rng
-from labelonce.aggregation._base import labels_table, skill, workers_table
+from labelonce.aggregation._base import labels_table, set_fitted, workers_table
 from labelonce.data import Annotations
 from labelonce.data._gold import Gold, check_gold
 from labelonce.learning._candidates import Candidate, memorises
@@ -145,6 +145,16 @@ class MBEM(AnnotationsScorer):
     True
     """
 
+    tasks_: Ids
+    posterior_: Floats
+    labels_: Ids
+    prior_: Floats
+    skill_: Floats
+    predictions_: Floats
+    worker_model_: WorkerModel
+    n_rounds_: int
+    recipe_: dict[str, Any]
+    choices_: list[dict[str, Any]]
     history_: list[dict[str, Any]]
     _plan: Plan
     _last: Any  # a Round; None before the first
@@ -351,28 +361,37 @@ class MBEM(AnnotationsScorer):
             entry = history_entry(annotations, this, self._last, shared=recipe.learner.shared)
             if done < len(self._plan.scores):
                 entry["held_out_score"] = self._plan.scores[done]
-            self.history_ = [*self.history_, entry]
-            self._keep(annotations, this)
+            self._keep(annotations, this, entry)
             for callback in self.callbacks:
                 callback(entry)
             yield self
 
-    def _keep(self, annotations: Annotations, last: Round) -> None:
-        self._last = last
-        self.model_ = last.model
-        self.predictions_: Floats = last.predictions
-        self.posterior_, self.confusion_, self.prior_ = last.posterior, last.confusion, last.prior
-        self.labels_: Ids = annotations.classes[last.posterior.argmax(axis=1)]
-        self.skill_: Floats = skill(last.confusion, last.prior)
-        self.worker_model_ = last.workers
-        self.n_rounds_ = last.number
-        self._annotation_counts = np.bincount(annotations.worker, minlength=annotations.n_workers)
+    def _keep(self, annotations: Annotations, last: Round, entry: dict[str, Any]) -> None:
+        """Set the fitted attributes to what a round found."""
         names = ("predictions", "counts", "posterior", "weighting", "prior")
-        self.recipe_ = {name: getattr(self._plan.recipe, name) for name in names} | {
+        recipe = {name: getattr(self._plan.recipe, name) for name in names} | {
             "learner": clone(self._plan.learner),
             "worker_model": clone(self._plan.recipe.worker_model),
             "rounds": last.number,
         }
+        set_fitted(
+            self,
+            confusion=last.confusion,
+            prior=last.prior,
+            workers=annotations.workers,
+            classes=annotations.classes,
+            annotation_counts=np.bincount(annotations.worker, minlength=annotations.n_workers),
+            tasks=annotations.tasks,
+            posterior=last.posterior,
+            picks=last.posterior.argmax(axis=1),
+            model_=last.model,
+            worker_model_=last.workers,
+            predictions_=last.predictions,
+            n_rounds_=last.number,
+            recipe_=recipe,
+            history_=[*self.history_, entry],
+            _last=last,
+        )
 
     def to_frame(self) -> pa.Table:
         """Return an Arrow table with one row per task: task, label, confidence, and `posterior_<class>`."""
