@@ -335,6 +335,9 @@ def test_epochs_by_round() -> None:
     assert [net.for_round(number, 5).epochs for number in range(1, 7)] == [6, 12, 12, 12, 30, 30]
     assert [net.for_round(number, 5).min_steps for number in (1, 5)] == [60, 300]
     assert learner(epochs=7).for_round(1, 5).epochs == 7
+    assert net.last_round_differs
+    assert not learner(epochs=7).last_round_differs
+    assert not learner(epochs=7, epochs_by_round=(7, 7)).last_round_differs
 
 
 @pytest.mark.parametrize(
