@@ -152,6 +152,8 @@ def main(
             options.out.unlink(missing_ok=True)
         run(options)
     trials = read(options.out)
+    if not trials:
+        sys.exit(f"{options.out} must hold trials to make a table of; run the same command without --table first.")
     write_text(options.out.with_suffix(".md"), table(trials))
     if draw is not None:
         draw(trials, (IMAGES if options.out.parent == RESULTS else options.out.parent) / image)

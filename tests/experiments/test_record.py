@@ -106,6 +106,13 @@ def test_the_options_choose_between_running_tables_and_starting_again(record: An
     assert record.read(out) == [{"seed": 0}]
 
 
+def test_a_table_of_nothing_is_refused_and_the_old_one_stays(record: Any, tmp_path: Path) -> None:
+    (tmp_path / "out.md").write_text("a table\n")
+    with pytest.raises(SystemExit, match=r"out\.json must hold trials .* without --table first"):
+        record.main(options_of(record, tmp_path / "out.json", "--table"), print, str)
+    assert (tmp_path / "out.md").read_text() == "a table\n"
+
+
 TABLES = {
     "aggregators_on_real_crowds": "aggregators_on_real_crowds",
     "character_ngrams": "character_ngrams",
