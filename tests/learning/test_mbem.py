@@ -414,7 +414,7 @@ def test_features_that_fit_noise_are_a_warning() -> None:
     X, labels = rng.normal(size=(400, 40)), rng.integers(0, 4, 400)  # agrees with far more labels than by chance
     ann = Annotations.from_arrays(np.arange(400), np.arange(400) % 5, labels)
     with pytest.warns(DoubtWarning, match=r"held-out labels is -\d\.\d{3}, and -1\.3\d{2} by how often each label"):
-        MBEM(SoftmaxRegression(), max_rounds=3).fit(X, ann)
+        MBEM(SoftmaxRegression(), max_rounds=3, predictions="in_sample").fit(X, ann)
 
 
 def test_one_class_is_a_fit_too() -> None:

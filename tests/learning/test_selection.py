@@ -1,19 +1,23 @@
 """Choosing without gold: the held-out log-likelihood, its splits, and what it picks."""
 
+from collections.abc import Iterator
+from itertools import islice
+
 import numpy as np
 import pytest
 from checks import one_hot
 from crowds import crowd
 from numpy.testing import assert_array_equal
 
-from labelonce import Annotations, annotation_log_likelihood
+from labelonce import Annotations, annotation_log_likelihood, simulate
 from labelonce._types import Codes, Floats
-from labelonce.data._split import hold_out
-from labelonce.learning import SoftmaxRegression, _selection
+from labelonce.data._split import hold_out, hold_out_tasks
+from labelonce.learning import SoftmaxRegression, _trials
 from labelonce.learning._candidates import Candidate
 from labelonce.learning._features import given_learners
-from labelonce.learning._rounds import Recipe
+from labelonce.learning._rounds import Recipe, run_rounds
 from labelonce.learning._selection import Choice, choose_recipe, near_best
+from labelonce.learning._trials import Trials
 from labelonce.workers import OneCoin
 
 
@@ -62,49 +66,100 @@ def test_the_two_parts_make_up_the_annotations(share: float) -> None:
         assert_array_equal(part.workers, ann.workers)
 
 
+@pytest.mark.parametrize(("share", "n_splits"), [(0.1, 3), (0.3, 3), (0.4, 2), (0.9, 1)])
+def test_whole_tasks_are_held_out_and_none_twice(share: float, n_splits: int) -> None:
+    ann, _ = crowd(n_tasks=90)
+    pairs = hold_out_tasks(ann, share, 3, np.random.default_rng(0))
+    assert len(pairs) == n_splits
+    held_out = [set(held.task.tolist()) for _, held in pairs]
+    for (seen, held), tasks in zip(pairs, held_out, strict=True):
+        assert len(tasks) == round(share * 90)
+        assert not tasks & set(seen.task.tolist())
+        assert len(seen) + len(held) == len(ann)
+    assert len(set.union(*held_out)) == sum(map(len, held_out))
+
+
 def test_neither_part_is_empty() -> None:
     seen, held = hold_out(Annotations.from_arrays([0, 1], [0, 0], [0, 1]), 0.9, np.random.default_rng(0))
     assert (len(seen), len(held)) == (1, 1)
 
 
-def test_the_candidate_that_predicts_best_wins() -> None:
+def test_the_candidate_that_is_right_most_often_wins() -> None:
     ann, y_true = crowd()
     X = features(y_true)
     candidates = [candidate(X, C) for C in (1e-6, 1e-4, 1.0)]
     best = choose_recipe(candidates, ann, None, max_rounds=2, free=False, share=0.2, seed=0)
-    assert (best.number, best.rounds) == (2, 2)
-    scores = np.array([row["held_out_scores"] for row in best.table])
-    assert scores[2, 1] == scores[:, 1].max()
-    assert best.scores == scores[2].tolist()
+    assert (best.number, best.rounds, best.averaged) == (2, 2, (2,))
+    accuracy = np.array([row["held_out_accuracy"] for row in best.table])
+    assert accuracy[2, 1] == accuracy[:, 1].max()
+    assert best.scores == best.table[2]["held_out_scores"]
 
 
-def scripted(monkeypatch: pytest.MonkeyPatch, paths: dict[float, list[Floats]]) -> list[Candidate]:
-    """Candidates named by C whose held-out log-likelihoods after each round are given."""
-    monkeypatch.setattr(_selection, "_held_out", lambda one, *_: iter(paths[one.recipe.learner.C]))
-    return [candidate(np.zeros((1, 1)), C) for C in paths]
+def scripted(monkeypatch: pytest.MonkeyPatch, wrong: dict[float, list[int]]) -> Choice:
+    """The choice among candidates that pick so many of 500 labels otherwise than their perfect worker, each round."""
+    labels = np.arange(500) % 2
+    ann = Annotations.from_arrays(range(500), [0] * 500, labels)
+
+    def rounds(one: Candidate, *_: object) -> Iterator[tuple[Floats, Floats]]:
+        for number, n_wrong in enumerate(wrong[one.recipe.learner.C]):
+            order = np.random.default_rng([number, len(wrong), n_wrong]).permutation(500)
+            yield one_hot(np.where(order < n_wrong, 1 - labels, labels), 2), np.eye(2)[None]
+
+    monkeypatch.setattr(_trials, "judged_rounds", rounds)
+    candidates = [candidate(np.zeros((1, 1)), C) for C in wrong]
+    n_rounds = len(next(iter(wrong.values())))
+    return choose_recipe(candidates, ann, None, max_rounds=n_rounds, free=True, share=0.2, seed=0)
 
 
-def chosen(monkeypatch: pytest.MonkeyPatch, paths: dict[float, list[Floats]], *, free: bool = True) -> Choice:
-    ann = Annotations.from_arrays(range(500), [0] * 500, [0, 1] * 250)
-    rounds = len(next(iter(paths.values())))
-    return choose_recipe(scripted(monkeypatch, paths), ann, None, max_rounds=rounds, free=free, share=0.2, seed=0)
+def test_the_rounds_that_are_as_right_as_the_best_are_averaged(monkeypatch: pytest.MonkeyPatch) -> None:
+    best = scripted(monkeypatch, {0.1: [200, 10, 10, 100], 1.0: [200, 100, 100, 100]})
+    assert (best.number, best.rounds, best.averaged) == (0, 3, (2, 3))
 
 
-@pytest.mark.parametrize(("free", "expected"), [(True, (0, 2)), (False, (1, 4))])
-def test_free_rounds_are_chosen_too(monkeypatch: pytest.MonkeyPatch, free: bool, expected: tuple[int, int]) -> None:
-    scores = {0.1: [-3.0, -1.0, -2.0, -4.0], 1.0: [-3.0, -2.0, -2.0, -2.0]}
-    best = chosen(monkeypatch, {C: [np.full(100, score) for score in path] for C, path in scores.items()}, free=free)
-    assert (best.number, best.rounds) == expected
+def test_the_first_of_those_that_are_right_as_often_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert scripted(monkeypatch, {0.1: [10, 10], 1.0: [10, 10]}).number == 0
+    assert scripted(monkeypatch, {0.1: [40, 40], 1.0: [10, 10]}).number == 1
 
 
-@pytest.mark.parametrize(("spread", "expected"), [(0.1, (1, 1)), (1.0, (0, 2))])
-def test_the_simplest_of_those_within_the_error_wins(
-    monkeypatch: pytest.MonkeyPatch, spread: float, expected: tuple[int, int]
-) -> None:
-    coin = np.where(np.arange(100) % 2, spread, -spread)  # standard error over 300 annotations: spread / 17.3
-    best = chosen(monkeypatch, {0.1: [coin - 1.05, coin - 1.04], 1.0: [np.full(100, -1.0), np.full(100, -2.0)]})
-    assert (best.number, best.rounds) == expected
-    assert [row["near_best"] for row in best.table] == [[expected[0] == 0] * 2, [True, False]]
+def test_only_the_best_two_run_on_after_three_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    best = scripted(monkeypatch, {0.1: [90] * 4, 1.0: [10] * 4, 2.0: [50] * 4})
+    finite = np.isfinite([row["held_out_scores"] for row in best.table])
+    assert finite.tolist() == [[True] * 3 + [False], [True] * 4, [True] * 4]
+
+
+def test_memorising_the_other_labels_of_a_task_does_not_win() -> None:
+    rng = np.random.default_rng(0)
+    spread = np.append(5.0, np.ones(149))  # only the first feature tells, and not all
+    X, X_new = spread * rng.normal(size=(200, 150)), spread * rng.normal(size=(2000, 150))
+    confusion = np.tile([[0.7, 0.3], [0.3, 0.7]], (30, 1, 1))
+    y_true = (X[:, 0] + 4 * rng.normal(size=200) > 0).astype(int)
+    ann = simulate.annotate(y_true, confusion, simulate.assign(200, 30, 10, rng), rng)
+    penalties = (0.001, 1000.0)
+    models = [SoftmaxRegression(C=C).fit(X, vote_fractions(ann)) for C in penalties]
+    strong, weak = (float((model.predict(X_new) == (X_new[:, 0] > 0)).mean()) for model in models)
+    assert strong > weak + 0.05
+    candidates = [candidate(X, C) for C in penalties]
+    assert choose_recipe(candidates, ann, None, max_rounds=3, free=True, share=0.2, seed=0).number == 0
+
+
+def vote_fractions(ann: Annotations) -> Floats:
+    votes = np.zeros((ann.n_tasks, ann.n_classes))
+    np.add.at(votes, (ann.task, ann.label), 1.0)
+    return np.asarray(votes / votes.sum(axis=1, keepdims=True))
+
+
+def test_gold_of_held_out_tasks_judges_and_is_not_shown() -> None:
+    ann, y_true = crowd(n_tasks=200)
+    candidates = [candidate(features(y_true), 1.0)]
+    parts = hold_out_tasks(ann, 0.2, 1, np.random.default_rng(0))
+    trials = Trials(candidates, parts, y_true.astype(np.int32), max_rounds=1, seed=0)
+    trials.run_round(0)
+    held = np.unique(parts[0][1].task)
+    hidden = y_true.astype(np.int32)
+    hidden[held] = -1
+    (this,) = islice(run_rounds(candidates[0].X, parts[0][0], candidates[0].recipe, gold=hidden, seed=0, last=1), 1)
+    right = this.model.predict_proba(candidates[0].X).argmax(axis=1)[held] == y_true[held]
+    assert_array_equal(trials.right()[0, 0], right)
 
 
 def test_the_best_is_near_and_the_others_by_a_paired_error() -> None:
@@ -124,15 +179,6 @@ def test_what_all_find_hard_does_not_widen_the_error() -> None:
     hard = np.random.default_rng(0).normal(0, 10, size=100)
     scores = np.stack([[hard], [hard - 0.1]])
     assert near_best(scores, np.ones((2, 1), dtype=bool)).ravel().tolist() == [True, False]
-
-
-def test_only_the_best_four_run_on_after_three_rounds() -> None:
-    ann, y_true = crowd(n_tasks=100)
-    candidates = [candidate(features(y_true), C) for C in (1e-6, 1e-3, 1e-2, 0.1, 1.0)]
-    best = choose_recipe(candidates, ann, None, max_rounds=4, free=True, share=0.2, seed=0)
-    scores = np.array([row["held_out_scores"] for row in best.table])
-    assert np.isfinite(scores[:, :3]).all()
-    assert_array_equal(np.isnan(scores[:, 3]), scores[:, 2] == scores[:, 2].min())
 
 
 def test_the_same_seed_chooses_alike() -> None:

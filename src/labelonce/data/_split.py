@@ -16,6 +16,19 @@ def hold_out(annotations: Annotations, share: float, rng: np.random.Generator) -
     return _part(annotations, ~held), _part(annotations, held)
 
 
+def hold_out_tasks(
+    annotations: Annotations, share: float, n_splits: int, rng: np.random.Generator
+) -> list[tuple[Annotations, Annotations]]:
+    """Return pairs of parts as `hold_out` does, with all labels of a task in one part; no task is held out twice."""
+    labelled = rng.permutation(np.unique(annotations.task))
+    n_held = int(np.clip(round(share * len(labelled)), 1, len(labelled) - 1))
+    pairs = []
+    for split in range(max(1, min(n_splits, len(labelled) // n_held))):
+        held = np.isin(annotations.task, labelled[split * n_held : (split + 1) * n_held])
+        pairs.append((_part(annotations, ~held), _part(annotations, held)))
+    return pairs
+
+
 def _part(annotations: Annotations, kept: Any) -> Annotations:
     rows = (annotations.task[kept], annotations.worker[kept], annotations.label[kept])
     return Annotations(*rows, annotations.tasks, annotations.workers, annotations.classes)

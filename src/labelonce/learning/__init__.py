@@ -1,6 +1,7 @@
 """Learners and the rounds: features and annotations in, a classifier with its workers out."""
 
 from labelonce.learning._adapter import RepeatedRows
+from labelonce.learning._average import AveragedModels
 from labelonce.learning._baselines import OracleConfusion, OracleCorrect, TrainOnAggregate
 from labelonce.learning._boost import BoostedTrees
 from labelonce.learning._corrected import ForwardCorrection, UnbiasedLoss
@@ -13,6 +14,7 @@ from labelonce.learning._text import TextFeatures, text_model
 
 __all__ = [
     "MBEM",
+    "AveragedModels",
     "BoostedTrees",
     "DoubtWarning",
     "ForwardCorrection",

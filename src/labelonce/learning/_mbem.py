@@ -19,10 +19,12 @@ from labelonce._validate import RandomState, check_choice, check_distribution, c
 from labelonce.aggregation._base import labels_table, set_fitted, workers_table
 from labelonce.data import Annotations
 from labelonce.data._gold import Gold, check_gold
+from labelonce.learning._average import average_models
 from labelonce.learning._candidates import Candidate, memorises
 from labelonce.learning._doubt import warn_of_doubt
 from labelonce.learning._features import given_learners
 from labelonce.learning._inputs import check_features, match_rows
+from labelonce.learning._learner import Learner
 from labelonce.learning._rounds import Recipe, Round, run_rounds
 from labelonce.learning._scoring import AnnotationsScorer
 from labelonce.learning._selection import Choice, choose_recipe
@@ -36,7 +38,8 @@ class Plan:
     """What a fit has settled on, chosen or given, before its first round.
 
     `learner` has its transformers before it, as it was given. `rounds` is the number of the last round;
-    `rounds_chosen` says that held-out annotations chose it. `scores` are the held-out scores after each round.
+    `rounds_chosen` says that held-out tasks chose it. `scores` are the held-out scores after each round. The model is
+    the average of those of the rounds `averaged`; none: that of the last round.
     """
 
     learner: Any
@@ -45,6 +48,7 @@ class Plan:
     rounds: int
     rounds_chosen: bool
     scores: list[float]
+    averaged: tuple[int, ...] = ()
 
 
 class MBEM(AnnotationsScorer):
@@ -52,19 +56,20 @@ class MBEM(AnnotationsScorer):
 
     Every round fits the learner to the tasks' label posteriors, estimates each worker's confusion from its
     disagreement with the model's predictions, and recomputes the posteriors. `MBEM.paper` is the published
-    algorithm. Options that are left open are chosen without gold, by the likelihood of annotations held out from the
-    fit: the first recipe within one standard error of the best.
+    algorithm. Options that are left open are chosen without gold, by how often a fit is right on tasks held out from
+    it, as far as their labels tell: the best learner, and the average of its models after all rounds that are within
+    one standard error of the best.
 
     Parameters
     ----------
     learner : classifier, Pipeline or a list of them
         A learner that takes probability targets (`SoftmaxRegression`, `BoostedTrees`) or any scikit-learn
         classifier with `sample_weight`, at the end of a `Pipeline` or alone. From a list one is chosen, the first
-        of those that do equally well: put the simplest first.
+        of those that do equally well.
         Default: `SoftmaxRegression` with C from 0.001 to 10.
     rounds : int or "auto"
-        Number of fits of the model. "auto": chosen by held-out annotations, at most `max_rounds`; a learner that is
-        too expensive to try, such as a network, has a number of its own (its attribute `auto`).
+        Number of fits of the model. "auto": chosen by held-out tasks, at most `max_rounds`; a learner that is too
+        expensive to try, such as a network, has a number of its own (its attribute `auto`).
     predictions : {"auto", "in_sample", "out_of_fold"}
         Whether the workers are judged by the model or by models that did not see the task. "auto": by the model,
         unless it has memorised, in the first round, more than a quarter of the labels that models which did not
@@ -88,24 +93,26 @@ class MBEM(AnnotationsScorer):
     max_rounds : int
         Largest number of rounds that "auto" tries.
     holdout : float
-        Share of the annotations that is held out to choose the recipe.
+        Share of the tasks that is held out, with all their labels, to choose the recipe.
     callbacks : sequence of callables
         Each is called after every round with that round's entry of `history_`.
     tol : float
         The rounds stop early when the mean total variation between the posteriors of two rounds is below it, unless
-        their number was chosen by held-out annotations. A learner that trains longer in the last round then still
-        does its last round. 0: never stop early.
+        their number was chosen by held-out tasks. A learner that trains longer in the last round then still does its
+        last round. 0: never stop early.
     classes : column, optional
         All classes, in the order wanted; needed where y is a matrix or labels in which one may be missing, as in a
         fold of cross-validation. Default: those in y.
     engine, device
         What computes the sums over annotations, as in `DawidSkene`.
     random_state : int, numpy.random.Generator or None
-        Draws the folds and the annotations held out.
+        Draws the folds and the tasks held out.
 
     Attributes
     ----------
     model_ : fitted learner
+        Where rounds were averaged (`recipe_["averaged"]`): one `SoftmaxRegression` with the mean coefficients, or
+        `AveragedModels`.
     posterior_ : (n_tasks, n_classes)
         P(true label | annotations, features) of the training tasks.
     labels_ : (n_tasks,)
@@ -122,8 +129,9 @@ class MBEM(AnnotationsScorer):
     recipe_ : dict
         The options that were used, chosen or given.
     choices_ : list of dict
-        Every candidate: its mean log-likelihood of held-out annotations after each round, and where that is within
-        one standard error of the best (`near_best`).
+        Every candidate after each round: its mean log-likelihood of held-out annotations (`held_out_scores`), the
+        estimated share of right picks on held-out tasks (`held_out_accuracy`), and where that is within one standard
+        error of the best (`near_best`).
     classes_ : (n_classes,)
 
     References
@@ -267,12 +275,13 @@ class MBEM(AnnotationsScorer):
         to_choose = len(candidates) > 1 or (free and longest > 1)
         check_shared(candidates, to_choose=to_choose)
         best = Choice(0, longest)
-        if to_choose and len(annotations) > 1:
+        if to_choose and len(np.unique(annotations.task)) > 1:
             best = choose_recipe(
                 candidates, annotations, gold, max_rounds=longest, free=free, share=self.holdout, seed=seed
             )
         chosen = candidates[best.number]
-        self._plan = Plan(chosen.given.whole, chosen.recipe, seed, best.rounds, free, best.scores)
+        self._plan = Plan(chosen.given.whole, chosen.recipe, seed, best.rounds, free, best.scores, best.averaged)
+        self._averaged: list[Learner] = []
         self._features, self._last = chosen.given.features, None
         self.tasks_, self.workers_, self.classes_ = annotations.tasks, annotations.workers, annotations.classes
         self.choices_, self.history_ = best.table, []
@@ -287,7 +296,7 @@ class MBEM(AnnotationsScorer):
         """
         check_is_fitted(self, "model_")
         self._same_rows(X, y, tasks)
-        self._plan = replace(self._plan, rounds=self.n_rounds_ + check_int(rounds, "rounds", 1))
+        self._plan = replace(self._plan, rounds=self.n_rounds_ + check_int(rounds, "rounds", 1), averaged=())
         for _ in self.stages(X, y, gold=gold, tasks=tasks, resume=True):
             pass
         return self
@@ -368,11 +377,18 @@ class MBEM(AnnotationsScorer):
 
     def _keep(self, annotations: Annotations, last: Round, entry: dict[str, Any]) -> None:
         """Set the fitted attributes to what a round found."""
+        model = last.model
+        if last.number in self._plan.averaged:
+            self._averaged = [*self._averaged, last.model]
+            model = average_models(self._averaged)
+        if last.number == self._plan.rounds:
+            self._averaged = []
         names = ("predictions", "counts", "posterior", "weighting", "prior")
         recipe = {name: getattr(self._plan.recipe, name) for name in names} | {
             "learner": clone(self._plan.learner),
             "worker_model": clone(self._plan.recipe.worker_model),
             "rounds": last.number,
+            "averaged": self._plan.averaged,
         }
         set_fitted(
             self,
@@ -384,7 +400,7 @@ class MBEM(AnnotationsScorer):
             tasks=annotations.tasks,
             posterior=last.posterior,
             picks=last.posterior.argmax(axis=1),
-            model_=last.model,
+            model_=model,
             worker_model_=last.workers,
             predictions_=last.predictions,
             n_rounds_=last.number,

@@ -1,0 +1,116 @@
+"""Trials: what every candidate of a choice says of tasks that were held out from its fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from labelonce._kernels import ScipyEngine, floored_log, label_probabilities
+from labelonce._types import Codes, Floats, Mask
+from labelonce.data import Annotations
+from labelonce.learning._candidates import Candidate
+from labelonce.learning._rounds import Round, run_rounds
+
+Part = tuple[Annotations, Annotations]  # to fit to, held out
+
+
+def log_likelihoods(annotations: Annotations, predictions: Floats, confusion: Floats) -> Floats:
+    """Return the log-likelihood of every annotation."""
+    return np.asarray(np.log(np.maximum(label_probabilities(annotations, predictions, confusion), 1e-300)))
+
+
+class Trials:
+    """Fits of every candidate to the rest of the tasks, judged after each round by the tasks that were held out.
+
+    How often a candidate's picks are right is estimated by the labels of the held-out tasks, and the workers who gave
+    them are the same for all candidates: those of the trial under which the held-out labels are most likely. Were
+    every candidate judged by its own workers, one that has settled with its workers on something else than the truth
+    would look good to itself; and the likelihood alone asks how sure a model is rather than how often it is right.
+
+    Attributes
+    ----------
+    scores : (n_candidates, n_rounds)
+        Mean log-likelihood of the held-out annotations; NaN where a trial has not come so far.
+    """
+
+    def __init__(
+        self, candidates: list[Candidate], parts: list[Part], gold: Codes | None, *, max_rounds: int, seed: int
+    ) -> None:
+        self._gold = gold
+        self._held = [held for _, held in parts]
+        self._tasks = [np.unique(held.task) for held in self._held]
+        hidden = [_without(gold, tasks) for tasks in self._tasks]
+        self._runs = [
+            [judged_rounds(candidate, part, known, seed, max_rounds) for part, known in zip(parts, hidden, strict=True)]
+            for candidate in candidates
+        ]
+        shape = (len(candidates), max_rounds)
+        self.scores = np.full(shape, np.nan)
+        self._picks = np.zeros((*shape, sum(map(len, self._tasks))), dtype=np.int32)
+        self._n_done = np.zeros(len(candidates), dtype=int)
+        self._best = -np.inf
+        self._workers: list[Floats] = []
+
+    def run_round(self, number: int) -> None:
+        """Run the next round of a candidate on every split."""
+        place = int(self._n_done[number])
+        said = [next(run) for run in self._runs[number]]
+        likelihood = [
+            log_likelihoods(held, predictions, confusion)
+            for held, (predictions, confusion) in zip(self._held, said, strict=True)
+        ]
+        picks = [predictions.argmax(axis=1)[tasks] for tasks, (predictions, _) in zip(self._tasks, said, strict=True)]
+        score = float(np.concatenate(likelihood).mean())
+        self.scores[number, place], self._picks[number, place] = score, np.concatenate(picks)
+        self._n_done[number] += 1
+        if score > self._best:
+            self._best, self._workers = score, [confusion for _, confusion in said]
+
+    def done(self) -> Mask:
+        """Return which rounds of which candidates were run."""
+        return np.asarray(np.isfinite(self.scores))
+
+    def right(self) -> Floats:
+        """Return P(the pick is right), shape (n_candidates, n_rounds, n_held_out_tasks); NaN if not run."""
+        posterior = np.concatenate(
+            [
+                ScipyEngine(held, "float64").e_step(floored_log(workers), np.zeros(held.n_classes), self._gold)[0][
+                    tasks
+                ]
+                for held, workers, tasks in zip(self._held, self._workers, self._tasks, strict=True)
+            ]
+        )
+        right = posterior[np.arange(len(posterior)), self._picks]
+        return np.where(self.done()[:, :, None], right, np.nan)
+
+    def accuracy(self) -> Floats:
+        """Return the estimated share of right picks, shape (n_candidates, n_rounds)."""
+        return np.asarray(self.right().mean(axis=2))
+
+
+def judged_rounds(
+    candidate: Candidate, part: Part, gold: Codes | None, seed: int, last: int
+) -> Iterator[tuple[Floats, Floats]]:
+    """Yield after each round, without end, what the model says of all tasks, and the workers' confusion."""
+    for this in run_rounds(candidate.X, part[0], candidate.recipe, gold=gold, seed=seed, last=last):
+        yield _said(this, candidate)
+
+
+def _posterior(annotations: Annotations, confusion: Floats, gold: Codes | None) -> Floats:
+    """Return P(true label) of every task by its labels or gold alone."""
+    flat = np.zeros(annotations.n_classes)
+    return ScipyEngine(annotations, "float64").e_step(floored_log(confusion), flat, gold).posterior
+
+
+def _said(this: Round, candidate: Candidate) -> tuple[Floats, Floats]:
+    return this.model.predict_proba(candidate.X), this.confusion
+
+
+def _without(gold: Codes | None, tasks: Codes) -> Codes | None:
+    """Return gold that does not know some tasks."""
+    if gold is None:
+        return None
+    hidden = gold.copy()
+    hidden[tasks] = -1
+    return hidden
