@@ -1,11 +1,40 @@
-"""How values are shown in sentences: cut where they are long, on one line, safe for a terminal."""
+"""How values and arguments are shown in sentences: cut where they are long, on one line, safe for a terminal."""
 
 from __future__ import annotations
 
 import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
-import numpy as np
+_OPTIONS: ContextVar[Mapping[str, str] | None] = ContextVar("options", default=None)
+
+
+def argument(name: str, *values: str) -> str:
+    """Return how the caller writes an argument, with any of some values: in Python, or on the command line.
+
+    >>> print(argument("task"), argument("duplicates", "first", "last"), sep="; ")
+    task=...; duplicates="first" or "last"
+    >>> with named_as_options({"duplicates": "--duplicates"}):
+    ...     argument("duplicates", "first", "last")
+    '--duplicates first or last'
+    """
+    option = (_OPTIONS.get() or {}).get(name)
+    shown = list(values) if option else [f'"{value}"' for value in values]
+    listed = " or ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+    return f"{option} {listed}".rstrip() if option else f"{name}={listed or '...'}"
+
+
+@contextmanager
+def named_as_options(options: Mapping[str, str]) -> Iterator[None]:
+    """Let `argument` speak to somebody at the command line, whose options are given by the names of arguments."""
+    token = _OPTIONS.set(options)
+    try:
+        yield
+    finally:
+        _OPTIONS.reset(token)
 
 
 def shorten(ids: Any, most: int = 6) -> str:
@@ -16,7 +45,8 @@ def shorten(ids: Any, most: int = 6) -> str:
 
 def show(value: Any, most: int = 60) -> str:
     """Return a value as one would type it, cut where it is long, for a message."""
-    return clip(repr(value.item() if isinstance(value, np.generic) else value), most)
+    numpy = sys.modules.get("numpy")  # where it is not loaded, no value is of its types
+    return clip(repr(value.item() if numpy and isinstance(value, numpy.generic) else value), most)
 
 
 def clip(text: str, most: int = 60) -> str:

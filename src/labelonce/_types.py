@@ -39,8 +39,16 @@ Rejected = Literal["drop", "keep"]
 Multiple = Literal["error", "join", "split"]
 """What to do with an answer of several labels."""
 
+EngineName = Literal["auto", "scipy", "torch"]
+"""What does the sums of the aggregators."""
+
+Model = Literal["softmax", "boost"]
+"""What `labelonce train` fits to features."""
+
 DUPLICATES: tuple[str, ...] = get_args(Duplicates)
 TABLES: tuple[str, ...] = get_args(Table)
 TOOLS: tuple[str, ...] = get_args(Tool)
 REJECTED: tuple[str, ...] = get_args(Rejected)
 MULTIPLE: tuple[str, ...] = get_args(Multiple)
+ENGINES: tuple[str, ...] = get_args(EngineName)
+MODELS: tuple[str, ...] = get_args(Model)

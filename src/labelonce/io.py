@@ -116,7 +116,7 @@ def read_gold(
     ...     read_gold(path)
     {1: 'cat', 2: 'dog'}
     """
-    file = tools.find_labels(path, format, fix="Rename it.")
+    file = tools.find_labels(path, format, hint=False)
     with naming(file):
         if file.format in tools.TOOLS:
             return tools.read(file, Fields(task, None, label)).gold
@@ -203,6 +203,6 @@ def check_target(path: str | os.PathLike[str], *, format: str | None = None) -> 
 
 
 def _target(path: str | os.PathLike[str], format: str | None) -> File:
-    file = locate(path, format, fix=tools.FIX)
+    file = locate(path, format)
     tools.check_target(file)
     return file

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
+import typer
 from broken_files import GOOD
 from commands import run_in_process
 
 import labelonce as lo
+from labelonce.cli._app import app
 
 SAMPLES = Path(__file__).parents[1] / "formats" / "samples"
 STUDIO = SAMPLES / "label-studio.json"
@@ -88,12 +93,72 @@ def test_the_training_that_check_names_runs(
     assert (tmp_path / "run" / "model.skops").exists()
 
 
-def test_check_names_the_call_where_train_cannot_read_the_export(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("file", "options"),
+    [("labels.txt", ["--format", "csv", "--duplicates", "first"]), ("export.json", ["--label-column", "sentiment"])],
+)
+def test_the_training_that_check_names_for_other_sources_runs(
+    file: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "labels.txt").write_text("task,worker,label\n1,a,x\n2,b,y\n")
-    assert run("check", tmp_path / "labels.txt", "--format", "csv") == 0
-    assert f"lo.read_annotations({str(tmp_path / 'labels.txt')!r}, format='csv'))" in capsys.readouterr().out
+    monkeypatch.chdir(tmp_path)
+    rows = [(task, "abc"[task % 3], "yes" if task % 2 else "no") for task in range(12)]
+    Path("labels.txt").write_text("task,worker,label\n" + "".join(f"{t},{w},{y}\n" for t, w, y in rows))
+    Path("export.json").write_text(json.dumps([studio_task(*row) for row in rows]))
+    lo.write(pa.table({"task": range(12), "x": [i % 2 for i in range(12)]}), "features.parquet")
+    assert run("check", file, *options) == 0
+    command = shlex.split(capsys.readouterr().out.partition("Next: labelonce ")[2])
+    assert command == ["train", file, *options, "--features", "features.parquet", "-o", "run"]
+    assert run(*command, "--rounds", "1") == 0
+
+
+def studio_task(task: int, worker: str, label: str, *, truth: bool = False, text: str = "") -> dict[str, Any]:
+    result = {"from_name": "sentiment", "to_name": "text", "type": "choices", "value": {"choices": [label]}}
+    annotation = {"completed_by": {"id": worker}, "ground_truth": truth, "result": [result]}
+    return {"id": task, "data": {"text": text}, "annotations": [annotation]}
+
+
+def test_train_reads_labels_texts_and_gold_of_an_export(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    export, run_folder = tmp_path / "export.json", tmp_path / "run"
+    rows = [(task, "abc"[task % 3], ("good", "bad")[task % 2], task < 4) for task in range(24)]
+    words = {"good": "a fine thing", "bad": "an awful mess"}
+    tasks = [studio_task(t, w, y, truth=truth, text=f"{words[y]} {t}") for t, w, y, truth in rows]
+    export.write_text(json.dumps(tasks))
+    assert run("train", export, "--text", "text", "--gold", export, "--rounds", "1", "-o", run_folder, "--json") == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["data"]["gold"] == 4
+    assert record["data"]["labelled_tasks"] == 24
+    assert run("train", export, "--text", "title", "-o", tmp_path / "other") == 2
+    assert "must have the field 'title'" in capsys.readouterr().err
+
+
+def test_every_command_that_reads_labels_takes_the_same_options() -> None:
+    group = typer.main.get_group(app)
+    shared = {"format", "task", "worker", "label", "duplicates", "rejected", "multiple"}
+    for name in ("check", "aggregate", "compare", "train"):
+        assert shared <= {one.name for one in group.commands[name].params}
+
+
+def test_messages_name_options_only_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "labels.csv").write_text("task,who,label\n1,a,x\n1,a,y\n")
+    assert run("aggregate", tmp_path / "labels.csv") == 2
+    assert capsys.readouterr().err.endswith("got 'worker'. Name it with --worker-column.\n")
+    assert run("aggregate", tmp_path / "labels.csv", "--worker-column", "who") == 2
+    assert capsys.readouterr().err.endswith("Choose what to keep with --duplicates first, last or keep.\n")
+    with pytest.raises(ValueError, match=r"got 'worker'\. Name it with worker=\.\.\.$"):
+        lo.read_annotations(tmp_path / "labels.csv")
+    with pytest.raises(ValueError, match=r'Choose what to keep with duplicates="first", "last" or "keep"\.$'):
+        lo.read_annotations(tmp_path / "labels.csv", worker="who")
+
+
+def test_no_sentence_of_the_library_speaks_of_options() -> None:
+    package = Path(lo.__file__).parent
+    for path in package.rglob("*.py"):
+        if "cli" in path.parts or "sharded" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Raise):
+                said = [part.value for part in ast.walk(node) if isinstance(part, ast.Constant)]
+                assert not [text for text in said if isinstance(text, str) and re.search("--[a-z]", text)], path
 
 
 def test_check_as_json_has_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:

@@ -141,7 +141,7 @@ def test_boosted_trees_take_missing_numbers(folder: Path, tmp_path: Path) -> Non
 def bad_inputs(folder: Path) -> dict[str, tuple[list[str], str]]:
     labels, features = str(folder / "labels.csv"), str(folder / "features.csv")
     return {
-        "no features": ([labels], "--features FILE, --text COLUMN or --images FOLDER; got none of them"),
+        "no features": ([labels], "--features, --text or --images; got none of them"),
         "no labels": (["--features", features], "train must have LABELS; got none"),
         "a directory": ([str(folder), "--features", features], "Is a directory. Name a file in it"),
         "no such file": ([labels, "--features", "no.csv"], "no.csv: No such file or directory"),

@@ -281,7 +281,7 @@ def test_npy_may_be_compressed_and_of_strings(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["x.npy", "x.NPY", "x.npy.gz"])
 def test_npy_is_not_written(tmp_path: Path, name: str) -> None:
     ann = lo.Annotations.from_arrays([0, 1], [0, 0], [0, 1])
-    message = rf"{name} must not end in \.npy, .* write \.csv with format="
+    message = rf"{name} must not end in \.npy, .* write \.csv in the format matrix"
     with pytest.raises(ValueError, match=message):
         lo.write(ann, tmp_path / name)
     with pytest.raises(ValueError, match=message):

@@ -11,6 +11,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import labelonce as lo
+from labelonce.formats._answers import Fields
+from labelonce.formats._registry import find_labels
 from labelonce.runs._inputs import align_rows, read_features, read_texts
 
 TABLE = pa.table({"task": ["b", "a"], "x": [1.5, 2.0], "n": [3, 4], "yes": [True, False]})
@@ -54,9 +56,9 @@ def test_arrays_are_tasks_in_order_or_by_their_ids(tmp_path: Path) -> None:
 def test_a_table_without_tasks_is_numbered_only_if_asked_for(tmp_path: Path) -> None:
     path = tmp_path / "features.csv"
     path.write_text("x,text\n1,a\n2,b\n")
-    assert read_features(path, ignore=["text"], numbered=True).tasks.tolist() == [0, 1]
-    assert read_texts(path, "text", numbered=True).tasks.tolist() == [0, 1]
-    message = r"features.csv: the table must have a column 'task'; got none among \['x', 'text'\].*--task-column"
+    assert read_features(path, ignore=["text"], new=True).tasks.tolist() == [0, 1]
+    assert read_texts(path, "text", new=True).tasks.tolist() == [0, 1]
+    message = r"features.csv: the table must have a column 'task'; got none among \['x', 'text'\].*task="
     with pytest.raises(ValueError, match=message):
         read_features(path, ignore=["text"])
     with pytest.raises(ValueError, match=message):
@@ -68,11 +70,11 @@ def test_a_column_of_tasks_twice_is_told(suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"features{suffix}"
     columns = [pa.array(["a", "b"]), pa.array(["a", "b"]), pa.array(["p", "q"])]
     lo.write(pa.Table.from_arrays(columns, names=["task", "task", "text"]), path)
-    for numbered in (False, True):
+    for new in (False, True):
         with pytest.raises(ValueError, match=r"must have one column 'task'; got \['task', 'task', 'text'\]"):
-            read_features(path, numbered=numbered)
+            read_features(path, new=new)
         with pytest.raises(ValueError, match=r"must have one column 'task'; got \['task', 'task', 'text'\]"):
-            read_texts(path, "text", numbered=numbered)
+            read_texts(path, "text", new=new)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
@@ -88,12 +90,47 @@ def test_missing_numbers_are_read_where_they_are_allowed(tmp_path: Path) -> None
     assert np.isnan(read_features(path, missing=True).X).tolist() == [[True, False], [False, True]]
 
 
-def test_texts_keep_what_looks_like_a_number_or_like_nothing(tmp_path: Path) -> None:
+def test_texts_keep_what_looks_like_a_number_or_like_a_missing_value(tmp_path: Path) -> None:
     path = tmp_path / "texts.csv"
-    path.write_text('task,text\n1,007\n2,NA\n3,\n4,"two\nlines, and ""quotes"""\n')
+    path.write_text('task,text\n1,007\n2,NA\n4,"two\nlines, and ""quotes"""\n')
     rows = read_texts(path, "text")
-    assert rows.X == ["007", "NA", "", 'two\nlines, and "quotes"']
-    assert (rows.tasks.tolist(), rows.columns) == ([1, 2, 3, 4], ["text"])
+    assert rows.X == ["007", "NA", 'two\nlines, and "quotes"']
+    assert (rows.tasks.tolist(), rows.columns) == ([1, 2, 4], ["text"])
+
+
+@pytest.mark.parametrize("new", [False, True])
+@pytest.mark.parametrize("blank", ["", '""', "  ", '" \n "'])
+def test_an_empty_text_is_named(tmp_path: Path, blank: str, new: bool) -> None:
+    path = tmp_path / "texts.csv"
+    path.write_text(f"task,text\n1,fine\n2,{blank}\n3,{blank}\n")
+    with pytest.raises(ValueError, match=r"'text' must hold a text in every row; got .* at row 1 \(2 in total\)"):
+        read_texts(path, "text", new=new)
+
+
+@pytest.mark.parametrize("name", ["features.json", "features.npy.gz"])
+def test_features_that_are_no_table_are_told_so(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("[]")
+    with pytest.raises(ValueError, match=rf"{name} must be a table \(\.csv, \.tsv, .*\); got a "):
+        read_features(tmp_path / name)
+
+
+def test_the_texts_of_a_tools_export_are_read(tmp_path: Path) -> None:
+    samples = Path(__file__).parents[1] / "formats" / "samples"
+    studio = read_texts(find_labels(samples / "label-studio.json"), "text", fields=Fields(label="stars"))
+    assert dict(zip(studio.tasks.tolist(), studio.X, strict=True))[101] == "The kettle boils fast and sings."
+    (tmp_path / "mturk.csv").write_text("HITId,WorkerId,Input.said,Answer.x\nh1,a,one,0\nh1,b,one,1\nh2,a,two,1\n")
+    (tmp_path / "toloka.tsv").write_text(
+        "INPUT:said\tOUTPUT:y\tASSIGNMENT:task_id\tASSIGNMENT:worker_id\none\t0\th1\ta\ntwo\t1\th2\ta\n"
+    )
+    line = (
+        '{"text": "%s", "_input_hash": %d, "_task_hash": 1, "accept": ["x"], "answer": "accept", "_annotator_id": "a"}'
+    )
+    (tmp_path / "prodigy.jsonl").write_text(f"{line % ('one', 1)}\n{line % ('two', 2)}\n")
+    for name, column in (("mturk.csv", "said"), ("toloka.tsv", "said"), ("prodigy.jsonl", "text")):
+        assert read_texts(find_labels(tmp_path / name), column).X == ["one", "two"]
+    (tmp_path / "matrix.csv").write_text("task,a\n1,0\n")
+    with pytest.raises(ValueError, match="a matrix holds only labels; got the column 'said'"):
+        read_texts(find_labels(tmp_path / "matrix.csv", "matrix"), "said")
 
 
 def test_a_file_of_labels_has_one_text_a_task(tmp_path: Path) -> None:
@@ -112,9 +149,12 @@ def test_a_file_of_labels_has_one_text_a_task(tmp_path: Path) -> None:
         ("task,x\na,1\na,2\n", "must not repeat an id; got 'a' 2 times"),
         ("task,x\na,1\nb,\n", "got nan in column 'x' at row 1 (1 in total). Fill them in"),
         ("task,x\na,1\nb,inf\n", "got inf in column 'x' at row 1"),
-        ("task,x\na,1\nb,two\n", "column 'x' must hold numbers; got 'two' at row 1 (string). Drop it with --ignore x"),
+        (
+            "task,x\na,1\nb,two\n",
+            "column 'x' must hold numbers; got 'two' at row 1 (string). Leave it out with ignore=",
+        ),
         ("task,x\n,1\n", "task must not be missing; got a missing value at row 0"),
-        ("task\na\n", "a column besides 'task'; got none. Did you mean --text?"),
+        ("task\na\n", "a column besides 'task'; got none. For texts, train with text=..."),
         ("task,x\n", "at least one row; got 0"),
         ("task,x\na,1,2\n", "must be a whole UTF-8 csv file"),
         ("", "must not be empty; got 0 bytes"),
@@ -149,7 +189,7 @@ def test_numbers_are_no_texts(column: str, tmp_path: Path) -> None:
 def test_a_missing_text_is_named(tmp_path: Path) -> None:
     path = tmp_path / "texts.parquet"
     lo.write(pa.table({"task": [1, 2], "text": ["a", None]}), path)
-    with pytest.raises(ValueError, match=r"got none at row 1 \(1 in total\)"):
+    with pytest.raises(ValueError, match=r"got None at row 1 \(1 in total\)"):
         read_texts(path, "text")
 
 

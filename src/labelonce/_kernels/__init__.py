@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from labelonce._kernels._blas import blas_threads
 from labelonce._kernels._confusion import one_coin_confusion
-from labelonce._kernels._engine import DEVICES, ENGINES, Engine, EStep, Sweep, make_engine
+from labelonce._kernels._engine import DEVICES, Engine, EStep, Sweep, make_engine
 from labelonce._kernels._posterior import (
     entropy,
     floored_log,
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 __all__ = [
     "BLOCK_SIZE",
     "DEVICES",
-    "ENGINES",
     "AnnotationSums",
     "Block",
     "BlockSums",

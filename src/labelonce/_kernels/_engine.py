@@ -6,12 +6,11 @@ import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from labelonce._types import Codes, Floats
+from labelonce._types import ENGINES, Codes, Floats
 
 if TYPE_CHECKING:
     from labelonce.data import Annotations
 
-ENGINES = ("auto", "scipy", "torch")
 DEVICES = (None, "cpu", "cuda")
 _PAYS = 1_000_000  # annotations from which "auto" takes torch, if it is loaded
 _PAYS_LOADING = 10_000_000  # and from which it loads torch for that, which takes seconds

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import ENGINES, Engine, Sweep, floored_log, make_engine, vote_fractions
+from labelonce._kernels import Engine, Sweep, floored_log, make_engine, vote_fractions
 from labelonce._sklearn import ConvergenceWarning
-from labelonce._types import Codes, Floats
+from labelonce._types import ENGINES, Codes, Floats
 from labelonce._validate import check_choice, check_distribution, check_int, check_number
 from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
 from labelonce.data import Annotations

@@ -33,7 +33,7 @@ def run_aggregate(
     if workers is not None and detect_format(workers, reading=False) not in TABLES:
         raise ValueError(f"--workers must be a table, such as workers.csv; got {workers}.")
     model = _aggregator(method, engine, seed)
-    file = find_labels(path, source["format"])
+    file = find_labels(path, source.get("format"))
     annotations = read_comparable(file, source)
     with warnings_as_notes():
         model.fit(annotations)
@@ -62,8 +62,7 @@ def _origin(file: File, source: dict[str, Any], output: Path, output_format: str
     """Return what Label Studio's predictions need to find their way back to the tasks of an export."""
     if {file.format, detect_format(output, format=output_format, reading=False)} != {"label-studio"}:
         return {}
-    kept = {"task": source["task"], "label": source["label"], "multiple": source["multiple"]}
-    return {"like": file} | {name: value for name, value in kept.items() if value is not None}
+    return {"like": file} | {name: source[name] for name in ("task", "label", "multiple") if name in source}
 
 
 def _report(

@@ -4,31 +4,23 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from labelonce import __version__
+from labelonce._messages import named_as_options
+from labelonce._types import EngineName, Format, Model
 from labelonce.cli._options import (
     DAWID_SKENE,
+    LABELS,
     Crowd,
-    Duplicates,
-    DuplicatesOption,
-    Engine,
-    Format,
-    FormatOption,
     JsonOption,
-    LabelColumn,
     LabelsFile,
     LabelsOutput,
     Method,
-    Model,
-    MultipleOption,
-    RejectedOption,
-    RunFolder,
-    TaskColumn,
-    WorkerColumn,
-    source_of,
+    RunArgument,
+    takes_source,
 )
 
 app = typer.Typer(
@@ -48,38 +40,36 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[
+    context: typer.Context,
+    _version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
-    pass
+    command = typer.main.get_group(app).commands[context.invoked_subcommand or ""]
+    options = {one.name: one.opts[0] for one in command.params if one.param_type_name == "option" and one.name}
+    context.with_resource(named_as_options(options))
 
 
 @app.command()
+@takes_source
 def aggregate(
     file: LabelsFile,
+    source: dict[str, Any],
     method: Annotated[Method, typer.Option(help="How to weigh the workers.")] = DAWID_SKENE,
     output: LabelsOutput = None,
     workers: Annotated[Path | None, typer.Option(help="Where a table of workers and their skills goes.")] = None,
-    format: FormatOption = None,
     output_format: Annotated[
         Format | None, typer.Option(help="Format of --output, such as label-studio for predictions with scores.")
     ] = None,
-    task_column: TaskColumn = None,
-    worker_column: WorkerColumn = None,
-    label_column: LabelColumn = None,
-    duplicates: DuplicatesOption = Duplicates.ERROR,
-    rejected: RejectedOption = None,
-    multiple: MultipleOption = None,
     engine: Annotated[
-        Engine | None, typer.Option(help="What does the sums of the methods that offer a choice; default: auto.")
+        EngineName | None, typer.Option(help="What does the sums of the methods that offer a choice; default: auto.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Breaks ties.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Write the most probable label of every task in FILE.
 
-    The output has a row a task: task, label, confidence, and the probability of each class.
+    The output has one row per task: task, label, confidence, and the probability of each class.
 
     For example:
 
@@ -95,12 +85,11 @@ def aggregate(
     """
     from labelonce.cli._aggregate import run_aggregate
 
-    source = source_of(format, (task_column, worker_column, label_column), rejected, multiple)
     run_aggregate(
         file,
-        source | {"duplicates": duplicates.value},
+        source,
         method=method.value,
-        engine=engine and engine.value,
+        engine=engine,
         seed=seed,
         output=output,
         output_format=output_format,
@@ -110,16 +99,8 @@ def aggregate(
 
 
 @app.command()
-def check(
-    file: LabelsFile,
-    format: FormatOption = None,
-    task_column: TaskColumn = None,
-    worker_column: WorkerColumn = None,
-    label_column: LabelColumn = None,
-    rejected: RejectedOption = None,
-    multiple: MultipleOption = None,
-    as_json: JsonOption = False,
-) -> None:
+@takes_source
+def check(file: LabelsFile, source: dict[str, Any], as_json: JsonOption = False) -> None:
     """Say what is in FILE, what looks wrong with it, and what can be estimated from it.
 
     The first thing to run on new labels; nothing is written. Exit code 0: nothing looks wrong. 1: a person
@@ -135,24 +116,18 @@ def check(
     """
     from labelonce.cli._check import run_check
 
-    source = source_of(format, (task_column, worker_column, label_column), rejected, multiple)
     raise typer.Exit(run_check(file, source, as_json=as_json))
 
 
 @app.command()
+@takes_source
 def compare(
     file: LabelsFile,
+    source: dict[str, Any],
     gold: Annotated[
         Path | None, typer.Option(help="Known true labels, columns as in FILE: shown, never used to choose.")
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Where the table goes, by suffix.")] = None,
-    format: FormatOption = None,
-    task_column: TaskColumn = None,
-    worker_column: WorkerColumn = None,
-    label_column: LabelColumn = None,
-    duplicates: DuplicatesOption = Duplicates.ERROR,
-    rejected: RejectedOption = None,
-    multiple: MultipleOption = None,
     seed: Annotated[int, typer.Option(help="Draws the labels that are held out.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
@@ -170,8 +145,7 @@ def compare(
     """
     from labelonce.cli._compare import run_compare
 
-    source = source_of(format, (task_column, worker_column, label_column), rejected, multiple)
-    run_compare(file, source | {"duplicates": duplicates.value}, gold, seed, output=output, as_json=as_json)
+    run_compare(file, source, gold, seed, output=output, as_json=as_json)
 
 
 @app.command()
@@ -182,7 +156,7 @@ def simulate(
     workers: Annotated[int, typer.Option(help="Number of workers.")] = 50,
     classes: Annotated[int, typer.Option(help="Number of classes.")] = 10,
     redundancy: Annotated[int, typer.Option(help="Labels per task.")] = 1,
-    crowd: Annotated[Crowd, typer.Option(help="What the bad workers do.")] = Crowd.HAMMER_SPAMMER,
+    crowd: Annotated[Crowd, typer.Option(help="What the bad workers do.")] = "hammer-spammer",
     quality: Annotated[float, typer.Option(help="Chance that a worker is good.")] = 0.2,
     seed: Annotated[int, typer.Option(help="The same seed gives the same file.")] = 0,
 ) -> None:
@@ -200,18 +174,18 @@ def simulate(
     from labelonce.cli._simulate import run_simulate
 
     sizes = (tasks, workers, classes, redundancy)
-    run_simulate(sizes, crowd.value, quality, seed, output=output, gold=gold)
+    run_simulate(sizes, crowd, quality, seed, output=output, gold=gold)
 
 
 @app.command()
+@takes_source
 def train(
     context: typer.Context,
-    labels: Annotated[
-        Path | None, typer.Argument(help="Labels: csv, tsv, parquet, jsonl or arrow, also .gz and .zst.")
-    ] = None,
+    source: dict[str, Any],
+    labels: Annotated[Path | None, typer.Argument(help=LABELS)] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The run folder.")] = Path("run"),
     features: Annotated[
-        Path | None, typer.Option(help="A row a task: a column of task ids and numbers; a table as LABELS, npy or npz.")
+        Path | None, typer.Option(help="One row per task: a column of task ids, and numbers; a table, npy or npz.")
     ] = None,
     text: Annotated[
         str | None, typer.Option(help="Train on the texts in this column of --features, or else of LABELS.")
@@ -220,14 +194,12 @@ def train(
         Path | None, typer.Option(help="Train a network on the images in this folder, named by their task ids.")
     ] = None,
     image_size: Annotated[int, typer.Option(help="Side in pixels to which images are brought: 32, 64, ...")] = 32,
-    model: Annotated[Model, typer.Option(help="What learns from the features.")] = Model.SOFTMAX,
+    model: Annotated[Model, typer.Option(help="What learns from the features.")] = "softmax",
     rounds: Annotated[str, typer.Option(help="Fits of the model; auto: as many as the labels ask for.")] = "auto",
-    gold: Annotated[Path | None, typer.Option(help="Known true labels: columns task and label.")] = None,
+    gold: Annotated[
+        Path | None, typer.Option(help="Known true labels: columns task and label, or a tool's export.")
+    ] = None,
     ignore: Annotated[list[str] | None, typer.Option(help="A column of --features to leave out; may repeat.")] = None,
-    task_column: Annotated[str, typer.Option(help="Name of the column of task ids, in every file.")] = "task",
-    worker_column: Annotated[str, typer.Option(help="Name of the column of worker ids.")] = "worker",
-    label_column: Annotated[str, typer.Option(help="Name of the column of labels.")] = "label",
-    duplicates: DuplicatesOption = Duplicates.ERROR,
     seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Resume the stopped run in the folder.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print run.json instead of a summary.")] = False,
@@ -246,6 +218,8 @@ def train(
 
     - `labelonce train labels.csv --features texts.csv --text review --gold known.csv -o run`
 
+    - `labelonce train export.json --text review --label-column sentiment -o run`  (a field of Label Studio's tasks)
+
     - `labelonce train labels.csv --images photos -o run`  (photos/7.jpg or photos/7.png is task 7)
 
     - `labelonce train --resume -o run`  (after a kill or a power cut: the same numbers as without)
@@ -259,22 +233,18 @@ def train(
         "images": images and str(images),
         "image_size": image_size,
         "gold": gold and str(gold),
-        "model": model.value,
+        "model": model,
         "rounds": int(rounds) if rounds.isdecimal() else rounds,
         "seed": seed,
         "ignore": tuple(ignore or ()),
-        "task_column": task_column,
-        "worker_column": worker_column,
-        "label_column": label_column,
-        "duplicates": duplicates.value,
-    }
+    } | source
     explicit = {name for name in given if str(context.get_parameter_source(name)).endswith("COMMANDLINE")}
     run_train(given, explicit, output, resume=resume, as_json=as_json)
 
 
 @app.command()
 def predict(
-    run: RunFolder,
+    run: RunArgument,
     file: Annotated[
         Path, typer.Argument(help="New rows with the columns that the run was trained on, or a folder of images.")
     ],
@@ -301,7 +271,7 @@ def predict(
 
 @app.command()
 def show(
-    run: RunFolder,
+    run: RunArgument,
     workers: Annotated[int, typer.Option(min=0, help="So many workers, the best and the worst.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="All of it as JSON, every worker included.")] = False,
 ) -> None:
@@ -345,7 +315,7 @@ def main() -> None:
     try:
         app()
     except (ValueError, TypeError, OSError) as error:
-        from labelonce.cli._print import for_the_shell
+        from labelonce.cli._print import one_line
 
-        typer.echo(f"labelonce: {for_the_shell(str(error))}", err=True)
+        typer.echo(f"labelonce: {one_line(str(error))}", err=True)
         sys.exit(2)

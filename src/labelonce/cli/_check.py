@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from labelonce._messages import printable, show
+from labelonce._messages import argument, printable, show
 from labelonce._types import TABLES
-from labelonce.cli._options import SOURCE
-from labelonce.cli._print import for_the_shell, print_json, print_note, print_plain
+from labelonce.cli._print import print_json, print_note, print_plain
 from labelonce.data._check import ROW_LABELS, SKILL_LABELS, Check, check
 from labelonce.files._open import File
 from labelonce.files._table_reader import first_rows
@@ -29,10 +28,10 @@ _FIRST, _SENTENCE = 100, 3  # rows looked at, and the words that a text has on a
 
 def run_check(path: Path, source: dict[str, Any], *, as_json: bool) -> int:
     """Print what is in the file; return 0 where nothing looks wrong, else 1."""
-    file = find_labels(path, source["format"])
+    file = find_labels(path, source.get("format"))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        annotations = read_annotations(file, duplicates="keep", **source)
+        annotations = read_annotations(file, **{"duplicates": "keep"} | source)
     left_out = {}
     for warning in caught:
         if isinstance(warning.message, LeftOutWarning):
@@ -62,7 +61,7 @@ def _lines(file: File, found: Check, left_out: dict[str, int], command: str) -> 
         yield f"  left out: {', '.join(f'{reason} {n:,}' for reason, n in left_out.items())}"
     yield ""
     yield "What looks wrong" if found.problems else "What looks wrong: nothing"
-    yield from (f"  {problem.kind}: {for_the_shell(problem.sentence)}" for problem in found.problems)
+    yield from (f"  {problem.kind}: {problem.sentence}" for problem in found.problems)
     yield ""
     yield "What can be estimated"
     yield from (f"  {line}" for line in _estimates(found))
@@ -103,25 +102,22 @@ def _estimates(found: Check) -> Iterator[str]:
 def _next_step(file: File, source: dict[str, Any], found: Check) -> str:
     if found.n_classes == 1:
         return "get labels of a second class, or name the right column with --label-column"
-    named = [part for name, option in SOURCE.items() if source[name] for part in (option, str(source[name]))]
-    if any(problem.kind == "duplicates" for problem in found.problems):
-        named += ["--duplicates", "last"]
+    named = [part for name, value in source.items() for part in (argument(name), value)]
+    if any(problem.kind == "duplicates" for problem in found.problems) and "duplicates" not in source:
+        named += [argument("duplicates"), "last"]
     if not (found.needs_features or found.n_workers == 1):
         method = "dawid-skene" if found.confusion_share >= 0.5 else "one-coin"
         targets = ["--method", method, "-o", "clean.csv", "--workers", "workers.csv"]
         return shlex.join(["labelonce", "aggregate", str(file.path), *named, *targets])
-    if file.format not in TABLES or source["format"]:  # train reads tables by their suffix
-        given = {name: str(source[name]) for name in SOURCE if source[name]}
-        options = "".join(f", {name}={value!r}" for name, value in given.items())
-        call = f"lo.read_annotations({str(file.path)!r}{options})"
-        return f"train with features, one row X[i] per task: lo.MBEM().fit(X, {call})"
-    column = _text_column(file, ignore=[source[role] or role for role in ("task", "worker", "label")])
+    column = _text_column(file, ignore=[source.get(role, role) for role in ("task", "worker", "label")])
     features = ["--features", "features.parquet"] if column is None else ["--text", column]
     return shlex.join(["labelonce", "train", str(file.path), *named, *features, "-o", "run"])
 
 
 def _text_column(file: File, ignore: list[str]) -> str | None:
     """Return the column whose first rows read most like sentences, None where no column does."""
+    if file.format not in TABLES:
+        return None
     try:
         rows = first_rows(file)
     except pa.ArrowException:  # in a column that nobody asked for

@@ -20,8 +20,8 @@ def run_compare(
 ) -> None:
     """Print the table of methods and the recommended one; gold has the columns that `source` names."""
     check_outputs([file, gold], output=(output, None))
-    known = None if gold is None else read_gold(gold, task=source["task"], label=source["label"])
-    annotations = read_comparable(find_labels(file, source["format"]), source)
+    known = None if gold is None else read_gold(gold, task=source.get("task"), label=source.get("label"))
+    annotations = read_comparable(find_labels(file, source.get("format")), source)
     comparison = compare_aggregators(annotations, gold=known, random_state=seed)
     rows = comparison.to_frame().to_pylist()
     if output is not None:

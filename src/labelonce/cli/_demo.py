@@ -34,7 +34,7 @@ LABELS, PIXELS, NEW, RUN = "digits-labels.csv", "digits-pixels.csv", "digits-new
 
 
 @dataclass(frozen=True)
-class Crowd:
+class LabelledDigits:
     """Digits to learn from and to test on, and the crowd that labelled the former."""
 
     pixels: Floats
@@ -75,7 +75,7 @@ def _check_ours(folder: Path) -> None:
         )
 
 
-def _simulated(seed: int) -> Crowd:
+def _simulated(seed: int) -> LabelledDigits:
     digits = load_digits()
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(digits.target))
@@ -84,10 +84,10 @@ def _simulated(seed: int) -> Crowd:
     codes = simulate.annotate(y_true[:N_TRAIN], confusion, simulate.assign(N_TRAIN, N_WORKERS, 1, rng), rng)
     names = np.array([f"worker {w:02d}" for w in range(N_WORKERS)], dtype=object)
     annotations = Annotations(codes.task, codes.worker, codes.label, codes.tasks, names, codes.classes)
-    return Crowd(digits.data[order], y_true, annotations, confusion)
+    return LabelledDigits(digits.data[order], y_true, annotations, confusion)
 
 
-def _write_files(crowd: Crowd, folder: Path) -> None:
+def _write_files(crowd: LabelledDigits, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     write(crowd.annotations, folder / LABELS)
     for name, rows in ((PIXELS, range(N_TRAIN)), (NEW, range(N_TRAIN, len(crowd.pixels)))):
@@ -95,7 +95,7 @@ def _write_files(crowd: Crowd, folder: Path) -> None:
         write(pa.table({"task": list(rows), **columns}), folder / name)
 
 
-def _trained(crowd: Crowd, folder: Path, seed: int) -> MBEM:
+def _trained(crowd: LabelledDigits, folder: Path, seed: int) -> MBEM:
     options = Options(labels=str(folder / LABELS), features=str(folder / PIXELS), seed=seed)
     record = train(options, folder / RUN, progress=_say)
     for sentence in record.warnings:
@@ -116,7 +116,7 @@ def _say(stage: str, done: int, _: int) -> None:
         stderr.print(f"{sentence} ...", markup=False)
 
 
-def _print_methods(crowd: Crowd, clf: MBEM) -> None:
+def _print_methods(crowd: LabelledDigits, clf: MBEM) -> None:
     """Print the accuracy of every method; MBEM chose its penalty, the others use the one that suits the vote.
 
     Dawid-Skene is the paper's "EM": no smoothing, hard targets. With its default smoothing and a learned prior one
@@ -151,7 +151,7 @@ def _best_for_the_vote(X: Floats, annotations: Annotations) -> Any:
     return max(choices, key=lambda learner: cross_val_score(learner, X, votes, cv=3).mean())
 
 
-def _print_workers(crowd: Crowd, clf: MBEM) -> None:
+def _print_workers(crowd: LabelledDigits, clf: MBEM) -> None:
     low, high = clf.worker_model_.skill_interval(clf.prior_)
     ann, truth = crowd.annotations, crowd.truth
     labels = np.bincount(ann.worker, minlength=N_WORKERS)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -82,11 +81,7 @@ def warnings_as_notes() -> Iterator[None]:
         print_note(sentence)
 
 
-def for_the_shell(message: str) -> str:
-    """Return a message of the library on one line, with its arguments named as options."""
+def one_line(message: str) -> str:
+    """Return a message of the library on one line, as a sentence."""
     message = printable(" ".join(message.split("\n")))
-    message = re.sub(r"\b(task|worker|label)=\.\.\.", r"--\1-column", message)
-    message = re.sub(r"\bformat=\.\.\.", "--format", message)
-    message = re.sub(r'\b(duplicates|multiple|rejected|format)="(\w+)"', r"--\1 \2", message)
-    message = message.replace('first, "last" or "keep"', "first, last or keep")
     return message if message.endswith((".", "?")) else f"{message}."

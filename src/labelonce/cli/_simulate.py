@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from labelonce import simulate
 from labelonce._validate import check_int
+from labelonce.cli._options import Crowd
 from labelonce.cli._print import stderr
 from labelonce.cli._source import check_outputs
 from labelonce.io import write
 
-CROWDS = {
+CROWDS: dict[Crowd, Any] = {
     "hammer-spammer": simulate.hammer_spammer,
     "class-wise": simulate.class_wise_hammer_spammer,
     "adversarial": simulate.adversarial,
@@ -21,7 +23,7 @@ CROWDS = {
 
 
 def run_simulate(
-    sizes: tuple[int, int, int, int], crowd: str, quality: float, seed: int, *, output: Path, gold: Path | None
+    sizes: tuple[int, int, int, int], crowd: Crowd, quality: float, seed: int, *, output: Path, gold: Path | None
 ) -> None:
     """Draw a crowd and its labels, and write them; `sizes`: tasks, workers, classes, redundancy."""
     check_outputs([], output=(output, None), gold=(gold, None))

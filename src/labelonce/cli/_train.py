@@ -13,6 +13,7 @@ from typing import Any
 import typer
 
 from labelonce import runs
+from labelonce._messages import argument
 from labelonce.cli._print import print_note, print_plain, stderr, warnings_as_notes
 from labelonce.cli._show import summary_of
 from labelonce.runs import Options, RunFolder, RunRecord, train
@@ -58,7 +59,7 @@ def _resume(given: dict[str, Any], explicit: set[str], output: Path, progress: P
     for name in sorted(explicit):
         if unfinished and asked[name] != recorded[name]:
             raise ValueError(
-                f"--{name.replace('_', '-')} must be {recorded[name]!r}, as when the run in {output} began; got "
+                f"{argument(name)} must be {recorded[name]!r}, as when the run in {output} began; got "
                 f"{given[name]!r}. Leave it out, or start anew without --resume."
             )
     if unfinished:

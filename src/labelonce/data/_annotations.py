@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
-from labelonce._messages import clip, shorten, show
+from labelonce._messages import argument, clip, shorten, show
 from labelonce._types import DUPLICATES, Codes, Duplicates, Ids, Mask
 from labelonce._validate import RandomState, check_choice, check_codes, check_columns, check_int, check_rng
 from labelonce.data import _ids, _rows
@@ -303,7 +303,7 @@ class Annotations:
         if again.any():
             raise ValueError(
                 f"a matrix must hold one label per worker and task; got {int(again.sum())} repeated rows. "
-                'Build the annotations with duplicates="first" or "last".'
+                f"Build the annotations with {argument('duplicates', 'first', 'last')}."
             )
         shape = (self.n_tasks, self.n_workers)
         if dense:
@@ -423,7 +423,7 @@ def _duplicate_message(again: Mask, task: Codes, worker: Codes, tasks: Ids, work
     return (
         f"a worker must label a task once; got worker {show(workers[worker[first]])} on task "
         f"{show(tasks[task[first]])} again ({int(again.sum())} repeated rows in total). "
-        'Choose what to keep with duplicates="first", "last" or "keep".'
+        f"Choose what to keep with {argument('duplicates', 'first', 'last', 'keep')}."
     )
 
 

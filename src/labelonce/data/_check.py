@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from labelonce._messages import shorten, show
+from labelonce._messages import argument, shorten, show
 from labelonce.data import _rows
 from labelonce.data._annotations import MIN_OVERLAP, Annotations
 from labelonce.data._spelling import alike, blank_twins, look_missing
@@ -195,7 +195,8 @@ def _repeats(annotations: Annotations) -> Iterator[Finding]:
         "duplicates",
         int(again.sum()),
         f"{again.sum():,} rows repeat a worker and a task ({other.sum():,} with another label), first worker "
-        f'{show(who)} on task {show(what)}. Choose what to keep with duplicates="first", "last" or "keep".',
+        f"{show(who)} on task {show(what)}. Choose what to keep with "
+        f"{argument('duplicates', 'first', 'last', 'keep')}.",
     )
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from labelonce._messages import shorten, show
+from labelonce._messages import argument, shorten, show
 from labelonce._types import Codes, Ids
 from labelonce._validate import check_length
 
@@ -118,7 +118,7 @@ def frame_columns(frame: Any, **names: Any) -> list[Any]:
             times = f", the name of {found.count(name)} columns" if name in found else ""
             raise ValueError(
                 f"the {role} column must be one of {shorten(found, 20)}; got {show(name)}{times}. "
-                f"Name it with {role}=..."
+                f"Name it with {argument(role)}"
             )
     return [column(found.index(name)) for name in names.values()]
 
@@ -256,7 +256,7 @@ def _reject_outside(codes: Codes, column: pa.Array, name: str, ids: Ids) -> None
     check_same_kind(np.array([first], dtype=object if isinstance(first, str) else np.int64), name, ids)
     raise ValueError(
         f"{name} must be one of the declared {shorten(ids)}; got {show(first)} at row {outside[0]} "
-        f"({len(outside)} in total). Declare it in classes, or mend these rows."
+        f"({len(outside)} in total). Declare it in classes, or fix these rows."
     )
 
 

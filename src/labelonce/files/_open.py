@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from labelonce._messages import printable
+from labelonce._messages import argument, printable
 from labelonce._types import TABLES, TOOLS
 from labelonce._validate import check_choice
 
@@ -38,6 +38,9 @@ class File(NamedTuple):
     def __fspath__(self) -> str:
         return str(self.path)
 
+    def __str__(self) -> str:
+        return str(self.path)
+
 
 def split_codec(path: str | os.PathLike[str]) -> tuple[str, str | None]:
     """Return the suffix in front of that of the compression, in lower case, and the compression."""
@@ -46,8 +49,11 @@ def split_codec(path: str | os.PathLike[str]) -> tuple[str, str | None]:
     return (os.path.splitext(name)[1] if codec else last), codec
 
 
-def locate(path: str | os.PathLike[str], format: str | None = None, *, fix: str = "Rename it.") -> File:
-    """Return a path with the format that is named, or that its suffix tells; a folder is an error."""
+def locate(path: str | os.PathLike[str], format: str | None = None, *, hint: bool = False) -> File:
+    """Return a path with the format that is named, or that its suffix tells; a folder is an error.
+
+    `hint`: that the caller can name the format is part of the message.
+    """
     if os.path.isdir(path):
         raise IsADirectoryError(f"{path}: Is a directory. Name a file in it.")
     suffix, codec = split_codec(path)
@@ -56,6 +62,7 @@ def locate(path: str | os.PathLike[str], format: str | None = None, *, fix: str 
         raise ValueError(f"{path} must be a table; got a spreadsheet. Save it as CSV (UTF-8) and read that.")
     if known is None or (codec and known in BINARY):
         last = os.path.splitext(os.fspath(path).lower())[1]
+        fix = f"Rename it, or name its format with {argument('format')}" if hint else "Rename it."
         raise ValueError(
             f"{path} must end in one of {', '.join(SUFFIXES)}, the text formats also followed by .gz or .zst; "
             f"got {suffix + last if codec else last!r}. {fix}"

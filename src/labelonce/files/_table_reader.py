@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import csv, ipc, parquet
 from pyarrow.json import ParseOptions, ReadOptions, read_json
 
-from labelonce._messages import printable, shorten
+from labelonce._messages import argument, printable, shorten
 from labelonce._validate import check_count
 from labelonce.data._ids import is_text
 from labelonce.files._csv_quotes import check_quotes
@@ -94,7 +94,7 @@ def find_columns(names: Iterable[str], wanted: Mapping[str, str]) -> list[str]:
     present = list(names)
     for role, name in wanted.items():
         if present.count(name) != 1:
-            fix = _other_delimiter(present) or f"Name it with {role}=..."
+            fix = _other_delimiter(present) or f"Name it with {argument(role)}"
             fix = "Rename the second one." if name in present else fix
             shown = shorten(np.array(present, dtype=object), 20)
             raise ValueError(f"the {role} column must be one of {shown}; got {name!r}. {fix}")
@@ -106,7 +106,11 @@ def _other_delimiter(present: list[str]) -> str | None:
     found = next((sign for sign in ("\t", ";", "|") if len(present) == 1 and sign in present[0]), None)
     if found is None:
         return None
-    return 'Read it with format="tsv".' if found == "\t" else f"Write it with commas where it has {found!r}."
+    return (
+        f"Read it with {argument('format', 'tsv')}."
+        if found == "\t"
+        else f"Write it with commas where it has {found!r}."
+    )
 
 
 def _is_long(file: File) -> bool:

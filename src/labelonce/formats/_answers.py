@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from labelonce._messages import show
+from labelonce._messages import argument, show
 from labelonce._types import Duplicates
 from labelonce.data._annotations import Annotations
 from labelonce.files._open import File
@@ -26,11 +26,12 @@ class LeftOutWarning(UserWarning):
 
 
 class Fields(NamedTuple):
-    """Where a file keeps the three ids; None: where its format keeps them by default."""
+    """Where a file keeps the three ids, None: where its format does by default; and which text of a task is wanted."""
 
     task: str | None = None
     worker: str | None = None
     label: str | None = None
+    text: str | None = None
 
 
 class Answer(NamedTuple):
@@ -43,11 +44,12 @@ class Answer(NamedTuple):
 
 @dataclass
 class Answers:
-    """The answers in a file, the gold that came with them, and what was left out."""
+    """The answers in a file, the gold and the wanted texts of tasks that came with them, and what was left out."""
 
     rows: list[Answer] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
     gold: dict[Any, Any] = field(default_factory=dict)
+    texts: list[tuple[Any, Any]] = field(default_factory=list)
 
     def add(self, task: Any, worker: Any, labels: tuple[Any, ...]) -> None:
         """Keep an answer, or count it where it is none."""
@@ -86,7 +88,7 @@ def _one_label_each(rows: list[Answer], multiple: str) -> list[tuple[Any, Any, A
         raise ValueError(
             f"an annotation must give one label; got {show(list(row.labels))} by worker {show(row.worker)} on task "
             f"{show(row.task)} ({len(several)} in total). Take each set of labels as a class of its own with "
-            'multiple="join", or each label as a yes-no question with multiple="split".'
+            f"{argument('multiple', 'join')}, or each label as a yes-no question with {argument('multiple', 'split')}."
         )
     if multiple == "join" and several:
         odd = next((label for row in rows for label in row.labels if SEPARATOR in str(label)), None)
@@ -133,14 +135,14 @@ def same_kind(cells: Sequence[Sequence[str]]) -> list[tuple[Any, ...]]:
     return [tuple(next(labels) for _ in cell) for cell in cells]
 
 
-def choose(name: str | None, found: Sequence[str], what: str, argument: str) -> str:
-    """Return the field to use: the one named, or the only one there is."""
+def choose_field(name: str | None, found: Sequence[str], what: str, role: str) -> str:
+    """Return the field that plays a role: the one named, or the only one there is."""
     listed = ", ".join(map(repr, found)) or "none"
     if name is not None:
         if name not in found:
-            raise ValueError(f"{what} must be one of {listed}; got {name!r}. Name it with {argument}=...")
+            raise ValueError(f"{what} must be one of {listed}; got {name!r}. Name it with {argument(role)}")
         return name
     if len(found) != 1:
-        fix = f"Name one with {argument}=..." if found else "Is this the right file?"
+        fix = f"Name one with {argument(role)}" if found else "Is this the right file?"
         raise ValueError(f"{what} must be named where there is not exactly one; got {listed}. {fix}")
     return found[0]

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from labelonce._messages import show
+from labelonce._messages import argument, show
 from labelonce.files._open import File, whole_text
-from labelonce.formats._answers import SEPARATOR, Answers, Fields, choose
+from labelonce.formats._answers import SEPARATOR, Answers, Fields, choose_field
 
 _PATH = " / "  # between the levels of a taxonomy
 _VALUE = {"choices": "choices", "taxonomy": "taxonomy", "rating": "rating", "pairwise": "selected"}
@@ -33,6 +33,8 @@ def read(file: File, fields: Fields, *, keep_rejected: bool = False) -> Answers:
     for task in tasks:
         given = _annotations(task)
         answers.left_out["drafts"] += len(task.get("drafts") or [])
+        if fields.text is not None:
+            answers.texts.append((_task_id(task, fields.task or "id"), _task_field(task, fields.text, "text")))
         if not given:
             answers.left_out["tasks without annotations"] += 1
             continue
@@ -115,22 +117,28 @@ def _find_control(tasks: list[dict[str, Any]], name: str | None) -> Control:
     by_name = {control.name: control for control in reversed(list(found))}
     if name is None and len(by_name) > 1:
         listed = ", ".join(f"{control.name!r} ({control.type}, {n:,} answers)" for control, n in found.most_common())
-        raise ValueError(f"the control must be named where there are several: {listed}. Name one with label=...")
+        raise ValueError(
+            f"the control must be named where there are several; got {listed}. Name one with {argument('label')}"
+        )
     if name is None and not by_name:
         raise ValueError(
             "the file must hold answers to a choices, taxonomy, rating or pairwise control; got none. "
             "Were these tasks labelled yet?"
         )
-    return by_name[choose(name, sorted(by_name), "the control", "label")]
+    return by_name[choose_field(name, sorted(by_name), "the control", "label")]
 
 
 def _task_id(task: dict[str, Any], key: str) -> Any:
+    return _task_field(task, key, "task")
+
+
+def _task_field(task: dict[str, Any], key: str, role: str) -> Any:
     data = task["data"] if isinstance(task.get("data"), dict) else {}
     value = task[key] if key in task else data.get(key)
     if value is None:
         raise ValueError(
             f"every task must have the field {key!r}; got {show(list(data))} in task {show(task.get('id'))}. "
-            "Name a field of its data with task=..."
+            f"Name a field of its data with {argument(role)}"
         )
     return value
 
@@ -144,7 +152,7 @@ def _worker(task: dict[str, Any], annotation: dict[str, Any], key: str | None) -
     if value is None:
         raise ValueError(
             f"every annotation must say who made it; got {key or 'completed_by'!r} missing in task "
-            f"{show(task.get('id'))}. Name another field with worker=..."
+            f"{show(task.get('id'))}. Name another field with {argument('worker')}"
         )
     return value
 

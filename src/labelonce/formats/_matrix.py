@@ -16,7 +16,7 @@ from labelonce._types import Codes, Floats
 from labelonce.data._annotations import Annotations, matrix_annotations
 from labelonce.files._open import File, split_codec, whole_text
 from labelonce.files._table_writer import write_rows
-from labelonce.formats._answers import Answers, Fields, choose, integers_if_all, string_columns
+from labelonce.formats._answers import Answers, Fields, choose_field, integers_if_all, string_columns
 
 _INDEX = ("", "task", "index", "Unnamed: 0")  # how the column of task ids is called, if there is one
 _ABSENT = ("", "nan", "NaN", "None", "NA", "<NA>", "-1", "-1.0")
@@ -26,13 +26,15 @@ _SAVE = "Save it again, or write it as .csv."
 
 def read(file: File, fields: Fields, *, keep_rejected: bool = False) -> Answers:  # noqa: ARG001  # the readers' interface
     """Return the labelled cells of a CSV file with a row a task and a column a worker, or of a .npy file."""
+    if fields.text is not None:
+        raise ValueError(f"texts must be in a table, as a matrix holds only labels; got the column {fields.text!r}.")
     if split_codec(file.path)[0] == ".npy":
         return _from_npy(file)
     table = string_columns(file._replace(format="csv"))
     names = list(table)
     index = next((name for name in names[:1] if name in _INDEX), None)
     if fields.task is not None:
-        index = choose(fields.task, names, "the task column", "task")
+        index = choose_field(fields.task, names, "the task column", "task")
     n_rows = len(next(iter(table.values())))
     tasks = integers_if_all(table[index]) if index is not None else list(range(n_rows))
     workers = [name for name in names if name != index]
@@ -90,7 +92,7 @@ def check_target(file: File) -> None:
     if split_codec(file.path)[0] == ".npy":
         raise ValueError(
             f"{file.path} must not end in .npy, which has no place for the ids of tasks and workers; "
-            'write .csv with format="matrix" instead.'
+            "write .csv in the format matrix instead."
         )
 
 

@@ -15,7 +15,7 @@ from labelonce.formats._answers import (
     SEPARATOR,
     Answers,
     Fields,
-    choose,
+    choose_field,
     integers_if_all,
     same_kind,
     string_columns,
@@ -40,6 +40,8 @@ def read(file: File, fields: Fields, *, keep_rejected: bool = False) -> Answers:
     answers = Answers()
     tasks, workers = (integers_if_all(table[name]) for name in (task, worker))
     labels = same_kind([labels_of(row) for row in rows])
+    if fields.text is not None:
+        answers.texts = list(zip(tasks, table[_column(names, fields.text, _INPUT, "text")], strict=True))
     for task_id, worker_id, row, found in zip(tasks, workers, rows, labels, strict=True):
         if not keep_rejected and (row.get("AssignmentStatus", "").lower() == "rejected" or row.get("Reject", "")):
             answers.left_out["rejected"] += 1
@@ -50,12 +52,12 @@ def read(file: File, fields: Fields, *, keep_rejected: bool = False) -> Answers:
     return answers
 
 
-def _column(names: list[str], name: str, prefix: str, argument: str) -> str:
+def _column(names: list[str], name: str, prefix: str, role: str) -> str:
     for full in (name, prefix + name):
         if full in names:
             return full
     known = [found for found in names if not found.startswith(_ANSWER)]
-    return choose(name, known, f"the {argument} column", argument)
+    return choose_field(name, known, f"the {role} column", role)
 
 
 def _question(table: dict[str, list[str]], wanted: str | None) -> tuple[list[str], _Labels]:
@@ -66,11 +68,11 @@ def _question(table: dict[str, list[str]], wanted: str | None) -> tuple[list[str
     if _JSON in table:
         keys = _json_keys(table[_JSON])
         if name in keys or (name is None and not plain):
-            key = choose(name, keys, "the question", "label")
+            key = choose_field(name, keys, "the question", "label")
             return [_JSON], lambda row: _json_labels(row[_JSON], key)
         plain += keys
     loose = [found for found in plain if not any(found in members for members in boxes.values())]
-    key = choose(name, [*loose, *boxes], "the question", "label") if name not in plain else str(name)
+    key = choose_field(name, [*loose, *boxes], "the question", "label") if name not in plain else str(name)
     if key in boxes and key not in plain:
         columns = {_ANSWER + member: member[len(key) + 1 :] for member in boxes[key]}
         return list(columns), lambda row: [label for full, label in columns.items() if row[full].lower() == "true"]

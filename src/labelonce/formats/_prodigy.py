@@ -8,9 +8,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from labelonce._messages import show
+from labelonce._messages import argument, show
 from labelonce.files._open import File, whole_text
-from labelonce.formats._answers import Answers, Fields, choose
+from labelonce.formats._answers import Answers, Fields, choose_field
 
 _WORKERS = ("_annotator_id", "_session_id")
 
@@ -19,8 +19,10 @@ def read(file: File, fields: Fields, *, keep_rejected: bool = False) -> Answers:
     """Return the options chosen, or where there are none, whether each line was accepted or rejected."""
     rows = list(_rows(file))
     kinds = [kind for kind in ("accept", "answer") if any(_kind(row) == kind for _, row in rows)]
-    kind = choose(fields.label, kinds, "the decision", "label")
+    kind = choose_field(fields.label, kinds, "the decision", "label")
     answers = Answers()
+    if fields.text is not None:
+        answers.texts = [(_task(row, line, fields.task, kind), row.get(fields.text)) for line, row in rows]
     for line, row in rows:
         answer = row.get("answer")
         if answer == "ignore" or _kind(row) != kind:
@@ -68,7 +70,7 @@ def _first(row: dict[str, Any], line: int, names: tuple[str, ...], role: str) ->
     if found is None:
         raise ValueError(
             f"a line must have {' or '.join(names)}; got {show(list(row))} at line {line}. "
-            f"Name the field of the {role} with {role}=..."
+            f"Name the field of the {role} with {argument(role)}"
         )
     return found
 

@@ -16,8 +16,6 @@ from labelonce.files._open import File, locate, naming, text
 from labelonce.formats import _label_studio, _matrix, _mturk, _prodigy, _toloka
 from labelonce.formats._answers import Answers, Fields
 
-FIX = "Rename it, or name its format with format=..."
-
 
 class Tool(NamedTuple):
     """How a tool's file is read and written."""
@@ -35,14 +33,14 @@ TOOLS = {
 }
 
 
-def find_labels(path: str | os.PathLike[str], format: str | None = None, *, fix: str = FIX) -> File:
-    """Return a file of labels with the format of the tool that wrote it where no format is named and its start tells.
+def find_labels(path: str | os.PathLike[str], format: str | None = None, *, hint: bool = True) -> File:
+    """Return a file of labels with its format: the one named, or that of the tool that wrote it where its start tells.
 
-    What was found before is returned as it is.
+    A file that was found before is returned as it is; `hint` as in `locate`.
     """
     if isinstance(path, File):
         return path
-    file = locate(path, format, fix=fix)
+    file = locate(path, format, hint=hint)
     if format is None and file.format in _MARKS:
         with naming(file), text(file) as stream:
             first_line = stream.start(2**16).removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0]

@@ -10,7 +10,7 @@ import pyarrow as pa
 from labelonce._messages import show
 from labelonce.files._open import File
 from labelonce.files._table_writer import write_rows
-from labelonce.formats._answers import Answers, Fields, choose, integers_if_all, same_kind, string_columns
+from labelonce.formats._answers import Answers, Fields, choose_field, integers_if_all, same_kind, string_columns
 
 _INPUT, _OUTPUT, _GOLDEN, _ASSIGNMENT = "INPUT:", "OUTPUT:", "GOLDEN:", "ASSIGNMENT:"
 _TASK, _WORKER, _STATUS = (_ASSIGNMENT + name for name in ("task_id", "worker_id", "status"))
@@ -22,7 +22,7 @@ def read(file: File, fields: Fields, *, keep_rejected: bool = False) -> Answers:
     table = string_columns(file._replace(format="tsv"))
     names = list(table)
     task = _task_column(names, fields.task)
-    worker = choose(fields.worker or _WORKER, names, "the worker column", "worker")
+    worker = choose_field(fields.worker or _WORKER, names, "the worker column", "worker")
     label = _output(names, fields.label)
     golden = _GOLDEN + label.removeprefix(_OUTPUT)
     n_rows = len(table[task])
@@ -32,6 +32,9 @@ def read(file: File, fields: Fields, *, keep_rejected: bool = False) -> Answers:
     labels_of = same_kind([_values(cell) for cell in cells])
     given, gold = labels_of[:n_rows], labels_of[n_rows:]
     answers = Answers()
+    if fields.text is not None:
+        text = fields.text if fields.text in names else _INPUT + fields.text
+        answers.texts = list(zip(tasks, table[choose_field(text, names, "the text column", "text")], strict=True))
     for task_id, worker_id, state, labels, known in zip(tasks, workers, status, given, gold, strict=True):
         if len(known) == 1:
             answers.gold[task_id] = known[0]
@@ -51,13 +54,13 @@ def _task_column(names: list[str], wanted: str | None) -> str:
         return _TASK
     known = [name for name in names if name.startswith((_INPUT, _ASSIGNMENT))]
     if wanted is not None:
-        return choose(wanted if wanted in names else _INPUT + wanted, known, "the task column", "task")
-    return choose(None, [name for name in known if name.startswith(_INPUT)], "the task column", "task")
+        return choose_field(wanted if wanted in names else _INPUT + wanted, known, "the task column", "task")
+    return choose_field(None, [name for name in known if name.startswith(_INPUT)], "the task column", "task")
 
 
 def _output(names: list[str], wanted: str | None) -> str:
     outputs = [name for name in names if name.startswith(_OUTPUT)]
-    return choose(wanted and _OUTPUT + wanted.removeprefix(_OUTPUT), outputs, "the output field", "label")
+    return choose_field(wanted and _OUTPUT + wanted.removeprefix(_OUTPUT), outputs, "the output field", "label")
 
 
 def _values(cell: str) -> list[str]:

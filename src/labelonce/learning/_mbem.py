@@ -10,11 +10,11 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from labelonce._kernels import ENGINES, mean_total_variation
+from labelonce._kernels import mean_total_variation
 from labelonce._messages import show
 from labelonce._processes import add_up, n_processes
 from labelonce._sklearn import check_is_fitted, clone
-from labelonce._types import Codes, Floats, Ids
+from labelonce._types import ENGINES, Codes, Floats, Ids
 from labelonce._validate import RandomState, check_choice, check_distribution, check_int, check_number, check_rng
 from labelonce.aggregation._base import labels_table, set_fitted, workers_table
 from labelonce.data import Annotations

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from labelonce._messages import show
+from labelonce._messages import argument, show
 from labelonce._types import TABLES, Ids
 from labelonce.data import Annotations, _ids
-from labelonce.files._open import naming
+from labelonce.files._open import File, naming
 from labelonce.files._table_reader import read_table
 from labelonce.formats._registry import find_labels
 from labelonce.runs._inputs import Rows, one_text_per_task, tasks_of
@@ -51,7 +51,9 @@ def check_extras() -> None:
     """Raise an error that says what to install where Pillow or torch is missing."""
     for module, name in (("PIL", "Pillow"), ("torch", "PyTorch"), ("safetensors", "safetensors")):
         if find_spec(module) is None:
-            raise ValueError(f"--images needs {name}; install it with: pip install 'labelonce[images,neural]'.")
+            raise ValueError(
+                f"{argument('images')} needs {name}; install it with: pip install 'labelonce[images,neural]'."
+            )
 
 
 def network_for(n_images: int) -> Any:
@@ -64,7 +66,7 @@ def network_for(n_images: int) -> Any:
     return image_learner(module_fn=partial(fast_net, widths=(16, 32, 32)), n_models=1, cutout=0, pad=2, **few)
 
 
-def read_images(folder: Path, size: int, labels: Path, annotations: Annotations, *, task: str) -> Images:
+def read_images(folder: Path, size: int, labels: Path | File, annotations: Annotations, *, task: str) -> Images:
     """Return the images of all labelled tasks, and as unlabelled tasks the other ones in the folder.
 
     A column `image` of the labels names the files; without it a file is named by its task, with or without suffix.
@@ -106,11 +108,11 @@ def check_size(size: int) -> None:
     """Raise an error for a size that no network here takes."""
     low, high = _SIZES
     if not low <= size <= high:
-        raise ValueError(f"--image-size must be between {low} and {high} pixels; got {size}.")
+        raise ValueError(f"{argument('image_size')} must be between {low} and {high} pixels; got {size}.")
 
 
-def _named_files(labels: Path, task: str) -> Rows | None:
-    """Return the files that a column of the labels names, a row a task; None where there is no such column."""
+def _named_files(labels: Path | File, task: str) -> Rows | None:
+    """Return the files that a column of the labels names, one row per task; None where there is no such column."""
     file = find_labels(labels)
     if file.format not in TABLES:
         return None
@@ -120,11 +122,11 @@ def _named_files(labels: Path, task: str) -> Rows | None:
             return None
         names = table.column(_COLUMN)
         if not _ids.is_text(names.type) or names.null_count or pc.any(pc.equal(names, "")).as_py():
-            raise ValueError(f"column {_COLUMN!r} must name a file in every row, for --images; got {names.type}.")
+            raise ValueError(f"column {_COLUMN!r} must name a file in every row; got {names.type}.")
         return one_text_per_task(tasks_of(table, task, file, repeated=True), names.to_pylist(), _COLUMN)
 
 
-def _inside(name: str, labels: Path) -> PurePosixPath:
+def _inside(name: str, labels: Path | File) -> PurePosixPath:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts:
         raise ValueError(f"{labels}: column {_COLUMN!r} must name files inside the folder; got {show(name)}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,11 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from labelonce._messages import shorten, show
+from labelonce._messages import argument, shorten, show
 from labelonce._types import TABLES, Floats, Ids
 from labelonce.data import Annotations, _ids
 from labelonce.files._open import File, locate, naming, with_path
 from labelonce.files._table_reader import id_column, read_table
+from labelonce.formats._answers import Fields
+from labelonce.formats._registry import read as read_tool
 
 _ARRAYS = (".npy", ".npz")
 _NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal, pa.types.is_null)
@@ -41,12 +44,12 @@ def read_features(
     columns: list[str] | None = None,
     ignore: Sequence[str] = (),
     missing: bool = False,
-    numbered: bool = False,
+    new: bool = False,
 ) -> Rows:
     """Return the numbers in a file: every column but `task` and `ignore`, or those named by `columns` in that order.
 
-    `missing` allows NaN. A table without a column `task` is an error, but with `numbered` its rows are 0, 1, 2, ..., as
-    those of an array are.
+    `missing` allows NaN. A table without a column `task` is an error, but with `new`, for a model that is trained, its
+    rows are 0, 1, 2, ..., as those of an array are.
     """
     if path.suffix.lower() in _ARRAYS:
         rows = _read_arrays(path, task)
@@ -54,38 +57,57 @@ def read_features(
         file = _table_file(path)
         with naming(file):
             table = read_table(file, [task])
-            tasks = tasks_of(table, task, file, numbered=numbered)
+            tasks = tasks_of(table, task, file, numbered=new)
             wanted = columns or [name for name in table.column_names if name != task and name not in ignore]
             _check_present(table, [*wanted, *ignore])
             if not wanted:
-                raise ValueError(f"features must have a column besides {task!r}; got none. Did you mean --text?")
-            rows = Rows(tasks, _numbers(table, wanted), wanted)
-    _check_finite(rows, path, missing)
+                raise ValueError(f"features must have a column besides {task!r}; got none. {_for_texts()}")
+            rows = Rows(tasks, _numbers(table, wanted, new=new), wanted)
+    _check_finite(rows, path, missing, new=new)
     return rows
 
 
-def read_texts(path: Path, column: str, *, task: str = "task", numbered: bool = False) -> Rows:
-    """Return the texts in a column of a file. A task may have several rows, as in a file of labels, with one text.
+def _for_texts(column: str = "") -> str:
+    return f"For texts, train with {argument('text', *([column] if column else []))}."
 
-    `numbered` as in `read_features`; then every row counts for itself.
+
+def read_texts(
+    path: str | os.PathLike[str],
+    column: str,
+    *,
+    fields: Fields = Fields(),  # noqa: B008  # immutable
+    new: bool = False,
+) -> Rows:
+    """Return the texts in a column of a table, or of the export of a tool that `find_labels` found.
+
+    A task may have several rows, as in a file of labels, with one text; with `new` every row counts for itself, and a
+    table without a column of tasks has the rows 0, 1, 2, ...
     """
-    file = _table_file(path)
+    file = path if isinstance(path, File) else _table_file(Path(path))
     with naming(file):
-        table = read_table(file, [task, column])
-        _check_present(table, [column])
-        texts = table.column(column)
-        if pa.types.is_dictionary(texts.type):
-            texts = texts.cast(texts.type.value_type)
-        if not _ids.is_text(texts.type):
-            raise ValueError(f"column {column!r} must hold texts; got {texts.type}. Name another with --text.")
-        if texts.null_count:
-            first = pc.index(pc.is_null(texts), True).as_py()
-            count = f"({texts.null_count} in total)"
-            raise ValueError(f"column {column!r} must hold a text in every row; got none at row {first} {count}.")
-        tasks = tasks_of(table, task, file, numbered=numbered, repeated=True)
-        if numbered:
-            return Rows(tasks, texts.to_pylist(), [column])
-        return one_text_per_task(tasks, texts.to_pylist(), column)
+        if file.format in TABLES:
+            table, task = read_table(file, [fields.task or "task", column]), fields.task or "task"
+            texts = _strings(table, column)
+            tasks = tasks_of(table, task, file, numbered=new, repeated=True)
+        else:
+            found = read_tool(file, fields._replace(text=column)).texts
+            tasks, texts = _ids.column_of([task for task, _ in found], "task"), [text for _, text in found]
+        bad = [row for row, text in enumerate(texts) if not isinstance(text, str) or not text.strip()]
+        if bad:
+            got = f"got {show(texts[bad[0]])} at row {bad[0]} ({len(bad)} in total)"
+            raise ValueError(f"column {column!r} must hold a text in every row; {got}. Fill them in, or drop them.")
+        return Rows(tasks, texts, [column]) if new else one_text_per_task(tasks, texts, column)
+
+
+def _strings(table: pa.Table, column: str) -> list[Any]:
+    _check_present(table, [column])
+    texts = table.column(column)
+    if pa.types.is_dictionary(texts.type):
+        texts = texts.cast(texts.type.value_type)
+    if not _ids.is_text(texts.type):
+        raise ValueError(f"column {column!r} must hold texts; got {texts.type}. Name another one.")
+    found: list[Any] = texts.to_pylist()
+    return found
 
 
 def align_rows(annotations: Annotations, rows: Rows, path: Path) -> Annotations:
@@ -125,20 +147,19 @@ def _check_present(table: pa.Table, names: Sequence[str], fix: str = "") -> None
 def tasks_of(table: pa.Table, task: str, file: File, *, numbered: bool = False, repeated: bool = False) -> Ids:
     if numbered and task not in table.column_names:
         return np.arange(table.num_rows)
-    _check_present(table, [task], " Name the ids of the tasks alike in every file, and say so with --task-column.")
+    _check_present(table, [task], f" Name the column of task ids with {argument('task')}, alike in all files.")
     column = id_column(table, task, file)
     return _ids.column_of(column, "task") if repeated else _ids.table_of(column, "task")
 
 
-def _numbers(table: pa.Table, names: list[str]) -> Floats:
+def _numbers(table: pa.Table, names: list[str], *, new: bool) -> Floats:
     X = np.empty((table.num_rows, len(names)))
     for place, name in enumerate(names):
         column = table.column(name)
         if not any(is_kind(column.type) for is_kind in _NUMBERS):
-            raise ValueError(
-                f"column {name!r} must hold numbers; got {_first_non_number(column)} ({column.type}). Drop it with "
-                f"--ignore {name}, or train on it with --text {name}."
-            )
+            got = f"got {_first_non_number(column)} ({column.type})"
+            fix = "" if new else f" Leave it out with {argument('ignore', name)}. {_for_texts(name)}"
+            raise ValueError(f"column {name!r} must hold numbers; {got}.{fix}")
         X[:, place] = pc.fill_null(column.cast(pa.float64(), safe=False), np.nan).to_numpy()
     return X
 
@@ -153,15 +174,15 @@ def _first_non_number(column: pa.ChunkedArray) -> str:
     return show(column[0].as_py())
 
 
-def _check_finite(rows: Rows, path: Path, missing: bool) -> None:
+def _check_finite(rows: Rows, path: Path, missing: bool, *, new: bool) -> None:
     bad = np.isinf(rows.X) if missing else ~np.isfinite(rows.X)
     if bad.any():
         row, place = (int(i) for i in np.argwhere(bad)[0])
         name = repr(rows.columns[place]) if rows.columns else str(place)
-        cure = "Mend them." if missing else "Fill them in, or use --model boost, which takes missing values."
+        trees = "" if missing or new else f", or train with {argument('model', 'boost')}, which takes missing values"
         raise ValueError(
             f"{path}: features must be finite numbers; got {rows.X[row, place]} in column {name} at row {row} "
-            f"({int(bad.sum())} in total). {cure}"
+            f"({int(bad.sum())} in total). Fill them in{trees}."
         )
 
 
@@ -201,5 +222,5 @@ def _read_arrays(path: Path, task: str) -> Rows:
     except (ValueError, TypeError) as error:
         raise type(error)(f"{path}: {error}") from error
     if len(ids) != len(X):
-        raise ValueError(f"{path} must hold one {task!r} a row of features; got {len(ids)} for {len(X)} rows.")
+        raise ValueError(f"{path} must hold one {task!r} per row of features; got {len(ids)} for {len(X)} rows.")
     return Rows(ids, X.astype(np.float64, copy=False), None)

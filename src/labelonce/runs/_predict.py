@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from labelonce.data import _ids
+from labelonce.formats._answers import Fields
 from labelonce.runs._folder import RunFolder
 from labelonce.runs._images import check_extras, read_new_images
 from labelonce.runs._inputs import Rows, read_features, read_texts
@@ -47,13 +48,13 @@ def _read_rows(path: Path, record: RunRecord) -> Rows:
         check_extras()
         return read_new_images(path, features.size, features.named)
     if isinstance(features, TextInput):
-        return read_texts(path, features.column, task=options.task_column, numbered=True)
+        return read_texts(path, features.column, fields=Fields(options.task), new=True)
     rows = read_features(
         path,
-        task=options.task_column,
+        task=options.task or "task",
         columns=features.columns,
         missing=options.model == "boost",
-        numbered=True,
+        new=True,
     )
     if rows.X.shape[1] != features.number:
         raise ValueError(

@@ -13,11 +13,10 @@ from types import UnionType
 from typing import Any, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from labelonce._messages import show
-from labelonce._types import Duplicates
+from labelonce._types import Duplicates, Format, Model, Multiple, Rejected
 
 FORMAT = 1
 PATHS = ("labels", "features", "images", "gold")
-Model = Literal["softmax", "boost"]
 Named = Literal["name", "stem", "column"]
 _Record = TypeVar("_Record", bound="Stored")
 
@@ -36,10 +35,19 @@ class Options:
     rounds: int | Literal["auto"] = "auto"
     seed: int = 0
     ignore: tuple[str, ...] = ()
-    task_column: str = "task"
-    worker_column: str = "worker"
-    label_column: str = "label"
-    duplicates: Duplicates = "error"
+    format: Format | None = None
+    task: str | None = None
+    worker: str | None = None
+    label: str | None = None
+    duplicates: Duplicates | None = None
+    rejected: Rejected | None = None
+    multiple: Multiple | None = None
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """How the labels are read: what `read_annotations` is to be told."""
+        names = ("format", "task", "worker", "label", "duplicates", "rejected", "multiple")
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     @property
     def paths(self) -> dict[str, str]:

@@ -13,16 +13,19 @@ from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from labelonce._messages import described
+from labelonce._messages import argument, described
+from labelonce._types import MODELS
 from labelonce.data import Annotations
 from labelonce.data._check import check_two_classes
 from labelonce.files._atomic import atomic_write
+from labelonce.formats._answers import Fields
+from labelonce.formats._registry import find_labels
 from labelonce.io import read_annotations, read_gold, write
 from labelonce.learning import MBEM, BoostedTrees, SoftmaxRegression, text_model
 from labelonce.learning._features import DEFAULT_C
@@ -35,7 +38,6 @@ from labelonce.runs._record import (
     ImageInput,
     InputFile,
     Job,
-    Model,
     NumberInput,
     Options,
     Outcome,
@@ -48,7 +50,6 @@ from labelonce.runs._record import (
 
 Progress = Callable[[str, int, int], None]
 
-MODELS = get_args(Model)
 _PACKAGES = ("labelonce", "numpy", "scipy", "scikit-learn", "pyarrow", "skops")
 
 
@@ -103,49 +104,50 @@ def _checkpointed(path: Path) -> MBEM:
 
 def _read(options: Options) -> Inputs:
     if options.features is None and options.text is None and options.images is None:
-        raise ValueError("train must have --features FILE, --text COLUMN or --images FOLDER; got none of them.")
+        kinds = f"{argument('features')}, {argument('text')} or {argument('images')}"
+        raise ValueError(f"train must have {kinds}; got none of them.")
     if options.model not in MODELS:
         raise ValueError(f"model must be one of {', '.join(MODELS)}; got {options.model!r}.")
     if options.model == "boost" and find_spec("lightgbm") is None:
-        raise ValueError("--model boost needs LightGBM; install it with: pip install 'labelonce[boost]'.")
+        raise ValueError(
+            f"{argument('model', 'boost')} needs LightGBM; install it with: pip install 'labelonce[boost]'."
+        )
     if options.text is not None and options.model != "softmax":
-        raise ValueError(f"--text must go with --model softmax; got {options.model!r}.")
+        raise ValueError(f"{argument('text')} must go with {argument('model', 'softmax')}; got {options.model!r}.")
     if options.text is not None and options.ignore:
-        raise ValueError(f"--ignore must go with --features alone; got --text {options.text} as well.")
+        rule = f"{argument('ignore')} must go with {argument('features')} alone"
+        raise ValueError(f"{rule}; got {argument('text', options.text)} as well.")
     if options.images is not None:
         _check_images_alone(options)
-    annotations = read_annotations(
-        options.labels,
-        task=options.task_column,
-        worker=options.worker_column,
-        label=options.label_column,
-        duplicates=options.duplicates,
-    )
-    check_two_classes(annotations, Path(options.labels))
+    labels = find_labels(options.labels, options.format)
+    annotations = read_annotations(labels, **options.source)
+    check_two_classes(annotations, labels.path)
     source = Path(options.features or options.labels)
     images = None
     if options.images is not None:
         source, size = Path(options.images), options.image_size
-        images = read_images(source, size, Path(options.labels), annotations, task=options.task_column)
+        images = read_images(source, size, labels, annotations, task=options.task or "task")
         rows = images.rows
     elif options.text is not None:
-        rows = read_texts(source, options.text, task=options.task_column)
+        fields = Fields(options.task, options.worker, options.label)
+        rows = read_texts(options.features or labels, options.text, fields=fields)
     else:
         boost = options.model == "boost"
-        rows = read_features(source, task=options.task_column, ignore=options.ignore, missing=boost)
+        rows = read_features(source, task=options.task or "task", ignore=options.ignore, missing=boost)
     annotations = align_rows(annotations, rows, source)
     gold = None
     if options.gold is not None:
-        gold = read_gold(options.gold, task=options.task_column, label=options.label_column)
+        gold = read_gold(options.gold, task=options.task, label=options.label)
     return Inputs(annotations, rows, gold, images)
 
 
 def _check_images_alone(options: Options) -> None:
-    others = {"--features": options.features, "--text": options.text, "--ignore": options.ignore or None}
-    others["--model"] = None if options.model == "softmax" else options.model
+    others = {"features": options.features, "text": options.text, "ignore": options.ignore or None}
+    others["model"] = None if options.model == "softmax" else options.model
     for name, value in others.items():
         if value is not None:
-            raise ValueError(f"--images must go without {name}; got both. The model is a network on the images.")
+            rule = f"{argument('images')} must go without {argument(name)}"
+            raise ValueError(f"{rule}; got both. The model is a network on the images.")
     check_extras()
 
 
