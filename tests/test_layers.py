@@ -25,6 +25,7 @@ RANK = {
             ["neural", "report"],
             ["runs"],
             ["cli"],
+            ["__main__"],
         ]
     )
     for name in names

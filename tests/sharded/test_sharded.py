@@ -32,7 +32,6 @@ from labelonce import (
 from labelonce._kernels import BlockSums
 from labelonce._processes import Processes
 from labelonce._sklearn import ConvergenceWarning
-from labelonce.sharded.__main__ import main
 from labelonce.sharded._shards import open_shards
 
 
@@ -175,23 +174,6 @@ def test_two_processes_one_of_them_killed_give_what_one_gives(prepared: Path, tm
     steps = [line.split() for line in log.read_text().splitlines()]
     assert {restart for restart, _ in steps} == {"0", "1"}
     assert int(next(step for restart, step in steps if restart == "1")) in (4, 5)
-
-
-def test_the_command_line_prepares_and_fits(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    paths = [str(path) for path in write_shuffled(ten_classes(), tmp_path)]
-    for arguments in (
-        ["prepare", *paths, "-o", str(tmp_path / "p")],
-        ["fit", str(tmp_path / "p"), "-o", str(tmp_path / "out"), "--device", "cpu", "--tol", "1e-4"],
-    ):
-        monkeypatch.setattr(sys, "argv", ["labelonce.sharded", *arguments])
-        main()
-    assert "iteration 2: objective" in capsys.readouterr().err
-    assert labels_in(tmp_path / "out").num_rows == 400
-    with pytest.raises(SystemExit, match="2"):
-        main()
-    assert "must not hold a finished run" in capsys.readouterr().err
 
 
 def test_a_worker_who_labelled_a_task_twice_is_an_error(tmp_path: Path) -> None:

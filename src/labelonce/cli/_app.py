@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 
 from labelonce import __version__
-from labelonce._messages import named_as_options
 from labelonce._types import EngineName, Format, Model
 from labelonce.cli._options import (
     DAWID_SKENE,
@@ -20,8 +19,10 @@ from labelonce.cli._options import (
     LabelsOutput,
     Method,
     RunArgument,
+    speak_of_options,
     takes_source,
 )
+from labelonce.cli._sharded import app as sharded
 
 app = typer.Typer(
     name="labelonce",
@@ -30,6 +31,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
+app.add_typer(sharded, name="sharded")
 
 
 def _print_version(wanted: bool) -> None:
@@ -45,9 +47,7 @@ def _root(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
-    command = typer.main.get_group(app).commands[context.invoked_subcommand or ""]
-    options = {one.name: one.opts[0] for one in command.params if one.param_type_name == "option" and one.name}
-    context.with_resource(named_as_options(options))
+    speak_of_options(context, app)
 
 
 @app.command()

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from labelonce._messages import named_as_options
 from labelonce._types import Duplicates, Format, Multiple, Rejected
 from labelonce.aggregation._registry import COMMANDS
 
@@ -76,6 +77,13 @@ def _source(
     ] = None,
 ) -> dict[str, Any]:
     return {name: value for name, value in locals().items() if value is not None}
+
+
+def speak_of_options(context: typer.Context, app: typer.Typer) -> None:
+    """Let messages about an argument name the option of the command that was called."""
+    command = typer.main.get_group(app).commands[context.invoked_subcommand or ""]
+    options = {one.name: one.opts[0] for one in command.params if one.param_type_name == "option" and one.name}
+    context.with_resource(named_as_options(options))
 
 
 def takes_source(command: Callable[..., None]) -> Callable[..., None]:

@@ -1,0 +1,107 @@
+"""`labelonce sharded prepare` and `labelonce sharded fit`."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from labelonce._types import Duplicates
+from labelonce.cli._options import JsonOption, speak_of_options
+
+app = typer.Typer(
+    help="Aggregate annotations larger than memory, by one process or, under torchrun, by several.",
+    no_args_is_help=True,
+)
+
+
+Streamed = Literal["dawid-skene", "one-coin", "ibcc"]
+
+
+@app.callback()
+def _root(context: typer.Context) -> None:
+    speak_of_options(context, app)
+
+
+@app.command()
+def prepare(
+    files: Annotated[list[Path], typer.Argument(help="Parquet files of task, worker and label.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write; it must not exist.")],
+    task: Annotated[str, typer.Option("--task-column", help="Column of task ids.")] = "task",
+    worker: Annotated[str, typer.Option("--worker-column", help="Column of worker ids.")] = "worker",
+    label: Annotated[str, typer.Option("--label-column", help="Column of the labels.")] = "label",
+    duplicates: Annotated[
+        Duplicates, typer.Option(help="What to keep if one worker labelled one task more than once.")
+    ] = "error",
+    as_json: JsonOption = False,
+) -> None:
+    """Write Parquet FILES, in any order, as blocks of tasks that fit can stream.
+
+    For example:
+
+    - `labelonce sharded prepare labels-*.parquet -o prepared`
+    """
+    from labelonce.cli._print import print_json, stderr
+    from labelonce.sharded import prepare as prepare_shards
+    from labelonce.sharded._shards import open_shards
+
+    prepare_shards(files, output, task=task, worker=worker, label=label, duplicates=duplicates)
+    shards = open_shards(output)
+    found = {
+        "annotations": shards.n_annotations,
+        "tasks": shards.n_labelled,
+        "workers": len(shards.workers),
+        "classes": shards.classes.tolist(),
+        "blocks": shards.n_blocks,
+        "output": str(output),
+    }
+    if as_json:
+        print_json(found)
+    else:
+        sizes = ", ".join(f"{found[name]:,} {name}" for name in ("annotations", "tasks", "workers", "blocks"))
+        stderr.print(f"{sizes} in {output}", markup=False)
+
+
+@app.command()
+def fit(
+    folder: Annotated[Path, typer.Argument(help="A folder that prepare wrote.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for labels, workers and run.json.")],
+    method: Annotated[Streamed, typer.Option(help="How to weigh the workers.")] = "dawid-skene",
+    dtype: Annotated[
+        Literal["float32", "float64"], typer.Option(help="Numbers to compute with; float32 halves the memory.")
+    ] = "float32",
+    max_iter: Annotated[int, typer.Option(help="Stop after so many iterations, with a note.")] = 500,
+    tol: Annotated[float, typer.Option(help="Stop when the objective per annotation changes by at most this.")] = 1e-7,
+    device: Annotated[Literal["cpu", "cuda"] | None, typer.Option(help="Default: cuda where there is any.")] = None,
+    seed: Annotated[int, typer.Option(help="Breaks ties.")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Run EM over the blocks in FOLDER and write the label of every task.
+
+    Stopped or killed, the same command resumes after the last finished iteration.
+
+    For example:
+
+    - `labelonce sharded fit prepared -o clean`
+
+    - `torchrun --nproc-per-node 2 --max-restarts 3 -m labelonce sharded fit prepared -o clean`
+    """
+    from labelonce.aggregation._registry import aggregator_of
+    from labelonce.cli._print import print_json, stderr, warnings_as_notes
+    from labelonce.sharded import fit as fit_shards
+
+    is_first = os.environ.get("RANK", "0") == "0"
+
+    def show(iteration: int, objective: float) -> None:
+        if is_first:
+            stderr.print(f"iteration {iteration}: objective {objective:.6f}", markup=False)
+
+    model: Any = aggregator_of(method)()
+    model.set_params(dtype=dtype, max_iter=max_iter, tol=tol, random_state=seed)
+    with warnings_as_notes():
+        fit_shards(model, folder, output, device=device, callback=show)
+    if as_json and is_first:
+        print_json(json.loads((output / "run.json").read_text()) | {"output": str(output)})
