@@ -371,8 +371,9 @@ def test_one_label_per_task_beats_the_vote_and_finds_the_hammers() -> None:
     assert fitted.score(X, y_true) > voted.score(X, y_true) + 0.05
     assert fitted.skill_[hammer].min() > 0.9
     assert fitted.skill_[~hammer].max() < 0.6
-    low, high = fitted.worker_model_.skill_interval()
-    assert ((low <= fitted.skill_) & (fitted.skill_ <= high)).all()
+    frame = fitted.workers_to_frame()
+    low, skill, high = (frame[name].to_numpy() for name in ("skill_low", "skill", "skill_high"))
+    assert ((low <= skill) & (skill <= high)).all()
 
 
 def test_a_class_that_few_workers_know_is_not_lost() -> None:

@@ -178,7 +178,7 @@ def labels_frame(tasks: Ids, classes: Ids, posterior: Floats, picks: Codes) -> p
     columns: dict[str, Any] = {
         "task": pa.array(tasks),
         "label": _ids.decode(picks, classes),
-        "confidence": posterior.max(axis=1),
+        "confidence": posterior[np.arange(len(picks)), picks],
     }
     columns |= {f"posterior_{name}": posterior[:, k] for k, name in enumerate(classes)}
     return pa.table(columns)

@@ -7,9 +7,11 @@ import warnings
 import numpy as np
 
 from labelonce._messages import show
+from labelonce._types import Floats
 from labelonce.data import Annotations
 from labelonce.learning._rounds import Round
 
+MEMORISED = 0.4  # share of the disagreement of models that did not see the task
 MIN_ADVANTAGE = 0.02  # of the model's agreement with the crowd over chance
 MAX_DRIFT = 0.3  # of the predicted classes from the voted ones, total variation
 
@@ -18,7 +20,9 @@ class DoubtWarning(UserWarning):
     """The numbers say that a fit should not be trusted."""
 
 
-def warn_of_doubt(annotations: Annotations, last: Round, held_out_score: float = float("nan")) -> None:
+def warn_of_doubt(
+    annotations: Annotations, last: Round, held_out_score: float = float("nan"), unseen: Floats | None = None
+) -> None:
     """Warn where the model agrees with the crowd hardly more than chance, or its classes drifted.
 
     A model with many features agrees with the labels it was trained on even if they are noise; held-out labels, where
@@ -44,6 +48,15 @@ def warn_of_doubt(annotations: Annotations, last: Round, held_out_score: float =
             "to nothing, so the workers are judged by noise. Are the rows of X in the order of the tasks (give "
             "tasks=...)? If they are, use better features, or label some tasks again."
         )
+    seen_left = float((picks[annotations.task] != annotations.label).mean())
+    if unseen is not None:
+        left = float((unseen.argmax(axis=1)[annotations.task] != annotations.label).mean())
+        if seen_left < (1 - MEMORISED) * left:
+            _warn(
+                f"the model disagrees with {seen_left:.1%} of the labels that it was trained on, and models that did "
+                f"not see them with {left:.1%}: it has memorised labels, and these judged the workers. The confidence "
+                'is by the models that did not; for better labels try predictions="out_of_fold" or a simpler model.'
+            )
     drift = float(np.abs(picked - given).sum() / 2)
     if drift > MAX_DRIFT:
         most = int(np.argmax(picked - given))

@@ -20,6 +20,8 @@ class Learner(ClassifierBase, ABC):
     ----------
     any_shape : bool
         Whether X may be more than a table of features, such as images.
+    n_folds : int
+        Fits to parts of the tasks, after the last round of `MBEM`, that its confidence costs.
     auto : mapping
         What `rounds="auto"` and `predictions="auto"` of `MBEM` stand for with a learner that is too expensive to try
         recipes with; empty: they are chosen.
@@ -46,6 +48,7 @@ class Learner(ClassifierBase, ABC):
     """
 
     any_shape: ClassVar[bool] = False
+    n_folds: ClassVar[int] = 5
     auto: ClassVar[Mapping[str, Any]] = {}
     shared: bool = False
 

@@ -16,16 +16,17 @@ from labelonce._processes import add_up, n_processes
 from labelonce._sklearn import check_is_fitted, clone
 from labelonce._types import ENGINES, Codes, Floats, Ids
 from labelonce._validate import RandomState, check_choice, check_distribution, check_int, check_number, check_rng
-from labelonce.aggregation._base import labels_table, set_fitted, workers_table
+from labelonce.aggregation._base import labels_frame, set_fitted, workers_table
 from labelonce.data import Annotations
 from labelonce.data._gold import Gold, check_gold
 from labelonce.learning._average import average_models
 from labelonce.learning._candidates import Candidate, memorises
+from labelonce.learning._confidence import Estimate, calibrated, share_right, skills
 from labelonce.learning._doubt import warn_of_doubt
 from labelonce.learning._features import given_learners
 from labelonce.learning._inputs import check_features, match_rows
 from labelonce.learning._learner import Learner
-from labelonce.learning._rounds import Recipe, Round, run_rounds
+from labelonce.learning._rounds import Recipe, Round, run_rounds, unseen_predictions
 from labelonce.learning._scoring import AnnotationsScorer
 from labelonce.learning._selection import Choice, choose_recipe
 from labelonce.workers import Counted, Full, WorkerModel
@@ -83,6 +84,10 @@ class MBEM(AnnotationsScorer):
         ("refined"). The first round always counts picks.
     weighting : {"information", "none"}
         How much a task counts in the next fit: 1 - H(posterior) / log K, or 1.
+    confidence : {"held_out", "posterior"}
+        What `confidence_`, `calibrated_` and the workers' skills are based on: after the last round, on models that did
+        not see the task (five more fits on parts of the tasks, two for networks), or on the posterior of the rounds,
+        which costs nothing and is too sure of itself.
     worker_model : WorkerModel, optional
         Default `workers.Full()`.
     prior : {"uniform", "learned", "picks"} or (n_classes,) array
@@ -115,6 +120,12 @@ class MBEM(AnnotationsScorer):
         `AveragedModels`.
     posterior_ : (n_tasks, n_classes)
         P(true label | annotations, features) of the training tasks.
+    calibrated_ : (n_tasks, n_classes)
+        P(true label) to act on: calibrated without gold, by models that did not see the task.
+    confidence_ : (n_tasks,)
+        Calibrated probability of `labels_`.
+    estimated_accuracy_ : (value, low, high)
+        Estimated share of `labels_` that are right, with its 90 % range.
     labels_ : (n_tasks,)
     predictions_ : (n_tasks, n_classes)
         The predictions of the last round for the training tasks, by which the workers were judged.
@@ -166,6 +177,7 @@ class MBEM(AnnotationsScorer):
     history_: list[dict[str, Any]]
     _plan: Plan
     _last: Any  # a Round; None before the first
+    _skill_range: tuple[Floats, Floats] | None
 
     def __init__(
         self,
@@ -176,6 +188,7 @@ class MBEM(AnnotationsScorer):
         posterior: str = "joint",
         counts: str = "refined",
         weighting: str = "information",
+        confidence: str = "held_out",
         worker_model: WorkerModel | None = None,
         prior: Any = "uniform",
         max_rounds: int = 6,
@@ -193,6 +206,7 @@ class MBEM(AnnotationsScorer):
         self.posterior = posterior
         self.counts = counts
         self.weighting = weighting
+        self.confidence = confidence
         self.worker_model = worker_model
         self.prior = prior
         self.max_rounds = max_rounds
@@ -212,7 +226,7 @@ class MBEM(AnnotationsScorer):
         `prior` is what the paper's experiments assume; "picks" is its equation 7.
         """
         fixed: dict[str, Any] = {"predictions": "in_sample", "posterior": "prior", "counts": "hard"}
-        fixed |= {"weighting": "none", "worker_model": Counted(), "tol": 0.0}
+        fixed |= {"weighting": "none", "confidence": "posterior", "worker_model": Counted(), "tol": 0.0}
         return cls(learner, rounds=rounds, prior=prior, **(fixed | options))
 
     def fit(self, X: Any, y: Any, *, gold: Gold | None = None, tasks: Any = None) -> Self:
@@ -262,7 +276,8 @@ class MBEM(AnnotationsScorer):
             transformed = self._choose(X, annotations, codes)
             yield self
         yield from self._run(transformed, annotations, codes)
-        warn_of_doubt(annotations, self._last, self.history_[-1]["held_out_score"])
+        unseen = self._judge(transformed, annotations, codes)
+        warn_of_doubt(annotations, self._last, self.history_[-1]["held_out_score"], unseen)
 
     def _choose(self, X: Any, annotations: Annotations, gold: Codes | None) -> Any:
         """Set the plan, and return the features that it is carried out with."""
@@ -319,6 +334,7 @@ class MBEM(AnnotationsScorer):
         check_choice(self.posterior, "posterior", ("joint", "prior", "auto"))
         check_choice(self.counts, "counts", ("refined", "hard", "soft"))
         check_choice(self.weighting, "weighting", ("information", "none"))
+        check_choice(self.confidence, "confidence", ("held_out", "posterior"))
         check_choice(self.engine, "engine", ENGINES)
         if isinstance(self.prior, str):
             check_choice(self.prior, "prior", ("uniform", "learned", "picks"))
@@ -409,15 +425,32 @@ class MBEM(AnnotationsScorer):
             _last=last,
         )
 
+    def _judge(self, X: Any, annotations: Annotations, gold: Codes | None) -> Floats | None:
+        """Set what people are shown, and return the predictions behind it, of models that did not see the task."""
+        recipe, labels = self._plan.recipe, self.posterior_.argmax(axis=1)
+        unseen, self._skill_range = None, None
+        self.calibrated_: Floats = self.posterior_
+        if self.confidence == "held_out" and not (recipe.learner.shared and n_processes() > 1):
+            unseen = unseen_predictions(X, recipe, self._last, self._plan.seed)
+            found = calibrated(annotations, unseen, recipe.worker_model, gold, self._plan.seed)
+            self.calibrated_, self.trust_ = found.posterior, found.trust
+            self.skill_, low, high = skills(annotations, found.posterior, self.posterior_)
+            self._skill_range = low, high
+        self.confidence_: Floats = self.calibrated_[np.arange(len(labels)), labels]
+        self.estimated_accuracy_: Estimate = share_right(
+            self.calibrated_, labels, float(self.posterior_.max(axis=1).mean())
+        )
+        return unseen
+
     def to_frame(self) -> pa.Table:
-        """Return an Arrow table with one row per task: task, label, confidence, and `posterior_<class>`."""
-        check_is_fitted(self, "model_")
-        return labels_table(self)
+        """Return an Arrow table with one row per task: task, label, confidence, and `posterior_<class>`, calibrated."""
+        check_is_fitted(self, "confidence_")
+        return labels_frame(self.tasks_, self.classes_, self.calibrated_, self.posterior_.argmax(axis=1))
 
     def workers_to_frame(self) -> pa.Table:
         """Return an Arrow table with one row per worker, best first: worker, annotations, skill, its 90 % interval."""
         check_is_fitted(self, "model_")
-        low, high = self.worker_model_.skill_interval(self.prior_)
+        low, high = self._skill_range or self.worker_model_.skill_interval(self.prior_)
         return workers_table(self, skill_low=low, skill_high=high)
 
 

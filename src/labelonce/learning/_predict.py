@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
 from labelonce._sklearn import clone, count_rows, select_rows
@@ -25,7 +26,7 @@ def take_rows(X: Any, rows: npt.NDArray[np.integer[Any]]) -> Any:
         return X
     if hasattr(X, "__getitem__") and not hasattr(X, "shape") and not isinstance(X, list | tuple):
         return SomeRows(X, rows)
-    return select_rows(X, rows)
+    return select_rows(X if hasattr(X, "__getitem__") or sparse.issparse(X) else np.asarray(X), rows)
 
 
 class SomeRows:

@@ -49,7 +49,10 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Round:
-    """What one round found: the model, and the workers and posteriors as its predictions see them."""
+    """What one round found: the model, and the workers and posteriors as its predictions see them.
+
+    `targets` and `target_weight` are what the model was fitted to.
+    """
 
     number: int
     model: Learner
@@ -60,6 +63,8 @@ class Round:
     weight: Floats
     workers: WorkerModel
     log_likelihood: float
+    targets: Floats
+    target_weight: Floats
 
 
 def run_rounds(
@@ -97,9 +102,20 @@ def run_rounds(
         first = number == 1
         workers, log_prior, prior = estimate_workers(engine, recipe, predictions, gold, number=number, sample=sample)
         log_confusion = floored_log(workers.confusion_)
+        targets, target_weight = posterior, weight
         posterior, log_likelihood = engine.e_step(log_confusion, log_prior, gold)
         weight = task_weight(recipe, posterior, start, first=first, engine=engine)
-        yield Round(number, model, predictions, workers.confusion_, prior, posterior, weight, workers, log_likelihood)
+        found = (workers.confusion_, prior, posterior, weight, workers, log_likelihood)
+        yield Round(number, model, predictions, *found, targets, target_weight)
+
+
+def unseen_predictions(X: Any, recipe: Recipe, last: Round, seed: int) -> Floats:
+    """Return predictions for every task by models like that of the last round, fitted without the task."""
+    if recipe.predictions == "out_of_fold":
+        return last.predictions
+    rng = np.random.default_rng([seed, last.number, 1])
+    learner = learner_of_round(recipe.learner, last.number, last.number, rng)
+    return out_of_fold(learner, X, last.targets, last.target_weight, n_folds=recipe.learner.n_folds, rng=rng)
 
 
 def vote_targets(engine: Engine, gold: Codes | None) -> tuple[Floats, Floats]:

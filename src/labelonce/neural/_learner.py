@@ -110,6 +110,7 @@ class TorchLearner(Steps):
     """
 
     any_shape = True
+    n_folds = 2
     auto: ClassVar[Mapping[str, Any]] = {"rounds": 9, "predictions": "in_sample"}
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

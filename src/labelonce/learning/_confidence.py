@@ -1,0 +1,174 @@
+"""Confidence that people can act on: how sure a fit may be of its labels and of its workers, without gold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from labelonce._kernels import ScipyEngine, floored_log
+from labelonce._sklearn import clone
+from labelonce._types import Codes, Floats
+from labelonce.data import Annotations
+from labelonce.data._annotations import MIN_OVERLAP
+from labelonce.workers import WorkerModel
+from labelonce.workers._intervals import beta_interval
+
+LEVEL = 0.9
+_FOLDS = 5
+_TRUSTS = (0.2, 0.3, 0.4, 0.6, 0.8, 1.0)  # exponents of what the labels say
+_TRUST = 0.5  # where nearly every task has one label, so that none can be predicted from another
+_ENOUGH_TASKS = 20_000  # to choose the exponent by
+_ENOUGH_GOLD = 100  # known tasks to choose the exponent by
+_SAME_MISTAKES = 3.0  # how much more a worker's labels err together than apart, as a factor of their variance
+_DOUBT = 0.05  # standard deviation of a worker's skill for what the calibration leaves out
+_UNSURE_ERRORS = 0.35  # relative doubt about the share of wrong labels
+_LEAST_DOUBT = 0.01  # standard deviation of the share of right labels, however sure
+
+
+@dataclass(frozen=True)
+class Confidence:
+    """What people are shown of a fit.
+
+    Attributes
+    ----------
+    posterior : (n_tasks, n_classes)
+        Calibrated P(true label).
+    trust : float
+        The exponent of what the labels say: 1 takes every label as independent evidence, 0 ignores the labels.
+    held_out : bool
+        Whether the predictions behind it come from models that did not see the task.
+    """
+
+    posterior: Floats
+    trust: float
+    held_out: bool
+
+
+def calibrated(
+    annotations: Annotations, predictions: Floats, worker_model: WorkerModel, gold: Codes | None, seed: int
+) -> Confidence:
+    """Return the confidence that predictions by models that did not see the task, and the labels, give together.
+
+    The posterior of the rounds is too sure of itself: the model has seen the labels that it judges, predictions are
+    sharpened to explain them, and workers are counted against the result. Here nothing judges itself. Predictions are
+    taken as they are; workers are counted against the picks of the predictions on the other tasks; and the product of
+    the labels' likelihoods is raised to the power `trust`, since labels of one task are wrong together more often than
+    a confusion matrix says. Where tasks have several labels, `trust` is the one that predicts each label best from the
+    other labels of its task; with gold, the one that predicts the gold best.
+    """
+    log_predictions = floored_log(predictions)
+    said = _labels_evidence(annotations, predictions, worker_model, np.random.default_rng([seed, 7]))
+    by_task = _sum_by_task(annotations, said)
+    trust = _TRUST
+    if gold is not None and (gold >= 0).sum() >= _ENOUGH_GOLD:
+        known = np.flatnonzero(gold >= 0)
+        places = np.arange(len(known)), gold[known]
+        trust = _best_trust(lambda one: _normalised(log_predictions[known] + one * by_task[known])[places])
+    elif _overlaps(annotations):
+        rows = _rows_with_company(annotations)
+        task = annotations.task[rows]
+        others = by_task[task] - said[rows]
+        trust = _best_trust(
+            lambda one: np.logaddexp.reduce(_normalised(log_predictions[task] + one * others) + said[rows], axis=1)
+        )
+    posterior = np.exp(_normalised(log_predictions + trust * by_task))
+    if gold is not None:
+        known = np.flatnonzero(gold >= 0)
+        posterior[known] = np.eye(annotations.n_classes)[gold[known]]
+    return Confidence(posterior, trust, held_out=True)
+
+
+def skills(annotations: Annotations, posterior: Floats, promised: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the share of each worker's labels that are right, and the ends of its interval.
+
+    It is the mean probability of the labels that the worker gave, half way between the calibrated posterior, which is
+    slow to trust a worker where features are weak, and what the rounds `promised`, which is quick. The interval holds
+    chance, mistakes that come together, the distance between the two, and some doubt about the calibration. Nothing is
+    known of a worker without labels.
+    """
+    n = np.bincount(annotations.worker, minlength=annotations.n_workers)
+    right, promise = (one[annotations.task, annotations.label] for one in (posterior, promised))
+
+    def mean(values: Floats) -> Floats:
+        total = np.bincount(annotations.worker, values, annotations.n_workers)
+        return np.asarray(np.divide(total, n, out=np.full(len(n), right.mean()), where=n > 0))
+
+    value = mean((right + promise) / 2)
+    variance = _SAME_MISTAKES * mean(right * (1 - right)) / np.maximum(n, 1)
+    variance += mean((promise - right) / 2) ** 2 + _DOUBT**2
+    low, high = beta_interval(value, np.minimum(variance, 0.99 * value * (1 - value)), LEVEL)
+    return value, np.where(n > 0, np.minimum(low, value), 0.0), np.where(n > 0, np.maximum(high, value), 1.0)
+
+
+class Estimate(NamedTuple):
+    """A number that is not known, and the ends of its 90 % range."""
+
+    value: float
+    low: float
+    high: float
+
+
+def share_right(posterior: Floats, labels: Codes, promised: float) -> Estimate:
+    """Return the estimated share of labels that are right: their mean calibrated probability.
+
+    The range holds chance, a relative doubt about the share of wrong labels, and what the rounds `promised`:
+    calibration without gold leans to the low side.
+    """
+    right = posterior[np.arange(len(labels)), labels]
+    value = float(right.mean())
+    variance = float((right * (1 - right)).mean()) / len(right)
+    variance += ((promised - value) / 3) ** 2 + (_UNSURE_ERRORS * (1 - value)) ** 2 + _LEAST_DOUBT**2
+    low, high = beta_interval(np.array(value), np.array(min(variance, 0.99 * value * (1 - value))), LEVEL)
+    return Estimate(value, min(float(low), value), max(float(high), value, promised))
+
+
+def _labels_evidence(
+    annotations: Annotations, predictions: Floats, worker_model: WorkerModel, rng: np.random.Generator
+) -> Floats:
+    """Return log P(given | true) of every annotation, (n_annotations, n_classes), its worker counted on other tasks."""
+    fold = (rng.permutation(annotations.n_tasks) % _FOLDS)[annotations.task]
+    picks = np.eye(predictions.shape[1])[predictions.argmax(axis=1)]
+    everybody = ScipyEngine(annotations, "float64").m_step(picks)
+    said = np.empty((len(annotations), predictions.shape[1]))
+    for number in np.unique(fold):
+        rows = fold == number
+        worker, label = annotations.worker[rows], annotations.label[rows]
+        own = np.zeros_like(everybody)
+        np.add.at(own, (worker, predictions.argmax(axis=1)[annotations.task[rows]], label), 1.0)
+        fitted = clone(worker_model).fit_counts(np.maximum(everybody - own, 0.0))
+        said[rows] = floored_log(fitted.confusion_)[worker, :, label]
+    return said
+
+
+def _sum_by_task(annotations: Annotations, values: Floats) -> Floats:
+    n = len(annotations)
+    per_task = sparse.csr_array((np.ones(n), (annotations.task, np.arange(n))), shape=(annotations.n_tasks, n))
+    return np.asarray(per_task @ values)
+
+
+def _overlaps(annotations: Annotations) -> bool:
+    per_task = np.bincount(annotations.task)
+    return bool((per_task > 1).sum() >= MIN_OVERLAP * (per_task > 0).sum())
+
+
+def _rows_with_company(annotations: Annotations) -> Codes:
+    """Return the annotations of tasks with several labels, of a draw of tasks where there are many."""
+    several = np.flatnonzero(np.bincount(annotations.task) > 1)
+    drawn = np.random.default_rng(0).permutation(several)[:_ENOUGH_TASKS]
+    return np.flatnonzero(np.isin(annotations.task, drawn)).astype(np.int32)
+
+
+def _best_trust(log_likelihoods: Callable[[float], Floats]) -> float:
+    """Return the smallest exponent whose log-likelihoods are within one standard error of the best."""
+    found = np.stack([log_likelihoods(one) for one in _TRUSTS])
+    behind = found[found.mean(axis=1).argmax()] - found
+    near = behind.mean(axis=1) <= behind.std(axis=1) / np.sqrt(behind.shape[1])
+    return _TRUSTS[int(near.argmax())]
+
+
+def _normalised(log_joint: Floats) -> Floats:
+    return np.asarray(log_joint - np.logaddexp.reduce(log_joint, axis=1, keepdims=True))

@@ -1,0 +1,122 @@
+"""Confidence is what the labels and models that did not see the task can promise, and no more."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import labelonce as lo
+from labelonce.learning._confidence import calibrated, share_right, skills
+from labelonce.workers import Full
+
+
+def noisy(seed: int = 0, *, redundancy: int = 1, noise: float = 1.0) -> tuple[Any, Any, lo.Annotations, Any]:
+    """Three overlapping classes, 20 workers of which half guess: features, true labels, annotations, confusion."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(3, size=900)
+    X = np.eye(3)[y] @ rng.normal(scale=2.0, size=(3, 8)) + noise * rng.normal(size=(900, 8))
+    confusion = lo.simulate.hammer_spammer(20, 3, 0.5, rng, exact=True)
+    return X, y, lo.simulate.annotate(y, confusion, lo.simulate.assign(900, 20, redundancy, rng), rng), confusion
+
+
+def fitted(X: Any, ann: lo.Annotations, **options: Any) -> lo.MBEM:
+    return lo.MBEM(lo.SoftmaxRegression(), rounds=4, **options).fit(X, ann)
+
+
+@pytest.mark.parametrize("redundancy", [1, 3])
+@pytest.mark.parametrize("noise", [2.0, 3.0])
+def test_labels_are_right_about_as_often_as_they_say(redundancy: int, noise: float) -> None:
+    X, y, ann, _ = noisy(redundancy=redundancy, noise=noise)
+    clf = fitted(X, ann)
+    right = clf.labels_ == y
+    assert abs(clf.confidence_.mean() - right.mean()) < 0.06
+    order = np.argsort(clf.confidence_)
+    assert right[order[:180]].mean() < right[order[180:]].mean()
+    assert clf.estimated_accuracy_.low <= right.mean() <= clf.estimated_accuracy_.high
+
+
+def test_the_posterior_of_the_rounds_is_surer_of_itself() -> None:
+    X, y, ann, _ = noisy(noise=3.0)
+    clf = fitted(X, ann)
+    wrong = (clf.labels_ != y).mean()
+    assert 1 - clf.posterior_.max(axis=1).mean() < 0.7 * wrong  # what the calibration is for
+
+
+def test_confidence_is_the_calibrated_probability_of_the_label() -> None:
+    X, _, ann, _ = noisy()
+    clf = fitted(X, ann)
+    label = np.searchsorted(clf.classes_, clf.labels_)
+    assert_allclose(clf.calibrated_.sum(axis=1), 1.0)
+    assert (clf.confidence_ == clf.calibrated_[np.arange(900), label]).all()
+    assert (clf.to_frame()["confidence"].to_numpy() == clf.confidence_).all()
+    assert clf.estimated_accuracy_.value == pytest.approx(clf.confidence_.mean())
+
+
+def test_without_held_out_models_confidence_is_the_posterior() -> None:
+    X, _, ann, _ = noisy()
+    clf = fitted(X, ann, confidence="posterior")
+    assert (clf.calibrated_ == clf.posterior_).all()
+    assert (lo.MBEM.paper().confidence, lo.MBEM().confidence) == ("posterior", "held_out")
+
+
+def test_skill_intervals_hold_the_share_of_right_labels() -> None:
+    inside = []
+    for seed in range(3):
+        X, y, ann, _ = noisy(seed)
+        clf = fitted(X, ann)
+        frame = clf.workers_to_frame().sort_by("worker")
+        low, high = frame["skill_low"].to_numpy(), frame["skill_high"].to_numpy()
+        right = np.bincount(ann.worker, ann.label == y[ann.task]) / np.bincount(ann.worker)
+        inside.append(((low <= right) & (right <= high)).mean())
+    assert np.mean(inside) > 0.85
+
+
+def test_a_label_by_a_good_worker_against_the_model_lowers_confidence() -> None:
+    n = 400
+    y = np.arange(n) % 2
+    label = y.copy()
+    label[0] = 1 - y[0]
+    ann = lo.Annotations.from_matrix(np.where(np.arange(10) == (np.arange(n) % 10)[:, None], label[:, None], -1))
+    predictions = np.where(np.eye(2, dtype=bool)[y], 0.9, 0.1)
+    found = calibrated(ann, predictions, Full(), None, seed=0).posterior[np.arange(n), y]
+    assert found[0] < 0.9 < found[1:].min()
+
+
+def test_gold_settles_its_tasks_and_the_trust() -> None:
+    X, y, ann, _ = noisy(noise=3.0)
+    gold = {int(task): int(y[task]) for task in range(200)}
+    clf = lo.MBEM(lo.SoftmaxRegression(), rounds=3).fit(X, ann, gold=gold)
+    assert (clf.confidence_[:200] == 1).all()
+    assert clf.confidence_[200:].max() < 1
+
+
+def test_confidence_follows_a_permutation_of_the_classes() -> None:
+    X, _, ann, _ = noisy()
+    clf, other = fitted(X, ann), fitted(X, ann.relabel([2, 0, 1]))
+    assert_allclose(other.calibrated_[:, [2, 0, 1]], clf.calibrated_, atol=1e-3)
+
+
+def test_a_worker_without_labels_is_unknown() -> None:
+    ann = lo.Annotations.from_matrix([[0, -1], [1, -1], [0, -1], [1, -1]])
+    posterior = np.array([[0.9, 0.1], [0.1, 0.9], [0.9, 0.1], [0.1, 0.9]])
+    skill, low, high = skills(ann, posterior, posterior)
+    assert skill[0] == pytest.approx(0.9)
+    assert (low[1], high[1]) == (pytest.approx(0, abs=1e-3), pytest.approx(1, abs=1e-3))
+
+
+def test_the_estimate_widens_where_the_rounds_promised_more() -> None:
+    posterior, labels = np.array([[0.8, 0.2]] * 50), np.zeros(50, dtype=np.int32)
+    modest, bold = share_right(posterior, labels, 0.8), share_right(posterior, labels, 0.99)
+    assert modest.value == bold.value == pytest.approx(0.8)
+    assert bold.high - bold.low > modest.high - modest.low
+
+
+def test_a_model_that_memorised_its_labels_is_told_on() -> None:
+    from sklearn.tree import DecisionTreeClassifier
+
+    X, _, ann, _ = noisy(noise=3.0)
+    clf = lo.MBEM(DecisionTreeClassifier(random_state=0), rounds=1, predictions="in_sample")
+    with pytest.warns(lo.DoubtWarning, match=r"disagrees with 0\.0% of the labels .*it has memorised labels"):
+        clf.fit(X, ann)
+    assert clf.confidence_.mean() < clf.posterior_.max(axis=1).mean() - 0.2
