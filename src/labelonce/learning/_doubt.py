@@ -51,7 +51,7 @@ def warn_of_doubt(
     seen_left = float((picks[annotations.task] != annotations.label).mean())
     if unseen is not None:
         left = float((unseen.argmax(axis=1)[annotations.task] != annotations.label).mean())
-        if seen_left < (1 - MEMORISED) * left:
+        if seen_left < (1 - MEMORISED) * left - 2 * np.sqrt(left * (1 - left) / len(annotations)):
             _warn(
                 f"the model disagrees with {seen_left:.1%} of the labels that it was trained on, and models that did "
                 f"not see them with {left:.1%}: it has memorised labels, and these judged the workers. The confidence "
