@@ -27,7 +27,7 @@ class AveragedModels(Learner):
     >>> import numpy as np
     >>> X, y = np.array([[-1.0], [1.0]]), np.array([[1.0, 0.0], [0.0, 1.0]])
     >>> AveragedModels([SoftmaxRegression(C=0.1), SoftmaxRegression(C=10.0)]).fit(X, y).predict_proba(X[:1]).round(2)
-    array([[0.77, 0.23]])
+    array([[0.71, 0.29]])
     """
 
     def __init__(self, models: Sequence[Any]) -> None:
