@@ -168,7 +168,7 @@ BAD_CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: metrics.confusion_error(HALF, HALF, weight=[0, 0, 0]), "got 0 for all 3"),
     (lambda: metrics.rank_correlation([1, 1, 1], [1, 2, 3]), "skill_true must differ between workers"),
     (lambda: metrics.rank_correlation([1, 2, 3], [2, 2, 2]), "got 2.0 for all 3"),
-    (lambda: metrics.rank_correlation([1, 2, 3], [1, 2]), "one entry a worker, 3 as skill_true; got 2"),
+    (lambda: metrics.rank_correlation([1, 2, 3], [1, 2]), "one entry per worker, 3 as skill_true; got 2"),
     (lambda: metrics.rank_correlation([1, 2], [1, np.nan]), "skill must be finite; got nan at worker 1"),
     (lambda: metrics.rank_correlation([1], [1]), "for two at least; got shape (1,)"),
 ]

@@ -145,7 +145,7 @@ def rank_correlation(skill_true: Any, skill: Any) -> float:
     """
     first, second = _ranks(skill_true, "skill_true"), _ranks(skill, "skill")
     if len(first) != len(second):
-        raise ValueError(f"skill must have one entry a worker, {len(first)} as skill_true; got {len(second)}.")
+        raise ValueError(f"skill must have one entry per worker, {len(first)} as skill_true; got {len(second)}.")
     return float(np.corrcoef(first, second)[0, 1])
 
 
@@ -162,10 +162,10 @@ def _known(y_true: Any, posterior: Any, name: str) -> tuple[Codes, Floats]:
 def _check_y_true(y_true: Any, n_tasks: int, n_classes: int) -> Codes:
     array = np.asarray(y_true)
     if array.shape != (n_tasks,):
-        raise ValueError(f"y_true must have one entry a task, shape ({n_tasks},); got shape {array.shape}.")
+        raise ValueError(f"y_true must have one entry per task, shape ({n_tasks},); got shape {array.shape}.")
     unknown = array == -1
     if unknown.all():
-        raise ValueError(f"y_true must be known for a task at least; got -1 for all {n_tasks}.")
+        raise ValueError(f"y_true must be known for at least one task; got -1 for all {n_tasks}.")
     known = array.copy()
     known[unknown] = 0
     codes = check_codes(known, "y_true where not -1", n_classes)
@@ -200,7 +200,7 @@ def _check_weight(weight: Any, shape: tuple[int, ...]) -> Floats:
 def _ranks(values: Any, name: str) -> Floats:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or len(array) < 2:
-        raise ValueError(f"{name} must have one entry a worker, for two at least; got shape {array.shape}.")
+        raise ValueError(f"{name} must have one entry per worker, for two at least; got shape {array.shape}.")
     if not np.isfinite(array).all():
         first = int(np.argmin(np.isfinite(array)))
         raise ValueError(f"{name} must be finite; got {array[first]} at worker {first}. Leave this worker out.")

@@ -96,7 +96,7 @@ def one_coin(accuracy: Any, n_classes: int) -> Floats:
     right = np.asarray(accuracy, dtype=np.float64)
     check_int(n_classes, "n_classes", 2)
     if right.ndim != 1 or len(right) == 0:
-        raise ValueError(f"accuracy must have one entry a worker, shape (n_workers,); got shape {right.shape}.")
+        raise ValueError(f"accuracy must have one entry per worker, shape (n_workers,); got shape {right.shape}.")
     _reject(~((right >= 0) & (right <= 1)), right, "accuracy must be in [0, 1]")
     return one_coin_confusion(right, n_classes)
 
@@ -317,7 +317,7 @@ def _distinct_draw(weight: Floats, redundancy: int) -> _Draw:
 
 
 def _distinct_by_keys(weight: Floats, shape: tuple[int, ...], rng: np.random.Generator) -> Codes:
-    """Take the largest of log(weight) + Gumbel noise, in order; costs n_workers a task, whatever the weights."""
+    """Take the largest of log(weight) + Gumbel noise, in order; costs n_workers per task, whatever the weights."""
     available = np.flatnonzero(weight)
     key = -np.log(weight[available]) - rng.gumbel(size=(shape[0], len(available)))
     first = np.argpartition(key, shape[1] - 1, axis=1)[:, : shape[1]]
@@ -374,7 +374,7 @@ def _check_groups(groups: Any, n_workers: int, correlation: float) -> Codes | No
     array = np.asarray(groups)
     if array.shape != (n_workers,) or array.dtype.kind not in "iub":
         raise ValueError(
-            f"groups must have one integer a worker, shape ({n_workers},); got {array.dtype} of shape {array.shape}."
+            f"groups must have one integer per worker, shape ({n_workers},); got {array.dtype} of shape {array.shape}."
         )
     return np.unique(array, return_inverse=True)[1].astype(np.int32)
 
@@ -384,7 +384,7 @@ def _check_load(load: Any, n_workers: int) -> Floats:
         return np.ones(n_workers)
     weight = np.asarray(load, dtype=np.float64)
     if weight.shape != (n_workers,):
-        raise ValueError(f"load must have one weight a worker, shape ({n_workers},); got shape {weight.shape}.")
+        raise ValueError(f"load must have one weight per worker, shape ({n_workers},); got shape {weight.shape}.")
     _reject(~np.isfinite(weight) | (weight < 0), weight, "load must be finite and at least 0")
     if not weight.any():
         raise ValueError(f"load must be positive for a worker at least; got 0 for all {n_workers}.")

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import re
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -45,3 +46,11 @@ def test_type_checkers_see_the_names_that_there_are(module: ModuleType) -> None:
 def test_every_aggregator_has_its_page_and_its_place_in_the_guide(name: str, command: str) -> None:
     assert f"::: labelonce.{name}\n" in (DOCS / f"{command}.md").read_text()
     assert f"[`{name}`]({command}.md)" in (DOCS / "index.md").read_text()
+
+
+@pytest.mark.parametrize("name", sorted(set(COMMANDS) - {"MajorityVote", "OneCoin", "Wawa"}))
+def test_a_published_method_cites_authors_title_venue_and_year(name: str) -> None:
+    text = inspect.getdoc(aggregators()[name]) or ""
+    cited = re.findall(r"References\n-+\n((?:.+\n)+)", text)
+    assert cited
+    assert re.search(r'[A-Z]\. .+, ".+",.+ (19|20)\d\d\.$', " ".join(cited[0].split()))

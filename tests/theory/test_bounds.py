@@ -1,4 +1,4 @@
-"""Theorem 4.1 and its lemmas, with the errata of METHODS.md 8.3 applied."""
+"""Theorem 4.1 and its lemmas, with the errors in them corrected."""
 
 from itertools import product
 from math import ceil, log, sqrt
@@ -48,7 +48,7 @@ def test_enough_annotations_make_the_theorem_no_better_than_lemma_2(n_workers: i
         assert theory.confusion_error_bound(0.1, **setting, best_risk=risk, constant=0) >= lemma * (1 - 1e-4)
 
 
-def test_required_annotations_are_millions_for_a_hundred_workers() -> None:  # METHODS.md 8.2
+def test_required_annotations_are_millions_for_a_hundred_workers() -> None:
     found = theory.required_annotations(0.2, n_workers=100, redundancy=1, vc_dimension=100)
     assert found == ceil(4096 * 100 * log(128_000))
     assert 4.8e6 < found < 4.85e6

@@ -1,4 +1,4 @@
-"""The label-once threshold against the exact values of METHODS.md 7.1."""
+"""The label-once threshold against values computed exactly, by other code."""
 
 from math import sqrt
 from typing import Any

@@ -1,4 +1,4 @@
-"""The special case against the exact values of METHODS.md 8.1 and its errata 3 and 4."""
+"""The special case against values computed exactly, by other code, and against two slips of the paper."""
 
 from itertools import product
 from math import ceil, comb
@@ -11,7 +11,7 @@ from labelonce import simulate, theory
 from labelonce._types import Floats
 
 RATES = (0.05, 0.1, 0.175, 0.2, 0.3, 0.4)
-BETA = {  # METHODS.md 8.1: one row a redundancy, one column a rate
+BETA = {  # one row per redundancy, one column per rate
     1: (0.095, 0.18, 0.28875, 0.32, 0.42, 0.48),
     2: (0.052486, 0.109756, 0.202988, 0.235294, 0.362069, 0.461538),
     3: (0.013787, 0.050597, 0.135682, 0.169354, 0.314659, 0.444343),

@@ -8,7 +8,7 @@ from labelonce._types import Floats
 
 
 def one_coin_confusion(skill: Floats, n_classes: int) -> Floats:
-    """Return the matrices of workers who are right with probability `skill`, else any other class alike.
+    """Return the matrices of workers who are right with probability `skill`, else each other class is as likely.
 
     `skill` has shape (n_workers,), or (n_workers, n_classes) where it depends on the true class. With one class
     nobody can be wrong.

@@ -64,7 +64,7 @@ def make_engine(annotations: Annotations, dtype: str, engine: str = "auto", devi
     if device not in DEVICES:
         raise ValueError(f"device must be None, 'cpu' or 'cuda'; got {device!r}.")
     if engine == "auto":
-        engine = _choose(len(annotations), dtype, device)
+        engine = _engine_that_pays(len(annotations), dtype, device)
     if engine == "scipy":
         if device == "cuda":
             raise ValueError("device must be None or 'cpu' with engine='scipy'; got 'cuda'. Use engine='torch'.")
@@ -78,7 +78,7 @@ def make_engine(annotations: Annotations, dtype: str, engine: str = "auto", devi
     return TorchEngine(annotations, dtype, device)
 
 
-def _choose(n_annotations: int, dtype: str, device: str | None) -> str:
+def _engine_that_pays(n_annotations: int, dtype: str, device: str | None) -> str:
     """Return "torch" for CUDA, and for float32 on two CPU threads or more, where there is enough to do."""
     if device == "cuda":
         return "torch"

@@ -46,7 +46,7 @@ class ScipyEngine:
         """Return P(true label | annotations) of every task and the log-likelihood; see `Engine`.
 
         `log_confusion` may be [worker, state, given] and `log_prior` of states, where a model puts m states of a task
-        in the place of each true label k, numbered k m to k m + m - 1: the posterior then has a column a state.
+        in the place of each true label k, numbered k m to k m + m - 1: the posterior then has one column per state.
         """
         return self._e_step(self._matrix, self._table(log_confusion), log_prior, gold)
 

@@ -34,7 +34,7 @@ def warn_if_disconnected(annotations: Annotations, groups: Codes, name: str) -> 
     if len(sizes) > 1:
         warnings.warn(
             f"{name} compares workers through common tasks; these {sizes.sum():,} workers fall into {len(sizes):,} "
-            f"groups that share no task, the largest of {sizes[0]:,}. Each group is solved by itself, small ones "
+            f"groups that share no task, the largest of {sizes[0]:,}. Each group is solved separately, small ones "
             "badly. Let some workers label tasks of two groups, or use DawidSkene or OneCoin, whose smoothing "
             "covers them.",
             AssignmentWarning,

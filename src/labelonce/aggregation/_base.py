@@ -28,7 +28,7 @@ class RedundancyWarning(UserWarning):
 class Fit:
     """What a model found.
 
-    `log_likelihood` is the path of the objective, one value an iteration; a method without an objective leaves it
+    `log_likelihood` is the path of the objective, one value per iteration; a method without an objective leaves it
     empty and says `n_iter`. `more` holds the fitted attributes that only this model has, by name.
     """
 
@@ -121,12 +121,12 @@ class Aggregator(BaseEstimator, ABC):
         """Return what was found, and leave the model as it is; `gold` holds class codes, -1 where unknown."""
 
     def to_frame(self) -> pa.Table:
-        """Return an Arrow table with a row a task: task, label, confidence, and `posterior_<class>`."""
+        """Return an Arrow table with one row per task: task, label, confidence, and `posterior_<class>`."""
         check_is_fitted(self, "posterior_")
         return labels_table(self)
 
     def workers_to_frame(self) -> pa.Table:
-        """Return an Arrow table with a row a worker: worker, annotations, skill; best first."""
+        """Return an Arrow table with one row per worker: worker, annotations, skill; best first."""
         check_is_fitted(self, "skill_")
         return workers_table(self)
 
@@ -161,20 +161,20 @@ def set_fitted(
 
 
 def labels_table(fitted: Any) -> pa.Table:
-    """Return the labels of a fitted object with a row a task."""
+    """Return the labels of a fitted object with one row per task."""
     picks = _ids.lookup(fitted.labels_, fitted.classes_)
     return labels_frame(fitted.tasks_, fitted.classes_, fitted.posterior_, picks)
 
 
 def workers_table(fitted: Any, **more: Floats) -> pa.Table:
-    """Return the workers of a fitted object with a row a worker, best first; `more` columns follow."""
+    """Return the workers of a fitted object with one row per worker, best first; `more` columns follow."""
     best_first = np.argsort(-fitted.skill_, kind="stable")
     columns = {"worker": fitted.workers_, "annotations": fitted._annotation_counts, "skill": fitted.skill_} | more
     return pa.table({name: pa.array(values[best_first]) for name, values in columns.items()})
 
 
 def labels_frame(tasks: Ids, classes: Ids, posterior: Floats, picks: Codes) -> pa.Table:
-    """Return an Arrow table with a row a task: task, label (the pick), confidence, and `posterior_<class>`."""
+    """Return an Arrow table with one row per task: task, label (the pick), confidence, and `posterior_<class>`."""
     columns: dict[str, Any] = {
         "task": pa.array(tasks),
         "label": _ids.decode(picks, classes),

@@ -25,9 +25,9 @@ _BLOCK = 1 << 18  # numbers in one block of annotations x nodes
 class BeliefPropagation(Aggregator):
     """Belief propagation for one skill per worker (Liu, Peng and Ihler 2012), for any number of classes.
 
-    The model is that of `MeanField`: worker a is right with probability p[a], which has a Beta prior, else gives any
-    other class alike. Belief propagation integrates p[a] out: what a worker tells about a task rests on
-    what the other tasks say of the worker, and never on that task itself. It is exact where tasks and workers form a
+    The model is that of `MeanField`: worker a is right with probability p[a], which has a Beta prior, else gives each
+    other class with equal probability. Belief propagation integrates p[a] out: what a worker tells about a task rests
+    on what the other tasks say of the worker, and never on that task itself. It is exact where tasks and workers form a
     tree and near it on large sparse crowds. KOS is its limit for a prior Beta(0, 0).
 
     The paper sums over how many labels of a worker are right, at the cost of the squared number of
@@ -49,6 +49,10 @@ class BeliefPropagation(Aggregator):
         Keep this share of the old messages, in [0, 1); raise it where the sweeps do not settle.
     random_state : int, numpy.random.Generator or None
         Breaks ties of `labels_`.
+
+    References
+    ----------
+    Q. Liu, J. Peng and A. Ihler, "Variational Inference for Crowdsourcing", NIPS 2012.
 
     Examples
     --------

@@ -49,9 +49,9 @@ class Comparison:
     Attributes
     ----------
     rows : tuple of Row
-        One a method, best held-out score first, those that could not run last. `agreement` is the share of annotations
-        equal to the method's label of their task; `held_out` the mean log-likelihood of annotations that the fit did
-        not see, with its standard error of the difference to the best; `seconds` those of one fit on all
+        One per method, best held-out score first, those that could not run last. `agreement` is the share of
+        annotations equal to the method's label of their task; `held_out` the mean log-likelihood of annotations that
+        the fit did not see, with the standard error of its difference to the best; `seconds` those of one fit on all
         annotations; `accuracy` and `log_loss` against gold, where given; `note` why it could not run, or its first
         warning.
     recommended : str or None
@@ -65,7 +65,7 @@ class Comparison:
     reason: str
 
     def to_frame(self) -> pa.Table:
-        """Return an Arrow table with a row a method."""
+        """Return an Arrow table with one row per method."""
         return pa.Table.from_pylist([vars(row) for row in self.rows])
 
 

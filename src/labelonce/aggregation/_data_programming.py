@@ -16,7 +16,7 @@ class DataProgramming(EMAggregator):
     """EM over sources with an accuracy and a coverage (Ratner and others 2016).
 
     A source, here a worker, votes on a task with probability `coverage` and else abstains (no annotation); a
-    vote is right with probability `accuracy`, else any other class alike. All parameters maximise the
+    vote is right with probability `accuracy`, else each other class is as likely. All parameters maximise the
     likelihood of the whole matrix of votes and abstentions, `log_likelihood_`. With `coverage="source"`, as in the
     paper, a source's silence says nothing about the label and the posterior is that of `OneCoin`. With
     `coverage="class"` a source may vote more often on some classes than on others, as rules written to find one
@@ -48,6 +48,11 @@ class DataProgramming(EMAggregator):
         Chance that a source's vote is right.
     coverage_ : (n_workers, n_classes)
         P(source votes | true label).
+
+    References
+    ----------
+    A. Ratner, C. De Sa, S. Wu, D. Selsam and C. Ré, "Data Programming: Creating Large Training Sets, Quickly", NIPS
+    2016.
 
     Examples
     --------

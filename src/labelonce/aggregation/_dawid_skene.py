@@ -62,6 +62,11 @@ class DawidSkene(OnlineEM):
     random_state : int, numpy.random.Generator or None
         Breaks ties of `labels_` and draws the further starts.
 
+    References
+    ----------
+    A. P. Dawid and A. M. Skene, "Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm",
+    Journal of the Royal Statistical Society, Series C, 1979.
+
     Examples
     --------
     >>> import labelonce as lo

@@ -51,6 +51,11 @@ class EBCC(EMAggregator):
     random_state : int, numpy.random.Generator or None
         Draws the starts and breaks ties of `labels_`.
 
+    References
+    ----------
+    Y. Li, B. I. P. Rubinstein and T. Cohn, "Exploiting Worker Correlation for Label Aggregation in Crowdsourcing",
+    ICML 2019.
+
     Examples
     --------
     >>> import labelonce as lo

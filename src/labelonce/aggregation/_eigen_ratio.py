@@ -45,6 +45,10 @@ class EigenRatio(Aggregator):
     random_state : int, numpy.random.Generator or None
         Breaks ties of `labels_`.
 
+    References
+    ----------
+    N. Dalvi, A. Dasgupta, R. Kumar and V. Rastogi, "Aggregating Crowdsourced Binary Ratings", WWW 2013.
+
     Examples
     --------
     >>> import labelonce as lo

@@ -128,7 +128,7 @@ class EMAggregator(Aggregator):
             check_distribution(self.prior, "prior", (n_classes,))
 
     def _estimate_prior(self, class_counts: Floats, smoothing: float) -> tuple[Floats, float]:
-        """Return P(true label) and the log-density of its pseudo-counts, `smoothing` tasks a class."""
+        """Return P(true label) and the log-density of its pseudo-counts, `smoothing` tasks per class."""
         if not isinstance(self.prior, str):
             return np.asarray(self.prior, dtype=np.float64), 0.0
         if self.prior == "uniform":

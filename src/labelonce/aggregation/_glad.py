@@ -21,14 +21,14 @@ _MAX_STEP = 1.0  # of ability and log-easiness in one Newton step: both have a p
 _HALVINGS = 4
 
 Slopes = tuple[Floats, Floats]
-"""The gradient, and the curvature with its sign changed, one number a coordinate."""
+"""The gradient, and the curvature with its sign changed, one number per coordinate."""
 
 
 class GLAD(Aggregator):
     """EM with an ability per worker and a difficulty per task (Whitehill and others 2009), for any number of classes.
 
-    Worker a gives the true label of task i with probability `sigmoid(ability[a] * exp(log_easiness[i]))`, else any
-    other class alike. An ability of 0 is a coin, a negative one an adversary. Both have a
+    Worker a gives the true label of task i with probability `sigmoid(ability[a] * exp(log_easiness[i]))`, else each
+    other class with equal probability. An ability of 0 is a coin, a negative one an adversary. Both have a
     normal prior of mean 1 and deviation 1, as in the authors' code. The E-step adds
     `ability * easiness + log(n_classes - 1)` to the log-odds of a given class; the M-step takes a Newton step in all
     abilities at once, then one in all easinesses, each halved where it would lower the objective. So the
@@ -56,6 +56,11 @@ class GLAD(Aggregator):
     -----
     `confusion_` is the one-coin matrix of each worker's expected share of right labels, with one label more of a worker
     and a task of prior mean.
+
+    References
+    ----------
+    J. Whitehill, P. Ruvolo, T. Wu, J. Bergsma and J. Movellan, "Whose Vote Should Count More: Optimal Integration
+    of Labels from Labelers of Unknown Expertise", NIPS 2009.
 
     Examples
     --------
@@ -175,7 +180,7 @@ def _at(
 
 
 def newton_step(point: Floats, at: Callable[[Floats], tuple[Floats, Callable[[], Slopes]]]) -> Floats:
-    """Return a better point, each coordinate by itself: a Newton step, halved while it lowers that coordinate's value.
+    """Return a better point, each coordinate on its own: a Newton step, halved while it lowers that coordinate's value.
 
     `at` gives the value of every coordinate and a function for its slopes.
     """

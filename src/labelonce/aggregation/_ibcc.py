@@ -45,6 +45,10 @@ class IBCC(OnlineEM):
     random_state : int, numpy.random.Generator or None
         Breaks ties of `labels_` and draws the further starts.
 
+    References
+    ----------
+    H.-C. Kim and Z. Ghahramani, "Bayesian Classifier Combination", AISTATS 2012.
+
     Examples
     --------
     >>> import labelonce as lo

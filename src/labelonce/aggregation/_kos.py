@@ -45,6 +45,13 @@ class KOS(Aggregator):
     random_state : int, numpy.random.Generator or None
         Breaks ties of `labels_` and draws the start "normal".
 
+    References
+    ----------
+    D. R. Karger, S. Oh and D. Shah, "Iterative Learning for Reliable Crowdsourcing Systems", NIPS 2011.
+
+    D. R. Karger, S. Oh and D. Shah, "Budget-Optimal Task Allocation for Reliable Crowdsourcing Systems", Operations
+    Research, 2014.
+
     Examples
     --------
     >>> import labelonce as lo

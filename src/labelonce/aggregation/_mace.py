@@ -54,6 +54,10 @@ class MACE(EMAggregator):
     competence_ : (n_workers,)
         The chance that a worker's label is no spam. `skill_` also counts spam that happens to be right.
 
+    References
+    ----------
+    D. Hovy, T. Berg-Kirkpatrick, A. Vaswani and E. Hovy, "Learning Whom to Trust with MACE", NAACL-HLT 2013.
+
     Examples
     --------
     >>> import labelonce as lo

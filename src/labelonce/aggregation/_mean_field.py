@@ -17,8 +17,8 @@ from labelonce.aggregation._votes import check_beta
 class MeanField(EMAggregator):
     """Variational Bayes for one skill per worker (Liu, Peng and Ihler 2012).
 
-    Worker a is right with probability p[a], which has a Beta prior, else gives any other class alike. Mean field
-    approximates the posterior by independent tasks and workers: p[a] has the distribution
+    Worker a is right with probability p[a], which has a Beta prior, else gives each other class with equal
+    probability. Mean field approximates the posterior by independent tasks and workers: p[a] has the distribution
     `Beta(right + agreements, wrong + labels - agreements)`, and a label of worker a counts by the expected
     logs, `digamma(right + agreements) - digamma(wrong + labels - agreements) + log(n_classes - 1)`. A worker
     with few labels counts for less than in `OneCoin`, which takes the best single p[a].
@@ -42,6 +42,10 @@ class MeanField(EMAggregator):
         What sums over annotations, as in `DawidSkene`.
     random_state : int, numpy.random.Generator or None
         Breaks ties of `labels_` and draws the further starts.
+
+    References
+    ----------
+    Q. Liu, J. Peng and A. Ihler, "Variational Inference for Crowdsourcing", NIPS 2012.
 
     Examples
     --------

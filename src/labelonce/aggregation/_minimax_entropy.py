@@ -52,6 +52,13 @@ class MinimaxEntropy(Aggregator):
     tau_ : (n_tasks, n_classes, n_classes) or (n_tasks, 1, n_classes)
         The parameters as [.., true, given].
 
+    References
+    ----------
+    D. Zhou, J. C. Platt, S. Basu and Y. Mao, "Learning from the Wisdom of Crowds by Minimax Entropy", NIPS 2012.
+
+    D. Zhou, Q. Liu, J. C. Platt, C. Meek and N. B. Shah, "Regularized Minimax Conditional Entropy for
+    Crowdsourcing", arXiv 2015.
+
     Examples
     --------
     >>> import labelonce as lo

@@ -60,6 +60,10 @@ class MultidimensionalWisdom(Aggregator):
     position_ : (n_tasks, dimensions)
         The mean of each task's point; with more than two classes (n_classes, n_tasks, dimensions).
 
+    References
+    ----------
+    P. Welinder, S. Branson, S. Belongie and P. Perona, "The Multidimensional Wisdom of Crowds", NIPS 2010.
+
     Examples
     --------
     >>> import labelonce as lo

@@ -13,7 +13,7 @@ from labelonce.aggregation._em import EMAggregator, Parameters, check_float32_is
 
 
 class OneCoin(EMAggregator):
-    """EM with one skill per worker: right with that probability, else any other class alike.
+    """EM with one skill per worker: right with that probability, else each other class is as likely.
 
     Dawid and Skene's model with `confusion[a, k, k] = p[a]` and `(1 - p[a]) / (n_classes - 1)` off the diagonal.
     The M-step counts agreement: `p[a] = (right + agreements) / (right + wrong + labels)`, with the pseudo-counts
@@ -25,7 +25,7 @@ class OneCoin(EMAggregator):
         Pseudo-counts (right, wrong), added to every worker. (0, 0) is
         maximum likelihood, with probabilities of zero taken as 1e-10.
     prior : {"uniform", "learned"} or (n_classes,) array
-        P(true label). With one number a worker, a learned prior feeds on itself: bluebird falls from
+        P(true label). With one number per worker, a learned prior feeds on itself: bluebird falls from
         0.722 to 0.583 and product from 0.928 to 0.909 (`pytest tests/aggregation/test_reference.py`).
     max_iter : int
         Stop after so many iterations, with a warning.

@@ -30,17 +30,26 @@ _FITTED = frozenset(
 
 
 class OnlineEM(EMAggregator):
-    """EM that also takes its annotations in batches, in the sense of Welinder and Perona (2010)."""
+    """EM that also takes its annotations in batches, after Welinder and Perona.
+
+    References
+    ----------
+    P. Welinder and P. Perona, "Online Crowdsourcing: Rating Annotators and Obtaining Cost-Effective Labels", CVPR
+    Workshops 2010.
+
+    R. M. Neal and G. E. Hinton, "A View of the EM Algorithm that Justifies Incremental, Sparse, and Other Variants",
+    Learning in Graphical Models, 1998.
+    """
 
     def partial_fit(self, annotations: Annotations, *, gold: Gold | None = None) -> Self:
         """Take further annotations, with new tasks and new workers among them, without a full rerun.
 
         The tasks of the batch get an E+M step of their own, from what is known of the workers; the expected counts of
-        all other tasks stay as they are (incremental EM, Neal and Hinton 1998). Whenever the annotations have
+        all other tasks stay as they are (incremental EM, Neal and Hinton). Whenever the annotations have
         grown by half, all tasks are visited, and once more when a fitted attribute is read: reading costs a few
         steps over all annotations, taking a batch does not. Tasks and workers keep their places, new ones
         follow. `log_likelihood_` holds the objective at each visit, of the annotations there were then; `converged_`
-        is False. After `fit`, the batches go on from its result.
+        is False. After `fit`, the batches continue from its result.
 
         Parameters
         ----------
@@ -68,13 +77,13 @@ class OnlineEM(EMAggregator):
         return state
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return a copy that can go on; only a file leaves the annotations out."""
+        """Return a copy that `partial_fit` can continue; only a file leaves the annotations out."""
         copy = memo[id(self)] = type(self).__new__(type(self))
         copy.__dict__.update(deepcopy(vars(self), memo))
         return copy
 
     def settled(self) -> Self:
-        """Return a copy that has what was found, but not the annotations to go on from."""
+        """Return a copy that has what was found, but not the annotations to continue from."""
         copy: Self = clone(self)
         copy.__dict__.update(vars(self))
         if "_stream" in vars(self):
@@ -87,7 +96,7 @@ class OnlineEM(EMAggregator):
         if hasattr(self, "_was_saved"):
             raise ValueError(
                 f"partial_fit needs the annotations so far, and a saved {type(self).__name__} has none; "
-                "fit all of them again, then go on with partial_fit."
+                "fit all of them again, then continue with partial_fit."
             )
         if not hasattr(self, "_fitted_on"):
             self._check_options(len(classes))
@@ -157,7 +166,7 @@ class Stream:
         )
 
     def take_over(self, annotations: Annotations, gold: Codes | None, posterior: Floats) -> None:
-        """Go on from a full fit."""
+        """Continue from a full fit."""
         batch = self._read(annotations, gold)
         self._append(batch)
         self._posterior.values[:] = posterior

@@ -12,7 +12,7 @@ class SpectralDawidSkene(DawidSkene):
     """Dawid and Skene's EM from a start by moments beside the votes (Zhang and others 2014).
 
     The workers are split at random into three groups, whose labels are independent given the true label. The
-    third-order moment of the groups' mean labels is a tensor with one component a class: its
+    third-order moment of the groups' mean labels is a tensor with one component per class: its
     decomposition gives the groups' confusion and the class prior, and a regression on them each worker's. Of
     `n_splits` splits the one of the best likelihood starts EM; EM from the votes runs too, and the better objective
     wins. The estimate does not need the votes to be right, so it can find good workers who are outvoted; it
@@ -26,6 +26,11 @@ class SpectralDawidSkene(DawidSkene):
         As in `DawidSkene`.
     random_state : int, numpy.random.Generator or None
         Draws the splits and breaks ties of `labels_`.
+
+    References
+    ----------
+    Y. Zhang, X. Chen, D. Zhou and M. I. Jordan, "Spectral Methods Meet EM: A Provably Optimal Algorithm for
+    Crowdsourcing", NIPS 2014.
 
     Examples
     --------

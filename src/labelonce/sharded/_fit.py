@@ -50,7 +50,7 @@ def fit(
     output : path
         A folder for `labels-<block>.parquet` (task, label, confidence, posterior_<class>), `workers.parquet` and,
         last, `run.json`. While EM runs it holds `checkpoint.npz`, renewed after every iteration: the same call
-        goes on from there, with the same result.
+        resumes from there, with the same result.
     device : {"cpu", "cuda"}, optional
         Default: CUDA where there is any. Blocks stay on the GPU if they fit.
     callback : callable, optional

@@ -50,7 +50,7 @@ def prepare(
     ----------
     files : path or sequence of paths
     folder : path
-        Must not exist; it appears whole or not at all. It takes about 8 bytes an annotation and the task ids,
+        Must not exist; it appears whole or not at all. It takes about 8 bytes per annotation and the task ids,
         and twice that while it is being written.
     task, worker, label, classes, duplicates
         As in `read_annotations`.
