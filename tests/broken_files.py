@@ -94,7 +94,7 @@ BROKEN = [
         "label typos",
         "labels.csv",
         text(GOOD + "31,a,cta\n31,b,Cat \n"),
-        "'cta' .1. and 'cat'.* look like one",
+        "'cta' .1. and 'cat'.* look alike",
         1,
         0,
         0,

@@ -523,3 +523,12 @@ def test_the_notebook_table_cuts_long_names_and_many_classes() -> None:
     shown = build([(i, 0, "x" * 10_000 + str(i)) for i in range(12)])._repr_html_()
     assert len(shown) < 3000
     assert "and 2 more classes" in shown
+
+
+@pytest.mark.parametrize("table", [np.array(["a", "b", "a"], dtype=object), np.array([3, 1, 3]), ["a", "b", "a"]])
+def test_a_table_that_repeats_an_id_is_refused_whatever_it_is(table: Any) -> None:
+    codes = np.array([0, 1, 2])
+    for role in range(3):
+        tables = [np.arange(3)] * role + [table] + [np.arange(3)] * (2 - role)
+        with pytest.raises(ValueError, match=r"(tasks|workers|classes) must not repeat an id; got ('a'|3) 2 times"):
+            Annotations(codes, codes, codes, *tables)

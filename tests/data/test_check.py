@@ -83,8 +83,8 @@ def test_spelling_is_doubted() -> None:
     ann = lo.Annotations.from_arrays(np.arange(81), np.arange(81) % 7, label)
     sentences = [problem.sentence for problem in lo.check(ann).problems if problem.kind == "spelling"]
     assert sentences == [
-        "labels 'Dog ' (1) and 'dog' (39) look like one. Mend them with relabel, or in the file.",
-        "labels 'cta' (1) and 'cat' (40) look like one. Mend them with relabel, or in the file.",
+        "labels 'Dog ' (1) and 'dog' (39) look alike. Merge them with relabel, or fix the file.",
+        "labels 'cta' (1) and 'cat' (40) look alike. Merge them with relabel, or fix the file.",
     ]
 
 
@@ -94,8 +94,8 @@ def test_spelling_is_doubted() -> None:
         (["1", "2"], ["kim", "nan"], ["a", "b"], r"worker ids \['nan'\] look like missing"),
         (["1", " "], ["kim", "zoe"], ["a", "b"], r"task ids \[' '\] look like missing"),
         (["1", "2"], ["kim", "zoe"], ["a", "null"], r"label ids \['null'\] look like missing"),
-        (["1", "2"], ["kim", "Kim "], ["a", "b"], "worker ids 'kim' and 'Kim ' look like one"),
-        (["1", "1 "], ["kim", "zoe"], ["a", "b"], "task ids '1 ' and '1' look like one"),
+        (["1", "2"], ["kim", "Kim "], ["a", "b"], "worker ids 'kim' and 'Kim ' look alike"),
+        (["1", "1 "], ["kim", "zoe"], ["a", "b"], "task ids '1 ' and '1' look alike"),
     ],
 )
 def test_odd_ids_are_named(task: list[str], worker: list[str], label: list[str], says: str) -> None:

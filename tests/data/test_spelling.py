@@ -41,6 +41,21 @@ def test_labels_that_mean_different_things_are_left_alone(labels: list[str]) -> 
     assert alike({labels[0]: 1000, labels[1]: 1}) == []
 
 
+@pytest.mark.parametrize("other", ["1.0", "01", "+1", "1.", " 1 ", "\uff11"])
+def test_numbers_of_equal_value_are_alike(other: str) -> None:
+    assert alike({other: 10, "1": 20}) == [(other, "1")]
+
+
+@pytest.mark.parametrize("labels", [["1", "-1"], ["1", "10"], ["1.5", "15"], ["2", "2.01"], ["9" * 40, "9" * 39 + "8"]])
+def test_numbers_of_other_values_are_left_alone(labels: list[str]) -> None:
+    assert alike({labels[0]: 1000, labels[1]: 1}) == []
+
+
+def test_labels_of_megabytes_are_compared_without_their_slips() -> None:
+    long = "x" * 3_000_000
+    assert alike({long: 40, long[:-1] + "y": 1, "X" + long[1:]: 30}) == [("X" + long[1:], long)]
+
+
 def test_integers_have_no_spelling() -> None:
     assert alike({1: 1000, 11: 1}) == []
 

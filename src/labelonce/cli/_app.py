@@ -195,7 +195,7 @@ def train(
     ] = None,
     image_size: Annotated[int, typer.Option(help="Side in pixels to which images are brought: 32, 64, ...")] = 32,
     model: Annotated[Model, typer.Option(help="What learns from the features.")] = "softmax",
-    rounds: Annotated[str, typer.Option(help="Fits of the model; auto: as many as the labels ask for.")] = "auto",
+    rounds: Annotated[str, typer.Option(help="Number of fits of the model; auto: chosen with the labels.")] = "auto",
     gold: Annotated[
         Path | None, typer.Option(help="Known true labels: columns task and label, or a tool's export.")
     ] = None,
@@ -222,7 +222,7 @@ def train(
 
     - `labelonce train labels.csv --images photos -o run`  (photos/7.jpg or photos/7.png is task 7)
 
-    - `labelonce train --resume -o run`  (after a kill or a power cut: the same numbers as without)
+    - `labelonce train --resume -o run`  (after a kill or a power cut; it ends with the same numbers)
     """
     from labelonce.cli._train import run_train
 
@@ -272,7 +272,7 @@ def predict(
 @app.command()
 def show(
     run: RunArgument,
-    workers: Annotated[int, typer.Option(min=0, help="So many workers, the best and the worst.")] = 20,
+    workers: Annotated[int, typer.Option(min=0, help="How many workers to print, the best and the worst.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="All of it as JSON, every worker included.")] = False,
 ) -> None:
     """Print what a run found: a summary, its rounds and its workers.

@@ -95,7 +95,8 @@ def _estimates(found: Check) -> Iterator[str]:
         yield f"agreement: two labels of a task agree in {agree} of cases, by chance {chance}"
     yield f"skills: {found.skill_share:.0%} of the workers have at least {SKILL_LABELS} labels, enough for a skill"
     wanted = ROW_LABELS * found.n_classes
-    yield f"confusion matrices: {found.confusion_share:.0%} of the workers have {wanted:,} labels, {ROW_LABELS} a class"
+    share = f"{found.confusion_share:.0%} of the workers"
+    yield f"confusion matrices: {share} have {wanted:,} labels, {ROW_LABELS} per class"
     yield f"comparable workers: the largest group that shares tasks holds {found.largest_group:.0%} of the labels"
 
 

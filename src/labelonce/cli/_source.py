@@ -34,7 +34,7 @@ def check_outputs(read: Sequence[Path | None], **outputs: tuple[Path | None, str
 
 
 def read_comparable(file: File, source: dict[str, Any]) -> Annotations:
-    """Return the annotations, read as `source` says; raise where an aggregator would hand the labels back as they are.
+    """Return the annotations, read as `source` says; raise where an aggregator would return the labels unchanged.
 
     Doubts about their spelling are printed as notes.
     """

@@ -14,7 +14,7 @@ from scipy import sparse
 
 from labelonce._messages import argument, clip, shorten, show
 from labelonce._types import DUPLICATES, Codes, Duplicates, Ids, Mask
-from labelonce._validate import RandomState, check_choice, check_codes, check_columns, check_int, check_rng
+from labelonce._validate import RandomState, check_choice, check_codes, check_columns, check_count, check_int, check_rng
 from labelonce.data import _ids, _rows
 
 MIN_OVERLAP = 0.05  # share of tasks with two annotations below which labels alone cannot tell good workers from bad
@@ -61,7 +61,7 @@ class Annotations:
         check_columns(task=self.task, worker=self.worker, label=self.label)
         for name, table in (("task", "tasks"), ("worker", "workers"), ("label", "classes")):
             ids = getattr(self, table)
-            if not (isinstance(ids, np.ndarray) and ids.dtype in (np.int64, object)):
+            if not _ids.is_increasing(ids):  # an increasing table repeats no id
                 ids = _ids.table_of(ids, table)
             self._set(table, ids)
             self._set(name, check_codes(getattr(self, name), f"{name} codes", len(ids)))
@@ -211,7 +211,7 @@ class Annotations:
             )
         order = _rows.stable_order(task, len(tasks))
         rows = (task[order], self.worker[order], self.label[order])
-        return _owned(*rows, tasks, self.workers, self.classes)
+        return owned_annotations(*rows, tasks, self.workers, self.classes)
 
     def select(self, task_mask: Any) -> Annotations:
         """Return the tasks where `task_mask`, of shape (n_tasks,), is True, with their annotations.
@@ -221,13 +221,13 @@ class Annotations:
         mask = np.asarray(task_mask)
         if mask.dtype != bool or mask.shape != (self.n_tasks,):
             raise ValueError(
-                f"task_mask must be boolean with one entry a task, shape ({self.n_tasks},); "
+                f"task_mask must be boolean with one entry per task, shape ({self.n_tasks},); "
                 f"got {mask.dtype} of shape {mask.shape}."
             )
         new_code = (np.cumsum(mask) - 1).astype(np.int32)
         kept = mask[self.task]
         rows = (new_code[self.task[kept]], self.worker[kept], self.label[kept])
-        return _owned(*rows, self.tasks[mask], self.workers, self.classes, tasks_given=self.tasks_given)
+        return owned_annotations(*rows, self.tasks[mask], self.workers, self.classes, tasks_given=self.tasks_given)
 
     def sample(self, *, redundancy: int = 1, random_state: RandomState = None) -> Annotations:
         """Return at most `redundancy` annotations of every task, drawn at random without replacement.
@@ -242,7 +242,7 @@ class Annotations:
         kept = np.zeros(len(self), dtype=bool)
         kept[drawn[rank < redundancy]] = True
         rows = (self.task[kept], self.worker[kept], self.label[kept])
-        return _owned(*rows, self.tasks, self.workers, self.classes, tasks_given=self.tasks_given)
+        return owned_annotations(*rows, self.tasks, self.workers, self.classes, tasks_given=self.tasks_given)
 
     def relabel(self, mapping: Any) -> Annotations:
         """Return the annotations with other labels.
@@ -251,7 +251,7 @@ class Annotations:
         ----------
         mapping : mapping or sequence
             A mapping of old class ids to new ones (two old ones may become one, as when a spelling is
-            mended; classes not named stay). Classes that remain keep their order, new ones follow.
+            corrected; classes not named stay). Classes that remain keep their order, new ones follow.
             Or a permutation: the new code of each class code; `classes` stays.
 
         Examples
@@ -268,7 +268,9 @@ class Annotations:
             if len(np.unique(permutation)) != self.n_classes or len(permutation) != self.n_classes:
                 raise ValueError(f"permutation must hold each code in [0, {self.n_classes}) once; got {show(mapping)}.")
             classes, label = self.classes, permutation[self.label]
-        return _owned(self.task, self.worker, label, self.tasks, self.workers, classes, tasks_given=self.tasks_given)
+        return owned_annotations(
+            self.task, self.worker, label, self.tasks, self.workers, classes, tasks_given=self.tasks_given
+        )
 
     def _renamed_classes(self, mapping: Mapping[Any, Any]) -> tuple[Ids, Ids]:
         known = self.classes.tolist()
@@ -408,14 +410,18 @@ def sorted_annotations(
         if again.any():
             kept = ~again if duplicates == "first" else ~np.append(again[1:], False)
             task, worker, label = task[kept], worker[kept], label[kept]
-    return _owned(task, worker, label, tasks, workers, classes, tasks_given=tasks_given)
+    return owned_annotations(task, worker, label, tasks, workers, classes, tasks_given=tasks_given)
 
 
-def _owned(*arrays: Ids, tasks_given: bool = True) -> Annotations:
-    """Return annotations over arrays that nobody else holds, so that none has to be copied."""
-    for array in arrays:
+def owned_annotations(*arrays: Ids, tasks_given: bool = True) -> Annotations:
+    """Return annotations over sorted codes and tables that nobody else holds: none is copied or checked again."""
+    check_count(len(arrays[0]))
+    made = object.__new__(Annotations)
+    for one, array in zip(fields(Annotations), arrays, strict=False):
         array.flags.writeable = False
-    return Annotations(*arrays, tasks_given=tasks_given)
+        object.__setattr__(made, one.name, array)
+    object.__setattr__(made, "tasks_given", tasks_given)
+    return made
 
 
 def _duplicate_message(again: Mask, task: Codes, worker: Codes, tasks: Ids, workers: Ids) -> str:

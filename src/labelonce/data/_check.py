@@ -102,7 +102,7 @@ def check(annotations: Annotations) -> Check:
     >>> found.redundancy, found.tasks_by_redundancy
     (1.3333333333333333, {1: 2, 2: 1})
     >>> [problem.sentence for problem in found.problems]
-    ["labels 'Cat ' (1) and 'cat' (1) look like one. Mend them with relabel, or in the file."]
+    ["labels 'Cat ' (1) and 'cat' (1) look alike. Merge them with relabel, or fix the file."]
     """
     per_task = np.bincount(annotations.task, minlength=annotations.n_tasks)
     per_worker = np.bincount(annotations.worker, minlength=annotations.n_workers)
@@ -142,15 +142,15 @@ def check_two_classes(annotations: Annotations, file: Path) -> None:
 
 
 def spelling_doubts(annotations: Annotations) -> list[Finding]:
-    """Return labels that look like one class spelled twice."""
+    """Return labels that look like one class spelled in two ways."""
     counts = np.bincount(annotations.label, minlength=annotations.n_classes)
     given = {name: int(n) for name, n in zip(annotations.classes, counts, strict=True) if n}
     return [
         Finding(
             "spelling",
             given[one],
-            f"labels {show(one)} ({given[one]:,}) and {show(other)} ({given[other]:,}) look like one. "
-            "Mend them with relabel, or in the file.",
+            f"labels {show(one)} ({given[one]:,}) and {show(other)} ({given[other]:,}) look alike. "
+            "Merge them with relabel, or fix the file.",
         )
         for one, other in alike(given)
     ]
@@ -210,10 +210,7 @@ def _odd_ids(annotations: Annotations) -> Iterator[Finding]:
         twins = blank_twins(ids, case=role == "worker") if role != "label" else []
         if twins:
             one, other = twins[0]
-            sentence = (
-                f"{role} ids {show(one)} and {show(other)} look like one ({len(twins):,} such pairs). "
-                "Mend them in the file."
-            )
+            sentence = f"{role} ids {show(one)} and {show(other)} look alike ({len(twins):,} such pairs). Fix the file."
             yield Finding("odd ids", len(twins), sentence)
 
 

@@ -93,6 +93,11 @@ def table_of(values: Any, name: str) -> Ids:
     return to_numpy(column).copy()  # Arrow may share the caller's memory
 
 
+def is_increasing(ids: Any) -> bool:
+    """Return whether something is a numpy array of int64, each larger than the one before."""
+    return isinstance(ids, np.ndarray) and ids.dtype == np.int64 and ids.ndim == 1 and bool((ids[1:] > ids[:-1]).all())
+
+
 def column_of(values: Any, name: str) -> Ids:
     """Return a column of ids, repeats allowed, as a new numpy array of int64 or str."""
     return to_numpy(_decoded(_as_column(values, name))).copy()

@@ -1,4 +1,4 @@
-"""Ids that look like one another or like nothing: what a person would mend in a table."""
+"""Ids that look alike or look missing: what a person would fix in a table."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from typing import Any
 from labelonce._types import Ids
 
 _MISSING = {"", "nan", "na", "null", "undefined", "n/a", "#n/a", "<na>", "nat", "?"}
+_NUMBER = re.compile(r"\+?(-?)0*([0-9]+)(?:\.([0-9]*))?")
 _RARE = 20  # a typo is at most one in so many of what was meant
-_SHORTEST = 3
+_SHORTEST, _LONGEST = 3, 100  # letters of words that are compared for slips; a long word has too many forms
 
 
 def look_missing(ids: Ids, *, strict: bool = False) -> list[str]:
@@ -30,15 +31,17 @@ def blank_twins(ids: Ids, *, case: bool) -> list[tuple[str, str]]:
 
 
 def alike(counts: Mapping[Any, int]) -> list[tuple[Any, Any]]:
-    """Return pairs of labels that look like one, the rarer first.
+    """Return pairs of labels that look alike, the rarer first.
 
-    Alike are labels equal but for capitals, blanks, hyphens and the form of their characters, and a rare
-    label one slip of the keyboard away from a frequent one.
+    Alike are labels equal but for capitals, blanks, hyphens and the form of their characters, numbers of equal
+    value, and a rare label one slip of the keyboard away from a frequent one.
 
     Examples
     --------
     >>> alike({"cat": 40, "Cat ": 3, "cta": 1, "dog": 30})
     [('Cat ', 'cat'), ('cta', 'cat')]
+    >>> alike({"1": 5, "1.0": 4, "01": 1, "10": 2})
+    [('1.0', '1'), ('01', '1')]
     """
     names = [name for name in counts if isinstance(name, str)]
     rarest_first = sorted(names, key=lambda name: counts[name])
@@ -53,7 +56,11 @@ def alike(counts: Mapping[Any, int]) -> list[tuple[Any, Any]]:
 
 
 def _key(name: str) -> str:
-    return re.sub(r"[\s_\-]+", " ", unicodedata.normalize("NFKC", name)).strip().casefold()
+    plain = unicodedata.normalize("NFKC", name).strip()
+    if number := _NUMBER.fullmatch(plain):
+        sign, whole, part = number.groups("")
+        return f"{sign}{whole}.{part.rstrip('0')}"
+    return re.sub(r"[\s_\-]+", " ", plain).strip().casefold()
 
 
 def _twins(names: list[str], key: Any) -> list[tuple[str, str]]:
@@ -73,7 +80,7 @@ def _one_slip(names: list[str]) -> list[tuple[str, str]]:
     """
     forms: dict[str, list[int]] = {}
     words = [_key(name) for name in names]
-    fit = [len(word) >= _SHORTEST and not any(map(str.isdigit, word)) for word in words]
+    fit = [_SHORTEST <= len(word) <= _LONGEST and not any(map(str.isdigit, word)) for word in words]
     for i, word in enumerate(words):
         if fit[i]:
             for form in {word} | {word[:j] + word[j + 1 :] for j in range(len(word))}:

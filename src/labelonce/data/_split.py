@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from labelonce.data._annotations import Annotations
+from labelonce.data._annotations import Annotations, owned_annotations
 
 
 def hold_out(annotations: Annotations, share: float, rng: np.random.Generator) -> tuple[Annotations, Annotations]:
@@ -31,4 +31,4 @@ def hold_out_tasks(
 
 def _part(annotations: Annotations, kept: Any) -> Annotations:
     rows = (annotations.task[kept], annotations.worker[kept], annotations.label[kept])
-    return Annotations(*rows, annotations.tasks, annotations.workers, annotations.classes)
+    return owned_annotations(*rows, annotations.tasks, annotations.workers, annotations.classes)

@@ -44,7 +44,7 @@ def to_crowdkit_labels(model: Any) -> Any:
 
 
 def to_crowdkit_probas(model: Any) -> Any:
-    """Return a fitted model's posterior as crowd-kit's `probas_`: a frame with a row a task, a column a class."""
+    """Return a fitted model's posterior as crowd-kit's `probas_`: one row per task, one column per class."""
     import pandas as pd
 
     tasks = pd.Index(list(model.tasks_), name="task")

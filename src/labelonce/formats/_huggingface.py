@@ -26,7 +26,7 @@ def from_dataset(
     Parameters
     ----------
     dataset : datasets.Dataset
-        A row an annotation, or a row a task with lists of workers and labels of equal length.
+        One row per annotation, or one row per task with lists of workers and labels of equal length.
     task : str or None
         The column of task ids; None: the row numbers.
     worker : str or None
@@ -86,7 +86,7 @@ def _is_list(kind: pa.DataType) -> bool:
 
 
 def _flatten(tasks: pa.Array, workers: pa.Array | None, labels: pa.Array) -> tuple[pa.Array, pa.Array, pa.Array]:
-    """Return a row an annotation of a row a task."""
+    """Return one row per annotation of lists with one row per task."""
     lengths = pc.fill_null(pc.list_value_length(labels), 0).to_numpy(zero_copy_only=False)
     rows = np.repeat(np.arange(len(labels)), lengths)
     flat = pc.list_flatten(labels)

@@ -25,7 +25,7 @@ _SAVE = "Save it again, or write it as .csv."
 
 
 def read(file: File, fields: Fields, *, keep_rejected: bool = False) -> Answers:  # noqa: ARG001  # the readers' interface
-    """Return the labelled cells of a CSV file with a row a task and a column a worker, or of a .npy file."""
+    """Return the labelled cells of a CSV file with one row per task and one column per worker, or of a .npy file."""
     if fields.text is not None:
         raise ValueError(f"texts must be in a table, as a matrix holds only labels; got the column {fields.text!r}.")
     if split_codec(file.path)[0] == ".npy":
@@ -97,7 +97,7 @@ def check_target(file: File) -> None:
 
 
 def write(table: pa.Table, sink: Any) -> None:
-    """Write annotations as CSV: a row a task, a column a worker, an empty cell where there is no label."""
+    """Write annotations as CSV: one row per task, one column per worker, an empty cell where there is no label."""
     if "worker" not in table.column_names:
         raise ValueError("a matrix must hold workers' annotations; got labels without workers. Write .csv instead.")
     ann = Annotations.from_frame(table)
@@ -158,7 +158,7 @@ def from_skactiveml(y: Any, *, missing_label: Any = np.nan) -> Annotations:
     ----------
     y : array
     missing_label : NaN, None, int or str
-        What scikit-activeml was told that "not labelled" looks like. NaN and None always do; -1 is a label
+        How scikit-activeml marks an entry that is not labelled. NaN and None always do; -1 is a label
         unless it is given here.
 
     Examples

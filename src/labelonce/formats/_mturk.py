@@ -1,4 +1,4 @@
-"""Amazon Mechanical Turk's batch results: a CSV row an assignment."""
+"""Amazon Mechanical Turk's batch results: a CSV file with one row per assignment."""
 
 from __future__ import annotations
 

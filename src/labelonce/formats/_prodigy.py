@@ -1,4 +1,4 @@
-"""Prodigy's JSON lines: one decision a line, a choice among options or accept against reject."""
+"""Prodigy's JSON lines: one decision per line, a choice among options or accept against reject."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _rows(file: File) -> Iterator[tuple[int, dict[str, Any]]]:
         except (json.JSONDecodeError, RecursionError):
             row = None
         if not isinstance(row, dict):
-            raise ValueError(f"a line must hold one JSON object; got {text[:60]!r} at line {line}. Mend that line.")
+            raise ValueError(f"a line must hold one JSON object; got {text[:60]!r} at line {line}. Fix that line.")
         if row.get("answer") not in ("accept", "reject", "ignore"):
             got = f"got {show(row.get('answer'))} at line {line}"
             raise ValueError(f"answer must be accept, reject or ignore; {got}. Export it with db-out.")
