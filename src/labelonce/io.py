@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from labelonce._types import MULTIPLE, Duplicates
+from labelonce._types import MULTIPLE, TOOLS, Duplicates
 from labelonce._validate import check_choice
 from labelonce.data import _ids
 from labelonce.data._annotations import Annotations
@@ -78,7 +78,7 @@ def read_annotations(
     Annotations(3 annotations: 2 tasks x 2 workers, 2 classes, redundancy 1.5)
     """
     file = tools.find_labels(path, format)
-    if file.format in tools.TOOLS:
+    if file.format in TOOLS:
         check_choice(multiple or "error", "multiple", MULTIPLE)
         with naming(file):
             answers = tools.read(file, Fields(task, worker, label), rejected)
@@ -118,7 +118,7 @@ def read_gold(
     """
     file = tools.find_labels(path, format, hint=False)
     with naming(file):
-        if file.format in tools.TOOLS:
+        if file.format in TOOLS:
             return tools.read(file, Fields(task, None, label)).gold
         columns = read_columns(file, {"task": task or "task", "label": label or "label"})
         tasks, labels = (
@@ -170,7 +170,7 @@ def write(source: Any, path: str | os.PathLike[str], *, format: str | None = Non
     file = _target(path, format)
     table = as_table(source, file)
     with naming(file, may="write"), atomic_stream(file) as sink:
-        if file.format in tools.TOOLS:
+        if file.format in TOOLS:
             tools.write(table, sink, file.format, **_write_options(**options))
         elif options:
             raise TypeError(f"{', '.join(options)} must be left out; got format {file.format!r}.")

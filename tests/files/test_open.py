@@ -11,10 +11,11 @@ import pytest
 
 import labelonce as lo
 from labelonce import io
+from labelonce._types import TABLES, TOOLS
 from labelonce.files import _open as _files
 from labelonce.files import _table_reader as _readers
 from labelonce.files._atomic import atomic_path, atomic_write
-from labelonce.formats._registry import find_labels
+from labelonce.formats._registry import TOOL_FORMATS, find_labels
 from labelonce.runs._inputs import read_features
 
 OSFile = pa.OSFile
@@ -147,3 +148,9 @@ def test_a_long_row_after_short_ones_is_one_sentence(tmp_path: Path, suffix: str
 def test_a_folder_is_told_without_guessing_what_it_holds(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError, match=r": Is a directory\. Name a file in it\.$"):
         read_features(tmp_path)
+
+
+def test_every_format_that_can_be_named_can_be_read_and_written() -> None:
+    assert set(TOOL_FORMATS) == set(TOOLS)
+    assert set(_readers._BATCHES) == set(TABLES)
+    assert set(_files.SUFFIXES.values()) <= {*TABLES, *TOOLS}

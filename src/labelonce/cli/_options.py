@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from enum import StrEnum
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -34,47 +34,21 @@ LabelsOutput = Annotated[
 ]
 RunArgument = Annotated[Path, typer.Argument(help="A run folder that train wrote.")]
 
-_PANEL = "How the labels are read"
+_OWN = "or the tool's own."
+_EXPORT = "in a tool's export."
+_reading = partial(typer.Option, rich_help_panel="How the labels are read")
 
 
 def _source(
-    format: Annotated[
-        Format | None, typer.Option(rich_help_panel=_PANEL, help="The format, where it is not recognised.")
-    ] = None,
-    task: Annotated[
-        str | None,
-        typer.Option(
-            "--task-column",
-            rich_help_panel=_PANEL,
-            help="Column or field of task ids, the same in every file; default: task, or the tool's own.",
-        ),
-    ] = None,
+    format: Annotated[Format | None, _reading(help="The format, where it is not recognised.")] = None,
+    task: Annotated[str | None, _reading("--task-column", help=f"Column of task ids; default: task, {_OWN}")] = None,
     worker: Annotated[
-        str | None,
-        typer.Option(
-            "--worker-column",
-            rich_help_panel=_PANEL,
-            help="Column or field of worker ids; default: worker, or the tool's own.",
-        ),
+        str | None, _reading("--worker-column", help=f"Column of worker ids; default: worker, {_OWN}")
     ] = None,
-    label: Annotated[
-        str | None,
-        typer.Option(
-            "--label-column",
-            rich_help_panel=_PANEL,
-            help="Column, control or question of the labels; default: label, or the only one.",
-        ),
-    ] = None,
-    duplicates: Annotated[
-        Duplicates | None,
-        typer.Option(rich_help_panel=_PANEL, help="What to keep if one worker labelled one task more than once."),
-    ] = None,
-    rejected: Annotated[
-        Rejected | None, typer.Option(rich_help_panel=_PANEL, help="Rejected or cancelled answers in a tool's export.")
-    ] = None,
-    multiple: Annotated[
-        Multiple | None, typer.Option(rich_help_panel=_PANEL, help="Answers of several labels in a tool's export.")
-    ] = None,
+    label: Annotated[str | None, _reading("--label-column", help=f"Column or question; default: label, {_OWN}")] = None,
+    duplicates: Annotated[Duplicates | None, _reading(help="If one worker labelled one task more than once.")] = None,
+    rejected: Annotated[Rejected | None, _reading(help=f"Rejected or cancelled answers {_EXPORT}")] = None,
+    multiple: Annotated[Multiple | None, _reading(help=f"Answers of several labels {_EXPORT}")] = None,
 ) -> dict[str, Any]:
     return {name: value for name, value in locals().items() if value is not None}
 

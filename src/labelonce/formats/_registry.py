@@ -17,19 +17,19 @@ from labelonce.formats import _label_studio, _matrix, _mturk, _prodigy, _toloka
 from labelonce.formats._answers import Answers, Fields
 
 
-class Tool(NamedTuple):
+class ToolFormat(NamedTuple):
     """How a tool's file is read and written."""
 
     read: Callable[..., Answers]
     write: Callable[..., None]
 
 
-TOOLS = {
-    "label-studio": Tool(_label_studio.read, _label_studio.write),
-    "mturk": Tool(_mturk.read, _mturk.write),
-    "toloka": Tool(_toloka.read, _toloka.write),
-    "prodigy": Tool(_prodigy.read, _prodigy.write),
-    "matrix": Tool(_matrix.read, _matrix.write),
+TOOL_FORMATS = {
+    "label-studio": ToolFormat(_label_studio.read, _label_studio.write),
+    "mturk": ToolFormat(_mturk.read, _mturk.write),
+    "toloka": ToolFormat(_toloka.read, _toloka.write),
+    "prodigy": ToolFormat(_prodigy.read, _prodigy.write),
+    "matrix": ToolFormat(_matrix.read, _matrix.write),
 }
 
 
@@ -74,7 +74,7 @@ _MARKS = {"csv": _tool_of_csv, "tsv": _tool_of_tsv, "jsonl": _tool_of_jsonl}
 def read(file: File, fields: Fields, rejected: str | None = None) -> Answers:
     """Return the answers in a tool's file, and the gold that came with them."""
     check_choice(rejected or "drop", "rejected", REJECTED)
-    return TOOLS[file.format].read(file, fields, keep_rejected=rejected == "keep")
+    return TOOL_FORMATS[file.format].read(file, fields, keep_rejected=rejected == "keep")
 
 
 def check_target(file: File) -> None:
@@ -90,4 +90,4 @@ def write(table: pa.Table, sink: Any, format: str, **options: Any) -> None:
         raise ValueError(f"a table for {format} must have columns task and label; got {table.column_names}.")
     if options and format != "label-studio":
         raise TypeError(f"{', '.join(options)} must be left out except for label-studio; got format {format!r}.")
-    TOOLS[format].write(table, sink, **options)
+    TOOL_FORMATS[format].write(table, sink, **options)
