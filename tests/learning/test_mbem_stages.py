@@ -39,7 +39,12 @@ def test_a_callback_sees_what_its_round_found() -> None:
     X, ann, *_ = crowd_with_features(120)
     seen: list[Any] = []
     clf = make()
-    clf.callbacks = [lambda entry: seen.append((entry["round"], clf.n_rounds_, clf.posterior_))]
+
+    def see(entry: dict[str, Any]) -> None:
+        if entry["round"]:  # 0 while the recipe is chosen
+            seen.append((entry["round"], clf.n_rounds_, clf.posterior_))
+
+    clf.callbacks = [see]
     clf.fit(X, ann)
     assert [pair[:2] for pair in seen] == [(1, 1), (2, 2), (3, 3)]
     assert_array_equal(seen[-1][2], clf.posterior_)

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from itertools import islice
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -100,10 +102,11 @@ def scripted(monkeypatch: pytest.MonkeyPatch, wrong: dict[float, list[int]]) -> 
     labels = np.arange(500) % 2
     ann = Annotations.from_arrays(range(500), [0] * 500, labels)
 
-    def rounds(one: Candidate, *_: object) -> Iterator[tuple[Floats, Floats]]:
+    def rounds(one: Candidate, *_: object) -> Iterator[Any]:
         for number, n_wrong in enumerate(wrong[one.recipe.learner.C]):
             order = np.random.default_rng([number, len(wrong), n_wrong]).permutation(500)
-            yield one_hot(np.where(order < n_wrong, 1 - labels, labels), 2), np.eye(2)[None]
+            predictions = one_hot(np.where(order < n_wrong, 1 - labels, labels), 2)
+            yield SimpleNamespace(predictions=predictions, confusion=np.eye(2)[None])
 
     monkeypatch.setattr(_trials, "judged_rounds", rounds)
     candidates = [candidate(np.zeros((1, 1)), C) for C in wrong]

@@ -13,7 +13,7 @@ from labelonce.data import Annotations
 from labelonce.learning._features import GivenLearner
 from labelonce.learning._learner import Learner
 from labelonce.learning._predict import out_of_fold
-from labelonce.learning._rounds import N_FOLDS, Recipe, fit_model, learner_of_round, vote_targets
+from labelonce.learning._rounds import Recipe, fit_model, learner_of_round, vote_targets
 
 MEMORISED = 0.25  # share of the disagreement of models that did not see the task
 
@@ -27,18 +27,19 @@ class Candidate:
     recipe: Recipe
 
 
-def memorises(learner: Learner, X: Any, annotations: Annotations, gold: Codes | None, seed: int) -> bool:
+def memorises(learner: Learner, X: Any, annotations: Annotations, gold: Codes | None, seed: int, n_folds: int) -> bool:
     """Return whether a learner reproduces labels that it should disagree with.
 
     Only disagreement tells workers apart. A model that has memorised the labels agrees with everybody, so that
     all workers look alike; then they must be judged by models that did not see the task.
     """
     posterior, weight = vote_targets(ScipyEngine(annotations, "float64"), gold)
+    rng = np.random.default_rng([seed, 0])
     learner = learner_of_round(learner, 1, 1, np.random.default_rng([seed, 0]))
-    own = fit_model(learner, X, posterior, weight).predict_proba(X)
-    fresh = out_of_fold(learner, X, posterior, weight, n_folds=N_FOLDS, rng=np.random.default_rng([seed, 0]))
+    model = fit_model(learner, X, posterior, weight)
+    fresh = out_of_fold(learner, X, posterior, weight, n_folds=n_folds, rng=rng)
     own_left, fresh_left = (
         float((predictions.argmax(axis=1)[annotations.task] != annotations.label).mean())
-        for predictions in (own, fresh)
+        for predictions in (model.predict_proba(X), fresh)
     )
     return own_left < (1 - MEMORISED) * fresh_left

@@ -23,10 +23,27 @@ from labelonce.learning._average import average_models
 from labelonce.learning._candidates import Candidate, memorises
 from labelonce.learning._confidence import Estimate, calibrated, share_right, skills
 from labelonce.learning._doubt import warn_of_doubt
-from labelonce.learning._features import given_learners
+from labelonce.learning._features import GivenLearner, given_learners
+from labelonce.learning._fits import (
+    FRUGAL_FITS,
+    FRUGAL_FITS_MORE,
+    FRUGAL_FOLDS,
+    FitLog,
+    affordable_rounds,
+    announce,
+    counting,
+    most_fits,
+)
 from labelonce.learning._inputs import check_features, match_rows
 from labelonce.learning._learner import Learner
-from labelonce.learning._rounds import Recipe, Round, run_rounds, unseen_predictions
+from labelonce.learning._rounds import (
+    N_FOLDS,
+    Recipe,
+    Round,
+    judge_with_all_labels,
+    run_rounds,
+    unseen_predictions,
+)
 from labelonce.learning._scoring import AnnotationsScorer
 from labelonce.learning._selection import Choice, choose_recipe
 from labelonce.workers import Counted, Full, WorkerModel
@@ -99,8 +116,14 @@ class MBEM(AnnotationsScorer):
         Largest number of rounds that "auto" tries.
     holdout : float
         Share of the tasks that is held out, with all their labels, to choose the recipe.
+    max_fits : int or "auto"
+        Most fits that choosing and running take together, where there is something to choose; fewer of them try fewer
+        rounds. "auto": 15, and 5 for every further learner; no limit for `SoftmaxRegression` on few enough data.
     callbacks : sequence of callables
-        Each is called after every round with that round's entry of `history_`.
+        Each is called after every round with that round's entry of `history_`, and while the recipe is chosen after
+        every fit with a dict: round (0), fits, planned_fits, seconds_left.
+    verbose : bool
+        Print how many fits there may be and how long they take, and then every round.
     tol : float
         The rounds stop early when the mean total variation between the posteriors of two rounds is below it, unless
         their number was chosen by held-out tasks. A learner that trains longer in the last round then still does its
@@ -193,7 +216,9 @@ class MBEM(AnnotationsScorer):
         prior: Any = "uniform",
         max_rounds: int = 6,
         holdout: float = 0.2,
+        max_fits: Any = "auto",
         callbacks: Sequence[Callback] = (),
+        verbose: bool = False,
         tol: float = 1e-3,
         classes: Any = None,
         engine: str = "auto",
@@ -211,7 +236,9 @@ class MBEM(AnnotationsScorer):
         self.prior = prior
         self.max_rounds = max_rounds
         self.holdout = holdout
+        self.max_fits = max_fits
         self.callbacks = callbacks
+        self.verbose = verbose
         self.tol = tol
         self.classes = classes
         self.engine = engine
@@ -282,22 +309,31 @@ class MBEM(AnnotationsScorer):
     def _choose(self, X: Any, annotations: Annotations, gold: Codes | None) -> Any:
         """Set the plan, and return the features that it is carried out with."""
         seed = int(check_rng(self.random_state).integers(2**31))
-        candidates = self._candidates(X, annotations, gold, seed)
-        own = candidates[0].recipe.learner.auto if len(candidates) == 1 else {}
-        rounds = own.get("rounds", "auto") if self.rounds == "auto" else self.rounds
-        free = rounds == "auto"
-        longest = self.max_rounds if free else rounds
-        to_choose = len(candidates) > 1 or (free and longest > 1)
-        check_shared(candidates, to_choose=to_choose)
-        best = Choice(0, longest)
-        if to_choose and len(np.unique(annotations.task)) > 1:
-            best = choose_recipe(
-                candidates, annotations, gold, max_rounds=longest, free=free, share=self.holdout, seed=seed
-            )
+        log = FitLog(listener=self._tell)
+        with counting(log):
+            candidates, budget = self._candidates(X, annotations, gold, seed)
+            own = candidates[0].recipe.learner.auto if len(candidates) == 1 else {}
+            rounds = own.get("rounds", "auto") if self.rounds == "auto" else self.rounds
+            free = rounds == "auto"
+            longest = self.max_rounds if free else rounds
+            to_choose = len(candidates) > 1 or (free and longest > 1)
+            check_shared(candidates, to_choose=to_choose)
+            best = Choice(0, longest)
+            if to_choose and len(np.unique(annotations.task)) > 1:
+                in_folds = any(one.recipe.predictions == "out_of_fold" for one in candidates)
+                if budget is not None and free:
+                    left = budget - log.number
+                    longest = affordable_rounds(left, len(candidates), longest, in_folds=in_folds)
+                log.planned = budget or log.number + most_fits(len(candidates), longest, in_folds=in_folds)
+                options: dict[str, Any] = {"max_rounds": longest, "free": free, "frugal": budget is not None}
+                best = choose_recipe(candidates, annotations, gold, share=self.holdout, seed=seed, **options)
+        self.n_fits_ = log.number
         chosen = candidates[best.number]
         self._plan = Plan(chosen.given.whole, chosen.recipe, seed, best.rounds, free, best.scores, best.averaged)
         self._averaged: list[Learner] = []
         self._features, self._last = chosen.given.features, None
+        if best.before is not None:
+            self._last = judge_with_all_labels(best.before, annotations, chosen.recipe, gold)
         self.tasks_, self.workers_, self.classes_ = annotations.tasks, annotations.workers, annotations.classes
         self.choices_, self.history_ = best.table, []
         return chosen.X
@@ -343,6 +379,8 @@ class MBEM(AnnotationsScorer):
         check_int(self.max_rounds, "max_rounds", 1)
         if self.rounds != "auto":
             check_int(self.rounds, "rounds", 1)
+        if self.max_fits != "auto":
+            check_int(self.max_fits, "max_fits", 1)
         check_number(self.holdout, "holdout", 0.01, 0.9)
         check_number(self.tol, "tol", 0.0)
         X, annotations = match_rows(X, y, tasks, classes=self.classes)
@@ -351,25 +389,53 @@ class MBEM(AnnotationsScorer):
             check_distribution(self.prior, "prior", (annotations.n_classes,))
         return X, annotations
 
-    def _candidates(self, X: Any, annotations: Annotations, gold: Codes | None, seed: int) -> list[Candidate]:
-        """Return every way to fit that the options leave open; transformers that are shared are fitted once."""
+    def _tell(self, event: dict[str, Any]) -> None:
+        """Hand an event to the callbacks, and print it if asked to."""
+        if self.verbose:
+            announce(event)
+        for callback in self.callbacks:
+            callback(event)
+
+    def _budget(self, givens: list[GivenLearner], features: list[Any], n_classes: int) -> int | None:
+        """Return how many fits there may be; None: no limit, as with cheap learners and where nothing is chosen."""
+        one = len(givens) == 1 and self.posterior != "auto"
+        if one and (self.rounds != "auto" or "rounds" in givens[0].learner.auto):
+            return None
+        if self.max_fits != "auto":
+            return int(self.max_fits)
+        if all(given.learner.is_cheap(X, n_classes) for given, X in zip(givens, features, strict=True)):
+            return None
+        return FRUGAL_FITS + FRUGAL_FITS_MORE * (len(givens) - 1)
+
+    def _candidates(
+        self, X: Any, annotations: Annotations, gold: Codes | None, seed: int
+    ) -> tuple[list[Candidate], int | None]:
+        """Return every way to fit that the options leave open, and how many fits may be made.
+
+        Transformers that are shared are fitted once.
+        """
         posteriors = ("joint", "prior") if self.posterior == "auto" else (self.posterior,)
         workers = Full() if self.worker_model is None else self.worker_model
-        where: dict[str, Any] = {"engine": self.engine, "device": self.device}
-        found = []
+        givens = given_learners(self.learner)
         done: dict[int, Any] = {}
-        for given in given_learners(self.learner):
-            learner, shared = given.learner, id(given.features)
-            if shared not in done:
-                done[shared] = given.features.fit(X, annotations).transform(X)
-            transformed = done[shared]
+        for given in givens:
+            if id(given.features) not in done:
+                done[id(given.features)] = given.features.fit(X, annotations).transform(X)
+        features = [done[id(given.features)] for given in givens]
+        budget = self._budget(givens, features, annotations.n_classes)
+        n_folds = N_FOLDS if budget is None else FRUGAL_FOLDS
+        where: dict[str, Any] = {"engine": self.engine, "device": self.device, "n_folds": n_folds}
+        found = []
+        for given, transformed in zip(givens, features, strict=True):
+            learner = given.learner
             how = learner.auto.get("predictions", "auto") if self.predictions == "auto" else self.predictions
             if how == "auto":
-                how = "out_of_fold" if memorises(learner, transformed, annotations, gold, seed) else "in_sample"
+                memorised = memorises(learner, transformed, annotations, gold, seed, n_folds)
+                how = "out_of_fold" if memorised else "in_sample"
             for kind in posteriors:
                 recipe = Recipe(learner, workers, how, self.counts, kind, self.weighting, self.prior, **where)
                 found.append(Candidate(given, transformed, recipe))
-        return found
+        return found, budget
 
     def _run(self, X: Any, annotations: Annotations, gold: Codes | None) -> Iterator[Self]:
         """Do the rounds that are left on all annotations, and keep what each found."""
@@ -377,18 +443,20 @@ class MBEM(AnnotationsScorer):
         doing = partial(run_rounds, X, annotations, recipe, gold=gold, seed=self._plan.seed)
         coming = doing(last=self._plan.rounds, after=self._last)
         while (done := 0 if self._last is None else self._last.number) < self._plan.rounds:
-            if done and self.history_[-1]["posterior_change"] < tol:
+            if self.history_ and self.history_[-1]["posterior_change"] < tol:
                 if not recipe.learner.last_round_differs:
                     break
                 self._plan = replace(self._plan, rounds=done + 1)
                 coming = doing(last=done + 1, after=self._last)
-            this = next(coming)
+            log = FitLog()
+            with counting(log):
+                this = next(coming)
+            self.n_fits_ += log.number
             entry = history_entry(annotations, this, self._last, shared=recipe.learner.shared)
             if done < len(self._plan.scores):
                 entry["held_out_score"] = self._plan.scores[done]
             self._keep(annotations, this, entry)
-            for callback in self.callbacks:
-                callback(entry)
+            self._tell(entry)
             yield self
 
     def _keep(self, annotations: Annotations, last: Round, entry: dict[str, Any]) -> None:
@@ -431,7 +499,10 @@ class MBEM(AnnotationsScorer):
         unseen, self._skill_range = None, None
         self.calibrated_: Floats = self.posterior_
         if self.confidence == "held_out" and not (recipe.learner.shared and n_processes() > 1):
-            unseen = unseen_predictions(X, recipe, self._last, self._plan.seed)
+            log = FitLog()
+            with counting(log):
+                unseen = unseen_predictions(X, recipe, self._last, self._plan.seed)
+            self.n_fits_ += log.number
             found = calibrated(annotations, unseen, recipe.worker_model, gold, self._plan.seed)
             self.calibrated_, self.trust_ = found.posterior, found.trust
             self.skill_, low, high = skills(annotations, found.posterior, self.posterior_)

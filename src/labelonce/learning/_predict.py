@@ -12,6 +12,7 @@ from sklearn.exceptions import DataConversionWarning
 
 from labelonce._sklearn import clone, count_rows, select_rows
 from labelonce._types import Floats
+from labelonce.learning._fits import count_fit
 from labelonce.learning._learner import Learner
 
 
@@ -53,6 +54,7 @@ def fit_to_rows(
         if len(rows) < len(targets):
             X, targets, weight = take_rows(X, rows), targets[rows], weight[rows]
         fitted: Learner = clone(learner).fit(X, targets, sample_weight=weight)
+    count_fit()
     return fitted
 
 

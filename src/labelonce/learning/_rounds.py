@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,6 +45,7 @@ class Recipe:
     prior: Any = "uniform"
     engine: str = "auto"
     device: str | None = None
+    n_folds: int = N_FOLDS
 
 
 @dataclass(frozen=True)
@@ -76,10 +77,12 @@ def run_rounds(
     seed: int,
     last: int,
     after: Round | None = None,
+    trial: bool = False,
 ) -> Iterator[Round]:
     """Yield rounds without end, from the vote fractions or `after` a round that was reached before.
 
     `last` is the number of the round that is meant to be the last: some learners take more care then.
+    A `trial` is after the predictions alone: models that they do not need are not fitted.
     """
     engine = make_engine(annotations, "float64", recipe.engine, recipe.device)
     if recipe.learner.shared:
@@ -94,19 +97,11 @@ def run_rounds(
         number += 1
         rng = np.random.default_rng([seed, number])
         learner = learner_of_round(recipe.learner, number, last, rng)
-        model = fit_model(learner, X, posterior, weight)
-        if recipe.predictions == "in_sample":
-            predictions = model.predict_proba(X)
-        else:
-            predictions = out_of_fold(learner, X, posterior, weight, n_folds=N_FOLDS, rng=rng)
-        first = number == 1
-        workers, log_prior, prior = estimate_workers(engine, recipe, predictions, gold, number=number, sample=sample)
-        log_confusion = floored_log(workers.confusion_)
-        targets, target_weight = posterior, weight
-        posterior, log_likelihood = engine.e_step(log_confusion, log_prior, gold)
-        weight = task_weight(recipe, posterior, start, first=first, engine=engine)
-        found = (workers.confusion_, prior, posterior, weight, workers, log_likelihood)
-        yield Round(number, model, predictions, *found, targets, target_weight)
+        model, predictions = fit_and_predict(learner, X, posterior, weight, recipe, rng, keep=not trial)
+        fitted = Fitted(model, predictions, posterior, weight)
+        this = judge_round(engine, recipe, fitted, gold, number=number, start=start, sample=sample)
+        posterior, weight = this.posterior, this.weight
+        yield this
 
 
 def unseen_predictions(X: Any, recipe: Recipe, last: Round, seed: int) -> Floats:
@@ -115,7 +110,63 @@ def unseen_predictions(X: Any, recipe: Recipe, last: Round, seed: int) -> Floats
         return last.predictions
     rng = np.random.default_rng([seed, last.number, 1])
     learner = learner_of_round(recipe.learner, last.number, last.number, rng)
-    return out_of_fold(learner, X, last.targets, last.target_weight, n_folds=recipe.learner.n_folds, rng=rng)
+    n_folds = min(recipe.learner.n_folds, recipe.n_folds)
+    return out_of_fold(learner, X, last.targets, last.target_weight, n_folds=n_folds, rng=rng)
+
+
+def fit_and_predict(
+    learner: Learner,
+    X: Any,
+    targets: Floats,
+    weight: Floats,
+    recipe: Recipe,
+    rng: np.random.Generator,
+    *,
+    keep: bool = True,
+) -> tuple[Learner, Floats]:
+    """Return the model and what the workers are judged by; one that is neither needed nor to `keep` is not fitted."""
+    if recipe.predictions == "in_sample":
+        model = fit_model(learner, X, targets, weight)
+        return model, model.predict_proba(X)
+    model = fit_model(learner, X, targets, weight) if keep else learner
+    return model, out_of_fold(learner, X, targets, weight, n_folds=recipe.n_folds, rng=rng)
+
+
+class Fitted(NamedTuple):
+    """The model of a round, what it says of the tasks, and what it was fitted to."""
+
+    model: Learner
+    predictions: Floats
+    targets: Floats
+    weight: Floats
+
+
+def judge_round(
+    engine: Engine,
+    recipe: Recipe,
+    fitted: Fitted,
+    gold: Codes | None,
+    *,
+    number: int,
+    start: Floats,
+    sample: tuple[Any, Engine],
+) -> Round:
+    """Return the workers, posteriors and weights that predictions give; `start` is 1 where there are labels or gold."""
+    model, predictions, targets, target_weight = fitted
+    workers, log_prior, prior = estimate_workers(engine, recipe, predictions, gold, number=number, sample=sample)
+    posterior, log_likelihood = engine.e_step(floored_log(workers.confusion_), log_prior, gold)
+    weight = task_weight(recipe, posterior, start, first=number == 1, engine=engine)
+    found = (workers.confusion_, prior, posterior, weight, workers, log_likelihood)
+    return Round(number, model, predictions, *found, targets, target_weight)
+
+
+def judge_with_all_labels(this: Round, annotations: Annotations, recipe: Recipe, gold: Codes | None) -> Round:
+    """Return a round of a trial as its predictions see it with the labels that were held out from them."""
+    engine = make_engine(annotations, "float64", recipe.engine, recipe.device)
+    _, start = vote_targets(engine, gold)
+    sample = sample_tasks(annotations, engine)
+    fitted = Fitted(this.model, this.predictions, this.targets, this.target_weight)
+    return judge_round(engine, recipe, fitted, gold, number=this.number, start=start, sample=sample)
 
 
 def vote_targets(engine: Engine, gold: Codes | None) -> tuple[Floats, Floats]:

@@ -12,6 +12,7 @@ from labelonce._validate import check_distribution
 from labelonce.data import Annotations
 from labelonce.data._split import hold_out_tasks
 from labelonce.learning._candidates import Candidate
+from labelonce.learning._rounds import Round
 from labelonce.learning._trials import Trials, log_likelihoods
 
 _ENOUGH = 1200  # held-out tasks that settle a choice
@@ -54,13 +55,17 @@ def annotation_log_likelihood(annotations: Annotations, predictions: Any, confus
 
 @dataclass(frozen=True)
 class Choice:
-    """Which candidate won, its last round and the rounds to average; its scores, and a table of all candidates."""
+    """Which candidate won, its last round and the rounds to average; its scores, and a table of all candidates.
+
+    `before` is the round of a trial after which a frugal run resumes.
+    """
 
     number: int
     rounds: int
     averaged: tuple[int, ...] = ()
     scores: list[float] = field(default_factory=list)
     table: list[dict[str, Any]] = field(default_factory=list)
+    before: Round | None = None
 
 
 def choose_recipe(
@@ -72,29 +77,36 @@ def choose_recipe(
     free: bool,
     share: float,
     seed: int,
+    frugal: bool = False,
 ) -> Choice:
     """Return the candidate that is right most often on held-out tasks, and if `free` its rounds to average.
 
     Averaged are the rounds that are as right as the best, see `near_best`. Whole tasks are held out: a model that has
     memorised the other labels of a task predicts one more label of it well, and new tasks badly. Small sets are split
-    more than once. All candidates run three rounds; the best two run on.
+    more than once. All candidates run three rounds; the best two run on. If `frugal`, one split, one round of all, and
+    the best runs on.
     """
     n_tasks = share * len(np.unique(annotations.task))
-    n_splits = int(np.clip(round(_ENOUGH / max(n_tasks, 1.0)), 1, 3))
+    n_splits = 1 if frugal else int(np.clip(round(_ENOUGH / max(n_tasks, 1.0)), 1, 3))
+    heats, n_finalists = (1, 1) if frugal else (_HEATS, _FINALISTS)
     parts = hold_out_tasks(annotations, share, n_splits, np.random.default_rng([seed, 0]))
-    trials = Trials(candidates, parts, gold, max_rounds=max_rounds, seed=seed)
+    trials = Trials(candidates, parts, gold, max_rounds=max_rounds, seed=seed, keep_rounds=frugal)
     running = np.arange(len(candidates))
     for place in range(max_rounds):
         for number in running.tolist():
             trials.run_round(number)
-        if place == _HEATS - 1 and len(running) > _FINALISTS:
+        if place == heats - 1 and len(running) > n_finalists:
             best = np.nanmax(trials.accuracy(), axis=1)
-            running = np.sort(np.argsort(-best, kind="stable")[:_FINALISTS])
+            running = np.sort(np.argsort(-best, kind="stable")[:n_finalists])
     right = trials.right()
     near = near_best(right, trials.done() & (free | (np.arange(max_rounds) == max_rounds - 1)))
     number = int(np.where(near, trials.accuracy(), -np.inf).max(axis=1).argmax())
     averaged = tuple((1 + np.flatnonzero(near[number])).tolist())
-    return Choice(number, averaged[-1], averaged, trials.scores[number].tolist(), _table(candidates, trials, near))
+    found = (trials.scores[number].tolist(), _table(candidates, trials, near))
+    if frugal and candidates[number].recipe.predictions == "out_of_fold":
+        last = 1 + int(np.where(near[number], trials.accuracy()[number], -np.inf).argmax())
+        return Choice(number, last, (), *found, trials.rounds[number][last - 2] if last > 1 else None)
+    return Choice(number, averaged[-1], averaged, *found)
 
 
 def near_best(values: Floats, eligible: Mask) -> Mask:

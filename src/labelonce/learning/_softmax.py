@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
+from scipy import sparse
 from scipy.optimize import minimize
 
 from labelonce._kernels import blas_threads
@@ -15,6 +16,8 @@ from labelonce._types import Floats, Ids
 from labelonce._validate import check_int, check_number
 from labelonce.learning._adapter import training_rows
 from labelonce.learning._learner import Learner
+
+_CHEAP = 10**8  # values times classes
 
 CHECKS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 
@@ -155,6 +158,11 @@ class SoftmaxRegression(SoftmaxModel, Learner):
         arguments = (X, targets, (weight / weight.sum())[:, None], self._penalty(len(seen), weight.sum()))
         self._minimise(loss_and_gradient, arguments, self._start(X.shape[1], classes, mass)[:, seen], classes, seen)
         return self
+
+    def is_cheap(self, X: Any, n_classes: int) -> bool:
+        """Return whether a fit takes well below a second or so: by the values in X times the classes."""
+        n_values = X.nnz if sparse.issparse(X) else np.prod(np.shape(X))
+        return bool(n_values * n_classes <= _CHEAP)
 
 
 def softmax(scores: Floats, out: Floats | None = None) -> Floats:

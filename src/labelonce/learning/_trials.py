@@ -32,10 +32,19 @@ class Trials:
     ----------
     scores : (n_candidates, n_rounds)
         Mean log-likelihood of the held-out annotations; NaN where a trial has not come so far.
+    rounds : list of list of Round
+        The rounds of each candidate on the first split, if they are to be kept: they hold arrays of all tasks.
     """
 
     def __init__(
-        self, candidates: list[Candidate], parts: list[Part], gold: Codes | None, *, max_rounds: int, seed: int
+        self,
+        candidates: list[Candidate],
+        parts: list[Part],
+        gold: Codes | None,
+        *,
+        max_rounds: int,
+        seed: int,
+        keep_rounds: bool = False,
     ) -> None:
         self._gold = gold
         self._held = [held for _, held in parts]
@@ -51,21 +60,24 @@ class Trials:
         self._n_done = np.zeros(len(candidates), dtype=int)
         self._best = -np.inf
         self._workers: list[Floats] = []
+        self._keep_rounds = keep_rounds
+        self.rounds: list[list[Round]] = [[] for _ in candidates]
 
     def run_round(self, number: int) -> None:
         """Run the next round of a candidate on every split."""
         place = int(self._n_done[number])
         said = [next(run) for run in self._runs[number]]
         likelihood = [
-            log_likelihoods(held, predictions, confusion)
-            for held, (predictions, confusion) in zip(self._held, said, strict=True)
+            log_likelihoods(held, this.predictions, this.confusion) for held, this in zip(self._held, said, strict=True)
         ]
-        picks = [predictions.argmax(axis=1)[tasks] for tasks, (predictions, _) in zip(self._tasks, said, strict=True)]
+        picks = [this.predictions.argmax(axis=1)[tasks] for tasks, this in zip(self._tasks, said, strict=True)]
         score = float(np.concatenate(likelihood).mean())
         self.scores[number, place], self._picks[number, place] = score, np.concatenate(picks)
         self._n_done[number] += 1
+        if self._keep_rounds:
+            self.rounds[number].append(said[0])
         if score > self._best:
-            self._best, self._workers = score, [confusion for _, confusion in said]
+            self._best, self._workers = score, [this.confusion for this in said]
 
     def done(self) -> Mask:
         """Return which rounds of which candidates were run."""
@@ -89,22 +101,15 @@ class Trials:
         return np.asarray(self.right().mean(axis=2))
 
 
-def judged_rounds(
-    candidate: Candidate, part: Part, gold: Codes | None, seed: int, last: int
-) -> Iterator[tuple[Floats, Floats]]:
-    """Yield after each round, without end, what the model says of all tasks, and the workers' confusion."""
-    for this in run_rounds(candidate.X, part[0], candidate.recipe, gold=gold, seed=seed, last=last):
-        yield _said(this, candidate)
+def judged_rounds(candidate: Candidate, part: Part, gold: Codes | None, seed: int, last: int) -> Iterator[Round]:
+    """Yield rounds on one part of the annotations without end; all their predictions for the other are honest."""
+    yield from run_rounds(candidate.X, part[0], candidate.recipe, gold=gold, seed=seed, last=last, trial=True)
 
 
 def _posterior(annotations: Annotations, confusion: Floats, gold: Codes | None) -> Floats:
     """Return P(true label) of every task by its labels or gold alone."""
     flat = np.zeros(annotations.n_classes)
     return ScipyEngine(annotations, "float64").e_step(floored_log(confusion), flat, gold).posterior
-
-
-def _said(this: Round, candidate: Candidate) -> tuple[Floats, Floats]:
-    return this.model.predict_proba(candidate.X), this.confusion
 
 
 def _without(gold: Codes | None, tasks: Codes) -> Codes | None:

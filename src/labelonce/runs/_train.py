@@ -210,6 +210,7 @@ def _finish(
     """Fit with a checkpoint at every stage, then write the results and put them in place."""
     say = progress or (lambda *_: None)
     say("resuming" if resume else "choosing", 0, 0)
+    clf.callbacks = [lambda event: None if event["round"] else say("choosing", event["fits"], event["planned_fits"])]
     before = run.warnings()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

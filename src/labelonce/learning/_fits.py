@@ -1,0 +1,92 @@
+"""The fits that an `MBEM` makes: counted, announced and limited."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+FRUGAL_FITS = 15
+FRUGAL_FITS_MORE = 5  # for every further learner
+FRUGAL_FOLDS = 2
+_FINISH = 1 + FRUGAL_FOLDS  # fits of the one round on all tasks that ends a frugal fit out of fold
+
+
+@dataclass
+class FitLog:
+    """Counts fits, and tells `listener` after each how many there are, how many there may be, and the time left."""
+
+    planned: int = 0
+    listener: Callable[[dict[str, Any]], None] | None = None
+    number: int = 0
+    _started: float = field(default_factory=perf_counter)
+    _told: bool = False
+
+    def add(self) -> None:
+        """Count a fit, and tell of it once it is known how many there may be."""
+        self.number += 1
+        if self.listener is None or not self.planned:
+            return
+        left = max(self.planned - self.number, 0) * (perf_counter() - self._started) / self.number
+        event = {"round": 0, "fits": self.number, "planned_fits": self.planned, "seconds_left": left}
+        self.listener(event | {"first": not self._told})
+        self._told = True
+
+
+_current: ContextVar[FitLog | None] = ContextVar("fits", default=None)
+
+
+@contextmanager
+def counting(log: FitLog) -> Iterator[None]:
+    """Count the fits within in `log`."""
+    token = _current.set(log)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def count_fit() -> None:
+    """Tell the log, if there is one, that a learner was fitted."""
+    log = _current.get()
+    if log is not None:
+        log.add()
+
+
+def announce(event: dict[str, Any]) -> None:
+    """Write to standard error how many fits there may be, once one has shown how long it takes, then every tenth."""
+    if event["round"]:
+        line = f"round {event['round']}, mean confidence {event['mean_confidence']:.3f}"
+    elif event["first"] or event["fits"] % 10 == 0:
+        line = f"{event['fits']} of at most {event['planned_fits']} fits, about {event['seconds_left']:.0f} s left"
+    else:
+        return
+    sys.stderr.write(f"MBEM: {line}\n")
+    sys.stderr.flush()
+
+
+def affordable_rounds(left: int, n_candidates: int, max_rounds: int, *, in_folds: bool) -> int:
+    """Return how many rounds fit into `left` fits: one trial of all candidates, the best's further rounds, and the run.
+
+    A run out of fold resumes from its trial, so that only its last round is fitted to all tasks; any other run does all
+    its rounds again, and folds of the last to calibrate its confidence.
+
+    >>> affordable_rounds(12, 1, 6, in_folds=False), affordable_rounds(12, 1, 6, in_folds=True)
+    (5, 4)
+    """
+    for rounds in range(max_rounds, 1, -1):
+        trial = n_candidates + rounds - 1
+        needed = FRUGAL_FOLDS * trial + _FINISH if in_folds else trial + rounds + FRUGAL_FOLDS
+        if needed <= left:
+            return rounds
+    return 1
+
+
+def most_fits(n_candidates: int, max_rounds: int, *, in_folds: bool) -> int:
+    """Return how many fits a choice without a limit and its run make at most: three splits, five folds."""
+    trials = n_candidates * min(max_rounds, 3) + min(n_candidates, 2) * max(max_rounds - 3, 0)
+    return 3 * trials * (5 if in_folds else 1) + (max_rounds * 6 if in_folds else max_rounds + 5)
