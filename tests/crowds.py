@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from labelonce import Annotations, simulate
-from labelonce._types import Codes, Floats
+from labelonce._types import Codes, Floats, Ids
 
 
 def crowd(
@@ -55,3 +55,17 @@ def crowd_with_features(
         confusion = simulate.hammer_spammer(n_workers, n_classes, hammers, rng, exact=True)
     assignment = simulate.assign(n_tasks, len(confusion), redundancy, rng, replace=False)
     return Problem(X, simulate.annotate(y_true, confusion, assignment, rng), y_true, confusion)
+
+
+def rearranged(annotations: Annotations, task: Ids, worker: Ids, label: Ids) -> Annotations:
+    """Return the same crowd under other numbers: code c of a task, worker or label becomes entry c of a permutation."""
+    matrix = np.full((annotations.n_tasks, annotations.n_workers), -1)
+    matrix[task[annotations.task], worker[annotations.worker]] = label[annotations.label]
+    return Annotations.from_matrix(matrix, classes=np.arange(annotations.n_classes))
+
+
+def with_empty_columns(annotations: Annotations) -> Annotations:
+    """Return the same crowd with one more worker, who labelled nothing, and one more class, that nobody gave."""
+    matrix = np.full((annotations.n_tasks, annotations.n_workers + 1), -1)
+    matrix[annotations.task, annotations.worker] = annotations.label
+    return Annotations.from_matrix(matrix, classes=np.arange(annotations.n_classes + 1))
