@@ -82,7 +82,9 @@ def calibrated(
     return Confidence(posterior, trust, held_out=True)
 
 
-def skills(annotations: Annotations, posterior: Floats, promised: Floats) -> tuple[Floats, Floats, Floats]:
+def skills(
+    annotations: Annotations, posterior: Floats, promised: Floats, *, level: float = LEVEL
+) -> tuple[Floats, Floats, Floats]:
     """Return the share of each worker's labels that are right, and the ends of its interval.
 
     It is the mean probability of the labels that the worker gave, half way between the calibrated posterior, which is
@@ -100,7 +102,7 @@ def skills(annotations: Annotations, posterior: Floats, promised: Floats) -> tup
     value = mean((right + promise) / 2)
     variance = _SAME_MISTAKES * mean(right * (1 - right)) / np.maximum(n, 1)
     variance += mean((promise - right) / 2) ** 2 + _DOUBT**2
-    low, high = beta_interval(value, np.minimum(variance, 0.99 * value * (1 - value)), LEVEL)
+    low, high = beta_interval(value, np.minimum(variance, 0.99 * value * (1 - value)), level)
     return value, np.where(n > 0, np.minimum(low, value), 0.0), np.where(n > 0, np.maximum(high, value), 1.0)
 
 

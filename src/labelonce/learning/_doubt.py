@@ -14,6 +14,10 @@ from labelonce.learning._rounds import Round
 MEMORISED = 0.4  # share of the disagreement of models that did not see the task
 MIN_ADVANTAGE = 0.02  # of the model's agreement with the crowd over chance
 MAX_DRIFT = 0.3  # of the predicted classes from the voted ones, total variation
+NOTHING_HELD_OUT = (
+    "MBEM: no model was held out, so the confidence is that of the rounds themselves, which is too high: every label "
+    'helped to train the model that judges it. Fit with confidence="held_out" and one process, or measure it with gold.'
+)
 
 
 class DoubtWarning(UserWarning):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,7 +23,7 @@ from labelonce.data._gold import Gold, check_gold
 from labelonce.learning._average import average_models
 from labelonce.learning._candidates import Candidate, memorises
 from labelonce.learning._confidence import Estimate, calibrated, share_right, skills
-from labelonce.learning._doubt import warn_of_doubt
+from labelonce.learning._doubt import NOTHING_HELD_OUT, DoubtWarning, warn_of_doubt
 from labelonce.learning._features import GivenLearner, given_learners
 from labelonce.learning._fits import (
     FRUGAL_FITS,
@@ -36,6 +37,7 @@ from labelonce.learning._fits import (
 )
 from labelonce.learning._inputs import check_features, match_rows
 from labelonce.learning._learner import Learner
+from labelonce.learning._review import LEAST, review_table
 from labelonce.learning._rounds import (
     N_FOLDS,
     Recipe,
@@ -149,6 +151,9 @@ class MBEM(AnnotationsScorer):
         Calibrated probability of `labels_`.
     estimated_accuracy_ : (value, low, high)
         Estimated share of `labels_` that are right, with its 90 % range.
+    trust_ : float or None
+        The weight of the labels in `calibrated_`: 1 takes every label as independent evidence, 0 ignores them. None
+        where nothing was held out, so that `calibrated_` is `posterior_` and nothing has checked it.
     labels_ : (n_tasks,)
     predictions_ : (n_tasks, n_classes)
         The predictions of the last round for the training tasks, by which the workers were judged.
@@ -200,7 +205,9 @@ class MBEM(AnnotationsScorer):
     history_: list[dict[str, Any]]
     _plan: Plan
     _last: Any  # a Round; None before the first
+    trust_: float | None
     _skill_range: tuple[Floats, Floats] | None
+    _given: tuple[Codes, Codes, Codes]  # task, worker and label of every annotation
 
     def __init__(
         self,
@@ -304,6 +311,8 @@ class MBEM(AnnotationsScorer):
             yield self
         yield from self._run(transformed, annotations, codes)
         unseen = self._judge(transformed, annotations, codes)
+        if unseen is None and self.confidence == "held_out":
+            warnings.warn(NOTHING_HELD_OUT, DoubtWarning, stacklevel=3)
         warn_of_doubt(annotations, self._last, self.history_[-1]["held_out_score"], unseen)
 
     def _choose(self, X: Any, annotations: Annotations, gold: Codes | None) -> Any:
@@ -496,7 +505,8 @@ class MBEM(AnnotationsScorer):
     def _judge(self, X: Any, annotations: Annotations, gold: Codes | None) -> Floats | None:
         """Set what people are shown, and return the predictions behind it, of models that did not see the task."""
         recipe, labels = self._plan.recipe, self.posterior_.argmax(axis=1)
-        unseen, self._skill_range = None, None
+        unseen, self._skill_range, self.trust_ = None, None, None
+        self._given = annotations.task, annotations.worker, annotations.label
         self.calibrated_: Floats = self.posterior_
         if self.confidence == "held_out" and not (recipe.learner.shared and n_processes() > 1):
             log = FitLog()
@@ -517,6 +527,32 @@ class MBEM(AnnotationsScorer):
         """Return an Arrow table with one row per task: task, label, confidence, and `posterior_<class>`, calibrated."""
         check_is_fitted(self, "confidence_")
         return labels_frame(self.tasks_, self.classes_, self.calibrated_, self.posterior_.argmax(axis=1))
+
+    def review(self, *, least: float = LEAST) -> pa.Table:
+        """Return an Arrow table of the given labels that are worth checking, the most likely wrong first.
+
+        Its columns are task, given (the label), worker, label (ours), `chance_wrong` (calibrated, of the given label)
+        and action: "replace" where ours has a calibrated probability of at least 0.9, "check" where a person should
+        look, "keep" where the given label is ours and has at least 0.8.
+
+        Parameters
+        ----------
+        least : float
+            The least chance of being wrong of the labels listed; 0 lists all.
+
+        Examples
+        --------
+        >>> import numpy as np, labelonce as lo
+        >>> X = np.arange(40.0)[:, None]
+        >>> y = (X[:, 0] > 19).astype(int); y[5] = 1
+        >>> lo.MBEM(lo.SoftmaxRegression(), rounds=2).fit(X, y).review()["task"][0].as_py()
+        5
+        """
+        check_is_fitted(self, "confidence_")
+        if self.trust_ is None:
+            warnings.warn(NOTHING_HELD_OUT, DoubtWarning, stacklevel=2)
+        annotations = Annotations(*self._given, self.tasks_, self.workers_, self.classes_)
+        return review_table(annotations, self.calibrated_, self.posterior_.argmax(axis=1), least=least)
 
     def workers_to_frame(self) -> pa.Table:
         """Return an Arrow table with one row per worker, best first: worker, annotations, skill, its 90 % interval."""

@@ -21,6 +21,7 @@ from labelonce.aggregation._online import OnlineEM
 from labelonce.data._packed_strings import PackedStrings
 from labelonce.files._atomic import atomic_write
 from labelonce.learning import Learner
+from labelonce.learning._confidence import Estimate
 from labelonce.learning._features import Features, FeaturesClassifier
 from labelonce.learning._mbem import Plan
 from labelonce.learning._rounds import Recipe, Round
@@ -29,7 +30,7 @@ from labelonce.learning._softmax import SoftmaxModel
 _FORMAT = 1
 _LEARNERS = (Learner, SoftmaxModel)
 _KINDS = (Aggregator, FeaturesClassifier, *_LEARNERS)
-_PARTS = (PackedStrings, Features, Plan, Recipe, Round)
+_PARTS = (PackedStrings, Features, Plan, Recipe, Round, Estimate)
 _NETWORK = "labelonce.neural._learner.TorchLearner"  # by name: its module loads torch
 
 
