@@ -12,6 +12,7 @@ from labelonce.data import Annotations
 from labelonce.learning._rounds import Round
 
 MEMORISED = 0.4  # share of the disagreement of models that did not see the task
+MUCH_DISAGREEMENT = 0.2  # share of the labels; where most are right, to know them by heart does little harm
 MIN_ADVANTAGE = 0.02  # of the model's agreement with the crowd over chance
 MAX_DRIFT = 0.3  # of the predicted classes from the voted ones, total variation
 NOTHING_HELD_OUT = (
@@ -55,7 +56,8 @@ def warn_of_doubt(
     seen_left = float((picks[annotations.task] != annotations.label).mean())
     if unseen is not None:
         left = float((unseen.argmax(axis=1)[annotations.task] != annotations.label).mean())
-        if seen_left < (1 - MEMORISED) * left - 2 * np.sqrt(left * (1 - left) / len(annotations)):
+        chance_gap = 2 * np.sqrt(left * (1 - left) / len(annotations))
+        if left > MUCH_DISAGREEMENT and seen_left < (1 - MEMORISED) * left - chance_gap:
             _warn(
                 f"the model disagrees with {seen_left:.1%} of the labels that it was trained on, and models that did "
                 f"not see them with {left:.1%}: it has memorised labels, and these judged the workers. The confidence "
