@@ -40,6 +40,7 @@ MODULES = [
     "metrics",
     pytest.param("neural", marks=pytest.mark.neural),
     "report",
+    "routing",
     "runs",
     pytest.param("sharded", marks=pytest.mark.neural),
     "simulate",

@@ -22,7 +22,7 @@ RANK = {
             ["formats", "simulate", "metrics", "datasets", "theory", "workers"],
             ["io", "aggregation"],
             ["learning", "sharded"],
-            ["neural", "report"],
+            ["neural", "report", "routing"],
             ["runs"],
             ["cli"],
             ["__main__"],

@@ -1,0 +1,26 @@
+"""Any open task: what every strategy is measured against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from labelonce._types import Codes, Floats
+from labelonce.routing._state import State
+from labelonce.routing._strategies._strategy import Strategy
+
+
+@dataclass
+class Random(Strategy):
+    """Any open task.
+
+    Examples
+    --------
+    >>> from labelonce import routing
+    >>> router = routing.Router(["a", "b", "c"], ["yes", "no"], strategy=routing.Random())
+    >>> sorted(router.next("ann") for _ in range(3))
+    ['a', 'b', 'c']
+    """
+
+    def scores(self, state: State, worker: int, tasks: Codes) -> Floats:
+        """Return random numbers."""
+        return state.rng.random(len(tasks))

@@ -1,0 +1,96 @@
+"""Optimal testing of workers by questions whose answer is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from labelonce._types import Codes, Floats
+from labelonce.routing._state import State
+from labelonce.routing._strategies._strategy import Strategy
+
+_FIRE, _WORK, _TEST = 0, 1, 2
+
+
+@dataclass
+class WorkerTesting(Strategy):
+    """Test a worker by gold questions while that pays, then let it work or decline it.
+
+    A worker is good (right with probability `skill`) or guesses; `good` is the share of good ones. A label of a good
+    worker is worth 1, one of a guesser costs `loss`, a test costs 1. What to do after so many right and wrong answers
+    is the optimal policy for a worker who would still give `labels` labels, by dynamic programming. The published
+    policy also looks at how workers change; here they do not. Tasks are asked by the entropy of what is believed.
+
+    References
+    ----------
+    J. Bragg, Mausam and D. Weld, "Optimal Testing for Crowd Workers", AAMAS 2016.
+
+    Examples
+    --------
+    The router needs gold; a new worker is tested first:
+
+    >>> from labelonce import routing
+    >>> tasks, gold = ["a", "b", "c", "d"], {"c": "yes", "d": "no"}
+    >>> strategy = routing.WorkerTesting()
+    >>> router = routing.Router(tasks, ["yes", "no"], strategy=strategy, gold=gold, may_decline=True)
+    >>> router.next("ann") in gold
+    True
+    """
+
+    skill: float = 0.9
+    good: float = 0.5
+    labels: int = 50
+    loss: float = 1.0
+    most_tests: int = 20
+
+    def refitted(self, state: State) -> None:
+        """Solve the policy, and count the answers to gold questions."""
+        self._policy = self._solved(1 / state.n_classes)
+        self._record: dict[int, tuple[int, int]] = {}
+        for task, worker, label in zip(*state.rows(state.n_fitted), strict=True):
+            self.added(state, int(task), int(worker), int(label))
+
+    def added(self, state: State, task: int, worker: int, label: int) -> None:
+        """Count an answer to a gold question."""
+        if state.gold[task] >= 0:
+            right, wrong = self._record.get(worker, (0, 0))
+            hit = int(state.gold[task] == label)
+            self._record[worker] = (right + hit, wrong + 1 - hit)
+
+    def _solved(self, guess: float) -> Codes:
+        """Return what to do after [right, wrong] answers, from the last possible test back to the first."""
+        size = self.most_tests + 1
+        policy = np.zeros((size, size), dtype=np.int32)
+        values = np.zeros((size + 1, size + 1))
+        for n in range(self.most_tests, -1, -1):
+            for right in range(n + 1):
+                wrong = n - right
+                odds = (self.skill / guess) ** right * ((1 - self.skill) / (1 - guess)) ** wrong
+                good = self.good * odds / (self.good * odds + 1 - self.good)
+                hit = good * self.skill + (1 - good) * guess
+                test = hit * values[right + 1, wrong] + (1 - hit) * values[right, wrong + 1] - 1
+                offers = [0.0, self.labels * (good - (1 - good) * self.loss), test if n < self.most_tests else -np.inf]
+                policy[right, wrong] = int(np.argmax(offers))
+                values[right, wrong] = max(offers)
+        return policy
+
+    def _action(self, worker: int) -> int:
+        right, wrong = self._record.get(worker, (0, 0))
+        past = right + wrong - self.most_tests
+        if past > 0:  # more gold than the policy has a plan for: keep the shares
+            right = round(right * self.most_tests / (right + wrong))
+            wrong = self.most_tests - right
+        return int(self._policy[right, wrong])
+
+    def tests(self, state: State, worker: int) -> bool:
+        """Return whether a test pays."""
+        return self._action(worker) == _TEST
+
+    def accepts(self, state: State, worker: int) -> bool:
+        """Return whether the worker is worth keeping."""
+        return self._action(worker) != _FIRE
+
+    def scores(self, state: State, worker: int, tasks: Codes) -> Floats:
+        """Return the entropy of what is believed."""
+        return state.belief.entropy(tasks)

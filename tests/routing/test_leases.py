@@ -1,0 +1,19 @@
+"""A task out with a worker comes back when it is answered, or when its time is over."""
+
+from labelonce.routing._leases import Leases
+
+
+def test_leases_end_in_the_order_in_which_they_began() -> None:
+    leases = Leases(10)
+    for task, now in [(3, 0.0), (1, 5.0), (2, 6.0)]:
+        leases.hand_out(task, 0, now)
+    assert list(leases.expired(15.0)) == [3, 1]
+    assert 2 in leases
+
+
+def test_only_the_worker_who_has_a_task_gives_it_back() -> None:
+    leases = Leases(10)
+    leases.hand_out(3, worker=1, now=0.0)
+    assert not leases.give_back(3, worker=2)
+    assert leases.give_back(3, worker=1)
+    assert 3 not in leases

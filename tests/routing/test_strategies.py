@@ -1,0 +1,182 @@
+"""What each strategy is after, on states whose answer is known."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from labelonce import routing
+from labelonce._types import Codes, Floats
+from labelonce.routing import Router, Strategy
+from labelonce.routing._state import State
+from labelonce.routing._strategies import STRATEGIES
+from labelonce.routing._strategies._information import mutual_information
+from labelonce.simulate import one_coin
+
+
+def state_of(posterior: Floats, confusion: Floats) -> State:
+    """A state in which these beliefs and workers are known."""
+    n_tasks, n_classes = posterior.shape
+    state = State(n_classes, None, np.ones(n_tasks), np.full(n_tasks, -1, dtype=np.int32), 0)
+    state.belief.replace(np.log(posterior))
+    state.predictions = posterior.astype(np.float32)
+    state.know_workers(confusion, confusion.mean(axis=0))
+    return state
+
+
+def everything(state: State) -> Codes:
+    return np.arange(state.n_tasks, dtype=np.int32)
+
+
+def test_mutual_information_is_that_of_the_joint_table() -> None:
+    rng = np.random.default_rng(0)
+    posterior, confusion = rng.dirichlet(np.ones(3), size=5), rng.dirichlet(np.ones(3), size=3)
+    for belief, found in zip(posterior, mutual_information(posterior, confusion), strict=True):
+        joint = belief[:, None] * confusion
+        product = np.outer(joint.sum(axis=1), joint.sum(axis=0))
+        assert_allclose(found, (joint * np.log(joint / product)).sum(), rtol=1e-9)
+
+
+def test_information_asks_a_specialist_about_what_it_knows() -> None:
+    knows_0_or_1, knows_2_or_3 = np.full((4, 4), 0.25), np.full((4, 4), 0.25)
+    knows_0_or_1[:2], knows_2_or_3[2:] = np.eye(4)[:2], np.eye(4)[2:]
+    posterior = np.array([[0.49, 0.49, 0.01, 0.01], [0.01, 0.01, 0.49, 0.49]])
+    state = state_of(posterior, np.stack([knows_0_or_1, knows_2_or_3]))
+    best = [routing.Information().scores(state, worker, everything(state)).argmax() for worker in (0, 1)]
+    assert best == [0, 1]
+
+
+def test_the_answer_of_a_guesser_tells_nothing() -> None:
+    state = state_of(np.array([[0.5, 0.5], [0.9, 0.1]]), np.full((1, 2, 2), 0.5))
+    assert_allclose(routing.Information().scores(state, 0, everything(state)), 0.0, atol=1e-12)
+
+
+def test_an_unknown_worker_is_taken_for_the_population() -> None:
+    confusion = one_coin([0.9, 0.7], 2)
+    state = state_of(np.array([[0.5, 0.5]]), confusion)
+    found = routing.Information().scores(state, 7, everything(state))
+    assert_allclose(found, mutual_information(np.array([[0.5, 0.5]]), one_coin([0.8], 2)[0]), rtol=1e-9)
+
+
+def test_active_lab_is_the_published_average_of_model_and_labels() -> None:
+    """Two tasks with two labels each, one without: the formula of the paper by hand."""
+    state = state_of(np.array([[0.8, 0.2], [0.4, 0.6], [0.5, 0.5]]), one_coin([0.8, 0.8], 2))
+    for task, worker, label in [(0, 0, 0), (0, 1, 0), (1, 0, 1), (1, 1, 0)]:
+        state.add(task, worker, label)
+    state.n_fitted = 4
+    strategy = routing.ActiveLab()
+    strategy.refitted(state)
+    chance_error, agreement = 1 / 4, 1 / 2  # labels 0 0 1 0; each worker agrees with the other on one of two tasks
+    weight = max(1 - (1 - agreement) / chance_error, 1e-6)
+    model = max(1 - 0.5 / chance_error, 1e-6) * np.sqrt(2)  # a tie goes to the first class; the model picks 0 and 1
+    likelihood = 3 / 4  # of the four labels, three are the consensus
+    quality = (model * 0.8 + 2 * weight * likelihood + weight * 0.5) / (model + 3 * weight)
+    assert_allclose(strategy.scores(state, 0, everything(state))[0], 1 - quality, rtol=1e-6)
+    alone = (model * 0.5 + weight * 0.5) / (model + weight)
+    assert_allclose(strategy.scores(state, 0, everything(state))[2], 1 - alone, rtol=1e-6)
+
+
+def test_active_lab_updated_by_answers_is_active_lab_from_scratch() -> None:
+    rng = np.random.default_rng(3)
+    state = state_of(rng.dirichlet(np.ones(3), size=6), one_coin(np.full(4, 0.8), 3))
+    updated, anew = routing.ActiveLab(), routing.ActiveLab()
+    updated.refitted(state)
+    for task, worker, label in zip(range(6), rng.integers(4, size=6), rng.integers(3, size=6), strict=True):
+        state.add(task, int(worker), int(label))  # one label each: all weights stay 1
+        updated.added(state, task, int(worker), int(label))
+    state.n_fitted = 6
+    anew.refitted(state)
+    everybody = everything(state)
+    assert_allclose(updated.scores(state, 0, everybody), anew.scores(state, 0, everybody), rtol=1e-9)
+
+
+def test_label_model_uncertainty_is_lowest_where_both_are_sure() -> None:
+    state = state_of(np.array([[0.9, 0.1], [0.5, 0.5], [0.9, 0.1]]), one_coin([0.8], 2))
+    for task, label in [(0, 0), (0, 0), (0, 0), (1, 0), (1, 0), (1, 0)]:
+        state.add(task, 0, label)
+    scores = routing.LabelModelUncertainty().scores(state, 0, everything(state))
+    assert scores[0] < min(scores[1:])
+    assert_allclose(scores[2] ** 2, 0.5 * 0.1, rtol=1e-5)  # no vote is doubt 1/2, the model's is 0.1
+
+
+def test_impact_prefers_what_would_move_most() -> None:
+    state = state_of(np.array([[0.5, 0.5], [0.99, 0.01]]), one_coin([0.9], 2))
+    strategy = routing.ImpactSampling()
+    strategy.refitted(state)
+    scores = strategy.scores(state, 0, everything(state))
+    assert_allclose(scores[0], 0.4, rtol=1e-9)  # from 1/2 to 0.9 whatever the answer
+    assert scores[1] < scores[0]
+
+
+def test_testing_workers_fires_after_wrong_answers_and_hires_after_right_ones() -> None:
+    strategy = routing.WorkerTesting(skill=0.9, good=0.5, labels=50)
+    state = State(2, None, np.ones(8), np.zeros(8, dtype=np.int32), 0)  # all tasks are gold of class 0
+    strategy.refitted(state)
+    assert strategy.tests(state, 0)
+    for task in range(6):
+        for worker in (0, 1):
+            state.add(task, worker, worker)
+            strategy.added(state, task, worker, worker)
+    assert [strategy.accepts(state, worker) for worker in (0, 1)] == [True, False]
+    assert not strategy.tests(state, 1)
+
+
+def test_testing_workers_does_not_pay_where_they_label_little() -> None:
+    strategy = routing.WorkerTesting(labels=1)
+    state = State(2, None, np.ones(2), np.zeros(2, dtype=np.int32), 0)
+    strategy.refitted(state)
+    assert not strategy.tests(state, 0)
+
+
+@pytest.mark.parametrize("strategy", [routing.IntervalEstimation(), routing.ExpertList()])
+def test_who_is_surely_bad_is_declined(strategy: Strategy) -> None:
+    state = state_of(np.full((60, 2), 0.5), one_coin([0.99, 0.99, 0.1], 2))
+    for task in range(60):
+        for worker in range(3):
+            state.add(task, worker, int(worker == 2))
+    state.n_fitted = 180
+    strategy.refitted(state)
+    assert [strategy.accepts(state, worker) for worker in range(4)] == [True, True, False, True]
+
+
+@pytest.mark.parametrize("strategy", [routing.RiskThreshold(risk=0.1), routing.ExpertList(risk=0.1)])
+def test_tasks_below_the_risk_are_settled(strategy: Strategy) -> None:
+    state = state_of(np.array([[0.95, 0.05], [0.8, 0.2]]), one_coin([0.8], 2))
+    assert strategy.settled(state, everything(state)).tolist() == [True, False]
+
+
+def test_adaptive_rounds_close_what_labels_have_decided() -> None:
+    state = state_of(np.array([[0.5, 0.5], [0.99, 0.01]]), one_coin([0.99], 2))
+    state.add(0, 0, 1)
+    assert routing.AdaptiveRounds().settled(state, everything(state)).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_scores_are_at_least_zero_and_one_per_task(name: str) -> None:
+    rng = np.random.default_rng(0)
+    state = state_of(rng.dirichlet(np.ones(3), size=10), rng.dirichlet(np.ones(3), size=(4, 3)))
+    for task, worker in zip(range(10), rng.integers(4, size=10), strict=True):
+        state.add(task, int(worker), int(rng.integers(3)))
+    state.n_fitted = 5
+    strategy = STRATEGIES[name]()
+    strategy.refitted(state)
+    for worker in (-1, 0, 9):
+        scores = strategy.scores(state, worker, everything(state))
+        assert scores.shape == (10,)
+        assert (scores >= 0).all()
+
+
+@pytest.mark.parametrize("name", STRATEGIES)
+def test_a_strategy_is_rebuilt_from_its_name_and_options(name: str) -> None:
+    strategy = STRATEGIES[name]()
+    assert routing._strategies.strategy_of(**strategy.to_dict()) == strategy
+
+
+def test_an_own_strategy_works() -> None:
+    @dataclass
+    class Last(Strategy):
+        def scores(self, state: State, worker: int, tasks: Codes) -> Floats:
+            return 1.0 + worker * state.n_classes + tasks
+
+    assert Router(["a", "b"], [0, 1], strategy=Last()).next("w") == "b"
