@@ -39,6 +39,7 @@ MODULES = [
     "learning",
     "metrics",
     pytest.param("neural", marks=pytest.mark.neural),
+    "planning",
     "report",
     "routing",
     "runs",

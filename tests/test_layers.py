@@ -24,6 +24,7 @@ RANK = {
             ["learning", "sharded"],
             ["neural", "report", "routing"],
             ["runs"],
+            ["planning"],
             ["cli"],
             ["__main__"],
         ]

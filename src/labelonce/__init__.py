@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from labelonce import learning as learning
     from labelonce import metrics as metrics
     from labelonce import neural as neural
+    from labelonce import planning as planning
     from labelonce import report as report
     from labelonce import routing as routing
     from labelonce import runs as runs
@@ -65,7 +66,7 @@ else:  # a type checker reads the names above
     from labelonce import aggregation
 
     _MODULES = ["data", "datasets", "formats", "learning", "metrics", "neural"]
-    _MODULES += ["report", "routing", "runs", "sharded", "simulate", "theory", "workers"]
+    _MODULES += ["planning", "report", "routing", "runs", "sharded", "simulate", "theory", "workers"]
     _NAMES = {
         "aggregation": aggregation.__all__,
         "data": ["Annotations", "check"],

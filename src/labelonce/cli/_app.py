@@ -289,6 +289,42 @@ def show(
 
 
 @app.command()
+def plan(
+    run: Annotated[Path | None, typer.Argument(help="A run folder that train wrote: the pilot.")] = None,
+    budget: Annotated[float | None, typer.Option(help="What can be spent; default: ten times the pilot.")] = None,
+    label_price: Annotated[float, typer.Option(help="Price of one label.")] = 1.0,
+    task_price: Annotated[float, typer.Option(help="Price of one more task, without its labels.")] = 0.0,
+    tasks: Annotated[int | None, typer.Option(help="Tasks there are; default: as many as wanted.")] = None,
+    assume: Annotated[
+        str | None, typer.Option(help="Instead of a pilot: skill=0.8, skills=0.9,0.7,0.6 or quality=0.3 (hammers).")
+    ] = None,
+    classes: Annotated[int | None, typer.Option(help="Number of classes, with --assume; default: 2.")] = None,
+    fits: Annotated[int, typer.Option(help="Simulated fits at most; 0: none.")] = 24,
+    picture: Annotated[Path | None, typer.Option(help="Where a picture goes: svg or png.")] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same plan.")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Say how many labels per task, and how many tasks, a budget should buy.
+
+    The workers are those of a run, whose problem is simulated with its features, or stated with --assume.
+
+    For example:
+
+    - `labelonce plan run`
+
+    - `labelonce plan run --budget 5000 --label-price 0.05 --task-price 0.2 --picture plan.svg`
+
+    - `labelonce plan --assume skill=0.8 --budget 10000 --task-price 2`
+
+    - `labelonce plan --assume quality=0.3 --classes 10 --budget 10000 --json`
+    """
+    from labelonce.cli._plan import run_plan
+
+    prices = {"budget": budget, "label_price": label_price, "task_price": task_price, "tasks": tasks}
+    run_plan(run, assume, classes, picture=picture, as_json=as_json, **prices, fits=fits, random_state=seed)
+
+
+@app.command()
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the files and the run go.")] = Path(
         "labelonce-demo"

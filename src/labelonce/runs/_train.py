@@ -69,7 +69,7 @@ def train(options: Options, folder: Path, *, progress: Progress | None = None) -
     Bad input is an error before anything is written. An earlier result in the folder stays until the new one is
     complete.
     """
-    inputs = _read(options)
+    inputs = read_inputs(options)
     job = _job(options, inputs)
     run = RunFolder(folder)
     with run.locked():
@@ -85,7 +85,7 @@ def resume(folder: Path, *, progress: Progress | None = None) -> RunRecord:
         if job is None:
             raise ValueError(f"{folder} must hold an unfinished run; got none. Start one with labelonce train LABELS.")
         options = job.options.with_paths(near)
-        inputs = _read(options)
+        inputs = read_inputs(options)
         _check_unchanged(job, _job(options, inputs))
         saved = run.checkpoint()
         clf = _estimator(options, inputs) if saved is None else _checkpointed(saved)
@@ -102,7 +102,8 @@ def _checkpointed(path: Path) -> MBEM:
     return clf
 
 
-def _read(options: Options) -> Inputs:
+def read_inputs(options: Options) -> Inputs:
+    """Return what the options' files hold; files that do not go together are an error."""
     if options.features is None and options.text is None and options.images is None:
         kinds = f"{argument('features')}, {argument('text')} or {argument('images')}"
         raise ValueError(f"train must have {kinds}; got none of them.")

@@ -1,0 +1,71 @@
+"""`labelonce plan`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from labelonce import planning
+from labelonce._messages import argument
+from labelonce.cli._print import print_json, print_note, print_plain, print_table, stderr
+
+_ASSUMED = ("skill", "skills", "quality")
+
+
+def run_plan(
+    run: Path | None, assumed: str | None, classes: int | None, *, picture: Path | None, as_json: bool, **options: Any
+) -> None:
+    """Print how many labels to buy, the curve, the reasons and what to watch out for."""
+    if (run is None) == (assumed is None):
+        got = "neither" if run is None else "both"
+        raise ValueError(f"plan must have a run folder or {argument('assume')}; got {got}.")
+    if assumed is None and classes is not None:
+        raise ValueError(f"{argument('classes')} must go with {argument('assume')}; got {classes} and a run folder.")
+    workers: Any = run if assumed is None else _crowd(assumed, 2 if classes is None else classes)
+    found = planning.plan(workers, **options, progress=_announce)
+    if picture is not None:
+        found.plot(picture)
+    if as_json:
+        print_json(found.to_dict() | {"picture": picture and str(picture)})
+        return
+    for sentence in found.reasons:
+        print_plain(sentence)
+    _print_curve(found)
+    for sentence in found.guards:
+        print_note(sentence)
+
+
+def _announce(number: int, total: int) -> None:
+    """Say once how many fits will follow."""
+    if number == 0:
+        stderr.print(f"simulating your problem: {total} small fits (--fits 0 to leave it out)", markup=False)
+
+
+def _crowd(assumed: str, n_classes: int) -> planning.Crowd:
+    """Return the crowd of an assumption such as `skill=0.8` or `skills=0.9,0.7`."""
+    name, _, text = assumed.partition("=")
+    try:
+        values = [float(one) for one in text.split(",")]
+    except ValueError:
+        values = []
+    if name not in _ASSUMED or not values or (name != "skills" and len(values) > 1):
+        raise ValueError(
+            f"{argument('assume')} must be skill=0.8, skills=0.9,0.7,0.6 or quality=0.3, with your numbers; "
+            f"got {assumed!r}."
+        )
+    stated: dict[str, Any] = {name: values if name == "skills" else values[0]}
+    return planning.assume(n_classes=n_classes, **stated)
+
+
+def _print_curve(found: planning.Plan) -> None:
+    """Print the curve around the best redundancy."""
+    names = ["labels per task", "tasks", "labels", "worth", "loss", "labels right", "model right", "paper's bound"]
+    rows = []
+    for row in found.rows:
+        if not found.redundancy / 4 <= row.redundancy <= max(5, 2 * found.redundancy):
+            continue
+        model = "" if row.accuracy is None else f"{row.accuracy.value:.1%}"
+        bound = "" if row.bound is None else f"{row.bound:.2f}"
+        amounts = (f"{amount:,.0f}" for amount in (row.tasks, row.labels, row.worth))
+        rows.append([row.redundancy, *amounts, f"{row.loss:.1%}", f"{row.label_accuracy:.1%}", model, bound])
+    print_table("What the budget buys, and the perfect labels it is worth", names, rows)

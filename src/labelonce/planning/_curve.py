@@ -1,0 +1,194 @@
+"""The curve of a plan: one row per redundancy, what it buys and what that is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf, sqrt
+from typing import Any
+
+import numpy as np
+
+from labelonce._types import Floats
+from labelonce._validate import check_int, check_number
+from labelonce.learning._confidence import Estimate
+from labelonce.planning._crowd import Crowd
+from labelonce.planning._information import Information, information
+
+MEASURES = ("gini", "mutual")
+_CROWDS = 16  # draws of a crowd that is in doubt
+_DRAWS = 16_000  # tasks drawn, over all crowds
+_FIRST = 20  # redundancies tried before the best is known not to be among larger ones
+_LAST = 160
+
+
+@dataclass(frozen=True)
+class Money:
+    """What can be spent, and on what; `pool` is the number of tasks there are, None for as many as wanted."""
+
+    budget: float
+    label_price: float
+    task_price: float
+    pool: int | None
+
+    def tasks(self, redundancy: int) -> float:
+        """Return how many tasks can be labelled so many times, as a real number."""
+        most = inf if self.pool is None else self.pool
+        return min(most, self.budget / (self.task_price + redundancy * self.label_price))
+
+    def cost(self, tasks: int, redundancy: int) -> float:
+        """Return what it costs to label some tasks so many times."""
+        return tasks * (self.task_price + redundancy * self.label_price)
+
+    @property
+    def task_in_labels(self) -> float:
+        """Return the price of a task in labels."""
+        return self.task_price / self.label_price
+
+
+@dataclass(frozen=True)
+class Row:
+    """What the budget buys at one redundancy.
+
+    Attributes
+    ----------
+    redundancy, tasks, labels : int
+        Labels per task, tasks and labels in all.
+    cost : float
+    information : float
+        Share of the truth that the labels of one task tell.
+    worth, worth_low, worth_high : float
+        Perfectly labelled tasks that would tell as much, and its 90 % range where the crowd is in doubt.
+    loss : float
+        Share of the best worth that this redundancy gives away.
+    label_accuracy : float
+        Share of tasks whose most probable label is right, by the labels alone, with workers that are known.
+    bound : float or None
+        The bound of Theorem 4.1 on the excess risk, relative to the smallest of the curve; for two classes only.
+    accuracy : Estimate or None
+        Expected accuracy of the model on new tasks, with its 90 % range; None without a simulation.
+    simulated, simulated_error : float or None
+        Mean accuracy of the simulated fits at this redundancy, and its standard error.
+
+    Examples
+    --------
+    >>> from labelonce import planning
+    >>> planning.plan(planning.assume(skill=0.8), budget=1000).row(2).tasks
+    500
+    """
+
+    redundancy: int
+    tasks: int
+    labels: int
+    cost: float
+    information: float
+    worth: float
+    worth_low: float
+    worth_high: float
+    loss: float
+    label_accuracy: float
+    bound: float | None = None
+    accuracy: Estimate | None = None
+    simulated: float | None = None
+    simulated_error: float | None = None
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The rows, the best redundancy, and the range in which it lies for the crowds that may be there."""
+
+    rows: tuple[Row, ...]
+    best: int
+    likely: tuple[int, int]
+
+
+def check_money(budget: Any, label_price: Any, task_price: Any, tasks: Any) -> Money:
+    """Return the money; a budget that buys no task with one label is an error."""
+    price = check_number(label_price, "label_price", 0)
+    if price == 0:
+        raise ValueError(f"label_price must be above 0; got {label_price!r}. Labels that cost nothing need no plan.")
+    of_task = check_number(task_price, "task_price", 0)
+    amount = check_number(budget, "budget", 0)
+    if amount < price + of_task:
+        raise ValueError(f"budget must buy one task with one label, {price + of_task:g}; got {amount:g}.")
+    return Money(amount, price, of_task, None if tasks is None else check_int(tasks, "tasks", 1))
+
+
+def curve(crowd: Crowd, money: Money, redundancies: Sequence[int] | None, measure: str, seed: int) -> Curve:
+    """Return the curve; without `redundancies` it reaches so far that the best is not its end."""
+    possible = _possible(crowd, money, redundancies)
+    n = len(possible) if redundancies is not None else min(_FIRST, len(possible))
+    while True:
+        found = _curve(crowd, money, possible[:n], measure, seed)
+        if n == len(possible) or found.best <= 0.7 * possible[n - 1]:
+            return found
+        n = min(2 * n, len(possible))
+
+
+def _possible(crowd: Crowd, money: Money, redundancies: Sequence[int] | None) -> list[int]:
+    """Return the redundancies that money and workers allow, in rising order."""
+    most = crowd.n_workers or _LAST
+    if redundancies is None:
+        asked = list(range(1, min(most, _LAST) + 1))
+    else:
+        asked = sorted({check_int(one, "redundancies", 1) for one in redundancies})
+    allowed = [one for one in asked if one <= most and money.tasks(one) >= 1]
+    if not allowed:
+        raise ValueError(
+            f"redundancies must have one that {money.budget:g} can pay for and {most} workers can give; got {asked}."
+        )
+    return allowed
+
+
+def _curve(crowd: Crowd, money: Money, redundancies: Sequence[int], measure: str, seed: int) -> Curve:
+    each = _of_possible_crowds(crowd, redundancies, seed)
+    gains = np.array([getattr(one, measure) for one in each])
+    gain = gains.mean(axis=0)
+    if gain.max() < 1e-9:
+        raise ValueError(
+            f"workers must tell something about the true labels; got a mean skill of {crowd.mean_skill:.3g} for "
+            f"{crowd.n_classes} classes, which is guessing. Find other workers."
+        )
+    tasks = np.array([money.tasks(one) for one in redundancies])
+    worth = tasks * gain
+    best = int(worth.argmax())
+    ends = np.quantile(tasks * gains, [0.05, 0.95], axis=0)
+    likely = np.quantile(np.asarray(redundancies)[(tasks * gains).argmax(axis=1)], [0.05, 0.95], method="nearest")
+    bounds = _bounds(crowd, tasks, np.mean([one.beta for one in each], axis=0))
+    right = np.mean([one.label_accuracy for one in each], axis=0)
+    rows = []
+    for i, redundancy in enumerate(redundancies):
+        n = int(tasks[i] + 1e-9)
+        row = Row(
+            redundancy=redundancy,
+            tasks=n,
+            labels=n * redundancy,
+            cost=money.cost(n, redundancy),
+            information=float(gain[i]),
+            worth=float(worth[i]),
+            worth_low=float(ends[0, i]),
+            worth_high=float(ends[1, i]),
+            loss=float(1 - worth[i] / worth[best]),
+            label_accuracy=float(right[i]),
+        )
+        rows.append(row if bounds is None else replace(row, bound=float(bounds[i])))
+    return Curve(tuple(rows), redundancies[best], (int(likely[0]), int(likely[1])))
+
+
+def _of_possible_crowds(crowd: Crowd, redundancies: Sequence[int], seed: int) -> list[Information]:
+    """Return the information of every crowd that may be there, all with the same random numbers."""
+    n = 1 if crowd.is_certain else _CROWDS
+    doubt = np.random.default_rng([seed, 1])
+    return [
+        information(crowd, crowd.draw(doubt), redundancies, draws=_DRAWS // n, rng=np.random.default_rng([seed, 2]))
+        for _ in range(n)
+    ]
+
+
+def _bounds(crowd: Crowd, tasks: Floats, beta: Floats) -> Floats | None:
+    """Return 1 / ((1 - 2 beta) sqrt(n)) of Theorem 4.1, relative to the smallest; None for more than two classes."""
+    if crowd.n_classes != 2:
+        return None
+    signal = np.maximum(1 - 2 * beta, 0)
+    factor = np.array([1 / (one * sqrt(n)) if one > 0 else inf for one, n in zip(signal, tasks, strict=True)])
+    return np.asarray(factor / factor.min())

@@ -1,0 +1,262 @@
+"""Simulation of the user's own problem: the pilot's features, learner and workers, its predictions as the truth."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from labelonce._kernels import floored_log
+from labelonce._sklearn import check_is_fitted, clone
+from labelonce._types import Codes, Floats
+from labelonce.data import Annotations
+from labelonce.data._split import hold_out_tasks
+from labelonce.learning import MBEM
+from labelonce.learning._confidence import Estimate
+from labelonce.learning._inputs import match_rows
+from labelonce.learning._predict import take_rows
+from labelonce.planning._crowd import Crowd
+from labelonce.planning._curve import Curve, Row
+from labelonce.planning._pilot import Pilot
+from labelonce.simulate import annotate, assign
+
+Progress = Callable[[int, int], None]
+
+TRUTHS = ("picks", "draws")
+FOLDS = 4  # fits that measure the real pilot
+FEWEST_FITS = FOLDS + 2 * len(TRUTHS)
+_MOST_TASKS = 4000  # of a simulated fit
+_MOST_TESTED = 2000
+_TESTED = 0.25  # share of the rows that the fits do not see
+_MOST_ROUNDS = 3
+_POINTS = 4  # redundancies simulated
+_CLEAR = 0.01  # gain of another redundancy, in accuracy, that overrules the information
+_LEVEL = 1.645  # standard deviations on each side of a 90 % range
+_DOUBT = 0.07  # standard deviation of the accuracy for what no simulation knows
+_STEEPEST = 1.5  # exponent of a learning curve
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What simulated fits reached.
+
+    Attributes
+    ----------
+    redundancies : (n_points,)
+    worth : (n_points,)
+        Of the labels bought, at the size of the simulation.
+    accuracy : (n_repeats, 2, n_points)
+        On tasks that the fits did not see; the true labels are the pilot model's picks, or drawn from its predictions.
+    pilot : (n_repeats, 2)
+        The same for a simulated pilot.
+    level, level_error : float
+        Accuracy of the real pilot's model on tasks that it did not see, by their labels, and its standard error.
+    scale : float
+        Size of the simulation as a share of the plan's.
+    fits : int
+    """
+
+    redundancies: tuple[int, ...]
+    worth: Floats
+    accuracy: Floats
+    pilot: Floats
+    level: float
+    level_error: float
+    scale: float
+    fits: int
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """The rows, what is fitted to them, and how a simulated crowd labels them."""
+
+    X: Any
+    probabilities: Floats
+    clf: MBEM
+    crowd: Crowd
+
+    def fit(self, rows: Codes, y_true: Codes, confusion: Floats, redundancy: int, rng: np.random.Generator) -> MBEM:
+        """Return a fit to labels that the crowd gives these rows."""
+        worker = assign(len(rows), len(confusion), redundancy, rng, replace=False, load=self.crowd.load)
+        annotations = annotate(y_true[rows], confusion, worker, rng)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what a fit doubts belongs to the fit of the pilot
+            return _small_fit(self.clf).fit(take_rows(self.X, rows), annotations, tasks=annotations.tasks)
+
+    def fit_part(self, annotations: Annotations, rows: Codes) -> MBEM:
+        """Return a fit to the pilot's own labels of some rows."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _small_fit(self.clf).fit(take_rows(self.X, rows), annotations, tasks=annotations.tasks)
+
+
+def simulate_problem(
+    pilot: Pilot, crowd: Crowd, found: Curve, *, fits: int, seed: int, progress: Progress
+) -> Simulation:
+    """Fit what the plan could buy, at a few redundancies, to labels of simulated crowds; at most `fits` times.
+
+    All redundancies of a repeat share truth, workers and tasks. The number of tasks is cut where there are not so many
+    rows of features.
+    """
+    clf, features, annotations = check_simulated(pilot)
+    problem = _Problem(features, np.asarray(clf.predict_proba(features), dtype=np.float64), clf, crowd)
+    points = _points(found, (fits - FOLDS) // len(TRUTHS) - 1)
+    n_repeats = max(1, (fits - FOLDS) // (len(TRUTHS) * (len(points) + 1)))
+    total = FOLDS + n_repeats * len(TRUTHS) * (len(points) + 1)
+    progress(0, total)
+    level, error = _level(problem, annotations, np.random.default_rng([seed, 4]))
+    n_test = min(_MOST_TESTED, int(np.ceil(_TESTED * len(problem.probabilities))))
+    rows = [row for row in found.rows if row.redundancy in points]
+    most = min(_MOST_TASKS, len(problem.probabilities) - n_test)
+    scale = min(1.0, most / max(row.tasks for row in rows))
+    n_labelled = len(np.unique(annotations.task))
+    buys = [(min(n_labelled, most), min(max(1, round(len(annotations) / n_labelled)), len(crowd.load)))]
+    buys += [(max(1, round(scale * row.tasks)), row.redundancy) for row in rows]
+    repeats = []
+    for repeat in range(n_repeats):
+        repeats.append(_repeat(problem, buys, n_test, np.random.default_rng([seed, 3, repeat])))
+        progress(FOLDS + (repeat + 1) * (total - FOLDS) // n_repeats, total)
+    reached = np.array(repeats)
+    worth = np.array([n * row.information for row, (n, _) in zip(rows, buys[1:], strict=True)])
+    return Simulation(tuple(points), worth, reached[:, :, 1:], reached[:, :, 0], level, error, scale, total)
+
+
+def check_simulated(pilot: Pilot) -> tuple[MBEM, Any, Annotations]:
+    """Return the pilot's fit, features and annotations in one order; anything else cannot be simulated."""
+    if not isinstance(pilot.workers, MBEM):
+        raise TypeError(
+            "features must go with a fitted MBEM, whose model stands for the truth; got "
+            f"{type(pilot.workers).__name__}. Leave features out, or fit MBEM to the pilot."
+        )
+    check_is_fitted(pilot.workers, "model_")
+    if pilot.annotations is None:
+        raise ValueError(
+            "features must go with the annotations of the pilot, of which row i of features is task i; got no "
+            "annotations. Call ann.align(tasks) where features has more rows than tasks were labelled."
+        )
+    features, annotations = match_rows(pilot.features, pilot.annotations, classes=pilot.workers.classes_)
+    return pilot.workers, features, annotations
+
+
+def _repeat(problem: _Problem, buys: list[tuple[int, int]], n_test: int, rng: np.random.Generator) -> list[list[float]]:
+    """Return the accuracy of every purchase of (tasks, redundancy) in one crowd, for both truths."""
+    order = rng.permutation(len(problem.probabilities)).astype(np.int32)
+    test, train = order[:n_test], order[n_test:]
+    confusion = problem.crowd.draw(rng)
+    found = []
+    for truth in TRUTHS:
+        y_true = _truth(problem.probabilities, truth, rng)
+        fits = (problem.fit(train[:n], y_true, confusion, redundancy, rng) for n, redundancy in buys)
+        found.append([float(np.mean(_picks(fit, take_rows(problem.X, test)) == y_true[test])) for fit in fits])
+    return found
+
+
+def _level(problem: _Problem, annotations: Annotations, rng: np.random.Generator) -> tuple[float, float]:
+    """Return how often the pilot's model is right on tasks that it did not see, by their labels, and the doubt.
+
+    Models are fitted without a part of the tasks. The accuracy is the one that explains the labels of these tasks, seen
+    through the workers' confusion: mean and standard deviation by its likelihood, every accuracy being as probable.
+    """
+    log_confusion = floored_log(problem.clf.confusion_)
+    own, other = [], []
+    for kept, held in hold_out_tasks(annotations, 1 / FOLDS, FOLDS, rng):
+        tasks = np.unique(held.task)
+        part = kept.select(np.bincount(kept.task, minlength=kept.n_tasks) > 0)
+        model = problem.fit_part(part, np.unique(kept.task))
+        log_said = np.zeros((annotations.n_tasks, annotations.n_classes))
+        np.add.at(log_said, held.task, log_confusion[held.worker, :, held.label])
+        said = np.exp(log_said[tasks] - log_said[tasks].max(axis=1, keepdims=True))
+        right = said[np.arange(len(tasks)), _picks(model, take_rows(problem.X, tasks))]
+        own.append(right)
+        other.append((said.sum(axis=1) - right) / (annotations.n_classes - 1))
+    grid = np.linspace(0.005, 0.995, 100)
+    mixed = grid[:, None] * np.concatenate(own) + (1 - grid[:, None]) * np.concatenate(other)
+    log_likelihood = np.log(np.maximum(mixed, 1e-300)).sum(axis=1)
+    weight = np.exp(log_likelihood - log_likelihood.max())
+    weight /= weight.sum()
+    mean = float(weight @ grid)
+    return mean, float(np.sqrt(weight @ (grid - mean) ** 2))
+
+
+def _points(found: Curve, most: int) -> list[int]:
+    """Return the redundancies to simulate: the best, half and twice as many, and one."""
+    known = [row.redundancy for row in found.rows]
+    wanted = [found.best, 1, 2 * found.best, max(2, found.best // 2), 3]
+    near = [min(known, key=lambda one: (abs(one - redundancy), one)) for redundancy in wanted]
+    return sorted(list(dict.fromkeys(near))[: min(most, _POINTS)])
+
+
+def _truth(probabilities: Floats, truth: str, rng: np.random.Generator) -> Codes:
+    """Return a true class for every row: the model's pick, or a draw from its prediction."""
+    if truth == "picks":
+        return np.asarray(probabilities.argmax(axis=1), dtype=np.int32)
+    cumulative = np.cumsum(probabilities, axis=1)
+    drawn = (rng.random((len(cumulative), 1)) * cumulative[:, -1:] >= cumulative).sum(axis=1)
+    return np.asarray(np.minimum(drawn, probabilities.shape[1] - 1), dtype=np.int32)
+
+
+def _small_fit(clf: MBEM) -> MBEM:
+    recipe = clf.recipe_
+    options = {name: recipe[name] for name in ("predictions", "counts", "posterior", "weighting", "prior")}
+    return MBEM(
+        clone(recipe["learner"]),
+        **options,
+        worker_model=clone(recipe["worker_model"]),
+        rounds=min(clf.n_rounds_, _MOST_ROUNDS),
+        confidence="posterior",
+    )
+
+
+def _picks(fitted: MBEM, X: Any) -> Codes:
+    return np.asarray(fitted.predict_proba(X).argmax(axis=1), dtype=np.int32)
+
+
+def with_accuracy(found: Curve, simulation: Simulation) -> Curve:
+    """Return the curve with the accuracy to expect at every redundancy.
+
+    Two estimates are averaged: what simulated fits reach where the pilot's picks are the truth, and the accuracy of the
+    real pilot plus what simulated fits gain over a simulated pilot. Their distance is part of the doubt.
+    """
+    simulated = 1 - np.stack([_errors(simulation, kind, found) for kind in range(len(TRUTHS))])
+    gained = (simulated - simulation.pilot.mean(axis=0)[:, None]).mean(axis=0)
+    grown = np.clip(simulation.level + gained, 0, 1)
+    value = (simulated[0] + grown) / 2
+    deviation = np.sqrt(((simulated[0] - grown) / 2) ** 2 + (simulation.level_error / 2) ** 2 + _DOUBT**2)
+    rows = []
+    for i, row in enumerate(found.rows):
+        low, high = np.clip(value[i] + np.array([-_LEVEL, _LEVEL]) * deviation[i], 0, 1)
+        expected = Estimate(float(value[i]), float(low), float(high))
+        rows.append(_with_simulated(replace(row, accuracy=expected), simulation))
+    return replace(found, rows=tuple(rows))
+
+
+def _errors(simulation: Simulation, kind: int, found: Curve) -> Floats:
+    """Return the error at every row of the curve: a power of the worth, through the simulated fits."""
+    errors = np.clip(1 - simulation.accuracy[:, kind].mean(axis=0), 1e-3, 1)
+    x, y = np.log(simulation.worth), np.log(errors)
+    spread = float(((x - x.mean()) ** 2).sum())
+    slope = float(((x - x.mean()) * (y - y.mean())).sum() / spread) if spread > 1e-3 else -0.5
+    slope = float(np.clip(slope, -_STEEPEST, 0.0))
+    worth = np.log([max(row.worth, 1e-9) for row in found.rows])
+    return np.asarray(np.clip(np.exp(y.mean() + slope * (worth - x.mean())), 0, 1))
+
+
+def _with_simulated(row: Row, simulation: Simulation) -> Row:
+    if row.redundancy not in simulation.redundancies:
+        return row
+    values = simulation.accuracy[:, :, simulation.redundancies.index(row.redundancy)].mean(axis=1)
+    error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
+    return replace(row, simulated=float(values.mean()), simulated_error=error)
+
+
+def clearly_better(simulation: Simulation, best: int) -> int:
+    """Return the redundancy that the simulation puts above `best` in every repeat and by a point, else `best`."""
+    own = simulation.accuracy[:, :, simulation.redundancies.index(best)]
+    gains = {
+        redundancy: simulation.accuracy[:, :, place] - own for place, redundancy in enumerate(simulation.redundancies)
+    }
+    clear = {one: gain.mean() for one, gain in gains.items() if gain.min() > 0 and gain.mean() > _CLEAR}
+    return max(clear, key=lambda one: clear[one]) if clear else best
