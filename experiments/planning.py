@@ -136,7 +136,7 @@ def trial(world: str, seed: int) -> Trial:
         "redundancy": found.redundancy,
         "by_information": max(found.rows, key=lambda row: row.worth).redundancy,
         "by_true_crowd": planning.plan(truth, **prices, redundancies=GRID).redundancy,
-        "expected": list(found.accuracy),
+        "expected": [found.accuracy.value, found.accuracy.low, found.accuracy.high],
         "simulated": {row.redundancy: row.simulated for row in found.rows if row.simulated is not None},
         "reached": reached,
         "pilot_accuracy": float((pilot.predict(X_test) == y_test).mean()),
@@ -222,9 +222,9 @@ def table(trials: list[Trial]) -> str:
 
 def run(options: argparse.Namespace) -> None:
     """Run the trials that are missing."""
-    points = [
-        {"world": world, "seed": seed} for seed in range(options.seeds) for world in WORLDS if options.world in world
-    ]
+    seeds = range(options.first, options.first + options.seeds)
+    worlds = [world for world in WORLDS if options.world in world]
+    points = [{"world": world, "seed": seed} for seed in seeds for world in worlds]
     settings = {"grid": GRID, "pilot": PILOT, "pilot_redundancy": PILOT_REDUNDANCY, "rounds": ROUNDS, "fits": FITS}
     resume(options, trial, points, order={"world": list(WORLDS)}, settings=settings)
 

@@ -13,6 +13,7 @@ from labelonce.planning._curve import Curve, Money, Row
 from labelonce.planning._simulation import Simulation
 
 ENOUGH_LABELS = 10  # of a worker for every row of the confusion matrix that is estimated
+_OVERLAP = 1.1  # labels per task from which several labels of a task were seen
 _NEAR_CHANCE = 0.05  # agreement of a model with labels it did not see, above chance
 _GOOD_LABEL = 0.95  # accuracy that the labels of a test set should have
 _TEST_SHARE, _FEWEST_TESTED, _MOST_TESTED = 0.1, 50, 300  # of the budget; tasks of a test set
@@ -50,10 +51,10 @@ def simulated_reasons(curve: Curve, row: Row, simulation: Simulation) -> list[st
     """Return what the simulation says, one sentence each."""
     said = []
     if row.accuracy is not None:
-        value, low, high = row.accuracy
+        one = row.accuracy
         said.append(
-            f"A model trained on them should be right on {value:.1%} of new tasks ({low:.0%} to {high:.0%}), by "
-            f"{simulation.fits} simulated fits with the pilot's model as the truth."
+            f"A model should be right on {one.value:.0%} of new tasks ({one.low:.0%} to {one.high:.0%}), "
+            f"by {simulation.fits} simulated fits with the pilot's model as the truth."
         )
     shown = ", ".join(f"{one.simulated:.1%} with {one.redundancy}" for one in curve.rows if one.simulated is not None)
     if row.redundancy == curve.best:
@@ -118,7 +119,9 @@ def pilot_doubts(workers: Any) -> PilotDoubts | None:
     picked = np.bincount(workers.predictions_.argmax(axis=1), minlength=len(workers.classes_)) / len(workers.tasks_)
     load = workers._annotation_counts / workers._annotation_counts.sum()
     given = workers.calibrated_.mean(axis=0) @ np.tensordot(load, workers.confusion_, axes=1)
-    return PilotDoubts(workers.history_[-1]["agreement"], float(picked @ given), float(getattr(workers, "trust_", 1.0)))
+    overlaps = workers._annotation_counts.sum() >= _OVERLAP * len(workers.tasks_)  # else nothing was measured
+    trust = workers.trust_ if overlaps and workers.trust_ is not None else 1.0
+    return PilotDoubts(workers.history_[-1]["agreement"], float(picked @ given), trust)
 
 
 def guards(row: Row, curve: Curve, money: Money, crowd: Crowd, pilot: PilotDoubts | None) -> list[str]:

@@ -96,17 +96,15 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as numbers, strings, lists and dictionaries, for JSON."""
-        found = asdict(self)
-        for one in (found, *found["rows"]):
-            one["accuracy"] = None if one["accuracy"] is None else dict(one["accuracy"]._asdict())
-        return found
+        return asdict(self)
 
     def to_frame(self) -> pa.Table:
         """Return an Arrow table of the curve, one row per redundancy."""
         rows = [asdict(row) for row in self.rows]
         for row in rows:
-            ends = row.pop("accuracy") or (None, None, None)
-            row |= dict(zip(("accuracy", "accuracy_low", "accuracy_high"), ends, strict=True))
+            expected = row.pop("accuracy") or {}
+            names = {"accuracy": "value", "accuracy_low": "low", "accuracy_high": "high"}
+            row |= {column: expected.get(name) for column, name in names.items()}
         return pa.table({name: pa.array([row[name] for row in rows]) for name in rows[0]})
 
     def plot(self, path: str | Path) -> None:
