@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copyreg
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from functools import partial
 from typing import Any, ClassVar, Self
@@ -117,6 +117,10 @@ class TorchLearner(Steps):
         """Fit to labels (n_tasks,) or to probability targets (n_tasks, n_classes)."""
         self._check()
         targets, weight, self.classes_ = as_targets(X, y, sample_weight)
+        return self._fit(X, targets, weight)
+
+    def _fit(self, X: Any, targets: Any, weight: Any) -> Self:
+        """Train the networks; `targets` and `weight` have a row for whatever `_make_rows` makes of them."""
         inputs = Inputs(X, self._device(), self._dtype(), add_up=Processes(shared=self.shared).sum)
         self._moments, self.n_features_in_ = inputs.moments, inputs.shape[0]
         rng = check_rng(self.random_state)
@@ -146,13 +150,17 @@ class TorchLearner(Steps):
 
     def predict_proba(self, X: Any) -> Floats:
         """Return P(class | features), shape (n_tasks, n_classes), the mean over the networks."""
+        return self._predict(X, self.predict_batch)
+
+    def _predict(self, X: Any, predict_batch: Callable[[nn.Module, torch.Tensor], torch.Tensor]) -> Floats:
+        """Return what a function gives for all tasks, batch by batch, the mean over the networks."""
         check_is_fitted(self, "modules_")
         inputs = Inputs(X, self._place(), self._dtype(), self._moments)
         parts = []
         for rows in torch.split(torch.arange(inputs.n_rows, device=inputs.device), inputs.at_most(_AT_ONCE)):
             batch = inputs.take(rows)
             with explained(self.module_fn, batch, fitted=True):
-                parts.append(torch.stack([self.predict_batch(module, batch) for module in self.modules_]).mean(dim=0))
+                parts.append(torch.stack([predict_batch(module, batch) for module in self.modules_]).mean(dim=0))
         return np.asarray(torch.cat(parts).double().cpu())
 
     def __sklearn_clone__(self) -> Self:
@@ -207,7 +215,7 @@ class TorchLearner(Steps):
         processes = Processes(shared=self.shared)
         seed = processes.same(seed, inputs.device)
         fitted, held, watched = self._split(np.flatnonzero(weight > 0), seed, processes)
-        rows = make_rows(fitted, targets[fitted], weight[fitted], inputs.device, processes)
+        rows = self._make_rows(fitted, targets, weight, inputs.device, processes)
         job = self._start(inputs, rows, seed)
         fit = {"seed": seed, "model": number, "epochs": job.epochs, "rows": rows.n_all, "on": inputs.device.type}
         files = files_of(self.checkpoint, self.n_models)
@@ -225,6 +233,12 @@ class TorchLearner(Steps):
         best.restore(job.module)
         job.optimizer.zero_grad(set_to_none=True)  # gradients would keep a recording's memory
         return job.module.eval()
+
+    def _make_rows(
+        self, fitted: Ids, targets: Floats, weight: Floats, device: torch.device, processes: Processes
+    ) -> Rows:
+        """Return what is trained on."""
+        return make_rows(fitted, targets[fitted], weight[fitted], device, processes)
 
     def _start(self, inputs: Inputs, rows: Rows, seed: int) -> Training:
         """Return a training that has not begun."""

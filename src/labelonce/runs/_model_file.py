@@ -31,7 +31,16 @@ _FORMAT = 1
 _LEARNERS = (Learner, SoftmaxModel)
 _KINDS = (Aggregator, FeaturesClassifier, *_LEARNERS)
 _PARTS = (PackedStrings, Features, Plan, Recipe, Round, Estimate)
-_NETWORK = "labelonce.neural._learner.TorchLearner"  # by name: its module loads torch
+_NETWORKS = {  # by name: their modules load torch
+    "_learner": ("TorchLearner",),
+    "_annot_mix": ("AnnotMix",),
+    "_conal": ("CoNAL",),
+    "_crowd_layer": ("CrowdLayer",),
+    "_doctor_net": ("DoctorNet", "HeadsLearner"),
+    "_geo_crowd_net": ("GeoCrowdNet",),
+    "_noise_layer": ("DropoutNoiseLayer", "NoiseLayer"),
+    "_union_net": ("UnionNet",),
+}
 
 
 def save(fitted: Any, path: str | os.PathLike[str]) -> None:
@@ -130,7 +139,8 @@ def _our_types() -> Iterator[str]:
             value = getattr(module, name)
             if isinstance(value, type) and issubclass(value, BaseEstimator | ClassifierBase):
                 yield f"{value.__module__}.{value.__qualname__}"
-    yield _NETWORK
+    for module_name, names in _NETWORKS.items():
+        yield from (f"labelonce.neural.{module_name}.{name}" for name in names)
 
 
 def _packed(fitted: Any) -> Any:
