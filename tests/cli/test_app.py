@@ -1,6 +1,7 @@
 """The command line as a person runs it: output, files, exit codes."""
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -229,3 +230,13 @@ def test_compare_recommends_nothing_where_no_task_is_labelled_twice(
     assert shown.err.count("redundancy 1), so its skills") == 1
     assert run_in_process(["compare", str(path), "--json"]) == 0
     assert json.loads(capfd.readouterr().out)["recommended"] is None
+
+
+def test_an_extra_that_is_not_installed_is_one_sentence(tmp_path: Path) -> None:
+    labels = tmp_path / "labels.csv"
+    labels.write_text("task,worker,label\n1,a,x\n1,b,y\n2,a,x\n2,b,x\n")
+    hidden = "import sys; sys.modules['torch'] = None; from labelonce.cli import main; main()"
+    command = [sys.executable, "-c", hidden, "aggregate", str(labels), "--method", "dawid-skene", "--engine", "torch"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.strip().splitlines()[-1].startswith("labelonce: engine='torch' needs PyTorch; install it with")

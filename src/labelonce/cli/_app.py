@@ -350,7 +350,7 @@ def main() -> None:
     """Run the command line: bad input is one sentence on stderr and exit code 2."""
     try:
         app()
-    except (ValueError, TypeError, OSError) as error:
+    except (ValueError, TypeError, OSError, ImportError) as error:  # the last: an extra that is not installed
         from labelonce.cli._print import one_line
 
         typer.echo(f"labelonce: {one_line(str(error))}", err=True)
