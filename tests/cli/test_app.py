@@ -1,7 +1,6 @@
 """The command line as a person runs it: output, files, exit codes."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from commands import labelonce_cli, run_in_process
 
 import labelonce
 from labelonce import read_annotations
+from labelonce._kernels import _engine
 from labelonce.aggregation._registry import COMMANDS
 from labelonce.cli._aggregate import _aggregator
 
@@ -232,11 +232,10 @@ def test_compare_recommends_nothing_where_no_task_is_labelled_twice(
     assert json.loads(capfd.readouterr().out)["recommended"] is None
 
 
-def test_an_extra_that_is_not_installed_is_one_sentence(tmp_path: Path) -> None:
-    labels = tmp_path / "labels.csv"
-    labels.write_text("task,worker,label\n1,a,x\n1,b,y\n2,a,x\n2,b,x\n")
-    hidden = "import sys; sys.modules['torch'] = None; from labelonce.cli import main; main()"
-    command = [sys.executable, "-c", hidden, "aggregate", str(labels), "--method", "dawid-skene", "--engine", "torch"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr.strip().splitlines()[-1].startswith("labelonce: engine='torch' needs PyTorch; install it with")
+def test_an_extra_that_is_not_installed_is_one_sentence(
+    labels: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(_engine, "find_spec", lambda _: None)
+    assert run_in_process(["aggregate", str(labels), "--method", "dawid-skene", "--engine", "torch"]) == 2
+    last = capsys.readouterr().err.strip().splitlines()[-1]
+    assert last.startswith("labelonce: engine='torch' needs PyTorch; install it with: pip install 'labelonce[neural]'")
