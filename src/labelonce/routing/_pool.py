@@ -15,8 +15,8 @@ _FEWEST = 512
 class Pool:
     """Tasks that are scored anew for everybody who asks, and which of them are free.
 
-    With few open tasks the pool is all of them, and the choice is exact. With many it is the best of the strategy's
-    shortlists, drawn anew after a quarter of it was handed out.
+    With few open tasks the pool is all of them, and the choice is exact. With many it is the
+    strategy's shortlist, drawn anew after a quarter of it was handed out.
 
     Attributes
     ----------
@@ -33,14 +33,13 @@ class Pool:
         self._answered: dict[int, list[int]] = {}
 
     @classmethod
-    def draw(cls, state: State, strategy: Strategy, is_open: Mask, leased: Codes) -> Pool:
+    def draw(cls, state: State, strategy: Strategy, open_tasks: Codes, leased: Codes) -> Pool:
         """Return the pool of the open tasks."""
-        tasks = state.rng.permutation(np.flatnonzero(is_open)).astype(np.int32)
+        tasks = state.rng.permutation(open_tasks)
         size = max(_FEWEST, _NUMBERS // state.n_classes)
         is_all = len(tasks) <= size
         if not is_all:
-            lists = strategy.shortlists(state, tasks) / state.prices[tasks]
-            tasks = tasks[_best_of(lists, size)]
+            tasks = strategy.shortlist(state, tasks, size)
         return cls(tasks, ~np.isin(tasks, leased), state.n_tasks, is_all=is_all)
 
     @property
@@ -77,15 +76,3 @@ class Pool:
             self._place[task] = len(self.tasks)
             self.tasks, self.free = np.append(self.tasks, np.int32(task)), np.append(self.free, True)
             self._answered.clear()  # some may have answered it
-
-
-def _best_of(lists: Floats, size: int) -> Codes:
-    """Return the places of about `size` tasks, the same number from each list."""
-    each = max(1, size // len(lists))
-    best = [np.argpartition(-scores, each)[:each] for scores in lists]
-    found = np.unique(np.concatenate(best))
-    left = size - len(found)
-    if left > 0:
-        more = np.argpartition(-lists[0], min(size, lists.shape[1] - 1))[:size]
-        found = np.concatenate([found, np.setdiff1d(more, found)[:left]])
-    return np.sort(found).astype(np.int32)

@@ -142,6 +142,7 @@ class Router:
         self._answered: list[array[int]] = []
         self._pairs: set[tuple[int, int]] = set()
         self.spent, self.model_ = 0.0, None
+        self._everything: Codes = np.arange(len(self.tasks), dtype=np.int32)
         self._pool: Pool | None = None
         self._stale = 0
         self._average = self._gain = 0.0
@@ -246,7 +247,9 @@ class Router:
     @property
     def settled(self) -> Ids:
         """The ids of the tasks that need no more labels."""
-        return np.asarray(self.tasks[~self._open() & (self.state.gold < 0)])
+        closed = self.state.gold < 0
+        closed[self._open(self._everything)] = False
+        return np.asarray(self.tasks[closed])
 
     @property
     def stop(self) -> str | None:
@@ -300,28 +303,28 @@ class Router:
     def _pool_of(self, among: Any) -> Pool:
         """Return a pool of the open ones among some tasks."""
         codes = [self._code(task, self._task_codes, "among", self.tasks) for task in np.asarray(among).tolist()]
-        chosen = np.zeros(len(self.tasks), dtype=bool)
-        chosen[codes] = True
-        return Pool.draw(self.state, self.strategy, self._open() & chosen, self._leased())
+        tasks = self._open(np.unique(np.array(codes, dtype=np.int32)))
+        return Pool.draw(self.state, self.strategy, tasks, self._leased())
 
     def _refreshed(self) -> Pool:
         """Return the pool, drawn anew where it is used up."""
         if self._pool is None or self._pool.used_up:
-            self._pool = Pool.draw(self.state, self.strategy, self._open(), self._leased())
+            tasks = self._open(self._everything)
+            self._pool = Pool.draw(self.state, self.strategy, tasks, self._leased())
             self._stale = len(self.tasks)
         if self._stale > _STALE * len(self._pool.tasks):
             self._stale = 0
-            self._average, self._gain = self._averages(self._pool)
+            if self.may_decline:
+                self._average = self._average_value(self.strategy, self._pool)
+            if self.min_gain is not None:
+                self._gain = self._average_value(Information(), self._pool)
         return self._pool
 
-    def _averages(self, pool: Pool) -> tuple[float, float]:
-        """Return what the average worker would bring by the strategy, and in nats, per unit of money."""
+    def _average_value(self, strategy: Strategy, pool: Pool) -> float:
+        """Return what the average worker who has answered would bring with its best task, per unit of money."""
         workers = np.flatnonzero([len(tasks) > 0 for tasks in self._answered]).astype(np.int32)
         workers = workers[:: max(1, -(-len(workers) // _MOST_WORKERS))]
-        if len(workers) == 0:
-            return 0.0, math.inf
-        average, gain = (float(self._values(one, workers, pool).mean()) for one in (self.strategy, Information()))
-        return average, gain
+        return float(self._values(strategy, workers, pool).mean()) if len(workers) else 0.0
 
     def _values(self, strategy: Strategy, workers: Codes, pool: Pool) -> Floats:
         """Return what each worker would bring with its best task, per unit of money."""
@@ -333,12 +336,13 @@ class Router:
     def _worth_asking(self, workers: Codes) -> list[int]:
         """Return the workers who would bring enough, the best first; all where nobody would."""
         pool = self._refreshed()
-        values = self._values(self.strategy, workers, pool)
+        values, least = self._values(self.strategy, workers, pool), self.strategy.decline_below
+        least *= self._average_value(self.strategy, pool)
         order = np.argsort(-values, kind="stable")
         accepted = [
             int(workers[place])
             for place in order
-            if (values[place] >= self.strategy.decline_below * self._average or self._is_new(int(workers[place])))
+            if (values[place] >= least or self._is_new(int(workers[place])))
             and self.strategy.accepts(self.state, int(workers[place]))
         ]
         return accepted or [int(workers[place]) for place in order]
@@ -364,16 +368,15 @@ class Router:
                 return self.tasks[task]
         return None
 
-    def _open(self) -> Any:
-        """Return which tasks may have more labels, (n_tasks,)."""
-        everything = np.arange(len(self.tasks), dtype=np.int32)
-        found = (self.state.gold < 0) & ~self.strategy.settled(self.state, everything)
-        return found if self.max_labels is None else found & (self.state.n_labels < self.max_labels)
+    def _open(self, tasks: Codes) -> Codes:
+        """Return those of the tasks that may have more labels."""
+        found = (self.state.gold[tasks] < 0) & ~self.strategy.settled(self.state, tasks)
+        if self.max_labels is not None:
+            found &= self.state.n_labels[tasks] < self.max_labels
+        return np.asarray(tasks[found])
 
     def _is_open(self, task: int) -> bool:
-        full = self.max_labels is not None and self.state.n_labels[task] >= self.max_labels
-        one = np.array([task], dtype=np.int32)
-        return not full and self.state.gold[task] < 0 and not self.strategy.settled(self.state, one)[0]
+        return len(self._open(np.array([task], dtype=np.int32))) > 0
 
     def _worker_code(self, worker: Hashable) -> int:
         if worker not in self._worker_codes:

@@ -8,7 +8,7 @@ import numpy as np
 
 from labelonce._types import Codes, Floats
 from labelonce.routing._state import State
-from labelonce.routing._strategies._strategy import Strategy
+from labelonce.routing._strategies._strategy import Strategy, best_of
 
 
 @dataclass
@@ -56,6 +56,7 @@ class ImpactSampling(Strategy):
             moved += np.abs(belief * confusion[:, label] - belief * said[:, label, None]).sum(axis=1) / 2
         return np.asarray(moved * self._leverage[tasks])
 
-    def shortlists(self, state: State, tasks: Codes) -> Floats:
-        """Return the doubt about each task times its leverage: cheaper than the expected change."""
-        return np.asarray(state.belief.entropy(tasks) * self._leverage[tasks])[None]
+    def shortlist(self, state: State, tasks: Codes, n: int) -> Codes:
+        """Return the tasks of the largest doubt times leverage: cheaper than the expected change."""
+        scores = state.belief.entropy(tasks) * self._leverage[tasks] / state.prices[tasks]
+        return best_of(tasks, scores[None], n)

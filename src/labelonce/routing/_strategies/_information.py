@@ -9,7 +9,9 @@ import numpy as np
 from labelonce._kernels import floored_log
 from labelonce._types import Codes, Floats, Mask
 from labelonce.routing._state import ANYBODY, State
-from labelonce.routing._strategies._strategy import Strategy
+from labelonce.routing._strategies._strategy import Strategy, best_of
+
+_LOOKED_AT = 16  # times as many tasks as are wanted for a shortlist
 
 
 @dataclass
@@ -38,12 +40,20 @@ class Information(Strategy):
         """Return the mutual information."""
         return mutual_information(state.belief.posterior(tasks), state.confusion_of(worker))
 
-    def shortlists(self, state: State, tasks: Codes) -> Floats:
-        """Return the information by anybody, the entropy, and for each class the doubt whether the task is of it."""
+    def shortlist(self, state: State, tasks: Codes, n: int) -> Codes:
+        """Return the best tasks for anybody, those of the largest entropy, and those in doubt about each class.
+
+        Of very many tasks only the riskiest and, for specialists in rare classes, some at random are looked at.
+        """
+        looked_at = n * _LOOKED_AT
+        if len(tasks) > looked_at:
+            risky = np.argpartition(state.belief.risk[tasks], len(tasks) - looked_at // 2)[-looked_at // 2 :]
+            tasks = tasks[np.union1d(risky, np.arange(looked_at // 2))]  # the order is random
         posterior = state.belief.posterior(tasks)
         anybody = mutual_information(posterior, state.confusion_of(ANYBODY))
         doubts = (posterior * (1 - posterior)).T
-        return np.concatenate([anybody[None], state.belief.entropy(tasks)[None], doubts])
+        lists = np.concatenate([anybody[None], state.belief.entropy(tasks)[None], doubts])
+        return best_of(tasks, lists / state.prices[tasks], n)
 
     def settled(self, state: State, tasks: Codes) -> Mask:
         """Return where the risk is below the threshold."""

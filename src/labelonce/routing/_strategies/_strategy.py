@@ -43,9 +43,9 @@ class Strategy(ABC):
     def added(self, state: State, task: int, worker: int, label: int) -> None:
         """Take note of an answer, which the state already has."""
 
-    def shortlists(self, state: State, tasks: Codes) -> Floats:
-        """Return scores (n_lists, n_tasks) whose best tasks are worth looking at, whoever the worker is."""
-        return np.asarray(self.scores(state, ANYBODY, tasks))[None]
+    def shortlist(self, state: State, tasks: Codes, n: int) -> Codes:
+        """Return about `n` of many tasks that are worth looking at, whoever the worker is, in the order given."""
+        return best_of(tasks, (self.scores(state, ANYBODY, tasks) / state.prices[tasks])[None], n)
 
     def settled(self, state: State, tasks: Codes) -> Mask:
         """Return which of the tasks need no more labels."""
@@ -66,6 +66,13 @@ class Strategy(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Return the name and the options, for a file."""
         return {"name": type(self).__name__, "options": asdict(self)}  # type: ignore[call-overload]  # a dataclass
+
+
+def best_of(tasks: Codes, lists: Floats, n: int) -> Codes:
+    """Return at most `n` tasks, equally many of the best of each list of scores (n_lists, n_tasks)."""
+    each = max(1, n // len(lists))
+    best = [np.argpartition(scores, len(scores) - each)[-each:] for scores in lists]
+    return tasks[np.unique(np.concatenate(best))]
 
 
 def fitted_votes(state: State) -> Codes:
