@@ -196,7 +196,9 @@ def trial(world: str, crowd: str, strategy: str, seed: int) -> Trial:
     problem, workers = draw(world, crowd, rng)
     rule, may_decline = STRATEGIES[strategy]
     n_classes = int(problem.y.max()) + 1
-    learner = lo.MBEM(lo.SoftmaxRegression(C=problem.C), rounds=4, predictions="out_of_fold", random_state=seed)
+    learner = lo.MBEM(
+        lo.SoftmaxRegression(C=problem.C), rounds=4, predictions="in_sample", confidence="posterior", random_state=seed
+    )
     router = routing.Router(
         np.arange(len(problem.y)),
         np.arange(n_classes),

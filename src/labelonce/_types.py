@@ -45,6 +45,22 @@ EngineName = Literal["auto", "scipy", "torch"]
 Model = Literal["softmax", "boost"]
 """What `labelonce train` fits to features."""
 
+Strategy = Literal[
+    "Information",
+    "Random",
+    "FewestLabels",
+    "ModelUncertainty",
+    "LabelModelUncertainty",
+    "IntervalEstimation",
+    "ActiveLab",
+    "AdaptiveRounds",
+    "RiskThreshold",
+    "WorkerTesting",
+    "ExpertList",
+    "ImpactSampling",
+]
+"""By what `labelonce next` chooses."""
+
 DUPLICATES: tuple[str, ...] = get_args(Duplicates)
 TABLES: tuple[str, ...] = get_args(Table)
 TOOLS: tuple[str, ...] = get_args(Tool)
@@ -52,3 +68,4 @@ REJECTED: tuple[str, ...] = get_args(Rejected)
 MULTIPLE: tuple[str, ...] = get_args(Multiple)
 ENGINES: tuple[str, ...] = get_args(EngineName)
 MODELS: tuple[str, ...] = get_args(Model)
+STRATEGIES: tuple[str, ...] = get_args(Strategy)

@@ -108,7 +108,9 @@ def test_version_is_printed() -> None:
     assert labelonce_cli("--version").stdout == f"labelonce {labelonce.__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["aggregate", "check", "compare", "simulate", "demo", "train", "predict", "show"])
+@pytest.mark.parametrize(
+    "command", ["aggregate", "check", "compare", "simulate", "demo", "train", "predict", "show", "next"]
+)
 def test_help_teaches_by_example(command: str) -> None:
     assert f"labelonce {command}" in labelonce_cli(command, "--help").stdout
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from labelonce import __version__
-from labelonce._types import EngineName, Format, Model
+from labelonce._types import EngineName, Format, Model, Strategy
 from labelonce.cli._options import (
     DAWID_SKENE,
     LABELS,
@@ -322,6 +322,61 @@ def plan(
 
     prices = {"budget": budget, "label_price": label_price, "task_price": task_price, "tasks": tasks}
     run_plan(run, assume, classes, picture=picture, as_json=as_json, **prices, fits=fits, random_state=seed)
+
+
+@app.command("next")
+@takes_source
+def next_(
+    file: LabelsFile,
+    source: dict[str, Any],
+    n: Annotated[int, typer.Option("--number", "-n", min=1, help="How many labels to ask for.")] = 100,
+    features: Annotated[
+        Path | None,
+        typer.Option(help="One row per task, labelled or not: a column of task ids, and numbers; a table, npy or npz."),
+    ] = None,
+    strategy: Annotated[Strategy, typer.Option(help="What makes a label worth asking for.")] = "Information",
+    each: Annotated[
+        int | None, typer.Option(min=1, help="Most labels of one worker; default: an equal share for the good ones.")
+    ] = None,
+    max_labels: Annotated[int | None, typer.Option(min=1, help="Most labels of one task.")] = None,
+    gold: Annotated[
+        Path | None, typer.Option(help="Known true labels, columns as in FILE: such tasks are not asked for.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where the assignments go, by suffix; default: CSV on stdout.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same assignments.")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Write who should label what next: one row per label to ask for, task and worker.
+
+    For people who label in batches elsewhere. All labels so far are fitted, with --features by a model that also
+    knows the tasks nobody has labelled; then every worker gets the tasks about which its labels would tell most, and
+    workers whose labels tell little get none.
+
+    For example:
+
+    - `labelonce next labels.csv --features features.parquet -n 100 -o assignments.csv`
+
+    - `labelonce next labels.csv -n 500 --each 20 --max-labels 5 --gold known.csv -o assignments.csv`
+
+    - `labelonce next labels.csv --strategy FewestLabels --json`
+    """
+    from labelonce.cli._next import run_next
+
+    run_next(
+        file,
+        source,
+        n=n,
+        features=features,
+        gold=gold,
+        strategy=strategy,
+        each=each,
+        max_labels=max_labels,
+        seed=seed,
+        output=output,
+        as_json=as_json,
+    )
 
 
 @app.command()

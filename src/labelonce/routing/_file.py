@@ -59,7 +59,7 @@ def save(router: Router, path: Path) -> None:
         "population": state.population,
         "pool_tasks": np.zeros(0, dtype=np.int32) if pool is None else pool.tasks,
         "pool_free": np.zeros(0, dtype=bool) if pool is None else pool.free,
-        "about": np.frombuffer(json.dumps(about).encode(), dtype=np.uint8),
+        "about": np.frombuffer(json.dumps(about, default=np.generic.item).encode(), dtype=np.uint8),
     }
     try:
         with atomic_path(path) as beside, beside.open("wb") as file:

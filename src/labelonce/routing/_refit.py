@@ -29,7 +29,7 @@ def estimator_of(learner: Any, X: Any) -> Estimator:
         if learner is not None:
             raise ValueError(f"learner must have features; got {learner!r} and X=None. Give the router X.")
         return DawidSkene()
-    return MBEM(learner)
+    return MBEM(learner, confidence="posterior")  # the temperature does what calibration would
 
 
 def refit(state: State, estimator: Estimator, tables: tuple[Ids, list[Any], Ids], temperature: float) -> Any:

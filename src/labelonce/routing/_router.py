@@ -70,7 +70,7 @@ class Router:
     min_gain : float, optional
         Stop when the average worker's best answer tells less than so many nats per unit of money.
     temperature : float
-        What log-posteriors of a refit are divided by: above 1, they are taken as less sure.
+        What log-posteriors of a refit are divided by: a posterior is too sure of tasks that it has chosen itself.
     random_state : int
         Breaks ties.
     clock : callable
@@ -114,7 +114,7 @@ class Router:
         budget: float | None = None,
         max_risk: float | None = None,
         min_gain: float | None = None,
-        temperature: float = 1.0,
+        temperature: float = 2.0,
         random_state: int = 0,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -382,7 +382,7 @@ class Router:
         if worker not in self._worker_codes:
             _check_same_kind(worker, self.workers[:1] or [worker])
             self._worker_codes[worker] = len(self.workers)
-            self.workers.append(worker)
+            self.workers.append(worker.item() if isinstance(worker, np.generic) else worker)
             self._answered.append(array("i"))
         return self._worker_codes[worker]
 

@@ -1,0 +1,96 @@
+"""`labelonce next`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from labelonce.cli._print import print_json, print_note, print_rows, stderr, warnings_as_notes
+from labelonce.cli._source import check_outputs
+from labelonce.data import Annotations
+from labelonce.data._check import check_two_classes
+from labelonce.formats._registry import find_labels
+from labelonce.io import read_annotations, read_gold, write
+from labelonce.learning import MBEM, SoftmaxRegression
+from labelonce.learning._features import DEFAULT_C
+from labelonce.routing import Router
+from labelonce.routing._strategies import strategy_of
+from labelonce.runs._inputs import align_rows, read_features
+
+
+def run_next(
+    file: Path,
+    source: dict[str, Any],
+    *,
+    n: int,
+    features: Path | None,
+    gold: Path | None,
+    strategy: str,
+    each: int | None,
+    max_labels: int | None,
+    seed: int,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Fit all labels so far, and write who should label what next."""
+    check_outputs([file, features, gold], output=(output, None))
+    with warnings_as_notes():
+        annotations = read_annotations(find_labels(file, source.get("format")), **source)
+    check_two_classes(annotations, file)
+    X = None
+    if features is not None:
+        rows = read_features(features, task=source.get("task", "task"))
+        annotations, X = align_rows(annotations, rows, features), rows.X
+    router = Router(
+        annotations.tasks,
+        annotations.classes,
+        X=X,
+        learner=None if X is None else _learner(seed),
+        strategy=strategy_of(strategy, {}),
+        max_labels=max_labels,
+        gold=None if gold is None else read_gold(gold, task=source.get("task"), label=source.get("label")),
+        random_state=seed,
+    )
+    _add(router, annotations)
+    router.refit()
+    batch = router.next_batch(n, each=each)
+    found = pa.table({name: [pair[place] for pair in batch] for place, name in enumerate(("task", "worker"))})
+    if output is not None:
+        write(found, output)
+    elif not as_json:
+        print_rows(found)
+    _report(router, batch, n, output=output, as_json=as_json)
+
+
+def _learner(seed: int) -> MBEM:
+    scaler = StandardScaler()
+    learners = [make_pipeline(scaler, SoftmaxRegression(C=C)) for C in DEFAULT_C]
+    return MBEM(learners, confidence="posterior", random_state=seed)
+
+
+def _add(router: Router, annotations: Annotations) -> None:
+    for task, worker, label in zip(annotations.task, annotations.worker, annotations.label, strict=True):
+        router.add(annotations.tasks[task], annotations.workers[worker], annotations.classes[label])
+
+
+def _report(router: Router, batch: list[tuple[Any, Any]], n: int, *, output: Path | None, as_json: bool) -> None:
+    asked = len({worker for _, worker in batch})
+    if as_json:
+        found: dict[str, Any] = {"assignments": len(batch), "workers_asked": asked, "workers": len(router.workers)}
+        found |= {"mean_risk": router.belief.mean_risk, "settled": len(router.settled)}
+        pairs = [{"task": task, "worker": worker} for task, worker in _plain(batch)]
+        print_json(found | {"output": output and str(output)} | ({} if output else {"next": pairs}))
+        return
+    risk = f"the average task's label is now wrong with probability {router.belief.mean_risk:.3f}"
+    stderr.print(f"{len(batch)} labels to ask {asked} of {len(router.workers)} workers for; {risk}", markup=False)
+    if len(batch) < n:
+        print_note(f"fewer than the {n} labels asked for: no worker has an open task left, or --each is too small")
+
+
+def _plain(batch: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """Return the pairs with ids that JSON knows."""
+    return [(task if isinstance(task, str) else int(task), worker) for task, worker in batch]
