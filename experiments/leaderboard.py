@@ -1,0 +1,247 @@
+"""Which learner from crowds is best: the related work's and ours on one leaderboard, with one rule for all options.
+
+Simulated workers (50 of them, a fifth good) on digits and on LabelMe's photographs, and the real crowds of LabelMe (VGG
+features), film reviews and is-it-a-book (the first 256 directions of TF-IDF). All methods get the same features, labels
+and candidates: softmax regression with four penalties, or a network (one hidden layer of 128 units, dropout 0.5, 50
+epochs, AdamW) with three rates and decays; where a method starts from nearly right workers, also one that starts from
+doubtful ones. The candidate is taken that, fitted to the other tasks, agrees with most of the labels of a fifth that
+is held out; it is then fitted to all tasks. `MBEM` chooses by its own rule. Gold is used for the test accuracy alone;
+networks are those of the last epoch.
+
+    python experiments/leaderboard.py                           # needs the data of datasets.md; resumes
+    python experiments/leaderboard.py --data digits --seeds 1   # a part
+    python experiments/leaderboard.py --table                   # the table and docs/images/leaderboard.png alone
+"""
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import mbem_on_real_crowds as real
+import numpy as np
+import quality_and_redundancy as simulated
+from record import RESULTS, Trial, arguments, main, markdown, mean_error, resume
+from scipy import sparse
+from sklearn.decomposition import TruncatedSVD
+
+import labelonce as lo
+from labelonce.learning import CandidateLabels, Raykar
+
+PATH = RESULTS / "leaderboard.json"
+PENALTIES = (0.001, 0.01, 0.1, 1.0)
+STEPS = ({"lr": 0.01, "weight_decay": 1e-4}, {"lr": 0.01, "weight_decay": 1.0}, {"lr": 0.003, "weight_decay": 1e-4})
+DOUBTFUL = 0.5
+LINEAR = ["truth", "vote", "soft vote", "Dawid-Skene, then train", "CandidateLabels", "Raykar", "MBEM paper", "MBEM"]
+NETWORKS = [
+    "truth, network", "soft vote, network", "DoctorNet, equal", "DoctorNet", "NoiseLayer", "DropoutNoiseLayer",
+    "CrowdLayer MW", "CrowdLayer VW", "CrowdLayer VW+B", "CoNAL", "UnionNet", "GeoCrowdNet F", "GeoCrowdNet W",
+    "AnnotMix", "MBEM, network",
+]  # fmt: skip
+METHODS = LINEAR + NETWORKS
+PUBLISHED = {  # on LabelMe, VGG features, all labels: by the authors' code or notebook, best epochs included
+    "truth, network": "91.2 (CrowdLayer's notebook)",
+    "vote": "77.2 (CrowdLayer's notebook)",
+    "Dawid-Skene, then train": "81.2 (CrowdLayer's notebook)",
+    "Raykar": "82.8 (CrowdLayer's notebook), 86.1 (PyLearningCrowds' notebook)",
+    "CrowdLayer MW": "83.9 (authors' notebook)",
+    "CoNAL": "87.1 (authors)",
+}
+
+
+def points(names: list[str], seeds: int | None) -> Iterator[Trial]:
+    """Yield every trial: ten draws of the labels or of the start on LabelMe's real crowd, five elsewhere."""
+    cells: list[tuple[str, Any]] = [
+        (f"{name}, {crowd}", r) for name in ("digits", "labelme") for crowd in simulated.CROWDS for r in (1, 3)
+    ]
+    cells += [(name, r) for name in ("labelme", "sentiment_polarity", "amazon_isbook") for r in ("all", 1)]
+    for name, redundancy in cells:
+        if names and not any(name.startswith(one) for one in names):
+            continue
+        for seed in range(seeds or (10 if name == "labelme" else 5)):
+            for method in METHODS:
+                yield {"data": name, "redundancy": redundancy, "seed": seed, "method": method}
+
+
+def draw(name: str, redundancy: Any, seed: int) -> tuple[Any, ...]:
+    """Return features and gold of the labelled tasks, of the test tasks, and the annotations."""
+    if ", " in name:
+        name, crowd = name.split(", ")
+        n_tasks = simulated.PROBLEMS[name].n_train
+        point = {"crowd": crowd, "quality": 0.2, "redundancy": redundancy, "n_tasks": n_tasks}
+        X, y, X_test, y_test, ann, _ = simulated.draw(name, point, seed)
+    else:
+        X, y, X_test, y_test, ann = real.draw(name, redundancy, seed)
+        if sparse.issparse(X):
+            directions = TruncatedSVD(256, random_state=0).fit(X)
+            X, X_test = directions.transform(X), directions.transform(X_test)
+            X, X_test = X / X.std(), X_test / X.std()
+    return X, y, X_test, y_test, ann
+
+
+def network(seed: int, **step: Any) -> Any:
+    """Return the network that all methods train."""
+    from labelonce import neural
+
+    shape = partial(neural.mlp, width=128, depth=1, dropout=0.5)
+    fixed: dict[str, Any] = {"epochs": 50, "batch_size": 64, "optimizer": "adamw", "device": "cpu"}
+    return neural.TorchLearner(shape, random_state=seed, **fixed, **step)
+
+
+def makers() -> dict[str, Callable[..., Any]]:
+    """Return for every method what makes it from a learner; those of networks may take `start` too."""
+    soft = partial(lo.TrainOnAggregate, lo.MajorityVote(), targets="soft")
+    found: dict[str, Callable[..., Any]] = {
+        "truth": soft,
+        "vote": partial(lo.TrainOnAggregate, lo.MajorityVote()),
+        "soft vote": soft,
+        "Dawid-Skene, then train": partial(lo.TrainOnAggregate, lo.DawidSkene(), targets="soft"),
+        "CandidateLabels": CandidateLabels,
+        "Raykar": Raykar,
+        "MBEM paper": lo.MBEM.paper,
+        "MBEM": lo.MBEM,
+        "truth, network": soft,
+        "soft vote, network": soft,
+        "MBEM, network": partial(lo.MBEM, confidence="posterior"),
+    }
+    return found
+
+
+def network_makers() -> dict[str, Callable[..., Any]]:
+    """Return the methods that only networks have."""
+    from labelonce import neural
+
+    return {
+        "DoctorNet, equal": partial(neural.DoctorNet, weights="equal"),
+        "DoctorNet": neural.DoctorNet,
+        "NoiseLayer": neural.NoiseLayer,
+        "DropoutNoiseLayer": neural.DropoutNoiseLayer,
+        "CrowdLayer MW": neural.CrowdLayer,
+        "CrowdLayer VW": partial(neural.CrowdLayer, kind="VW"),
+        "CrowdLayer VW+B": partial(neural.CrowdLayer, kind="VW+B"),
+        "CoNAL": neural.CoNAL,
+        "UnionNet": neural.UnionNet,
+        "GeoCrowdNet F": neural.GeoCrowdNet,
+        "GeoCrowdNet W": partial(neural.GeoCrowdNet, term="W"),
+        "AnnotMix": neural.AnnotMix,
+    }
+
+
+def candidates(method: str, seed: int) -> list[Any]:
+    """Return what is chosen from for a method."""
+    if method == "MBEM":
+        return [lo.MBEM([lo.SoftmaxRegression(C=C) for C in PENALTIES], random_state=seed)]
+    if method in LINEAR:
+        return [makers()[method](lo.SoftmaxRegression(C=C)) for C in PENALTIES]
+    make = (makers() | network_makers())[method]
+    found = [make(network(seed, **step)) for step in STEPS]
+    if "start" in found[0].get_params(deep=False):
+        found.append(make(network(seed, **STEPS[0]), start=DOUBTFUL))
+    return found
+
+
+def choose(found: list[Any], X: Any, ann: lo.Annotations, seed: int) -> Any:
+    """Return the candidate that agrees with most labels of held-out tasks, the first of equals, not fitted."""
+    from sklearn.base import clone
+
+    if len(found) == 1:
+        return found[0]
+    held = np.random.default_rng(seed).random(ann.n_tasks) < 0.2
+    rest, unseen = ann.select(~held), ann.select(held)
+    scores = []
+    for one in found:
+        picks = clone(one).fit(X[~held], rest).predict_proba(X[held]).argmax(axis=1)
+        scores.append(float((picks[unseen.task] == unseen.label).mean()))
+    return found[int(np.argmax(scores))]
+
+
+def trial(data: str, redundancy: Any, seed: int, method: str) -> Trial:
+    """Return the test accuracy of one method, what was chosen, and the seconds."""
+    warnings.simplefilter("ignore")  # one label per task: that is what is measured
+    if method in NETWORKS:
+        import torch
+
+        torch.set_num_threads(1)
+    X, y, X_test, y_test, ann = draw(data, redundancy, seed)
+    X, X_test = X.astype(np.float32), X_test.astype(np.float32)
+    if method.startswith("truth"):
+        ann = lo.Annotations.from_matrix(y[:, None], classes=ann.classes)
+    started = time.process_time()
+    found = candidates(method, seed)
+    best = choose(found, X, ann, seed)
+    accuracy = float((best.fit(X, ann).predict(X_test) == y_test).mean())
+    chosen = next(number for number, one in enumerate(found) if one is best)
+    about = {"data": data, "redundancy": redundancy, "seed": seed, "method": method}
+    return about | {"accuracy": accuracy, "candidate": chosen, "cpu_s": time.process_time() - started}
+
+
+def by_cell(trials: list[Trial]) -> dict[tuple[Any, Any], dict[str, list[float]]]:
+    """Return the accuracies of every method in every cell, in %."""
+    cells: dict[tuple[Any, Any], dict[str, list[float]]] = {}
+    for row in trials:
+        cell = cells.setdefault((row["data"], row["redundancy"]), {})
+        cell.setdefault(row["method"], []).append(100 * row["accuracy"])
+    return cells
+
+
+def mean_ranks(cells: dict[tuple[Any, Any], dict[str, list[float]]]) -> dict[str, float]:
+    """Return the mean over cells of a method's rank by mean accuracy, the truth left out; ties share their mean."""
+    ranks: dict[str, list[float]] = {}
+    for cell in cells.values():
+        means = {method: fmean(values) for method, values in cell.items() if not method.startswith("truth")}
+        for method, mean in means.items():
+            better, worse = (sum(sign * (other - mean) > 0 for other in means.values()) for sign in (1, -1))
+            ranks.setdefault(method, []).append(1 + (better + len(means) - worse - 1) / 2)
+    return {method: fmean(found) for method, found in ranks.items()}
+
+
+def table(trials: list[Trial]) -> str:
+    """Return mean and standard error of every method in every cell, its mean rank, and what was published."""
+    cells = by_cell(trials)
+    ranks = mean_ranks(cells)
+    used = sorted(dict.fromkeys(row["method"] for row in trials), key=lambda method: ranks.get(method, 0.0))
+    seconds = {method: fmean(row["cpu_s"] for row in trials if row["method"] == method) for method in used}
+    head = ["method", "mean rank", *(f"{name}, r = {r}" for name, r in cells), "CPU seconds", "published, LabelMe all"]
+    rows = [
+        [
+            method,
+            f"{ranks[method]:.1f}" if method in ranks else "",
+            *(mean_error(cell.get(method, [])) for cell in cells.values()),
+            f"{seconds[method]:.1f}",
+            PUBLISHED.get(method, ""),
+        ]
+        for method in used
+    ]
+    return markdown(head, rows)
+
+
+def plot(trials: list[Trial], path: Path) -> None:
+    """Draw the mean rank of every method, best on top."""
+    from matplotlib import pyplot as plt
+
+    ranks = dict(sorted(mean_ranks(by_cell(trials)).items(), key=lambda item: -item[1]))
+    figure, axis = plt.subplots(figsize=(8, 0.3 * len(ranks) + 1), layout="constrained")
+    colours = ["C3" if method.startswith("MBEM") else "C7" for method in ranks]
+    axis.barh(list(ranks), list(ranks.values()), color=colours)
+    axis.set_xlabel(f"mean rank over {len(by_cell(trials))} sets (1: the most accurate)")
+    axis.grid(axis="x", alpha=0.3)
+    figure.savefig(path, dpi=90)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run the trials that are missing."""
+    settings = {"penalties": PENALTIES, "steps": STEPS, "doubtful": DOUBTFUL}
+    resume(options, trial, list(points(options.data, options.seeds)), order={"method": METHODS}, settings=settings)
+
+
+if __name__ == "__main__":
+    parser = arguments(__doc__, PATH)
+    parser.add_argument("--data", nargs="*", default=[], help="sets whose names start so; default all")
+    parser.add_argument("--seeds", type=int, help="draws of every set; default 10 on LabelMe's crowd, 5 elsewhere")
+    draw_ranks = plot if find_spec("matplotlib") else None  # where there is none, --table draws it elsewhere
+    main(parser.parse_args(), run, table, draw=draw_ranks, image="leaderboard.png")

@@ -1,0 +1,50 @@
+"""The leaderboard: ranks against hand-made ones, and a choice that does not look at the truth."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crowds import crowd_with_features
+
+import labelonce as lo
+
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+
+
+@pytest.fixture(scope="module")
+def leaderboard() -> Any:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(EXPERIMENTS))
+        yield import_module("leaderboard")
+
+
+def trials(data: str, **accuracy: float) -> list[dict[str, Any]]:
+    about = {"data": data, "redundancy": 1, "seed": 0, "cpu_s": 1.0}
+    return [about | {"method": method, "accuracy": value} for method, value in accuracy.items()]
+
+
+def test_ranks_are_means_over_sets_without_the_truth_and_ties_share_theirs(leaderboard: Any) -> None:
+    rows = trials("one", truth=0.9, vote=0.5, MBEM=0.8, CoNAL=0.8) + trials("two", truth=0.9, vote=0.7, MBEM=0.8)
+    ranks = leaderboard.mean_ranks(leaderboard.by_cell(rows))
+    assert ranks == {"vote": (3 + 2) / 2, "MBEM": (1.5 + 1) / 2, "CoNAL": 1.5}
+
+
+def test_the_table_has_the_best_first_and_published_figures(leaderboard: Any) -> None:
+    lines = leaderboard.table(trials("labelme", vote=0.5, MBEM=0.8, CoNAL=0.7)).splitlines()
+    assert [line.split(" | ")[0].strip("| ") for line in lines[2:]] == ["MBEM", "CoNAL", "vote"]
+    assert "87.1 (authors)" in lines[3]
+
+
+def test_the_choice_is_by_held_out_labels(leaderboard: Any) -> None:
+    X, ann, *_ = crowd_with_features(300, redundancy=2, hammers=0.8)
+    weak, strong = (lo.TrainOnAggregate(lo.MajorityVote(), lo.SoftmaxRegression(C=C)) for C in (1e-9, 1.0))
+    assert leaderboard.choose([weak, strong], X, ann, 0) is strong
+    assert leaderboard.choose([strong, strong], X, ann, 0) is strong
+
+
+def test_every_method_but_mbem_has_the_same_candidates(leaderboard: Any) -> None:
+    for method in leaderboard.LINEAR:
+        found = leaderboard.candidates(method, 0)
+        assert len(found) == (1 if method == "MBEM" else len(leaderboard.PENALTIES))
+    assert set(leaderboard.METHODS) >= set(leaderboard.PUBLISHED)
