@@ -1,0 +1,160 @@
+"""The layers of workers against the formulas of their publications, written out one annotation at a time."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.testing import assert_allclose
+from torch.nn import functional as F
+
+from labelonce import neural
+from labelonce._types import Floats
+from labelonce.neural._worker_layer import GOLD, nearly_identity
+
+N_WORKERS, N_CLASSES = 3, 4
+WORKER = torch.tensor([0, 2, 1, 1, 0])
+LABEL = torch.tensor([3, 0, 1, 2, 2])
+GENERATOR = torch.Generator().manual_seed(0)
+LOGITS = torch.randn(5, N_CLASSES, generator=GENERATOR)
+BATCH = torch.randn(5, 6, generator=GENERATOR)
+METHODS: list[Any] = [
+    neural.NoiseLayer(burn_in=0.0, penalty=0.0),
+    neural.DropoutNoiseLayer(),
+    neural.CrowdLayer(),
+    neural.CrowdLayer(kind="VW"),
+    neural.CrowdLayer(kind="VW+B"),
+    neural.CoNAL(penalty=0.0),
+    neural.UnionNet(),
+    neural.GeoCrowdNet(penalty=0.0),
+]
+every_method = pytest.mark.parametrize("method", METHODS, ids=str)
+
+
+def shaken(method: Any) -> Any:
+    """Return a layer of the method whose parameters are far from their start, as when predicting."""
+    torch.manual_seed(1)
+    layer = method._layer(N_WORKERS, N_CLASSES).eval()
+    with torch.no_grad():
+        layer(LOGITS, *layer.mixed(BATCH, WORKER, LABEL))  # sizes of lazy layers
+        for parameter in layer.parameters():
+            parameter += torch.randn(parameter.shape)
+            parameter.requires_grad_(False)
+    return layer
+
+
+def softmax(scores: Floats, axis: int = -1) -> Floats:
+    odds = np.exp(scores - scores.max(axis=axis, keepdims=True))
+    return np.asarray(odds / odds.sum(axis=axis, keepdims=True))
+
+
+def array(tensor: torch.Tensor) -> Floats:
+    return np.asarray(tensor.detach().double())
+
+
+def by_hand(layer: Any, method: Any) -> Floats:
+    """Return P(label given) of every annotation by the formula of the publication."""
+    rows = []
+    for f, x, a in zip(softmax(array(LOGITS)), BATCH, WORKER.tolist(), strict=True):
+        if isinstance(method, neural.NoiseLayer):
+            rows.append(f @ softmax(array(layer.scores)))
+        elif isinstance(method, neural.DropoutNoiseLayer):
+            rows.append(softmax(array(layer.weight).T @ f))
+        elif isinstance(method, neural.CrowdLayer) and method.kind == "MW":
+            rows.append(softmax(array(layer.weight)[a].T @ f))
+        elif isinstance(method, neural.CrowdLayer):
+            rows.append(softmax(array(layer.weight)[a] * f + array(layer.bias)[a]))
+        elif isinstance(method, neural.CoNAL):
+            v = array(layer.task(x[None]))[0]
+            c = 1 / (1 + np.exp(-array(layer.worker)[a] @ v / np.linalg.norm(v)))
+            rows.append(softmax(c * (array(layer.common).T @ f) + (1 - c) * (array(layer.own)[a].T @ f)))
+        elif isinstance(method, neural.UnionNet):
+            union = softmax(array(layer.scores).reshape(N_CLASSES, -1)).reshape(N_CLASSES, N_WORKERS, N_CLASSES)
+            rows.append(f @ union[:, a])
+        else:
+            rows.append(f @ softmax(array(layer.scores))[a])
+    return np.array(rows)
+
+
+@every_method
+def test_labels_have_the_published_probability(method: Any) -> None:
+    layer = shaken(method)
+    assert_allclose(array(layer.log_given(LOGITS, BATCH, WORKER).exp()), by_hand(layer, method), atol=1e-6)
+
+
+@every_method
+def test_the_loss_is_the_mean_of_minus_the_log(method: Any) -> None:
+    layer = shaken(method)
+    given = by_hand(layer, method)[np.arange(5), LABEL]
+    assert float(layer(LOGITS, BATCH, WORKER, LABEL)) == pytest.approx(-np.log(given).mean(), abs=1e-5)
+
+
+@every_method
+def test_gold_is_compared_with_the_network_itself(method: Any) -> None:
+    loss = shaken(method)(LOGITS, BATCH, torch.full((5,), GOLD), LABEL)
+    assert float(loss) == pytest.approx(float(F.cross_entropy(LOGITS, LABEL)), abs=1e-6)
+
+
+def test_gold_of_annot_mix_is_compared_with_the_network_itself() -> None:
+    layer = shaken(neural.AnnotMix())
+    _, shares, labels = layer.mixed(BATCH, torch.full((5,), GOLD), LABEL)
+    assert float(layer(LOGITS, BATCH, shares, labels)) == pytest.approx(float(F.cross_entropy(LOGITS, LABEL)), abs=1e-4)
+
+
+@every_method
+def test_confusion_is_what_is_said_where_the_network_is_sure(method: Any) -> None:
+    layer = shaken(method)
+    if isinstance(method, neural.CoNAL):  # on average over tasks: the gate is set to what it is when u_a is 0
+        torch.nn.init.zeros_(layer.worker)
+    sure = 100 * torch.eye(N_CLASSES)
+    said = [layer.log_given(sure, BATCH[:N_CLASSES], torch.full((N_CLASSES,), a)).softmax(dim=1) for a in range(3)]
+    assert_allclose(array(layer.confusion()), array(torch.stack(said)), atol=1e-6)
+
+
+def test_the_noise_layer_is_switched_on_after_the_burn_in() -> None:
+    layer = shaken(neural.NoiseLayer(burn_in=0.5))
+    plain = F.cross_entropy(LOGITS, LABEL)
+    layer.done = 0.49
+    assert float(layer(LOGITS, BATCH, WORKER, LABEL)) == pytest.approx(float(plain))
+    layer.done = 0.5
+    assert float(layer(LOGITS, BATCH, WORKER, LABEL)) != pytest.approx(float(plain), abs=0.01)
+
+
+@pytest.mark.parametrize("term", ["F", "W"])
+def test_the_term_of_geo_crowd_net_is_a_log_determinant(term: str) -> None:
+    layer = shaken(neural.GeoCrowdNet(term=term, penalty=0.3))
+    stacked = softmax(array(LOGITS))
+    if term == "W":
+        stacked = np.concatenate([matrix.T for matrix in softmax(array(layer.scores))])
+    wanted = -0.3 * np.linalg.slogdet(stacked.T @ stacked)[1]
+    assert float(layer.penalty(LOGITS)) == pytest.approx(wanted, rel=1e-4)
+
+
+def test_a_determinant_that_is_not_finite_is_left_out() -> None:
+    layer = shaken(neural.GeoCrowdNet(penalty=0.3))
+    assert float(layer.penalty(LOGITS[:1])) == 0  # one task cannot span four classes
+
+
+def test_the_penalty_of_conal_is_the_distance_from_the_common_matrix() -> None:
+    layer = shaken(neural.CoNAL(penalty=0.3))
+    apart = np.linalg.norm(array(layer.own) - array(layer.common), axis=(1, 2)).sum()
+    assert float(layer.penalty(LOGITS)) == pytest.approx(-0.3 * apart, rel=1e-5)
+
+
+def test_the_penalty_of_the_noise_layer_is_the_mean_diagonal() -> None:
+    layer = shaken(neural.NoiseLayer(penalty=0.3, burn_in=0.0))
+    assert float(layer.penalty(LOGITS)) == pytest.approx(0.3 * softmax(array(layer.scores)).diagonal().mean(), rel=1e-5)
+
+
+def test_annot_mix_mixes_features_workers_and_labels_alike() -> None:
+    layer = neural.AnnotMix(alpha=1.0)._layer(N_WORKERS, N_CLASSES).train()
+    whole = torch.cat([F.one_hot(WORKER, N_WORKERS + 1), F.one_hot(LABEL, N_CLASSES)], dim=1).float()
+    batch, shares, labels = layer.mixed(whole, WORKER, LABEL)  # features that repeat the other two
+    assert_allclose(array(torch.cat([shares, labels], dim=1)), array(batch), atol=1e-6)
+    assert_allclose(array(shares.sum(dim=1)), 1, atol=1e-6)
+    assert not torch.equal(batch, whole)
+
+
+@pytest.mark.parametrize("right", [0.25, 0.9])
+def test_workers_start_nearly_right(right: float) -> None:
+    assert_allclose(array(nearly_identity(N_CLASSES, right).softmax(dim=1).diagonal()), right, atol=1e-6)
