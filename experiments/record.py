@@ -101,6 +101,29 @@ def resume(
         print(*_key(row, keys), row.get("accuracy", ""), flush=True)
 
 
+def renew(options: argparse.Namespace, trial: Callable[[Trial], Trial]) -> None:
+    """Run one method again in every trial of the results file and keep the rest; `trial(row)` returns what is new.
+
+    Trials that were renewed by this version of the results are marked, so that a run that was stopped resumes.
+    """
+    from joblib import Parallel, delayed
+
+    rows = read(options.out)
+    todo = [number for number, row in enumerate(rows) if not row.get("renewed")]
+    todo.sort(key=lambda number: "recipes" not in rows[number])  # first those of cost_of_choosing.py
+    started = time.perf_counter()
+    work = (delayed(_renewed)(trial, number, rows[number]) for number in todo)
+    for number, found in Parallel(n_jobs=options.jobs, return_as="generator_unordered")(work):
+        accuracy = rows[number]["accuracy"] | found.pop("accuracy")
+        rows[number] |= found | {"accuracy": accuracy, "renewed": versions()["labelonce"]}
+        write(options.out, rows, seconds=time.perf_counter() - started)
+        print(number, found, accuracy, flush=True)
+
+
+def _renewed(trial: Callable[[Trial], Trial], number: int, row: Trial) -> tuple[int, Trial]:
+    return number, trial(row)
+
+
 def _key(row: Trial, keys: Sequence[str]) -> tuple[Any, ...]:
     return tuple(row[key] for key in keys)
 
