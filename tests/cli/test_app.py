@@ -109,7 +109,7 @@ def test_version_is_printed() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["aggregate", "check", "compare", "simulate", "demo", "train", "predict", "show", "next"]
+    "command", ["aggregate", "check", "compare", "simulate", "demo", "train", "predict", "show", "next", "plan"]
 )
 def test_help_teaches_by_example(command: str) -> None:
     assert f"labelonce {command}" in labelonce_cli(command, "--help").stdout
