@@ -54,7 +54,8 @@ def simulated_reasons(curve: Curve, row: Row, simulation: Simulation) -> list[st
         one = row.accuracy
         said.append(
             f"A model should be right on {one.value:.0%} of new tasks ({one.low:.0%} to {one.high:.0%}), "
-            f"by {simulation.fits} simulated fits with the pilot's model as the truth."
+            f"by {simulation.fits} simulated fits; the pilot's is right on {simulation.level:.0%}, give or take "
+            f"{simulation.level_error:.0%}."
         )
     shown = ", ".join(f"{one.simulated:.1%} with {one.redundancy}" for one in curve.rows if one.simulated is not None)
     if row.redundancy == curve.best:

@@ -96,7 +96,7 @@ class Crowd:
         common, own = rng.standard_normal(), rng.standard_normal(len(skill))
         place = norm.cdf(np.sqrt(_SHARED_DOUBT) * common + np.sqrt(1 - _SHARED_DOUBT) * own)
         wanted = np.where(self.skill_error > 0, _beta_quantile(skill, self.skill_error, place), skill)
-        return _with_skill(self.confusion, wanted, self.prior)
+        return with_skill(self.confusion, wanted, self.prior)
 
 
 def assume(
@@ -185,7 +185,7 @@ def _fitted_crowd(fitted: Any) -> Crowd:
     elif isinstance(fitted, MBEM) and fitted._skill_range is not None:
         low, high = fitted._skill_range
         error = (high - low) / _LEVEL_WIDTH
-        confusion = _with_skill(confusion, fitted.skill_, prior)
+        confusion = with_skill(confusion, fitted.skill_, prior)
     else:
         skill = np.einsum("wkk,k->w", confusion, prior)
         error = np.sqrt(skill * (1 - skill) / (counts + 2))
@@ -195,7 +195,7 @@ def _fitted_crowd(fitted: Any) -> Crowd:
     return Crowd(confusion[known], load, prior, error[known], n_workers=int(known.sum()), pilot_labels=pilot)
 
 
-def _with_skill(confusion: Floats, wanted: Floats, prior: Floats) -> Floats:
+def with_skill(confusion: Floats, wanted: Floats, prior: Floats) -> Floats:
     """Return each worker's confusion, moved towards always right or towards guessing until the skill is as wanted."""
     skill, chance = np.einsum("wkk,k->w", confusion, prior), 1 / len(prior)
     up = np.clip((wanted - skill) / np.maximum(1 - skill, 1e-9), 0, 1)[:, None, None]

@@ -18,7 +18,7 @@ from labelonce.learning import MBEM
 from labelonce.learning._confidence import Estimate
 from labelonce.learning._inputs import match_rows
 from labelonce.learning._predict import take_rows
-from labelonce.planning._crowd import Crowd
+from labelonce.planning._crowd import Crowd, with_skill
 from labelonce.planning._curve import Curve, Row
 from labelonce.planning._pilot import Pilot
 from labelonce.simulate import annotate, assign
@@ -35,7 +35,8 @@ _MOST_ROUNDS = 3
 _POINTS = 4  # redundancies simulated
 _CLEAR = 0.01  # gain of another redundancy, in accuracy, that overrules the information
 _LEVEL = 1.645  # standard deviations on each side of a 90 % range
-_DOUBT = 0.07  # standard deviation of the accuracy for what no simulation knows
+_SKILL_SHIFTS = np.linspace(-0.1, 0.25, 15)
+_DOUBT = 0.05  # standard deviation of the accuracy for what no simulation knows
 _STEEPEST = 1.5  # exponent of a learning curve
 
 
@@ -158,27 +159,40 @@ def _level(problem: _Problem, annotations: Annotations, rng: np.random.Generator
     """Return how often the pilot's model is right on tasks that it did not see, by their labels, and the doubt.
 
     Models are fitted without a part of the tasks. The accuracy is the one that explains the labels of these tasks, seen
-    through the workers' confusion: mean and standard deviation by its likelihood, every accuracy being as probable.
+    through the workers' confusion: mean and standard deviation by its likelihood, every accuracy being as probable, and
+    every shift of all skills as well. A poor model makes good workers look poor, and then itself look good; where tasks
+    have several labels, their agreement tells the two apart.
     """
-    log_confusion = floored_log(problem.clf.confusion_)
-    own, other = [], []
-    for kept, held in hold_out_tasks(annotations, 1 / FOLDS, FOLDS, rng):
-        tasks = np.unique(held.task)
-        part = kept.select(np.bincount(kept.task, minlength=kept.n_tasks) > 0)
-        model = problem.fit_part(part, np.unique(kept.task))
-        log_said = np.zeros((annotations.n_tasks, annotations.n_classes))
-        np.add.at(log_said, held.task, log_confusion[held.worker, :, held.label])
-        said = np.exp(log_said[tasks] - log_said[tasks].max(axis=1, keepdims=True))
-        right = said[np.arange(len(tasks)), _picks(model, take_rows(problem.X, tasks))]
-        own.append(right)
-        other.append((said.sum(axis=1) - right) / (annotations.n_classes - 1))
+    tasks, picks = _unseen_picks(problem, annotations, rng)
+    confusion, prior = problem.clf.confusion_, np.full(annotations.n_classes, 1 / annotations.n_classes)
+    skill = np.einsum("wkk,k->w", confusion, prior)
     grid = np.linspace(0.005, 0.995, 100)
-    mixed = grid[:, None] * np.concatenate(own) + (1 - grid[:, None]) * np.concatenate(other)
-    log_likelihood = np.log(np.maximum(mixed, 1e-300)).sum(axis=1)
-    weight = np.exp(log_likelihood - log_likelihood.max())
+    log_likelihood = []
+    for shift in _SKILL_SHIFTS:
+        shifted = floored_log(with_skill(confusion, np.clip(skill + shift, 0.01, 0.99), prior))
+        log_said = np.zeros((annotations.n_tasks, annotations.n_classes))
+        np.add.at(log_said, annotations.task, shifted[annotations.worker, :, annotations.label])
+        said = np.exp(log_said[tasks])
+        right = said[np.arange(len(tasks)), picks]
+        wrong = (said.sum(axis=1) - right) / (annotations.n_classes - 1)
+        mixed = grid[:, None] * right + (1 - grid[:, None]) * wrong
+        log_likelihood.append(np.log(np.maximum(mixed, 1e-300)).sum(axis=1))
+    found = np.array(log_likelihood)
+    weight = np.exp(found - found.max()).sum(axis=0)
     weight /= weight.sum()
     mean = float(weight @ grid)
     return mean, float(np.sqrt(weight @ (grid - mean) ** 2))
+
+
+def _unseen_picks(problem: _Problem, annotations: Annotations, rng: np.random.Generator) -> tuple[Codes, Codes]:
+    """Return the labelled tasks and, for each, the pick of a model that was fitted without it."""
+    tasks, picks = [], []
+    for kept, held in hold_out_tasks(annotations, 1 / FOLDS, FOLDS, rng):
+        rows, unseen = np.unique(kept.task), np.unique(held.task)
+        labelled = np.bincount(rows, minlength=kept.n_tasks) > 0
+        tasks.append(unseen)
+        picks.append(_picks(problem.fit_part(kept.select(labelled), rows), take_rows(problem.X, unseen)))
+    return np.concatenate(tasks), np.concatenate(picks)
 
 
 def _points(found: Curve, most: int) -> list[int]:
@@ -218,17 +232,19 @@ def with_accuracy(found: Curve, simulation: Simulation) -> Curve:
     """Return the curve with the accuracy to expect at every redundancy.
 
     Two estimates are averaged: what simulated fits reach where the pilot's picks are the truth, and the accuracy of the
-    real pilot plus what simulated fits gain over a simulated pilot. Their distance is part of the doubt.
+    real pilot plus what simulated fits gain over a simulated pilot, for the truth with the smaller gain. Their distance
+    is part of the doubt, and so is that the model may be the limit: the range reaches down to the pilot's.
     """
     simulated = 1 - np.stack([_errors(simulation, kind, found) for kind in range(len(TRUTHS))])
-    gained = (simulated - simulation.pilot.mean(axis=0)[:, None]).mean(axis=0)
+    gained = np.maximum((simulated - simulation.pilot.mean(axis=0)[:, None]).min(axis=0), 0)
     grown = np.clip(simulation.level + gained, 0, 1)
     value = (simulated[0] + grown) / 2
     deviation = np.sqrt(((simulated[0] - grown) / 2) ** 2 + (simulation.level_error / 2) ** 2 + _DOUBT**2)
+    pilot = max(0.0, simulation.level - simulation.level_error)
     rows = []
     for i, row in enumerate(found.rows):
         low, high = np.clip(value[i] + np.array([-_LEVEL, _LEVEL]) * deviation[i], 0, 1)
-        expected = Estimate(float(value[i]), float(low), float(high))
+        expected = Estimate(float(value[i]), min(float(low), pilot), float(high))
         rows.append(_with_simulated(replace(row, accuracy=expected), simulation))
     return replace(found, rows=tuple(rows))
 
