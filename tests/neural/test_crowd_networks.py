@@ -143,6 +143,19 @@ def test_the_same_seed_gives_the_same_network(name: str) -> None:
     assert_array_equal(clf.fit(X, ann).predict_proba(X), clone(clf).fit(X, ann).predict_proba(X))
 
 
+@every_method
+def test_half_precision_as_on_a_gpu_learns_as_well(name: str) -> None:
+    X, ann, y_true, _ = crowd_with_features(300, redundancy=3, hammers=1.0)
+    clf = METHODS[name](network(epochs=15, precision="bfloat16")).fit(X, ann)
+    assert clf.score(X, y_true) > 0.9
+
+
+def test_a_step_that_may_wait_for_the_gpu_is_not_recorded() -> None:
+    X, ann, *_ = crowd_with_features(60)
+    with pytest.raises(ValueError, match=r"record of the learner must be None or False for CoNAL.*got True"):
+        neural.CoNAL(network(record=True)).fit(X, ann)
+
+
 def test_one_matrix_for_all_makes_predictions_sure_where_the_noise_is_the_same_for_all() -> None:
     X, ann, y_true, _ = crowd_with_features(600, confusion=np.tile(0.4 / 3 + 0.6 * np.eye(3), (4, 1, 1)))
     raw = TorchLearner(Zero, epochs=60, lr=0.5, device="cpu", random_state=0)

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.distributions import Beta
 from torch.nn import functional as F
 
 from labelonce._validate import check_number
@@ -85,8 +86,8 @@ class MixedMatrices(ConfusionLayer):
         labels = F.one_hot(label, n_classes).float()
         if not self.alpha or not self.training:
             return batch, shares, labels
-        parts = torch._sample_dirichlet(torch.full((len(batch), 2), self.alpha, device=batch.device))
-        own, other = parts[:, 0], torch.randperm(len(batch), device=batch.device)
+        alpha = torch.full((len(batch),), float(self.alpha), device=batch.device)
+        own, other = Beta(alpha, alpha, validate_args=False).sample(), torch.randperm(len(batch), device=batch.device)
         return tuple(_between(part, part[other], own) for part in (batch, shares, labels))  # type: ignore[return-value]
 
     def log_given(self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:  # noqa: ARG002

@@ -135,6 +135,11 @@ class AnnotationsTrainer(TorchLearner):
                     f"{name} of the learner must be {value} for {type(crowd).__name__}, which trains on all "
                     f"annotations, as they are, to the last epoch; got {options[name]!r}."
                 )
+        if options["record"]:
+            raise ValueError(
+                f"record of the learner must be None or False for {type(crowd).__name__}, whose steps may wait for the "
+                f"GPU; got {options['record']!r}."
+            )
         trainer = cls(**options)
         trainer.crowd = crowd
         return trainer
