@@ -55,17 +55,17 @@ PUBLISHED = {  # on LabelMe, VGG features, all labels: by the authors' code or n
 
 
 def points(names: list[str], seeds: int | None) -> Iterator[Trial]:
-    """Yield every trial: ten draws of the labels or of the start on LabelMe's real crowd, five elsewhere."""
+    """Yield every trial, draw after draw: ten on LabelMe's real crowd, five elsewhere; a part has whole draws first."""
     cells: list[tuple[str, Any]] = [
         (f"{name}, {crowd}", r) for name in ("digits", "labelme") for crowd in simulated.CROWDS for r in (1, 3)
     ]
     cells += [(name, r) for name in ("labelme", "sentiment_polarity", "amazon_isbook") for r in ("all", 1)]
-    for name, redundancy in cells:
-        if names and not any(name.startswith(one) for one in names):
-            continue
-        for seed in range(seeds or (10 if name == "labelme" else 5)):
-            for method in METHODS:
-                yield {"data": name, "redundancy": redundancy, "seed": seed, "method": method}
+    wanted = [cell for cell in cells if not names or any(cell[0].startswith(one) for one in names)]
+    for seed in range(seeds or 10):
+        for name, redundancy in wanted:
+            if seeds or seed < (10 if name == "labelme" else 5):
+                for method in METHODS:
+                    yield {"data": name, "redundancy": redundancy, "seed": seed, "method": method}
 
 
 def draw(name: str, redundancy: Any, seed: int) -> tuple[Any, ...]:

@@ -48,3 +48,11 @@ def test_every_method_but_mbem_has_the_same_candidates(leaderboard: Any) -> None
         found = leaderboard.candidates(method, 0)
         assert len(found) == (1 if method == "MBEM" else len(leaderboard.PENALTIES))
     assert set(leaderboard.METHODS) >= set(leaderboard.PUBLISHED)
+
+
+def test_draws_follow_one_another_and_labelmes_crowd_has_ten(leaderboard: Any) -> None:
+    found = list(leaderboard.points([], None))
+    assert [row["seed"] for row in found] == sorted(row["seed"] for row in found)
+    draws = {name: len({row["seed"] for row in found if row["data"] == name}) for name in ("labelme", "amazon_isbook")}
+    assert draws == {"labelme": 10, "amazon_isbook": 5}
+    assert {row["data"].split(", ")[0] for row in leaderboard.points(["digits"], 1)} == {"digits"}
