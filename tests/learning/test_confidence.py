@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import labelonce as lo
-from labelonce.learning._confidence import calibrated, share_right, skills
+from labelonce.learning._confidence import calibrated, flatness, share_right, skills
 from labelonce.workers import Full
 
 
@@ -120,3 +120,40 @@ def test_a_model_that_memorised_its_labels_is_told_on() -> None:
     with pytest.warns(lo.DoubtWarning, match=r"disagrees with 0\.0% of the labels .*it has memorised labels"):
         clf.fit(X, ann)
     assert clf.confidence_.mean() < clf.posterior_.max(axis=1).mean() - 0.2
+
+
+def predicted(seed: int, exponent: float) -> tuple[lo.Annotations, Any]:
+    """Calibrated predictions of four classes, raised to a power, and labels of which 70 % are right."""
+    rng = np.random.default_rng(seed)
+    calibrated = rng.dirichlet([0.4] * 4, size=3000)
+    y = (rng.random(3000)[:, None] > calibrated.cumsum(axis=1)).sum(axis=1).clip(max=3)
+    confusion = lo.simulate.one_coin([0.9] * 10 + [0.5] * 10, 4)
+    ann = lo.simulate.annotate(y, confusion, lo.simulate.assign(3000, 20, 1, rng), rng)
+    powers = calibrated**exponent
+    return ann, powers / powers.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize(("exponent", "undone"), [(2.5, 0.4), (5.0, 0.2)])
+def test_predictions_surer_than_the_labels_bear_out_are_flattened(exponent: float, undone: float) -> None:
+    assert flatness(*predicted(0, exponent)) == pytest.approx(undone, abs=0.1)
+
+
+@pytest.mark.parametrize("exponent", [0.5, 1.0])
+@pytest.mark.parametrize("seed", range(5))
+def test_predictions_that_are_not_too_sure_stay_as_they_are(seed: int, exponent: float) -> None:
+    assert flatness(*predicted(seed, exponent)) == 1.0
+
+
+def test_rounds_that_confirm_themselves_are_told_on() -> None:
+    from sklearn.datasets import make_classification
+
+    X, y = make_classification(2000, 20, n_informative=8, n_classes=4, random_state=2)  # not for a linear model
+    rng = np.random.default_rng(2)
+    confusion = lo.simulate.dirichlet(40, 4, rng)
+    ann = lo.simulate.annotate(y, confusion, lo.simulate.assign(2000, 40, 1, rng), rng)
+    clf = lo.MBEM(lo.SoftmaxRegression(), rounds=5)
+    with pytest.warns(lo.DoubtWarning, match="the rounds have confirmed themselves"):
+        clf.fit(X, ann)
+    right = (clf.labels_ == y).mean()
+    assert clf.confidence_.mean() - right < (clf.posterior_.max(axis=1).mean() - right) / 2
+    assert clf.estimated_accuracy_.low <= right

@@ -20,6 +20,8 @@ LEVEL = 0.9
 _FOLDS = 5
 _TRUSTS = (0.2, 0.3, 0.4, 0.6, 0.8, 1.0)  # exponents of what the labels say
 _TRUST = 0.5  # where nearly every task has one label, so that none can be predicted from another
+_FLATTER = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85)  # exponents of predictions that are too sure of themselves
+_CLEARLY = 3.0  # log-likelihood that flatter predictions must gain per label of a task
 _ENOUGH_TASKS = 20_000  # to choose the exponent by
 _ENOUGH_GOLD = 100  # known tasks to choose the exponent by
 _SAME_MISTAKES = 3.0  # how much more a worker's labels err together than apart, as a factor of their variance
@@ -38,13 +40,13 @@ class Confidence:
         Calibrated P(true label).
     trust : float
         The exponent of what the labels say: 1 takes every label as independent evidence, 0 ignores the labels.
-    held_out : bool
-        Whether the predictions behind it come from models that did not see the task.
+    flattened : float
+        The exponent of the predictions: 1 takes them as they are, less means that labels agree with them too seldom.
     """
 
     posterior: Floats
     trust: float
-    held_out: bool
+    flattened: float
 
 
 def calibrated(
@@ -54,12 +56,14 @@ def calibrated(
 
     The posterior of the rounds is too sure of itself: the model has seen the labels that it judges, predictions are
     sharpened to explain them, and workers are counted against the result. Here nothing judges itself. Predictions are
-    taken as they are; workers are counted against the picks of the predictions on the other tasks; and the product of
-    the labels' likelihoods is raised to the power `trust`, since labels of one task are wrong together more often than
-    a confusion matrix says. Where tasks have several labels, `trust` is the one that predicts each label best from the
-    other labels of its task; with gold, the one that predicts the gold best.
+    taken as they are, or flatter where the labels say so (`flatness`); workers are counted against the picks of the
+    predictions on the other tasks; and the product of the labels' likelihoods is raised to the power `trust`, since
+    labels of one task are wrong together more often than a confusion matrix says. Where tasks have several labels,
+    `trust` is the one that predicts each label best from the other labels of its task; with gold, the one that
+    predicts the gold best.
     """
-    log_predictions = floored_log(predictions)
+    flattened = flatness(annotations, predictions)
+    log_predictions = _normalised(flattened * floored_log(predictions))
     said = _labels_evidence(annotations, predictions, worker_model, np.random.default_rng([seed, 7]))
     by_task = _sum_by_task(annotations, said)
     trust = _TRUST
@@ -78,7 +82,35 @@ def calibrated(
     if gold is not None:
         known = np.flatnonzero(gold >= 0)
         posterior[known] = np.eye(annotations.n_classes)[gold[known]]
-    return Confidence(posterior, trust, held_out=True)
+    return Confidence(posterior, trust, flattened)
+
+
+def flatness(annotations: Annotations, predictions: Floats) -> float:
+    """Return the exponent that makes predictions as sure as the labels bear out; 1 unless they are clearly too sure.
+
+    Rounds that learn from their own predictions may confirm themselves: models that did not see a task then still
+    agree about it, and are wrong together. The labels tell. If a pick of probability c is right with probability c, a
+    label agrees with it with probability c s + (1 - c) (1 - s) / (K - 1), where s is the share of right labels: picks
+    of high probability tell s, and how agreement falls with c tells whether c is what it says. The exponent and s are
+    those of the highest likelihood.
+    """
+    n_classes = predictions.shape[1]
+    if n_classes < 2:
+        return 1.0
+    rows = np.random.default_rng(0).permutation(len(annotations))[:_ENOUGH_TASKS]
+    task, log_predictions = annotations.task[rows], floored_log(predictions)
+    agreed = predictions.argmax(axis=1)[task] == annotations.label[rows]
+    skill = np.linspace(1 / n_classes, 1 - 1e-3, 40)[1:, None]
+
+    def fit(exponent: float) -> float:
+        sure = np.exp(_normalised(exponent * log_predictions).max(axis=1))[task]
+        agrees = skill * sure + (1 - skill) / (n_classes - 1) * (1 - sure)
+        return float(np.log(np.where(agreed, agrees, 1 - agrees)).sum(axis=1).max())
+
+    found = {exponent: fit(exponent) for exponent in (1.0, *_FLATTER)}
+    best = max(found, key=lambda exponent: found[exponent])
+    gained = (found[best] - found[1.0]) / max(1.0, annotations.redundancy)
+    return best if gained > _CLEARLY else 1.0
 
 
 def skills(

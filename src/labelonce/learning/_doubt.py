@@ -73,5 +73,17 @@ def warn_of_doubt(
         )
 
 
+def warn_if_flattened(exponent: float, unseen: Floats, annotations: Annotations) -> None:
+    """Warn where predictions of models that did not see the task are surer than the labels bear out."""
+    if exponent < 1:
+        sure = float(unseen.max(axis=1)[annotations.task].mean())
+        agreed = float((unseen.argmax(axis=1)[annotations.task] == annotations.label).mean())
+        _warn(
+            f"the models are {sure:.1%} sure of their picks, {agreed:.1%} of the labels agree, and with sure picks "
+            "hardly more than with others: the rounds have confirmed themselves. The confidence is lowered towards what "
+            "the labels bear out; for better labels use fewer rounds or better features, or label some tasks again."
+        )
+
+
 def _warn(sentence: str) -> None:
     warnings.warn(f"MBEM: {sentence}", DoubtWarning, stacklevel=5)

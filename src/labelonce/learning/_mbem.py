@@ -23,7 +23,7 @@ from labelonce.data._gold import Gold, check_gold
 from labelonce.learning._average import average_models
 from labelonce.learning._candidates import Candidate, memorises
 from labelonce.learning._confidence import Estimate, calibrated, share_right, skills
-from labelonce.learning._doubt import NOTHING_HELD_OUT, DoubtWarning, warn_of_doubt
+from labelonce.learning._doubt import NOTHING_HELD_OUT, DoubtWarning, warn_if_flattened, warn_of_doubt
 from labelonce.learning._features import GivenLearner, given_learners
 from labelonce.learning._fits import (
     FRUGAL_FITS,
@@ -515,6 +515,7 @@ class MBEM(AnnotationsScorer):
             self.n_fits_ += log.number
             found = calibrated(annotations, unseen, recipe.worker_model, gold, self._plan.seed)
             self.calibrated_, self.trust_ = found.posterior, found.trust
+            warn_if_flattened(found.flattened, unseen, annotations)
             self.skill_, low, high = skills(annotations, found.posterior, self.posterior_)
             self._skill_range = low, high
         self.confidence_: Floats = self.calibrated_[np.arange(len(labels)), labels]
