@@ -40,5 +40,5 @@ def test_quickstart_runs_as_printed(
                 assert run_in_process(shlex.split(command)) == 0
                 commands.append(shlex.split(command)[0])
                 check_answer(capsys.readouterr().out, answer)
-    assert commands == ["check", "train", "show", "predict", "simulate", "compare", "aggregate"]
+    assert commands == ["check", "train", "show", "review", "predict", "simulate", "compare", "aggregate"]
     assert (tmp_path / "run" / "report.html").exists()

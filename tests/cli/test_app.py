@@ -129,9 +129,12 @@ def test_demo_trains_a_model_and_shows_what_mbem_won(tmp_path: Path) -> None:
     assert (folder / "run" / "report.html").as_uri() in done.stdout
     assert "<h1>Handwritten digits" in (folder / "run" / "report.html").read_text()
     commands = [line.split() for line in done.stdout.splitlines() if line.startswith("  labelonce ")]
-    assert [command[1] for command in commands] == ["show", "predict", "train"]
+    assert [command[1] for command in commands] == ["show", "review", "predict", "train"]
     assert run_in_process(commands[0][1:]) == 0
-    assert run_in_process([*commands[1][1:-1], str(tmp_path / "predicted.csv")]) == 0
+    for command, name in ((commands[1], "recheck.csv"), (commands[2], "predicted.csv")):
+        output = command.index("-o")
+        assert run_in_process([*command[1:output], "-o", str(tmp_path / name)]) == 0
+    assert (tmp_path / "recheck.csv").exists()
     assert len((tmp_path / "predicted.csv").read_text().splitlines()) == 501
 
 

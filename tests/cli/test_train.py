@@ -55,10 +55,16 @@ def test_a_run_folder_holds_labels_workers_model_and_what_was_run(folder: Path) 
     run = folder / "run"
     assert {path.name for path in run.iterdir()} - {"report.html"} == RESULT
     labels, workers = (parquet.read_table(run / f"{name}.parquet") for name in ("labels", "workers"))
-    assert labels.column_names == ["task", "label", "confidence", "posterior_cat", "posterior_dog", "posterior_owl"]
+    posterior = ["posterior_cat", "posterior_dog", "posterior_owl"]
+    assert labels.column_names == ["task", "label", "confidence", *posterior, "given", "workers"]
     assert (labels.num_rows, workers.num_rows) == (100, 6)
-    assert workers.column_names == ["worker", "annotations", "skill", "skill_low", "skill_high"]
+    assert workers.column_names[:5] == ["worker", "annotations", "skill", "skill_low", "skill_high"]
+    assert workers.column_names[5:] == ["expected_wrong", "flags"]
     record = record_of(run)
+    estimate = record["result"]["estimated_accuracy"]
+    assert estimate["held_out"]
+    assert estimate["value"] == pytest.approx(np.mean(labels["confidence"]))
+    assert estimate["low"] <= estimate["value"] <= estimate["high"]
     assert record["inputs"]["labels"]["bytes"] == (folder / "labels.csv").stat().st_size
     assert len(record["inputs"]["features"]["sha256"]) == 64
     assert (record["options"]["seed"], record["recipe"]["rounds"], len(record["rounds"])) == (0, 2, 2)
@@ -68,7 +74,9 @@ def test_a_run_folder_holds_labels_workers_model_and_what_was_run(folder: Path) 
 
 def test_the_saved_model_is_the_one_that_made_the_labels(folder: Path) -> None:
     clf = lo.load(folder / "run" / "model.skops")
-    assert clf.to_frame().to_pydict() == parquet.read_table(folder / "run" / "labels.parquet").to_pydict()
+    frame = clf.to_frame()
+    stored = parquet.read_table(folder / "run" / "labels.parquet", columns=frame.column_names)
+    assert frame.to_pydict() == stored.to_pydict()
 
 
 def test_predict_finds_the_columns_by_name(folder: Path, tmp_path: Path) -> None:
@@ -111,7 +119,7 @@ def test_show_prints_plain_text_when_piped_and_json_for_machines(folder: Path, c
     assert run_in_process(["show", str(folder / "run"), "--workers", "2"]) == 0
     text = capsys.readouterr().out
     assert "90 labels of 90 tasks by 6 workers (redundancy 1), 10 more tasks without labels" in text
-    assert "# The best and the worst of 6 workers\nworker\tlabels\tskill\t90 % interval\n" in text
+    assert "# The best and the worst of 6 workers\nworker\tlabels\tskill\t90 % interval\tflags\n" in text
     assert "│" not in text
     assert run_in_process(["show", str(folder / "run"), "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
@@ -264,7 +272,7 @@ def test_arrays_must_have_as_many_features(folder: Path, tmp_path: Path, capsys:
     assert "the 3 features that the run was trained on; got 4" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", [["show"], ["predict", "rows.csv"]])
+@pytest.mark.parametrize("command", [["show"], ["predict", "rows.csv"], ["review"], ["report"]])
 def test_a_folder_without_a_run_is_told(command: list[str], tmp_path: Path, capsys: Capture) -> None:
     assert run_in_process([command[0], str(tmp_path), *command[1:]]) == 2
     assert "must hold a finished run; got no run.json" in capsys.readouterr().err

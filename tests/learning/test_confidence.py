@@ -1,5 +1,6 @@
 """Confidence is what the labels and models that did not see the task can promise, and no more."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -105,6 +106,16 @@ def test_a_worker_without_labels_is_unknown() -> None:
     assert (low[1], high[1]) == (pytest.approx(0, abs=1e-3), pytest.approx(1, abs=1e-3))
 
 
+def test_a_worker_who_seems_never_wrong_may_be() -> None:
+    ann = lo.Annotations.from_matrix([[0, 1]] * 20)
+    posterior = np.tile([1.0, 0.0], (20, 1))
+    skill, low, high = skills(ann, posterior, posterior)
+    assert_allclose(skill, [1.0, 0.0])
+    assert 0.8 < low[0] < 0.95 < high[0] == 1.0
+    assert low[1] == pytest.approx(0.0, abs=1e-3)
+    assert 0.05 < high[1] < 0.2
+
+
 def test_the_estimate_widens_where_the_rounds_promised_more() -> None:
     posterior, labels = np.array([[0.8, 0.2]] * 50), np.zeros(50, dtype=np.int32)
     modest, bold = share_right(posterior, labels, 0.8), share_right(posterior, labels, 0.99)
@@ -117,8 +128,11 @@ def test_a_model_that_memorised_its_labels_is_told_on() -> None:
 
     X, _, ann, _ = noisy(noise=3.0)
     clf = lo.MBEM(DecisionTreeClassifier(random_state=0), rounds=1, predictions="in_sample")
-    with pytest.warns(lo.DoubtWarning, match=r"disagrees with 0\.0% of the labels .*it has memorised labels"):
+    with pytest.warns(lo.DoubtWarning) as told:
         clf.fit(X, ann)
+    sentences = "\n".join(str(one.message) for one in told)
+    assert re.search(r"disagrees with 0\.0% of the labels .*it has memorised labels", sentences)
+    assert re.search(r"the rounds are .*% sure of their labels, and models that did not see the task", sentences)
     assert clf.confidence_.mean() < clf.posterior_.max(axis=1).mean() - 0.2
 
 

@@ -60,7 +60,7 @@ class Visit:
         self.page.goto(path.as_uri())
 
     def _note(self, request: Any) -> None:
-        if not request.url.startswith(("file:", "data:")):
+        if not request.url.startswith(("file:", "data:", "blob:")):
             self.trouble.append(request.url)
 
     def column(self, number: int) -> list[str]:
@@ -83,16 +83,16 @@ def test_opens_without_errors_or_requests_and_runs_no_name(visit: Visit) -> None
 
 
 def test_sorting(visit: Visit) -> None:
-    head = visit.page.locator("th", has=visit.page.get_by_role("button", name="Labels", exact=True))
-    labels = [int(text) for text in visit.column(4)]
-    assert labels == sorted(labels, reverse=True)
+    head = visit.page.locator("th", has=visit.page.get_by_role("button", name="Wrong", exact=True))
+    wrong = [int(text) for text in visit.column(5)]
+    assert wrong == sorted(wrong, reverse=True)
     head.get_by_role("button").click()
-    labels = [int(text) for text in visit.column(4)]
-    assert labels == sorted(labels)
+    wrong = [int(text) for text in visit.column(5)]
+    assert wrong == sorted(wrong)
     assert head.get_attribute("aria-sort") == "ascending"
     visit.page.get_by_role("button", name="Seconds").click()
     assert head.get_attribute("aria-sort") is None
-    assert visit.column(5)[0] == "9"
+    assert visit.column(6)[0] == "9"
     visit.page.get_by_role("button", name="Worker", exact=True).click()
     names = [name for name in visit.column(1) if name.startswith("worker")]
     assert names == sorted(names, key=lambda name: int(name.split()[1]))
@@ -109,8 +109,8 @@ def test_search_flags_and_pages(visit: Visit) -> None:
     visit.page.get_by_role("button", name="Next").click()
     assert visit.page.locator("#where").inner_text() == "26 to 50 of 60 workers"
     visit.page.get_by_label("Show").select_option("1")
-    assert visit.column(6)
-    assert all("spammer" in flags for flags in visit.column(6))
+    assert visit.column(7)
+    assert all("spammer" in flags for flags in visit.column(7))
 
 
 def test_choosing_a_worker_by_keyboard_redraws_the_map(visit: Visit) -> None:
@@ -129,6 +129,16 @@ def test_choosing_a_worker_by_keyboard_redraws_the_map(visit: Visit) -> None:
     visit.page.get_by_role("button", name="All workers").press("Space")
     assert cells.all_inner_texts() == before
     assert sum(int(text) for text in before[:3]) in (99, 100, 101)
+
+
+@pytest.mark.parametrize(("button", "name"), [("labels to check", "labels-to-check.csv"), ("workers", "workers.csv")])
+def test_the_lists_can_be_downloaded_offline(visit: Visit, button: str, name: str) -> None:
+    with visit.page.expect_download() as waiting:
+        visit.page.get_by_role("button", name=f"Download the {button} (CSV)").click()
+    assert waiting.value.suggested_filename == name
+    text = Path(waiting.value.path()).read_text("utf-8-sig")
+    assert text == visit.page.evaluate(f"JSON.parse(document.getElementById('data').textContent).lists['{name}']")
+    assert len(text.splitlines()) > 50
 
 
 def test_prices_follow_the_price(visit: Visit) -> None:

@@ -7,17 +7,19 @@ import numpy as np
 import pytest
 from crowds import crowd
 from numpy.testing import assert_allclose
+from scipy.stats import norm
 
 import labelonce as lo
-from labelonce._kernels import ScipyEngine, floored_log
+from labelonce._kernels import ScipyEngine
 from labelonce.data import Annotations
+from labelonce.learning._confidence import Estimate
 from labelonce.report import worker_seconds
-from labelonce.report._accuracy import estimated_accuracy, judged_without, softened_posterior
+from labelonce.report._accuracy import estimated_accuracy, judged_without
 from labelonce.report._calibration import gold_calibration, label_calibration, without_label
 from labelonce.report._counts import Counts
 from labelonce.report._facts import Facts, read_facts
-from labelonce.report._money import compare_redundancy
-from labelonce.report._review import disagreements, least_sure
+from labelonce.report._money import compare_redundancy, workers_by_belief
+from labelonce.report._review import least_sure, overruled
 from labelonce.report._workers import FLAGS, worker_table
 
 
@@ -74,28 +76,42 @@ def test_the_estimate_holds_the_truth_where_the_posterior_promises_too_much(kind
     assert accuracy.low < np.mean(facts.label == y_true) < accuracy.high
 
 
-def test_a_model_is_softened_to_its_held_out_score() -> None:
+def with_features(**options: Any) -> tuple[lo.MBEM, lo.Annotations]:
     X = np.random.default_rng(0).normal(size=(400, 4))
     y_true = (X[:, 0] + 0.5 * X[:, 1] > 0).astype(int)
     confusion = lo.simulate.one_coin([0.95, 0.9, 0.7, 0.6], 2)
     ann = lo.simulate.annotate(y_true, confusion, lo.simulate.assign(400, 4, 1, rng=0), rng=0)
-    clf = lo.MBEM(lo.SoftmaxRegression(), posterior="joint", max_rounds=3).fit(X, ann)
+    return lo.MBEM(lo.SoftmaxRegression(), rounds=2, **options).fit(X, ann), ann
+
+
+def test_the_estimate_of_a_fit_with_features_is_its_own() -> None:
+    clf, ann = with_features()
     facts = read_facts(clf, ann)
-    engine = ScipyEngine(ann, "float64")
-    unchanged = engine.e_step(floored_log(clf.confusion_), floored_log(clf.predictions_)).posterior
-    assert_allclose(softened_posterior(facts, 0.0), unchanged, atol=1e-3)
-    chance = engine.e_step(floored_log(clf.confusion_), np.log([0.5, 0.5])).posterior
-    assert_allclose(softened_posterior(facts, -100.0), chance, atol=2e-2)
     accuracy = estimated_accuracy(facts)
     assert accuracy is not None
+    assert Estimate(accuracy.value, accuracy.low, accuracy.high) == clf.estimated_accuracy_
     assert accuracy.kind == "held_out"
-    assert accuracy.low <= accuracy.value <= accuracy.high == facts.promised
+    assert facts.promised == pytest.approx(clf.posterior_.max(axis=1).mean())
 
 
-def test_a_fit_without_held_out_labels_only_promises() -> None:
-    X = np.random.default_rng(0).normal(size=(60, 2))
-    ann = lo.Annotations.from_arrays(np.arange(60), np.arange(60) % 3, (X[:, 0] > 0).astype(int))
-    clf = lo.MBEM(lo.SoftmaxRegression(), rounds=1, posterior="joint", predictions="in_sample").fit(X, ann)
+def test_skills_and_intervals_are_those_of_the_fit() -> None:
+    clf, ann = with_features()
+    table, frame = worker_table(read_facts(clf, ann)), clf.workers_to_frame().sort_by("worker")
+    assert_allclose(table.low, frame["skill_low"].to_numpy())
+    assert_allclose(table.high, frame["skill_high"].to_numpy())
+    assert_allclose(table.wrong, frame["annotations"].to_numpy() * (1 - frame["skill"].to_numpy()))
+
+
+def test_simulated_votes_are_by_workers_as_good_as_they_are_said_to_be() -> None:
+    clf, ann = with_features()
+    facts = read_facts(clf, ann)
+    right = np.einsum("wkk->wk", workers_by_belief(facts)).mean(axis=1)
+    said = np.bincount(ann.worker, clf.calibrated_[ann.task, ann.label]) / np.bincount(ann.worker)
+    assert_allclose(right, said, atol=0.03)
+
+
+def test_a_fit_that_held_nothing_out_only_promises() -> None:
+    clf, ann = with_features(confidence="posterior")
     accuracy = estimated_accuracy(read_facts(clf, ann))
     assert accuracy is not None
     assert accuracy.kind == "promise"
@@ -148,7 +164,7 @@ def test_large_crowds_take_the_one_coin_population(monkeypatch: pytest.MonkeyPat
     fitted = lo.DawidSkene().fit(ann)
     facts = read_facts(fitted, ann)
     small = worker_table(facts)
-    monkeypatch.setattr("labelonce.report._workers._MOST_CELLS", 0)
+    monkeypatch.setattr("labelonce.report._facts._MOST_CELLS", 0)
     large = worker_table(facts)
     assert_allclose(small.low, large.low, atol=0.06)
     assert_allclose(small.high, large.high, atol=0.06)
@@ -189,10 +205,41 @@ def test_tasks_to_look_at() -> None:
     ann = lo.Annotations.from_matrix([[0, 0, 0], [1, 1, 1], [0, 1, -1], [1, 1, 0], [0, 0, 1]] * 4)
     facts = read_facts(lo.MajorityVote().fit(ann), ann)
     assert set(least_sure(facts)[:4]) == {2, 7, 12, 17}
-    assert len(disagreements(facts)) == 0
-    against = replace(facts, predictions=np.tile([0.1, 0.9], (20, 1)))
-    assert set(disagreements(against)) == {0, 5, 10, 15, 4, 9, 14, 19}
-    assert set(disagreements(against)[:4]) == {0, 5, 10, 15}
+    assert len(overruled(facts)) == 0
+
+
+def test_a_task_is_overruled_where_its_label_is_not_the_most_given() -> None:
+    ann = lo.Annotations.from_matrix([[0, 0, 1], [0, 1, -1], [1, 1, 1], [1, 0, 0]])
+    facts = read_facts(lo.MajorityVote().fit(ann), ann)
+    posterior = np.array([[0.3, 0.7], [0.1, 0.9], [0.6, 0.4], [0.9, 0.1]])
+    decided = replace(facts, posterior=posterior, label=posterior.argmax(axis=1).astype(np.int32))
+    assert overruled(decided).tolist() == [0, 2]  # a tie is no majority to overrule
+
+
+def test_an_adversary_must_stand_out_from_all_workers_looked_at() -> None:
+    confusion = lo.simulate.one_coin([0.9] * 60, 3)
+    ann, _ = crowd(n_tasks=600, redundancy=5, confusion=confusion)
+    facts = read_facts(lo.DawidSkene().fit(ann), ann)
+    few, many = (_interval_of_one(facts, n) for n in (1, 60))
+    assert few[0]
+    assert not many[0]
+
+
+def _interval_of_one(facts: Facts, n_seen: int) -> list[bool]:
+    """Return who is an adversary where the first worker is just below guessing, among so many with labels."""
+
+    class Fixed:
+        def skill_interval(self, _: Any, *, level: float) -> Any:
+            doubt = 0.03 * float(norm.ppf((1 + level) / 2))
+            return skill - doubt, skill + doubt
+
+    skill = np.full(60, 0.9)
+    chance = worker_table(facts).chance[0]
+    skill[0] = chance - 0.06
+    labels = np.where(np.arange(60) < n_seen, facts.labels_per_worker, 0)
+    changed = replace(facts, worker_model=Fixed(), skill=skill)  # type: ignore[arg-type]  # only its interval is used
+    changed.__dict__["labels_per_worker"] = labels
+    return [bool(flag) for flag in worker_table(changed).flags[:, 0]]
 
 
 def test_seconds_ignore_order_breaks_and_unknown_times() -> None:

@@ -1,5 +1,7 @@
 """What the file says and refuses, without a browser."""
 
+import csv
+import io
 import json
 import re
 import sys
@@ -114,6 +116,41 @@ def test_the_estimate_stands_beside_the_measurement(tmp_path: Path) -> None:
     assert "<strong>50\xa0%</strong> of 2 tasks with known true labels are right (measured)" in page
     beside = f"the report would estimate: <strong>{estimated[1]}</strong>, within {estimated[2]}, over all tasks"
     assert beside in page
+
+
+def test_a_fit_that_held_nothing_out_says_so_loudly(tmp_path: Path) -> None:
+    X, y = make_classification(200, 5, random_state=0)
+    ann = lo.Annotations.from_matrix(y[:, None])
+    clf = lo.MBEM(lo.SoftmaxRegression(), rounds=1, confidence="posterior").fit(X, ann)
+    page = page_of(tmp_path, clf, ann)
+    assert '<p class="doubt"><strong>Nothing was held out.</strong>' in page
+    assert "Right labels, unchecked" in page
+
+
+def test_both_lists_are_in_the_file_and_hold_no_formula(tmp_path: Path) -> None:
+    ann = small_crowd()
+    workers = np.array(["=cmd()", "@x", "-1", "+1", "d,e", "f"], dtype=object)
+    ann = lo.Annotations(ann.task, ann.worker, ann.label, ann.tasks, workers, ann.classes)
+    fitted = lo.DawidSkene().fit(ann)
+    lists = data_of(page_of(tmp_path, fitted, ann, texts=["=1+1"] * 60))["lists"]
+    rows = list(csv.DictReader(io.StringIO(lists["labels-to-check.csv"])))
+    assert list(rows[0]) == ["task", "text", "given", "worker", "label", "chance_wrong", "action"]
+    assert {row["text"] for row in rows} == {"'=1+1"}
+    assert {row["worker"] for row in rows} <= {"'=cmd()", "'@x", "'-1", "'+1", "d,e", "f"}
+    chances = [float(row["chance_wrong"]) for row in rows]
+    assert chances == sorted(chances, reverse=True)
+    found = list(csv.DictReader(io.StringIO(lists["workers.csv"])))
+    assert {row["worker"] for row in found} == {"'=cmd()", "'@x", "'-1", "'+1", "d,e", "f"}
+    wrong = [float(row["expected_wrong"]) for row in found]
+    assert wrong == sorted(wrong, reverse=True) == data_of(page_of(tmp_path, fitted, ann))["wrong"]
+
+
+def test_the_record_of_the_run_is_folded(tmp_path: Path) -> None:
+    ann = small_crowd()
+    page = page_of(tmp_path, lo.DawidSkene().fit(ann), ann, run={"seed": 7})
+    folded = re.search(r"<details><summary>The record of the run.*?</details>", page, re.DOTALL)
+    assert folded
+    assert "<dt>seed</dt><dd>7</dd>" in folded[0]
 
 
 @pytest.mark.filterwarnings("ignore::labelonce.RedundancyWarning")

@@ -289,6 +289,56 @@ def show(
 
 
 @app.command()
+def review(
+    run: RunArgument,
+    output: LabelsOutput = None,
+    least: Annotated[
+        float, typer.Option(min=0, max=1, help="The least chance of being wrong of a label in the list.")
+    ] = 0.2,
+    top: Annotated[int | None, typer.Option(min=1, help="So many labels at most, the most likely wrong.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of CSV on stdout.")] = False,
+) -> None:
+    """Write the given labels that are worth checking, the most likely wrong first.
+
+    One row per given label: task, its text or image where the run has it, given label, worker, our label, the
+    calibrated chance that the given label is wrong, and what to do: replace (our label is at least 90 % sure), check
+    or keep. Needs nothing but the run folder.
+
+    For example:
+
+    - `labelonce review run -o recheck.csv`
+
+    - `labelonce review run --top 100 -o first.csv`
+    """
+    from labelonce.cli._review import run_review
+
+    run_review(run, output=output, least=least, top=top, as_json=as_json)
+
+
+@app.command()
+def report(
+    run: RunArgument,
+    gold: Annotated[
+        Path | None, typer.Option(help="True labels that the run has not seen: columns as in its labels.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write report.html of a run again; with --gold it measures what the run estimated.
+
+    The old report stays until the new one is complete.
+
+    For example:
+
+    - `labelonce report run`
+
+    - `labelonce report run --gold checked.csv`
+    """
+    from labelonce.cli._report import run_report
+
+    run_report(run, gold=gold, as_json=as_json)
+
+
+@app.command()
 def plan(
     run: Annotated[Path | None, typer.Argument(help="A run folder that train wrote: the pilot.")] = None,
     budget: Annotated[float | None, typer.Option(help="What can be spent; default: ten times the pilot.")] = None,

@@ -22,6 +22,7 @@ from labelonce._messages import show
 from labelonce._types import Codes, Floats
 from labelonce.aggregation import DawidSkene, MajorityVote, RedundancyWarning
 from labelonce.cli._print import print_plain, print_table, stderr, warnings_as_notes
+from labelonce.cli._show import worker_row
 from labelonce.data import Annotations
 from labelonce.io import write
 from labelonce.learning import MBEM, OracleConfusion, SoftmaxRegression, TrainOnAggregate
@@ -152,19 +153,20 @@ def _best_for_the_vote(X: Floats, annotations: Annotations) -> Any:
 
 
 def _print_workers(crowd: LabelledDigits, clf: MBEM) -> None:
-    low, high = clf.worker_model_.skill_interval(clf.prior_)
-    ann, truth = crowd.annotations, crowd.truth
-    labels = np.bincount(ann.worker, minlength=N_WORKERS)
-    best_first = np.argsort(-clf.skill_, kind="stable")
-    rows = [
-        [ann.workers[w], labels[w], f"{clf.skill_[w]:.2f}", f"{low[w]:.2f} to {high[w]:.2f}", f"{truth[w]:.2f}"]
-        for w in (*best_first[:3], *best_first[-3:])
-    ]
+    right = float((clf.labels_ == crowd.y_true[:N_TRAIN]).mean())
+    estimate = clf.estimated_accuracy_
+    print_plain(
+        f"MBEM estimates that {estimate.value:.1%} of its labels of the digits it learned from are right "
+        f"({estimate.low:.0%} to {estimate.high:.0%});\nin truth, which it never saw, {right:.1%} are."
+    )
+    found = clf.workers_to_frame().to_pylist()
+    truth = dict(zip(crowd.annotations.workers.tolist(), crowd.truth.tolist(), strict=True))
+    rows = [[*worker_row(row)[:4], f"{truth[row['worker']]:.2f}"] for row in (*found[:3], *found[-3:])]
     columns = ["worker", "labels", "estimated skill", "90 % interval", "true skill"]
     print_table("The best and the worst workers, as MBEM estimates them", columns, rows)
     n_good = round(QUALITY * N_WORKERS)
-    found = int((truth[best_first[:n_good]] == 1).sum())
-    print_plain(f"{found} of the {n_good} workers that it ranks highest are indeed always right.")
+    good = sum(truth[row["worker"]] == 1 for row in found[:n_good])
+    print_plain(f"{good} of the {n_good} workers that it ranks highest are indeed always right.")
 
 
 def _print_next(folder: Path) -> None:
@@ -175,6 +177,7 @@ def _print_next(folder: Path) -> None:
     print_plain(
         f"\nThe report: {where}\n\nNext:\n"
         f"  {labelonce} show {run}\n"
+        f"  {labelonce} review {run} -o recheck.csv   # the labels worth checking, the most likely wrong first\n"
         f"  {labelonce} predict {run} {folder / NEW} -o predicted.csv\n"
         f"  {labelonce} train {folder / LABELS} --features {folder / PIXELS} -o my-run   # what this demo did\n"
         f"With labels of your own, begin with: {labelonce} check labels.csv"

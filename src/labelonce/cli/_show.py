@@ -21,7 +21,7 @@ def run_show(folder: Path, *, n_workers: int, as_json: bool) -> None:
         print_json(record.to_dict() | {"workers": workers})
         return
     print_plain(summary_of(record, folder))
-    names = {"round": "round", "agreement": "agreement", "mean_confidence": "mean confidence"}
+    names = {"round": "round", "agreement": "agreement", "mean_confidence": "own confidence"}
     names |= {"posterior_change": "change", "held_out_score": "held-out score"}
     rows = [[cell(getattr(entry, key)) for key in names] for entry in record.rounds]
     print_table("Rounds", list(names.values()), rows)
@@ -29,12 +29,20 @@ def run_show(folder: Path, *, n_workers: int, as_json: bool) -> None:
     if len(workers) > n_workers:
         shown = workers[: (n_workers + 1) // 2] + workers[len(workers) - n_workers // 2 :]
         title = f"The best and the worst of {len(workers):,} workers"
-    print_table(title, ["worker", "labels", "skill", "90 % interval"], [_worker_row(worker) for worker in shown])
+    columns = ["worker", "labels", "skill", "90 % interval", "flags"]
+    print_table(title, columns, [worker_row(worker) for worker in shown])
 
 
-def _worker_row(worker: dict[str, Any]) -> list[Any]:
+def worker_row(worker: dict[str, Any]) -> list[Any]:
+    """Return what a table shows of a worker."""
     interval = f"{worker['skill_low']:.2f} to {worker['skill_high']:.2f}"
-    return [worker["worker"], worker["annotations"], f"{worker['skill']:.2f}", interval]
+    return [
+        worker["worker"],
+        worker["annotations"],
+        f"{worker['skill']:.2f}",
+        interval,
+        ", ".join(worker.get("flags", [])),
+    ]
 
 
 def summary_of(record: RunRecord, folder: Path) -> str:
@@ -50,8 +58,7 @@ def summary_of(record: RunRecord, folder: Path) -> str:
         f"(redundancy {data.redundancy:.3g}){more}",
         f"model: {recipe.learner}, {recipe.rounds} rounds, {recipe.predictions} predictions, "
         f"{recipe.posterior} posterior",
-        f"mean confidence in the labels {result.mean_confidence:.1%} (report.html estimates their accuracy); the "
-        f"model agrees with {result.agreement:.1%} of the workers' labels",
+        f"{result.estimated_accuracy}; the model agrees with {result.agreement:.1%} of the workers' labels",
         f"classes: {shares}{', ...' if len(result.classes) > 10 else ''}",
         f"trained {record.finished} from {near(record.options.labels)}, seed {record.options.seed}",
     ]

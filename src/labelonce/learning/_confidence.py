@@ -133,7 +133,7 @@ def skills(
     value = mean((right + promise) / 2)
     variance = _SAME_MISTAKES * mean(right * (1 - right)) / np.maximum(n, 1)
     variance += mean((promise - right) / 2) ** 2 + _DOUBT**2
-    low, high = beta_interval(value, np.minimum(variance, 0.99 * value * (1 - value)), level)
+    low, high = _interval(value, variance, level)
     return value, np.where(n > 0, np.minimum(low, value), 0.0), np.where(n > 0, np.maximum(high, value), 1.0)
 
 
@@ -156,8 +156,15 @@ def share_right(posterior: Floats, labels: Codes, promised: float) -> Estimate:
     value = float(right.mean())
     variance = float((right * (1 - right)).mean()) / len(right)
     variance += ((promised - value) / 3) ** 2 + (_UNSURE_ERRORS * (1 - value)) ** 2 + _LEAST_DOUBT**2
-    low, high = beta_interval(np.array(value), np.array(min(variance, 0.99 * value * (1 - value))), LEVEL)
+    low, high = _interval(np.array(value), np.array(variance), LEVEL)
     return Estimate(value, min(float(low), value), max(float(high), value, promised))
+
+
+def _interval(value: Floats, variance: Floats, level: float) -> tuple[Floats, Floats]:
+    """Return Beta intervals; a value at an end of [0, 1] is moved inside by its doubt, since no Beta has both."""
+    doubt = np.minimum(np.sqrt(variance), 0.25)
+    mean = np.clip(value, doubt, 1 - doubt)
+    return beta_interval(mean, np.minimum(variance, 0.99 * mean * (1 - mean)), level)
 
 
 def _labels_evidence(

@@ -13,6 +13,7 @@ from labelonce.learning._rounds import Round
 
 MEMORISED = 0.4  # share of the disagreement of models that did not see the task
 MUCH_DISAGREEMENT = 0.2  # share of the labels; where most are right, to know them by heart does little harm
+MAX_GAP = 0.25  # between the confidence of the rounds and that of models that did not see the task
 MIN_ADVANTAGE = 0.02  # of the model's agreement with the crowd over chance
 MAX_DRIFT = 0.3  # of the predicted classes from the voted ones, total variation
 NOTHING_HELD_OUT = (
@@ -73,6 +74,16 @@ def warn_of_doubt(
         )
 
 
+def warn_of_gap(own: float, shown: float) -> None:
+    """Warn where the rounds are far surer of their labels than models that did not see the task."""
+    if own - shown > MAX_GAP:
+        _warn(
+            f"the rounds are {own:.1%} sure of their labels, and models that did not see the task {shown:.1%}: the "
+            "model has memorised what it was trained on. The confidence is by the models that did not; for better "
+            "labels use a simpler model, better features, or label more tasks."
+        )
+
+
 def warn_if_flattened(exponent: float, unseen: Floats, annotations: Annotations) -> None:
     """Warn where predictions of models that did not see the task are surer than the labels bear out."""
     if exponent < 1:
@@ -80,8 +91,8 @@ def warn_if_flattened(exponent: float, unseen: Floats, annotations: Annotations)
         agreed = float((unseen.argmax(axis=1)[annotations.task] == annotations.label).mean())
         _warn(
             f"the models are {sure:.1%} sure of their picks, {agreed:.1%} of the labels agree, and with sure picks "
-            "hardly more than with others: the rounds have confirmed themselves. The confidence is lowered towards what "
-            "the labels bear out; for better labels use fewer rounds or better features, or label some tasks again."
+            "hardly more than with others: the rounds have confirmed themselves. The confidence is lowered towards "
+            "what the labels bear out; for better labels use fewer rounds, better features, or label some tasks again."
         )
 
 

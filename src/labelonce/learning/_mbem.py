@@ -23,7 +23,7 @@ from labelonce.data._gold import Gold, check_gold
 from labelonce.learning._average import average_models
 from labelonce.learning._candidates import Candidate, memorises
 from labelonce.learning._confidence import Estimate, calibrated, share_right, skills
-from labelonce.learning._doubt import NOTHING_HELD_OUT, DoubtWarning, warn_if_flattened, warn_of_doubt
+from labelonce.learning._doubt import NOTHING_HELD_OUT, DoubtWarning, warn_if_flattened, warn_of_doubt, warn_of_gap
 from labelonce.learning._features import GivenLearner, given_learners
 from labelonce.learning._fits import (
     FRUGAL_FITS,
@@ -519,15 +519,21 @@ class MBEM(AnnotationsScorer):
             self.skill_, low, high = skills(annotations, found.posterior, self.posterior_)
             self._skill_range = low, high
         self.confidence_: Floats = self.calibrated_[np.arange(len(labels)), labels]
-        self.estimated_accuracy_: Estimate = share_right(
-            self.calibrated_, labels, float(self.posterior_.max(axis=1).mean())
-        )
+        own = float(self.posterior_.max(axis=1).mean())
+        warn_of_gap(own, float(self.confidence_.mean()))
+        self.estimated_accuracy_: Estimate = share_right(self.calibrated_, labels, own)
         return unseen
 
     def to_frame(self) -> pa.Table:
         """Return an Arrow table with one row per task: task, label, confidence, and `posterior_<class>`, calibrated."""
         check_is_fitted(self, "confidence_")
         return labels_frame(self.tasks_, self.classes_, self.calibrated_, self.posterior_.argmax(axis=1))
+
+    @property
+    def annotations_(self) -> Annotations:
+        """The annotations of the fit."""
+        check_is_fitted(self, "confidence_")
+        return Annotations(*self._given, self.tasks_, self.workers_, self.classes_)
 
     def review(self, *, least: float = LEAST) -> pa.Table:
         """Return an Arrow table of the given labels that are worth checking, the most likely wrong first.
@@ -552,8 +558,7 @@ class MBEM(AnnotationsScorer):
         check_is_fitted(self, "confidence_")
         if self.trust_ is None:
             warnings.warn(NOTHING_HELD_OUT, DoubtWarning, stacklevel=2)
-        annotations = Annotations(*self._given, self.tasks_, self.workers_, self.classes_)
-        return review_table(annotations, self.calibrated_, self.posterior_.argmax(axis=1), least=least)
+        return review_table(self.annotations_, self.calibrated_, self.posterior_.argmax(axis=1), least=least)
 
     def workers_to_frame(self) -> pa.Table:
         """Return an Arrow table with one row per worker, best first: worker, annotations, skill, its 90 % interval."""

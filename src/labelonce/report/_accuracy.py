@@ -10,7 +10,6 @@ from scipy import sparse
 from labelonce import metrics
 from labelonce._kernels import floored_log
 from labelonce._types import Codes, Floats, Mask
-from labelonce.learning import annotation_log_likelihood
 from labelonce.report._counts import LEAN
 from labelonce.report._facts import Facts
 from labelonce.report._workers import LEVEL
@@ -26,8 +25,8 @@ class Accuracy:
     """The share of right labels and its range.
 
     `kind` is "gold" (measured on `n_gold` tasks), "labels" (estimated, every task by workers estimated without it),
-    "held_out" (between the fit's own promise and a model softened to its held-out score) or "promise"
-    (only the fit's own word, without a range).
+    "held_out" (the fit's own estimate, by models that did not see the task) or "promise" (the word of a fit that held
+    nothing out, without a range).
     """
 
     kind: str
@@ -57,12 +56,9 @@ def estimated_accuracy(facts: Facts) -> Accuracy | None:
         return Accuracy("labels", 1.0, 1.0, 1.0)
     if not facts.uses_features:
         return _from_labels(facts)
-    promised, held_out = facts.promised, facts.history[-1].get("held_out_score", np.nan)
-    if facts.predictions is None or not np.isfinite(held_out):
-        return Accuracy("promise", promised, promised, promised)
-    softened = min(promised, float(facts.of_label(softened_posterior(facts, held_out)).mean()))
-    value = 1 - np.sqrt((1 - promised) * (1 - softened))
-    return Accuracy("held_out", float(value), softened, promised)
+    if facts.estimate is not None:
+        return Accuracy("held_out", **vars(facts.estimate))
+    return Accuracy("promise", facts.promised, facts.promised, facts.promised)
 
 
 def _from_labels(facts: Facts) -> Accuracy:
@@ -82,27 +78,6 @@ def _from_labels(facts: Facts) -> Accuracy:
     variance = chance + sum(doubt**2 for doubt in doubts)
     low, high = beta_interval(np.array(value), np.array(variance), LEVEL)
     return Accuracy("labels", value, float(low), float(high))
-
-
-def softened_posterior(facts: Facts, held_out: float) -> Floats:
-    """Return the posterior with the model's predictions flattened until they explain the labels as held-out ones.
-
-    A model predicts the labels it was trained on better than those held out from it. Predictions to a power
-    below 1 that are only as good as `held_out`, the mean log-likelihood of held-out labels, take that advantage back.
-    """
-    assert facts.predictions is not None
-    log_predictions = np.log(np.maximum(facts.predictions, 1e-12))
-    low, high = 0.0, 1.0
-    while high - low > 1e-3:
-        middle = (low + high) / 2
-        softer = annotation_log_likelihood(facts.annotations, _power(log_predictions, middle), facts.confusion)
-        low, high = (middle, high) if softer < held_out else (low, middle)
-    return facts.engine.e_step(floored_log(facts.confusion), floored_log(_power(log_predictions, high))).posterior
-
-
-def _power(log_predictions: Floats, exponent: float) -> Floats:
-    scaled = exponent * log_predictions
-    return np.asarray(np.exp(scaled - np.logaddexp.reduce(scaled, axis=1, keepdims=True)))
 
 
 def judged_without(facts: Facts, mask: Mask, lean: float) -> Floats:

@@ -38,10 +38,11 @@ def gold_calibration(facts: Facts, gold: Codes) -> Calibration:
 def label_calibration(facts: Facts) -> Calibration | None:
     """Return how often workers give the label that the fit, without this label, expects; None where it cannot tell.
 
-    A posterior is a product with a factor for every label, so that dividing by one factor leaves it out; the
+    Where the posterior comes from held-out models it cannot: dividing by a label's factor would not leave it out. Any
+    other posterior is a product with a factor for every label, so that dividing by one factor leaves it out; the
     worker's matrix, too, is estimated without the label.
     """
-    if not facts.comparable or facts.annotations.n_classes == 1:
+    if not facts.comparable or facts.estimate is not None or facts.annotations.n_classes == 1:
         return None
     ann = facts.annotations
     n = min(_MOST_LABELS, max(1, _MOST_ENTRIES // ann.n_classes**2))

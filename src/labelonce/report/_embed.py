@@ -17,8 +17,8 @@ _MAP_BYTES = 3_000_000  # of worker maps in the file, before base64
 
 
 def page_data(facts: Facts, table: WorkerTable, seconds: Any) -> dict[str, Any]:
-    """Return the page's data; workers come with the most labels first, and the first `n_maps` have a map."""
-    order = np.argsort(-table.labels, kind="stable")
+    """Return the page's data; the workers with the most wrong labels come first, and the first `n_maps` have a map."""
+    order = np.argsort(-table.wrong, kind="stable")
     n_classes = facts.annotations.n_classes
     n_maps = min(len(order), _MAP_BYTES // n_classes**2)
     data = {
@@ -26,6 +26,7 @@ def page_data(facts: Facts, table: WorkerTable, seconds: Any) -> dict[str, Any]:
         "flagNames": list(FLAGS),
         "names": names(facts.annotations.workers[order]),
         "labels": table.labels[order].tolist(),
+        "wrong": [round(value, 1) for value in table.wrong[order].tolist()],
         "skill": _thousandths(table.skill[order]),
         "low": _thousandths(table.low[order]),
         "high": _thousandths(table.high[order]),

@@ -15,10 +15,12 @@ from labelonce._types import Codes, Floats, Mask
 from labelonce.aggregation import DawidSkene, MajorityVote
 from labelonce.data import _ids
 from labelonce.data._annotations import MIN_OVERLAP, Annotations
+from labelonce.learning._confidence import Estimate, skills
 from labelonce.report._counts import Counts
-from labelonce.workers import WorkerModel
+from labelonce.workers import ClassWise, OneCoin, WorkerModel
 
 _NEEDED = ("posterior_", "labels_", "confusion_", "prior_", "skill_", "workers_", "tasks_", "classes_")
+_MOST_CELLS = 100_000  # workers x classes whose population is integrated class by class
 _JUDGE = DawidSkene(max_iter=50)  # close enough: the report rounds to a tenth of a per cent
 
 
@@ -26,9 +28,11 @@ _JUDGE = DawidSkene(max_iter=50)  # close enough: the report rounds to a tenth o
 class Facts:
     """A fit and its annotations, with codes for ids.
 
-    `belief` and `belief_confusion` are a posterior and the workers it follows from: those of the fit, except
-    for majority vote, whose fractions are not probabilities; there Dawid and Skene's model judges the labels.
-    `history`, `choices` and `worker_model` are those of an MBEM, empty or None without; `recipe` is what was used.
+    `posterior` is what people are shown: calibrated where the fit is, and `estimate` is then its share of right
+    labels; `own` is the posterior of the rounds. `belief` and `belief_confusion` are a posterior and the workers it
+    follows from: those of the fit, except for majority vote, whose fractions are not probabilities; there Dawid and
+    Skene's model judges the labels. `history`, `choices` and `worker_model` are those of an MBEM, empty or None
+    without; `recipe` is what was used.
     """
 
     method: str
@@ -36,6 +40,8 @@ class Facts:
     judged_by: str
     annotations: Annotations
     posterior: Floats
+    own: Floats
+    estimate: Estimate | None
     label: Codes
     confusion: Floats
     prior: Floats
@@ -75,8 +81,8 @@ class Facts:
 
     @cached_property
     def promised(self) -> float:
-        """The mean probability of the labels, as the posterior itself has it."""
-        return float(self.of_label(self.belief).mean())
+        """The mean probability of the labels, as the fit itself has it."""
+        return float(self.of_label(self.own if self.uses_features else self.belief).mean())
 
     @cached_property
     def labelled(self) -> Mask:
@@ -88,6 +94,17 @@ class Facts:
         """Whether something besides a task's one label tells what is true: features, or a second label."""
         overlap = int((self.labels_per_task > 1).sum())
         return self.uses_features or overlap >= MIN_OVERLAP * int(self.labelled.sum())
+
+    def skill_interval(self, level: float) -> tuple[Floats, Floats]:
+        """Return the interval of every skill: the fit's own, or that of a population fitted to its posterior."""
+        if self.estimate is not None:
+            _, low, high = skills(self.annotations, self.posterior, self.own, level=level)
+            return low, high
+        counts = self.counts.counts
+        if counts.shape[0] * counts.shape[1] > _MOST_CELLS:
+            return OneCoin().fit_counts(right_or_wrong(counts)).skill_interval(level=level)
+        model = self.worker_model or ClassWise().fit_counts(counts)
+        return model.skill_interval(self.prior, level=level)
 
     def of_label(self, posterior: Floats) -> Floats:
         """Return the probability of the label of every labelled task."""
@@ -112,17 +129,21 @@ def read_facts(fitted: Any, annotations: Any) -> Facts:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of few iterations and little overlap: the report says so itself
             judge = DawidSkene(**_JUDGE.get_params()).fit(annotations)
+    held_out = getattr(fitted, "trust_", None) is not None
+    shown = np.asarray(fitted.calibrated_ if held_out else source.posterior_)
     return Facts(
         method=_method(fitted),
         uses_features=hasattr(fitted, "history_"),
         judged_by=type(judge).__name__,
         annotations=annotations,
-        posterior=np.asarray(source.posterior_),
+        posterior=shown,
+        own=np.asarray(source.posterior_),
+        estimate=fitted.estimated_accuracy_ if held_out else None,
         label=_ids.lookup(source.labels_, annotations.classes),
         confusion=np.asarray(source.confusion_),
         prior=np.asarray(source.prior_),
         skill=np.asarray(source.skill_),
-        belief=np.asarray(judge.posterior_),
+        belief=shown if held_out else np.asarray(judge.posterior_),
         belief_confusion=np.asarray(judge.confusion_),
         predictions=getattr(fitted, "predictions_", None),
         worker_model=getattr(fitted, "worker_model_", None),
@@ -130,6 +151,13 @@ def read_facts(fitted: Any, annotations: Any) -> Facts:
         choices=getattr(fitted, "choices_", None) or [],
         recipe=_recipe(fitted, source),
     )
+
+
+def right_or_wrong(counts: Floats) -> Floats:
+    """Return counts of two classes, with the same labels right and wrong."""
+    right = np.einsum("wkk->w", counts)
+    wrong = np.maximum(counts.sum(axis=(1, 2)) - right, 0)
+    return np.stack([np.stack([right, wrong], axis=1), np.zeros((len(right), 2))], axis=1)
 
 
 def _check_same(given: Any, fitted: Any, name: str) -> None:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from labelonce import metrics, simulate
-from labelonce._kernels import ScipyEngine, floored_log, vote_fractions
+from labelonce._kernels import ScipyEngine, floored_log, one_coin_confusion, vote_fractions
 from labelonce._types import Floats
+from labelonce.report._counts import LEAN
 from labelonce.report._facts import Facts
 
 REDUNDANCIES = (1, 2, 3, 5, 7, 9, 11, 15)
@@ -44,7 +45,7 @@ def compare_redundancy(facts: Facts, accuracy: float) -> Money | None:
     if not facts.comparable or facts.annotations.n_classes == 1:
         return None
     rng = np.random.default_rng(0)
-    confusion, load = facts.belief_confusion, facts.labels_per_worker / len(facts.annotations)
+    confusion, load = workers_by_belief(facts), facts.labels_per_worker / len(facts.annotations)
     if len(load) > _WORKERS:
         chosen = rng.choice(len(load), _WORKERS, p=load)
         confusion, load = confusion[chosen], np.full(_WORKERS, 1 / _WORKERS)
@@ -57,6 +58,15 @@ def compare_redundancy(facts: Facts, accuracy: float) -> Money | None:
         weighted_needs=next((row for row in rows if row.weighted >= accuracy), None),
         three=next(row for row in rows if row.redundancy == 3),
     )
+
+
+def workers_by_belief(facts: Facts) -> Floats:
+    """Return the workers as sure as people are shown: those of the fit, or counted by its calibrated posterior."""
+    if facts.estimate is None:
+        return facts.belief_confusion
+    counts, n_classes = facts.counts.counts, facts.annotations.n_classes
+    leaning = counts + LEAN * one_coin_confusion(facts.skill, n_classes)
+    return np.asarray(leaning / leaning.sum(axis=2, keepdims=True))
 
 
 def _votes(

@@ -8,37 +8,25 @@ import numpy as np
 
 from labelonce._types import Codes, Floats
 from labelonce.data import _rows
+from labelonce.learning._review import UNSURE
 from labelonce.report._facts import Facts
 from labelonce.report._media import data_uri, of_task, short_text
 
 MOST = 15
 _LABELS_SHOWN = 6
-UNSURE = 0.8
 
 
 def least_sure(facts: Facts) -> Codes:
     """Return the labelled tasks whose label is least probable, first the least sure, those below `UNSURE`."""
-    top = facts.posterior.max(axis=1)
-    return _ranked(np.where(facts.labelled & (top < UNSURE), 1 - top, -1.0))
+    right = facts.posterior[np.arange(len(facts.label)), facts.label]
+    return _ranked(np.where(facts.labelled & (right < UNSURE), 1 - right, -1.0))
 
 
-def disagreements(facts: Facts) -> Codes:
-    """Return the labelled tasks where the model, or else the posterior, contradicts the crowd the most."""
-    view = facts.posterior if facts.predictions is None else facts.predictions
-    return _ranked(np.where(facts.labelled, contradiction(view, facts.votes), -1.0))
-
-
-def contradiction(view: Floats, votes: Floats) -> Floats:
-    """Return how much more probable the view's class is than the crowd's, times the crowd's share of votes.
-
-    0 or less where they agree; where the crowd is tied, the class that the view likes best stands for it.
-
-    >>> contradiction(np.array([[0.9, 0.1], [0.9, 0.1]]), np.array([[0.0, 1.0], [0.5, 0.5]]))
-    array([0.8, 0. ])
-    """
-    top = votes.max(axis=1)
-    crowd = np.where(votes == top[:, None], view, -1.0).max(axis=1)
-    return np.asarray((view.max(axis=1) - crowd) * top)
+def overruled(facts: Facts) -> Codes:
+    """Return the labelled tasks whose label is not among those given most often, first the most probable."""
+    rows = np.arange(len(facts.label))
+    against = facts.labelled & (facts.votes[rows, facts.label] < facts.votes.max(axis=1))
+    return _ranked(np.where(against, facts.posterior[rows, facts.label], -1.0))
 
 
 def _ranked(score: Floats) -> Codes:
@@ -53,7 +41,7 @@ def review_rows(facts: Facts, tasks: Codes, texts: Any, images: Any) -> list[dic
     rows = []
     for task in tasks.tolist():
         posterior = facts.posterior[task]
-        second = int(np.argsort(-posterior, kind="stable")[1]) if len(posterior) > 1 else None
+        second = _second(posterior, int(facts.label[task]))
         image = None if images is None else of_task(images, task, ann.tasks, "images")
         text = None if texts is None else of_task(texts, task, ann.tasks, "texts")
         given = range(int(start[task]), int(start[task + 1]))
@@ -73,6 +61,12 @@ def review_rows(facts: Facts, tasks: Codes, texts: Any, images: Any) -> list[dic
             }
         )
     return rows
+
+
+def _second(posterior: Floats, label: int) -> int | None:
+    """Return the most probable class besides the label."""
+    others = [k for k in np.argsort(-posterior, kind="stable").tolist() if k != label]
+    return others[0] if others else None
 
 
 def _model_view(facts: Facts, task: int) -> tuple[str, float] | None:

@@ -9,7 +9,6 @@ import numpy as np
 
 from labelonce._types import Floats, Mask
 from labelonce.report._facts import Facts
-from labelonce.workers import ClassWise, OneCoin
 from labelonce.workers._intervals import beta_interval
 
 LEVEL = 0.9
@@ -19,15 +18,15 @@ BLIND = 0.5  # of the worker's own skill
 FLAGS = ("adversary", "spammer", "class-blind", "too few labels")
 
 _OWN_SKILL_WORTH = 2.0  # labels: what a worker's skill says of one of its classes
-_MOST_CELLS = 100_000  # workers x classes whose population is integrated class by class
 
 
 @dataclass(frozen=True)
 class WorkerTable:
     """One row per worker, in the order of the annotations' workers.
 
-    `chance` is the skill of one who gives the same mix of labels without looking; `flags` has a column for each
-    of `FLAGS`; `blind` marks the classes that a class-blind worker does not see.
+    `chance` is the skill of one who gives the same mix of labels without looking; `wrong` is how many of its labels a
+    worker probably got wrong; `flags` has a column for each of `FLAGS`; `blind` marks the classes that a class-blind
+    worker does not see.
     """
 
     skill: Floats
@@ -35,14 +34,28 @@ class WorkerTable:
     high: Floats
     chance: Floats
     labels: Any
+    wrong: Floats
     flags: Mask
     blind: Mask
 
+    def names(self, worker: int) -> list[str]:
+        """Return the flags of a worker."""
+        return [name for name, on in zip(FLAGS, self.flags[worker], strict=True) if on]
+
+    @property
+    def no_better_than_guessing(self) -> Mask:
+        """True for the workers flagged as adversary or spammer."""
+        return np.asarray(self.flags[:, :2].any(axis=1))
+
 
 def worker_table(facts: Facts) -> WorkerTable:
-    """Return skills, intervals and flags of all workers."""
+    """Return skills, intervals and flags of all workers.
+
+    The more workers are looked at, the more of their intervals lie below guessing by chance alone: an adversary is one
+    whose interval does so at a level that allows for all of them (Bonferroni's correction).
+    """
     counts = facts.counts.counts
-    low, high = _skill_interval(facts)
+    low, high = facts.skill_interval(LEVEL)
     low, high = np.minimum(low, facts.skill), np.maximum(high, facts.skill)
     given = counts.sum(axis=1)
     share = (given + facts.prior) / (given.sum(axis=1, keepdims=True) + 1)
@@ -52,28 +65,13 @@ def worker_table(facts: Facts) -> WorkerTable:
     labels = facts.labels_per_worker
     if facts.annotations.n_classes > 1:
         seen = labels > 0
-        adversary = seen & (high < chance)
+        _, surely = facts.skill_interval(1 - (1 - LEVEL) / max(1, int(seen.sum())))
+        adversary = seen & (np.maximum(surely, facts.skill) < chance)
         spammer = seen & ~adversary & (high < chance + SPAMMER_GAIN * (1 - chance))
         blind = _blind_classes(facts.skill, low, counts) & (seen & ~adversary & ~spammer)[:, None]
         too_few = ~seen | (high - low > WIDE)
         flags = np.column_stack([adversary, spammer, blind.any(axis=1), too_few])
-    return WorkerTable(facts.skill, low, high, chance, labels, flags, blind)
-
-
-def _skill_interval(facts: Facts) -> tuple[Floats, Floats]:
-    """Return the interval of every skill: the fit's own, or that of a population fitted to its posterior."""
-    counts = facts.counts.counts
-    if counts.shape[0] * counts.shape[1] > _MOST_CELLS:
-        return OneCoin().fit_counts(_right_or_wrong(counts)).skill_interval(level=LEVEL)
-    model = facts.worker_model or ClassWise().fit_counts(counts)
-    return model.skill_interval(facts.prior, level=LEVEL)
-
-
-def _right_or_wrong(counts: Floats) -> Floats:
-    """Return counts of two classes, with the same labels right and wrong."""
-    right = np.einsum("wkk->w", counts)
-    wrong = np.maximum(counts.sum(axis=(1, 2)) - right, 0)
-    return np.stack([np.stack([right, wrong], axis=1), np.zeros((len(right), 2))], axis=1)
+    return WorkerTable(facts.skill, low, high, chance, labels, labels * (1 - facts.skill), flags, blind)
 
 
 def _blind_classes(skill: Floats, skill_low: Floats, counts: Floats) -> Mask:

@@ -17,14 +17,16 @@ from labelonce import __version__
 from labelonce.data import Annotations
 from labelonce.data._gold import Gold, check_gold
 from labelonce.files._atomic import atomic_write
+from labelonce.learning._review import CHECK, REPLACE, SURE, UNSURE
 from labelonce.report._accuracy import estimated_accuracy, measured_accuracy
 from labelonce.report._calibration import gold_calibration, label_calibration
 from labelonce.report._embed import names, page_data
 from labelonce.report._facts import Facts, read_facts
 from labelonce.report._history import choice_rows, recipe_rows, round_rows, run_rows
+from labelonce.report._lists import MOST_ROWS, as_csv, labels_list, workers_list
 from labelonce.report._money import compare_redundancy
-from labelonce.report._review import MOST, UNSURE, disagreements, least_sure, review_rows
-from labelonce.report._workers import BLIND, FLAGS, LEVEL, SPAMMER_GAIN, WIDE, worker_table
+from labelonce.report._review import MOST, least_sure, overruled, review_rows
+from labelonce.report._workers import BLIND, FLAGS, LEVEL, SPAMMER_GAIN, WIDE, WorkerTable, worker_table
 
 
 def write_report(
@@ -89,13 +91,18 @@ def _context(facts: Facts, gold: Any, *, texts: Any, images: Any, seconds: Any) 
     ann, table = facts.annotations, worker_table(facts)
     estimate = estimated_accuracy(facts)
     accuracy = estimate if gold is None else measured_accuracy(facts, gold)
-    unsure, contradicted = least_sure(facts), disagreements(facts)
+    unsure, contradicted = least_sure(facts), overruled(facts)
+    to_check = labels_list(facts, texts)
+    actions = to_check["action"].to_pylist()
+    lists = {"labels-to-check.csv": as_csv(to_check), "workers.csv": as_csv(workers_list(facts, table))}
     return {
         "facts": facts,
         "n": {"labels": len(ann), "tasks": int(facts.labelled.sum()), "workers": int((table.labels > 0).sum())}
         | {"unlabelled": int((~facts.labelled).sum()), "classes": ann.n_classes, "redundancy": ann.redundancy},
         "accuracy": accuracy,
         "estimate": estimate,
+        "n_check": {"labels": len(actions), "replace": actions.count(REPLACE), "check": actions.count(CHECK)},
+        "flagged": _flagged(facts, table),
         "n_unsure": len(unsure),
         "n_contradicted": len(contradicted),
         "unsure": review_rows(facts, unsure[:MOST], texts, images),
@@ -107,8 +114,21 @@ def _context(facts: Facts, gold: Any, *, texts: Any, images: Any, seconds: Any) 
         "recipe": recipe_rows(facts),
         "calibration": label_calibration(facts) if gold is None else gold_calibration(facts, gold),
         "money": None if accuracy is None else compare_redundancy(facts, accuracy.value),
-        "rules": {"level": LEVEL, "gain": SPAMMER_GAIN, "wide": WIDE, "blind": BLIND, "unsure": UNSURE},
-        "data": page_data(facts, table, seconds),
+        "rules": {"level": LEVEL, "gain": SPAMMER_GAIN, "wide": WIDE, "blind": BLIND, "unsure": UNSURE}
+        | {"sure": SURE, "most_rows": MOST_ROWS},
+        "data": page_data(facts, table, seconds) | {"lists": lists},
+    }
+
+
+def _flagged(facts: Facts, table: WorkerTable) -> dict[str, Any]:
+    """Return how many workers look no better than guessing, their share of the labels, and the most harmful worker."""
+    bad, worst = table.no_better_than_guessing, int(np.argmax(table.wrong))
+    return {
+        "workers": int(bad.sum()),
+        "share": float(table.labels[bad].sum() / max(1, table.labels.sum())),
+        "worst": names(facts.annotations.workers[[worst]])[0],
+        "worst_wrong": float(np.rint(table.wrong[worst])),
+        "worst_labels": int(table.labels[worst]),
     }
 
 

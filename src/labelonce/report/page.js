@@ -25,7 +25,7 @@
   };
 
   // The table of workers
-  const state = { sort: "labels", down: true, page: 0, size: 25, rows: [], chosen: -1 };
+  const state = { sort: "wrong", down: true, page: 0, size: 25, rows: [], chosen: -1 };
   const body = document.querySelector("#worker-table tbody");
   const flagCount = (bits) => bits.toString(2).replaceAll("0", "").length;
 
@@ -92,6 +92,7 @@
     skill.append(inside);
     line.append(head, skill, make("td", share(data.low[row]), { class: "wide" }));
     line.append(make("td", count(data.labels[row]), { class: "num" }));
+    line.append(make("td", count(Math.round(data.wrong[row])), { class: "num" }));
     if (data.seconds) line.append(make("td", data.seconds[row] ?? "", { class: "num" }));
     line.append(flagCell(row));
     return line;
@@ -233,6 +234,16 @@
     }
   };
   if (price) { price.addEventListener("input", showPrices); showPrices(); }
+
+  // The lists to download
+  for (const button of document.querySelectorAll("[data-list]")) {
+    button.addEventListener("click", () => {
+      const content = new Blob(["\ufeff", data.lists[button.dataset.list]], { type: "text/csv;charset=utf-8" });
+      const link = make("a", undefined, { href: URL.createObjectURL(content), download: button.dataset.list });
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+    });
+  }
 
   if (matchMedia("(max-width: 40rem)").matches) {
     byId("size").value = "10";

@@ -122,10 +122,24 @@ class UsedRecipe:
 
 
 @dataclass(frozen=True)
+class EstimatedAccuracy:
+    """The estimated share of right labels and the ends of its 90 % range; nothing checked it unless `held_out`."""
+
+    value: float
+    low: float
+    high: float
+    held_out: bool
+
+    def __str__(self) -> str:
+        found = f"{self.value:.1%} of the labels are right, by estimate ({self.low:.0%} to {self.high:.0%})"
+        return found if self.held_out else f"{found}; NOTHING WAS HELD OUT: this is unchecked and usually too high"
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What came out: `shares` are those of the classes among the labels found."""
 
-    mean_confidence: float
+    estimated_accuracy: EstimatedAccuracy
     agreement: float
     classes: list[str | int | float | bool]
     shares: list[float]

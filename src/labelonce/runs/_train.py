@@ -35,6 +35,7 @@ from labelonce.runs._inputs import Rows, align_rows, read_features, read_texts
 from labelonce.runs._model_file import dumped, load
 from labelonce.runs._record import (
     DataSize,
+    EstimatedAccuracy,
     ImageInput,
     InputFile,
     Job,
@@ -47,6 +48,7 @@ from labelonce.runs._record import (
     UsedRecipe,
     near,
 )
+from labelonce.runs._results import labels_of, workers_of
 
 Progress = Callable[[str, int, int], None]
 
@@ -221,13 +223,20 @@ def _finish(
     say("writing", clf.n_rounds_, clf.n_rounds_)
     record = _record(job, clf, inputs, _sentences(before, caught))
     staged = run.staging()
-    write(clf, staged / "labels.parquet")
-    write(clf.workers_to_frame(), staged / "workers.parquet")
+    write(labels_of(clf, inputs.annotations, **_shown(inputs)), staged / "labels.parquet")
+    write(workers_of(clf, inputs.annotations), staged / "workers.parquet")
     atomic_write(staged / "model.skops", dumped(clf))
     record = _write_report(staged / "report.html", clf, inputs, record)
     write_record(staged / "run.json", record)
     run.commit()
     return record
+
+
+def _shown(inputs: Inputs) -> dict[str, list[str]]:
+    """Return the text or the path of the image of every task."""
+    if inputs.images is not None:
+        return {"image": [os.path.abspath(path) for path in inputs.images.paths]}
+    return {"text": inputs.rows.X} if isinstance(inputs.rows.X, list) else {}
 
 
 def _sentences(before: list[str], caught: list[warnings.WarningMessage]) -> list[str]:
@@ -256,7 +265,12 @@ def _record(job: Job, clf: MBEM, inputs: Inputs, said: list[str]) -> RunRecord:
             learner=described(recipe["learner"]),
             rounds=clf.n_rounds_,
         ),
-        result=Outcome(last["mean_confidence"], last["agreement"], ann.classes.tolist(), shares.tolist()),
+        result=Outcome(
+            EstimatedAccuracy(**vars(clf.estimated_accuracy_), held_out=clf.trust_ is not None),
+            last["agreement"],
+            ann.classes.tolist(),
+            shares.tolist(),
+        ),
         rounds=[RoundEntry.of(entry) for entry in clf.history_],
     )
 

@@ -1,0 +1,32 @@
+"""`labelonce report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from labelonce.cli._print import print_json, print_plain, warnings_as_notes
+from labelonce.runs import RunFolder, read_run, report
+
+
+def run_report(folder: Path, *, gold: Path | None, as_json: bool) -> None:
+    """Write the report of a run again, and print what was measured beside what was estimated."""
+    estimated = read_run(folder).result.estimated_accuracy
+    with warnings_as_notes():
+        measured = report(folder, gold=gold)
+    path = RunFolder(folder).file("report.html")
+    if as_json:
+        found = None if measured is None else {"value": measured.value, "low": measured.low, "high": measured.high}
+        known = 0 if measured is None else measured.n_gold
+        print_json(
+            {"report": str(path), "estimated_accuracy": vars(estimated), "measured_accuracy": found, "gold": known}
+        )
+        return
+    print_plain(f"{estimated}")
+    if measured is not None:
+        print_plain(
+            f"measured: {measured.value:.1%} of {measured.n_gold:,} known labels are right "
+            f"({measured.low:.0%} to {measured.high:.0%})"
+        )
+        if measured.seen_by_fit:
+            print_plain("but the run was trained with these true labels, so this measures nothing")
+    print_plain(f"-> {path}")

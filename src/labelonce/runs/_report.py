@@ -1,0 +1,50 @@
+"""The report of a finished run, written again, with what is known by now."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pyarrow import parquet
+
+from labelonce.data._gold import check_gold
+from labelonce.io import read_gold
+from labelonce.learning import MBEM
+from labelonce.report import write_report
+from labelonce.report._accuracy import Accuracy, measured_accuracy
+from labelonce.report._facts import read_facts
+from labelonce.runs._folder import RunFolder
+from labelonce.runs._model_file import load
+from labelonce.runs._predict import read_run
+from labelonce.runs._record import near
+from labelonce.runs._results import MEDIA
+
+
+def report(folder: Path, *, gold: Path | None = None) -> Accuracy | None:
+    """Write the report of a finished run again; with `gold` it measures what was estimated, and this returns it."""
+    record, run = read_run(folder), RunFolder(folder)
+    known = None
+    if gold is not None:
+        known = read_gold(gold, task=record.options.task, label=record.options.label)
+    with run.locked():
+        clf: MBEM = load(run.file("model.skops"))
+        annotations = clf.annotations_
+        measured = None
+        if known is not None:
+            measured = measured_accuracy(read_facts(clf, annotations), check_gold(known, annotations))
+        shown = _media(run)
+        write_report(
+            run.file("report.html"), clf, annotations, run=record.with_paths(near).to_dict(), gold=known, **shown
+        )
+    return measured
+
+
+def _media(run: RunFolder) -> dict[str, Any]:
+    """Return the texts of the tasks, or the paths of their images that are still there."""
+    path = run.file("labels.parquet")
+    names = [name for name in MEDIA if name in parquet.read_schema(path).names]
+    table = parquet.read_table(path, columns=["task", *names])
+    found = dict(zip(table["task"].to_pylist(), table[names[0]].to_pylist(), strict=True)) if names else {}
+    if "image" in names:
+        return {"images": {task: name for task, name in found.items() if Path(name).is_file()}}
+    return {"texts": found} if names else {}

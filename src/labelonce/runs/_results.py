@@ -1,0 +1,79 @@
+"""The tables of a run: what is known of every task and every worker, and the labels worth checking."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from labelonce.data import Annotations, _ids, _rows
+from labelonce.learning import MBEM
+from labelonce.learning._review import LEAST, review_table
+from labelonce.report._facts import read_facts
+from labelonce.report._workers import worker_table
+from labelonce.runs._folder import RunFolder
+from labelonce.runs._predict import read_run
+
+MEDIA = ("text", "image")
+
+
+def labels_of(clf: MBEM, annotations: Annotations, **shown: list[str]) -> pa.Table:
+    """Return `clf.to_frame()` with the given labels and their workers as lists, and what is `shown` of every task."""
+    ends = pa.array(_rows.first_rows(annotations.task, annotations.n_tasks), type=pa.int32())
+    given = {
+        "given": pa.array(annotations.classes[annotations.label]),
+        "workers": pa.array(annotations.workers[annotations.worker]),
+    }
+    columns = {name: pa.ListArray.from_arrays(ends, values) for name, values in given.items()} | shown
+    table = clf.to_frame()
+    for name, values in columns.items():
+        table = table.append_column(name, values if isinstance(values, pa.Array) else pa.array(values))
+    return table
+
+
+def workers_of(clf: MBEM, annotations: Annotations) -> pa.Table:
+    """Return `clf.workers_to_frame()` with the labels that each worker probably got wrong, and its flags."""
+    table, judged = clf.workers_to_frame(), worker_table(read_facts(clf, annotations))
+    row = _ids.lookup(np.asarray(table["worker"].to_numpy(zero_copy_only=False)), annotations.workers)
+    return table.append_column("expected_wrong", pa.array(judged.wrong[row])).append_column(
+        "flags", pa.array([judged.names(one) for one in row.tolist()], type=pa.list_(pa.string()))
+    )
+
+
+def review(folder: Path, *, least: float = LEAST) -> pa.Table:
+    """Return the given labels of a finished run that are worth checking, as `MBEM.review` does, from the folder alone.
+
+    The text or the path of the image of a task is in the table where the run has them.
+    """
+    record = read_run(folder)
+    path = RunFolder(folder).file("labels.parquet")
+    table = parquet.read_table(path)
+    classes = _ids.column_of(record.result.classes, "classes")
+    wanted = ["task", "label", "given", "workers", *(f"posterior_{name}" for name in classes)]
+    missing = [name for name in wanted if name not in table.column_names]
+    if missing:
+        raise ValueError(f"{path} must have a column {missing[0]!r}; got none. Train again with this version.")
+    annotations = given_annotations(table, classes)
+    posterior = np.column_stack([table[f"posterior_{name}"].to_numpy() for name in classes])
+    picks = _ids.lookup(_values(table["label"]), classes)
+    shown = {name: table[name] for name in MEDIA if name in table.column_names}
+    return review_table(annotations, posterior, picks, least=least, shown=shown)
+
+
+def given_annotations(table: pa.Table, classes: Any) -> Annotations:
+    """Return the annotations that the lists of given labels and workers hold."""
+    given, workers = (table[name].combine_chunks() for name in ("given", "workers"))
+    task = np.asarray(given.value_parent_indices())
+    worker, table_of_workers = _ids.encode(_values(workers.flatten()), "worker")
+    label = _ids.lookup(_values(given.flatten()), classes)
+    return Annotations(task.astype(np.int32), worker, label, _values(table["task"]), table_of_workers, classes)
+
+
+def _values(column: Any) -> Any:
+    values = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if pa.types.is_dictionary(values.type):
+        values = values.dictionary_decode()
+    return _ids.to_numpy(values)

@@ -1,0 +1,137 @@
+"""`labelonce review` and `labelonce report --gold`: from a run folder alone to a list, and to a measured report."""
+
+import csv
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from commands import run_in_process
+from pyarrow import parquet
+
+import labelonce as lo
+from labelonce import runs, simulate
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with labels, texts, true labels and a run on the texts, whose inputs are gone."""
+    made = tmp_path_factory.mktemp("review")
+    rng = np.random.default_rng(0)
+    true = rng.integers(0, 2, 150)
+    confusion = simulate.one_coin([0.95, 0.95, 0.9, 0.5], 2)
+    ann = simulate.annotate(true, confusion, simulate.assign(150, 4, 2, rng, replace=False), rng)
+    words = np.array([["good", "great", "fine"], ["bad", "poor", "weak"]])
+    texts = np.array(
+        [f"={words[k, rng.integers(3)]} film {words[k, rng.integers(3)]} {i % 7}" for i, k in enumerate(true)]
+    )
+    names = np.array(["yes", "no"])
+    labels = {"task": ann.task, "worker": [f"w{w}" for w in ann.worker], "label": names[ann.label]}
+    lo.write(pa.table(labels | {"text": texts[ann.task]}), made / "labels.csv")
+    lo.write(pa.table({"task": np.arange(100), "label": names[true[:100]]}), made / "gold.csv")
+    train = ["train", str(made / "labels.csv"), "--text", "text", "--rounds", "2", "-o", str(made / "run")]
+    assert run_in_process(train) == 0
+    (made / "labels.csv").rename(made / "moved.csv")
+    return made
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_list_needs_nothing_but_the_folder(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    output = tmp_path / "recheck.csv"
+    assert run_in_process(["review", str(folder / "run"), "-o", str(output)]) == 0
+    rows = rows_of(output)
+    assert list(rows[0]) == ["task", "text", "given", "worker", "label", "chance_wrong", "action"]
+    chances = [float(row["chance_wrong"]) for row in rows]
+    assert chances == sorted(chances, reverse=True)
+    assert chances[-1] >= 0.2
+    assert f"{len(rows)} labels: " in capsys.readouterr().err
+
+
+def test_the_list_of_a_run_is_that_of_its_model(folder: Path) -> None:
+    of_model = lo.load(folder / "run" / "model.skops").review(least=0.0)
+    of_run = runs.review(folder / "run", least=0.0)
+    assert of_run.drop_columns("text").to_pydict() == of_model.to_pydict()
+    texts = {row["task"]: row["text"] for row in rows_of(folder / "moved.csv")}
+    assert all(texts[str(row["task"])] == row["text"] for row in of_run.to_pylist())
+
+
+def test_a_spreadsheet_finds_no_formula_but_programs_the_letter(folder: Path, tmp_path: Path) -> None:
+    for name in ("list.csv", "list.jsonl"):
+        assert run_in_process(["review", str(folder / "run"), "-o", str(tmp_path / name), "--top", "3"]) == 0
+    assert all(row["text"].startswith("'=") for row in rows_of(tmp_path / "list.csv"))
+    lines = [json.loads(line) for line in (tmp_path / "list.jsonl").read_text().splitlines()]
+    assert len(lines) == 3
+    assert all(line["text"].startswith("=") for line in lines)
+
+
+def test_workers_have_flags_and_expected_wrong_labels(folder: Path) -> None:
+    workers = parquet.read_table(folder / "run" / "workers.parquet").to_pylist()
+    for row in workers:
+        assert row["expected_wrong"] == pytest.approx(row["annotations"] * (1 - row["skill"]))
+        assert isinstance(row["flags"], list)
+
+
+def test_gold_measures_what_was_estimated_and_rewrites_the_report(
+    folder: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(folder / "run", run)
+    before = {path.name: path.read_bytes() for path in run.iterdir()}
+    assert run_in_process(["report", str(run), "--gold", str(folder / "gold.csv")]) == 0
+    told = capsys.readouterr().out
+    gold = {int(row["task"]): row["label"] for row in rows_of(folder / "gold.csv")}
+    labels = parquet.read_table(run / "labels.parquet").to_pylist()
+    right = np.mean([row["label"] == gold[row["task"]] for row in labels if row["task"] in gold])
+    assert f"measured: {right:.1%} of 100 known labels are right" in told
+    assert "of the labels are right, by estimate" in told
+    assert "On 100 tasks with known true labels" in (run / "report.html").read_text()
+    after = {path.name: path.read_bytes() for path in run.iterdir()}
+    assert {name for name in after if after[name] != before.get(name)} == {"report.html"}
+
+
+def test_bad_gold_leaves_the_report_as_it_was(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "gold.csv").write_text("task,label\n0,maybe\n")
+    before = (folder / "run" / "report.html").read_bytes()
+    assert run_in_process(["report", str(folder / "run"), "--gold", str(tmp_path / "gold.csv")]) == 2
+    assert "gold must be among ['no', 'yes']; got 'maybe'" in capsys.readouterr().err
+    assert (folder / "run" / "report.html").read_bytes() == before
+
+
+def test_what_was_measured_is_json_for_programs(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    shutil.copytree(folder / "run", tmp_path / "run")
+    arguments = ["report", str(tmp_path / "run"), "--gold", str(folder / "gold.csv"), "--json"]
+    assert run_in_process(arguments) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["gold"] == 100
+    assert found["measured_accuracy"]["low"] <= found["measured_accuracy"]["value"]
+    assert found["estimated_accuracy"]["held_out"] is True
+
+
+def test_a_folder_of_an_older_version_is_told(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(folder / "run", run)
+    table = parquet.read_table(run / "labels.parquet")
+    parquet.write_table(table.drop_columns("given"), run / "labels.parquet")
+    assert run_in_process(["review", str(run)]) == 2
+    assert "labels.parquet must have a column 'given'; got none. Train again" in capsys.readouterr().err
+
+
+def test_a_run_that_held_nothing_out_says_so(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(folder / "run", run)
+    record: dict[str, Any] = json.loads((run / "run.json").read_text())
+    record["result"]["estimated_accuracy"]["held_out"] = False
+    (run / "run.json").write_text(json.dumps(record))
+    assert run_in_process(["show", str(run)]) == 0
+    assert "NOTHING WAS HELD OUT" in capsys.readouterr().out
+    assert run_in_process(["review", str(run)]) == 0
+    assert "nothing was held out in this run" in capsys.readouterr().err
