@@ -1,0 +1,198 @@
+"""How sure the labels are: MBEM's confidence before and after calibration, beside the truth that it never saw.
+
+Every set at one label per task and at several. The constants of `labelonce.learning._confidence` were chosen on seeds
+0 and 1 of these sets; here are seeds 2 and 3, and sets that no constant has seen (marked "new"). `own` is the
+probability that the rounds themselves give to their labels, `shown` the calibrated one that people see. Small
+photographs are 380 of LabelMe's, 32 x 32 pixels, by 15 simulated workers of whom 5 are good, with the network of
+`labelonce train --images`, which memorises its labels.
+
+    python experiments/confidence.py            # needs the data of datasets.md; resumes where it was stopped
+    python experiments/confidence.py --table    # table and picture alone, from results/confidence.json
+"""
+
+import time
+import warnings
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from mbem_on_real_crowds import draw
+from record import RESULTS, Trial, arguments, main, markdown, resume
+from sklearn.datasets import load_digits, make_classification
+
+import labelonce as lo
+from labelonce.learning import _confidence
+
+PATH = RESULTS / "confidence.json"
+Redundancy = int | Literal["all"]
+REAL = {"labelme": 0.01, "sentiment_polarity": 1.0, "amazon_isbook": 10.0}  # penalties that suit the sets
+TITLES = {
+    "digits": "digits, hammers and spammers",
+    "class-wise": "digits, class-wise spammers",
+    "weak": "digits, 12 of 64 pixels",
+    "labelme": "LabelMe",
+    "sentiment_polarity": "film reviews",
+    "amazon_isbook": "is it a book?",
+    "made-up": "made-up features, workers of all kinds (new)",
+    "photographs": "small photographs (new)",
+}
+SEEDS = (2, 3)
+REVIEWED = (0.05, 0.1, 0.2)
+BINS = 10
+
+
+def crowd(name: str, redundancy: Redundancy, seed: int) -> tuple[Any, Any, lo.Annotations, Any]:
+    """Return features, true labels, annotations and the learner of a set."""
+    if name in REAL:
+        X, y, _, _, ann = draw(name, redundancy, seed)
+        return X, y, ann, lo.SoftmaxRegression(C=REAL[name])
+    rng = np.random.default_rng(seed)
+    learner: Any = lo.SoftmaxRegression()
+    if name == "made-up":
+        X, y = make_classification(2000, 20, n_informative=8, n_classes=4, random_state=seed)
+        confusion = lo.simulate.dirichlet(40, 4, rng)
+    elif name == "photographs":
+        data = lo.datasets.load("labelme", images=True)
+        rows = rng.permutation(1000)[:380]
+        X, y = np.asarray(data.images)[rows][:, ::2, ::2], data.gold[rows]
+        confusion, learner = lo.simulate.hammer_spammer(15, 8, 1 / 3, rng, exact=True), small_network(len(y))
+    else:
+        X, y = load_digits(return_X_y=True)
+        rows = rng.permutation(len(y))[:1297]
+        X, y = X[rows, 20:32] / 16 if name == "weak" else X[rows] / 16, y[rows]
+        crowds = lo.simulate.class_wise_hammer_spammer if name == "class-wise" else lo.simulate.hammer_spammer
+        confusion = crowds(50, 10, 0.2, rng)
+    assert isinstance(redundancy, int)
+    assignment = lo.simulate.assign(len(y), len(confusion), redundancy, rng)
+    return X, y, lo.simulate.annotate(y, confusion, assignment, rng), learner
+
+
+def small_network(n_images: int) -> Any:
+    """Return the network that `labelonce train --images` uses for so many images."""
+    import torch
+
+    from labelonce.runs._images import network_for
+
+    torch.set_num_threads(1)
+    return network_for(n_images)
+
+
+def trial(name: str, redundancy: Redundancy, seed: int) -> Trial:
+    """Return how confidence, skills and the review list of a fit compare with the truth."""
+    started = time.process_time()
+    X, y, ann, learner = crowd(name, redundancy, seed)
+    clf = lo.MBEM(learner) if name == "photographs" else lo.MBEM(learner, rounds=5)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        clf.fit(X, ann)
+    doubts = [str(one.message) for one in caught if issubclass(one.category, lo.DoubtWarning)]
+    right = clf.labels_ == y
+    own = clf.posterior_.max(axis=1)
+    given = ann.classes[ann.label] == y[ann.task]
+    found: Trial = {"name": name, "redundancy": redundancy, "seed": seed, "right": float(right.mean())}
+    found["vote"] = float((lo.MajorityVote().fit(ann).labels_ == y).mean())
+    found |= {"estimate": list(vars(clf.estimated_accuracy_).values()), "trust": clf.trust_, "doubts": doubts}
+    found |= {"own": reliability(own, right), "shown": reliability(clf.confidence_, right)}
+    found["labels to check"] = shares_found(1 - clf.confidence_, ~right)
+    found["given labels to check"] = shares_found(1 - clf.calibrated_[ann.task, ann.label], ~given)
+    found["skills"] = skills_held(clf, ann, given)
+    return found | {"cpu_s": round(time.process_time() - started, 1)}
+
+
+def reliability(promised: Any, came: Any) -> dict[str, Any]:
+    """Return mean promise, expected calibration error over tenths of the cases, and the points of the curve."""
+    parts = np.array_split(np.argsort(promised, kind="stable"), BINS)
+    points = [[float(promised[part].mean()), float(came[part].mean())] for part in parts]
+    error = sum(abs(said - was) * len(part) for (said, was), part in zip(points, parts, strict=True)) / len(promised)
+    return {"mean": float(promised.mean()), "error": float(error), "points": points}
+
+
+def shares_found(doubt: Any, wrong: Any) -> list[float]:
+    """Return the wrong labels among the first 5, 10 and 20 % of the list, as a share of the most that there can be."""
+    order = np.argsort(-doubt, kind="stable")
+    sizes = [round(share * len(wrong)) for share in REVIEWED]
+    return [float(wrong[order[:n]].sum() / max(1, min(n, wrong.sum()))) for n in sizes]
+
+
+def skills_held(clf: lo.MBEM, ann: lo.Annotations, given: Any) -> dict[str, float]:
+    """Return how often the 90 % interval of a worker with five labels holds its share of right labels."""
+    n = np.bincount(ann.worker, minlength=ann.n_workers)
+    seen, real = n >= 5, np.bincount(ann.worker, given, ann.n_workers) / np.maximum(n, 1)
+    ends = {
+        "own": clf.worker_model_.skill_interval(clf.prior_),
+        "shown": _confidence.skills(ann, clf.calibrated_, clf.posterior_)[1:],
+    }
+    return {
+        name: float(((low - 1e-9 <= real) & (real <= high + 1e-9))[seen].mean()) for name, (low, high) in ends.items()
+    } | {"width": float((ends["shown"][1] - ends["shown"][0])[seen].mean())}
+
+
+def table(trials: list[Trial]) -> str:
+    """Return one row per set and redundancy, means over the seeds."""
+    head = ["set", "labels per task", "vote right, %", "labels right, %", "own", "shown", "estimate (range)"]
+    head += ["error own", "error shown", "wrong labels found in 5, 10, 20 %", "wrong given labels found"]
+    head += ["skill intervals own", "shown", "warned"]
+    rows = []
+    for name, redundancy in dict.fromkeys((one["name"], one["redundancy"]) for one in trials):
+        of = [one for one in trials if (one["name"], one["redundancy"]) == (name, redundancy)]
+        low, high = np.mean([one["estimate"][1:] for one in of], axis=0)
+        shown = [100 * np.mean([one[key] for one in of]) for key in ("vote", "right")]
+        shown += [100 * np.mean([one[key]["mean"] for one in of]) for key in ("own", "shown")]
+        errors = [np.mean([one[key]["error"] for one in of]) for key in ("own", "shown")]
+        lists = [np.mean([one[key] for one in of], axis=0) for key in ("labels to check", "given labels to check")]
+        held = [np.mean([one["skills"][key] for one in of]) for key in ("own", "shown")]
+        rows.append(
+            [TITLES[name], redundancy, *(f"{value:.1f}" for value in shown), f"{100 * low:.0f} to {100 * high:.0f}"]
+            + [f"{value:.3f}" for value in errors]
+            + [" ".join(f"{value:.2f}" for value in one) for one in lists]
+            + [f"{value:.2f}" for value in held]
+            + [f"{sum(bool(one['doubts']) for one in of)} of {len(of)}"]
+        )
+    return markdown(head, rows)
+
+
+def draw_curves(trials: list[Trial], path: Path) -> None:
+    """Draw what was promised against what came, before and after, one panel per set and redundancy."""
+    from matplotlib.figure import Figure
+
+    keys = list(dict.fromkeys((one["name"], one["redundancy"]) for one in trials))
+    columns = 4
+    n_rows = -(-len(keys) // columns)
+    figure = Figure(figsize=(2.5 * columns, 2.6 * n_rows), layout="constrained")
+    axes = figure.subplots(n_rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+    for axis, (name, redundancy) in zip(axes, keys, strict=False):
+        axis.plot([0, 1], [0, 1], color="0.7", linewidth=1, linestyle="--")
+        for key, colour in (("own", "#c25b00"), ("shown", "#005a9c")):
+            of = [one for one in trials if (one["name"], one["redundancy"]) == (name, redundancy)]
+            for place, one in enumerate(of):
+                label = {"own": "of the rounds", "shown": "calibrated"}[key] if place == 0 else None
+                axis.plot(*np.transpose(one[key]["points"]), marker=".", color=colour, linewidth=1, label=label)
+        axis.set_title(f"{TITLES[name].replace(' (new)', '')},\nlabels per task: {redundancy}", fontsize=8)
+    for axis in axes[len(keys) :]:
+        axis.set_visible(False)
+    axes[0].legend(fontsize=7, frameon=False)
+    figure.supxlabel("promised", fontsize=9)
+    figure.supylabel("right", fontsize=9)
+    figure.savefig(path, dpi=110)
+
+
+def points() -> list[Trial]:
+    """Return every set with its redundancies and seeds; all labels of a real crowd are there once."""
+    found: list[Trial] = []
+    for name in TITLES:
+        several: Redundancy = 3 if name not in REAL else "all"
+        for redundancy in (1, several):
+            seeds = SEEDS[:1] if redundancy == "all" else SEEDS
+            found += [{"name": name, "redundancy": redundancy, "seed": seed} for seed in seeds]
+    return found
+
+
+if __name__ == "__main__":
+    order: dict[str, list[Any]] = {"name": list(TITLES), "redundancy": [1, 3, "all"]}
+    main(
+        arguments(__doc__, PATH).parse_args(),
+        lambda options: resume(options, trial, points(), order=order),
+        table,
+        draw=draw_curves,
+        image="confidence.png",
+    )
