@@ -25,7 +25,7 @@ def state(monkeypatch: pytest.MonkeyPatch) -> State:
 
 @pytest.mark.parametrize("worker", [0, 1, 2])
 def test_the_best_task_of_every_worker_is_in_the_pool(state: State, worker: int) -> None:
-    strategy, everything = routing.Information(), np.arange(300, dtype=np.int32)
+    strategy, everything = routing.Information(trial=0), np.arange(300, dtype=np.int32)
     pool = Pool.draw(state, strategy, everything, np.zeros(0, dtype=np.int32))
     assert len(pool.tasks) <= 60
     assert int(strategy.scores(state, worker, everything).argmax()) in pool.tasks.tolist()

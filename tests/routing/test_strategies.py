@@ -43,19 +43,29 @@ def test_information_asks_a_specialist_about_what_it_knows() -> None:
     knows_0_or_1[:2], knows_2_or_3[2:] = np.eye(4)[:2], np.eye(4)[2:]
     posterior = np.array([[0.49, 0.49, 0.01, 0.01], [0.01, 0.01, 0.49, 0.49]])
     state = state_of(posterior, np.stack([knows_0_or_1, knows_2_or_3]))
-    best = [routing.Information().scores(state, worker, everything(state)).argmax() for worker in (0, 1)]
+    best = [routing.Information(trial=0).scores(state, worker, everything(state)).argmax() for worker in (0, 1)]
     assert best == [0, 1]
 
 
 def test_the_answer_of_a_guesser_tells_nothing() -> None:
     state = state_of(np.array([[0.5, 0.5], [0.9, 0.1]]), np.full((1, 2, 2), 0.5))
-    assert_allclose(routing.Information().scores(state, 0, everything(state)), 0.0, atol=1e-12)
+    assert_allclose(routing.Information(trial=0).scores(state, 0, everything(state)), 0.0, atol=1e-12)
+
+
+def test_a_new_worker_gets_tasks_with_the_fewest_labels_first() -> None:
+    state = state_of(np.array([[0.5, 0.5], [0.9, 0.1]]), one_coin([0.8], 2))
+    state.add(0, 1, 0)
+    strategy = routing.Information(trial=2)
+    assert strategy.scores(state, 0, everything(state)).argmax() == 1
+    for _ in range(2):
+        state.add(1, 0, 0)
+    assert strategy.scores(state, 0, everything(state)).argmax() == 0
 
 
 def test_an_unknown_worker_is_taken_for_the_population() -> None:
     confusion = one_coin([0.9, 0.7], 2)
     state = state_of(np.array([[0.5, 0.5]]), confusion)
-    found = routing.Information().scores(state, 7, everything(state))
+    found = routing.Information(trial=0).scores(state, 7, everything(state))
     assert_allclose(found, mutual_information(np.array([[0.5, 0.5]]), one_coin([0.8], 2)[0]), rtol=1e-9)
 
 

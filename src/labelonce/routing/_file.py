@@ -102,6 +102,7 @@ def _restore(router: Router, found: dict[str, Any], about: dict[str, Any]) -> No
     state.predictions, state.n_fitted = found["predictions"], about["n_fitted"]
     rows = [found[name] for name in ("task", "worker", "label")]
     state.task, state.worker, state.label = (array("i", one.tolist()) for one in rows)
+    state.n_given.update(state.worker)
     np.add.at(state.votes, (rows[0], rows[2]), 1)
     state.n_labels = state.votes.sum(axis=1, dtype=np.int32)
     state.belief.restore(found["log_posterior"], found["risk"])

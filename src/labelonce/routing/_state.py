@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,6 +31,8 @@ class State:
     population : (n_classes, n_classes)
         The mean confusion: what is assumed of a worker of whom nothing is known.
     n_labels : (n_tasks,)
+    n_given : Counter
+        How many answers each worker has given.
     votes : (n_tasks, n_classes)
         How often each class was given.
     X : features or None
@@ -49,6 +52,7 @@ class State:
         self.n_labels: Codes = np.zeros(n_tasks, dtype=np.int32)
         self.votes: Codes = np.zeros((n_tasks, n_classes), dtype=np.int32)
         self.task, self.worker, self.label = array("i"), array("i"), array("i")
+        self.n_given: Counter[int] = Counter()  # answers by worker
         self.n_fitted = 0  # answers that the last refit knew
         self.rng = np.random.default_rng(seed)
         skill = 1 / n_classes + _FIRST_SKILL * (1 - 1 / n_classes)
@@ -73,6 +77,7 @@ class State:
         self.task.append(task)
         self.worker.append(worker)
         self.label.append(label)
+        self.n_given[worker] += 1
         self.n_labels[task] += 1
         self.votes[task, label] += 1
         if self.gold[task] < 0:

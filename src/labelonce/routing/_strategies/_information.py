@@ -24,6 +24,9 @@ class Information(Strategy):
     the average worker would, each on its best task and per unit of money. A task is settled when its risk is not above
     `risk`.
 
+    The first `trial` labels of a worker go to random tasks with the fewest labels: what a worker is worth shows on
+    typical tasks, of which the model is sure, and not on those that are in doubt.
+
     Examples
     --------
     >>> from labelonce import routing
@@ -35,9 +38,12 @@ class Information(Strategy):
 
     decline_below: float = 0.5
     risk: float = 0.0
+    trial: int = 5
 
     def scores(self, state: State, worker: int, tasks: Codes) -> Floats:
-        """Return the mutual information."""
+        """Return the mutual information; for a new worker, 1 / (1 + labels)."""
+        if worker != ANYBODY and state.n_given[worker] < self.trial:
+            return 1 / (1.0 + state.n_labels[tasks])
         return mutual_information(state.belief.posterior(tasks), state.confusion_of(worker))
 
     def shortlist(self, state: State, tasks: Codes, n: int) -> Codes:
