@@ -70,21 +70,23 @@ def test_an_unknown_worker_is_taken_for_the_population() -> None:
 
 
 def test_active_lab_is_the_published_average_of_model_and_labels() -> None:
-    """Two tasks with two labels each, one without: the formula of the paper by hand."""
-    state = state_of(np.array([[0.8, 0.2], [0.4, 0.6], [0.5, 0.5]]), one_coin([0.8, 0.8], 2))
-    for task, worker, label in [(0, 0, 0), (0, 1, 0), (1, 0, 1), (1, 1, 0)]:
-        state.add(task, worker, label)
-    state.n_fitted = 4
+    """Four tasks with two labels each, one of which is disputed, and one without: the formula of the paper by hand."""
+    predictions = np.array([[0.8, 0.2], [0.4, 0.6], [0.5, 0.5], [0.3, 0.7], [0.1, 0.9]])
+    state = state_of(predictions, one_coin([0.8, 0.8], 2))
+    for task, labels in {0: (0, 0), 1: (1, 1), 3: (1, 0), 4: (1, 1)}.items():
+        for worker, label in enumerate(labels):
+            state.add(task, worker, label)
+    state.n_fitted = 8
     strategy = routing.ActiveLab()
     strategy.refitted(state)
-    chance_error, agreement = 1 / 4, 1 / 2  # labels 0 0 1 0; each worker agrees with the other on one of two tasks
-    weight = max(1 - (1 - agreement) / chance_error, 1e-6)
-    model = max(1 - 0.5 / chance_error, 1e-6) * np.sqrt(2)  # a tie goes to the first class; the model picks 0 and 1
-    likelihood = 3 / 4  # of the four labels, three are the consensus
+    chance_error, agreement = 1 / 2, 3 / 4  # consensus 0 1 0 1: a tie goes to the first class
+    weight = 1 - (1 - agreement) / chance_error
+    model = (1 - 0.25 / chance_error) * np.sqrt(2)  # the model disagrees with one consensus of four
+    likelihood = 7 / 8  # of the eight labels, seven are the consensus
     quality = (model * 0.8 + 2 * weight * likelihood + weight * 0.5) / (model + 3 * weight)
-    assert_allclose(strategy.scores(state, 0, everything(state))[0], 1 - quality, rtol=1e-6)
-    alone = (model * 0.5 + weight * 0.5) / (model + weight)
-    assert_allclose(strategy.scores(state, 0, everything(state))[2], 1 - alone, rtol=1e-6)
+    scores = strategy.scores(state, 0, everything(state))
+    assert_allclose(scores[0], 1 - quality, rtol=1e-6)
+    assert_allclose(scores[2], 1 - (model * 0.5 + weight * 0.5) / (model + weight), rtol=1e-6)
 
 
 def test_active_lab_updated_by_answers_is_active_lab_from_scratch() -> None:

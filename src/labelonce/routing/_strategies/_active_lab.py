@@ -20,6 +20,7 @@ class ActiveLab(Strategy):
     Model and labels are averaged with weights: a worker's by how much more it agrees with other workers than the most
     frequent class would, the model's likewise. One more label of average weight, of which nothing is known, pulls
     the quality towards 1 / n_classes: that puts new tasks and tasks with labels on one scale. Workers are not chosen.
+    The published package also rescales the model's predictions by a temperature; here they are taken as they are.
 
     References
     ----------
@@ -58,9 +59,9 @@ class ActiveLab(Strategy):
 
     def _weigh(self, state: State, votes: Codes, rows: tuple[Codes, Codes, Codes], n_workers: int) -> None:
         task, worker, label = rows
-        n, consensus = votes.sum(axis=1), votes.argmax(axis=1)
-        most_frequent = np.bincount(label).argmax()
-        chance_error = max(float((label != most_frequent).mean()), _LEAST)
+        n, consensus, judged = votes.sum(axis=1), votes.argmax(axis=1), np.unique(task)
+        most_frequent = np.bincount(consensus[judged]).argmax()
+        chance_error = max(float((consensus[judged] != most_frequent).mean()), _LEAST)
         self._likelihood = float(np.clip((label == consensus[task]).mean(), 1 / state.n_classes, 1 - _LEAST))
         agreement = (votes[task, label] - 1) / (n[task] - 1)
         times = np.bincount(worker, minlength=n_workers)
@@ -68,7 +69,6 @@ class ActiveLab(Strategy):
         mean = np.divide(total, times, out=np.full(n_workers, float(agreement.mean())), where=times > 0)
         self._worker_weight = np.maximum(1 - (1 - mean) / chance_error, _LEAST)
         self._usual_weight = float(self._worker_weight.mean())
-        judged = np.unique(task)
         error = float((state.predictions[judged].argmax(axis=1) != consensus[judged]).mean())
         self._model_weight = max(1 - error / chance_error, _LEAST) * float(np.sqrt(n[n > 0].mean()))
 
