@@ -12,7 +12,7 @@ from labelonce._types import MULTIPLE, TOOLS, Duplicates
 from labelonce._validate import check_choice
 from labelonce.data import _ids
 from labelonce.data._annotations import Annotations
-from labelonce.data._gold import check_once
+from labelonce.data._gold import check_gold, check_once
 from labelonce.files._atomic import atomic_stream
 from labelonce.files._open import File, locate, naming
 from labelonce.files._table_reader import give_back_memory, parquet_batches, read_columns
@@ -97,7 +97,12 @@ def read_annotations(
 
 
 def read_gold(
-    path: str | os.PathLike[str], *, format: str | None = None, task: str | None = None, label: str | None = None
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    task: str | None = None,
+    label: str | None = None,
+    annotations: Annotations | None = None,
 ) -> dict[Any, Any]:
     r"""Return the known true labels in a file by task, for the `gold` of an aggregator.
 
@@ -106,6 +111,8 @@ def read_gold(
     path, format, task, label
         As in `read_annotations`. Toloka's control tasks and Label Studio's ground truths are gold; any table
         may hold it in columns task and label.
+    annotations : Annotations, optional
+        Those that the gold is for: a task or a class that they do not have is an error that names the file.
 
     Examples
     --------
@@ -119,13 +126,17 @@ def read_gold(
     file = tools.find_labels(path, format, hint=False)
     with naming(file):
         if file.format in TOOLS:
-            return tools.read(file, Fields(task, None, label)).gold
-        columns = read_columns(file, {"task": task or "task", "label": label or "label"})
-        tasks, labels = (
-            _ids.column_of(column, name).tolist() for column, name in zip(columns, ("task", "label"), strict=True)
-        )
-        check_once(tasks)
-        return dict(zip(tasks, labels, strict=True))
+            gold = dict(tools.read(file, Fields(task, None, label)).gold)
+        else:
+            columns = read_columns(file, {"task": task or "task", "label": label or "label"})
+            tasks, labels = (
+                _ids.column_of(column, name).tolist() for column, name in zip(columns, ("task", "label"), strict=True)
+            )
+            check_once(tasks)
+            gold = dict(zip(tasks, labels, strict=True))
+        if annotations is not None:
+            check_gold(gold, annotations)
+        return gold
 
 
 def read_batches(

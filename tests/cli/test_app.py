@@ -244,3 +244,23 @@ def test_an_extra_that_is_not_installed_is_one_sentence(
     assert run_in_process(["aggregate", str(labels), "--method", "dawid-skene", "--engine", "torch"]) == 2
     last = capsys.readouterr().err.strip().splitlines()[-1]
     assert last.startswith("labelonce: engine='torch' needs PyTorch; install it with: pip install 'labelonce[neural]'")
+
+
+def test_gold_settles_its_tasks_in_aggregate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    labels, gold = tmp_path / "labels.csv", tmp_path / "gold.csv"
+    labels.write_text("task,worker,label\n1,a,x\n1,b,x\n2,a,x\n2,b,y\n3,a,y\n3,b,y\n")
+    gold.write_text("task,label\n1,y\n")
+    assert run_in_process(["aggregate", str(labels), "--gold", str(gold), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["labels"][0]["label"] == "y"
+    gold.write_text("task,label\n1,bird\n")
+    assert run_in_process(["aggregate", str(labels), "--gold", str(gold)]) == 2
+    assert f"labelonce: {gold}: gold must be among ['x', 'y']; got 'bird'" in capsys.readouterr().err
+
+
+def test_all_columns_that_are_not_there_are_named_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    labels = tmp_path / "labels.csv"
+    labels.write_text("item,who,label\n1,a,x\n")
+    assert run_in_process(["aggregate", str(labels)]) == 2
+    error = capsys.readouterr().err
+    assert "the task and worker columns must be among ['item', 'who', 'label']; got 'task' and 'worker'." in error
+    assert "Name them with --task-column, --worker-column" in error

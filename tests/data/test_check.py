@@ -153,3 +153,9 @@ def test_nothing_of_tasks_times_workers_is_made() -> None:
     n = 200_000
     ann = lo.Annotations.from_arrays(np.arange(n), np.arange(n), np.arange(n) % 1000)
     assert lo.check(ann).n_groups == n
+
+
+def test_whole_numbers_with_a_decimal_point_are_told() -> None:
+    ann = lo.Annotations.from_arrays(["1.0", "2.0"], ["a", "b"], ["x", "y"])
+    sentences = [problem.sentence for problem in lo.check(ann).problems]
+    assert any("task ids such as '1.0' are whole numbers with a decimal point" in one for one in sentences)

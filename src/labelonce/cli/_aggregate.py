@@ -13,7 +13,7 @@ from labelonce.cli._source import check_outputs, read_comparable
 from labelonce.data import Annotations
 from labelonce.files._open import File
 from labelonce.formats._registry import find_labels
-from labelonce.io import detect_format, write
+from labelonce.io import detect_format, read_gold, write
 
 
 def run_aggregate(
@@ -21,6 +21,7 @@ def run_aggregate(
     source: dict[str, Any],
     *,
     method: str,
+    gold: Path | None,
     engine: str | None,
     seed: int,
     output: Path | None,
@@ -29,14 +30,16 @@ def run_aggregate(
     as_json: bool,
 ) -> None:
     """Read the annotations as `source` says, fit the method, write its labels and workers."""
-    check_outputs([path], output=(output, output_format), workers=(workers, None))
+    check_outputs([path, gold], output=(output, output_format), workers=(workers, None))
     if workers is not None and detect_format(workers, reading=False) not in TABLES:
         raise ValueError(f"--workers must be a table, such as workers.csv; got {workers}.")
     model = _aggregator(method, engine, seed)
     file = find_labels(path, source.get("format"))
     annotations = read_comparable(file, source)
+    columns = {name: source[name] for name in ("task", "label") if source.get(name)}
+    known = None if gold is None else read_gold(gold, annotations=annotations, **columns)
     with warnings_as_notes():
-        model.fit(annotations)
+        model.fit(annotations, gold=known)
     if output is not None:
         write(model, output, format=output_format, **_origin(file, source, output, output_format))
     elif not as_json:

@@ -61,6 +61,7 @@ def aggregate(
     output_format: Annotated[
         Format | None, typer.Option(help="Format of --output, such as label-studio for predictions with scores.")
     ] = None,
+    gold: Annotated[Path | None, typer.Option(help="Known true labels: columns task and label, or an export.")] = None,
     engine: Annotated[
         EngineName | None, typer.Option(help="What does the sums of the methods that offer a choice; default: auto.")
     ] = None,
@@ -89,6 +90,7 @@ def aggregate(
         file,
         source,
         method=method.value,
+        gold=gold,
         engine=engine,
         seed=seed,
         output=output,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from labelonce.data._spelling import alike, blank_twins, look_missing
 
 SKILL_LABELS = 10  # a skill of 0.8 is then known to about 0.2 either way: 1.64 * sqrt(0.8 * 0.2 / 10)
 ROW_LABELS = 10  # the same for each row of a worker's confusion matrix
+_WHOLE = re.compile(r"-?\d+\.0")
 _DOMINANT = 0.8  # share of the annotations above which one worker decides nearly all
 _BY_LUCK = 0.001  # a worker's constant answer is doubted if luck explains it with less than this chance
 
@@ -207,6 +209,12 @@ def _odd_ids(annotations: Annotations) -> Iterator[Finding]:
         if odd:
             sentence = f"{role} ids {shorten(odd)} look like missing values. Drop their rows, or fill them in."
             yield Finding("odd ids", len(odd), sentence)
+        if ids.dtype == object and role != "label" and all(_WHOLE.fullmatch(name) for name in ids):
+            sentence = (
+                f"{role} ids such as {show(ids[0])} are whole numbers with a decimal point, which do not match "
+                f"{show(ids[0][:-2])} in another file. Write them as whole numbers."
+            )
+            yield Finding("odd ids", len(ids), sentence)
         twins = blank_twins(ids, case=role == "worker") if role != "label" else []
         if twins:
             one, other = twins[0]

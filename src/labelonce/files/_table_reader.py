@@ -90,8 +90,18 @@ def id_column(table: pa.Table, name: str, file: File) -> Any:
 
 
 def find_columns(names: Iterable[str], wanted: Mapping[str, str]) -> list[str]:
-    """Return the names of the wanted columns, each once; one that is not there or there twice is an error."""
+    """Return the names of the wanted columns, each once; one that is not there or there twice is an error.
+
+    Where several are not there, the error names them all.
+    """
     present = list(names)
+    missing = {role: name for role, name in wanted.items() if name not in present}
+    if len(missing) > 1 and not _other_delimiter(present):
+        roles, got = (" and ".join(map(str, part)) for part in (missing, map(repr, missing.values())))
+        fix = f"Name them with {', '.join(map(argument, missing))}"
+        raise ValueError(
+            f"the {roles} columns must be among {shorten(np.array(present, dtype=object), 20)}; got {got}. {fix}"
+        )
     for role, name in wanted.items():
         if present.count(name) != 1:
             fix = _other_delimiter(present) or f"Name it with {argument(role)}"

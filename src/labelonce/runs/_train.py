@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from labelonce._messages import argument, described
 from labelonce._types import MODELS
 from labelonce.data import Annotations
-from labelonce.data._check import check_two_classes
+from labelonce.data._check import check_two_classes, spelling_doubts
 from labelonce.files._atomic import atomic_write
 from labelonce.formats._answers import Fields
 from labelonce.formats._registry import find_labels
@@ -125,6 +125,8 @@ def read_inputs(options: Options) -> Inputs:
     labels = find_labels(options.labels, options.format)
     annotations = read_annotations(labels, **options.source)
     check_two_classes(annotations, labels.path)
+    for doubt in spelling_doubts(annotations):
+        warnings.warn(f"{labels.path}: {doubt.sentence}", UserWarning, stacklevel=3)
     source = Path(options.features or options.labels)
     images = None
     if options.images is not None:
@@ -140,7 +142,7 @@ def read_inputs(options: Options) -> Inputs:
     annotations = align_rows(annotations, rows, source)
     gold = None
     if options.gold is not None:
-        gold = read_gold(options.gold, task=options.task, label=options.label)
+        gold = read_gold(options.gold, task=options.task, label=options.label, annotations=annotations)
     return Inputs(annotations, rows, gold, images)
 
 
