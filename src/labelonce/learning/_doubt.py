@@ -14,6 +14,7 @@ from labelonce.learning._rounds import Round
 MEMORISED = 0.4  # share of the disagreement of models that did not see the task
 MUCH_DISAGREEMENT = 0.2  # share of the labels; where most are right, to know them by heart does little harm
 MAX_GAP = 0.25  # between the confidence of the rounds and that of models that did not see the task
+MAX_OTHER_PICKS = 0.25  # share of tasks for which those models pick another class
 MIN_ADVANTAGE = 0.02  # of the model's agreement with the crowd over chance
 MAX_DRIFT = 0.3  # of the predicted classes from the voted ones, total variation
 NOTHING_HELD_OUT = (
@@ -74,13 +75,15 @@ def warn_of_doubt(
         )
 
 
-def warn_of_gap(own: float, shown: float) -> None:
-    """Warn where the rounds are far surer of their labels than models that did not see the task."""
-    if own - shown > MAX_GAP:
+def warn_of_gap(own: float, shown: float, last: Round, unseen: Floats) -> None:
+    """Warn where the rounds are far surer of their labels than models that did not see the task, and pick others."""
+    other = float((last.predictions.argmax(axis=1) != unseen.argmax(axis=1)).mean())
+    if own - shown > MAX_GAP and other > MAX_OTHER_PICKS:
         _warn(
-            f"the rounds are {own:.1%} sure of their labels, and models that did not see the task {shown:.1%}: the "
-            "model has memorised what it was trained on. The confidence is by the models that did not; for better "
-            "labels use a simpler model, better features, or label more tasks."
+            f"the rounds are {own:.1%} sure of their labels, and models that did not see the task {shown:.1%}, which "
+            f"pick another class for {other:.1%} of the tasks: the model has memorised what it was trained on. The "
+            "confidence is by the models that did not; for better labels use a simpler model, better features, or "
+            "label more tasks."
         )
 
 

@@ -520,7 +520,8 @@ class MBEM(AnnotationsScorer):
             self._skill_range = low, high
         self.confidence_: Floats = self.calibrated_[np.arange(len(labels)), labels]
         own = float(self.posterior_.max(axis=1).mean())
-        warn_of_gap(own, float(self.confidence_.mean()))
+        if unseen is not None:
+            warn_of_gap(own, float(self.confidence_.mean()), self._last, unseen)
         self.estimated_accuracy_: Estimate = share_right(self.calibrated_, labels, own)
         return unseen
 
