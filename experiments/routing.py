@@ -46,7 +46,6 @@ STRATEGIES: dict[str, tuple[routing.Strategy, bool]] = {
     "AdaptiveRounds": (routing.AdaptiveRounds(), False),
     "RiskThreshold": (routing.RiskThreshold(risk=0.0), False),
     "Information": (routing.Information(), False),
-    "Random, may decline": (routing.Random(), True),
     "IntervalEstimation, may decline": (routing.IntervalEstimation(), True),
     "ExpertList, may decline": (routing.ExpertList(risk=0.0), True),
     "Information, may decline": (routing.Information(), True),
