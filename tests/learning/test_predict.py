@@ -63,3 +63,9 @@ def test_the_learner_given_stays_unfitted() -> None:
     fitted = fit_to_rows(learner, np.eye(3), np.eye(3), np.ones(3), np.arange(2))
     assert not hasattr(learner, "coef_")
     assert_array_equal(fitted.predict_proba(np.eye(3))[:, 2], 0)
+
+
+def test_all_rows_in_another_order_are_taken_in_that_order() -> None:
+    X = np.arange(6.0).reshape(3, 2)
+    assert take_rows(X, np.array([2, 0, 1])).tolist() == X[[2, 0, 1]].tolist()
+    assert take_rows(X, np.arange(3)) is X

@@ -23,7 +23,7 @@ def n_rows(X: Any) -> int:
 
 def take_rows(X: Any, rows: npt.NDArray[np.integer[Any]]) -> Any:
     """Return some rows of X; X itself where all are wanted in order."""
-    if len(rows) == n_rows(X):
+    if len(rows) == n_rows(X) and (rows[1:] > rows[:-1]).all():
         return X
     if hasattr(X, "__getitem__") and not hasattr(X, "shape") and not isinstance(X, list | tuple):
         return SomeRows(X, rows)
