@@ -11,7 +11,7 @@ from labelonce._types import Floats
 from labelonce.data import Annotations
 from labelonce.learning._rounds import Round
 
-MEMORISED = 0.4  # share of the disagreement of models that did not see the task
+FAR_LESS = 0.4  # disagreement with labels that were seen, below that with unseen ones by this share: worth a warning
 MUCH_DISAGREEMENT = 0.2  # share of the labels; where most are right, to know them by heart does little harm
 MAX_GAP = 0.25  # between the confidence of the rounds and that of models that did not see the task
 MAX_OTHER_PICKS = 0.25  # share of tasks for which those models pick another class
@@ -59,7 +59,7 @@ def warn_of_doubt(
     if unseen is not None:
         left = float((unseen.argmax(axis=1)[annotations.task] != annotations.label).mean())
         chance_gap = 2 * np.sqrt(left * (1 - left) / len(annotations))
-        if left > MUCH_DISAGREEMENT and seen_left < (1 - MEMORISED) * left - chance_gap:
+        if left > MUCH_DISAGREEMENT and seen_left < (1 - FAR_LESS) * left - chance_gap:
             _warn(
                 f"the model disagrees with {seen_left:.1%} of the labels that it was trained on, and models that did "
                 f"not see them with {left:.1%}: it has memorised labels, and these judged the workers. The confidence "
