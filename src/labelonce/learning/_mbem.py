@@ -4,71 +4,35 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 
-from labelonce._kernels import mean_total_variation
 from labelonce._messages import show
-from labelonce._processes import add_up, n_processes
+from labelonce._processes import n_processes
 from labelonce._sklearn import check_is_fitted, clone
 from labelonce._types import ENGINES, Codes, Floats, Ids
-from labelonce._validate import RandomState, check_choice, check_distribution, check_int, check_number, check_rng
+from labelonce._validate import RandomState, check_choice, check_distribution, check_int, check_number
 from labelonce.aggregation._base import labels_frame, set_fitted, workers_table
 from labelonce.data import Annotations
 from labelonce.data._gold import Gold, check_gold
 from labelonce.learning._average import average_models
-from labelonce.learning._candidates import Candidate, memorises
 from labelonce.learning._confidence import Estimate, calibrated, share_right, skills
 from labelonce.learning._doubt import NOTHING_HELD_OUT, DoubtWarning, warn_if_flattened, warn_of_doubt, warn_of_gap
-from labelonce.learning._features import GivenLearner, given_learners
-from labelonce.learning._fits import (
-    FRUGAL_FITS,
-    FRUGAL_FITS_MORE,
-    FRUGAL_FOLDS,
-    FitLog,
-    affordable_rounds,
-    announce,
-    counting,
-    most_fits,
-)
+from labelonce.learning._fits import FitLog, announce, counting
+from labelonce.learning._history import history_entry
 from labelonce.learning._inputs import check_features, match_rows
 from labelonce.learning._learner import Learner
+from labelonce.learning._plan import Plan, settle
 from labelonce.learning._review import LEAST, review_table
-from labelonce.learning._rounds import (
-    N_FOLDS,
-    Recipe,
-    Round,
-    judge_with_all_labels,
-    run_rounds,
-    unseen_predictions,
-)
+from labelonce.learning._rounds import Round, run_rounds, unseen_predictions
 from labelonce.learning._scoring import AnnotationsScorer
-from labelonce.learning._selection import Choice, choose_recipe
-from labelonce.workers import Counted, Full, WorkerModel
+from labelonce.workers import Counted, WorkerModel
 
 Callback = Callable[[dict[str, Any]], None]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What a fit has settled on, chosen or given, before its first round.
-
-    `learner` has its transformers before it, as it was given. `rounds` is the number of the last round;
-    `rounds_chosen` says that held-out tasks chose it. `scores` are the held-out scores after each round. The model is
-    the average of those of the rounds `averaged`; none: that of the last round.
-    """
-
-    learner: Any
-    recipe: Recipe
-    seed: int
-    rounds: int
-    rounds_chosen: bool
-    scores: list[float]
-    averaged: tuple[int, ...] = ()
 
 
 class MBEM(AnnotationsScorer):
@@ -317,35 +281,13 @@ class MBEM(AnnotationsScorer):
 
     def _choose(self, X: Any, annotations: Annotations, gold: Codes | None) -> Any:
         """Set the plan, and return the features that it is carried out with."""
-        seed = int(check_rng(self.random_state).integers(2**31))
-        log = FitLog(listener=self._tell)
-        with counting(log):
-            candidates, budget = self._candidates(X, annotations, gold, seed)
-            own = candidates[0].recipe.learner.auto if len(candidates) == 1 else {}
-            rounds = own.get("rounds", "auto") if self.rounds == "auto" else self.rounds
-            free = rounds == "auto"
-            longest = self.max_rounds if free else rounds
-            to_choose = len(candidates) > 1 or (free and longest > 1)
-            check_shared(candidates, to_choose=to_choose)
-            best = Choice(0, longest)
-            if to_choose and len(np.unique(annotations.task)) > 1:
-                in_folds = any(one.recipe.predictions == "out_of_fold" for one in candidates)
-                if budget is not None and free:
-                    left = budget - log.number
-                    longest = affordable_rounds(left, len(candidates), longest, in_folds=in_folds)
-                log.planned = budget or log.number + most_fits(len(candidates), longest, in_folds=in_folds)
-                options: dict[str, Any] = {"max_rounds": longest, "free": free, "frugal": budget is not None}
-                best = choose_recipe(candidates, annotations, gold, share=self.holdout, seed=seed, **options)
-        self.n_fits_ = log.number
-        chosen = candidates[best.number]
-        self._plan = Plan(chosen.given.whole, chosen.recipe, seed, best.rounds, free, best.scores, best.averaged)
+        settled = settle(self, X, annotations, gold, listener=self._tell)
+        self._plan, self._features, self._last = settled.plan, settled.features, settled.before
+        self.n_fits_ = settled.n_fits
         self._averaged: list[Learner] = []
-        self._features, self._last = chosen.given.features, None
-        if best.before is not None:
-            self._last = judge_with_all_labels(best.before, annotations, chosen.recipe, gold)
         self.tasks_, self.workers_, self.classes_ = annotations.tasks, annotations.workers, annotations.classes
-        self.choices_, self.history_ = best.table, []
-        return chosen.X
+        self.choices_, self.history_ = settled.table, []
+        return settled.X
 
     def resume(self, X: Any, y: Any, *, rounds: int = 1, gold: Gold | None = None, tasks: Any = None) -> Self:
         """Do more rounds, starting from the last one of the fit.
@@ -404,47 +346,6 @@ class MBEM(AnnotationsScorer):
             announce(event)
         for callback in self.callbacks:
             callback(event)
-
-    def _budget(self, givens: list[GivenLearner], features: list[Any], n_classes: int) -> int | None:
-        """Return how many fits there may be; None: no limit, as with cheap learners and where nothing is chosen."""
-        one = len(givens) == 1 and self.posterior != "auto"
-        if one and (self.rounds != "auto" or "rounds" in givens[0].learner.auto):
-            return None
-        if self.max_fits != "auto":
-            return int(self.max_fits)
-        if all(given.learner.is_cheap(X, n_classes) for given, X in zip(givens, features, strict=True)):
-            return None
-        return FRUGAL_FITS + FRUGAL_FITS_MORE * (len(givens) - 1)
-
-    def _candidates(
-        self, X: Any, annotations: Annotations, gold: Codes | None, seed: int
-    ) -> tuple[list[Candidate], int | None]:
-        """Return every way to fit that the options leave open, and how many fits may be made.
-
-        Transformers that are shared are fitted once.
-        """
-        posteriors = ("joint", "prior") if self.posterior == "auto" else (self.posterior,)
-        workers = Full() if self.worker_model is None else self.worker_model
-        givens = given_learners(self.learner)
-        done: dict[int, Any] = {}
-        for given in givens:
-            if id(given.features) not in done:
-                done[id(given.features)] = given.features.fit(X, annotations).transform(X)
-        features = [done[id(given.features)] for given in givens]
-        budget = self._budget(givens, features, annotations.n_classes)
-        n_folds = N_FOLDS if budget is None else FRUGAL_FOLDS
-        where: dict[str, Any] = {"engine": self.engine, "device": self.device, "n_folds": n_folds}
-        found = []
-        for given, transformed in zip(givens, features, strict=True):
-            learner = given.learner
-            how = learner.auto.get("predictions", "auto") if self.predictions == "auto" else self.predictions
-            if how == "auto":
-                memorised = memorises(learner, transformed, annotations, gold, seed, n_folds)
-                how = "out_of_fold" if memorised else "in_sample"
-            for kind in posteriors:
-                recipe = Recipe(learner, workers, how, self.counts, kind, self.weighting, self.prior, **where)
-                found.append(Candidate(given, transformed, recipe))
-        return found, budget
 
     def _run(self, X: Any, annotations: Annotations, gold: Codes | None) -> Iterator[Self]:
         """Do the rounds that are left on all annotations, and keep what each found."""
@@ -566,36 +467,3 @@ class MBEM(AnnotationsScorer):
         check_is_fitted(self, "model_")
         low, high = self._skill_range or self.worker_model_.skill_interval(self.prior_)
         return workers_table(self, skill_low=low, skill_high=high)
-
-
-def check_shared(candidates: list[Candidate], *, to_choose: bool) -> None:
-    """Raise if a learner that is shared by processes would have to be chosen, or fitted to folds."""
-    if not any(candidate.recipe.learner.shared for candidate in candidates):
-        return
-    if to_choose:
-        raise ValueError(
-            "a learner that is shared by processes cannot be chosen from several: give one learner, rounds=... and "
-            'posterior="joint" or "prior".'
-        )
-    if candidates[0].recipe.predictions == "out_of_fold" and n_processes() > 1:
-        raise ValueError('a learner that is shared by processes needs predictions="in_sample"; got "out_of_fold".')
-
-
-def history_entry(
-    annotations: Annotations, this: Round, before: Round | None, *, shared: bool = False
-) -> dict[str, Any]:
-    """Return one row of the history; `shared`: over the tasks of all processes."""
-    agreed = this.predictions.argmax(axis=1)[annotations.task] == annotations.label
-    n_tasks = annotations.n_tasks
-    changed = np.nan if before is None else mean_total_variation(this.posterior, before.posterior)
-    sums = np.array([n_tasks, len(annotations), agreed.sum(), this.posterior.max(axis=1).sum(), n_tasks * changed])
-    tasks, labels, agreed_sum, sure, change = (add_up(sums) if shared else sums).tolist()
-    return {
-        "round": this.number,
-        "agreement": agreed_sum / labels,
-        "mean_confidence": sure / tasks,
-        "log_likelihood": this.log_likelihood,
-        "held_out_score": float("nan"),
-        "posterior_change": change / tasks,
-        "worker_change": np.nan if before is None else mean_total_variation(this.confusion, before.confusion),
-    }

@@ -23,7 +23,7 @@ from labelonce.files._atomic import atomic_write
 from labelonce.learning import Learner
 from labelonce.learning._confidence import Estimate
 from labelonce.learning._features import Features, FeaturesClassifier
-from labelonce.learning._mbem import Plan
+from labelonce.learning._plan import Plan
 from labelonce.learning._rounds import Recipe, Round
 from labelonce.learning._softmax import SoftmaxModel
 

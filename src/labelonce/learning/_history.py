@@ -1,0 +1,32 @@
+"""The history of a fit: what changed in each round."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from labelonce._kernels import mean_total_variation
+from labelonce._processes import add_up
+from labelonce.data import Annotations
+from labelonce.learning._rounds import Round
+
+
+def history_entry(
+    annotations: Annotations, this: Round, before: Round | None, *, shared: bool = False
+) -> dict[str, Any]:
+    """Return one row of the history; `shared`: over the tasks of all processes."""
+    agreed = this.predictions.argmax(axis=1)[annotations.task] == annotations.label
+    n_tasks = annotations.n_tasks
+    changed = np.nan if before is None else mean_total_variation(this.posterior, before.posterior)
+    sums = np.array([n_tasks, len(annotations), agreed.sum(), this.posterior.max(axis=1).sum(), n_tasks * changed])
+    tasks, labels, agreed_sum, sure, change = (add_up(sums) if shared else sums).tolist()
+    return {
+        "round": this.number,
+        "agreement": agreed_sum / labels,
+        "mean_confidence": sure / tasks,
+        "log_likelihood": this.log_likelihood,
+        "held_out_score": float("nan"),
+        "posterior_change": change / tasks,
+        "worker_change": np.nan if before is None else mean_total_variation(this.confusion, before.confusion),
+    }

@@ -1,0 +1,157 @@
+"""The plan of a fit: the recipe and the rounds that the options leave open, settled before the first round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from labelonce._processes import n_processes
+from labelonce._types import Codes
+from labelonce._validate import check_rng
+from labelonce.data import Annotations
+from labelonce.learning._candidates import Candidate, memorises
+from labelonce.learning._features import Features, GivenLearner, given_learners
+from labelonce.learning._fits import (
+    FRUGAL_FITS,
+    FRUGAL_FITS_MORE,
+    FRUGAL_FOLDS,
+    FitLog,
+    affordable_rounds,
+    counting,
+    most_fits,
+)
+from labelonce.learning._rounds import N_FOLDS, Recipe, Round, judge_with_all_labels
+from labelonce.learning._selection import Choice, choose_recipe
+from labelonce.workers import Full
+
+if TYPE_CHECKING:
+    from labelonce.learning._mbem import MBEM
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a fit has settled on, chosen or given, before its first round.
+
+    `learner` has its transformers before it, as it was given. `rounds` is the number of the last round;
+    `rounds_chosen` says that held-out tasks chose it. `scores` are the held-out scores after each round. The model is
+    the average of those of the rounds `averaged`; none: that of the last round.
+    """
+
+    learner: Any
+    recipe: Recipe
+    seed: int
+    rounds: int
+    rounds_chosen: bool
+    scores: list[float]
+    averaged: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A plan with what was found on the way to it.
+
+    `X` holds the features as `features` transformed them; `before` is the round after which the run resumes, if any;
+    `table` has one row per candidate; `n_fits` counts the fits made.
+    """
+
+    plan: Plan
+    features: Features
+    X: Any
+    before: Round | None
+    table: list[dict[str, Any]]
+    n_fits: int
+
+
+def settle(
+    options: MBEM,
+    X: Any,
+    annotations: Annotations,
+    gold: Codes | None,
+    *,
+    listener: Callable[[dict[str, Any]], None],
+) -> Settled:
+    """Return the plan that the options of an `MBEM` give; held-out tasks choose what they leave open."""
+    seed = int(check_rng(options.random_state).integers(2**31))
+    log = FitLog(listener=listener)
+    with counting(log):
+        candidates, budget = open_candidates(options, X, annotations, gold, seed)
+        own = candidates[0].recipe.learner.auto if len(candidates) == 1 else {}
+        rounds = own.get("rounds", "auto") if options.rounds == "auto" else options.rounds
+        free = rounds == "auto"
+        longest = options.max_rounds if free else rounds
+        to_choose = len(candidates) > 1 or (free and longest > 1)
+        check_shared(candidates, to_choose=to_choose)
+        best = Choice(0, longest)
+        if to_choose and len(np.unique(annotations.task)) > 1:
+            in_folds = any(one.recipe.predictions == "out_of_fold" for one in candidates)
+            if budget is not None and free:
+                left = budget - log.number
+                longest = affordable_rounds(left, len(candidates), longest, in_folds=in_folds)
+            log.planned = budget or log.number + most_fits(len(candidates), longest, in_folds=in_folds)
+            how: dict[str, Any] = {"max_rounds": longest, "free": free, "frugal": budget is not None}
+            best = choose_recipe(candidates, annotations, gold, share=options.holdout, seed=seed, **how)
+    chosen = candidates[best.number]
+    plan = Plan(chosen.given.whole, chosen.recipe, seed, best.rounds, free, best.scores, best.averaged)
+    before = best.before
+    if before is not None:
+        before = judge_with_all_labels(before, annotations, chosen.recipe, gold)
+    return Settled(plan, chosen.given.features, chosen.X, before, best.table, log.number)
+
+
+def open_candidates(
+    options: MBEM, X: Any, annotations: Annotations, gold: Codes | None, seed: int
+) -> tuple[list[Candidate], int | None]:
+    """Return every way to fit that the options leave open, and how many fits may be made.
+
+    Transformers that are shared are fitted once.
+    """
+    posteriors = ("joint", "prior") if options.posterior == "auto" else (options.posterior,)
+    workers = Full() if options.worker_model is None else options.worker_model
+    givens = given_learners(options.learner)
+    done: dict[int, Any] = {}
+    for given in givens:
+        if id(given.features) not in done:
+            done[id(given.features)] = given.features.fit(X, annotations).transform(X)
+    features = [done[id(given.features)] for given in givens]
+    budget = fit_budget(options, givens, features, annotations.n_classes)
+    n_folds = N_FOLDS if budget is None else FRUGAL_FOLDS
+    where: dict[str, Any] = {"engine": options.engine, "device": options.device, "n_folds": n_folds}
+    found = []
+    for given, transformed in zip(givens, features, strict=True):
+        learner = given.learner
+        how = learner.auto.get("predictions", "auto") if options.predictions == "auto" else options.predictions
+        if how == "auto":
+            memorised = memorises(learner, transformed, annotations, gold, seed, n_folds)
+            how = "out_of_fold" if memorised else "in_sample"
+        for kind in posteriors:
+            recipe = Recipe(learner, workers, how, options.counts, kind, options.weighting, options.prior, **where)
+            found.append(Candidate(given, transformed, recipe))
+    return found, budget
+
+
+def fit_budget(options: MBEM, givens: list[GivenLearner], features: list[Any], n_classes: int) -> int | None:
+    """Return how many fits there may be; None: no limit, as with cheap learners and where nothing is chosen."""
+    one = len(givens) == 1 and options.posterior != "auto"
+    if one and (options.rounds != "auto" or "rounds" in givens[0].learner.auto):
+        return None
+    if options.max_fits != "auto":
+        return int(options.max_fits)
+    if all(given.learner.is_cheap(X, n_classes) for given, X in zip(givens, features, strict=True)):
+        return None
+    return FRUGAL_FITS + FRUGAL_FITS_MORE * (len(givens) - 1)
+
+
+def check_shared(candidates: list[Candidate], *, to_choose: bool) -> None:
+    """Raise if a learner that is shared by processes would have to be chosen, or fitted to folds."""
+    if not any(candidate.recipe.learner.shared for candidate in candidates):
+        return
+    if to_choose:
+        raise ValueError(
+            "a learner that is shared by processes cannot be chosen from several: give one learner, rounds=... and "
+            'posterior="joint" or "prior".'
+        )
+    if candidates[0].recipe.predictions == "out_of_fold" and n_processes() > 1:
+        raise ValueError('a learner that is shared by processes needs predictions="in_sample"; got "out_of_fold".')
