@@ -38,6 +38,7 @@ MODULES = [
     "io",
     "learning",
     "metrics",
+    "multilabel",
     pytest.param("neural", marks=pytest.mark.neural),
     "planning",
     "report",

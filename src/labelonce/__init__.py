@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from labelonce import formats as formats
     from labelonce import learning as learning
     from labelonce import metrics as metrics
+    from labelonce import multilabel as multilabel
     from labelonce import neural as neural
     from labelonce import planning as planning
     from labelonce import report as report
@@ -57,6 +58,8 @@ if TYPE_CHECKING:
     from labelonce.learning import TrainOnAggregate as TrainOnAggregate
     from labelonce.learning import UnbiasedLoss as UnbiasedLoss
     from labelonce.learning import annotation_log_likelihood as annotation_log_likelihood
+    from labelonce.multilabel import MultiLabelAnnotations as MultiLabelAnnotations
+    from labelonce.multilabel import read_multilabel as read_multilabel
     from labelonce.report import write_report as write_report
     from labelonce.runs import load as load
     from labelonce.runs import save as save
@@ -65,7 +68,7 @@ if TYPE_CHECKING:
 else:  # a type checker reads the names above
     from labelonce import aggregation
 
-    _MODULES = ["data", "datasets", "formats", "learning", "metrics", "neural"]
+    _MODULES = ["data", "datasets", "formats", "learning", "metrics", "multilabel", "neural"]
     _MODULES += ["planning", "report", "routing", "runs", "sharded", "simulate", "theory", "workers"]
     _NAMES = {
         "aggregation": aggregation.__all__,
@@ -75,6 +78,7 @@ else:  # a type checker reads the names above
             *["MBEM", "BoostedTrees", "DoubtWarning", "ForwardCorrection", "OracleConfusion", "OracleCorrect"],
             *["SoftmaxRegression", "TrainOnAggregate", "UnbiasedLoss", "annotation_log_likelihood"],
         ],
+        "multilabel": ["MultiLabelAnnotations", "read_multilabel"],
         "report": ["write_report"],
         "runs": ["load", "save"],
     }

@@ -6,7 +6,7 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from labelonce._messages import argument, show
 from labelonce._types import Duplicates
@@ -44,9 +44,15 @@ class Answer(NamedTuple):
 
 @dataclass
 class Answers:
-    """The answers in a file, the gold and the wanted texts of tasks that came with them, and what was left out."""
+    """The answers in a file, the gold and the wanted texts of tasks that came with them, and what was left out.
+
+    `empty` are those without a label: no annotations where one label is wanted, but a no to every check box.
+    """
+
+    NO_ANSWER: ClassVar[str] = "without an answer"
 
     rows: list[Answer] = field(default_factory=list)
+    empty: list[Answer] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
     gold: dict[Any, Any] = field(default_factory=dict)
     texts: list[tuple[Any, Any]] = field(default_factory=list)
@@ -56,7 +62,8 @@ class Answers:
         if labels:
             self.rows.append(Answer(task, worker, labels))
         else:
-            self.left_out["without an answer"] += 1
+            self.empty.append(Answer(task, worker, ()))
+            self.left_out[self.NO_ANSWER] += 1
 
 
 def to_annotations(

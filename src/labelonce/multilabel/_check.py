@@ -1,0 +1,152 @@
+"""What is in a set of multi-label annotations, what looks wrong, and what can be estimated from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from labelonce._messages import show
+from labelonce._types import Floats
+from labelonce.data._annotations import MIN_OVERLAP
+from labelonce.data._check import SKILL_LABELS, Finding
+from labelonce.data._spelling import alike
+from labelonce.multilabel._annotations import MultiLabelAnnotations
+
+_CONSTANT = 30  # answers after which a worker who always says the same is worth a look
+
+
+@dataclass(frozen=True)
+class MultiLabelCheck:
+    """What `MultiLabelAnnotations.check` found.
+
+    Attributes
+    ----------
+    n_annotations, n_tasks, n_questions, n_workers : int
+    redundancy : float
+        Answers to a question about a task, of those that anybody was asked.
+    answers : dict
+        How often each answer was given.
+    yes_share : dict
+        Mean value of the answers to each question, None for one that nobody was asked.
+    asked_share : float
+        Share of all pairs of task and question that anybody was asked about.
+    overlap : float
+        Share of these with two answers or more.
+    agreement : float or None
+        How often two answers to one question about one task are the same.
+    needs_features : bool
+        Nearly every question was answered once: workers can only be learned with a model of the tasks.
+    problems, notes : tuple of Finding
+        What a person should look at, and what limits the estimates.
+    """
+
+    n_annotations: int
+    n_tasks: int
+    n_questions: int
+    n_workers: int
+    redundancy: float
+    answers: dict[str, int]
+    yes_share: dict[str, float | None]
+    asked_share: float
+    overlap: float
+    agreement: float | None
+    needs_features: bool
+    problems: tuple[Finding, ...]
+    notes: tuple[Finding, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as plain values, for JSON."""
+        return asdict(self)
+
+
+def check(annotations: MultiLabelAnnotations) -> MultiLabelCheck:
+    """Return what is in annotations, what looks wrong with them and what can be estimated from them."""
+    sizes = np.diff(np.append(annotations.pair_start, len(annotations)))
+    overlap = float((sizes > 1).mean())
+    given = np.bincount(annotations.answer, minlength=annotations.n_answers)
+    shares = yes_shares(annotations, "question")
+    return MultiLabelCheck(
+        n_annotations=len(annotations),
+        n_tasks=annotations.n_tasks,
+        n_questions=annotations.n_questions,
+        n_workers=annotations.n_workers,
+        redundancy=annotations.redundancy,
+        answers={str(name): int(n) for name, n in zip(annotations.answers, given, strict=True)},
+        yes_share={
+            str(name): None if np.isnan(share) else float(share)
+            for name, share in zip(annotations.questions, shares, strict=True)
+        },
+        asked_share=len(sizes) / (annotations.n_tasks * annotations.n_questions),
+        overlap=overlap,
+        agreement=_agreement(annotations),
+        needs_features=overlap < MIN_OVERLAP,
+        problems=tuple(_problems(annotations, shares)),
+        notes=tuple(_notes(annotations, overlap)),
+    )
+
+
+def yes_shares(annotations: MultiLabelAnnotations, by: str) -> Floats:
+    """Return the mean value of the answers by "question", "worker" or "task"; NaN where there is none."""
+    n = len(getattr(annotations, f"{by}s"))
+    value = annotations.values[annotations.answer]
+    says = ~np.isnan(value)
+    code = getattr(annotations, by)[says]
+    total, count = np.bincount(code, value[says], minlength=n), np.bincount(code, minlength=n)
+    return np.asarray(np.divide(total, count, out=np.full(n, np.nan), where=count > 0))
+
+
+def _agreement(annotations: MultiLabelAnnotations) -> float | None:
+    sizes = np.diff(np.append(annotations.pair_start, len(annotations))).astype(np.int64)
+    n_pairs = int((sizes * (sizes - 1) // 2).sum())
+    if not n_pairs:
+        return None
+    key = annotations.pair.astype(np.int64) * annotations.n_answers + annotations.answer
+    same = np.bincount(np.unique(key, return_inverse=True)[1])
+    return int((same * (same - 1) // 2).sum()) / n_pairs
+
+
+def _problems(annotations: MultiLabelAnnotations, shares: Floats) -> Iterator[Finding]:
+    for kind, wanted, word in (("never ticked", 0.0, "no"), ("always ticked", 1.0, "yes")):
+        found = np.flatnonzero(shares == wanted)
+        if len(found):
+            first = show(annotations.questions[found[0]])
+            sentence = f"{len(found):,} questions were always answered {word}, such as {first}: they cannot be learned."
+            yield Finding(kind, len(found), sentence)
+    names = {name: int(n) for name, n in zip(annotations.questions, np.bincount(annotations.question), strict=False)}
+    for one, other in alike(names):
+        sentence = f"questions {show(one)} and {show(other)} look alike. Fix the file if they are one."
+        yield Finding("spelling", 2, sentence)
+    by_worker, counts = yes_shares(annotations, "worker"), np.bincount(annotations.worker)
+    uneven = (np.nanmin(shares) < 1) & (np.nanmax(shares) > 0)
+    for wanted, word in ((0.0, "no"), (1.0, "yes")):
+        found = np.flatnonzero((by_worker[: len(counts)] == wanted) & (counts >= _CONSTANT))
+        if len(found) and uneven and annotations.n_workers > 1:
+            who = int(found[0])
+            sentence = (
+                f"{len(found):,} workers always answer {word}, such as worker {show(annotations.workers[who])} with "
+                f"{counts[who]:,} answers. Look at their work."
+            )
+            yield Finding("constant workers", len(found), sentence)
+
+
+def _notes(annotations: MultiLabelAnnotations, overlap: float) -> Iterator[Finding]:
+    asked = np.bincount(annotations.question, minlength=annotations.n_questions)
+    if (asked == 0).any():
+        yield Finding("not asked", int((asked == 0).sum()), f"{(asked == 0).sum():,} questions were never asked.")
+    bare = np.bincount(annotations.task, minlength=annotations.n_tasks) == 0
+    if bare.any():
+        yield Finding("unlabelled tasks", int(bare.sum()), f"{bare.sum():,} tasks have no answer.")
+    counts = np.bincount(annotations.worker, minlength=annotations.n_workers)
+    few = int(((counts > 0) & (counts < SKILL_LABELS)).sum())
+    if few:
+        sentence = f"{few:,} workers gave fewer than {SKILL_LABELS} answers: too few to know their strictness."
+        yield Finding("few labels", few, sentence)
+    if overlap < MIN_OVERLAP:
+        sentence = (
+            f"{overlap:.0%} of the questions have two or more answers: without features no method can tell the workers "
+            "apart. MultiLabelMBEM learns them together with a model of the tasks."
+        )
+        yield Finding("one label per task", len(annotations.pair_start), sentence)

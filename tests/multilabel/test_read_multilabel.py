@@ -1,0 +1,97 @@
+"""Files of questions: four layouts give the same annotations; bad files say what is wrong in one sentence."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from labelonce.multilabel import MultiLabelAnnotations, read_multilabel
+
+HEAD = "task,question,worker,answer\n"
+LONG = HEAD + "1,dog,ann,yes\n1,sea,ann,yes\n1,dog,bob,yes\n1,sea,bob,no\n2,dog,bob,no\n2,sea,bob,no\n"
+WIDE = "task,worker,dog,sea\n1,ann,yes,yes\n1,bob,yes,no\n2,bob,no,no\n"
+TICKED = "task,worker,ticked\n1,ann,dog|sea\n1,bob,dog\n2,bob,\n"
+
+
+@pytest.fixture
+def wanted() -> MultiLabelAnnotations:
+    return MultiLabelAnnotations.from_ticked([1, 1, 2], ["ann", "bob", "bob"], [["dog", "sea"], ["dog"], []])
+
+
+@pytest.mark.parametrize("text", [LONG, WIDE, TICKED], ids=["long", "wide", "ticked"])
+def test_every_layout_reads_alike(tmp_path: Path, text: str, wanted: MultiLabelAnnotations) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text(text)
+    assert read_multilabel(path) == wanted
+
+
+def test_lists_in_parquet_and_json_lines(tmp_path: Path, wanted: MultiLabelAnnotations) -> None:
+    rows = [(1, "ann", ["dog", "sea"]), (1, "bob", ["dog"]), (2, "bob", [])]
+    columns = dict(zip(("task", "worker", "ticked"), map(list, zip(*rows, strict=True)), strict=True))
+    pq.write_table(pa.table(columns), tmp_path / "labels.parquet")
+    lines = [json.dumps(dict(zip(columns, row, strict=True))) for row in rows]
+    (tmp_path / "labels.jsonl").write_text("\n".join(lines) + "\n")
+    assert read_multilabel(tmp_path / "labels.parquet") == wanted
+    assert read_multilabel(tmp_path / "labels.jsonl") == wanted
+
+
+def test_an_empty_cell_of_a_wide_file_is_not_asked(tmp_path: Path) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text("task,worker,dog,sea\n1,ann,1,\n2,ann,0,1\n")
+    assert len(read_multilabel(path)) == 3
+
+
+def test_columns_by_other_names(tmp_path: Path, wanted: MultiLabelAnnotations) -> None:
+    path = tmp_path / "labels.csv"
+    path.write_text(LONG.replace("question", "tag").replace("answer", "says"))
+    assert read_multilabel(path, question="tag", answer="says") == wanted
+
+
+def ticked_boxes(ticked: list[str]) -> list[dict[str, object]]:
+    box: dict[str, object] = {"from_name": "tags", "to_name": "x", "type": "choices", "value": {"choices": ticked}}
+    return [box] if ticked else []
+
+
+def export(*results: list[str], cancelled: bool = False) -> str:
+    annotations = [
+        {"completed_by": who, "was_cancelled": cancelled and who == 0, "result": ticked_boxes(ticked)}
+        for who, ticked in enumerate(results)
+    ]
+    return json.dumps([{"id": 5, "data": {"text": "t"}, "annotations": annotations}])
+
+
+def test_check_boxes_of_label_studio(tmp_path: Path) -> None:
+    path = tmp_path / "export.json"
+    path.write_text(export(["dog", "sea"], ["dog"], []))
+    ann = read_multilabel(path, format="label-studio")
+    assert ann == MultiLabelAnnotations.from_ticked([5] * 3, [0, 1, 2], [["dog", "sea"], ["dog"], []])
+
+
+def test_a_cancelled_form_is_left_out_with_a_warning(tmp_path: Path) -> None:
+    path = tmp_path / "export.json"
+    path.write_text(export([], ["dog"], cancelled=True))
+    with pytest.warns(UserWarning, match="1 judgements are read, others left out \\(cancelled or skipped 1\\)"):
+        assert len(read_multilabel(path, format="label-studio")) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("task,question,worker,answer\n1,dog,ann,perhaps\n", "got 'perhaps'"),
+        ("task,question,worker,answer\n1,dog,ann,\n", "answer must not be missing; got a missing value at row 0"),
+        ("task,worker\n1,ann\n", "a column per question beside 'task' and 'worker'; got none"),
+        ("item,worker,dog\n1,ann,1\n", "the task column must be one of \\['item', 'worker', 'dog'\\]; got 'task'"),
+        ("task,question,worker,answer\n1,dog,ann,1\n1,dog,ann,0\n", "got worker 'ann' on question 'dog' about task 1"),
+        ("task,worker,dog\n1,ann,7\n", "got 7 \\(1 others"),
+        ("", "must have|empty|Empty"),
+    ],
+)
+def test_a_bad_file_is_one_sentence_with_its_name(tmp_path: Path, text: str, sentence: str) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=sentence) as error:
+        read_multilabel(path)
+    assert str(error.value).startswith(str(path))
+    assert "\n" not in str(error.value)
