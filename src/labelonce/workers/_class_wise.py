@@ -55,15 +55,34 @@ class ClassWise(WorkerModel):
     population_: tuple[float, float]
 
     def _fit(self, counts: Floats) -> None:
-        self._right_counts, self._sample_counts = _right_and_wrong(counts), _right_and_wrong(sample_workers(counts))
+        self.learn(_right_and_wrong(counts), _right_and_wrong(sample_workers(counts)))
+        self.confusion_ = one_coin_confusion(self._right, counts.shape[1])
+
+    def learn(self, counts: tuple[Floats, Floats], sample: tuple[Floats, Floats]) -> None:
+        """Find the population from right and wrong labels by worker and row, those of all or of a sample of workers."""
+        self._right_counts, self._sample_counts = counts, sample
         self._index()
         right, wrong = float(self._sample.right.sum()), float(self._sample.wrong.sum())
         start = np.array([(right + 1) / (right + wrong + 2), 0.2, 0.2])
         self._mode = most_likely(self._log_density, start)
         mean, size = self._mode[0], float(strength(self._mode[1]))
         self.population_, self.strength_ = (mean * size, (1 - mean) * size), float(strength(self._mode[2]))
-        self._right = self._right_moments_at(self._mode)[0]
-        self.confusion_ = one_coin_confusion(self._right, counts.shape[1])
+        self._right = self._mean_right()
+
+    def _mean_right(self) -> Floats:
+        """Return the mean chance of being right by worker and row; it is linear in the overall probability."""
+        nodes = OverallNodes(self._rows, self._mode, _FINE)
+        overall = (nodes.shares() * nodes.overall).sum(axis=1, keepdims=True)
+        right, wrong = self._right_counts
+        return np.asarray((right + self.strength_ * overall) / (right + wrong + self.strength_))
+
+    def chance(self) -> Floats:
+        """Return the mean chance of being right, (n_workers, n_rows)."""
+        return self._right
+
+    def log_evidence(self) -> float:
+        """Return the log-likelihood of the sample's labels, and of the population."""
+        return self._log_density(self._mode)[0]
 
     def _index(self) -> None:
         self._sample, self._rows = LabelledRows.of(*self._sample_counts), LabelledRows.of(*self._right_counts)
@@ -102,7 +121,11 @@ class ClassWise(WorkerModel):
 
     def _skill_moments(self, prior: Floats) -> tuple[Floats, Floats]:
         if len(prior) == 1:
-            return np.ones(len(self.confusion_)), np.zeros(len(self.confusion_))
+            return np.ones(len(self._right)), np.zeros(len(self._right))
+        return self.overall_moments(prior)
+
+    def overall_moments(self, prior: Floats) -> tuple[Floats, Floats]:
+        """Return mean and variance of every worker's chance of being right; `prior` is the share of each row."""
 
         def moments_at(point: Floats) -> tuple[Floats, Floats]:
             shares, mean, variance = self._given_overall(point)

@@ -50,12 +50,24 @@ class OneCoin(WorkerModel):
     population_: tuple[float, float]
 
     def _fit(self, counts: Floats) -> None:
-        self._sample, self._counts = _agreement(sample_workers(counts)), _agreement(counts)
+        self.learn(_agreement(counts), _agreement(sample_workers(counts)))
+        self.confusion_ = one_coin_confusion(self.chance(), counts.shape[1])
+
+    def learn(self, counts: tuple[Floats, Floats], sample: tuple[Floats, Floats]) -> None:
+        """Find the population from right and wrong labels of workers, those of all or of a sample of them."""
+        self._sample, self._counts = sample, counts
         right, wrong = (float(part.sum()) for part in self._sample)
         self._mode = most_likely(self._log_density, np.array([(right + 1) / (right + wrong + 2), 0.2]))
         mean, size = self._mode[0], float(strength(self._mode[1]))
         self.population_ = (mean * size, (1 - mean) * size)
-        self.confusion_ = one_coin_confusion(self._moments_at(self._mode)[0], counts.shape[1])
+
+    def chance(self) -> Floats:
+        """Return every worker's mean chance of being right, shape (n_workers,)."""
+        return self._moments_at(self._mode)[0]
+
+    def chance_moments(self) -> tuple[Floats, Floats]:
+        """Return mean and variance of every worker's chance of being right, in all likely populations."""
+        return average_moments(self._moments_at, likely_points(self._log_density, self._mode))
 
     def _log_density(self, point: Floats) -> tuple[float, Floats]:
         mean, spread = point
@@ -81,7 +93,7 @@ class OneCoin(WorkerModel):
     def _skill_moments(self, prior: Floats) -> tuple[Floats, Floats]:
         if len(prior) == 1:
             return np.ones(len(self.confusion_)), np.zeros(len(self.confusion_))
-        return average_moments(self._moments_at, likely_points(self._log_density, self._mode))
+        return self.chance_moments()
 
     def _entry_interval(self, level: float) -> tuple[Floats, Floats]:
         n_classes = self.confusion_.shape[1]
