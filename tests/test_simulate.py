@@ -310,3 +310,49 @@ BAD_CALLS: list[tuple[Callable[[], Any], str]] = [
 def test_bad_argument_is_named_with_its_value(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         call()
+
+
+GROUPS = np.array([0, 1, 0, 1, 1, 2, 2])
+
+
+@pytest.mark.parametrize("name", ["grouped_hammer_spammer", "grouped_class_wise_hammer_spammer"])
+def test_grouped_workers_are_right_or_guess_within_the_group(name: str) -> None:
+    workers = getattr(simulate, name)(300, GROUPS, 0.4, 0)
+    confusion = workers.dense()
+    inside = (GROUPS[:, None] == GROUPS) / np.bincount(GROUPS)[GROUPS][:, None]
+    hammer = confusion[:, np.arange(7), np.arange(7)] == 1
+    assert_allclose(confusion, np.where(hammer[:, :, None], np.eye(7), inside), atol=1e-15)
+    assert_share(hammer[:, 0].sum(), 300, 0.4)
+
+
+def test_a_grouped_worker_is_the_same_hammer_everywhere_or_by_position() -> None:
+    one = simulate.grouped_hammer_spammer(50, GROUPS, 0.5, 0).diagonal() == 1
+    assert (one == one[:, :1]).all()
+    by_position = simulate.grouped_class_wise_hammer_spammer(50, GROUPS, 0.5, 0).diagonal() == 1
+    assert_array_equal(by_position[:, [0, 2]], by_position[:, [1, 3]])  # the first and the second of a group
+    assert_array_equal(by_position[:, [0, 2]], by_position[:, [5, 6]])
+    assert (by_position[:, 0] != by_position[:, 2]).any()
+
+
+def test_exactly_so_many_grouped_workers_are_hammers_if_asked() -> None:
+    workers = simulate.grouped_hammer_spammer(10, GROUPS, 0.3, 0, exact=True)
+    assert (workers.skill(np.full(7, 1 / 7)) == 1).sum() == 3
+
+
+def test_labels_of_factors_are_those_of_their_matrices() -> None:
+    workers = simulate.grouped_class_wise_hammer_spammer(3, GROUPS, 0.3, 1)
+    y_true = np.arange(7).repeat(3000)
+    assignment = simulate.assign(len(y_true), 3, 1, 0)
+    counts = label_counts(simulate.annotate(y_true, workers, assignment, 0), y_true)
+    assert_share(counts, counts.sum(axis=2, keepdims=True), workers.dense())
+
+
+def test_grouped_workers_of_a_thousand_classes_take_a_few_numbers_each() -> None:
+    workers = simulate.grouped_class_wise_hammer_spammer(1000, np.arange(1000) // 10, 0.2, 0)
+    assert workers.shape == (1000, 1000, 1000)
+    assert workers.right.size + workers.share.size == 1000 * 10 + 1000 * 9
+
+
+def test_groups_of_classes_must_be_codes() -> None:
+    with pytest.raises(ValueError, match=r"one integer per class.*got float64 of shape \(2,\)"):
+        simulate.grouped_hammer_spammer(3, [0.0, 1.0], 0.5, 0)

@@ -1,7 +1,8 @@
 """Simulated crowds: populations of workers, who labels what, and the labels they give.
 
 A population is a confusion array of shape (n_workers, n_classes, n_classes): `confusion[worker, true, given]`
-is float64 and its rows sum to 1. `rng` is a generator, a seed, or None for fresh entropy. One seed may serve a
+is float64 and its rows sum to 1. For many classes it is factors instead (`grouped_hammer_spammer`), of which no such
+array is ever made. `rng` is a generator, a seed, or None for fresh entropy. One seed may serve a
 whole simulation: every function makes its own stream of it, so that its draws do not depend on another's.
 
 Examples
@@ -21,7 +22,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from labelonce._kernels import one_coin_confusion
+from labelonce._kernels import Factors, one_coin_confusion
 from labelonce._types import Codes, Floats, Mask
 from labelonce._validate import RandomState, check_codes, check_distribution, check_int, check_number, check_rng
 from labelonce.data import Annotations
@@ -32,6 +33,8 @@ __all__ = [
     "assign",
     "class_wise_hammer_spammer",
     "dirichlet",
+    "grouped_class_wise_hammer_spammer",
+    "grouped_hammer_spammer",
     "hammer_spammer",
     "one_coin",
     "zipf_load",
@@ -79,6 +82,69 @@ def class_wise_hammer_spammer(n_workers: int, n_classes: int, quality: float, rn
     """
     shape = (check_int(n_workers, "n_workers", 1), check_int(n_classes, "n_classes", 2))
     return _hammer_rows(_hammers(shape, quality, _stream(rng, "class_wise_hammer_spammer")), n_classes)
+
+
+def grouped_hammer_spammer(
+    n_workers: int, groups: Any, quality: float, rng: RandomState, *, exact: bool = False
+) -> Factors:
+    """Return hammers and spammers whose guesses stay among the classes of the true class's group.
+
+    The paper's ImageNet workers (section 5): groups of 10 among 1,000 classes; a hammer is always right, a spammer
+    gives any class of the group with equal chance, the true one included.
+
+    Parameters
+    ----------
+    groups : int array of shape (n_classes,)
+        The group of each class.
+    quality : float in [0, 1]
+        Chance of each worker to be a hammer.
+    exact : bool
+        Make exactly `round(quality * n_workers)` workers hammers, at random places.
+
+    Returns
+    -------
+    Factors
+        For `annotate`; `confusion(worker)` is the confusion of one worker.
+
+    Examples
+    --------
+    >>> workers = grouped_hammer_spammer(1000, np.arange(1000) // 10, quality=0.2, rng=0)
+    >>> workers.shape, workers.right.shape
+    ((1000, 1000, 1000), (1000, 1))
+    >>> grouped_hammer_spammer(1, [0, 0, 1, 1], quality=0.0, rng=0).confusion(0)
+    array([[0.5, 0.5, 0. , 0. ],
+           [0.5, 0.5, 0. , 0. ],
+           [0. , 0. , 0.5, 0.5],
+           [0. , 0. , 0.5, 0.5]])
+    """
+    shape = (check_int(n_workers, "n_workers", 1),)
+    hammer = _hammers(shape, quality, _stream(rng, "grouped_hammer_spammer"), exact)
+    group = _check_class_groups(groups)
+    return _hammer_factors(hammer[:, None], np.zeros_like(group), group)
+
+
+def grouped_class_wise_hammer_spammer(n_workers: int, groups: Any, quality: float, rng: RandomState) -> Factors:
+    """Return workers who are a hammer at some positions within a group, and spammers within the group at the others.
+
+    The paper's class-wise ImageNet workers: a worker has one matrix of positions x positions, the same for every
+    group. The position of a class is its place among the classes of its group, in their order. The rest is as in
+    `grouped_hammer_spammer`.
+
+    Examples
+    --------
+    >>> grouped_class_wise_hammer_spammer(1, [0, 0, 1, 1], quality=0.5, rng=0).confusion(0)
+    array([[0.5, 0.5, 0. , 0. ],
+           [0. , 1. , 0. , 0. ],
+           [0. , 0. , 0.5, 0.5],
+           [0. , 0. , 0. , 1. ]])
+    """
+    group = _check_class_groups(groups)
+    order = np.argsort(group, kind="stable")
+    position = np.empty_like(group)
+    position[order] = np.arange(len(group)) - np.searchsorted(group[order], group[order])
+    shape = (check_int(n_workers, "n_workers", 1), int(position.max()) + 1)
+    hammer = _hammers(shape, quality, _stream(rng, "grouped_class_wise_hammer_spammer"))
+    return _hammer_factors(hammer, position, group)
 
 
 def one_coin(accuracy: Any, n_classes: int) -> Floats:
@@ -221,7 +287,7 @@ def annotate(
     ----------
     y_true : int array of shape (n_tasks,)
         Class codes.
-    confusion : array of shape (n_workers, n_classes, n_classes)
+    confusion : array of shape (n_workers, n_classes, n_classes), or Factors
         A label of probability 0 is never drawn.
     assignment : int array of shape (n_tasks, redundancy)
         Workers of every task, as from `assign`.
@@ -241,8 +307,8 @@ def annotate(
            [1, 1],
            [1, 1]], dtype=int32)
     """
-    table = _cumulative(confusion)
-    n_workers, n_classes, _ = table.shape
+    draw = _drawer(confusion)
+    n_workers, n_classes, _ = np.shape(confusion) if not isinstance(confusion, Factors) else confusion.shape
     true = check_codes(y_true, "y_true", n_classes)
     worker = np.sort(_check_assignment(assignment, len(true), n_workers), axis=1)  # the order of Annotations
     share = check_number(correlation, "correlation", 0, 1)
@@ -251,8 +317,7 @@ def annotate(
     label = np.empty_like(worker)
     for part in _parts(*worker.shape):
         uniform = _uniforms(worker[part], group, share, generator)
-        row = worker[part].astype(np.int64) * n_classes + true[part, None]
-        label[part] = _invert(table, row, uniform)
+        label[part] = draw(worker[part], np.broadcast_to(true[part, None], uniform.shape), uniform)
     task = np.repeat(np.arange(len(true), dtype=np.int32), worker.shape[1])
     columns = (task, worker.ravel(), label.ravel())
     for column in columns:
@@ -336,6 +401,23 @@ def _uniforms(worker: Codes, group: Codes | None, correlation: float, rng: np.ra
     return np.where(rng.random(worker.shape) < correlation, shared, own)
 
 
+def _hammer_factors(hammer: Mask, column: Codes, group: Codes) -> Factors:
+    """Return workers who are hammers, [worker, column of the true class], or guess within the group."""
+    size = np.bincount(group)[group]
+    kinds, row = np.unique(np.stack([column, size]), axis=1, return_inverse=True)
+    right = np.where(hammer[:, kinds[0]], 1.0, 1 / kinds[1])
+    return Factors.inside(right, row.ravel().astype(np.int32), group)
+
+
+def _drawer(confusion: Any) -> Callable[[Codes, Codes, Floats], Any]:
+    """Return what draws a label for arrays of workers, true classes and uniform numbers of one shape."""
+    if isinstance(confusion, Factors):
+        return confusion.draw
+    table = _cumulative(confusion)
+    n_classes = table.shape[1]
+    return lambda worker, true, uniform: _invert(table, worker.astype(np.int64) * n_classes + true, uniform)
+
+
 def _cumulative(confusion: Any) -> Floats:
     """Return the cumulative sums of the rows, exactly 1 from the last possible label on."""
     shape = np.shape(confusion)
@@ -375,6 +457,15 @@ def _check_groups(groups: Any, n_workers: int, correlation: float) -> Codes | No
     if array.shape != (n_workers,) or array.dtype.kind not in "iub":
         raise ValueError(
             f"groups must have one integer per worker, shape ({n_workers},); got {array.dtype} of shape {array.shape}."
+        )
+    return np.unique(array, return_inverse=True)[1].astype(np.int32)
+
+
+def _check_class_groups(groups: Any) -> Codes:
+    array = np.asarray(groups)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or len(array) < 2:
+        raise ValueError(
+            f"groups must have one integer per class, shape (n_classes,); got {array.dtype} of shape {array.shape}."
         )
     return np.unique(array, return_inverse=True)[1].astype(np.int32)
 

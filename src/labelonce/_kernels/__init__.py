@@ -29,6 +29,7 @@ from labelonce._kernels._shared import SharedEngine, total
 
 if TYPE_CHECKING:
     from labelonce._kernels._blocks import BLOCK_SIZE, Block, BlockSums
+    from labelonce._kernels._factors import Factors, Mistakes, Tallies
     from labelonce._kernels._scipy import ScipyEngine
     from labelonce._kernels._sums import AnnotationSums
 
@@ -40,9 +41,12 @@ __all__ = [
     "BlockSums",
     "EStep",
     "Engine",
+    "Factors",
+    "Mistakes",
     "ScipyEngine",
     "SharedEngine",
     "Sweep",
+    "Tallies",
     "blas_threads",
     "entropy",
     "floored_log",
@@ -64,6 +68,9 @@ _HOME = {  # loaded when used: the torch engine needs no scipy, the base install
     "BLOCK_SIZE": "_blocks",
     "Block": "_blocks",
     "BlockSums": "_blocks",
+    "Factors": "_factors",
+    "Mistakes": "_factors",
+    "Tallies": "_factors",
 }
 
 

@@ -1,0 +1,274 @@
+"""Groups of classes that are confused with each other: given as a table, as a taxonomy, or found in the labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+from scipy.special import pdtrc
+
+from labelonce._messages import shorten, show
+from labelonce._types import Codes, Floats, Ids
+from labelonce._validate import check_choice, check_codes
+from labelonce.data import Annotations, _ids
+
+SEPARATOR = "/"
+_FEWEST = 3  # tasks on which two classes must meet
+_FALSE_PAIRS = 0.01  # pairs kept by chance, over all pairs: one of them would merge two groups
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """A partition of the classes.
+
+    Attributes
+    ----------
+    group : (n_classes,)
+        The group of each class, as a code in [0, n_groups).
+    position : (n_classes,)
+        The place of each class within its group, 0, 1, ...
+    names : (n_groups,)
+        What the groups are called.
+
+    Examples
+    --------
+    >>> groups = Groups.of([0, 1, 0, 1, 1])
+    >>> groups.n_groups, groups.sizes, groups.position
+    (2, array([2, 3]), array([0, 0, 1, 1, 2], dtype=int32))
+    >>> groups.members(1)
+    array([1, 3, 4], dtype=int32)
+    """
+
+    group: Codes
+    position: Codes
+    names: Ids
+
+    @classmethod
+    def of(cls, group: Any, position: Any = None, names: Any = None) -> Self:
+        """Return the partition of a group code per class; positions are in the order of the classes by default."""
+        codes = check_codes(group, "group", max(1, len(group)))
+        if position is None:
+            position = _places(codes)
+        n_groups = int(codes.max()) + 1
+        return cls(codes, np.asarray(position, np.int32), np.arange(n_groups) if names is None else np.asarray(names))
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return len(self.group)
+
+    @property
+    def n_groups(self) -> int:
+        """Number of groups."""
+        return len(self.names)
+
+    @cached_property
+    def sizes(self) -> Ids:
+        """Return the number of classes in each group."""
+        return np.bincount(self.group, minlength=self.n_groups)
+
+    @cached_property
+    def by_group(self) -> Codes:
+        """Return all classes sorted by group, and by position within it."""
+        return np.lexsort((self.position, self.group)).astype(np.int32)
+
+    @cached_property
+    def starts(self) -> Ids:
+        """Return where each group starts in `by_group`, and after them the number of classes."""
+        return np.concatenate([[0], np.cumsum(self.sizes)])
+
+    def members(self, group: int) -> Codes:
+        """Return the classes of a group by their position."""
+        return np.asarray(self.by_group[self.starts[group] : self.starts[group + 1]])
+
+    def to_mapping(self, classes: Ids) -> dict[Any, Any]:
+        """Return the name of each class's group by class id."""
+        return dict(zip(classes.tolist(), self.names[self.group].tolist(), strict=True))
+
+
+def read_groups(groups: Any, classes: Ids) -> Groups:
+    """Return the groups of the classes.
+
+    Parameters
+    ----------
+    groups : mapping, table, list of pairs, (n_classes,) codes, "taxonomy" or Groups
+        The group of every class: a mapping of class id to group; a frame or a list of pairs with the columns class and
+        group, whose order is that of the positions within a group; an integer array with one group per class, in the
+        order of `classes`; "taxonomy" takes the parent of labels such as animal/dog/beagle.
+    classes : (n_classes,) ids
+
+    Examples
+    --------
+    >>> classes = np.array(["beagle", "poodle", "siamese"], dtype=object)
+    >>> read_groups({"beagle": "dog", "poodle": "dog", "siamese": "cat"}, classes).group
+    array([1, 1, 0], dtype=int32)
+    """
+    if isinstance(groups, Groups):
+        return _check_size(groups, classes)
+    if isinstance(groups, str):
+        check_choice(groups, "groups", ("taxonomy",))
+        return taxonomy_groups(classes)
+    if isinstance(groups, np.ndarray) and groups.ndim == 1 and groups.dtype.kind in "iu":
+        return _check_size(Groups.of(np.unique(groups, return_inverse=True)[1], names=np.unique(groups)), classes)
+    members, names = _two_columns(groups)
+    return _from_columns(members, names, classes)
+
+
+def taxonomy_groups(classes: Ids) -> Groups:
+    """Return the groups of classes that are paths: a class is grouped with those of the same parent.
+
+    Examples
+    --------
+    >>> classes = np.array(["animal/cat/siamese", "animal/dog/beagle", "animal/dog/poodle"], dtype=object)
+    >>> taxonomy_groups(classes).names
+    array(['animal/cat', 'animal/dog'], dtype=object)
+    """
+    parents = [str(name).rpartition(SEPARATOR)[0] for name in classes]
+    if "" in parents:
+        flat = [name for name, parent in zip(classes, parents, strict=True) if not parent]
+        raise ValueError(
+            f"every class must be a path such as animal/dog/beagle for groups='taxonomy'; got {show(flat[0])} "
+            f"({len(flat)} in total). Give a table of classes and groups instead."
+        )
+    group, names = _ids.encode(parents, "group")
+    return Groups.of(group, names=names)
+
+
+def find_groups(annotations: Annotations, predictions: Any = None) -> Groups:
+    """Return groups of classes that meet on the same tasks more often than by chance.
+
+    Two classes meet on a task if both were given to it, or one was given and the other predicted. How often they would
+    meet by chance follows from how often each meets any other class; pairs above that by a Poisson test (one pair in
+    all is kept by mistake in a hundred crowds), and seen at least three times, are joined, and the connected components
+    are the groups. A class without such a pair is a group of its own.
+
+    Parameters
+    ----------
+    annotations : Annotations
+        With one label per task, `predictions` are needed.
+    predictions : (n_tasks,) class codes or (n_tasks, n_classes) probabilities, optional
+        A second answer for every task: a model's prediction, out of fold. A negative code is no answer.
+
+    Examples
+    --------
+    >>> import labelonce as lo
+    >>> y_true = np.arange(6000) % 6
+    >>> workers = lo.simulate.grouped_hammer_spammer(50, [0, 0, 0, 1, 1, 1], quality=0.5, rng=0)
+    >>> ann = lo.simulate.annotate(y_true, workers, lo.simulate.assign(6000, 50, 2, rng=0), rng=0)
+    >>> find_groups(ann).group
+    array([0, 0, 0, 1, 1, 1], dtype=int32)
+    """
+    meetings = _meetings(annotations, predictions)
+    if meetings.nnz == 0 and predictions is None:
+        raise ValueError(
+            f"groups can be found where a task has two different labels, or with predictions; got "
+            f"{annotations.n_tasks:,} tasks of one label each. Give a table of classes and groups instead."
+        )
+    kept = meetings.data >= _FEWEST
+    kept &= pdtrc(meetings.data - 1, _by_chance(meetings)) < _FALSE_PAIRS / _n_pairs(annotations.n_classes)
+    joined = sparse.coo_array((kept[kept], (meetings.row[kept], meetings.col[kept])), shape=meetings.shape)
+    return Groups.of(connected_components(joined, directed=False)[1])
+
+
+def _meetings(annotations: Annotations, predictions: Any) -> Any:
+    """Return on how many tasks each pair of classes meets: the upper triangle, without the diagonal, as COO."""
+    task, label = annotations.task, annotations.label
+    if predictions is not None:
+        codes = _prediction_codes(predictions, annotations)
+        answered = np.flatnonzero(codes >= 0)
+        answered = answered[np.bincount(task, minlength=annotations.n_tasks)[answered] > 0]
+        task, label = np.concatenate([task, answered]), np.concatenate([label, codes[answered]])
+    shape = (annotations.n_tasks, annotations.n_classes)
+    seen = sparse.csr_array((np.ones(len(task)), (task, label)), shape=shape)
+    seen.data[:] = 1  # a task counts once, however many workers gave the two classes
+    return sparse.coo_array(sparse.triu(seen.T @ seen, k=1))
+
+
+def _by_chance(meetings: Any) -> Floats:
+    """Return the number of meetings of each pair to expect from how often its classes meet any other."""
+    total = meetings.data.sum()
+    margin = (meetings.sum(axis=0) + meetings.sum(axis=1)) / (2 * total)
+    return np.asarray(total * 2 * margin[meetings.row] * margin[meetings.col] / (1 - (margin**2).sum()))
+
+
+def _n_pairs(n_classes: int) -> int:
+    return max(1, n_classes * (n_classes - 1) // 2)
+
+
+def _prediction_codes(predictions: Any, annotations: Annotations) -> Codes:
+    values = np.asarray(predictions)
+    if values.ndim == 2:
+        values = values.argmax(axis=1)
+    if values.shape != (annotations.n_tasks,):
+        raise ValueError(f"predictions must have one entry per task, {annotations.n_tasks}; got {len(values)}.")
+    check_codes(np.maximum(values, 0), "predictions", annotations.n_classes)
+    return values.astype(np.int32)
+
+
+def _places(group: Codes) -> Codes:
+    """Return how many earlier classes are of the same group."""
+    order = np.argsort(group, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(group))])
+    places = np.empty(len(group), dtype=np.int32)
+    places[order] = np.arange(len(group)) - starts[group[order]]
+    return places
+
+
+def _two_columns(groups: Any) -> tuple[Any, Any]:
+    """Return the columns class and group of a mapping, a frame or a list of pairs."""
+    if isinstance(groups, Mapping) and set(groups) != {"class", "group"}:
+        return list(groups), list(groups.values())
+    if isinstance(groups, (list, tuple)):
+        if any(not isinstance(pair, (list, tuple)) or len(pair) != 2 for pair in groups):
+            raise TypeError(f"groups must be pairs of a class and its group; got {shorten(groups, 3)}.")
+        return [pair[0] for pair in groups], [pair[1] for pair in groups]
+    members, names = _ids.frame_columns(groups, **{"class": "class", "group": "group"})
+    return members, names
+
+
+def _from_columns(members: Any, names: Any, classes: Ids) -> Groups:
+    given, named = _ids.column_of(members, "class"), _ids.column_of(names, "group")
+    _ids.check_same_kind(given, "groups", classes)
+    codes, (group, group_names) = _ids.lookup(given, classes), _ids.encode(named, "group")
+    unknown = np.flatnonzero(codes < 0)
+    if len(unknown):
+        raise ValueError(
+            f"groups must name classes among {shorten(classes)}; got {show(given[unknown[0]])} ({len(unknown)} in "
+            "total). Leave it out, or declare it in classes."
+        )
+    first = np.full(len(classes), -1, dtype=np.int64)
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)  # of writes to one place the last stays
+    _reject_two_groups(codes, group, first, given, named)
+    absent = np.flatnonzero(first < 0)
+    if len(absent):
+        raise ValueError(
+            f"every class must have a group; got none for {show(classes[absent[0]])} ({len(absent)} in total). Add it "
+            "to the table, in a group of its own if it is like no other."
+        )
+    by_table = np.argsort(first)
+    position = np.empty(len(classes), dtype=np.int32)
+    position[by_table] = _places(group[first[by_table]])
+    return Groups.of(group[first], position, group_names)
+
+
+def _reject_two_groups(codes: Codes, group: Codes, first: Any, given: Ids, named: Ids) -> None:
+    second = np.flatnonzero(group != group[first[codes]])
+    if len(second):
+        row = second[0]
+        raise ValueError(
+            f"a class must be in one group; got {show(given[row])} in {show(named[first[codes[row]]])} and "
+            f"{show(named[row])} ({len(second)} in total). Keep one of the two."
+        )
+
+
+def _check_size(groups: Groups, classes: Ids) -> Groups:
+    if groups.n_classes != len(classes):
+        raise ValueError(
+            f"groups must have one entry per class, {len(classes)} as in {shorten(classes)}; got {groups.n_classes}."
+        )
+    return groups

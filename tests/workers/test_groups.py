@@ -1,0 +1,154 @@
+"""Groups of classes: read from a table or a taxonomy, or found in the labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.metrics import adjusted_rand_score
+
+from labelonce import Annotations, simulate
+from labelonce._types import Ids
+from labelonce.workers._groups import Groups, find_groups, read_groups, taxonomy_groups
+
+CLASSES = np.array(["beagle", "poodle", "siamese", "tabby"], dtype=object)
+TABLE = {"tabby": "cat", "poodle": "dog", "siamese": "cat", "beagle": "dog"}
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        TABLE,
+        list(TABLE.items()),
+        pa.table({"class": list(TABLE), "group": list(TABLE.values()), "note": [1, 2, 3, 4]}),
+        {"class": list(TABLE), "group": list(TABLE.values())},
+    ],
+    ids=["mapping", "pairs", "table", "columns"],
+)
+def test_every_form_of_a_table_gives_the_same_groups(groups: Any) -> None:
+    found = read_groups(groups, CLASSES)
+    assert found.names.tolist() == ["cat", "dog"]
+    assert_array_equal(found.group, [1, 1, 0, 0])
+    assert_array_equal(found.position, [1, 0, 1, 0])  # the order of the table
+    assert found.to_mapping(CLASSES) == TABLE
+
+
+def test_codes_are_groups_in_the_order_of_the_classes() -> None:
+    found = read_groups(np.array([7, 3, 7, 7]), CLASSES)
+    assert_array_equal(found.group, [1, 0, 1, 1])
+    assert_array_equal(found.position, [0, 0, 1, 2])
+    assert_array_equal(found.members(1), [0, 2, 3])
+    assert read_groups(found, CLASSES) is found
+
+
+def test_the_parent_of_a_path_is_its_group() -> None:
+    classes = np.array(["a/b/x", "a/b/y", "a/c/x", "d/x"], dtype=object)
+    found = read_groups("taxonomy", classes)
+    assert found.names.tolist() == ["a/b", "a/c", "d"]
+    assert_array_equal(found.group, [0, 0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("groups", "sentence"),
+    [
+        ([*TABLE.items(), ("tabby", "dog")], r"one group; got 'tabby' in 'cat' and 'dog' \(1 in total\)"),
+        ([("tabby", "cat"), ("poodle", "dog")], r"have a group; got none for 'beagle' \(2 in total\)"),
+        (TABLE | {"wolf": "dog"}, r"among \['beagle'.*got 'wolf' \(1 in total\)"),
+        ("taxonomy", r"path such as animal/dog/beagle .* got 'beagle' \(4 in total\)"),
+        (np.array([0, 1, 1]), r"one entry per class, 4 .* got 3"),
+        ({0: "cat", 1: "dog"}, r"must be strings, .* got integers"),
+        ("found", r"one of 'taxonomy'; got 'found'"),
+        ([("tabby", "cat", 1)], r"pairs of a class and its group; got \[\('tabby', 'cat', 1\)\]"),
+    ],
+)
+def test_a_table_that_is_no_partition_is_refused_in_one_sentence(groups: Any, sentence: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=sentence):
+        read_groups(groups, CLASSES)
+
+
+def test_positions_do_not_depend_on_the_names_of_the_classes() -> None:
+    renamed = np.array(["z", "b", "y", "a"], dtype=object)
+    table = [(dict(zip(CLASSES, renamed, strict=True))[name], group) for name, group in TABLE.items()]
+    order = np.argsort(renamed)
+    found, before = read_groups(table, renamed[order]), read_groups(TABLE, CLASSES)
+    assert_array_equal(found.group, before.group[order])
+    assert_array_equal(found.position, before.position[order])
+
+
+SETTINGS = {  # groups, crowd, quality, labels per task, tasks, whether a model answers too
+    "hammer-spammer r=2": (np.arange(100) // 10, "hammer_spammer", 0.2, 2, 20_000, None),
+    "class-wise r=3": (np.arange(100) // 10, "class_wise_hammer_spammer", 0.6, 3, 20_000, None),
+    "one label and predictions": (np.arange(100) // 10, "hammer_spammer", 0.2, 1, 20_000, 0.6),
+    "weak predictions": (np.arange(60) % 6, "class_wise_hammer_spammer", 0.6, 1, 60_000, 0.45),
+    "uneven groups": (np.repeat(np.arange(6), [2, 3, 5, 10, 15, 25]), "hammer_spammer", 0.5, 2, 30_000, None),
+    "a thousand classes": (np.arange(1000) // 10, "class_wise_hammer_spammer", 0.2, 2, 150_000, None),
+}
+
+
+def labelled(setting: str, *, bridges: float, seed: int = 0) -> tuple[Ids, Annotations, Ids | None]:
+    """Return true groups, labels of which a share is of any class at all, and predictions."""
+    group, crowd, quality, redundancy, n_tasks, accuracy = SETTINGS[setting]
+    rng = np.random.default_rng(seed)
+    y_true = rng.integers(0, len(group), n_tasks).astype(np.int32)
+    workers = getattr(simulate, f"grouped_{crowd}")(200, group, quality, rng)
+    ann = simulate.annotate(y_true, workers, simulate.assign(n_tasks, 200, redundancy, rng), rng)
+    label = np.where(rng.random(len(ann)) < bridges, rng.integers(0, len(group), len(ann)), ann.label)
+    ann = Annotations(ann.task, ann.worker, label.astype(np.int32), ann.tasks, ann.workers, ann.classes)
+    if accuracy is None:
+        return group, ann, None
+    return group, ann, np.where(rng.random(n_tasks) < accuracy, y_true, rng.integers(0, len(group), n_tasks))
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_groups_are_found_exactly(setting: str) -> None:
+    group, ann, predictions = labelled(setting, bridges=0.0)
+    assert adjusted_rand_score(group, find_groups(ann, predictions).group) == 1
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_groups_survive_one_bridging_label_in_twenty(setting: str) -> None:
+    group, ann, predictions = labelled(setting, bridges=0.05)
+    assert adjusted_rand_score(group, find_groups(ann, predictions).group) >= 0.99
+
+
+def test_mistakes_without_structure_join_nothing() -> None:
+    rng = np.random.default_rng(0)
+    y_true = rng.integers(0, 50, 20_000)
+    workers = simulate.one_coin(np.full(20, 0.5), 50)
+    ann = simulate.annotate(y_true, workers, simulate.assign(20_000, 20, 3, rng), rng)
+    assert find_groups(ann).n_groups == 50
+
+
+def test_groups_found_ignore_the_order_of_tasks_and_workers_and_follow_a_renaming() -> None:
+    _, ann, predictions = labelled("one label and predictions", bridges=0.05)
+    rng = np.random.default_rng(1)
+    task, worker, name = (rng.permutation(n).astype(np.int32) for n in (ann.n_tasks, ann.n_workers, ann.n_classes))
+    moved = Annotations(task[ann.task], worker[ann.worker], name[ann.label], ann.tasks, ann.workers, ann.classes)
+    assert predictions is not None
+    again = np.empty_like(predictions)
+    again[task] = name[predictions]
+    before, after = find_groups(ann, predictions), find_groups(moved, again)
+    assert adjusted_rand_score(before.group, after.group[name]) == 1
+
+
+def test_a_task_counts_once_however_many_workers_disagree_on_it() -> None:
+    one_task = Annotations.from_matrix(np.array([[0] * 10 + [1] * 10, [2] * 20, [3] * 20]))
+    assert find_groups(one_task).n_groups == 4
+
+
+def test_one_label_per_task_without_predictions_tells_no_groups() -> None:
+    ann = Annotations.from_arrays([0, 1, 2], [0, 0, 0], [0, 1, 2])
+    with pytest.raises(ValueError, match="got 3 tasks of one label each"):
+        find_groups(ann)
+    with pytest.raises(ValueError, match="one entry per task, 3; got 2"):
+        find_groups(ann, [0, 1])
+
+
+def test_the_members_of_all_groups_are_all_classes() -> None:
+    groups = Groups.of(np.array([2, 0, 1, 0, 2], dtype=np.int32))
+    assert_array_equal(np.concatenate([groups.members(g) for g in range(3)]), groups.by_group)
+    assert_array_equal(np.sort(groups.by_group), np.arange(5))
+    assert taxonomy_groups(np.array(["a/b"], dtype=object)).n_groups == 1
