@@ -9,7 +9,7 @@ table states.
 
     python experiments/planning.py               # resumes where it was stopped
     python experiments/planning.py --seeds 2     # a small part
-    python experiments/planning.py --table       # results/planning.md alone
+    python experiments/planning.py --table       # table and picture alone, from results/planning.json
 """
 
 import argparse
@@ -19,6 +19,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -199,12 +200,17 @@ def judge(rows: list[Trial]) -> Judged:
     )
 
 
-def table(trials: list[Trial]) -> str:
-    """Return one line per world, then the mean and the worst of the worlds."""
+def judged_worlds(trials: list[Trial]) -> dict[str, Judged]:
+    """Return every world and what its plans lost."""
     by_world: dict[str, list[Trial]] = defaultdict(list)
     for row in trials:
         by_world[row["world"]].append(row | {"reached": {str(r): one for r, one in row["reached"].items()}})
-    judged = {world: judge(rows) for world, rows in by_world.items()}
+    return {world: judge(rows) for world, rows in by_world.items()}
+
+
+def table(trials: list[Trial]) -> str:
+    """Return one line per world, then the mean and the worst of the worlds."""
+    judged = judged_worlds(trials)
     head = ["world", "plan", "plan, crowd known", "best", "loss", "noise", "loss, unbiased", "always 1", "always 3"]
     lines = []
     for world, one in judged.items():
@@ -218,6 +224,28 @@ def table(trials: list[Trial]) -> str:
     lines.append(["**mean**", "", "", "", *(f"{fmean(values):.2f}" for values in losses), "", "", held_share])
     lines.append(["**worst**", "", "", "", *(f"{max(values):.2f}" for values in losses), "", "", ""])
     return markdown([*head, "expected", "reached", "in its range"], lines)
+
+
+def picture(trials: list[Trial], path: Path) -> None:
+    """Draw what the plan, one label always and three labels always lose in every world."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    mpl.rcParams["svg.hashsalt"] = "labelonce"
+    import matplotlib.pyplot as plt
+
+    judged = judged_worlds(trials)
+    place = np.arange(len(judged))
+    drawing, axis = plt.subplots(figsize=(8, 0.32 * len(judged) + 1.2), layout="constrained")
+    marks = {"once": ("o", "always 1"), "thrice": ("s", "always 3"), "loss": ("D", "the plan")}
+    for name, (mark, words) in marks.items():
+        axis.plot([getattr(one, name) for one in judged.values()], place, mark, label=words)
+    axis.set_yticks(place, list(judged))
+    axis.set(xlabel="points of accuracy below the best redundancy")
+    axis.invert_yaxis()
+    axis.grid(axis="x", alpha=0.3)
+    axis.legend(loc="upper right")
+    drawing.savefig(path, metadata={"Date": None})
 
 
 def run(options: argparse.Namespace) -> None:
@@ -234,4 +262,4 @@ if __name__ == "__main__":
     parser.add_argument("--seeds", type=int, default=8, help="draws of every world")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--world", default="", help="only worlds whose names contain this")
-    main(parser.parse_args(), run, table)
+    main(parser.parse_args(), run, table, draw=picture, image="planning.svg")
