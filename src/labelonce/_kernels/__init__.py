@@ -29,6 +29,8 @@ from labelonce._kernels._shared import SharedEngine, total
 
 if TYPE_CHECKING:
     from labelonce._kernels._blocks import BLOCK_SIZE, Block, BlockSums
+    from labelonce._kernels._candidate_sums import CandidateSums
+    from labelonce._kernels._candidates import Candidates, candidate_classes
     from labelonce._kernels._factors import Factors, Mistakes, Tallies
     from labelonce._kernels._scipy import ScipyEngine
     from labelonce._kernels._sums import AnnotationSums
@@ -39,6 +41,8 @@ __all__ = [
     "AnnotationSums",
     "Block",
     "BlockSums",
+    "CandidateSums",
+    "Candidates",
     "EStep",
     "Engine",
     "Factors",
@@ -48,6 +52,7 @@ __all__ = [
     "Sweep",
     "Tallies",
     "blas_threads",
+    "candidate_classes",
     "entropy",
     "floored_log",
     "label_probabilities",
@@ -65,6 +70,9 @@ __all__ = [
 _HOME = {  # loaded when used: the torch engine needs no scipy, the base install has no torch
     "ScipyEngine": "_scipy",
     "AnnotationSums": "_sums",
+    "CandidateSums": "_candidate_sums",
+    "Candidates": "_candidates",
+    "candidate_classes": "_candidates",
     "BLOCK_SIZE": "_blocks",
     "Block": "_blocks",
     "BlockSums": "_blocks",

@@ -1,0 +1,183 @@
+"""The E-step and the M-step on candidates: arrays in, arrays out, in blocks of tasks that stay in the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from labelonce._kernels._candidates import Candidates
+from labelonce._kernels._factors import Factors, Mistakes, Tallies
+from labelonce._kernels._posterior import normalise
+from labelonce._types import Codes, Floats
+from labelonce.data import Annotations
+from labelonce.data._rows import first_rows
+
+_BLOCK = 1 << 18  # numbers in a block
+
+
+class CandidateStep(NamedTuple):
+    """Posteriors of all tasks, and the log-likelihood of all annotations."""
+
+    posterior: Candidates
+    log_likelihood: float
+
+
+class _Part(NamedTuple):
+    """A block: its tasks, its annotations, and for each of these and each candidate the place in the tables."""
+
+    tasks: slice
+    rows: slice
+    local: Any  # the task of every annotation within the block; None if each task has one
+    cell: Any
+    index: Any
+
+
+class CandidateSums:
+    """The annotations of tasks with candidates, ready for many iterations.
+
+    A last column stands for the classes that are no candidates. Sums in a block are in `dtype`, those over blocks
+    in float64.
+
+    Parameters
+    ----------
+    annotations : Annotations
+    classes : (n_tasks, width)
+        As in `Candidates`; every label must be a candidate of its task.
+    mistakes : Mistakes
+    row : (n_classes,)
+        As in `Factors`.
+    """
+
+    def __init__(
+        self, annotations: Annotations, classes: Codes, mistakes: Mistakes, row: Codes, dtype: str = "float64"
+    ) -> None:
+        self.dtype = np.dtype(dtype)
+        self.classes, self.mistakes = classes, mistakes
+        self.n_workers, self.n_classes, self.n_rows = annotations.n_workers, annotations.n_classes, int(row.max()) + 1
+        self._start = first_rows(annotations.task, annotations.n_tasks)
+        self._worker = annotations.worker.astype(np.intp) * (self.n_rows + 1)
+        self._task, self._label_cell = annotations.task, self._worker + row[annotations.label]
+        wide = np.concatenate([classes, np.full((len(classes), 1), self.n_classes, np.int32)], axis=1)
+        self._row = np.append(row, self.n_rows).astype(np.int32)[wide]  # of padding: any, its prior is zero
+        self._index = np.empty((len(annotations), wide.shape[1]), dtype=np.int32)
+        self._own = np.empty(len(annotations), dtype=np.intp)
+        for rows in _slices(len(annotations), wide.shape[1]):
+            own, label = wide[annotations.task[rows]], annotations.label[rows]
+            self._own[rows] = (own == label[:, None]).argmax(axis=1)
+            self._index[rows] = mistakes.index(label[:, None], np.maximum(own, 0))
+
+    @property
+    def n_tasks(self) -> int:
+        """Number of tasks."""
+        return len(self.classes)
+
+    def e_step(self, factors: Factors, log_prior: Floats) -> CandidateStep:
+        """Return the posteriors; `log_prior` (n_tasks, width + 1) is log P(true label), last of all other classes.
+
+        It is minus infinity where there is no candidate.
+        """
+        tables, joint, total = factors.log_tables(self.dtype), np.empty(log_prior.shape, self.dtype), 0.0
+        for part in self._parts():
+            joint[part.tasks] = self._messages(part, tables)
+            joint[part.tasks] += log_prior[part.tasks]
+            total += normalise(joint[part.tasks])
+        return CandidateStep(self.as_candidates(joint), total)
+
+    def messages(self, factors: Factors) -> Floats:
+        """Return the sum of log P(label | true) over each task's labels, by candidate, (n_tasks, width + 1)."""
+        tables, found = factors.log_tables(self.dtype), np.empty(self._row.shape, self.dtype)
+        for part in self._parts():
+            found[part.tasks] = self._messages(part, tables)
+        return found
+
+    def m_step(self, posterior: Candidates, weight: Floats | None = None) -> Tallies:
+        """Return right and wrong labels as posteriors on these candidates see them; tasks count `weight`, or 1."""
+        totals = _Totals(self)
+        for part in self._parts():
+            wide = np.concatenate([posterior.probability[part.tasks], posterior.rest[part.tasks, None]], axis=1)
+            if weight is not None:
+                wide = wide * weight[part.tasks, None]
+            totals.add(part, wide.astype(self.dtype, copy=False))
+        return totals.tallies()
+
+    def sweep(self, factors: Factors, log_prior: Floats) -> tuple[Tallies, float]:
+        """Return what `m_step` gives for the posteriors of `e_step`, never held all at once; the log-likelihood."""
+        tables, totals, total = factors.log_tables(self.dtype), _Totals(self), 0.0
+        for part in self._parts():
+            joint = self._messages(part, tables)
+            joint += log_prior[part.tasks]
+            total += normalise(joint)
+            totals.add(part, joint)
+        return totals.tallies(), total
+
+    def as_candidates(self, wide: Floats) -> Candidates:
+        """Return probabilities (n_tasks, width + 1) as distributions."""
+        return Candidates(self.classes, wide[:, :-1], wide[:, -1], self.n_classes)
+
+    def _parts(self) -> Iterator[_Part]:
+        width = self._row.shape[1]
+        step = max(1, int(_BLOCK / width / max(1.0, len(self._task) / max(1, self.n_tasks))))
+        for first in range(0, self.n_tasks, step):
+            tasks = slice(first, min(first + step, self.n_tasks))
+            rows = slice(int(self._start[tasks.start]), int(self._start[tasks.stop]))
+            one_each = rows.stop - rows.start == tasks.stop - tasks.start and bool(
+                (np.diff(self._start[tasks.start : tasks.stop + 1]) == 1).all()
+            )
+            local = None if one_each else self._task[rows] - tasks.start
+            cell = self._row[tasks] if local is None else self._row[tasks][local]
+            yield _Part(tasks, rows, local, cell + self._worker[rows, None], self._index[rows])
+
+    def _messages(self, part: _Part, tables: tuple[Floats, Floats, Floats]) -> Any:
+        log_right, log_wrong, log_share = tables
+        message = log_wrong.take(part.cell)
+        message += log_share.take(part.index)
+        message[np.arange(len(message)), self._own[part.rows]] = log_right.take(self._label_cell[part.rows])
+        if part.local is None:
+            return message
+        start = self._start[part.tasks.start : part.tasks.stop + 1] - part.rows.start
+        n = len(message)
+        by_task = sparse.csr_array((np.ones(n, self.dtype), np.arange(n), start), shape=(len(start) - 1, n))
+        return by_task @ message
+
+
+class _Totals:
+    def __init__(self, sums: CandidateSums) -> None:
+        self._sums = sums
+        self._cells = (sums.n_workers, sums.n_rows + 1)
+        self.right, self.wrong = np.zeros(np.prod(self._cells)), np.zeros(np.prod(self._cells))
+        self.given = np.zeros(len(sums.mistakes) + sums.n_classes + 1)
+
+    def add(self, part: _Part, posterior: Floats) -> None:
+        """Add what a block's posteriors (n_tasks, width + 1) amount to."""
+        sums = self._sums
+        by_label = posterior if part.local is None else posterior[part.local]
+        place = np.arange(len(by_label)), sums._own[part.rows]
+        right = by_label[place]
+        if part.local is None:
+            by_label = by_label.copy()
+        by_label[place] = 0.0
+        self.right += np.bincount(sums._label_cell[part.rows], right, len(self.right))
+        _add(self.wrong, part.cell, by_label)
+        _add(self.given, part.index, by_label)
+
+    def tallies(self) -> Tallies:
+        """Return the sums; wrong labels of unknown true class are shared out to all rows."""
+        right, wrong = self.right.reshape(self._cells), self.wrong.reshape(self._cells)
+        n_pairs, n_rows = len(self._sums.mistakes), self._cells[1] - 1
+        shared = wrong[:, :-1] + wrong[:, -1:] / n_rows
+        return Tallies(right[:, :-1], shared, self.given[:n_pairs], self.given[n_pairs:-1], float(self.given[-1]))
+
+
+def _add(totals: Floats, place: Any, values: Floats) -> None:
+    """Add values to places that may repeat; scipy sums them faster than bincount, which converts both first."""
+    ends = np.array([0, place.size])
+    row = sparse.csr_array((values.ravel(), place.ravel(), ends), shape=(1, len(totals)))
+    totals += row.toarray()[0]
+
+
+def _slices(n: int, width: int) -> Iterator[slice]:
+    step = max(1, _BLOCK // width)
+    return (slice(start, start + step) for start in range(0, n, step))
