@@ -33,6 +33,7 @@ class _Part(NamedTuple):
     local: Any  # the task of every annotation within the block; None if each task has one
     cell: Any
     index: Any
+    label_cell: Any
 
 
 class CandidateSums:
@@ -58,16 +59,19 @@ class CandidateSums:
         self.classes, self.mistakes = classes, mistakes
         self.n_workers, self.n_classes, self.n_rows = annotations.n_workers, annotations.n_classes, int(row.max()) + 1
         self._start = first_rows(annotations.task, annotations.n_tasks)
-        self._worker = annotations.worker.astype(np.intp) * (self.n_rows + 1)
-        self._task, self._label_cell = annotations.task, self._worker + row[annotations.label]
-        wide = np.concatenate([classes, np.full((len(classes), 1), self.n_classes, np.int32)], axis=1)
-        self._row = np.append(row, self.n_rows).astype(np.int32)[wide]  # of padding: any, its prior is zero
-        self._index = np.empty((len(annotations), wide.shape[1]), dtype=np.int32)
-        self._own = np.empty(len(annotations), dtype=np.intp)
-        for rows in _slices(len(annotations), wide.shape[1]):
-            own, label = wide[annotations.task[rows]], annotations.label[rows]
+        self._task, self._worker, self._label = annotations.task, annotations.worker, annotations.label
+        self._row = np.append(row, self.n_rows).astype(np.int32)  # of padding: any, its prior is zero
+        width, n_shares = classes.shape[1] + 1, len(mistakes) + self.n_classes + 1
+        self._index = np.empty((len(annotations), width), dtype=np.int16 if n_shares < 2**15 else np.int32)
+        self._own = np.empty(len(annotations), dtype=np.int16)
+        for rows in _slices(len(annotations), width):
+            own, label = self._wide(classes[annotations.task[rows]]), annotations.label[rows]
             self._own[rows] = (own == label[:, None]).argmax(axis=1)
             self._index[rows] = mistakes.index(label[:, None], np.maximum(own, 0))
+
+    def _wide(self, classes: Codes) -> Codes:
+        """Return candidates with a last column for all other classes."""
+        return np.pad(classes, ((0, 0), (0, 1)), constant_values=self.n_classes)
 
     @property
     def n_tasks(self) -> int:
@@ -88,7 +92,8 @@ class CandidateSums:
 
     def messages(self, factors: Factors) -> Floats:
         """Return the sum of log P(label | true) over each task's labels, by candidate, (n_tasks, width + 1)."""
-        tables, found = factors.log_tables(self.dtype), np.empty(self._row.shape, self.dtype)
+        shape = (self.n_tasks, self.classes.shape[1] + 1)
+        tables, found = factors.log_tables(self.dtype), np.empty(shape, self.dtype)
         for part in self._parts():
             found[part.tasks] = self._messages(part, tables)
         return found
@@ -118,7 +123,7 @@ class CandidateSums:
         return Candidates(self.classes, wide[:, :-1], wide[:, -1], self.n_classes)
 
     def _parts(self) -> Iterator[_Part]:
-        width = self._row.shape[1]
+        width = self.classes.shape[1] + 1
         step = max(1, int(_BLOCK / width / max(1.0, len(self._task) / max(1, self.n_tasks))))
         for first in range(0, self.n_tasks, step):
             tasks = slice(first, min(first + step, self.n_tasks))
@@ -127,14 +132,18 @@ class CandidateSums:
                 (np.diff(self._start[tasks.start : tasks.stop + 1]) == 1).all()
             )
             local = None if one_each else self._task[rows] - tasks.start
-            cell = self._row[tasks] if local is None else self._row[tasks][local]
-            yield _Part(tasks, rows, local, cell + self._worker[rows, None], self._index[rows])
+            row = self._row.take(self._wide(self.classes[tasks]), mode="wrap")
+            cell = row if local is None else row.take(local, axis=0)
+            worker = self._worker[rows] * np.int32(self.n_rows + 1)
+            cell += worker[:, None]
+            label_cell = worker + self._row[self._label[rows]]
+            yield _Part(tasks, rows, local, cell, self._index[rows].astype(np.int32, copy=False), label_cell)
 
     def _messages(self, part: _Part, tables: tuple[Floats, Floats, Floats]) -> Any:
         log_right, log_wrong, log_share = tables
         message = log_wrong.take(part.cell)
         message += log_share.take(part.index)
-        message[np.arange(len(message)), self._own[part.rows]] = log_right.take(self._label_cell[part.rows])
+        message[np.arange(len(message)), self._own[part.rows]] = log_right.take(part.label_cell)
         if part.local is None:
             return message
         start = self._start[part.tasks.start : part.tasks.stop + 1] - part.rows.start
@@ -153,13 +162,13 @@ class _Totals:
     def add(self, part: _Part, posterior: Floats) -> None:
         """Add what a block's posteriors (n_tasks, width + 1) amount to."""
         sums = self._sums
-        by_label = posterior if part.local is None else posterior[part.local]
+        by_label = posterior if part.local is None else posterior.take(part.local, axis=0)
         place = np.arange(len(by_label)), sums._own[part.rows]
         right = by_label[place]
         if part.local is None:
             by_label = by_label.copy()
         by_label[place] = 0.0
-        self.right += np.bincount(sums._label_cell[part.rows], right, len(self.right))
+        self.right += np.bincount(part.label_cell, right, len(self.right))
         _add(self.wrong, part.cell, by_label)
         _add(self.given, part.index, by_label)
 

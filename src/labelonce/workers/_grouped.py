@@ -151,7 +151,7 @@ class Grouped(WorkerModel):
         self.leak_, self.error_strength_ = shares.leak, shares.strength
         right = self._chances.chance().reshape(len(tallies.right), -1)
         never = np.bincount(self._row, self._mistakes.empty) == np.bincount(self._row)
-        if self.leak == 0 and len(self._mistakes):
+        if self.leak == 0 and self.groups_ is not None:
             right = np.where(never, 1.0, right)
         if len(self._row) == 1:
             right = np.ones_like(right)
