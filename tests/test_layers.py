@@ -16,7 +16,7 @@ RANK = {
     for rank, names in enumerate(
         [
             ["_types", "_messages", "_sklearn"],
-            ["_processes", "_validate"],
+            ["_memory", "_processes", "_validate"],
             ["data"],
             ["files", "_kernels"],
             ["formats", "simulate", "metrics", "datasets", "theory", "workers"],

@@ -299,3 +299,55 @@ def test_levels_are_checked(level: float) -> None:
 def test_priors_are_checked(prior: list[float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Full().fit_counts(crowd()).skill_interval(prior)
+
+
+def dense_counts(ann: Annotations, predictions: Floats, weight: Floats) -> Floats:
+    """Return counts [worker, true, given] one annotation at a time."""
+    counts = np.zeros((ann.n_workers, ann.n_classes, ann.n_classes))
+    for task, worker, label in zip(ann.task, ann.worker, ann.label, strict=True):
+        counts[worker, :, label] += weight[task] * predictions[task]
+    return counts
+
+
+@pytest.mark.parametrize("model", [OneCoin, ClassWise])
+@pytest.mark.parametrize("hard", [True, False])
+def test_models_without_a_matrix_learn_the_same_as_from_the_counts_of_all_labels(model: Model, hard: bool) -> None:
+    ann, y_true = annotated()
+    rng = np.random.default_rng(0)
+    soft = np.eye(3)[y_true] if hard else rng.dirichlet(np.ones(3), ann.n_tasks)
+    weight = rng.uniform(0.5, 2, ann.n_tasks)
+    fitted = model().fit(ann, y_true if hard else soft, weight)
+    counted = model().fit_counts(dense_counts(ann, soft, weight))
+    assert_allclose(fitted.confusion_, counted.confusion_, atol=1e-9)
+    prior = np.array([0.2, 0.3, 0.5])
+    assert_allclose(fitted.skill_interval(prior), counted.skill_interval(prior), atol=1e-9)
+    assert_allclose(fitted.confusion_interval(), counted.confusion_interval(), atol=1e-9)
+
+
+@pytest.mark.parametrize("model", [OneCoin, ClassWise])
+def test_factors_are_the_matrix_on_request(model: Model) -> None:
+    fitted = model().fit_counts(crowd())
+    assert "confusion_" not in vars(fitted)
+    assert_allclose(fitted.factors_.dense(), fitted.confusion_, atol=0)
+    assert_allclose(fitted.confusion_.sum(axis=2), 1, atol=1e-12)
+
+
+def test_two_thousand_workers_of_a_thousand_classes_need_no_matrix() -> None:
+    rng = np.random.default_rng(0)
+    y_true = rng.integers(0, 1000, 20_000).astype(np.int32)
+    label = np.where(rng.random(20_000) < 0.7, y_true, rng.integers(0, 1000, 20_000)).astype(np.int32)
+    workers = rng.integers(0, 2000, 20_000).astype(np.int32)
+    ann = Annotations(np.arange(20_000, dtype=np.int32), workers, label, *(np.arange(n) for n in (20_000, 2000, 1000)))
+    for model in (OneCoin(), ClassWise()):
+        fitted = model.fit(ann, y_true)
+        low, high = fitted.skill_interval()
+        assert ((low < 0.75) & (high > 0.65)).mean() > 0.8
+        with pytest.raises(ValueError, match=r"at most 134,217,728 entries .* got 2,000 workers with 1,000 x 1,000"):
+            fitted.confusion_  # noqa: B018
+    with pytest.raises(ValueError, match=r"2,000 workers x 1,000 x 1,000 classes must fit .* got 59\.\d GiB"):
+        Full().fit(ann, y_true)
+
+
+def test_matrices_are_not_there_before_a_fit() -> None:
+    with pytest.raises(AttributeError, match="'OneCoin' object has no attribute 'confusion_'"):
+        OneCoin().confusion_  # noqa: B018

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from labelonce._kernels._blocks import BLOCK_SIZE, Block, BlockSums
     from labelonce._kernels._candidate_sums import CandidateSums
     from labelonce._kernels._candidates import Candidates, candidate_classes
-    from labelonce._kernels._factors import Factors, Mistakes, Tallies
+    from labelonce._kernels._factors import ConfusionOnRequest, Factors, Mistakes, Tallies
     from labelonce._kernels._scipy import ScipyEngine
     from labelonce._kernels._sums import AnnotationSums
 
@@ -43,6 +43,7 @@ __all__ = [
     "BlockSums",
     "CandidateSums",
     "Candidates",
+    "ConfusionOnRequest",
     "EStep",
     "Engine",
     "Factors",
@@ -76,6 +77,7 @@ _HOME = {  # loaded when used: the torch engine needs no scipy, the base install
     "BLOCK_SIZE": "_blocks",
     "Block": "_blocks",
     "BlockSums": "_blocks",
+    "ConfusionOnRequest": "_factors",
     "Factors": "_factors",
     "Mistakes": "_factors",
     "Tallies": "_factors",

@@ -296,3 +296,15 @@ class Factors:
         logs = (np.log(np.maximum(one, _FLOOR)) for one in (right, 1 - right, self._shares))
         log_right, log_wrong, log_share = (one.astype(dtype, copy=False) for one in logs)
         return log_right.ravel(), log_wrong.ravel(), log_share
+
+
+class ConfusionOnRequest:
+    """The attribute `confusion_` of a fitted object: made from `factors_` where it was not set."""
+
+    def __get__(self, fitted: Any, kind: Any = None) -> Any:
+        """Return all matrices, or say why they are too many."""
+        if fitted is None:
+            return self
+        if "factors_" not in vars(fitted):
+            raise AttributeError(f"{type(fitted).__name__!r} object has no attribute 'confusion_'")
+        return fitted.factors_.dense()

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from labelonce._kernels import top_class
+from labelonce._kernels import ConfusionOnRequest, Factors, top_class
 from labelonce._sklearn import BaseEstimator, check_is_fitted
 from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import RandomState, check_rng
@@ -33,7 +33,7 @@ class Fit:
     """
 
     posterior: Floats
-    confusion: Floats
+    confusion: Floats | Factors
     prior: Floats
     log_likelihood: Floats
     converged: bool
@@ -51,7 +51,10 @@ class Aggregator(BaseEstimator, ABC):
     labels_ : (n_tasks,)
         The most probable class id of every task; ties are broken at random by `random_state`.
     confusion_ : (n_workers, n_classes, n_classes)
-        P(given | true) as [worker, true, given]; rows sum to 1.
+        P(given | true) as [worker, true, given]; rows sum to 1. Methods with one number per worker keep `factors_`, and
+        make it when it is asked for: up to 2^27 entries.
+    factors_ : Factors
+        The workers of those methods; `factors_.confusion(worker)` is the matrix of one.
     prior_ : (n_classes,)
         P(true label).
     skill_ : (n_workers,)
@@ -67,7 +70,8 @@ class Aggregator(BaseEstimator, ABC):
     random_state: RandomState
     posterior_: Floats
     labels_: Ids
-    confusion_: Floats
+    confusion_: Any = ConfusionOnRequest()
+    factors_: Factors
     prior_: Floats
     skill_: Floats
     log_likelihood_: Floats
@@ -134,7 +138,7 @@ class Aggregator(BaseEstimator, ABC):
 def set_fitted(
     model: Any,
     *,
-    confusion: Floats,
+    confusion: Floats | Factors,
     prior: Floats,
     workers: Ids,
     classes: Ids,
@@ -154,7 +158,10 @@ def set_fitted(
     else:
         for name in ("tasks_", "posterior_", "labels_"):
             model.__dict__.pop(name, None)
-    model.confusion_, model.prior_, model.skill_ = confusion, prior, skill(confusion, prior)
+    known_as, other = ("factors_", "confusion_") if isinstance(confusion, Factors) else ("confusion_", "factors_")
+    setattr(model, known_as, confusion)
+    model.__dict__.pop(other, None)
+    model.prior_, model.skill_ = prior, skill(confusion, prior)
     model.workers_, model.classes_, model._annotation_counts = workers, classes, annotation_counts
     for name, value in more.items():
         setattr(model, name, value)
@@ -184,12 +191,14 @@ def labels_frame(tasks: Ids, classes: Ids, posterior: Floats, picks: Codes) -> p
     return pa.table(columns)
 
 
-def skill(confusion: Floats, prior: Floats) -> Floats:
+def skill(confusion: Floats | Factors, prior: Floats) -> Floats:
     """Return each worker's chance of giving the true label, shape (n_workers,).
 
     >>> skill(np.array([[[0.9, 0.1], [0.3, 0.7]]]), np.array([0.5, 0.5]))
     array([0.8])
     """
+    if isinstance(confusion, Factors):
+        return confusion.skill(prior)
     return np.asarray(np.einsum("wkk,k->w", confusion, prior))
 
 

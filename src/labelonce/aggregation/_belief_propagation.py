@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, roots_jacobi
 
-from labelonce._kernels import AnnotationSums, floored_log, one_coin_confusion, posterior_of
+from labelonce._kernels import AnnotationSums, Factors, floored_log, posterior_of
 from labelonce._sklearn import ConvergenceWarning
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_int, check_number
@@ -102,7 +102,7 @@ class BeliefPropagation(Aggregator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        confusion = one_coin_confusion(workers.skill, annotations.n_classes)
+        confusion = Factors.one_coin(workers.skill, annotations.n_classes)
         return Fit(posterior, confusion, prior, np.array([]), change <= self.tol, n_iter)
 
 

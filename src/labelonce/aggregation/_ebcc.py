@@ -112,7 +112,8 @@ class EBCC(EMAggregator):
         fit = super()._climb(engine, posterior, gold, n_annotations)
         by_subtype = fit.prior.reshape(-1, self.subtypes)
         prior, share = by_subtype.sum(axis=1), normalised(by_subtype)
-        confusion = fit.confusion.reshape(len(fit.confusion), *by_subtype.shape, -1)
+        states = np.asarray(fit.confusion)
+        confusion = states.reshape(len(states), *by_subtype.shape, -1)
         return Fit(
             normalised(fit.posterior.reshape(len(fit.posterior), *by_subtype.shape).sum(axis=2)),
             np.einsum("wkms,km->wks", confusion, share),

@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import eigsh
 
-from labelonce._kernels import AnnotationSums, one_coin_confusion, posterior_of
+from labelonce._kernels import AnnotationSums, Factors, posterior_of
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_choice
 from labelonce.aggregation._assignment import warn_if_disconnected, worker_groups
@@ -72,7 +72,7 @@ class EigenRatio(Aggregator):
         skill = _skill(beats_chance, sums, gold)
         weight = vote_weight(skill, annotations.n_classes)
         posterior = posterior_of(sums.by_class(weight[sums.worker]), gold).posterior
-        confusion = one_coin_confusion(skill, annotations.n_classes)
+        confusion = Factors.one_coin(skill, annotations.n_classes)
         return Fit(posterior, confusion, posterior.mean(axis=0), np.array([]), True, 0)
 
 

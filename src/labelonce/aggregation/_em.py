@@ -25,7 +25,7 @@ class Parameters:
     `state` is what the next M-step of this climb needs beside the counts; most models need nothing.
     """
 
-    confusion: Floats
+    confusion: Any  # an array, or Factors
     prior: Floats
     log_confusion: Floats
     log_prior: Floats

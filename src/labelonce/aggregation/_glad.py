@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from labelonce._kernels import AnnotationSums, floored_log, one_coin_confusion, posterior_of
+from labelonce._kernels import AnnotationSums, Factors, floored_log, posterior_of
 from labelonce._sklearn import ConvergenceWarning
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_int, check_number
@@ -110,7 +110,7 @@ class GLAD(Aggregator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        confusion = one_coin_confusion(model.skill(posterior), annotations.n_classes)
+        confusion = Factors.one_coin(model.skill(posterior), annotations.n_classes)
         more = {"ability_": model.ability, "difficulty_": np.exp(-model.log_easiness)}
         return Fit(posterior, confusion, prior, np.array(path), converged, more=more)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import floored_log, one_coin_confusion
+from labelonce._kernels import Factors, floored_log, one_coin_confusion
 from labelonce._types import Floats
 from labelonce._validate import RandomState, check_number
 from labelonce.aggregation._em import EMAggregator, Parameters, check_float32_is_smooth
@@ -86,7 +86,7 @@ class OneCoin(EMAggregator):
         agreed = np.einsum("wkk->w", confusion_counts) + right
         total = confusion_counts.sum(axis=(1, 2)) + right + wrong
         skill = np.divide(agreed, total, out=np.full_like(total, 1 / n_classes), where=total > 0)
-        confusion = one_coin_confusion(skill, n_classes)
         prior, log_penalty = self._estimate_prior(class_counts, min(right, wrong) / n_classes)
         log_penalty += float((right * floored_log(skill) + wrong * floored_log(1 - skill)).sum())
-        return Parameters(confusion, prior, floored_log(confusion), floored_log(prior), log_penalty)
+        workers, log_confusion = Factors.one_coin(skill, n_classes), floored_log(one_coin_confusion(skill, n_classes))
+        return Parameters(workers, prior, log_confusion, floored_log(prior), log_penalty)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from labelonce._kernels import AnnotationSums, one_coin_confusion, vote_fractions
+from labelonce._kernels import AnnotationSums, Factors, vote_fractions
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState
 from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
@@ -45,7 +45,7 @@ class Wawa(Aggregator):
         labels = sums.by_worker()
         skill = np.divide(agreed, labels, out=np.full(len(labels), 1 / annotations.n_classes), where=labels > 0)
         posterior = vote_fractions(sums.by_class(skill[sums.worker]), gold)
-        confusion = one_coin_confusion(skill, annotations.n_classes)
+        confusion = Factors.one_coin(skill, annotations.n_classes)
         return Fit(posterior, confusion, posterior.mean(axis=0), np.array([]), converged=True)
 
 

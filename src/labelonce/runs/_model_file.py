@@ -14,6 +14,7 @@ import numpy as np
 
 import labelonce
 from labelonce import aggregation, learning, workers
+from labelonce._kernels import Factors, Mistakes
 from labelonce._messages import shorten
 from labelonce._sklearn import BaseEstimator, ClassifierBase, check_is_fitted
 from labelonce.aggregation import Aggregator
@@ -30,7 +31,7 @@ from labelonce.learning._softmax import SoftmaxModel
 _FORMAT = 1
 _LEARNERS = (Learner, SoftmaxModel)
 _KINDS = (Aggregator, FeaturesClassifier, *_LEARNERS)
-_PARTS = (PackedStrings, Features, Plan, Recipe, Round, Estimate)
+_PARTS = (Factors, Mistakes, PackedStrings, Features, Plan, Recipe, Round, Estimate)
 _NETWORKS = {  # by name: their modules load torch
     "_learner": ("TorchLearner",),
     "_annot_mix": ("AnnotMix",),

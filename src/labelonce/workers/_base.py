@@ -7,7 +7,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from labelonce._kernels import ScipyEngine
+from labelonce._kernels import ConfusionOnRequest, Factors, ScipyEngine
+from labelonce._memory import check_memory
 from labelonce._sklearn import BaseEstimator, check_is_fitted
 from labelonce._types import Floats
 from labelonce._validate import check_codes, check_distribution, check_number
@@ -21,7 +22,10 @@ class WorkerModel(BaseEstimator, ABC):
     Attributes
     ----------
     confusion_ : (n_workers, n_classes, n_classes)
-        P(given | true) as [worker, true, given]: the posterior mean in the most likely population.
+        P(given | true) as [worker, true, given]: the posterior mean in the most likely population. `OneCoin` and
+        `ClassWise` keep factors instead, and make it when it is asked for: up to 2^27 entries.
+    factors_ : Factors
+        A few numbers per worker, of the models that need no matrix; `factors_.confusion(worker)` is that of one worker.
 
     Examples
     --------
@@ -36,7 +40,8 @@ class WorkerModel(BaseEstimator, ABC):
     True
     """
 
-    confusion_: Floats
+    confusion_: Any = ConfusionOnRequest()
+    factors_: Factors
 
     def fit(self, annotations: Annotations, predictions: Any, weight: Any = None) -> Self:
         """Estimate every worker's confusion from its disagreement with the predictions.
@@ -50,10 +55,22 @@ class WorkerModel(BaseEstimator, ABC):
         weight : (n_tasks,), optional
             How much each task counts, at least 0: 2 is the same as the task twice.
         """
-        soft = _as_probabilities(predictions, annotations)
+        weights = None if weight is None else _check_weight(weight, annotations.n_tasks)
+        self._fit_predictions(annotations, _check_predictions(predictions, annotations), weights)
+        return self
+
+    def _fit_predictions(self, annotations: Annotations, predictions: Any, weight: Floats | None) -> None:
+        """Fit to checked predictions, class codes or probabilities; models without a matrix need none of the counts."""
+        shape = (annotations.n_workers, annotations.n_classes)
+        check_memory(
+            8 * (4 * shape[0] * shape[1] ** 2 + annotations.n_tasks * shape[1]),
+            f"{type(self).__name__} with {shape[0]:,} workers x {shape[1]:,} x {shape[1]:,} classes",
+            "Use workers.OneCoin(), which keeps one number per worker.",
+        )
+        soft = predictions if predictions.ndim == 2 else np.eye(shape[1])[predictions]
         if weight is not None:
-            soft = soft * _check_weight(weight, annotations.n_tasks)[:, None]
-        return self.fit_counts(ScipyEngine(annotations, "float64").m_step(soft))
+            soft = soft * weight[:, None]
+        self.fit_counts(ScipyEngine(annotations, "float64").m_step(soft))
 
     def fit_counts(self, counts: Any) -> Self:
         """Estimate every worker's confusion from counts [worker, true, given], whole numbers or not."""
@@ -72,12 +89,15 @@ class WorkerModel(BaseEstimator, ABC):
     def _skill_moments(self, prior: Floats) -> tuple[Floats, Floats]:
         """Return mean and variance of every worker's skill."""
 
+    def _check_fitted(self) -> None:
+        check_is_fitted(self, "factors_" if "factors_" in vars(self) else "confusion_")  # which might be made
+
     def confusion_interval(self, level: float = 0.9) -> tuple[Floats, Floats]:
         """Return the lower and the upper end of a credible interval for every confusion entry.
 
         The interval takes the predictions as true.
         """
-        check_is_fitted(self, "confusion_")
+        self._check_fitted()
         return self._entry_interval(_check_level(level))
 
     def skill_interval(self, prior: Any = None, level: float = 0.9) -> tuple[Floats, Floats]:
@@ -85,15 +105,16 @@ class WorkerModel(BaseEstimator, ABC):
 
         `prior` is P(true label); default uniform. The interval takes the predictions as true.
         """
-        check_is_fitted(self, "confusion_")
-        n_classes = self.confusion_.shape[1]
+        self._check_fitted()
+        n_classes = (self.factors_ if "factors_" in vars(self) else self.confusion_).shape[1]
         shares = (
             np.full(n_classes, 1 / n_classes) if prior is None else check_distribution(prior, "prior", (n_classes,))
         )
         return beta_interval(*self._skill_moments(shares), _check_level(level))
 
 
-def _as_probabilities(predictions: Any, annotations: Annotations) -> Floats:
+def _check_predictions(predictions: Any, annotations: Annotations) -> Any:
+    """Return (n_tasks,) class codes or (n_tasks, n_classes) probabilities."""
     values = np.asarray(predictions)
     shape = (annotations.n_tasks, annotations.n_classes)
     if values.ndim == 2:
@@ -101,7 +122,7 @@ def _as_probabilities(predictions: Any, annotations: Annotations) -> Floats:
     codes = check_codes(values, "predictions", shape[1])
     if len(codes) != shape[0]:
         raise ValueError(f"predictions must have one entry per task, {shape[0]}; got {len(codes)}.")
-    return np.asarray(np.eye(shape[1])[codes])
+    return codes
 
 
 def _check_weight(weight: Any, n_tasks: int) -> Floats:

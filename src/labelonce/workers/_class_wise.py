@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from labelonce._kernels import one_coin_confusion
+from labelonce._kernels import Factors
+from labelonce._memory import check_memory
 from labelonce._types import Floats
+from labelonce.data import Annotations
 from labelonce.workers._base import WorkerModel
 from labelonce.workers._intervals import beta_interval, one_coin_interval
 from labelonce.workers._population import (
@@ -55,8 +58,22 @@ class ClassWise(WorkerModel):
     population_: tuple[float, float]
 
     def _fit(self, counts: Floats) -> None:
-        self.learn(_right_and_wrong(counts), _right_and_wrong(sample_workers(counts)))
-        self.confusion_ = one_coin_confusion(self._right, counts.shape[1])
+        self._fit_rows(_right_and_wrong(counts))
+
+    def _fit_predictions(self, annotations: Annotations, predictions: Any, weight: Floats | None) -> None:
+        shape = (annotations.n_workers, annotations.n_classes)
+        check_memory(
+            8 * 12 * shape[0] * shape[1],
+            f"ClassWise with {shape[0]:,} workers x {shape[1]:,} classes",
+            "Use workers.OneCoin(), which keeps one number per worker.",
+        )
+        self._fit_rows(_right_and_wrong_of(annotations, predictions, weight))
+
+    def _fit_rows(self, counts: tuple[Floats, Floats]) -> None:
+        """Fit to the right and the wrong labels of each worker and true class."""
+        kept = sample_workers(counts[0] + counts[1])
+        self.learn(counts, (counts[0][kept], counts[1][kept]))
+        self.factors_ = Factors.one_coin(self._right, counts[0].shape[1])
 
     def learn(self, counts: tuple[Floats, Floats], sample: tuple[Floats, Floats]) -> None:
         """Find the population from right and wrong labels by worker and row, those of all or of a sample of workers."""
@@ -67,14 +84,7 @@ class ClassWise(WorkerModel):
         self._mode = most_likely(self._log_density, start)
         mean, size = self._mode[0], float(strength(self._mode[1]))
         self.population_, self.strength_ = (mean * size, (1 - mean) * size), float(strength(self._mode[2]))
-        self._right = self._mean_right()
-
-    def _mean_right(self) -> Floats:
-        """Return the mean chance of being right by worker and row; it is linear in the overall probability."""
-        nodes = OverallNodes(self._rows, self._mode, _FINE)
-        overall = (nodes.shares() * nodes.overall).sum(axis=1, keepdims=True)
-        right, wrong = self._right_counts
-        return np.asarray((right + self.strength_ * overall) / (right + wrong + self.strength_))
+        self._right = self._right_moments_at(self._mode)[0]
 
     def chance(self) -> Floats:
         """Return the mean chance of being right, (n_workers, n_rows)."""
@@ -101,17 +111,26 @@ class ClassWise(WorkerModel):
         log_prior, slope = log_spread_prior(point[1:])
         return nodes.log_likelihood() + log_prior, nodes.gradient() + np.append(0.0, slope)
 
-    def _given_overall(self, point: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return the weights (n_workers, n_nodes) of overall probabilities, and for each mean and variance by class."""
+    def _overall_at(self, point: Floats) -> tuple[Floats, Floats]:
+        """Return mean and mean square of the overall probabilities, both (n_workers, 1), in a known population."""
         nodes = OverallNodes(self._rows, point, _FINE)
-        right, wrong = (part[:, :, None] for part in self._right_counts)
-        size = right + wrong + strength(point[2])
-        mean = (right + strength(point[2]) * nodes.overall[:, None, :]) / size
-        return nodes.shares(), mean, mean * (1 - mean) / (size + 1)
+        shares = nodes.shares()
+        mean, square = ((shares * nodes.overall**power).sum(axis=1, keepdims=True) for power in (1, 2))
+        return mean, square
 
     def _right_moments_at(self, point: Floats) -> tuple[Floats, Floats]:
-        shares, mean, variance = self._given_overall(point)
-        return np.einsum("wg,wkg->wk", shares, mean), np.einsum("wg,wkg->wk", shares, mean**2 + variance)
+        """Return mean and mean square of the chance of each row, which is linear in the overall probability."""
+        mean, square = self._right_powers(point, *self._overall_at(point))
+        size = self._right_counts[0] + self._right_counts[1] + strength(point[2])
+        return mean, square + (mean - square) / (size + 1)
+
+    def _right_powers(self, point: Floats, overall: Floats, overall_square: Floats) -> tuple[Floats, Floats]:
+        """Return mean and mean square, over the overall probability, of the mean chance of each row."""
+        (right, wrong), lean = self._right_counts, strength(point[2])
+        size = right + wrong + lean
+        return (right + lean * overall) / size, (
+            right**2 + 2 * lean * right * overall + lean**2 * overall_square
+        ) / size**2
 
     def _right_moments(self) -> tuple[Floats, Floats]:
         """Return mean and variance of the probability of being right, both (n_workers, n_classes)."""
@@ -128,17 +147,38 @@ class ClassWise(WorkerModel):
         """Return mean and variance of every worker's chance of being right; `prior` is the share of each row."""
 
         def moments_at(point: Floats) -> tuple[Floats, Floats]:
-            shares, mean, variance = self._given_overall(point)
-            skill, doubt = np.einsum("wkg,k->wg", mean, prior), np.einsum("wkg,k->wg", variance, prior**2)
-            return (shares * skill).sum(axis=1), (shares * (skill**2 + doubt)).sum(axis=1)
+            overall, overall_square = self._overall_at(point)
+            mean, square = self._right_powers(point, overall, overall_square)
+            size = self._right_counts[0] + self._right_counts[1] + strength(point[2])
+            known, slope = self._right_counts[0] / size @ prior, strength(point[2]) / size @ prior
+            spread = known**2 + 2 * known * slope * overall[:, 0] + slope**2 * overall_square[:, 0]
+            return mean @ prior, spread + (mean - square) / (size + 1) @ prior**2
 
         return average_moments(moments_at, likely_points(self._log_density, self._mode))
 
     def _entry_interval(self, level: float) -> tuple[Floats, Floats]:
-        return one_coin_interval(*beta_interval(*self._right_moments(), level), self.confusion_.shape[1])
+        return one_coin_interval(*beta_interval(*self._right_moments(), level), self._right.shape[1])
 
 
 def _right_and_wrong(counts: Floats) -> tuple[Floats, Floats]:
     """Return the labels right and wrong of every worker and true class, both (n_workers, n_classes)."""
     right = np.asarray(np.einsum("wkk->wk", counts))
     return right, np.maximum(counts.sum(axis=2) - right, 0.0)  # rounding may leave less than nothing
+
+
+def _right_and_wrong_of(annotations: Annotations, predictions: Any, weight: Floats | None) -> tuple[Floats, Floats]:
+    """Return the same from predictions, class codes or probabilities, without counts by label."""
+    task, worker, label = annotations.task, annotations.worker, annotations.label
+    shape = (annotations.n_workers, annotations.n_classes)
+    each = np.ones(len(task)) if weight is None else weight[task]
+    agreed = predictions[task] == label if predictions.ndim == 1 else predictions[task, label]
+    right = _summed(worker, label, each * agreed, shape)
+    if predictions.ndim == 1:
+        return right, np.maximum(_summed(worker, predictions[task], each, shape) - right, 0.0)
+    who = sparse.csr_array((each, (worker, task)), shape=(shape[0], annotations.n_tasks))
+    return right, np.maximum(np.asarray(who @ predictions) - right, 0.0)
+
+
+def _summed(worker: Any, true: Any, values: Floats, shape: tuple[int, int]) -> Floats:
+    cell = worker.astype(np.int64) * shape[1] + true
+    return np.asarray(np.bincount(cell, values, shape[0] * shape[1]).reshape(shape))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import digamma, gammaln
 
+from labelonce._kernels import one_coin_confusion
 from labelonce._types import Floats
+from labelonce.workers._base import WorkerModel
 from labelonce.workers._class_wise import ClassWise
 from labelonce.workers._intervals import beta_interval
 from labelonce.workers._population import (
@@ -62,20 +64,24 @@ class Full(ClassWise):
     """
 
     error_strength_: float
+    _fit_predictions = WorkerModel._fit_predictions  # it does need the counts
 
     def _fit(self, counts: Floats) -> None:
-        super()._fit(counts)
         n_classes = counts.shape[1]
+        labels, right = counts.sum(axis=2), np.asarray(np.einsum("wkk->wk", counts))
+        wrong, kept = np.maximum(labels - right, 0.0), sample_workers(labels)
+        self.learn((right, wrong), (right[kept], wrong[kept]))
         if n_classes < 3:
             self.error_strength_ = np.inf
+            self.confusion_ = one_coin_confusion(self._right, n_classes)
             return
-        self._wrong, sample = _mistakes(counts), _mistakes(sample_workers(counts))
+        self._wrong, sample = _mistakes(counts), _mistakes(counts[kept])
         self._wrong_entries, self._wrong_totals = _how_often(sample), _how_often(sample.sum(axis=2))
         self._error_mode = most_likely(self._error_log_density, np.array([0.2]))
         self.error_strength_ = float(strength(self._error_mode[0]))
-        wrong, total = self._error_evidence(self._error_mode)
-        wrong *= (1 - self._right)[:, :, None] / total
-        self.confusion_ = np.where(np.eye(n_classes, dtype=bool), self._right[:, :, None], wrong)
+        evidence, total = self._error_evidence(self._error_mode)
+        evidence *= (1 - self._right)[:, :, None] / total
+        self.confusion_ = np.where(np.eye(n_classes, dtype=bool), self._right[:, :, None], evidence)
 
     def _error_log_density(self, point: Floats) -> tuple[float, Floats]:
         size, n_others = float(strength(point[0])), self._wrong.shape[1] - 1

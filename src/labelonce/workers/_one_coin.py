@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.special import betaln, digamma
 
-from labelonce._kernels import one_coin_confusion
+from labelonce._kernels import Factors
 from labelonce._types import Floats
+from labelonce.data import Annotations
 from labelonce.workers._base import WorkerModel
 from labelonce.workers._intervals import one_coin_interval
 from labelonce.workers._population import (
@@ -50,8 +53,21 @@ class OneCoin(WorkerModel):
     population_: tuple[float, float]
 
     def _fit(self, counts: Floats) -> None:
-        self.learn(_agreement(counts), _agreement(sample_workers(counts)))
-        self.confusion_ = one_coin_confusion(self.chance(), counts.shape[1])
+        self._fit_agreement(_agreement(counts), counts.shape[1])
+
+    def _fit_predictions(self, annotations: Annotations, predictions: Any, weight: Floats | None) -> None:
+        task, label = annotations.task, annotations.label
+        each = np.ones(len(task)) if weight is None else weight[task]
+        agreed = predictions[task] == label if predictions.ndim == 1 else predictions[task, label]
+        right: Any = np.bincount(annotations.worker, each * agreed, annotations.n_workers)
+        total: Any = np.bincount(annotations.worker, each, annotations.n_workers)
+        self._fit_agreement((right, np.maximum(total - right, 0.0)), annotations.n_classes)
+
+    def _fit_agreement(self, counts: tuple[Floats, Floats], n_classes: int) -> None:
+        """Fit to the right and the wrong labels of each worker."""
+        kept = sample_workers((counts[0] + counts[1])[:, None])
+        self.learn(counts, (counts[0][kept], counts[1][kept]))
+        self.factors_ = Factors.one_coin(self.chance(), n_classes)
 
     def learn(self, counts: tuple[Floats, Floats], sample: tuple[Floats, Floats]) -> None:
         """Find the population from right and wrong labels of workers, those of all or of a sample of them."""
@@ -92,12 +108,11 @@ class OneCoin(WorkerModel):
 
     def _skill_moments(self, prior: Floats) -> tuple[Floats, Floats]:
         if len(prior) == 1:
-            return np.ones(len(self.confusion_)), np.zeros(len(self.confusion_))
+            return np.ones(self.factors_.n_workers), np.zeros(self.factors_.n_workers)
         return self.chance_moments()
 
     def _entry_interval(self, level: float) -> tuple[Floats, Floats]:
-        n_classes = self.confusion_.shape[1]
-        return one_coin_interval(*self.skill_interval(level=level), n_classes)
+        return one_coin_interval(*self.skill_interval(level=level), self.factors_.n_classes)
 
 
 def _agreement(counts: Floats) -> tuple[Floats, Floats]:

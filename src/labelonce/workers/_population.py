@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -30,10 +31,13 @@ def strength(spread: Floats | float) -> Floats:
     return np.asarray(1 / np.asarray(spread) - 1)
 
 
-def sample_workers(counts: Floats) -> Floats:
-    """Return the counts of workers, evenly spread, with about 2,000 rows that have labels."""
-    rows = np.count_nonzero(counts.sum(axis=2), axis=1)
-    return np.asarray(counts[rows > 0][:: max(1, -(-int(rows.sum()) // _MOST_ROWS))])
+def sample_workers(labels: Floats) -> Any:
+    """Return codes of workers, evenly spread, with about 2,000 rows that have labels.
+
+    `labels` is their number by worker and row, (n_workers, n_rows).
+    """
+    rows = np.count_nonzero(labels, axis=1)
+    return np.flatnonzero(rows)[:: max(1, -(-int(rows.sum()) // _MOST_ROWS))]
 
 
 def log_spread_prior(spreads: Floats) -> tuple[float, Floats]:

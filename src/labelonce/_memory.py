@@ -1,0 +1,72 @@
+"""Memory is known before it is asked for: what the machine has left, and the sentence where that is too little."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+_SPARE = 0.9  # of what is free: the rest is for everything that nobody counts
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+def available_memory() -> float:
+    """Return how many bytes this process can still use; infinity where the system does not tell."""
+    return min(_machine_memory(), _container_memory())
+
+
+def check_memory(wanted: float, what: str, instead: str) -> None:
+    """Raise if so many bytes do not fit; `what` would need them, `instead` says what to do.
+
+    >>> check_memory(8 * 10 * 10, "10 tasks x 10 classes", "Use fewer.")
+    >>> check_memory(8e15, "10^9 tasks x 10^6 classes", "Use fewer classes.")
+    Traceback (most recent call last):
+    ...
+    ValueError: 10^9 tasks x 10^6 classes must fit into the memory; got 7.11 PiB of arrays with ...
+    """
+    there = available_memory()
+    if wanted > _SPARE * there:
+        raise ValueError(
+            f"{what} must fit into the memory; got {_size(wanted)} of arrays with {_size(there)} free. {instead}"
+        )
+
+
+def _size(n_bytes: float) -> str:
+    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
+        if n_bytes < 1024:
+            return f"{n_bytes:.3g} {unit}"
+        n_bytes /= 1024
+    return f"{n_bytes:.3g} PiB"
+
+
+def _machine_memory() -> float:
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:
+        return _free_pages()
+    found = {line.partition(":")[0]: line.split()[1] for line in lines if line.endswith("kB")}
+    return 1024.0 * int(found["MemAvailable"]) if "MemAvailable" in found else _free_pages()
+
+
+def _free_pages() -> float:
+    if sys.platform == "win32":
+        return float("inf")
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (OSError, ValueError):
+        return float("inf")
+
+
+def _container_memory() -> float:
+    """Return what the limit of a container leaves, of cgroups version 2 or 1; cached files give way."""
+    for folder, limit, used, cached in (
+        (_CGROUP, "memory.max", "memory.current", "inactive_file"),
+        (_CGROUP / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    ):
+        try:
+            allowed, taken = (int((folder / name).read_text()) for name in (limit, used))
+            rows = [line.split() for line in (folder / "memory.stat").read_text().splitlines()]
+        except (OSError, ValueError):  # no such limit, or "max"
+            continue
+        return float(allowed - taken + sum(int(row[1]) for row in rows if row[0] == cached))
+    return float("inf")
