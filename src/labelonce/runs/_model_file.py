@@ -14,7 +14,7 @@ import numpy as np
 
 import labelonce
 from labelonce import aggregation, learning, workers
-from labelonce._kernels import Factors, Mistakes
+from labelonce._kernels import Candidates, Factors, Mistakes
 from labelonce._messages import shorten
 from labelonce._sklearn import BaseEstimator, ClassifierBase, check_is_fitted
 from labelonce.aggregation import Aggregator
@@ -27,11 +27,12 @@ from labelonce.learning._features import Features, FeaturesClassifier
 from labelonce.learning._plan import Plan
 from labelonce.learning._rounds import Recipe, Round
 from labelonce.learning._softmax import SoftmaxModel
+from labelonce.workers._groups import Groups
 
 _FORMAT = 1
 _LEARNERS = (Learner, SoftmaxModel)
 _KINDS = (Aggregator, FeaturesClassifier, *_LEARNERS)
-_PARTS = (Factors, Mistakes, PackedStrings, Features, Plan, Recipe, Round, Estimate)
+_PARTS = (Candidates, Factors, Groups, Mistakes, PackedStrings, Features, Plan, Recipe, Round, Estimate)
 _NETWORKS = {  # by name: their modules load torch
     "_learner": ("TorchLearner",),
     "_annot_mix": ("AnnotMix",),

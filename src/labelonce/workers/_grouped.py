@@ -11,7 +11,7 @@ from labelonce._sklearn import check_is_fitted
 from labelonce._types import Codes, Floats
 from labelonce._validate import check_choice, check_codes, check_number
 from labelonce.data import Annotations
-from labelonce.workers._base import WorkerModel, _as_probabilities, _check_weight
+from labelonce.workers._base import WorkerModel, _check_predictions, _check_weight
 from labelonce.workers._class_wise import ClassWise
 from labelonce.workers._groups import Groups, find_groups, read_groups
 from labelonce.workers._intervals import beta_interval
@@ -178,11 +178,6 @@ class Grouped(WorkerModel):
         self._set_pairs(groups, n_classes, true, given, counts.sum(axis=0).ravel())
         self.fit_tallies(_tallies_of(counts, self._row, self._mistakes))
 
-    @property
-    def confusion_(self) -> Floats:  # type: ignore[override]
-        """P(given | true) of all workers, if that is not too large."""
-        return self.factors_.dense()
-
     def confusion(self, worker: int) -> Floats:
         """Return the matrix [true, given] of a worker, by its code."""
         check_is_fitted(self, "factors_")
@@ -254,7 +249,7 @@ def _as_candidates(predictions: Any, annotations: Annotations) -> Candidates:
         if len(codes) != annotations.n_tasks:
             raise ValueError(f"predictions must have one entry per task, {annotations.n_tasks}; got {len(codes)}.")
         return Candidates.certain(codes, annotations.n_classes)
-    dense = _as_probabilities(values, annotations)
+    dense = _check_predictions(values, annotations)
     return Candidates.from_dense(dense, annotations.n_classes)
 
 
