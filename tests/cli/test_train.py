@@ -72,6 +72,15 @@ def test_a_run_folder_holds_labels_workers_model_and_what_was_run(folder: Path) 
     assert {"numpy", "scikit-learn", "skops", "labelonce"} <= set(record["versions"])
 
 
+def test_a_pipe_hears_of_the_plan_and_of_every_stage(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    train = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv")]
+    assert run_in_process([*train, "--rounds", "2", "-o", str(tmp_path / "run")]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "choosing a recipe"
+    assert "of at most" in lines[1]
+    assert lines[-2:] == ["fitting models that did not see the task, for the confidence", "writing the run folder"]
+
+
 def test_the_saved_model_is_the_one_that_made_the_labels(folder: Path) -> None:
     clf = lo.load(folder / "run" / "model.skops")
     frame = clf.to_frame()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -76,6 +76,7 @@ def compare_aggregators(
     methods: Mapping[str, Aggregator] | None = None,
     share: float = 0.2,
     random_state: RandomState = 0,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Comparison:
     """Fit every aggregator and say which one to take, with or without gold.
 
@@ -97,6 +98,8 @@ def compare_aggregators(
         Share of the annotations held out. Small sets are split up to three times.
     random_state : int, numpy.random.Generator or None
         Draws the held-out annotations.
+    progress : callable, optional
+        Called before the first and after every method with the number of methods done and their total.
 
     Examples
     --------
@@ -121,7 +124,12 @@ def compare_aggregators(
         methods = {name: kind() for name, kind in aggregators().items()}
     seed = int(check_rng(random_state).integers(2**31))
     parts = _parts(annotations, share, seed)
-    tried = [_tried(name, model, annotations, parts, y_true) for name, model in methods.items()]
+    say = progress or (lambda *_: None)
+    say(0, len(methods))
+    tried = []
+    for name, model in methods.items():
+        tried.append(_tried(name, model, annotations, parts, y_true))
+        say(len(tried), len(methods))
     found = _chosen(tried)
     return found if np.bincount(annotations.task).max() > 1 else replace(found, recommended=None, reason=_NO_OVERLAP)
 

@@ -8,7 +8,7 @@ from typing import Any
 from labelonce._types import TABLES
 from labelonce.aggregation import Aggregator
 from labelonce.aggregation._registry import COMMANDS, aggregator_of
-from labelonce.cli._print import print_json, print_rows, stderr, warnings_as_notes
+from labelonce.cli._print import print_json, print_rows, print_status, warnings_as_notes
 from labelonce.cli._source import check_outputs, read_comparable
 from labelonce.data import Annotations
 from labelonce.files._open import File
@@ -79,8 +79,8 @@ def _report(
 ) -> None:
     confidence = float(model.posterior_.max(axis=1).mean())
     if not as_json:
-        stderr.print(f"{annotations!r}", markup=False)
-        stderr.print(f"{method}: mean confidence {confidence:.3f}, {model.n_iter_} iterations", markup=False)
+        print_status(f"{annotations!r}")
+        print_status(f"{method}: mean confidence {confidence:.3f}, {model.n_iter_} iterations")
         return
     found = {
         "method": method,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from labelonce.aggregation import compare_aggregators
-from labelonce.cli._print import cell, print_json, print_note, print_plain, print_table, stderr
+from labelonce.cli._print import cell, print_json, print_note, print_plain, print_status, print_table
+from labelonce.cli._progress import shown_progress
 from labelonce.cli._source import check_outputs, read_comparable
 from labelonce.formats._registry import find_labels
 from labelonce.io import read_gold, write
@@ -22,7 +24,9 @@ def run_compare(
     check_outputs([file, gold], output=(output, None))
     known = None if gold is None else read_gold(gold, task=source.get("task"), label=source.get("label"))
     annotations = read_comparable(find_labels(file, source.get("format")), source)
-    comparison = compare_aggregators(annotations, gold=known, random_state=seed)
+    with shown_progress(as_json=as_json) as progress:
+        say = partial(progress, "comparing")
+        comparison = compare_aggregators(annotations, gold=known, random_state=seed, progress=say)
     rows = comparison.to_frame().to_pylist()
     if output is not None:
         write(comparison.to_frame(), output)
@@ -30,7 +34,7 @@ def run_compare(
         chosen = {"recommended": comparison.recommended, "reason": comparison.reason}
         print_json(chosen | {"methods": rows, "output": output and str(output)})
         return
-    stderr.print(f"{annotations!r}", markup=False)
+    print_status(f"{annotations!r}")
     names = _COLUMNS | (_GOLD_COLUMNS if known else {})
     shown = [[cell(row[key]) for key in names] for row in rows]
     print_table("Aggregators, best prediction of held-out labels first", list(names.values()), shown)

@@ -21,7 +21,8 @@ from labelonce import simulate
 from labelonce._messages import show
 from labelonce._types import Codes, Floats
 from labelonce.aggregation import DawidSkene, MajorityVote, RedundancyWarning
-from labelonce.cli._print import print_plain, print_table, stderr, warnings_as_notes
+from labelonce.cli._print import print_plain, print_table, warnings_as_notes
+from labelonce.cli._progress import shown_progress
 from labelonce.cli._show import worker_row
 from labelonce.data import Annotations
 from labelonce.io import write
@@ -98,7 +99,8 @@ def _write_files(crowd: LabelledDigits, folder: Path) -> None:
 
 def _trained(crowd: LabelledDigits, folder: Path, seed: int) -> MBEM:
     options = Options(labels=str(folder / LABELS), features=str(folder / PIXELS), seed=seed)
-    record = train(options, folder / RUN, progress=_say)
+    with shown_progress() as progress:
+        record = train(options, folder / RUN, progress=progress)
     for sentence in record.warnings:
         warnings.warn(sentence, stacklevel=2)
     clf: MBEM = load(RunFolder(folder / RUN).file("model.skops"))
@@ -109,12 +111,6 @@ def _trained(crowd: LabelledDigits, folder: Path, seed: int) -> MBEM:
         path, title = RunFolder(folder / RUN).file("report.html"), "Handwritten digits, each labelled once"
         write_report(path, clf, crowd.annotations, title=title, images=images, run=record.with_paths(near).to_dict())
     return clf
-
-
-def _say(stage: str, done: int, _: int) -> None:
-    sentence = {"choosing": "choosing a recipe", "round": f"after round {done}", "writing": "writing the run"}[stage]
-    if (stage, done) != ("round", 0):
-        stderr.print(f"{sentence} ...", markup=False)
 
 
 def _print_methods(crowd: LabelledDigits, clf: MBEM) -> None:

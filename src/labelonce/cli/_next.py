@@ -9,7 +9,8 @@ import pyarrow as pa
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from labelonce.cli._print import print_json, print_note, print_rows, stderr, warnings_as_notes
+from labelonce.cli._print import print_json, print_note, print_rows, print_status, warnings_as_notes
+from labelonce.cli._progress import shown_progress
 from labelonce.cli._source import check_outputs
 from labelonce.data import Annotations
 from labelonce.data._check import check_two_classes
@@ -20,6 +21,7 @@ from labelonce.learning._features import DEFAULT_C
 from labelonce.routing import Router
 from labelonce.routing._strategies import strategy_of
 from labelonce.runs._inputs import align_rows, read_features
+from labelonce.runs._train import Progress
 
 
 def run_next(
@@ -45,18 +47,20 @@ def run_next(
     if features is not None:
         rows = read_features(features, task=source.get("task", "task"))
         annotations, X = align_rows(annotations, rows, features), rows.X
-    router = Router(
-        annotations.tasks,
-        annotations.classes,
-        X=X,
-        learner=None if X is None else _learner(seed),
-        strategy=strategy_of(strategy, {}),
-        max_labels=max_labels,
-        gold=None if gold is None else read_gold(gold, task=source.get("task"), label=source.get("label")),
-        random_state=seed,
-    )
-    _add(router, annotations)
-    router.refit()
+    known = None if gold is None else read_gold(gold, task=source.get("task"), label=source.get("label"))
+    with shown_progress(as_json=as_json) as progress:
+        router = Router(
+            annotations.tasks,
+            annotations.classes,
+            X=X,
+            learner=None if X is None else _learner(seed, progress),
+            strategy=strategy_of(strategy, {}),
+            max_labels=max_labels,
+            gold=known,
+            random_state=seed,
+        )
+        _add(router, annotations)
+        router.refit()
     batch = router.next_batch(n, each=each)
     found = pa.table({name: [pair[place] for pair in batch] for place, name in enumerate(("task", "worker"))})
     if output is not None:
@@ -66,10 +70,15 @@ def run_next(
     _report(router, batch, n, output=output, as_json=as_json)
 
 
-def _learner(seed: int) -> MBEM:
+def _learner(seed: int, progress: Progress) -> MBEM:
     scaler = StandardScaler()
     learners = [make_pipeline(scaler, SoftmaxRegression(C=C)) for C in DEFAULT_C]
-    return MBEM(learners, confidence="posterior", random_state=seed)
+
+    def say(event: dict[str, Any]) -> None:
+        if not event["round"]:
+            progress("choosing", event["fits"], event["planned_fits"])
+
+    return MBEM(learners, confidence="posterior", callbacks=[say], random_state=seed)
 
 
 def _add(router: Router, annotations: Annotations) -> None:
@@ -86,7 +95,7 @@ def _report(router: Router, batch: list[tuple[Any, Any]], n: int, *, output: Pat
         print_json(found | {"output": output and str(output)} | ({} if output else {"next": pairs}))
         return
     risk = f"the average task's label is now wrong with probability {router.belief.mean_risk:.3f}"
-    stderr.print(f"{len(batch)} labels to ask {asked} of {len(router.workers)} workers for; {risk}", markup=False)
+    print_status(f"{len(batch)} labels to ask {asked} of {len(router.workers)} workers for; {risk}")
     if len(batch) < n:
         print_note(f"fewer than the {n} labels asked for: no worker has an open task left, or --each is too small")
 

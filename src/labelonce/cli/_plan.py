@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from labelonce import planning
 from labelonce._messages import argument
-from labelonce.cli._print import print_json, print_note, print_plain, print_table, stderr
+from labelonce.cli._print import print_json, print_note, print_plain, print_table
+from labelonce.cli._progress import shown_progress
 
 _ASSUMED = ("skill", "skills", "quality")
 
@@ -22,7 +24,8 @@ def run_plan(
     if assumed is None and classes is not None:
         raise ValueError(f"{argument('classes')} must go with {argument('assume')}; got {classes} and a run folder.")
     workers: Any = run if assumed is None else _crowd(assumed, 2 if classes is None else classes)
-    found = planning.plan(workers, **options, progress=_announce)
+    with shown_progress(as_json=as_json) as progress:
+        found = planning.plan(workers, **options, progress=partial(progress, "simulating"))
     if picture is not None:
         found.plot(picture)
     if as_json:
@@ -33,12 +36,6 @@ def run_plan(
     _print_curve(found)
     for sentence in found.guards:
         print_note(sentence)
-
-
-def _announce(number: int, total: int) -> None:
-    """Say once how many fits will follow."""
-    if number == 0:
-        stderr.print(f"simulating your problem: {total} small fits (--fits 0 to leave it out)", markup=False)
 
 
 def _crowd(assumed: str, n_classes: int) -> planning.Crowd:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from labelonce.cli._print import print_rows, stderr
+from labelonce.cli._print import print_rows, print_status
 from labelonce.cli._source import check_outputs
 from labelonce.io import write
 from labelonce.runs import predict
@@ -18,4 +18,4 @@ def run_predict(folder: Path, file: Path, *, output: Path | None, proba: bool, a
         print_rows(table, "jsonl" if as_json else "csv")
     else:
         write(table, output)
-        stderr.print(f"{table.num_rows:,} rows -> {output}", markup=False)
+        print_status(f"{table.num_rows:,} rows -> {output}")

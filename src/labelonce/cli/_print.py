@@ -51,6 +51,12 @@ def print_plain(text: str) -> None:
     stdout.file.write(f"{text}\n")  # rich would expand tabs
 
 
+def print_status(sentence: str) -> None:
+    """Print on stderr, on one line and at once, what is being done or was done."""
+    stderr.file.write(f"{printable(sentence)}\n")
+    stderr.file.flush()
+
+
 def print_note(sentence: str) -> None:
     """Print a note on stderr, on one line."""
     stderr.file.write(f"note: {printable(' '.join(sentence.splitlines()))}\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from labelonce.cli._print import print_note, print_rows, stderr
+from labelonce.cli._print import print_note, print_rows, print_status
 from labelonce.cli._source import check_outputs
 from labelonce.files._open import DELIMITERS
 from labelonce.io import detect_format, write
@@ -27,4 +27,4 @@ def run_review(folder: Path, *, output: Path | None, least: float, top: int | No
     actions = table["action"].to_pylist()
     counts = ", ".join(f"{actions.count(one):,} to {one}" for one in ("replace", "check") if one in actions)
     more = f" (the first of {found:,})" if found > table.num_rows else ""
-    stderr.print(f"{table.num_rows:,} labels{more}: {counts or 'nothing to do'} -> {output}", markup=False)
+    print_status(f"{table.num_rows:,} labels{more}: {counts or 'nothing to do'} -> {output}")

@@ -44,7 +44,7 @@ def prepare(
 
     - `labelonce sharded prepare labels-*.parquet -o prepared`
     """
-    from labelonce.cli._print import print_json, stderr
+    from labelonce.cli._print import print_json, print_status
     from labelonce.sharded import prepare as prepare_shards
     from labelonce.sharded._shards import open_shards
 
@@ -62,7 +62,7 @@ def prepare(
         print_json(found)
     else:
         sizes = ", ".join(f"{found[name]:,} {name}" for name in ("annotations", "tasks", "workers", "blocks"))
-        stderr.print(f"{sizes} in {output}", markup=False)
+        print_status(f"{sizes} in {output}")
 
 
 @app.command()
@@ -90,14 +90,14 @@ def fit(
     - `torchrun --nproc-per-node 2 --max-restarts 3 -m labelonce sharded fit prepared -o clean`
     """
     from labelonce.aggregation._registry import aggregator_of
-    from labelonce.cli._print import print_json, stderr, warnings_as_notes
+    from labelonce.cli._print import print_json, print_status, warnings_as_notes
     from labelonce.sharded import fit as fit_shards
 
     is_first = os.environ.get("RANK", "0") == "0"
 
     def show(iteration: int, objective: float) -> None:
         if is_first:
-            stderr.print(f"iteration {iteration}: objective {objective:.6f}", markup=False)
+            print_status(f"iteration {iteration}: objective {objective:.6f}")
 
     model: Any = aggregator_of(method)()
     model.set_params(dtype=dtype, max_iter=max_iter, tol=tol, random_state=seed)

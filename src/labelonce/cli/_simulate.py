@@ -11,7 +11,7 @@ import pyarrow as pa
 from labelonce import simulate
 from labelonce._validate import check_int
 from labelonce.cli._options import Crowd
-from labelonce.cli._print import stderr
+from labelonce.cli._print import print_status
 from labelonce.cli._source import check_outputs
 from labelonce.io import write
 
@@ -36,4 +36,4 @@ def run_simulate(
     write(annotations, output)
     if gold is not None:
         write(pa.table({"task": annotations.tasks, "label": y_true}), gold)
-    stderr.print(f"{annotations!r} -> {output}", markup=False)
+    print_status(f"{annotations!r} -> {output}")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,8 @@ import typer
 
 from labelonce import runs
 from labelonce._messages import argument
-from labelonce.cli._print import print_note, print_plain, stderr, warnings_as_notes
+from labelonce.cli._print import print_note, print_plain, warnings_as_notes
+from labelonce.cli._progress import shown_progress
 from labelonce.cli._show import summary_of
 from labelonce.runs import Options, RunFolder, RunRecord, train
 from labelonce.runs._record import PATHS, near
@@ -24,7 +23,7 @@ from labelonce.runs._train import Progress
 def run_train(given: dict[str, Any], explicit: set[str], output: Path, *, resume: bool, as_json: bool) -> None:
     """Train anew or resume, and say what came out; `explicit` names the options that were on the command line."""
     try:
-        with warnings_as_notes(), _progress() as progress:
+        with warnings_as_notes(), shown_progress(as_json=as_json) as progress:
             record = _resume(given, explicit, output, progress) if resume else _anew(given, output, progress)
     except KeyboardInterrupt:
         print_note(f"stopped; resume with: labelonce train --resume -o {output}")
@@ -68,20 +67,3 @@ def _resume(given: dict[str, Any], explicit: set[str], output: Path, progress: P
         print_note(f"{output} is finished since {job.finished}; nothing to resume")
         return job
     return _anew(given, output, progress)
-
-
-@contextmanager
-def _progress() -> Iterator[Progress]:
-    """Show a bar on a terminal, nothing elsewhere."""
-    if not stderr.is_terminal:
-        yield lambda *_: None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    words = {"choosing": "Choosing a recipe", "resuming": "Resuming", "round": "Rounds", "writing": "Writing"}
-    with Progress(*columns, console=stderr, transient=True) as bar:
-        shown = bar.add_task("Reading", total=None)
-        yield lambda stage, done, total: bar.update(
-            shown, description=words[stage], completed=done, total=total or None
-        )

@@ -109,6 +109,7 @@ def simulate_problem(
     total = FOLDS + n_repeats * len(TRUTHS) * (len(points) + 1)
     progress(0, total)
     level, error = _level(problem, annotations, np.random.default_rng([seed, 4]))
+    progress(FOLDS, total)
     n_test = min(_MOST_TESTED, int(np.ceil(_TESTED * len(problem.probabilities))))
     rows = [row for row in found.rows if row.redundancy in points]
     most = min(_MOST_TASKS, len(problem.probabilities) - n_test)

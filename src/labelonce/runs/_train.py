@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 
 from labelonce._messages import argument, described
 from labelonce._types import MODELS
+from labelonce._validate import check_int
 from labelonce.data import Annotations
 from labelonce.data._check import check_two_classes, spelling_doubts
 from labelonce.files._atomic import atomic_write
@@ -111,6 +112,8 @@ def read_inputs(options: Options) -> Inputs:
         raise ValueError(f"train must have {kinds}; got none of them.")
     if options.model not in MODELS:
         raise ValueError(f"model must be one of {', '.join(MODELS)}; got {options.model!r}.")
+    if options.rounds != "auto":
+        check_int(options.rounds, "rounds", 1)
     if options.model == "boost" and find_spec("lightgbm") is None:
         raise ValueError(
             f"{argument('model', 'boost')} needs LightGBM; install it with: pip install 'labelonce[boost]'."
@@ -222,7 +225,9 @@ def _finish(
         for _ in clf.stages(inputs.rows.X, inputs.annotations, gold=inputs.gold, resume=resume):
             run.save_checkpoint(dumped(clf), _sentences(before, caught))
             say("round", len(clf.history_), clf._plan.rounds)
-    say("writing", clf.n_rounds_, clf.n_rounds_)
+            if len(clf.history_) == clf._plan.rounds:
+                say("confidence", 0, 0)
+    say("writing", 0, 0)
     record = _record(job, clf, inputs, _sentences(before, caught))
     staged = run.staging()
     write(labels_of(clf, inputs.annotations, **_shown(inputs)), staged / "labels.parquet")
