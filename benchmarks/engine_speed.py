@@ -33,7 +33,7 @@ sys.path.append(str(Path(__file__).parents[1] / "experiments"))  # where record.
 from record import write
 
 from labelonce._kernels import floored_log
-from labelonce._kernels._blocks import Totals, block_posterior, fractions_of, one_hot_table
+from labelonce._kernels._blocks import Totals, block_posterior, fractions_of, vote_table
 from labelonce._kernels._torch import TorchEngine
 from labelonce._types import Floats
 
@@ -82,13 +82,13 @@ class OnDevice:
 
     def __init__(self, engine: TorchEngine) -> None:
         self.engine = engine
-        eye = one_hot_table(engine.shape[0], N_CLASSES, "float32", engine.device)
+        eye = vote_table(engine.shape[0], np.eye(N_CLASSES), "float32", engine.device)
         self.totals = self._totals()
         for block in engine.blocks:
             self.totals.add(block, fractions_of(block, eye))
 
     def _totals(self) -> Totals:
-        return Totals(self.engine.n_rows, N_CLASSES, self.engine.device)
+        return Totals(self.engine.shape, self.engine.device)
 
     def parameters(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the log tables that the counts give."""

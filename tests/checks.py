@@ -19,20 +19,26 @@ WITHOUT_OBJECTIVE = {"BeliefPropagation", "EigenRatio", "KOS", "MajorityVote", "
 
 
 @st.composite
-def annotations(draw: st.DrawFn) -> Annotations:
-    """Any small set of annotations, however odd: one worker, one class, unlabelled tasks, spammers."""
+def annotations(draw: st.DrawFn, *, other_answers: bool = False) -> Annotations:
+    """Any small set of annotations, however odd: one worker, one class, unlabelled tasks, spammers.
+
+    With `other_answers` also some whose answers are more than the classes, or a scale.
+    """
     n_tasks, n_workers, n_classes = (draw(st.integers(1, n)) for n in (6, 4, 4))
-    cells = st.integers(-1, n_classes - 1)
+    n_answers = n_classes + (draw(st.integers(0, 3)) if other_answers else 0)
+    cells = st.integers(-1, n_answers - 1)
     rows = st.lists(cells, min_size=n_workers, max_size=n_workers)
     matrix = np.array(draw(st.lists(rows, min_size=n_tasks, max_size=n_tasks)))
     if (matrix == -1).all():
         matrix[0, 0] = 0
-    return Annotations.from_matrix(matrix, classes=range(n_classes))
+    classes = np.arange(n_classes) - (n_classes if other_answers and draw(st.booleans()) else 0)
+    return Annotations.from_matrix(matrix, classes=classes, answers=range(n_answers) if other_answers else None)
 
 
 def permuted(ann: Annotations, *, task: Codes, worker: Codes) -> Annotations:
     """Return the annotations with task i called task[i] and worker j called worker[j]."""
-    return Annotations(task[ann.task], worker[ann.worker], ann.label, ann.tasks, ann.workers, ann.classes)
+    tables = (ann.tasks, ann.workers, ann.classes, ann.answers)
+    return Annotations(task[ann.task], worker[ann.worker], ann.label, *tables)
 
 
 def check_shapes(make: Make) -> None:

@@ -8,7 +8,7 @@ from labelonce._types import Floats
 
 def random_parameters(ann: Annotations) -> tuple[Floats, Floats]:
     rng = np.random.default_rng(0)
-    confusion = rng.dirichlet(np.ones(ann.n_classes), (ann.n_workers, ann.n_classes))
+    confusion = rng.dirichlet(np.ones(ann.n_answers), (ann.n_workers, ann.n_classes))
     return np.log(np.maximum(confusion, 1e-12)), np.log(rng.dirichlet(np.full(ann.n_classes, 5.0)))
 
 
@@ -21,7 +21,7 @@ def brute_force_e_step(ann: Annotations, log_confusion: Floats, log_prior: Float
 
 
 def brute_force_m_step(ann: Annotations, posterior: Floats) -> Floats:
-    counts = np.zeros((ann.n_workers, ann.n_classes, ann.n_classes))
+    counts = np.zeros((ann.n_workers, ann.n_classes, ann.n_answers))
     for task, worker, label in zip(ann.task, ann.worker, ann.label, strict=True):
         counts[worker, :, label] += posterior[task]
     return counts

@@ -295,7 +295,10 @@ BAD_CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: simulate.annotate([0, 2], HALF, [[0], [1]], 0), "y_true must be in [0, 2); got 2 at position 1"),
     (lambda: simulate.annotate([0, 1], HALF, [[0], [3]], 0), "in [0, 3); got 3 at position 1"),
     (lambda: simulate.annotate([0, 1], HALF, [[0]], 0), "with 2 tasks as y_true; got (1, 1)"),
-    (lambda: simulate.annotate([0], HALF[0], [[0]], 0), "(n_workers, n_classes, n_classes); got (2, 2)"),
+    (
+        lambda: simulate.annotate([0], HALF[0], [[0]], 0),
+        "at least as many answers; got (2, 2)",
+    ),
     (lambda: simulate.annotate([0], HALF * 0.8, [[0]], 0), "confusion must sum to 1; got 0.8 at (0, 0)"),
     (lambda: simulate.annotate([0], HALF, [[0]], 0, correlation=0.5), "correlation must be 0 without groups; got 0.5"),
     (lambda: simulate.annotate([0], HALF, [[0]], 0, groups=[0, 1]), "shape (3,); got int64 of shape (2,)"),
@@ -356,3 +359,19 @@ def test_grouped_workers_of_a_thousand_classes_take_a_few_numbers_each() -> None
 def test_groups_of_classes_must_be_codes() -> None:
     with pytest.raises(ValueError, match=r"one integer per class.*got float64 of shape \(2,\)"):
         simulate.grouped_hammer_spammer(3, [0.0, 1.0], 0.5, 0)
+
+
+def test_answers_beyond_the_classes_are_drawn_at_their_rates() -> None:
+    confusion = np.array([[[0.5, 0.2, 0.3], [0.1, 0.2, 0.7]]])
+    ann = simulate.annotate(np.arange(4000) % 2, confusion, np.zeros((4000, 1), dtype=int), 0)
+    assert (ann.classes.tolist(), ann.answers.tolist()) == ([0, 1], [0, 1, 2])
+    shares = [np.bincount(ann.label[true::2], minlength=3) / 2000 for true in (0, 1)]
+    np.testing.assert_allclose(shares, confusion[0], atol=0.04)
+
+
+def test_simulated_answers_may_be_a_scale() -> None:
+    confusion = np.full((1, 2, 3), 1 / 3)
+    ann = simulate.annotate([0, 1], confusion, [[0], [0]], 0, answers=["low", "mid", "high"])
+    assert (ann.is_scale, ann.answers.tolist()) == (True, ["low", "mid", "high"])
+    with pytest.raises(ValueError, match="answers must name the 3 columns of confusion; got 2"):
+        simulate.annotate([0, 1], confusion, [[0], [0]], 0, answers=["low", "high"])

@@ -31,6 +31,7 @@ def read_annotations(
     worker: str | None = None,
     label: str | None = None,
     classes: Any = None,
+    answers: Any = None,
     duplicates: Duplicates = "error",
     rejected: str | None = None,
     multiple: str | None = None,
@@ -50,7 +51,7 @@ def read_annotations(
     task, worker, label : str, optional
         The names of the columns, by default task, worker and label; in a tool's export the field that holds
         the id, by default the tool's own. `label` names the question where the export holds several.
-    classes, duplicates
+    classes, answers, duplicates
         As in `Annotations.from_arrays`.
     rejected : {"drop", "keep"}, optional
         Whether to keep answers that were rejected by the requester, or cancelled by the worker, in a tool's
@@ -81,16 +82,15 @@ def read_annotations(
     if file.format in TOOLS:
         check_choice(multiple or "error", "multiple", MULTIPLE)
         with naming(file):
-            answers = tools.read(file, Fields(task, worker, label), rejected)
-            return to_annotations(
-                answers, str(file.path), multiple=multiple or "error", classes=classes, duplicates=duplicates
-            )
+            found = tools.read(file, Fields(task, worker, label), rejected)
+            declared = {"classes": classes, "answers": answers, "duplicates": duplicates}
+            return to_annotations(found, str(file.path), multiple=multiple or "error", **declared)
     if rejected or multiple:
         raise ValueError(f"{path}: rejected and multiple are for the exports of tools; got a {file.format} file.")
     wanted = {"task": task or "task", "worker": worker or "worker", "label": label or "label"}
     with naming(file):
         annotations = Annotations.from_arrays(
-            *read_columns(file, wanted, progress), classes=classes, duplicates=duplicates
+            *read_columns(file, wanted, progress), classes=classes, answers=answers, duplicates=duplicates
         )
     give_back_memory()
     return annotations

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from labelonce._kernels import Factors, one_coin_confusion
 from labelonce._types import Codes, Floats, Mask
 from labelonce._validate import RandomState, check_codes, check_distribution, check_int, check_number, check_rng
-from labelonce.data import Annotations
+from labelonce.data import Annotations, _ids
 
 __all__ = [
     "adversarial",
@@ -277,6 +277,7 @@ def annotate(
     *,
     groups: Any = None,
     correlation: float = 0.0,
+    answers: Any = None,
 ) -> Annotations:
     """Return one annotation for every entry of `assignment`, its label drawn from the worker's confusion.
 
@@ -287,8 +288,8 @@ def annotate(
     ----------
     y_true : int array of shape (n_tasks,)
         Class codes.
-    confusion : array of shape (n_workers, n_classes, n_classes), or Factors
-        A label of probability 0 is never drawn.
+    confusion : array of shape (n_workers, n_classes, n_answers), or Factors
+        A label of probability 0 is never drawn. The first answers are the classes, unless `answers` says otherwise.
     assignment : int array of shape (n_tasks, redundancy)
         Workers of every task, as from `assign`.
     groups : int array of shape (n_workers,), optional
@@ -296,6 +297,8 @@ def annotate(
     correlation : float in [0, 1]
         Chance of an annotation to use the random number that the group shares for the task, instead of
         its own. Each worker's confusion stays as given. At 1, members with equal confusion agree always.
+    answers : column, optional
+        The answers that the columns of `confusion` stand for: strings for a scale. Default: 0, 1, 2, ...
 
     Examples
     --------
@@ -308,7 +311,10 @@ def annotate(
            [1, 1]], dtype=int32)
     """
     draw = _drawer(confusion)
-    n_workers, n_classes, _ = np.shape(confusion) if not isinstance(confusion, Factors) else confusion.shape
+    n_workers, n_classes, n_answers = np.shape(confusion) if not isinstance(confusion, Factors) else confusion.shape
+    said = np.arange(n_answers) if answers is None else _ids.table_of(answers, "answers")
+    if len(said) != n_answers:
+        raise ValueError(f"answers must name the {n_answers} columns of confusion; got {len(said)}.")
     true = check_codes(y_true, "y_true", n_classes)
     worker = np.sort(_check_assignment(assignment, len(true), n_workers), axis=1)  # the order of Annotations
     share = check_number(correlation, "correlation", 0, 1)
@@ -322,7 +328,7 @@ def annotate(
     columns = (task, worker.ravel(), label.ravel())
     for column in columns:
         column.flags.writeable = False  # or Annotations would copy it
-    return Annotations(*columns, np.arange(len(true)), np.arange(n_workers), np.arange(n_classes))
+    return Annotations(*columns, np.arange(len(true)), np.arange(n_workers), np.arange(n_classes), said)
 
 
 def _stream(rng: RandomState, name: str) -> np.random.Generator:
@@ -421,8 +427,10 @@ def _drawer(confusion: Any) -> Callable[[Codes, Codes, Floats], Any]:
 def _cumulative(confusion: Any) -> Floats:
     """Return the cumulative sums of the rows, exactly 1 from the last possible label on."""
     shape = np.shape(confusion)
-    if len(shape) != 3 or shape[1] != shape[2] or 0 in shape:
-        raise ValueError(f"confusion must have shape (n_workers, n_classes, n_classes); got {shape}.")
+    if len(shape) != 3 or shape[1] > shape[2] or 0 in shape:
+        raise ValueError(
+            f"confusion must have shape (n_workers, n_classes, n_answers), at least as many answers; got {shape}."
+        )
     table = np.cumsum(check_distribution(confusion, "confusion", shape), axis=2)
     table /= table[:, :, -1:].copy()
     return table

@@ -12,7 +12,7 @@ from labelonce import Annotations
 from labelonce._kernels import ScipyEngine, _scipy
 
 
-@given(ann=annotations())
+@given(ann=annotations(other_answers=True))
 def test_e_step_equals_the_sum_over_annotations(ann: Annotations) -> None:
     log_confusion, log_prior = random_parameters(ann)
     posterior, log_likelihood = ScipyEngine(ann, "float64").e_step(log_confusion, log_prior)
@@ -21,7 +21,7 @@ def test_e_step_equals_the_sum_over_annotations(ann: Annotations) -> None:
     assert log_likelihood == pytest.approx(expected_likelihood, abs=1e-9)
 
 
-@given(ann=annotations())
+@given(ann=annotations(other_answers=True))
 def test_m_step_equals_the_sum_over_annotations(ann: Annotations) -> None:
     posterior = np.random.default_rng(0).dirichlet(np.ones(ann.n_classes), ann.n_tasks)
     counts = ScipyEngine(ann, "float64").m_step(posterior)

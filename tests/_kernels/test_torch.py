@@ -23,7 +23,7 @@ device = pytest.mark.parametrize("device", DEVICES)
 
 
 @device
-@given(ann=annotations(), block=st.integers(1, 9))
+@given(ann=annotations(other_answers=True), block=st.integers(1, 9))
 @settings(max_examples=50)
 def test_e_step_equals_the_sum_over_annotations(device: str, ann: Annotations, block: int) -> None:
     log_confusion, log_prior = random_parameters(ann)
@@ -34,7 +34,7 @@ def test_e_step_equals_the_sum_over_annotations(device: str, ann: Annotations, b
 
 
 @device
-@given(ann=annotations(), block=st.integers(1, 9), piece=st.integers(1, 5))
+@given(ann=annotations(other_answers=True), block=st.integers(1, 9), piece=st.integers(1, 5))
 @settings(max_examples=50)
 def test_m_step_equals_the_sum_over_annotations(device: str, ann: Annotations, block: int, piece: int) -> None:
     posterior = np.random.default_rng(0).dirichlet(np.ones(ann.n_classes), ann.n_tasks)
@@ -133,7 +133,8 @@ def test_rows_beyond_32_bits_are_counted_in_64() -> None:
         """Annotations of more (worker, label) pairs than an int32 counts, without their tables."""
 
         task, worker, label = (np.array(codes, dtype=np.int32) for codes in ([0, 1], [0, 2**30], [0, 3]))
-        n_tasks, n_workers, n_classes = 2, 2**30 + 1, 4
+        n_tasks, n_workers, n_classes, n_answers = 2, 2**30 + 1, 4, 4
+        is_square = True
 
     wide: Any = Wide()
     assert TorchEngine(wide, "float32", "cpu").blocks[0].seen.tolist() == [0, 2**32 + 3]

@@ -159,3 +159,26 @@ def test_whole_numbers_with_a_decimal_point_are_told() -> None:
     ann = lo.Annotations.from_arrays(["1.0", "2.0"], ["a", "b"], ["x", "y"])
     sentences = [problem.sentence for problem in lo.check(ann).problems]
     assert any("task ids such as '1.0' are whole numbers with a decimal point" in one for one in sentences)
+
+
+def test_other_answers_are_counted_apart_from_classes() -> None:
+    rows = ([1, 1, 2, 2], list("xyxy"), ["no", "maybe", "yes", "maybe"])
+    found = lo.check(lo.Annotations.from_arrays(*rows, classes=["no", "yes"], answers=["no", "yes", "maybe", "skip"]))
+    assert (found.n_classes, found.classes, found.other_answers) == (2, {"no": 1, "yes": 1}, {"maybe": 2, "skip": 0})
+    notes = {note.kind: note.sentence for note in found.notes}
+    assert notes["other answers"].startswith("2 of 4 labels are answers that are no class")
+    assert notes["unused answers"] == "1 answers were never given."
+    assert "unused classes" not in notes
+
+
+def test_a_scale_is_told_with_its_ends() -> None:
+    ann = lo.Annotations.from_arrays([1, 1, 2], list("xyx"), [5, 4, 1], classes=["no", "yes"], answers=[1, 2, 3, 4, 5])
+    found = lo.check(ann)
+    assert found.other_answers == {"1": 1, "2": 0, "3": 0, "4": 1, "5": 1}
+    assert "from 1 for 'no' to 5 for 'yes'." in {note.kind: note.sentence for note in found.notes}["scale"]
+
+
+def test_plain_annotations_have_no_other_answers() -> None:
+    found = lo.check(lo.Annotations.from_arrays([1, 1, 2], list("xyx"), ["a", "b", "a"]))
+    assert found.other_answers == {}
+    assert not {"other answers", "scale", "unused answers"} & {note.kind for note in found.notes}

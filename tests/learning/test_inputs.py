@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from labelonce import MBEM, Annotations
+from labelonce import (
+    MBEM,
+    Annotations,
+    DawidSkene,
+    OracleConfusion,
+    OracleCorrect,
+    SoftmaxRegression,
+    TrainOnAggregate,
+)
+from labelonce.data import OtherAnswersWarning
 from labelonce.learning._inputs import check_features, is_matrix, match_rows
 
 X = np.zeros((3, 2))
@@ -82,3 +91,34 @@ def test_masked_labels_are_missing() -> None:
     assert match_rows(np.zeros((2, 1)), matrix)[1].n_workers == 3
     assert len(match_rows(np.zeros((2, 1)), matrix)[1]) == 4
     assert len(match_rows(np.zeros((3, 1)), np.ma.masked_array([0, 1, 1], [False, False, True]))[1]) == 2
+
+
+def answered() -> tuple[Any, Annotations]:
+    """Return six tasks, of two classes that are their features, and answers of which 2 is no class."""
+    rows = (np.repeat(np.arange(6), 2), np.tile([0, 1], 6), [0, 0, 1, 2, 0, 0, 1, 1, 2, 0, 1, 1])
+    return np.array([0.0, 1, 0, 1, 0, 1])[:, None], Annotations.from_arrays(*rows, classes=[0, 1], answers=[0, 1, 2])
+
+
+def test_learners_for_classes_leave_other_answers_out() -> None:
+    features, ann = answered()
+    with pytest.warns(OtherAnswersWarning, match="OracleCorrect counts only .*; 2 of 12 annotations, such as 2,"):
+        clf = OracleCorrect([0, 1, 0, 1, 0, 1], SoftmaxRegression()).fit(features, ann)
+    assert clf.predict(features).tolist() == [0, 1, 0, 1, 0, 1]
+
+
+def test_a_model_trained_on_an_aggregate_takes_the_answers_that_its_aggregator_takes() -> None:
+    features, ann = answered()
+    clf = TrainOnAggregate(DawidSkene(), SoftmaxRegression()).fit(features, ann)
+    assert clf.confusion_.shape == (2, 2, 3)
+    assert clf.predict(features).tolist() == [0, 1, 0, 1, 0, 1]
+    assert -1.5 < clf.score(features, ann) < -0.1
+    with pytest.raises(ValueError, match=r"must have the answers of the fit, \[0, 1, 2\]; got \[0, 1\]"):
+        clf.score(features, ann.only_classes())
+
+
+def test_known_workers_may_give_other_answers() -> None:
+    features, ann = answered()
+    confusion = np.tile([[0.8, 0.1, 0.1], [0.1, 0.5, 0.4]], (2, 1, 1))
+    clf = OracleConfusion(confusion, SoftmaxRegression()).fit(features, ann)
+    said = confusion[0, :, 1] * confusion[0, :, 2]  # of task 1
+    np.testing.assert_allclose(clf.posterior_[1], said / said.sum())

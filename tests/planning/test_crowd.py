@@ -92,3 +92,9 @@ def test_stated_workers_are_always_drawn_as_they_are() -> None:
 def test_a_worker_without_labels_is_not_counted() -> None:
     ann = lo.Annotations.from_matrix([[0, 1, -1], [1, 1, -1], [0, 0, -1]])
     assert crowd_of(lo.DawidSkene().fit(ann)).n_workers == 2
+
+
+def test_a_fit_to_other_answers_is_refused() -> None:
+    ann = lo.Annotations.from_matrix([[0, 2], [1, 1], [0, 0]], classes=[0, 1], answers=[0, 1, 2])
+    with pytest.raises(ValueError, match=r"got 3 answers for 2 classes\. Fit to annotations\.only_classes\(\)"):
+        crowd_of(lo.DawidSkene().fit(ann))

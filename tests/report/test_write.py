@@ -245,3 +245,9 @@ def test_a_missing_extra_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Mon
         ImportError, match=r"the report needs Jinja2; install it with: pip install 'labelonce\[report\]'"
     ):
         page_of(tmp_path, lo.DawidSkene().fit(ann), ann)
+
+
+def test_other_answers_are_refused_in_one_sentence(tmp_path: Path) -> None:
+    ann = lo.Annotations.from_matrix([[0, 2], [1, 1], [0, 0]], classes=[0, 1], answers=[0, 1, 2])
+    with pytest.raises(ValueError, match=r"answers that are classes, \[0, 1\]; got \[0, 1, 2\]"):
+        page_of(tmp_path, lo.DawidSkene().fit(ann), ann)

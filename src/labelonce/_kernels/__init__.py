@@ -1,6 +1,6 @@
 """Arrays in, arrays out: the sums over annotations that every model of workers is made of.
 
-An annotation is one row `worker * n_classes + label` of a table whose columns are the true classes. The
+An annotation is one row `worker * n_answers + label` of a table whose columns are the true classes. The
 E-step adds up table rows over the annotations of each task, the M-step adds up posteriors over the
 annotations of each row: one sparse matrix, used forwards and transposed. Nothing outside this package
 knows that layout; confusion comes in and counts go out as [worker, true, given]. Two engines do the sums:

@@ -34,7 +34,7 @@ class Block:
     Attributes
     ----------
     row : (n_annotations,)
-        `worker * n_classes + label` of every annotation, by task.
+        `worker * n_answers + label` of every annotation, by task.
     start : (n_tasks + 1,)
         Where each task's annotations start in `row`.
     task : (n_annotations,)
@@ -120,9 +120,9 @@ def block_posterior(
     return joint, mass.log_().add_(top).sum(dtype=torch.float64)
 
 
-def fractions_of(block: Block, eye: Tensor) -> Tensor:
-    """Return the vote fractions of a block's tasks, equal ones where nobody voted; `eye` is one-hot labels by row."""
-    votes = sum_rows(block, eye)
+def fractions_of(block: Block, votes_of: Tensor) -> Tensor:
+    """Return the vote fractions of a block's tasks, equal ones where nobody voted; `votes_of` is by row."""
+    votes = sum_rows(block, votes_of)
     total = votes.sum(1, keepdim=True)
     return torch.where(total > 0, votes / total.clamp_min(1), 1 / votes.shape[1])
 
@@ -130,7 +130,9 @@ def fractions_of(block: Block, eye: Tensor) -> Tensor:
 class Totals:
     """Confusion counts, tasks per class and log-likelihood, in one float64 tensor that processes can add up."""
 
-    def __init__(self, n_rows: int, n_classes: int, device: torch.device) -> None:
+    def __init__(self, shape: tuple[int, int, int], device: torch.device) -> None:
+        n_workers, n_classes, self.n_answers = shape
+        n_rows = n_workers * self.n_answers
         self.flat = torch.zeros(n_rows * n_classes + n_classes + 1, dtype=torch.float64, device=device)
         self.counts = self.flat[: n_rows * n_classes].view(n_rows, n_classes)
         self.class_counts = self.flat[n_rows * n_classes : -1]
@@ -153,7 +155,7 @@ class Totals:
         """Return the totals as arrays, confusion counts as [worker, true, given]."""
         flat = self.flat.cpu().numpy()
         counts, n_classes = flat[: self.counts.numel()], self.counts.shape[1]
-        shape = (-1, n_classes, n_classes)
+        shape = (-1, self.n_answers, n_classes)
         return Sweep(counts.reshape(shape).swapaxes(1, 2), flat[len(counts) : -1], float(flat[-1]))
 
 
@@ -166,8 +168,8 @@ def _sum_tasks(posterior: Tensor) -> Tensor:
 
 def rows_of(annotations: Annotations) -> tuple[Any, Any]:
     """Return the arrays `row` and `start` of a block that holds all annotations."""
-    index = np.int32 if annotations.n_workers * annotations.n_classes < 2**31 else np.int64
-    row = annotations.worker * index(annotations.n_classes) + annotations.label
+    index = np.int32 if annotations.n_workers * annotations.n_answers < 2**31 else np.int64
+    row = annotations.worker * index(annotations.n_answers) + annotations.label
     start = np.zeros(annotations.n_tasks + 1, dtype=index)
     np.cumsum(np.bincount(annotations.task, minlength=annotations.n_tasks), out=start[1:])
     return row, start
@@ -179,17 +181,19 @@ def as_tensor(array: Any, dtype: Any, device: torch.device) -> Tensor:
 
 
 def confusion_table(log_confusion: Tensor) -> Tensor:
-    """Return [worker, true, given] as the table by row (n_workers * n_classes, n_classes), true classes as columns."""
+    """Return [worker, true, given] as the table by row (n_workers * n_answers, n_classes), true classes as columns."""
     return log_confusion.transpose(1, 2).reshape(-1, log_confusion.shape[1])
 
 
-def one_hot_table(n_workers: int, n_classes: int, dtype: Any, device: torch.device) -> Tensor:
-    """Return the table by row that holds each row's label as a one-hot vector."""
-    return as_tensor(np.eye(n_classes), dtype, device).repeat(n_workers, 1)
+def vote_table(n_workers: int, leaning: Floats, dtype: Any, device: torch.device) -> Tensor:
+    """Return the table by row that holds what each row's answer votes for: a class, nothing, or a part of two."""
+    return as_tensor(leaning, dtype, device).repeat(n_workers, 1)
 
 
 class BlockSums:
     """The steps of EM over blocks that come one at a time, each process its own; their sums are those of all.
+
+    The answers are the classes.
 
     Parameters
     ----------
@@ -208,8 +212,9 @@ class BlockSums:
 
     def sweep_votes(self, blocks: Iterable[Block]) -> Sweep:
         """Return the counts that the vote fractions give."""
-        eye = one_hot_table(*self.shape, self.dtype, self.device)
-        return self._sweep((block, fractions_of(block, eye), 0.0) for block in blocks)
+        n_workers, n_classes = self.shape
+        votes_of = vote_table(n_workers, np.eye(n_classes), self.dtype, self.device)
+        return self._sweep((block, fractions_of(block, votes_of), 0.0) for block in blocks)
 
     def sweep(self, blocks: Iterable[Block], log_confusion: Floats, log_prior: Floats) -> Sweep:
         """Return the counts that the posteriors give, and the log-likelihood; see `Engine.sweep`."""
@@ -230,7 +235,7 @@ class BlockSums:
 
     def _sweep(self, parts: Iterable[tuple[Block, Tensor, Tensor | float]]) -> Sweep:
         n_workers, n_classes = self.shape
-        totals = Totals(n_workers * n_classes, n_classes, self.device)
+        totals = Totals((n_workers, n_classes, n_classes), self.device)
         for part in parts:
             totals.add(*part)
         self.processes.sum_(totals.flat)

@@ -24,25 +24,37 @@ class EStep(NamedTuple):
 
 
 class Sweep(NamedTuple):
-    """What an E-step and the sums over its posteriors give; the posteriors themselves never leave the engine."""
+    """What an E-step and the sums over its posteriors give; the posteriors themselves never leave the engine.
+
+    `leaning` is the engine's.
+    """
 
     confusion_counts: Floats
     class_counts: Floats
     log_likelihood: float
+    leaning: Floats | None = None
 
 
 class Engine(Protocol):
-    """The annotations, ready for many iterations; arrays in, arrays out."""
+    """The annotations, ready for many iterations; arrays in, arrays out.
+
+    `leaning` is what the answers speak for, as `Annotations.leaning`; None where they are the classes.
+    """
+
+    leaning: Floats | None
 
     def vote_counts(self) -> Floats:
-        """Return how often each class was given to each task, shape (n_tasks, n_classes)."""
+        """Return how often each class was given to each task, shape (n_tasks, n_classes).
+
+        An answer that is no class counts as it leans: not at all, or on a scale in part for two classes.
+        """
 
     def e_step(self, log_confusion: Floats, log_prior: Floats, gold: Codes | None = None) -> EStep:
         """Return P(true label | annotations) of every task, and the log-likelihood.
 
         Parameters
         ----------
-        log_confusion : (n_workers, n_classes, n_classes)
+        log_confusion : (n_workers, n_classes, n_answers)
             Log P(given | true) as [worker, true, given]; finite.
         log_prior : (n_classes,) or (n_tasks, n_classes)
             Log P(true label); finite.

@@ -17,7 +17,7 @@ _SWEEP_BLOCK = 1 << 20  # numbers: memory for a block is reused, while that for 
 
 
 class ScipyEngine:
-    """The annotations as one sparse matrix (n_tasks, n_workers * n_classes), ready for many iterations.
+    """The annotations as one sparse matrix (n_tasks, n_workers * n_answers), ready for many iterations.
 
     The M-step uses the same matrix transposed: it scatters into a table that fits the cache, which is faster than
     to gather by a second index sorted by row, and needs no such index.
@@ -25,10 +25,11 @@ class ScipyEngine:
 
     def __init__(self, annotations: Annotations, dtype: str) -> None:
         self.dtype = np.dtype(dtype)
-        self.shape = (annotations.n_workers, annotations.n_classes, annotations.n_classes)
-        n_rows = annotations.n_workers * annotations.n_classes
+        self.shape = (annotations.n_workers, annotations.n_classes, annotations.n_answers)
+        self.leaning = None if annotations.is_square else annotations.leaning
+        n_rows = annotations.n_workers * annotations.n_answers
         row: Any = annotations.worker.astype(np.int32 if n_rows < 2**31 else np.int64)
-        row *= annotations.n_classes
+        row *= annotations.n_answers
         row += annotations.label
         self._label = annotations.label
         ones = np.ones(len(row), dtype=self.dtype)
@@ -37,10 +38,10 @@ class ScipyEngine:
         )
 
     def vote_counts(self) -> Floats:
-        """Return how often each class was given to each task, shape (n_tasks, n_classes)."""
-        shape = (self._matrix.shape[0], self.shape[1])
+        """Return how often each class was given to each task, shape (n_tasks, n_classes); see `Engine`."""
+        shape = (self._matrix.shape[0], self.shape[2])
         votes = sparse.csr_array((self._matrix.data, self._label, self._matrix.indptr), shape=shape)
-        return np.asarray(votes.toarray())
+        return np.asarray(votes.toarray() if self.leaning is None else votes @ self.leaning.astype(self.dtype))
 
     def e_step(self, log_confusion: Floats, log_prior: Floats, gold: Codes | None = None) -> EStep:
         """Return P(true label | annotations) of every task and the log-likelihood; see `Engine`.
@@ -66,14 +67,14 @@ class ScipyEngine:
             sums += part.T @ step.posterior
             mass += step.posterior.sum(axis=0, dtype=np.float64)
             log_likelihood += step.log_likelihood
-        return Sweep(self._counts(sums), mass, log_likelihood)
+        return Sweep(self._counts(sums), mass, log_likelihood, self.leaning)
 
     def _table(self, log_confusion: Floats) -> Floats:
         return log_confusion.astype(self.dtype, copy=False).swapaxes(1, 2).reshape(-1, log_confusion.shape[1])
 
     def _counts(self, sums: Any) -> Floats:
-        n_workers, _, n_classes = self.shape
-        return np.asarray(sums, dtype=np.float64).reshape(n_workers, n_classes, -1).swapaxes(1, 2)
+        n_workers, _, n_answers = self.shape
+        return np.asarray(sums, dtype=np.float64).reshape(n_workers, n_answers, -1).swapaxes(1, 2)
 
     def _e_step(self, matrix: Any, table: Floats, log_prior: Floats, gold: Codes | None) -> EStep:
         log_joint: Any = matrix @ table

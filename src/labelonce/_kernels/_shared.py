@@ -12,11 +12,12 @@ from labelonce._types import Codes, Floats
 class SharedEngine:
     """An engine of this process's tasks whose sums over annotations are those of all processes.
 
-    The annotations of all processes must have the same workers and classes, in the same order.
+    The annotations of all processes must have the same workers, classes and answers, in the same order.
     """
 
     def __init__(self, own: Engine) -> None:
         self._own = own
+        self.leaning = own.leaning
 
     def vote_counts(self) -> Floats:
         """Return the votes of this process's tasks."""
@@ -33,8 +34,9 @@ class SharedEngine:
 
     def sweep(self, log_confusion: Floats, log_prior: Floats, gold: Codes | None = None) -> Sweep:
         """Return the counts and the log-likelihood over all processes."""
-        counts, mass, log_likelihood = self._own.sweep(log_confusion, log_prior, gold)
-        return Sweep(add_up(counts), add_up(mass), float(add_up(log_likelihood)))
+        own = self._own.sweep(log_confusion, log_prior, gold)
+        sums = (add_up(own.confusion_counts), add_up(own.class_counts), float(add_up(own.log_likelihood)))
+        return Sweep(*sums, self.leaning)
 
 
 def total(engine: Engine | None, numbers: Any) -> Floats:

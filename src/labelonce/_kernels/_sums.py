@@ -14,7 +14,10 @@ Numbers = npt.NDArray[np.float64]
 
 
 class AnnotationSums:
-    """Sums over the annotations of each task, each worker, or each task and class; linear in time and memory."""
+    """Sums over the annotations of each task, each worker, or each task and class; linear in time and memory.
+
+    For annotations whose answers are the classes.
+    """
 
     def __init__(self, annotations: Annotations) -> None:
         self.shape = (annotations.n_tasks, annotations.n_classes)

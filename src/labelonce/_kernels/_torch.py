@@ -19,9 +19,9 @@ from labelonce._kernels._blocks import (
     block_posterior,
     confusion_table,
     index_block,
-    one_hot_table,
     rows_of,
     sum_rows,
+    vote_table,
 )
 from labelonce._kernels._engine import EStep, Sweep
 from labelonce._processes import find_device
@@ -49,8 +49,9 @@ class TorchEngine:
         self, annotations: Annotations, dtype: str, device: str | None = None, *, block: int | None = None
     ) -> None:
         row, start = rows_of(annotations)
-        shape = (annotations.n_workers, annotations.n_classes)
+        shape = (annotations.n_workers, annotations.n_classes, annotations.n_answers)
         self._build(torch.from_numpy(row), torch.from_numpy(start), shape, dtype, device, block)
+        self.leaning: Floats | None = None if annotations.is_square else annotations.leaning
 
     @classmethod
     def from_rows(
@@ -65,25 +66,26 @@ class TorchEngine:
     ) -> TorchEngine:
         """Return the engine of annotations in the layout of `Block`: int32 `row` and `start` of all tasks.
 
-        `shape` is (n_workers, n_classes). Without `Annotations` this needs torch and numpy alone.
+        `shape` is (n_workers, n_classes), and the answers are the classes. Without `Annotations` this needs torch and
+        numpy alone.
         """
         engine = cls.__new__(cls)
-        engine._build(row, start, shape, dtype, device, block)
+        engine._build(row, start, (*shape, shape[1]), dtype, device, block)
+        engine.leaning = None
         return engine
 
     def _build(
         self,
         row: Tensor,
         start: Tensor,
-        shape: tuple[int, int],
+        shape: tuple[int, int, int],
         dtype: str,
         device: str | None,
         block: int | None,
     ) -> None:
         self.device = find_device(device)
         self.dtype = np.dtype(dtype)
-        self.shape = (*shape, shape[1])
-        self.n_rows = shape[0] * shape[1]
+        self.shape = shape
         self.n_tasks = len(start) - 1
         self.blocks: list[Block] = []
         self._first: list[int] = [0]
@@ -94,11 +96,12 @@ class TorchEngine:
             self._first.append(last)
 
     def vote_counts(self) -> Floats:
-        """Return how often each class was given to each task, shape (n_tasks, n_classes)."""
+        """Return how often each class was given to each task, shape (n_tasks, n_classes); see `Engine`."""
         votes = np.empty((self.n_tasks, self.shape[1]), dtype=self.dtype)
-        eye = one_hot_table(self.shape[0], self.shape[1], self.dtype, self.device)
+        leaning = np.eye(self.shape[1]) if self.leaning is None else self.leaning
+        votes_of = vote_table(self.shape[0], leaning, self.dtype, self.device)
         for own, block in self._parts():
-            votes[own] = sum_rows(block, eye).cpu().numpy()
+            votes[own] = sum_rows(block, votes_of).cpu().numpy()
         return votes
 
     def e_step(self, log_confusion: Floats, log_prior: Floats, gold: Codes | None = None) -> EStep:
@@ -112,17 +115,17 @@ class TorchEngine:
 
     def m_step(self, posterior: Floats) -> Floats:
         """Return the expected confusion counts as float64 [worker, true, given]."""
-        totals = Totals(self.n_rows, self.shape[1], self.device)
+        totals = Totals(self.shape, self.device)
         for own, block in self._parts():
             totals.add(block, self.tensor(posterior[own]))
         return totals.sweep().confusion_counts
 
     def sweep(self, log_confusion: Floats, log_prior: Floats, gold: Codes | None = None) -> Sweep:
         """Return the counts that `m_step` gives for the posteriors of `e_step`, and the tasks of each class."""
-        totals = Totals(self.n_rows, self.shape[1], self.device)
+        totals = Totals(self.shape, self.device)
         for _, block, part, log_likelihood in self._posteriors(log_confusion, log_prior, gold):
             totals.add(block, part, log_likelihood)
-        return totals.sweep()
+        return totals.sweep()._replace(leaning=self.leaning)
 
     def tensor(self, array: Floats) -> Tensor:
         """Return numbers as a tensor of the engine's kind on its device."""

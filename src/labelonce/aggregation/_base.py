@@ -17,6 +17,7 @@ from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import RandomState, check_rng
 from labelonce.data import _ids
 from labelonce.data._annotations import MIN_OVERLAP, Annotations
+from labelonce.data._answers import class_leanings, holds_classes, only_classes
 from labelonce.data._gold import Gold, check_gold
 
 
@@ -50,7 +51,7 @@ class Aggregator(BaseEstimator, ABC):
         P(true label | annotations) of every task.
     labels_ : (n_tasks,)
         The most probable class id of every task; ties are broken at random by `random_state`.
-    confusion_ : (n_workers, n_classes, n_classes)
+    confusion_ : (n_workers, n_classes, n_answers)
         P(given | true) as [worker, true, given]; rows sum to 1. Methods with one number per worker keep `factors_`, and
         make it when it is asked for: up to 2^27 entries.
     factors_ : Factors
@@ -58,14 +59,18 @@ class Aggregator(BaseEstimator, ABC):
     prior_ : (n_classes,)
         P(true label).
     skill_ : (n_workers,)
-        Each worker's chance of giving the true label, sum of prior times diagonal.
+        Each worker's chance of giving the true label, sum of prior times diagonal: where answers may be other than
+        classes, among those that are; on a scale, how far the answers lean to the true label.
     log_likelihood_ : (n_iter_,)
         The objective after each iteration; it never falls. Empty where the method has none.
     n_iter_ : int
     converged_ : bool
-    tasks_, workers_, classes_ : arrays
-        The ids of rows and columns.
+    tasks_, workers_, classes_, answers_ : arrays
+        The ids of rows and columns. Methods that take only classes for answers have them for `answers_`.
     """
+
+    _takes_others = False  # answers beside the classes
+    _takes_scales = False  # answers none of which is a class
 
     random_state: RandomState
     posterior_: Floats
@@ -97,6 +102,8 @@ class Aggregator(BaseEstimator, ABC):
                 "Make them with Annotations.from_arrays, from_frame or from_matrix."
             )
         codes = None if gold is None else check_gold(gold, annotations)
+        if not (self._takes_scales if annotations.is_scale else self._takes_others):
+            annotations = only_classes(annotations, type(self).__name__)
         rng = check_rng(self.random_state)
         fit = self._fit(annotations, codes, rng)
         set_fitted(
@@ -105,6 +112,7 @@ class Aggregator(BaseEstimator, ABC):
             prior=fit.prior,
             workers=annotations.workers,
             classes=annotations.classes,
+            answers=annotations.answers,
             annotation_counts=np.bincount(annotations.worker, minlength=annotations.n_workers),
             tasks=annotations.tasks,
             posterior=fit.posterior,
@@ -124,13 +132,21 @@ class Aggregator(BaseEstimator, ABC):
     def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
         """Return what was found, and leave the model as it is; `gold` holds class codes, -1 where unknown."""
 
+    @property
+    def answers_(self) -> Ids:
+        """The answers that the columns of `confusion_` stand for."""
+        return fitted_answers(self)
+
     def to_frame(self) -> pa.Table:
         """Return an Arrow table with one row per task: task, label, confidence, and `posterior_<class>`."""
         check_is_fitted(self, "posterior_")
         return labels_table(self)
 
     def workers_to_frame(self) -> pa.Table:
-        """Return an Arrow table with one row per worker: worker, annotations, skill; best first."""
+        """Return an Arrow table with one row per worker: worker, annotations, skill; best first.
+
+        Where there are answers beside the classes, `other_answers` is the share of them that the worker gives.
+        """
         check_is_fitted(self, "skill_")
         return workers_table(self)
 
@@ -143,6 +159,7 @@ def set_fitted(
     workers: Ids,
     classes: Ids,
     annotation_counts: Ids,
+    answers: Ids | None = None,
     tasks: Ids | None = None,
     posterior: Floats | None = None,
     picks: Codes | None = None,
@@ -160,8 +177,12 @@ def set_fitted(
             model.__dict__.pop(name, None)
     known_as, other = ("factors_", "confusion_") if isinstance(confusion, Factors) else ("confusion_", "factors_")
     setattr(model, known_as, confusion)
-    model.__dict__.pop(other, None)
-    model.prior_, model.skill_ = prior, skill(confusion, prior)
+    for name in (other, "_answers"):
+        model.__dict__.pop(name, None)
+    leaning = None
+    if answers is not None and answers is not classes:
+        model._answers, leaning = answers, class_leanings(answers, classes)
+    model.prior_, model.skill_ = prior, skill(confusion, prior, leaning)
     model.workers_, model.classes_, model._annotation_counts = workers, classes, annotation_counts
     for name, value in more.items():
         setattr(model, name, value)
@@ -177,6 +198,8 @@ def workers_table(fitted: Any, **more: Floats) -> pa.Table:
     """Return the workers of a fitted object with one row per worker, best first; `more` columns follow."""
     best_first = np.argsort(-fitted.skill_, kind="stable")
     columns = {"worker": fitted.workers_, "annotations": fitted._annotation_counts, "skill": fitted.skill_} | more
+    if (others := other_answers(fitted)) is not None:
+        columns["other_answers"] = others
     return pa.table({name: pa.array(values[best_first]) for name, values in columns.items()})
 
 
@@ -191,15 +214,40 @@ def labels_frame(tasks: Ids, classes: Ids, posterior: Floats, picks: Codes) -> p
     return pa.table(columns)
 
 
-def skill(confusion: Floats | Factors, prior: Floats) -> Floats:
+def skill(confusion: Floats | Factors, prior: Floats, leaning: Floats | None = None) -> Floats:
     """Return each worker's chance of giving the true label, shape (n_workers,).
 
+    With `leaning` it is among the answers that lean to a class, each as far as it leans; for a worker without any,
+    that of a guess.
+
     >>> skill(np.array([[[0.9, 0.1], [0.3, 0.7]]]), np.array([0.5, 0.5]))
+    array([0.8])
+    >>> skill(np.array([[[0.45, 0.05, 0.5], [0.3, 0.7, 0.0]]]), np.array([0.5, 0.5]), np.eye(3, 2))
     array([0.8])
     """
     if isinstance(confusion, Factors):
         return confusion.skill(prior)
-    return np.asarray(np.einsum("wkk,k->w", confusion, prior))
+    if leaning is None:
+        return np.asarray(np.einsum("wkk,k->w", confusion, prior))
+    right = np.einsum("wks,sk->wk", confusion, leaning)
+    total = confusion @ leaning.sum(axis=1)
+    guess = np.full_like(right, 1 / len(prior))
+    return np.asarray(np.divide(right, total, out=guess, where=total > 0) @ prior)
+
+
+def fitted_answers(fitted: Any) -> Ids:
+    """Return the answers of a fitted object: its classes, unless it says otherwise."""
+    classes: Ids = fitted.classes_
+    answers: Ids = vars(fitted).get("_answers", classes)
+    return answers
+
+
+def other_answers(fitted: Any) -> Floats | None:
+    """Return the chance of every worker's answer to be no class, None where all are classes or a scale."""
+    answers, classes = fitted_answers(fitted), fitted.classes_
+    if answers is classes or not holds_classes(answers, classes):
+        return None
+    return np.asarray(fitted.confusion_[:, :, len(classes) :].sum(axis=2) @ fitted.prior_)
 
 
 def warn_if_no_overlap(annotations: Annotations, name: str) -> None:

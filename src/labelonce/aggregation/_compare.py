@@ -17,9 +17,9 @@ from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_number, check_rng
 from labelonce.aggregation._base import Aggregator
-from labelonce.aggregation._em import normalised, pseudo_counts
+from labelonce.aggregation._em import answer_pseudo_counts, normalised
 from labelonce.aggregation._registry import aggregators
-from labelonce.data import Annotations
+from labelonce.data import Annotations, _ids
 from labelonce.data._gold import Gold, check_gold
 from labelonce.data._split import hold_out
 
@@ -50,8 +50,9 @@ class Comparison:
     ----------
     rows : tuple of Row
         One per method, best held-out score first, those that could not run last. `agreement` is the share of
-        annotations equal to the method's label of their task; `held_out` the mean log-likelihood of annotations that
-        the fit did not see, with the standard error of its difference to the best; `seconds` those of one fit on all
+        annotations equal to the method's label of their task, of those that are a class; `held_out` the mean
+        log-likelihood of annotations that the fit did not see, with the standard error of its difference to the best;
+        `seconds` those of one fit on all
         annotations; `accuracy` and `log_loss` against gold, where given; `note` why it could not run, or its first
         warning.
     recommended : str or None
@@ -165,7 +166,7 @@ def _tried(
             return _Try(Row(name, note=str(error)), 0, None)
     row = Row(
         name,
-        agreement=float((full.labels_[annotations.task] == annotations.classes[annotations.label]).mean()),
+        agreement=_agreement(full, annotations),
         held_out=float(scores.mean()),
         seconds=seconds,
         accuracy=None if y_true is None else metrics.accuracy(y_true, full.posterior_),
@@ -175,12 +176,20 @@ def _tried(
     return _Try(row, len(model.get_params()), scores)
 
 
+def _agreement(fitted: Aggregator, annotations: Annotations) -> float:
+    """Return the share of answers that lean to the label of their task, of those that lean to any."""
+    picks = _ids.lookup(fitted.labels_, annotations.classes)[annotations.task]
+    leaning = annotations.leaning[annotations.label]
+    return float(leaning[np.arange(len(picks)), picks].sum() / max(leaning.sum(), 1e-300))
+
+
 def _scores(fitted: Aggregator, seen: Annotations, held: Annotations) -> Floats:
     """Return the log-likelihood of each held-out annotation, through confusion counted from the posterior."""
     counts = ScipyEngine(seen, "float64").m_step(fitted.posterior_)
-    confusion = normalised(counts + pseudo_counts(1.0, seen.n_classes))
+    leaning = None if seen.is_square else seen.leaning
+    confusion = normalised(counts + answer_pseudo_counts(1.0, counts, leaning))
     probability = label_probabilities(held, fitted.posterior_, confusion)
-    return np.asarray(np.log((1 - _GUESS) * probability + _GUESS / seen.n_classes))
+    return np.asarray(np.log((1 - _GUESS) * probability + _GUESS / seen.n_answers))
 
 
 def _chosen(tried: list[_Try]) -> Comparison:

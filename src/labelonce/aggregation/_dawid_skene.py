@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import Engine, floored_log
-from labelonce._types import Codes, Floats, Ids
+from labelonce._kernels import Engine, ScipyEngine, floored_log
+from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_choice, check_int
 from labelonce.aggregation._em import (
     Parameters,
+    answer_pseudo_counts,
     check_float32_is_smooth,
     normalised,
     pseudo_counts,
@@ -33,6 +34,10 @@ class DawidSkene(OnlineEM):
     * E-step: `posterior[i, k]` is proportional to `prior[k]` times the product of `confusion[a, k, label]` over
       the annotations of task i.
 
+    Answers s that are not classes, such as "unsure" or the steps of a scale, are columns of `confusion` like any other:
+    a worker who skips tasks of one class more often tells something by skipping. They have no vote at the start;
+    along a scale the votes go from the first class to the last.
+
     The objective, the log-likelihood plus the log-density of the pseudo-counts, never falls.
 
     Parameters
@@ -40,7 +45,7 @@ class DawidSkene(OnlineEM):
     smoothing : float, pair or (n_classes, n_classes) array
         Pseudo-counts. A number s: s on the diagonal and s / n_classes elsewhere; a pair: on and off the
         diagonal; 0: maximum likelihood, with probabilities of zero taken as 1e-10, where workers with
-        few labels overfit.
+        few labels overfit. Answers beside the classes have theirs in proportion, for all classes alike.
     prior : {"learned", "uniform"} or (n_classes,) array
         P(true label). Learned is right where classes are uneven and safe where tasks have several labels.
     max_iter : int
@@ -79,6 +84,7 @@ class DawidSkene(OnlineEM):
     """
 
     n_splits = 10
+    _takes_scales = True
 
     def __init__(
         self,
@@ -111,26 +117,29 @@ class DawidSkene(OnlineEM):
         check_int(self.n_splits, "n_splits", 1)
         check_float32_is_smooth(self.dtype, float(pseudo_counts(self.smoothing, n_classes).min()))
 
-    def _first_stream(self, classes: Ids) -> Stream:
+    def _first_stream(self, annotations: Annotations) -> Stream:
         if self.start == "spectral" and not {"_fitted_on", "_was_saved"} & vars(self).keys():
             raise ValueError(
                 "partial_fit must follow a fit where the start is 'spectral', because that needs many annotations at "
                 f"once; got a first batch for {type(self).__name__}. Call fit first, or use DawidSkene(start='votes')."
             )
-        return super()._first_stream(classes)
+        return super()._first_stream(annotations)
 
     def _starts(
         self, annotations: Annotations, engine: Engine, gold: Codes | None, rng: np.random.Generator
     ) -> Iterator[Floats]:
         if self.start == "spectral":
+            square = annotations.only_classes()
+            sums = engine if annotations.is_square else ScipyEngine(square, self.dtype)
             for _ in range(self.n_init):
-                yield from spectral_start(annotations, engine, gold, rng, self.n_splits)
+                yield from spectral_start(square, sums, gold, rng, self.n_splits)
         yield from super()._starts(annotations, engine, gold, rng)
 
-    def _m_step(self, confusion_counts: Floats, class_counts: Floats) -> Parameters:
-        pseudo = pseudo_counts(self.smoothing, len(class_counts))
+    def _m_step(self, confusion_counts: Floats, class_counts: Floats, leaning: Floats | None = None) -> Parameters:
+        pseudo = answer_pseudo_counts(self.smoothing, confusion_counts, leaning)
         confusion = normalised(confusion_counts + pseudo)
         log_confusion = floored_log(confusion)
-        prior, log_penalty = self._estimate_prior(class_counts, float(pseudo.min()))
+        least = float(pseudo_counts(self.smoothing, len(class_counts)).min())
+        prior, log_penalty = self._estimate_prior(class_counts, least)
         log_penalty += float((pseudo * log_confusion).sum())
         return Parameters(confusion, prior, log_confusion, floored_log(prior), log_penalty)

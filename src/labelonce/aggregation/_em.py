@@ -14,6 +14,7 @@ from labelonce._kernels import Engine, Sweep, floored_log, make_engine, vote_fra
 from labelonce._sklearn import ConvergenceWarning
 from labelonce._types import ENGINES, Codes, Floats
 from labelonce._validate import check_choice, check_distribution, check_int, check_number
+from labelonce.aggregation._anchor import warn_if_no_anchor, warn_if_out_of_order
 from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
 from labelonce.data import Annotations
 
@@ -59,12 +60,14 @@ class EMAggregator(Aggregator):
     def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
         self._check_options(annotations.n_classes)
         warn_if_no_overlap(annotations, type(self).__name__)
+        warn_if_no_anchor(annotations, gold, type(self).__name__)
         engine = make_engine(annotations, self.dtype, self.engine, self.device)
         starts = self._starts(annotations, engine, gold, rng)
         fits = (self._climb(engine, start, gold, len(annotations)) for start in starts)
         best = max(fits, key=lambda fit: fit.log_likelihood[-1])
         if not best.converged:
             warn_not_converged(type(self).__name__, best.log_likelihood, self.tol, len(annotations))
+        warn_if_out_of_order(annotations, best.confusion, best.prior, type(self).__name__)
         return best
 
     def _starts(
@@ -79,7 +82,7 @@ class EMAggregator(Aggregator):
 
     def _climb(self, engine: Engine, start: Floats, gold: Codes | None, n_annotations: int) -> Fit:
         """Return the fit that EM reaches from a start."""
-        counts = Sweep(engine.m_step(start), start.sum(axis=0, dtype=np.float64), -np.inf)
+        counts = Sweep(engine.m_step(start), start.sum(axis=0, dtype=np.float64), -np.inf, engine.leaning)
         del start  # the largest array: the E-step makes its successor
 
         def sweep(found: Parameters) -> Sweep:
@@ -135,6 +138,43 @@ class EMAggregator(Aggregator):
             return np.full(len(class_counts), 1 / len(class_counts)), 0.0
         prior = normalised(class_counts + smoothing)
         return prior, float(smoothing * floored_log(prior).sum())
+
+
+class AnswersEM(EMAggregator):
+    """Base of the models that learn what answers tell which are not classes."""
+
+    _takes_others = True
+
+    def _next(self, counts: Sweep, before: Parameters | None) -> Parameters:  # noqa: ARG002
+        return self._m_step(counts.confusion_counts, counts.class_counts, counts.leaning)
+
+    @abstractmethod
+    def _m_step(self, confusion_counts: Floats, class_counts: Floats, leaning: Floats | None = None) -> Parameters:
+        """Return the parameters as `EMAggregator` does; `leaning` is None where the answers are the classes."""
+
+
+def answer_pseudo_counts(smoothing: Any, confusion_counts: Floats, leaning: Floats | None) -> Floats:
+    """Return the (true, given) pseudo-counts of a `smoothing` option where answers need not be classes.
+
+    Classes have those of `pseudo_counts`. Another answer has as many of them, for every class alike, as it has
+    answers of all workers: an answer that tells nothing of the class then changes nothing, nor one that nobody gave.
+    On a scale each row has as many as a row of classes has, shared out by how often an answer is given and, as on and
+    off the diagonal, by how far it leans to the class.
+
+    >>> counts = np.array([[[30.0, 10.0, 20.0], [10.0, 30.0, 20.0]]])
+    >>> answer_pseudo_counts((4.0, 1.0), counts, np.eye(3, 2))
+    array([[4. , 1. , 2.5],
+           [1. , 4. , 2.5]])
+    """
+    n_classes = confusion_counts.shape[1]
+    if leaning is None:
+        return pseudo_counts(smoothing, n_classes)
+    pseudo, given = pseudo_counts(smoothing, n_classes), confusion_counts.sum(axis=(0, 1))
+    rows = pseudo.sum(axis=1, keepdims=True)
+    if leaning[:n_classes].trace() == n_classes and not leaning[n_classes:].any():
+        classes, others = given[:n_classes].sum(), given[n_classes:]
+        return np.hstack([pseudo, rows * others / (classes if classes > 0 else max(others.sum(), 1.0))])
+    return np.asarray(rows * normalised(pseudo @ leaning.T * given))
 
 
 def pseudo_counts(smoothing: Any, n_classes: int) -> Floats:

@@ -10,8 +10,10 @@ from scipy.special import digamma, gammaln
 
 from labelonce._types import Floats
 from labelonce._validate import RandomState
-from labelonce.aggregation._em import EMAggregator, Parameters, normalised, pseudo_counts
+from labelonce.aggregation._em import EMAggregator, Parameters, answer_pseudo_counts, normalised, pseudo_counts
 from labelonce.aggregation._online import OnlineEM
+
+_NEVER = 1e-10  # pseudo-count of an answer that nobody gave: too small to count
 
 
 class IBCC(OnlineEM):
@@ -20,14 +22,15 @@ class IBCC(OnlineEM):
     Each confusion row has a Dirichlet prior, each worker's posterior over it is a Dirichlet with the
     expected counts added, and the E-step uses expected logs: `digamma(count) - digamma(row sum)` in the place of
     `log(confusion)`, and likewise for the class prior. A row with little evidence counts
-    for less than its mean says, so workers with few labels do less harm than in `DawidSkene`.
+    for less than its mean says, so workers with few labels do less harm than in `DawidSkene`. Answers that are not
+    classes are columns like any other, as there.
     `log_likelihood_` is the lower bound of the evidence; `confusion_` holds posterior means.
 
     Parameters
     ----------
     smoothing : float, pair or (n_classes, n_classes) array
         Dirichlet parameters of the confusion rows, above 0. A pair: on and off the diagonal; a number s:
-        s and s / n_classes.
+        s and s / n_classes. Answers beside the classes have theirs in proportion, for all classes alike.
     prior : {"learned", "uniform"} or (n_classes,) array
         P(true label). Learned: Dirichlet with parameter 1 for every class.
     max_iter : int
@@ -57,6 +60,8 @@ class IBCC(OnlineEM):
     array([0, 1, 0, 1])
     """
 
+    _takes_scales = True
+
     def __init__(
         self,
         *,
@@ -84,17 +89,24 @@ class IBCC(OnlineEM):
         super()._check_options(n_classes)
         check_smoothing(self.smoothing, n_classes, "IBCC")
 
-    def _m_step(self, confusion_counts: Floats, class_counts: Floats) -> Parameters:
-        found = self._quick_m_step(confusion_counts, class_counts)
-        pseudo = pseudo_counts(self.smoothing, len(class_counts))
+    def _m_step(self, confusion_counts: Floats, class_counts: Floats, leaning: Floats | None = None) -> Parameters:
+        found = self._quick_m_step(confusion_counts, class_counts, leaning)
+        pseudo = self._pseudo_counts(confusion_counts, leaning)
         of_prior = dirichlet_prior(self, class_counts, np.ones(len(class_counts)))[2]
         bound = -divergence(confusion_counts + pseudo, pseudo, found.log_confusion) - of_prior
         return replace(found, log_penalty=bound)
 
-    def _quick_m_step(self, confusion_counts: Floats, class_counts: Floats) -> Parameters:
-        counts = confusion_counts + pseudo_counts(self.smoothing, len(class_counts))
+    def _quick_m_step(
+        self, confusion_counts: Floats, class_counts: Floats, leaning: Floats | None = None
+    ) -> Parameters:
+        counts = confusion_counts + self._pseudo_counts(confusion_counts, leaning)
         prior, log_prior, _ = dirichlet_prior(self, class_counts, np.ones(len(class_counts)))
         return Parameters(normalised(counts), prior, expected_log(counts), log_prior, np.nan)
+
+    def _pseudo_counts(self, confusion_counts: Floats, leaning: Floats | None) -> Floats:
+        """Return the Dirichlet parameters; that of an answer which nobody gave is all but 0."""
+        pseudo = answer_pseudo_counts(self.smoothing, confusion_counts, leaning)
+        return pseudo if leaning is None else np.maximum(pseudo, _NEVER)
 
 
 def check_smoothing(smoothing: Any, n_classes: int, name: str) -> None:

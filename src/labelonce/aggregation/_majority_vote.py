@@ -15,8 +15,9 @@ class MajorityVote(Aggregator):
     """The class most workers gave.
 
     `posterior_` holds the vote fractions, the paper's "weighted majority vote"; a task without
-    annotations gets equal fractions. `labels_` holds the hard vote with ties broken at random. Skills and
-    confusion come from one count of each worker's labels against the fractions.
+    annotations gets equal fractions. An answer that is no class, such as "unsure", is no vote; along a scale a vote
+    goes in part to each of the two classes nearest. `labels_` holds the hard vote with ties broken at random. Skills
+    and confusion come from one count of each worker's labels against the fractions.
 
     Parameters
     ----------
@@ -36,12 +37,14 @@ class MajorityVote(Aggregator):
     array([0, 1])
     """
 
+    _takes_scales = True
+
     def __init__(self, *, random_state: RandomState = 0) -> None:
         self.random_state = random_state
 
     def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:  # noqa: ARG002
         engine = ScipyEngine(annotations, "float64")
         posterior = vote_fractions(engine.vote_counts(), gold)
-        counts = engine.m_step(posterior) + np.eye(annotations.n_classes)
+        counts = engine.m_step(posterior) + annotations.leaning.T
         confusion = counts / counts.sum(axis=2, keepdims=True)
         return Fit(posterior, confusion, posterior.mean(axis=0), np.array([]), converged=True)

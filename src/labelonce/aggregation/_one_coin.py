@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,15 +10,17 @@ import numpy as np
 from labelonce._kernels import Factors, floored_log, one_coin_confusion
 from labelonce._types import Floats
 from labelonce._validate import RandomState, check_number
-from labelonce.aggregation._em import EMAggregator, Parameters, check_float32_is_smooth
+from labelonce.aggregation._em import AnswersEM, Parameters, check_float32_is_smooth, normalised
 
 
-class OneCoin(EMAggregator):
+class OneCoin(AnswersEM):
     """EM with one skill per worker: right with that probability, else each other class is as likely.
 
     Dawid and Skene's model with `confusion[a, k, k] = p[a]` and `(1 - p[a]) / (n_classes - 1)` off the diagonal.
     The M-step counts agreement: `p[a] = (right + agreements) / (right + wrong + labels)`, with the pseudo-counts
     `right` and `wrong`, and agreements the sum of `posterior[i, label]` over the annotations of worker a.
+    Answers beside the classes, such as "unsure", have a rate per worker that does not depend on the true label: they
+    tell nothing of the task. A scale, which has no right answer, is refused.
 
     Parameters
     ----------
@@ -80,7 +83,9 @@ class OneCoin(EMAggregator):
         right, wrong = (check_number(count, "smoothing", 0.0) for count in self.smoothing)
         check_float32_is_smooth(self.dtype, min(right, wrong))
 
-    def _m_step(self, confusion_counts: Floats, class_counts: Floats) -> Parameters:
+    def _m_step(self, confusion_counts: Floats, class_counts: Floats, leaning: Floats | None = None) -> Parameters:
+        if leaning is not None:
+            return self._m_step_of_answers(confusion_counts, class_counts)
         right, wrong = self.smoothing
         n_classes = len(class_counts)
         agreed = np.einsum("wkk->w", confusion_counts) + right
@@ -90,3 +95,18 @@ class OneCoin(EMAggregator):
         log_penalty += float((right * floored_log(skill) + wrong * floored_log(1 - skill)).sum())
         workers, log_confusion = Factors.one_coin(skill, n_classes), floored_log(one_coin_confusion(skill, n_classes))
         return Parameters(workers, prior, log_confusion, floored_log(prior), log_penalty)
+
+    def _m_step_of_answers(self, confusion_counts: Floats, class_counts: Floats) -> Parameters:
+        """Return the parameters of the answers that are classes, and each worker's rates of the others.
+
+        A rate is that of the worker with one more annotation at the rates of all; it is the same in every step.
+        """
+        n_classes = len(class_counts)
+        found = self._m_step(confusion_counts[:, :, :n_classes], class_counts)
+        given = confusion_counts.sum(axis=1)
+        rates = normalised(given + normalised(given.sum(axis=0)))
+        others = np.repeat(rates[:, None, n_classes:], n_classes, axis=1)
+        of_classes = rates[:, :n_classes].sum(axis=1)[:, None, None]
+        assert isinstance(found.confusion, Factors)
+        confusion = np.concatenate([of_classes * found.confusion.dense(), others], axis=2)
+        return replace(found, confusion=confusion, log_confusion=floored_log(confusion))

@@ -14,8 +14,9 @@ from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import check_rng
 from labelonce.aggregation._base import set_fitted
-from labelonce.aggregation._em import EMAggregator, Parameters
+from labelonce.aggregation._em import AnswersEM, Parameters
 from labelonce.data import Annotations, _ids
+from labelonce.data._answers import class_leanings, holds_classes
 from labelonce.data._gold import Gold, check_gold
 
 _GROWTH = 1.5  # all tasks are visited again when there are so many times the annotations of the last visit
@@ -29,7 +30,7 @@ _FITTED = frozenset(
 )
 
 
-class OnlineEM(EMAggregator):
+class OnlineEM(AnswersEM):
     """EM that also takes its annotations in batches, after Welinder and Perona.
 
     References
@@ -54,7 +55,7 @@ class OnlineEM(EMAggregator):
         Parameters
         ----------
         annotations : Annotations
-            The first batch sets the classes: declare them all, by `classes=...`, if it may lack one. A
+            The first batch sets the classes and answers: declare them all, by `classes=...`, if it may lack one. A
             worker who labelled a task in an earlier batch may not label it again.
         gold : mapping or array, optional
             Known true labels of tasks of this batch, as in `fit`.
@@ -63,7 +64,7 @@ class OnlineEM(EMAggregator):
             raise TypeError(f"annotations must be Annotations; got {type(annotations).__name__}.")
         codes = None if gold is None else check_gold(gold, annotations)
         if not hasattr(self, "_stream"):
-            self._stream = self._first_stream(annotations.classes)
+            self._stream = self._first_stream(annotations)
         self._stream.add(annotations, codes)
         for name in _FITTED & vars(self).keys():
             delattr(self, name)
@@ -91,7 +92,7 @@ class OnlineEM(EMAggregator):
         copy._remember(None, None)
         return copy
 
-    def _first_stream(self, classes: Ids) -> Stream:
+    def _first_stream(self, annotations: Annotations) -> Stream:
         """Return a stream without annotations, or with those of an earlier `fit`."""
         if hasattr(self, "_was_saved"):
             raise ValueError(
@@ -99,11 +100,11 @@ class OnlineEM(EMAggregator):
                 "fit all of them again, then continue with partial_fit."
             )
         if not hasattr(self, "_fitted_on"):
-            self._check_options(len(classes))
-            return Stream(self, classes)
-        annotations, gold = self._fitted_on
-        stream = Stream(self, annotations.classes)
-        stream.take_over(annotations, gold, self.posterior_)
+            self._check_options(annotations.n_classes)
+            return Stream(self, annotations.classes, annotations.answers)
+        before, gold = self._fitted_on
+        stream = Stream(self, before.classes, before.answers)
+        stream.take_over(before, gold, self.posterior_)
         return stream
 
     def __getattr__(self, name: str) -> Any:
@@ -112,9 +113,11 @@ class OnlineEM(EMAggregator):
             return vars(self)[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def _quick_m_step(self, confusion_counts: Floats, class_counts: Floats) -> Parameters:
+    def _quick_m_step(
+        self, confusion_counts: Floats, class_counts: Floats, leaning: Floats | None = None
+    ) -> Parameters:
         """Return what `_m_step` does, for a caller who has no use for its `log_penalty`."""
-        return self._m_step(confusion_counts, class_counts)
+        return self._m_step(confusion_counts, class_counts, leaning)
 
     def _remember(self, annotations: Annotations | None, gold: Codes | None) -> None:
         for name in ("_stream", "_fitted_on", "_was_saved"):
@@ -130,9 +133,10 @@ class Stream:
 
     parameters: Parameters
 
-    def __init__(self, model: OnlineEM, classes: Ids) -> None:
+    def __init__(self, model: OnlineEM, classes: Ids, answers: Ids) -> None:
         self._model = model
-        self.classes = classes
+        self.classes, self.answers = classes, answers
+        self._leaning = None if answers is classes else class_leanings(answers, classes)
         self.tasks, self.workers = _Table("tasks"), _Table("workers")
         n, none = len(classes), np.zeros(0, dtype=np.int32)
         self._task, self._worker, self._label = _Growing(none), _Growing(none), _Growing(none)
@@ -140,7 +144,7 @@ class Stream:
         self._last = _Growing(none)  # the last row of each task
         self._gold = _Growing(none)
         self._posterior = _Growing(np.zeros((0, n), dtype=model.dtype))
-        self._counts = _Growing(np.zeros((0, n, n)))
+        self._counts = _Growing(np.zeros((0, n, len(answers))))
         self._class_counts = np.zeros(n)
         self._visited = self._estimated = self._refreshed = 0
         self.path: list[float] = []
@@ -156,6 +160,7 @@ class Stream:
             prior=self.parameters.prior,
             workers=self.workers.ids.values.copy(),
             classes=self.classes,
+            answers=self.answers,
             annotation_counts=np.bincount(self._worker.values, minlength=len(self.workers)),
             tasks=self.tasks.ids.values.copy(),
             posterior=self._posterior.values.copy(),
@@ -190,27 +195,28 @@ class Stream:
 
     def _read(self, annotations: Annotations, gold: Codes | None) -> _Batch:
         """Return a batch in the codes of the stream; a label outside the classes is an error."""
-        label_codes = _ids.lookup(annotations.classes, self.classes)
+        label_codes = _ids.lookup(annotations.answers, self.answers)
         unknown = np.flatnonzero(label_codes[annotations.label] < 0)
         if len(unknown):
-            label = annotations.classes[annotations.label[unknown[0]]]
+            label = annotations.answers[annotations.label[unknown[0]]]
+            what = "classes" if self._leaning is None else "answers"
             raise ValueError(
-                f"labels must be among the classes of the first batch, {shorten(self.classes)}; got "
-                f"{show(label)} ({len(unknown)} in total). Declare all classes in the first batch."
+                f"labels must be among the {what} of the first batch, {shorten(self.answers)}; got "
+                f"{show(label)} ({len(unknown)} in total). Declare all {what} in the first batch."
             )
         tasks, new_tasks = self.tasks.codes(annotations.tasks)
         workers, new_workers = self.workers.codes(annotations.workers)
         rows = (tasks[annotations.task], workers[annotations.worker], label_codes[annotations.label])
         gold = np.full(annotations.n_tasks, -1, dtype=np.int32) if gold is None else gold
-        known = np.flatnonzero(gold >= 0)
-        outside = known[label_codes[gold[known]] < 0]
+        known, class_codes = np.flatnonzero(gold >= 0), _ids.lookup(annotations.classes, self.classes)
+        outside = known[class_codes[gold[known]] < 0]
         if len(outside):
             raise ValueError(
                 f"gold must be among the classes of the first batch, {shorten(self.classes)}; got "
                 f"{show(annotations.classes[gold[outside[0]]])} for task "
                 f"{show(annotations.tasks[outside[0]])}. Declare all classes in the first batch."
             )
-        return _Batch(*rows, tasks[known], label_codes[gold[known]], new_tasks, new_workers)
+        return _Batch(*rows, tasks[known], class_codes[gold[known]], new_tasks, new_workers)
 
     def _reject_repeats(self, annotations: Annotations, batch: _Batch, earlier: _Rows) -> None:
         """Refuse a worker who labelled a task of an earlier batch again."""
@@ -270,7 +276,7 @@ class Stream:
         self._recount(engine)
         for step in range(1, n_steps + 1):
             m_step = self._model._m_step if step == n_steps else self._model._quick_m_step
-            parameters = m_step(self._counts.values, self._class_counts)
+            parameters = m_step(self._counts.values, self._class_counts, self._leaning)
             self._posterior.values[:], log_likelihood = engine.e_step(
                 parameters.log_confusion, parameters.log_prior, gold
             )
@@ -281,7 +287,7 @@ class Stream:
 
     def _estimate(self) -> None:
         """Set the workers and the prior to what the counts say."""
-        self.parameters = self._model._quick_m_step(self._counts.values, self._class_counts)
+        self.parameters = self._model._quick_m_step(self._counts.values, self._class_counts, self._leaning)
         self._estimated = len(self._task)
 
     def _recount(self, engine: ScipyEngine) -> None:
@@ -306,8 +312,10 @@ class Stream:
         return gold if (gold >= 0).any() else None
 
     def _engine(self, rows: _Rows, n_tasks: int) -> ScipyEngine:
-        sizes = (n_tasks, len(self.workers), len(self.classes))
-        return ScipyEngine(_annotations(rows, sizes), self._model.dtype)
+        tables = [np.arange(n) for n in (n_tasks, len(self.workers), len(self.classes), len(self.answers))]
+        if self._leaning is not None and not holds_classes(self.answers, self.classes):
+            tables[3] += len(self.classes)  # no answer is a class
+        return ScipyEngine(Annotations(*rows, *tables), self._model.dtype)
 
 
 class _Rows(NamedTuple):
@@ -326,10 +334,6 @@ class _Batch(NamedTuple):
     gold: Codes
     new_tasks: Ids
     new_workers: Ids
-
-
-def _annotations(rows: tuple[Codes, Codes, Codes], sizes: tuple[int, int, int]) -> Annotations:
-    return Annotations(*rows, *(np.arange(n) for n in sizes))
 
 
 class _Growing:

@@ -42,6 +42,7 @@ class SpectralDawidSkene(DawidSkene):
 
     start = "spectral"
     n_init = 1
+    _takes_scales = False
 
     def __init__(
         self,

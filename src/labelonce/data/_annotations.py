@@ -1,4 +1,4 @@
-"""The one data structure: who gave which label to which task."""
+"""The one data structure: who gave which answer to which task."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ import pyarrow as pa
 from scipy import sparse
 
 from labelonce._messages import argument, clip, shorten, show
-from labelonce._types import DUPLICATES, Codes, Duplicates, Ids, Mask
+from labelonce._types import DUPLICATES, Codes, Duplicates, Floats, Ids, Mask
 from labelonce._validate import RandomState, check_choice, check_codes, check_columns, check_count, check_int, check_rng
 from labelonce.data import _ids, _rows
+from labelonce.data._answers import answer_table, class_leanings, encode_labels, holds_classes, renamed
 
 MIN_OVERLAP = 0.05  # share of tasks with two annotations below which labels alone cannot tell good workers from bad
 
@@ -31,10 +32,13 @@ class Annotations:
     Attributes
     ----------
     task, worker, label : int32 arrays of shape (n_annotations,)
-        Codes: positions in the tables below. Read-only.
+        Codes: positions in the tables below, those of `label` in `answers`. Read-only.
     tasks, workers, classes : arrays
         The ids behind the codes, int64 or str. Tasks are in the order in which they first appear in the data,
         workers and classes are sorted, unless a table was given. A table may hold ids that no annotation uses.
+    answers : array
+        What workers may say. Mostly the classes themselves; otherwise the classes and then other answers, such as
+        "unsure", or, if none of them is a class, a scale in the order of the classes.
     tasks_given : bool
         Whether somebody gave the order of `tasks` (by `align`, a matrix or the constructor), so that arrays
         without ids can only be in that order.
@@ -55,20 +59,35 @@ class Annotations:
     tasks: Ids
     workers: Ids
     classes: Ids
+    answers: Ids = field(default_factory=lambda: np.empty(0))  # empty: the classes
     tasks_given: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
         check_columns(task=self.task, worker=self.worker, label=self.label)
-        for name, table in (("task", "tasks"), ("worker", "workers"), ("label", "classes")):
+        for table in ("tasks", "workers", "classes"):
             ids = getattr(self, table)
             if not _ids.is_increasing(ids):  # an increasing table repeats no id
                 ids = _ids.table_of(ids, table)
             self._set(table, ids)
-            self._set(name, check_codes(getattr(self, name), f"{name} codes", len(ids)))
+        self._set_answers()
+        for name, table in (("task", "tasks"), ("worker", "workers"), ("label", "answers")):
+            self._set(name, check_codes(getattr(self, name), f"{name} codes", len(getattr(self, table))))
         order = _rows.row_order(self.task, self.worker, self.n_tasks, self.n_workers)
         if order is not None:
             for name in ("task", "worker", "label"):
                 self._set(name, getattr(self, name)[order])
+
+    def _set_answers(self) -> None:
+        """Let `answers` be the very table of classes where they are the same, so that square is quick to see."""
+        if len(self.answers) == 0 or np.array_equal(self.answers, self.classes):
+            object.__setattr__(self, "answers", self.classes)
+            return
+        answers, _ = answer_table(self.answers, self.classes)
+        if not np.array_equal(answers, self.answers):
+            raise ValueError(
+                f"answers must start with the classes in their order, {shorten(answers)}; got {shorten(self.answers)}."
+            )
+        self._set("answers", answers)
 
     def _set(self, name: str, array: Ids) -> None:
         frozen = array.copy() if array.flags.writeable else array.view()
@@ -79,7 +98,9 @@ class Annotations:
         return partial(Annotations, tasks_given=self.tasks_given), self._arrays()
 
     def _arrays(self) -> tuple[Ids, ...]:
-        return tuple(getattr(self, one.name) for one in fields(self) if one.name != "tasks_given")
+        """Return the arrays that the constructor takes: without answers where they are the classes."""
+        left_out = {"tasks_given", "answers"} if self.is_square else {"tasks_given"}
+        return tuple(getattr(self, one.name) for one in fields(self) if one.name not in left_out)
 
     @classmethod
     def from_arrays(
@@ -89,6 +110,7 @@ class Annotations:
         label: Any,
         *,
         classes: Any = None,
+        answers: Any = None,
         duplicates: Duplicates = "error",
     ) -> Annotations:
         """Return the annotations of three columns of equal length.
@@ -101,18 +123,27 @@ class Annotations:
         classes : column, optional
             All classes, in the order wanted, so that a class nobody chose keeps its place. A label
             outside is an error. Default: the labels seen, sorted.
+        answers : column, optional
+            All answers that a label may be, where they are not the classes: the classes and others, such as "unsure",
+            in any order; or a scale none of whose answers is a class, from the first class to the last. A label
+            outside is an error. Default: the classes.
         duplicates : {"error", "first", "last", "keep"}
             What to do when one worker labelled one task more than once: raise (with the count and the
             first case), keep the first or the last row, or keep all of them.
+
+        Examples
+        --------
+        >>> Annotations.from_arrays([1, 1, 2], ["x", "y", "x"], ["cat", "unsure", "dog"],
+        ...                         classes=["cat", "dog"], answers=["cat", "dog", "unsure"])
+        Annotations(3 annotations: 2 tasks x 2 workers, 2 classes, 3 answers, redundancy 1.5)
         """
         check_columns(task=task, worker=worker, label=label)
         check_choice(duplicates, "duplicates", DUPLICATES)
-        declared = None if classes is None else _ids.table_of(classes, "classes")
+        label_codes, *tables = encode_labels(label, "label", classes, answers)
         task_codes, tasks = _ids.encode_seen(task, "task")
         worker_codes, workers = _ids.encode(worker, "worker")
-        label_codes, class_ids = _ids.encode(label, "label", declared)
         rows = (task_codes, worker_codes, label_codes)
-        return sorted_annotations(*rows, tasks, workers, class_ids, duplicates, tasks_given=False)
+        return sorted_annotations(*rows, tasks, workers, *tables, duplicates=duplicates, tasks_given=False)
 
     @classmethod
     def from_frame(
@@ -123,6 +154,7 @@ class Annotations:
         worker: Hashable = "worker",
         label: Hashable = "label",
         classes: Any = None,
+        answers: Any = None,
         duplicates: Duplicates = "error",
     ) -> Annotations:
         """Return the annotations in three columns of a pandas, polars or Arrow frame.
@@ -138,7 +170,7 @@ class Annotations:
         Annotations(3 annotations: 2 tasks x 2 workers, 2 classes, redundancy 1.5)
         """
         columns = _ids.frame_columns(frame, task=task, worker=worker, label=label)
-        return cls.from_arrays(*columns, classes=classes, duplicates=duplicates)
+        return cls.from_arrays(*columns, classes=classes, answers=answers, duplicates=duplicates)
 
     @classmethod
     def from_matrix(
@@ -148,6 +180,7 @@ class Annotations:
         tasks: Any = None,
         workers: Any = None,
         classes: Any = None,
+        answers: Any = None,
         duplicates: Duplicates = "error",
     ) -> Annotations:
         """Return the annotations of a (n_tasks, n_workers) matrix of labels.
@@ -155,14 +188,15 @@ class Annotations:
         The numbers -1 and NaN, None, a masked entry, and in a scipy sparse matrix one that is not stored
         mean "not labelled"; a stored 0 is the label 0, a string is always a label. Every row is a task
         and every column a worker, labelled or not. `tasks` and `workers` name them; default 0, 1, 2, ...
-        `duplicates`, as in `from_arrays`, is for a sparse matrix that stores an entry twice.
+        `classes` and `answers` are as in `from_arrays`, and so is `duplicates`, for a sparse matrix that stores an
+        entry twice.
 
         Examples
         --------
         >>> Annotations.from_matrix([[0, -1], [1, 1], [-1, -1]])
         Annotations(3 annotations: 3 tasks x 2 workers, 2 classes, redundancy 1.5)
         """
-        return matrix_annotations(matrix, -1, tasks, workers, classes, duplicates)
+        return matrix_annotations(matrix, -1, tasks, workers, classes, answers, duplicates)
 
     def __len__(self) -> int:
         return len(self.task)
@@ -181,6 +215,29 @@ class Annotations:
     def n_classes(self) -> int:
         """Number of classes, given by anybody or not."""
         return len(self.classes)
+
+    @property
+    def n_answers(self) -> int:
+        """Number of answers, given by anybody or not."""
+        return len(self.answers)
+
+    @property
+    def is_square(self) -> bool:
+        """Whether the answers are the classes."""
+        return self.answers is self.classes
+
+    @property
+    def is_scale(self) -> bool:
+        """Whether no answer is a class: they are a scale, from the first class to the last."""
+        return not holds_classes(self.answers, self.classes)
+
+    @property
+    def leaning(self) -> Floats:
+        """To what share each answer speaks for each class before anything is learned, shape (n_answers, n_classes).
+
+        A class speaks for itself, another answer for none; along a scale the classes take over from one another.
+        """
+        return class_leanings(self.answers, self.classes)
 
     @property
     def redundancy(self) -> float:
@@ -211,12 +268,12 @@ class Annotations:
             )
         order = _rows.stable_order(task, len(tasks))
         rows = (task[order], self.worker[order], self.label[order])
-        return owned_annotations(*rows, tasks, self.workers, self.classes)
+        return owned_annotations(*rows, tasks, self.workers, self.classes, self.answers)
 
     def select(self, task_mask: Any) -> Annotations:
         """Return the tasks where `task_mask`, of shape (n_tasks,), is True, with their annotations.
 
-        Workers and classes keep their codes.
+        Workers, classes and answers keep their codes.
         """
         mask = np.asarray(task_mask)
         if mask.dtype != bool or mask.shape != (self.n_tasks,):
@@ -227,12 +284,13 @@ class Annotations:
         new_code = (np.cumsum(mask) - 1).astype(np.int32)
         kept = mask[self.task]
         rows = (new_code[self.task[kept]], self.worker[kept], self.label[kept])
-        return owned_annotations(*rows, self.tasks[mask], self.workers, self.classes, tasks_given=self.tasks_given)
+        tables = (self.tasks[mask], self.workers, self.classes, self.answers)
+        return owned_annotations(*rows, *tables, tasks_given=self.tasks_given)
 
     def sample(self, *, redundancy: int = 1, random_state: RandomState = None) -> Annotations:
         """Return at most `redundancy` annotations of every task, drawn at random without replacement.
 
-        All tasks, workers and classes keep their codes.
+        All tasks, workers, classes and answers keep their codes.
         """
         check_int(redundancy, "redundancy", 1)
         shuffled = check_rng(random_state).permutation(np.arange(len(self), dtype=np.int32))
@@ -241,8 +299,34 @@ class Annotations:
         rank -= _rows.first_rows(self.task, self.n_tasks)[self.task]
         kept = np.zeros(len(self), dtype=bool)
         kept[drawn[rank < redundancy]] = True
+        return self._rows_where(kept, self.answers)
+
+    def only_classes(self) -> Annotations:
+        """Return the annotations whose answer is a class, as annotations whose answers are the classes.
+
+        All tasks, workers and classes keep their codes. If no answer given is a class, that is an error.
+
+        Examples
+        --------
+        >>> ann = Annotations.from_arrays([1, 1], ["x", "y"], ["cat", "unsure"],
+        ...                               classes=["cat", "dog"], answers=["cat", "dog", "unsure"])
+        >>> ann.only_classes()
+        Annotations(1 annotations: 1 tasks x 2 workers, 2 classes, redundancy 1)
+        """
+        if self.is_square:
+            return self
+        kept = np.zeros(len(self), dtype=bool) if self.is_scale else self.label < self.n_classes
+        if not kept.any():
+            raise ValueError(
+                f"some answers must be classes, {shorten(self.classes)}; got none in {len(self):,} annotations, "
+                f"which say {shorten(self.answers[np.unique(self.label)])}."
+            )
+        return self._rows_where(kept, self.classes)
+
+    def _rows_where(self, kept: Mask, answers: Ids) -> Annotations:
         rows = (self.task[kept], self.worker[kept], self.label[kept])
-        return owned_annotations(*rows, self.tasks, self.workers, self.classes, tasks_given=self.tasks_given)
+        tables = (self.tasks, self.workers, self.classes, answers)
+        return owned_annotations(*rows, *tables, tasks_given=self.tasks_given)
 
     def relabel(self, mapping: Any) -> Annotations:
         """Return the annotations with other labels.
@@ -250,9 +334,9 @@ class Annotations:
         Parameters
         ----------
         mapping : mapping or sequence
-            A mapping of old class ids to new ones (two old ones may become one, as when a spelling is
-            corrected; classes not named stay). Classes that remain keep their order, new ones follow.
-            Or a permutation: the new code of each class code; `classes` stays.
+            A mapping of old class or answer ids to new ones (two old ones may become one, as when a spelling is
+            corrected; those not named stay). Those that remain keep their order, new ones follow.
+            Or a permutation: the new code of each answer code; `classes` and `answers` stay.
 
         Examples
         --------
@@ -260,37 +344,37 @@ class Annotations:
         >>> ann.relabel({"kat": "cat"}).classes
         array(['cat', 'dog'], dtype=object)
         """
+        classes, answers = self.classes, self.answers
         if isinstance(mapping, Mapping):
-            new_ids, classes = self._renamed_classes(mapping)
-            label = _ids.lookup(new_ids, classes)[self.label]
+            self._check_renamed(mapping)
+            _, classes = renamed(self.classes, mapping)
+            new_ids, answers = renamed(self.answers, mapping)
+            answers = classes if np.array_equal(answers, classes) else answer_table(answers, classes)[0]
+            label = _ids.lookup(new_ids, answers)[self.label]
         else:
-            permutation = check_codes(mapping, "permutation", self.n_classes)
-            if len(np.unique(permutation)) != self.n_classes or len(permutation) != self.n_classes:
-                raise ValueError(f"permutation must hold each code in [0, {self.n_classes}) once; got {show(mapping)}.")
-            classes, label = self.classes, permutation[self.label]
-        return owned_annotations(
-            self.task, self.worker, label, self.tasks, self.workers, classes, tasks_given=self.tasks_given
-        )
+            permutation = check_codes(mapping, "permutation", self.n_answers)
+            if len(np.unique(permutation)) != self.n_answers or len(permutation) != self.n_answers:
+                raise ValueError(f"permutation must hold each code in [0, {self.n_answers}) once; got {show(mapping)}.")
+            label = permutation[self.label]
+        tables = (self.tasks, self.workers, classes, answers)
+        return owned_annotations(self.task, self.worker, label, *tables, tasks_given=self.tasks_given)
 
-    def _renamed_classes(self, mapping: Mapping[Any, Any]) -> tuple[Ids, Ids]:
-        known = self.classes.tolist()
+    def _check_renamed(self, mapping: Mapping[Any, Any]) -> None:
+        known = self.classes.tolist() if self.is_square else [*self.classes.tolist(), *self.answers.tolist()]
         unknown = [old for old in mapping if old not in known]
         if unknown:
+            what = "classes" if self.is_square else "classes and answers"
             raise ValueError(
-                f"mapping must start from the classes {shorten(self.classes)}; got {show(unknown[0])} "
+                f"mapping must start from the {what} {shorten(list(dict.fromkeys(known)))}; got {show(unknown[0])} "
                 f"({len(unknown)} in total)."
             )
-        renamed = _ids.column_of([mapping.get(old, old) for old in known], "new label")
-        distinct = dict.fromkeys(renamed.tolist())
-        kept = {old: None for old in known if old in distinct}
-        return renamed, _ids.table_of(list(kept | distinct), "classes")
 
     def to_frame(self) -> pa.Table:
         """Return an Arrow table of ids with columns task, worker, label.
 
         `.to_pandas()` and `polars.from_arrow` take it from there. Strings stay dictionary-encoded.
         """
-        tables = (self.tasks, self.workers, self.classes)
+        tables = (self.tasks, self.workers, self.answers)
         codes = (self.task, self.worker, self.label)
         columns = [_ids.decode(code, ids) for code, ids in zip(codes, tables, strict=True)]
         return pa.table(columns, names=["task", "worker", "label"])
@@ -318,26 +402,29 @@ class Annotations:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Annotations):
             return NotImplemented
-        return all(map(np.array_equal, self._arrays(), other._arrays()))
+        own, others = self._arrays(), other._arrays()
+        return len(own) == len(others) and all(map(np.array_equal, own, others))
 
     __hash__ = None  # type: ignore[assignment]  # equal by value over arrays: no cheap hash
 
     def __repr__(self) -> str:
+        answers = "" if self.is_square else f"{self.n_answers:,} answers, "
         return (
             f"Annotations({len(self):,} annotations: {self.n_tasks:,} tasks x {self.n_workers:,} workers, "
-            f"{self.n_classes:,} classes, redundancy {self.redundancy:.3g})"
+            f"{self.n_classes:,} classes, {answers}redundancy {self.redundancy:.3g})"
         )
 
     def _repr_html_(self) -> str:
-        counts = np.bincount(self.label, minlength=self.n_classes)
+        counts = np.bincount(self.label, minlength=self.n_answers)
+        what = "class" if self.is_square else "answer"
         shown = np.argsort(-counts, kind="stable")[:10]
         rows = "".join(
-            f"<tr><td>{html.escape(clip(str(self.classes[k])))}</td><td>{counts[k]:,}</td>"
+            f"<tr><td>{html.escape(clip(str(self.answers[k])))}</td><td>{counts[k]:,}</td>"
             f"<td>{counts[k] / len(self):.1%}</td></tr>"
             for k in shown
         )
-        more = f"<p>and {self.n_classes - len(shown):,} more classes</p>" if self.n_classes > len(shown) else ""
-        head = "<tr><th>class</th><th>annotations</th><th>share</th></tr>"
+        more = f"<p>and {self.n_answers - len(shown):,} more</p>" if self.n_answers > len(shown) else ""
+        head = f"<tr><th>{what}</th><th>annotations</th><th>share</th></tr>"
         return f"<p>{html.escape(repr(self))}</p><table>{head}{rows}</table>{more}"
 
 
@@ -376,6 +463,7 @@ def matrix_annotations(
     tasks: Any = None,
     workers: Any = None,
     classes: Any = None,
+    answers: Any = None,
     duplicates: Duplicates = "error",
 ) -> Annotations:
     """Return the annotations of a matrix as `Annotations.from_matrix` does, with `absent` in the place of -1."""
@@ -383,9 +471,8 @@ def matrix_annotations(
     rows, columns, labels, (n_tasks, n_workers) = _rows.matrix_entries(matrix, absent)
     task_ids = _names(tasks, "tasks", n_tasks)
     worker_ids = _names(workers, "workers", n_workers)
-    declared = None if classes is None else _ids.table_of(classes, "classes")
-    label_codes, class_ids = _ids.encode(labels, "label (a row here is one labelled entry)", declared)
-    return sorted_annotations(rows, columns, label_codes, task_ids, worker_ids, class_ids, duplicates)
+    label_codes, *tables = encode_labels(labels, "label (a row here is one labelled entry)", classes, answers)
+    return sorted_annotations(rows, columns, label_codes, task_ids, worker_ids, *tables, duplicates=duplicates)
 
 
 def sorted_annotations(
@@ -395,8 +482,9 @@ def sorted_annotations(
     tasks: Ids,
     workers: Ids,
     classes: Ids,
-    duplicates: Duplicates,
+    answers: Ids | None = None,
     *,
+    duplicates: Duplicates,
     tasks_given: bool = True,
 ) -> Annotations:
     """Return annotations from rows in any order: by task, then worker, then as given. Takes the arrays over."""
@@ -410,14 +498,20 @@ def sorted_annotations(
         if again.any():
             kept = ~again if duplicates == "first" else ~np.append(again[1:], False)
             task, worker, label = task[kept], worker[kept], label[kept]
-    return owned_annotations(task, worker, label, tasks, workers, classes, tasks_given=tasks_given)
+    tables = (tasks, workers, classes, classes if answers is None else answers)
+    return owned_annotations(task, worker, label, *tables, tasks_given=tasks_given)
 
 
 def owned_annotations(*arrays: Ids, tasks_given: bool = True) -> Annotations:
-    """Return annotations over sorted codes and tables that nobody else holds: none is copied or checked again."""
+    """Return annotations over sorted codes and tables that nobody else holds: none is copied or checked again.
+
+    Answers that are the classes are the same table, or left out.
+    """
     check_count(len(arrays[0]))
+    if len(arrays) == 6 or np.array_equal(arrays[5], arrays[6]):
+        arrays = (*arrays[:6], arrays[5])
     made = object.__new__(Annotations)
-    for one, array in zip(fields(Annotations), arrays, strict=False):
+    for one, array in zip(fields(Annotations), arrays, strict=False):  # tasks_given is no array
         array.flags.writeable = False
         object.__setattr__(made, one.name, array)
     object.__setattr__(made, "tasks_given", tasks_given)

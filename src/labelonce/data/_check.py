@@ -48,6 +48,8 @@ class Check:
         Annotations per labelled task.
     classes : dict
         Annotations of each class, by its name.
+    other_answers : dict
+        Annotations of each answer that is no class, by its name; all of them on a scale.
     tasks_by_redundancy : dict
         Number of tasks with 0, 1, 2, ... annotations.
     overlap : float
@@ -74,6 +76,7 @@ class Check:
     n_classes: int
     redundancy: float
     classes: dict[str, int]
+    other_answers: dict[str, int]
     tasks_by_redundancy: dict[int, int]
     overlap: float
     agreement: float | None
@@ -108,8 +111,10 @@ def check(annotations: Annotations) -> Check:
     """
     per_task = np.bincount(annotations.task, minlength=annotations.n_tasks)
     per_worker = np.bincount(annotations.worker, minlength=annotations.n_workers)
-    per_class = np.bincount(annotations.label, minlength=annotations.n_classes)
-    agreement, chance = _agreement(annotations, per_task, per_class)
+    per_answer = np.bincount(annotations.label, minlength=annotations.n_answers)
+    n_classes = 0 if annotations.is_scale else annotations.n_classes  # of the answers
+    given = {str(name): int(n) for name, n in zip(annotations.answers, per_answer, strict=True)}
+    agreement, chance = _agreement(annotations, per_task, per_answer)
     n_groups, largest = _groups(annotations)
     sizes, tasks = np.unique(per_task, return_counts=True)
     overlap = float((per_task > 1).sum() / (per_task > 0).sum())
@@ -120,7 +125,8 @@ def check(annotations: Annotations) -> Check:
         n_workers=annotations.n_workers,
         n_classes=annotations.n_classes,
         redundancy=annotations.redundancy,
-        classes={str(name): int(n) for name, n in zip(annotations.classes, per_class, strict=True)},
+        classes={str(name): 0 for name in annotations.classes} | dict(list(given.items())[:n_classes]),
+        other_answers=dict(list(given.items())[n_classes:]),
         tasks_by_redundancy={int(size): int(n) for size, n in zip(sizes, tasks, strict=True)},
         overlap=overlap,
         agreement=agreement,
@@ -131,22 +137,25 @@ def check(annotations: Annotations) -> Check:
         skill_share=float((active >= SKILL_LABELS).mean()),
         confusion_share=float((active >= ROW_LABELS * annotations.n_classes).mean()),
         needs_features=overlap < MIN_OVERLAP,
-        problems=tuple(_problems(annotations, per_worker, per_class, agreement, chance)),
-        notes=tuple(_notes(per_task, per_worker, per_class, n_groups, overlap)),
+        problems=tuple(_problems(annotations, per_worker, per_answer, agreement, chance)),
+        notes=(
+            *_answer_notes(annotations, per_answer[:n_classes], per_answer[n_classes:]),
+            *_notes(per_task, per_worker, n_groups, overlap),
+        ),
     )
 
 
 def check_two_classes(annotations: Annotations, file: Path) -> None:
     """Raise where all labels of a file are of one class: there is nothing to learn."""
     if len(np.unique(annotations.label)) == 1:
-        given = show(annotations.classes[annotations.label[0]])
+        given = show(annotations.answers[annotations.label[0]])
         raise ValueError(f"{file}: labels must be of at least two classes; got only {given}. Is it the right column?")
 
 
 def spelling_doubts(annotations: Annotations) -> list[Finding]:
     """Return labels that look like one class spelled in two ways."""
-    counts = np.bincount(annotations.label, minlength=annotations.n_classes)
-    given = {name: int(n) for name, n in zip(annotations.classes, counts, strict=True) if n}
+    counts = np.bincount(annotations.label, minlength=annotations.n_answers)
+    given = {name: int(n) for name, n in zip(annotations.answers, counts, strict=True) if n}
     return [
         Finding(
             "spelling",
@@ -159,14 +168,14 @@ def spelling_doubts(annotations: Annotations) -> list[Finding]:
 
 
 def _problems(
-    annotations: Annotations, per_worker: Counts, per_class: Counts, agreement: float | None, chance: float
+    annotations: Annotations, per_worker: Counts, per_answer: Counts, agreement: float | None, chance: float
 ) -> Iterator[Finding]:
     yield from _repeats(annotations)
     yield from spelling_doubts(annotations)
     yield from _odd_ids(annotations)
-    given, active = np.flatnonzero(per_class), np.flatnonzero(per_worker)
+    given, active = np.flatnonzero(per_answer), np.flatnonzero(per_worker)
     if len(given) == 1:
-        sentence = f"every label is {show(annotations.classes[given[0]])}: with one class nothing can be learned."
+        sentence = f"every label is {show(annotations.answers[given[0]])}: with one class nothing can be learned."
         yield Finding("one class", 1, sentence)
     top = int(per_worker.argmax())
     name, share = show(annotations.workers[top]), per_worker[top] / len(annotations)
@@ -175,7 +184,7 @@ def _problems(
     elif share > _DOMINANT and len(annotations) >= 2 * SKILL_LABELS:
         yield Finding("one busy worker", 1, f"worker {name} gave {share:.0%} of the labels; the result is theirs.")
     if len(given) > 1:
-        yield from _constant_workers(annotations, per_worker, per_class)
+        yield from _constant_workers(annotations, per_worker, per_answer)
     n_pairs = _n_pairs(np.bincount(annotations.task))
     if agreement is not None and agreement < chance + 2 * np.sqrt(chance * (1 - chance) / n_pairs) and n_pairs >= 100:
         sentence = (
@@ -203,7 +212,7 @@ def _repeats(annotations: Annotations) -> Iterator[Finding]:
 
 
 def _odd_ids(annotations: Annotations) -> Iterator[Finding]:
-    tables = {"task": annotations.tasks, "worker": annotations.workers, "label": annotations.classes}
+    tables = {"task": annotations.tasks, "worker": annotations.workers, "label": annotations.answers}
     for role, ids in tables.items():
         odd = look_missing(ids, strict=role == "label")
         if odd:
@@ -222,7 +231,7 @@ def _odd_ids(annotations: Annotations) -> Iterator[Finding]:
             yield Finding("odd ids", len(twins), sentence)
 
 
-def _constant_workers(annotations: Annotations, per_worker: Counts, per_class: Counts) -> Iterator[Finding]:
+def _constant_workers(annotations: Annotations, per_worker: Counts, per_answer: Counts) -> Iterator[Finding]:
     order = _rows.stable_order(annotations.worker, annotations.n_workers)
     start = _rows.first_rows(annotations.worker, annotations.n_workers)
     active = np.flatnonzero(per_worker)
@@ -230,7 +239,7 @@ def _constant_workers(annotations: Annotations, per_worker: Counts, per_class: C
     low = np.minimum.reduceat(label, start[active])
     high = np.maximum.reduceat(label, start[active])
     n = per_worker[active]
-    luck = (per_class[low] / len(annotations)) ** n
+    luck = (per_answer[low] / len(annotations)) ** n
     found = active[(low == high) & (n >= SKILL_LABELS) & (luck < _BY_LUCK)]
     if len(found):
         first = int(found[0])
@@ -241,13 +250,34 @@ def _constant_workers(annotations: Annotations, per_worker: Counts, per_class: C
         yield Finding("constant workers", len(found), sentence)
 
 
-def _notes(per_task: Counts, per_worker: Counts, per_class: Counts, n_groups: int, overlap: float) -> Iterator[Finding]:
-    bare = int((per_task == 0).sum())
-    if bare:
-        yield Finding("unlabelled tasks", bare, f"{bare:,} tasks have no label.")
+def _answer_notes(annotations: Annotations, per_class: Counts, per_other: Counts) -> Iterator[Finding]:
     unused = int((per_class == 0).sum())
     if unused:
         yield Finding("unused classes", unused, f"{unused:,} classes were never given.")
+    if annotations.is_square:
+        return
+    never = int((per_other == 0).sum())
+    if never:
+        yield Finding("unused answers", never, f"{never:,} answers were never given.")
+    if annotations.is_scale:
+        first, last = (
+            f"{show(annotations.answers[place])} for {show(annotations.classes[place])}" for place in (0, -1)
+        )
+        sentence = f"no answer is a class: they are taken as a scale, from {first} to {last}."
+        yield Finding("scale", annotations.n_answers, sentence)
+        return
+    n = int(per_other.sum())
+    sentence = (
+        f"{n:,} of {len(annotations):,} labels are answers that are no class; Dawid-Skene, IBCC and MBEM learn what "
+        "they tell, other methods leave them out."
+    )
+    yield Finding("other answers", n, sentence)
+
+
+def _notes(per_task: Counts, per_worker: Counts, n_groups: int, overlap: float) -> Iterator[Finding]:
+    bare = int((per_task == 0).sum())
+    if bare:
+        yield Finding("unlabelled tasks", bare, f"{bare:,} tasks have no label.")
     active = per_worker[per_worker > 0]
     few = int((active < SKILL_LABELS).sum())
     if few:
@@ -272,13 +302,13 @@ def _n_pairs(per_task: Counts) -> int:
     return int((per_task.astype(np.int64) * (per_task - 1) // 2).sum())
 
 
-def _agreement(annotations: Annotations, per_task: Counts, per_class: Counts) -> tuple[float | None, float]:
+def _agreement(annotations: Annotations, per_task: Counts, per_answer: Counts) -> tuple[float | None, float]:
     """Return the share of pairs of annotations of one task that agree, and what chance would give."""
-    chance = float(((per_class / len(annotations)) ** 2).sum())
+    chance = float(((per_answer / len(annotations)) ** 2).sum())
     n_pairs = _n_pairs(per_task)
     if n_pairs == 0:
         return None, chance
-    keys = annotations.task.astype(np.int64) * annotations.n_classes + annotations.label
+    keys = annotations.task.astype(np.int64) * annotations.n_answers + annotations.label
     _, same = np.unique(keys, return_counts=True)
     return _n_pairs(same) / n_pairs, chance
 

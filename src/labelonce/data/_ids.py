@@ -15,10 +15,10 @@ from labelonce._types import Codes, Ids
 from labelonce._validate import check_length
 
 
-def encode(values: Any, name: str, declared: Ids | None = None) -> tuple[Codes, Ids]:
+def encode(values: Any, name: str, declared: Ids | None = None, declared_as: str = "classes") -> tuple[Codes, Ids]:
     """Return each value's code, and the ids that the codes stand for.
 
-    The ids are `declared`, in that order, or else the distinct values, sorted.
+    The ids are `declared`, in that order and by the argument `declared_as`, or else the distinct values, sorted.
     """
     column = _as_column(values, name)
     if declared is None:
@@ -26,7 +26,7 @@ def encode(values: Any, name: str, declared: Ids | None = None) -> tuple[Codes, 
     hashed = _hashed(column)
     codes = lookup(hashed.dictionary, declared)[hashed.indices.to_numpy(zero_copy_only=False)]
     if len(codes) and codes.min() < 0:
-        _reject_outside(codes, column, name, declared)
+        _reject_outside(codes, column, name, declared, declared_as)
     return codes, declared
 
 
@@ -255,13 +255,13 @@ def _reject_missing(column: pa.Array, name: str) -> None:
         )
 
 
-def _reject_outside(codes: Codes, column: pa.Array, name: str, ids: Ids) -> None:
+def _reject_outside(codes: Codes, column: pa.Array, name: str, ids: Ids, declared_as: str) -> None:
     outside = np.flatnonzero(codes < 0)
     first = column[int(outside[0])].as_py()
     check_same_kind(np.array([first], dtype=object if isinstance(first, str) else np.int64), name, ids)
     raise ValueError(
         f"{name} must be one of the declared {shorten(ids)}; got {show(first)} at row {outside[0]} "
-        f"({len(outside)} in total). Declare it in classes, or fix these rows."
+        f"({len(outside)} in total). Declare it in {declared_as}, or fix these rows."
     )
 
 

@@ -31,4 +31,5 @@ def hold_out_tasks(
 
 def _part(annotations: Annotations, kept: Any) -> Annotations:
     rows = (annotations.task[kept], annotations.worker[kept], annotations.label[kept])
-    return owned_annotations(*rows, annotations.tasks, annotations.workers, annotations.classes)
+    tables = (annotations.tasks, annotations.workers, annotations.classes, annotations.answers)
+    return owned_annotations(*rows, *tables)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 from labelonce._messages import argument, show
-from labelonce._types import Duplicates
 from labelonce.data._annotations import Annotations
 from labelonce.files._open import File
 from labelonce.files._table_reader import read_table
@@ -66,18 +65,19 @@ class Answers:
             self.left_out[self.NO_ANSWER] += 1
 
 
-def to_annotations(
-    answers: Answers, name: str, *, multiple: str = "error", classes: Any = None, duplicates: Duplicates = "error"
-) -> Annotations:
-    """Return the answers as annotations; warn with counts, and the file's name, where some were left out."""
-    if not answers.rows:
-        raise ValueError(f"the file must hold an annotation; got none{_because(answers.left_out)}.")
-    rows = _one_label_each(answers.rows, multiple)
+def to_annotations(found: Answers, name: str, *, multiple: str = "error", **declared: Any) -> Annotations:
+    """Return the answers as annotations; warn with counts, and the file's name, where some were left out.
+
+    `declared` are the classes, answers and duplicates of `Annotations.from_arrays`.
+    """
+    if not found.rows:
+        raise ValueError(f"the file must hold an annotation; got none{_because(found.left_out)}.")
+    rows = _one_label_each(found.rows, multiple)
     task, worker, label = (list(column) for column in zip(*rows, strict=True))
-    annotations = Annotations.from_arrays(task, worker, label, classes=classes, duplicates=duplicates)
-    if answers.left_out:
-        sentence = f"{name}: {len(annotations):,} annotations are read, others left out{_because(answers.left_out)}."
-        warnings.warn(LeftOutWarning(sentence, dict(answers.left_out)), stacklevel=3)
+    annotations = Annotations.from_arrays(task, worker, label, **declared)
+    if found.left_out:
+        sentence = f"{name}: {len(annotations):,} annotations are read, others left out{_because(found.left_out)}."
+        warnings.warn(LeftOutWarning(sentence, dict(found.left_out)), stacklevel=3)
     return annotations
 
 

@@ -25,13 +25,15 @@ class TargetsClassifier(FeaturesClassifier, ABC):
 
     learner: Any
     classes: Any = None
+    _takes_answers = False  # that are not classes
 
     def fit(self, X: Any, y: Any, *, tasks: Any = None) -> Self:
         """Train on the targets of Annotations, a (n_tasks, n_workers) matrix or plain labels.
 
         `tasks` are the task ids of the rows of X, as in `MBEM.fit`.
         """
-        X, annotations = match_rows(X, y, tasks, classes=self.classes)
+        taker = None if self._takes_answers else self
+        X, annotations = match_rows(X, y, tasks, classes=self.classes, learner=taker)
         check_features(self, X, reset=True)
         targets, weight = self._targets(annotations)
         (given,) = given_learners([self.learner])
@@ -72,6 +74,8 @@ class TrainOnAggregate(TargetsClassifier, AnnotationsScorer):
     array([0, 0, 1, 1])
     """
 
+    _takes_answers = True
+
     def __init__(self, aggregator: Aggregator, learner: Any, *, targets: str = "hard", classes: Any = None) -> None:
         self.aggregator = aggregator
         self.learner = learner
@@ -86,6 +90,9 @@ class TrainOnAggregate(TargetsClassifier, AnnotationsScorer):
             )
         self.aggregator_ = clone(self.aggregator).fit(annotations)
         self.workers_, self.confusion_ = annotations.workers, self.aggregator_.confusion_
+        self.__dict__.pop("_answers", None)
+        if self.aggregator_.answers_ is not self.aggregator_.classes_:
+            self._answers = self.aggregator_.answers_
         labelled = (np.bincount(annotations.task, minlength=annotations.n_tasks) > 0).astype(np.float64)
         if self.targets == "soft":
             return self.aggregator_.posterior_, labelled
@@ -99,7 +106,7 @@ class OracleConfusion(TargetsClassifier):
 
     Parameters
     ----------
-    confusion : (n_workers, n_classes, n_classes)
+    confusion : (n_workers, n_classes, n_answers)
         The true P(given | true).
     learner : classifier or Pipeline
     prior : (n_classes,), optional
@@ -107,6 +114,8 @@ class OracleConfusion(TargetsClassifier):
     weighting : {"none", "information"}
         As in `MBEM`; the paper has none.
     """
+
+    _takes_answers = True
 
     def __init__(self, confusion: Any, learner: Any, *, prior: Any = None, weighting: str = "none") -> None:
         self.confusion = confusion
@@ -117,12 +126,13 @@ class OracleConfusion(TargetsClassifier):
     def _targets(self, annotations: Annotations) -> tuple[Floats, Floats]:
         n_classes = annotations.n_classes
         check_choice(self.weighting, "weighting", ("none", "information"))
-        confusion = check_distribution(self.confusion, "confusion", (annotations.n_workers, n_classes, n_classes))
+        shape = (annotations.n_workers, n_classes, annotations.n_answers)
+        confusion = check_distribution(self.confusion, "confusion", shape)
         flat = np.full(n_classes, 1 / n_classes)
         prior = flat if self.prior is None else check_distribution(self.prior, "prior", (n_classes,))
         engine = ScipyEngine(annotations, "float64")
         posterior = engine.e_step(floored_log(confusion), floored_log(prior)).posterior
-        labelled = (engine.vote_counts().sum(axis=1) > 0).astype(np.float64)
+        labelled = (np.bincount(annotations.task, minlength=annotations.n_tasks) > 0).astype(np.float64)
         return posterior, labelled * information(posterior) if self.weighting == "information" else labelled
 
 

@@ -32,7 +32,7 @@ class CorrectedSoftmax(SoftmaxModel):
     def fit(self, X: Any, y: Any, *, tasks: Any = None) -> Self:
         """Fit to Annotations or a (n_tasks, n_workers) matrix; `tasks` as in `MBEM.fit`."""
         self._check()
-        X, annotations = match_rows(X, y, tasks)
+        X, annotations = match_rows(X, y, tasks, learner=self)
         X = validate_data(self, X, **CHECKS)
         classes = annotations.classes
         loss, arguments = self._objective(X, annotations, self._matrices(annotations))

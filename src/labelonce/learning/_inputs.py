@@ -12,6 +12,7 @@ from labelonce._messages import shorten
 from labelonce._sklearn import check_classification_targets, validate_data
 from labelonce.data import Annotations
 from labelonce.data._annotations import check_positions
+from labelonce.data._answers import only_classes
 from labelonce.learning._learner import Learner
 from labelonce.learning._predict import n_rows
 
@@ -39,12 +40,15 @@ def is_matrix(y: Any) -> bool:
     return isinstance(y, Annotations) or _as_array(y).ndim == 2
 
 
-def match_rows(X: Any, y: Any, tasks: Any = None, *, classes: Any = None) -> tuple[Any, Annotations]:
+def match_rows(
+    X: Any, y: Any, tasks: Any = None, *, classes: Any = None, learner: Any = None
+) -> tuple[Any, Annotations]:
     """Return X without a column of task ids, and the annotations in the order of its rows.
 
     The ids of the rows are `tasks`, the column `task` of a data frame, or the index of a pandas object that does more
     than count its rows. Without any, row i is task i of the annotations where that can only mean one thing.
-    `classes` are those of an earlier fit, or given to the constructor; labels are looked up in them.
+    `classes` are those of an earlier fit, or given to the constructor; labels are looked up in them. For a `learner`
+    that takes no other answers than classes, others are left out with a warning.
     """
     X, column = split_task_column(X)
     annotations = y if isinstance(y, Annotations) else _from_array(y, X, classes)
@@ -57,7 +61,7 @@ def match_rows(X: Any, y: Any, tasks: Any = None, *, classes: Any = None) -> tup
         raise ValueError(
             f"annotations must have the classes of the fit, {shorten(classes)}; got {shorten(annotations.classes)}."
         )
-    return X, annotations
+    return X, annotations if learner is None else only_classes(annotations, type(learner).__name__, stacklevel=4)
 
 
 def split_task_column(X: Any) -> tuple[Any, Any]:

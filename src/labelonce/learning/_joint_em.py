@@ -33,7 +33,7 @@ class JointEM(FeaturesClassifier, ABC):
         """Fit to Annotations, a (n_tasks, n_workers) matrix or plain labels; `gold` and `tasks` as in `MBEM.fit`."""
         check_int(self.max_iter, "max_iter", 1)
         check_number(self.tol, "tol", 0.0)
-        X, annotations = match_rows(X, y, tasks, classes=self.classes)
+        X, annotations = match_rows(X, y, tasks, classes=self.classes, learner=self)
         check_features(self, X, reset=True)
         codes = None if gold is None else check_gold(gold, annotations)
         (given,) = given_learners([SoftmaxRegression() if self.learner is None else self.learner])

@@ -306,7 +306,7 @@ class MBEM(AnnotationsScorer):
     def _same_rows(self, X: Any, y: Any, tasks: Any) -> tuple[Any, Annotations]:
         """Return the features and annotations of a fit that is resumed; others than before are an error."""
         check_is_fitted(self, "history_")
-        X, annotations = match_rows(X, y, tasks, classes=self.classes_)
+        X, annotations = match_rows(X, y, tasks, classes=self.classes_, learner=self)
         check_features(self, X, reset=False)
         if (annotations.n_tasks, annotations.n_workers) != (len(self.tasks_), len(self.workers_)):
             raise ValueError(
@@ -334,7 +334,7 @@ class MBEM(AnnotationsScorer):
             check_int(self.max_fits, "max_fits", 1)
         check_number(self.holdout, "holdout", 0.01, 0.9)
         check_number(self.tol, "tol", 0.0)
-        X, annotations = match_rows(X, y, tasks, classes=self.classes)
+        X, annotations = match_rows(X, y, tasks, classes=self.classes, learner=self)
         check_features(self, X, reset=True)
         if not isinstance(self.prior, str):
             check_distribution(self.prior, "prior", (annotations.n_classes,))

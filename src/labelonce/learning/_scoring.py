@@ -9,6 +9,7 @@ import numpy as np
 from labelonce._messages import shorten
 from labelonce._sklearn import check_is_fitted
 from labelonce._types import Floats, Ids
+from labelonce.aggregation._base import fitted_answers
 from labelonce.learning._features import FeaturesClassifier
 from labelonce.learning._inputs import is_matrix, match_rows
 from labelonce.learning._selection import annotation_log_likelihood
@@ -19,6 +20,11 @@ class AnnotationsScorer(FeaturesClassifier):
 
     workers_: Ids
     confusion_: Floats
+
+    @property
+    def answers_(self) -> Ids:
+        """The answers that the columns of `confusion_` stand for."""
+        return fitted_answers(self)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy on true labels, or the mean log-likelihood of annotations (a matrix or Annotations).
@@ -35,7 +41,13 @@ class AnnotationsScorer(FeaturesClassifier):
         `tasks` are the task ids of the rows of X, as in `MBEM.fit`.
         """
         check_is_fitted(self, "model_")
-        X, annotations = match_rows(X, y, tasks, classes=self.classes_)
+        square = np.array_equal(self.answers_, self.classes_)
+        X, annotations = match_rows(X, y, tasks, classes=self.classes_, learner=self if square else None)
+        if not np.array_equal(annotations.answers, self.answers_):
+            raise ValueError(
+                f"annotations must have the answers of the fit, {shorten(self.answers_)}; got "
+                f"{shorten(annotations.answers)}. Declare them with answers=..."
+            )
         if not np.array_equal(annotations.workers, self.workers_):
             raise ValueError(
                 f"annotations must have the {len(self.workers_)} workers of the fit, {shorten(self.workers_)}; "

@@ -33,7 +33,7 @@ def annotation_log_likelihood(annotations: Annotations, predictions: Any, confus
         Best held out: see `MBEM.score_annotations`.
     predictions : (n_tasks, n_classes)
         P(class | features) of every task.
-    confusion : (n_workers, n_classes, n_classes)
+    confusion : (n_workers, n_classes, n_answers)
         P(given | true) as [worker, true, given].
 
     Examples
@@ -49,7 +49,7 @@ def annotation_log_likelihood(annotations: Annotations, predictions: Any, confus
     """
     shape = (annotations.n_tasks, annotations.n_classes)
     probabilities = check_distribution(predictions, "predictions", shape)
-    matrices = check_distribution(confusion, "confusion", (annotations.n_workers, shape[1], shape[1]))
+    matrices = check_distribution(confusion, "confusion", (annotations.n_workers, shape[1], annotations.n_answers))
     return float(log_likelihoods(annotations, probabilities, matrices).mean())
 
 

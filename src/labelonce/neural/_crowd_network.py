@@ -68,7 +68,7 @@ class CrowdNetwork(AnnotationsScorer):
         A task with gold also counts as one label that is known to be right.
         """
         self._check()
-        X, annotations = match_rows(X, y, tasks, classes=self.classes)
+        X, annotations = match_rows(X, y, tasks, classes=self.classes, learner=self)
         check_features(self, X, reset=True)
         codes = None if gold is None else check_gold(gold, annotations)
         (given,) = given_learners([default_learner() if self.learner is None else self.learner])

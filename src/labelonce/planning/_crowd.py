@@ -165,6 +165,11 @@ def crowd_of(workers: Any) -> Crowd:
         return workers
     if isinstance(workers, MBEM | Aggregator | WorkerModel):
         check_is_fitted(workers, "confusion_")
+        if workers.confusion_.shape[1] != workers.confusion_.shape[2]:
+            raise ValueError(
+                f"workers must be fitted to answers that are classes; got {workers.confusion_.shape[2]} answers for "
+                f"{workers.confusion_.shape[1]} classes. Fit to annotations.only_classes() to plan."
+            )
         return _fitted_crowd(workers)
     raise TypeError(
         "workers must be a fitted MBEM, aggregator or worker model, a run folder, or planning.assume(...); "

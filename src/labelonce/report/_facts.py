@@ -122,6 +122,11 @@ def read_facts(fitted: Any, annotations: Any) -> Facts:
             f"fitted must be a fitted MBEM, TrainOnAggregate or aggregator; got {type(fitted).__name__} without "
             f"{missing[0]}. Call its fit first."
         )
+    if not annotations.is_square:
+        raise ValueError(
+            f"a report must be of answers that are classes, {shorten(annotations.classes)}; got "
+            f"{shorten(annotations.answers)}. Fit to annotations.only_classes(), or write workers_to_frame() to a file."
+        )
     for name in ("tasks", "workers", "classes"):
         _check_same(getattr(annotations, name), getattr(source, f"{name}_"), name)
     judge = source

@@ -190,7 +190,7 @@ def _write_blocks(
                 task, tasks = _ids.encode(rows["task"], "task")
                 codes = (task, worker_code[rows["worker"].to_numpy()], label_code[rows["label"].to_numpy()])
                 del rows
-                own = sorted_annotations(*codes, tasks, workers, classes, duplicates)
+                own = sorted_annotations(*codes, tasks, workers, classes, duplicates=duplicates)
                 write_block(block_folder(folder, n_blocks), Block.of(own), own.tasks)
                 per_task = np.bincount(own.task)
                 n_blocks, n_labelled, n_overlap = (

@@ -13,6 +13,7 @@ from labelonce._sklearn import BaseEstimator, check_is_fitted
 from labelonce._types import Floats
 from labelonce._validate import check_codes, check_distribution, check_number
 from labelonce.data import Annotations
+from labelonce.data._answers import only_classes
 from labelonce.workers._intervals import beta_interval
 
 
@@ -55,6 +56,7 @@ class WorkerModel(BaseEstimator, ABC):
         weight : (n_tasks,), optional
             How much each task counts, at least 0: 2 is the same as the task twice.
         """
+        annotations = only_classes(annotations, type(self).__name__)
         weights = None if weight is None else _check_weight(weight, annotations.n_tasks)
         self._fit_predictions(annotations, _check_predictions(predictions, annotations), weights)
         return self

@@ -1,0 +1,117 @@
+"""Answers that are not classes: what workers may say, and which class each answer leans to."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from labelonce._messages import argument, shorten, show
+from labelonce._types import Codes, Floats, Ids
+from labelonce.data import _ids
+
+if TYPE_CHECKING:
+    from labelonce.data._annotations import Annotations
+
+
+class OtherAnswersWarning(UserWarning):
+    """Some answers are not classes, and the method at hand has no use for them."""
+
+
+def answer_table(answers: Any, classes: Any) -> tuple[Ids, Ids]:
+    """Return the tables of answers and of classes, both declared.
+
+    The answers hold every class, and then the classes come first, in their order, and the other answers follow as
+    given; or they hold none, and then they are a scale, in the order given.
+
+    >>> answer_table(["no", "maybe", "yes"], ["no", "yes"])[0]
+    array(['no', 'yes', 'maybe'], dtype=object)
+    """
+    if classes is None:
+        raise ValueError(f"answers must come with the classes they are about; got none. Give {argument('classes')}")
+    given, true = _ids.table_of(answers, "answers"), _ids.table_of(classes, "classes")
+    class_of = _ids.lookup(given, true)
+    n_found = int((class_of >= 0).sum())
+    if n_found == len(true):
+        return np.concatenate([true, given[class_of < 0]]), true
+    if n_found:
+        missing = true[np.isin(np.arange(len(true)), class_of, invert=True)]
+        raise ValueError(
+            f"answers must hold every class or, as a scale, none; got {show(given[class_of >= 0][0])} but not "
+            f"{show(missing[0])}. Add the classes that are missing, or give the classes other names than the answers."
+        )
+    if len(given) < len(true):
+        raise ValueError(
+            f"a scale must have at least as many answers as there are classes, in their order, so that each class has "
+            f"one; got {shorten(given)} for {shorten(true)}. Are these the answers?"
+        )
+    return given, true
+
+
+def class_leanings(answers: Ids, classes: Ids) -> Floats:
+    """Return to what share each answer speaks for each class, shape (n_answers, n_classes), before anything is learned.
+
+    A class speaks for itself, another answer for none. Along a scale the first answer speaks for the first class, the
+    last for the last, and those between for the two classes nearest, in proportion.
+
+    >>> class_leanings(np.arange(1, 6), np.array(["no", "yes"], dtype=object))
+    array([[1.  , 0.  ],
+           [0.75, 0.25],
+           [0.5 , 0.5 ],
+           [0.25, 0.75],
+           [0.  , 1.  ]])
+    """
+    if holds_classes(answers, classes):
+        return np.eye(len(answers), len(classes))
+    place = np.linspace(0, len(classes) - 1, len(answers))
+    return np.asarray(np.maximum(0.0, 1 - np.abs(place[:, None] - np.arange(len(classes)))))
+
+
+def holds_classes(answers: Ids, classes: Ids) -> bool:
+    """Return whether the first answers are the classes; otherwise the answers are a scale."""
+    return answers is classes or bool(np.array_equal(answers[: len(classes)], classes))
+
+
+def encode_labels(label: Any, name: str, classes: Any, answers: Any) -> tuple[Codes, Ids, Ids]:
+    """Return the codes of the labels, the classes, and the answers that the codes stand for."""
+    if answers is not None:
+        table, declared = answer_table(answers, classes)
+        codes, _ = _ids.encode(label, name, table, "answers")
+        return codes, declared, table
+    codes, found = _ids.encode(label, name, None if classes is None else _ids.table_of(classes, "classes"))
+    return codes, found, found
+
+
+def renamed(ids: Ids, mapping: Mapping[Any, Any]) -> tuple[Ids, Ids]:
+    """Return the new name of each id, and the table of those names: those that remain first, in their order."""
+    known = ids.tolist()
+    new = _ids.column_of([mapping.get(old, old) for old in known], "new label")
+    distinct = dict.fromkeys(new.tolist())
+    kept = {old: None for old in known if old in distinct}
+    return new, _ids.table_of(list(kept | distinct), "classes")
+
+
+def only_classes(annotations: Annotations, name: str, *, stacklevel: int = 3) -> Annotations:
+    """Return the annotations whose answer is a class, for a method that takes no others.
+
+    It warns of how many are left out. A scale has no such answers, and is refused.
+    """
+    if annotations.is_square:
+        return annotations
+    if annotations.is_scale:
+        raise ValueError(
+            f"{name} must have answers that are classes; got the scale {shorten(annotations.answers)} for the classes "
+            f"{shorten(annotations.classes)}. Use DawidSkene, IBCC or MajorityVote, or MBEM with workers.Full."
+        )
+    other = annotations.label >= annotations.n_classes
+    if other.any():
+        warnings.warn(
+            f"{name} counts only answers that are classes; {int(other.sum()):,} of {len(annotations):,} annotations, "
+            f"such as {show(annotations.answers[annotations.label[other.argmax()]])}, count for no class. DawidSkene, "
+            "IBCC and MBEM learn what such answers tell.",
+            OtherAnswersWarning,
+            stacklevel=stacklevel,
+        )
+    return annotations.only_classes()
