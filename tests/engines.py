@@ -20,6 +20,13 @@ def brute_force_e_step(ann: Annotations, log_confusion: Floats, log_prior: Float
     return np.exp(log_joint - evidence), float(evidence.sum())
 
 
+def brute_force_votes(ann: Annotations) -> Floats:
+    votes = np.zeros((ann.n_tasks, ann.n_classes))
+    for task, label in zip(ann.task, ann.label, strict=True):
+        votes[task] += ann.leaning[label]
+    return votes
+
+
 def brute_force_m_step(ann: Annotations, posterior: Floats) -> Floats:
     counts = np.zeros((ann.n_workers, ann.n_classes, ann.n_answers))
     for task, worker, label in zip(ann.task, ann.worker, ann.label, strict=True):

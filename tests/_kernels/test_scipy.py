@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from checks import annotations, one_hot
 from crowds import crowd
-from engines import brute_force_e_step, brute_force_m_step, random_parameters
+from engines import brute_force_e_step, brute_force_m_step, brute_force_votes, random_parameters
 from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -26,6 +26,11 @@ def test_m_step_equals_the_sum_over_annotations(ann: Annotations) -> None:
     posterior = np.random.default_rng(0).dirichlet(np.ones(ann.n_classes), ann.n_tasks)
     counts = ScipyEngine(ann, "float64").m_step(posterior)
     assert_allclose(counts, brute_force_m_step(ann, posterior), atol=1e-9)
+
+
+@given(ann=annotations(other_answers=True))
+def test_votes_are_counted_as_answers_lean(ann: Annotations) -> None:
+    assert_allclose(ScipyEngine(ann, "float64").vote_counts(), brute_force_votes(ann), atol=1e-12)
 
 
 def test_float32_agrees_with_float64() -> None:

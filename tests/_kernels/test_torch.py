@@ -9,7 +9,7 @@ import pytest
 import torch
 from checks import annotations, one_hot
 from crowds import crowd
-from engines import brute_force_e_step, brute_force_m_step, random_parameters
+from engines import brute_force_e_step, brute_force_m_step, brute_force_votes, random_parameters
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -42,6 +42,14 @@ def test_m_step_equals_the_sum_over_annotations(device: str, ann: Annotations, b
         patch.setattr(_blocks, "_PIECE", piece)
         counts = TorchEngine(ann, "float64", device, block=block).m_step(posterior)
     assert_allclose(counts, brute_force_m_step(ann, posterior), atol=1e-9)
+
+
+@device
+@given(ann=annotations(other_answers=True), block=st.integers(1, 9))
+@settings(max_examples=50)
+def test_votes_are_counted_as_answers_lean(device: str, ann: Annotations, block: int) -> None:
+    votes = TorchEngine(ann, "float64", device, block=block).vote_counts()
+    assert_allclose(votes, brute_force_votes(ann), atol=1e-12)
 
 
 @device
