@@ -416,14 +416,14 @@ class Annotations:
 
     def _repr_html_(self) -> str:
         counts = np.bincount(self.label, minlength=self.n_answers)
-        what = "class" if self.is_square else "answer"
+        what, whats = ("class", "classes") if self.is_square else ("answer", "answers")
         shown = np.argsort(-counts, kind="stable")[:10]
         rows = "".join(
             f"<tr><td>{html.escape(clip(str(self.answers[k])))}</td><td>{counts[k]:,}</td>"
             f"<td>{counts[k] / len(self):.1%}</td></tr>"
             for k in shown
         )
-        more = f"<p>and {self.n_answers - len(shown):,} more</p>" if self.n_answers > len(shown) else ""
+        more = f"<p>and {self.n_answers - len(shown):,} more {whats}</p>" if self.n_answers > len(shown) else ""
         head = f"<tr><th>{what}</th><th>annotations</th><th>share</th></tr>"
         return f"<p>{html.escape(repr(self))}</p><table>{head}{rows}</table>{more}"
 
