@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from labelonce.learning import UnbiasedLoss as UnbiasedLoss
     from labelonce.learning import annotation_log_likelihood as annotation_log_likelihood
     from labelonce.multilabel import MultiLabelAnnotations as MultiLabelAnnotations
+    from labelonce.multilabel import MultiLabelDawidSkene as MultiLabelDawidSkene
+    from labelonce.multilabel import MultiLabelVote as MultiLabelVote
     from labelonce.multilabel import read_multilabel as read_multilabel
     from labelonce.report import write_report as write_report
     from labelonce.runs import load as load
@@ -78,7 +80,7 @@ else:  # a type checker reads the names above
             *["MBEM", "BoostedTrees", "DoubtWarning", "ForwardCorrection", "OracleConfusion", "OracleCorrect"],
             *["SoftmaxRegression", "TrainOnAggregate", "UnbiasedLoss", "annotation_log_likelihood"],
         ],
-        "multilabel": ["MultiLabelAnnotations", "read_multilabel"],
+        "multilabel": ["MultiLabelAnnotations", "MultiLabelDawidSkene", "MultiLabelVote", "read_multilabel"],
         "report": ["write_report"],
         "runs": ["load", "save"],
     }

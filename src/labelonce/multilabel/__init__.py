@@ -1,7 +1,31 @@
 """Several labels at once: yes-or-no questions about every task, answered by workers."""
 
 from labelonce.multilabel._annotations import MultiLabelAnnotations
+from labelonce.multilabel._base import MultiLabelAggregator
 from labelonce.multilabel._check import MultiLabelCheck
+from labelonce.multilabel._dawid_skene import MultiLabelDawidSkene
+from labelonce.multilabel._metrics import (
+    average_precision,
+    bootstrap_interval,
+    exact_match,
+    f1_score,
+    hamming_loss,
+    mean_average_precision,
+)
 from labelonce.multilabel._read import read_multilabel
+from labelonce.multilabel._vote import MultiLabelVote
 
-__all__ = ["MultiLabelAnnotations", "MultiLabelCheck", "read_multilabel"]
+__all__ = [
+    "MultiLabelAggregator",
+    "MultiLabelAnnotations",
+    "MultiLabelCheck",
+    "MultiLabelDawidSkene",
+    "MultiLabelVote",
+    "average_precision",
+    "bootstrap_interval",
+    "exact_match",
+    "f1_score",
+    "hamming_loss",
+    "mean_average_precision",
+    "read_multilabel",
+]

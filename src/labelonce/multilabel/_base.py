@@ -1,0 +1,223 @@
+"""What all multi-label aggregators share: the contract of `fit` and what it leaves behind."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pyarrow as pa
+
+from labelonce._messages import shorten, show
+from labelonce._sklearn import BaseEstimator, check_is_fitted
+from labelonce._types import Codes, Floats, Ids
+from labelonce.aggregation._base import RedundancyWarning
+from labelonce.data import _ids
+from labelonce.data._annotations import MIN_OVERLAP
+from labelonce.multilabel._annotations import MultiLabelAnnotations
+from labelonce.multilabel._threshold import THRESHOLDS, thresholds
+
+NOT_ASKED = -1
+
+
+class Fit(NamedTuple):
+    """What a model found: a posterior per pair, and matrices and shares that only some models have."""
+
+    posterior: Floats
+    more: dict[str, Any]
+
+
+class MultiLabelAggregator(BaseEstimator, ABC):
+    """Base of the multi-label aggregators: `fit(annotations)` sets the attributes below.
+
+    Attributes
+    ----------
+    pair_posterior_ : (n_pairs,)
+        P(yes | answers) of every pair of a task and a question that anybody was asked about.
+    pair_task_, pair_question_ : (n_pairs,)
+        The codes of the pairs.
+    posterior_ : (n_tasks, n_questions)
+        The same as an array, NaN where nobody was asked.
+    labels_ : (n_tasks, n_questions)
+        1 yes, 0 no, -1 where nobody was asked.
+    thresholds_ : (n_questions,)
+        The probability above which a label is a yes.
+    tasks_, questions_, workers_, answers_ : arrays
+        The ids.
+    """
+
+    threshold: str
+    pair_posterior_: Floats
+    pair_task_: Codes
+    pair_question_: Codes
+    thresholds_: Floats
+    tasks_: Ids
+    questions_: Ids
+    workers_: Ids
+    answers_: Ids
+    _worker_table: dict[str, Any]
+
+    def fit(self, annotations: MultiLabelAnnotations, *, gold: Any = None) -> Self:
+        """Estimate which questions are true of which tasks, and the workers.
+
+        Parameters
+        ----------
+        annotations : MultiLabelAnnotations
+        gold : mapping or (n_tasks, n_questions) array, optional
+            Known answers: a mapping of (task, question) to 0 or 1, or an array with -1 or NaN where unknown.
+        """
+        check_annotations(annotations)
+        if self.threshold not in THRESHOLDS:
+            raise ValueError(f"threshold must be one of {', '.join(map(repr, THRESHOLDS))}; got {self.threshold!r}.")
+        start = annotations.pair_start
+        self.pair_task_, self.pair_question_ = annotations.task[start], annotations.question[start]
+        known = pair_gold(gold, annotations)
+        fit = self._fit(annotations, known)
+        self.tasks_, self.questions_ = annotations.tasks, annotations.questions
+        self.workers_, self.answers_ = annotations.workers, annotations.answers
+        self.pair_posterior_ = np.where(known >= 0, known, fit.posterior)
+        self.thresholds_ = thresholds(self.threshold, self.pair_posterior_, self.pair_question_, len(self.questions_))
+        self._yes_no = yes_and_no(annotations)
+        for name, value in fit.more.items():
+            setattr(self, name, value)
+        self._worker_table = worker_columns(annotations, self.pair_posterior_)
+        return self
+
+    @abstractmethod
+    def _fit(self, annotations: MultiLabelAnnotations, gold: Floats) -> Fit:
+        """Return what was found; `gold` is 0, 1 or -1 for every pair."""
+
+    @property
+    def posterior_(self) -> Floats:
+        """P(yes | answers), shape (n_tasks, n_questions), NaN where nobody was asked."""
+        check_is_fitted(self, "pair_posterior_")
+        found = np.full((len(self.tasks_), len(self.questions_)), np.nan)
+        found[self.pair_task_, self.pair_question_] = self.pair_posterior_
+        return found
+
+    @property
+    def labels_(self) -> Codes:
+        """1 yes, 0 no, -1 where nobody was asked, shape (n_tasks, n_questions)."""
+        check_is_fitted(self, "pair_posterior_")
+        found = np.full((len(self.tasks_), len(self.questions_)), NOT_ASKED, dtype=np.int32)
+        found[self.pair_task_, self.pair_question_] = self._pair_labels()
+        return found
+
+    def _pair_labels(self) -> Any:
+        return self.pair_posterior_ > self.thresholds_[self.pair_question_]
+
+    def to_frame(self) -> pa.Table:
+        """Return an Arrow table with one row per task and question that was asked: the label and P(yes)."""
+        check_is_fitted(self, "pair_posterior_")
+        return labels_table(
+            (self.tasks_, self.pair_task_),
+            (self.questions_, self.pair_question_),
+            self.pair_posterior_,
+            self._yes_no[self._pair_labels().astype(np.int64)],
+        )
+
+    def workers_to_frame(self) -> pa.Table:
+        """Return an Arrow table with one row per worker, the strictest first.
+
+        `strictness` is how much less often a worker says yes than is true, on the questions answered: 0.1 means that
+        of ten questions one more was a yes than the worker said; below 0 the worker ticks too much.
+        """
+        check_is_fitted(self, "pair_posterior_")
+        order = np.argsort(-self._worker_table["strictness"], kind="stable")
+        columns = {"worker": self.workers_, **self._worker_table}
+        return pa.table({name: pa.array(values[order]) for name, values in columns.items()})
+
+
+def labels_table(tasks: tuple[Ids, Codes], questions: tuple[Ids, Codes], probability: Floats, label: Ids) -> pa.Table:
+    """Return an Arrow table with one row per task and question: task, question, label, probability."""
+    columns = [_ids.decode(codes, ids) for ids, codes in (tasks, questions)]
+    names = ["task", "question", "label", "probability"]
+    return pa.table([*columns, pa.array(label), pa.array(probability)], names=names)
+
+
+def yes_and_no(annotations: MultiLabelAnnotations) -> Ids:
+    """Return the answer that means no most, and the one that means yes most."""
+    says = np.flatnonzero(~np.isnan(annotations.values))
+    order = says[np.argsort(annotations.values[says], kind="stable")]
+    return np.asarray(annotations.answers[[order[0], order[-1]]])
+
+
+def check_annotations(annotations: Any) -> None:
+    """Raise unless something is MultiLabelAnnotations."""
+    if not isinstance(annotations, MultiLabelAnnotations):
+        raise TypeError(
+            f"annotations must be MultiLabelAnnotations; got {type(annotations).__name__}. Make them with "
+            "MultiLabelAnnotations.from_arrays, from_ticked, from_wide or from_frame."
+        )
+
+
+def pair_gold(gold: Any, annotations: MultiLabelAnnotations) -> Floats:
+    """Return the known answer of every pair, -1 where unknown."""
+    start = annotations.pair_start
+    if gold is None or (isinstance(gold, Mapping) and not gold):
+        return np.full(len(start), -1.0)
+    wide = np.full((annotations.n_tasks, annotations.n_questions), -1.0)
+    if isinstance(gold, Mapping):
+        tasks, questions = (_ids.column_of([pair[side] for pair in gold], "gold") for side in (0, 1))
+        place = _ids.lookup(tasks, annotations.tasks), _ids.lookup(questions, annotations.questions)
+        lost = np.flatnonzero((place[0] < 0) | (place[1] < 0))
+        if len(lost):
+            first = show((tasks.tolist()[lost[0]], questions.tolist()[lost[0]]))
+            raise ValueError(f"gold must name tasks and questions of the annotations; got {first}.")
+        wide[place] = np.array(list(gold.values()), dtype=np.float64)
+    else:
+        given = np.asarray(gold, dtype=np.float64)
+        if given.shape != wide.shape:
+            raise ValueError(f"gold must have shape (n_tasks, n_questions), {wide.shape}; got {given.shape}.")
+        wide = np.where(np.isnan(given), -1.0, given)
+    odd = wide[~np.isin(wide, (-1.0, 0.0, 1.0))]
+    if len(odd):
+        raise ValueError(f"gold must be 0 or 1, or -1 where unknown; got {odd[0]} ({len(odd)} in total).")
+    return np.asarray(wide[annotations.task[start], annotations.question[start]])
+
+
+def votes_of(annotations: MultiLabelAnnotations) -> Floats:
+    """Return the mean value of the answers of every pair, that of its question where none of them says anything."""
+    value = annotations.values[annotations.answer]
+    says = ~np.isnan(value)
+    n_pairs, pair, question = len(annotations.pair_start), annotations.pair[says], annotations.question[says]
+    total, count = np.bincount(pair, value[says], n_pairs), np.bincount(pair, minlength=n_pairs)
+    by_question = np.bincount(question, value[says], annotations.n_questions) + 0.5
+    share = by_question / (np.bincount(question, minlength=annotations.n_questions) + 1)
+    mean = share[annotations.question[annotations.pair_start]]
+    return np.asarray(np.divide(total, count, out=mean, where=count > 0))
+
+
+def worker_columns(annotations: MultiLabelAnnotations, posterior: Floats) -> dict[str, Any]:
+    """Return the number of answers, the share of yes among them and the strictness of every worker."""
+    value = annotations.values[annotations.answer]
+    says = ~np.isnan(value)
+    worker, n = annotations.worker[says], annotations.n_workers
+    count = np.maximum(np.bincount(worker, minlength=n), 1)
+    share = np.bincount(worker, value[says], n) / count
+    true = np.bincount(worker, posterior[annotations.pair[says]], n) / count
+    given = np.bincount(annotations.worker, minlength=n)
+    return {"annotations": given, "yes_share": share, "strictness": true - share}
+
+
+def warn_if_asked_once(annotations: MultiLabelAnnotations, name: str) -> None:
+    """Warn that workers cannot be compared where nearly every question was answered once."""
+    sizes = np.diff(np.append(annotations.pair_start, len(annotations)))
+    overlap = int((sizes > 1).sum())
+    if overlap < MIN_OVERLAP * len(sizes):
+        warnings.warn(
+            f"{name} learns workers from questions that several of them answered; only {overlap:,} of {len(sizes):,} "
+            f"questions about tasks have two or more answers (redundancy {annotations.redundancy:.3g}), so that it may "
+            "take every yes for a mistake and answer no to everything. Ask some again, or train with features by "
+            "MultiLabelMBEM, which works at redundancy 1.",
+            RedundancyWarning,
+            stacklevel=4,
+        )
+
+
+def check_questions(questions: Ids, wanted: Ids) -> None:
+    """Raise where two tables of questions differ."""
+    if not np.array_equal(questions, wanted):
+        raise ValueError(f"questions must be those of the fit, {shorten(wanted)}; got {shorten(questions)}.")

@@ -1,0 +1,133 @@
+"""Workers who answer alike to all questions, or not: matrices per question, shrunk as far as the counts ask.
+
+A worker's chances for one question come from a Dirichlet distribution around the worker's own chances over all
+questions, and those from one around the crowd's. How narrow each is, its strength, is the one under which the raw
+counts are most probable (Dirichlet-multinomial marginal likelihood). Moments of matrices that are already shrunk would
+find too little variation, and shrink again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import digamma, gammaln
+
+from labelonce._types import Codes, Floats
+from labelonce.multilabel._cells import Cells
+
+STRENGTHS = np.exp(np.linspace(np.log(0.3), np.log(3000.0), 28))
+"""Among these the strengths are searched: from matrices of their own for everybody to one for all."""
+
+_MOST_ROWS = 4000  # to learn one number from
+_LEAST = 1e-8
+
+
+@dataclass
+class SharedWorkers:
+    """The levels of the hierarchy while a fit refines them.
+
+    Attributes
+    ----------
+    crowd : (2, n_answers)
+        P(answer | true) of the crowd.
+    worker : (n_workers, 2, n_answers)
+        P(answer | true) of every worker over all questions.
+    question_strength, worker_strength : (2,)
+        How many answers a worker's overall chances are worth for a question, and the crowd's for a worker; by true no
+        and yes.
+    """
+
+    crowd: Floats
+    worker: Floats
+    question_strength: Floats
+    worker_strength: Floats
+
+    @classmethod
+    def of(cls, counts: Floats, cells: Cells) -> SharedWorkers:
+        """Return workers who all answer as the crowd does."""
+        crowd = counts.sum(axis=0) + 1.0
+        crowd /= crowd.sum(axis=1, keepdims=True)
+        worker = np.repeat(crowd[None], cells.n_workers, axis=0)
+        return cls(crowd, worker, np.full(2, 4.0), np.full(2, 4.0))
+
+    def refine(self, counts: Floats, cells: Cells, *, strengths: bool = True) -> None:
+        """Learn the levels from counts [cell, true, answer], and with `strengths` how far each is shrunk."""
+        for true in (0, 1):
+            base = self.worker[cells.cell_worker, true]
+            if strengths:
+                self.question_strength[true] = strength(counts[:, true], base)
+            drawn = tables(counts[:, true], base, float(self.question_strength[true]))
+            of_worker = sum_by(cells.cell_worker, drawn, cells.n_workers)
+            crowd = np.broadcast_to(self.crowd[true], of_worker.shape)
+            if strengths:
+                self.worker_strength[true] = strength(of_worker, crowd)
+            size = float(self.worker_strength[true])
+            of_crowd = tables(of_worker, crowd, size).sum(axis=0) + 0.5
+            self.crowd[true] = of_crowd / of_crowd.sum()
+            shrunk = of_worker + size * self.crowd[true]
+            self.worker[:, true] = shrunk / shrunk.sum(axis=1, keepdims=True)
+
+    def evidence(self, counts: Floats, cells: Cells) -> Floats:
+        """Return counts plus what the worker's overall chances are worth, [cell, true, answer]."""
+        return counts + self.question_strength[:, None] * self.worker[cells.cell_worker]
+
+
+def strength(counts: Floats, base: Floats) -> float:
+    """Return how many answers `base` is worth, by the marginal likelihood of raw counts; both (n_rows, n_answers).
+
+    A prior on the spread 1 / (1 + strength), Beta(1, 3) as for worker models, keeps few rows that happen to be extreme
+    from a strength of zero.
+
+    >>> from numpy.random import default_rng
+    >>> rng = default_rng(0)
+    >>> chance = rng.beta(4 * 0.7, 4 * 0.3, size=2000)
+    >>> given = rng.binomial(10, chance)
+    >>> bool(3.5 < strength(np.stack([given, 10 - given], axis=1), np.tile([0.7, 0.3], (2000, 1))) < 4.5)
+    True
+    """
+    total = counts.sum(axis=1)
+    rows = np.flatnonzero(total > 1e-3)
+    if not len(rows):
+        return float(STRENGTHS[-1])
+    rows = rows[:: max(1, -(-len(rows) // _MOST_ROWS))]
+    seen, mean, total = counts[rows], np.clip(base[rows], _LEAST, 1.0), total[rows]
+    found = np.array([_log_likelihood(seen, mean, total, size) for size in STRENGTHS])
+    found += 2 * np.log(STRENGTHS / (1 + STRENGTHS))
+    best = int(found.argmax())
+    if not 0 < best < len(STRENGTHS) - 1:
+        return float(STRENGTHS[best])
+    left, top, right = found[best - 1 : best + 2]
+    shift = 0.5 * (left - right) / (left - 2 * top + right)  # the vertex of the parabola through three points
+    step = np.log(STRENGTHS[1] / STRENGTHS[0])
+    return float(np.exp(np.log(STRENGTHS[best]) + step * np.clip(shift, -0.5, 0.5)))
+
+
+def _log_likelihood(counts: Floats, base: Floats, total: Floats, size: float) -> float:
+    prior = size * base
+    by_answer = (gammaln(prior + counts) - gammaln(prior)).sum()
+    return float(by_answer - (gammaln(size + total) - gammaln(size)).sum())
+
+
+def tables(counts: Floats, base: Floats, size: float) -> Floats:
+    """Return how many of the counted answers were drawn from `base` itself, in expectation.
+
+    The rest repeats answers of the same row. In the words of the Chinese restaurant franchise (Teh, Jordan, Beal and
+    Blei, "Hierarchical Dirichlet Processes", JASA, 2006): the number of tables.
+    """
+    prior = np.maximum(size * base, _LEAST)
+    return np.asarray(prior * (digamma(prior + counts) - digamma(prior)))
+
+
+def sum_by(code: Codes, rows: Floats, n: int) -> Floats:
+    """Return the sums of the rows of each code, shape (n, n_columns)."""
+    return np.stack([np.bincount(code, column, minlength=n) for column in rows.T], axis=1)
+
+
+def shrunk_shares(of_yes: Floats, total: Floats) -> tuple[Floats, float]:
+    """Return every question's share of true yes, shrunk towards that of all, and how strongly."""
+    counts = np.stack([total - of_yes, of_yes], axis=1)
+    mean = counts.sum(axis=0) + 0.5
+    mean /= mean.sum()
+    size = strength(counts, np.broadcast_to(mean, counts.shape))
+    return np.asarray((of_yes + size * mean[1]) / (total + size)), size
