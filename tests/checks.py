@@ -15,7 +15,8 @@ from labelonce._types import Codes, Floats
 from labelonce.aggregation import Aggregator
 
 Make = Callable[[], Aggregator]
-WITHOUT_OBJECTIVE = {"BeliefPropagation", "EigenRatio", "KOS", "MajorityVote", "Wawa"}  # they maximise nothing
+# They maximise nothing.
+WITHOUT_OBJECTIVE = {"BeliefPropagation", "EigenRatio", "ExpertiseVote", "KOS", "MajorityVote", "Wawa"}
 
 
 @st.composite

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from labelonce.aggregation import DataProgramming as DataProgramming
     from labelonce.aggregation import DawidSkene as DawidSkene
     from labelonce.aggregation import EigenRatio as EigenRatio
+    from labelonce.aggregation import ExpertiseVote as ExpertiseVote
     from labelonce.aggregation import MajorityVote as MajorityVote
     from labelonce.aggregation import MeanField as MeanField
     from labelonce.aggregation import MinimaxEntropy as MinimaxEntropy

@@ -7,7 +7,19 @@ import sys
 from pathlib import Path
 
 _SPARE = 0.9  # of what is free: the rest is for everything that nobody counts
+MOST_NUMBERS = 2**27  # of arrays by task and class, and by worker, class and class: 1 GiB
 _CGROUP = Path("/sys/fs/cgroup")
+
+
+def is_large(n_tasks: int, n_workers: int, n_classes: int) -> bool:
+    """Return whether posteriors and confusion are kept without an entry for every class: above 2^27 numbers.
+
+    The one rule that decides. Below, `posterior_` is an array; above, `Candidates`.
+
+    >>> is_large(n_tasks=50_000, n_workers=1000, n_classes=100), is_large(1000, 1000, 1000)
+    (False, True)
+    """
+    return n_tasks * n_classes + n_workers * n_classes**2 > MOST_NUMBERS
 
 
 def available_memory() -> float:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from labelonce._kernels import Candidates
 from labelonce._types import Codes, Floats
 from labelonce._validate import check_choice, check_codes, check_distribution, check_int
 
@@ -25,7 +26,7 @@ def accuracy(y_true: Any, prediction: Any) -> float:
     ----------
     y_true : int array of shape (n_tasks,)
         Class codes, -1 where unknown.
-    prediction : array of shape (n_tasks, n_classes) or (n_tasks,)
+    prediction : array of shape (n_tasks, n_classes) or (n_tasks,), or Candidates
         A posterior, or class codes. In a posterior, classes within a relative 1e-9 of the top are tied,
         and a true class among t tied ones counts 1/t: the mean over all ways to break the ties.
 
@@ -36,6 +37,8 @@ def accuracy(y_true: Any, prediction: Any) -> float:
     >>> accuracy([0, 1, 1], [0, 0, 1])
     0.6666666666666666
     """
+    if isinstance(prediction, Candidates):
+        return _candidates_right(y_true, prediction)
     prediction = np.asarray(prediction)
     if prediction.ndim != 1:
         return float(_shares_right(*_known(y_true, prediction, "prediction")).mean())
@@ -54,7 +57,7 @@ def log_loss(y_true: Any, posterior: Any) -> float:
     ----------
     y_true : int array of shape (n_tasks,)
         Class codes, -1 where unknown.
-    posterior : array of shape (n_tasks, n_classes)
+    posterior : array of shape (n_tasks, n_classes), or Candidates
         Probabilities.
 
     Examples
@@ -62,6 +65,10 @@ def log_loss(y_true: Any, posterior: Any) -> float:
     >>> round(log_loss([0, 1, -1], [[0.5, 0.5], [0.2, 0.8], [1.0, 0.0]]), 4)
     0.4581
     """
+    if isinstance(posterior, Candidates):
+        codes = _check_y_true(y_true, *posterior.shape)
+        known = np.flatnonzero(codes >= 0)
+        return -float(np.log(np.maximum(posterior.at(known, codes[known]), np.finfo(np.float64).eps)).mean())
     posterior = np.asarray(posterior)
     smallest = np.finfo(posterior.dtype if posterior.dtype.kind == "f" else np.float64).eps
     true, probability = _known(y_true, posterior, "posterior")
@@ -170,6 +177,19 @@ def _check_y_true(y_true: Any, n_tasks: int, n_classes: int) -> Codes:
     known[unknown] = 0
     codes = check_codes(known, "y_true where not -1", n_classes)
     return np.where(unknown, np.int32(-1), codes)
+
+
+def _candidates_right(y_true: Any, posterior: Candidates) -> float:
+    """Return the accuracy of candidates, ties shared among them and the classes that are none."""
+    true = _check_y_true(y_true, *posterior.shape)
+    tasks = np.flatnonzero(true >= 0)
+    known = posterior[tasks]
+    filled, each = np.where(known.classes >= 0, known.probability, 0.0), known.each_other
+    top = np.maximum(filled.max(axis=1), each) * (1 - _TIE)
+    n_others = known.n_classes - (known.classes >= 0).sum(axis=1)
+    tied = ((filled >= top[:, None]) & (known.classes >= 0)).sum(axis=1) + np.where(each >= top, n_others, 0)
+    right = known.at(np.arange(len(tasks)), true[tasks]) >= top
+    return float((right / np.maximum(tied, 1)).mean())
 
 
 def _shares_right(true: Codes, probability: Floats) -> Floats:

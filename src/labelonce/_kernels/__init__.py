@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from labelonce._kernels._blocks import BLOCK_SIZE, Block, BlockSums
     from labelonce._kernels._candidate_sums import CandidateSums
     from labelonce._kernels._candidates import Candidates, candidate_classes
+    from labelonce._kernels._cells import LabelCells
     from labelonce._kernels._factors import ConfusionOnRequest, Factors, Mistakes, Tallies
     from labelonce._kernels._scipy import ScipyEngine
     from labelonce._kernels._sums import AnnotationSums
@@ -47,6 +48,7 @@ __all__ = [
     "EStep",
     "Engine",
     "Factors",
+    "LabelCells",
     "Mistakes",
     "ScipyEngine",
     "SharedEngine",
@@ -79,6 +81,7 @@ _HOME = {  # loaded when used: the torch engine needs no scipy, the base install
     "BlockSums": "_blocks",
     "ConfusionOnRequest": "_factors",
     "Factors": "_factors",
+    "LabelCells": "_cells",
     "Mistakes": "_factors",
     "Tallies": "_factors",
 }

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from labelonce.aggregation._dawid_skene import DawidSkene as DawidSkene
     from labelonce.aggregation._ebcc import EBCC as EBCC
     from labelonce.aggregation._eigen_ratio import EigenRatio as EigenRatio
+    from labelonce.aggregation._expertise_vote import ExpertiseVote as ExpertiseVote
     from labelonce.aggregation._glad import GLAD as GLAD
     from labelonce.aggregation._ibcc import IBCC as IBCC
     from labelonce.aggregation._kos import KOS as KOS

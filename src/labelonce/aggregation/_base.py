@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from labelonce._kernels import ConfusionOnRequest, Factors, top_class
+from labelonce._kernels import Candidates, ConfusionOnRequest, Factors, top_class
 from labelonce._sklearn import BaseEstimator, check_is_fitted
 from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import RandomState, check_rng
@@ -19,6 +19,8 @@ from labelonce.data import _ids
 from labelonce.data._annotations import MIN_OVERLAP, Annotations
 from labelonce.data._answers import class_leanings, holds_classes, only_classes
 from labelonce.data._gold import Gold, check_gold
+
+TOP_CLASSES = 5  # of a task, in tables of many classes
 
 
 class RedundancyWarning(UserWarning):
@@ -33,7 +35,7 @@ class Fit:
     empty and says `n_iter`. `more` holds the fitted attributes that only this model has, by name.
     """
 
-    posterior: Floats
+    posterior: Any  # an array, or Candidates
     confusion: Floats | Factors
     prior: Floats
     log_likelihood: Floats
@@ -48,7 +50,8 @@ class Aggregator(BaseEstimator, ABC):
     Attributes
     ----------
     posterior_ : (n_tasks, n_classes)
-        P(true label | annotations) of every task.
+        P(true label | annotations) of every task. With so many classes that n_tasks x n_classes + n_workers x
+        n_classes^2 is above 2^27, `Candidates`: the classes in question of each task, and a rest.
     labels_ : (n_tasks,)
         The most probable class id of every task; ties are broken at random by `random_state`.
     confusion_ : (n_workers, n_classes, n_answers)
@@ -73,7 +76,7 @@ class Aggregator(BaseEstimator, ABC):
     _takes_scales = False  # answers none of which is a class
 
     random_state: RandomState
-    posterior_: Floats
+    posterior_: Any
     labels_: Ids
     confusion_: Any = ConfusionOnRequest()
     factors_: Factors
@@ -102,7 +105,7 @@ class Aggregator(BaseEstimator, ABC):
                 "Make them with Annotations.from_arrays, from_frame or from_matrix."
             )
         codes = None if gold is None else check_gold(gold, annotations)
-        if not (self._takes_scales if annotations.is_scale else self._takes_others):
+        if not self._takes_answers_of(annotations):
             annotations = only_classes(annotations, type(self).__name__)
         rng = check_rng(self.random_state)
         fit = self._fit(annotations, codes, rng)
@@ -116,7 +119,7 @@ class Aggregator(BaseEstimator, ABC):
             annotation_counts=np.bincount(annotations.worker, minlength=annotations.n_workers),
             tasks=annotations.tasks,
             posterior=fit.posterior,
-            picks=top_class(fit.posterior, rng),
+            picks=picks_of(fit.posterior, rng),
             log_likelihood_=fit.log_likelihood,
             n_iter_=len(fit.log_likelihood) if fit.n_iter is None else fit.n_iter,
             converged_=fit.converged,
@@ -124,6 +127,10 @@ class Aggregator(BaseEstimator, ABC):
         )
         self._remember(annotations, codes)
         return self
+
+    def _takes_answers_of(self, annotations: Annotations) -> bool:
+        """Return whether answers that are no classes mean something to this model."""
+        return self._takes_scales if annotations.is_scale else self._takes_others
 
     def _remember(self, annotations: Annotations | None, gold: Codes | None) -> None:
         """Keep what a later `partial_fit` needs, None if the annotations are not at hand; most models have none."""
@@ -161,7 +168,7 @@ def set_fitted(
     annotation_counts: Ids,
     answers: Ids | None = None,
     tasks: Ids | None = None,
-    posterior: Floats | None = None,
+    posterior: Floats | Candidates | None = None,
     picks: Codes | None = None,
     **more: Any,
 ) -> None:
@@ -203,8 +210,27 @@ def workers_table(fitted: Any, **more: Floats) -> pa.Table:
     return pa.table({name: pa.array(values[best_first]) for name, values in columns.items()})
 
 
-def labels_frame(tasks: Ids, classes: Ids, posterior: Floats, picks: Codes) -> pa.Table:
-    """Return an Arrow table with one row per task: task, label (the pick), confidence, and `posterior_<class>`."""
+def picks_of(posterior: Floats | Candidates, rng: np.random.Generator) -> Codes:
+    """Return the most probable class of each task, ties broken at random."""
+    if not isinstance(posterior, Candidates):
+        return top_class(posterior, rng)
+    filled = np.where(posterior.classes >= 0, posterior.probability, -1.0)
+    best = top_class(filled, rng)
+    picks = posterior.classes[np.arange(len(best)), best].astype(np.int32)
+    unknown = np.flatnonzero(posterior.each_other > filled.max(axis=1))  # another class is: as where nobody voted
+    while len(unknown):
+        picks[unknown] = rng.integers(posterior.n_classes, size=len(unknown))
+        unknown = unknown[(posterior.classes[unknown] == picks[unknown, None]).any(axis=1)]
+    return picks
+
+
+def labels_frame(tasks: Ids, classes: Ids, posterior: Floats | Candidates, picks: Codes) -> pa.Table:
+    """Return an Arrow table with one row per task: task, label (the pick), confidence, and `posterior_<class>`.
+
+    Of `Candidates` the next best classes instead, label_2 to label_5 with confidence_2 to confidence_5.
+    """
+    if isinstance(posterior, Candidates):
+        return _top_frame(tasks, classes, posterior, picks)
     columns: dict[str, Any] = {
         "task": pa.array(tasks),
         "label": _ids.decode(picks, classes),
@@ -212,6 +238,26 @@ def labels_frame(tasks: Ids, classes: Ids, posterior: Floats, picks: Codes) -> p
     }
     columns |= {f"posterior_{name}": posterior[:, k] for k, name in enumerate(classes)}
     return pa.table(columns)
+
+
+def _top_frame(tasks: Ids, classes: Ids, posterior: Candidates, picks: Codes) -> pa.Table:
+    own = posterior.at(np.arange(len(picks)), picks)
+    columns: dict[str, Any] = {"task": pa.array(tasks), "label": _ids.decode(picks, classes), "confidence": own}
+    others = np.where((posterior.classes == picks[:, None]) | (posterior.classes < 0), -1.0, posterior.probability)
+    order = np.argsort(-others, axis=1, kind="stable")[:, : TOP_CLASSES - 1]
+    for place in range(order.shape[1]):
+        at = np.arange(len(picks)), order[:, place]
+        there = others[at] > 0
+        columns[f"label_{place + 2}"] = pa.array(classes[np.maximum(posterior.classes[at], 0)], mask=~there)
+        columns[f"confidence_{place + 2}"] = pa.array(others[at], mask=~there)
+    return pa.table(columns)
+
+
+def class_shares(posterior: Floats | Candidates) -> Floats:
+    """Return the expected share of tasks of each class, (n_classes,)."""
+    if isinstance(posterior, Candidates):
+        return posterior.shares() / len(posterior)
+    return np.asarray(posterior.mean(axis=0))
 
 
 def skill(confusion: Floats | Factors, prior: Floats, leaning: Floats | None = None) -> Floats:

@@ -10,15 +10,18 @@ import numpy as np
 from labelonce._kernels import Engine, ScipyEngine, floored_log
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_choice, check_int
+from labelonce.aggregation._base import Fit, warn_if_no_overlap
 from labelonce.aggregation._em import (
     Parameters,
     answer_pseudo_counts,
     check_float32_is_smooth,
     normalised,
     pseudo_counts,
+    warn_not_settled,
 )
 from labelonce.aggregation._online import OnlineEM, Stream
 from labelonce.aggregation._spectral import spectral_start
+from labelonce.aggregation._worker_model_em import fit_with_worker_model
 from labelonce.data import Annotations
 
 
@@ -64,6 +67,11 @@ class DawidSkene(OnlineEM):
         What does the sums. "auto" takes torch, if it is installed, for large tables; see "GPU and scale" in the guide.
     device : {"cpu", "cuda"}, optional
         Where torch works. Default: CUDA where there is any.
+    worker_model : workers.Grouped, optional
+        Workers with few numbers instead of a matrix each, for many classes: mistakes within groups of classes, or those
+        that the crowd makes. Posteriors then live on the candidate classes of each task (`Candidates`), and
+        `smoothing`, `start`, `n_init` and `engine` do not apply; `log_likelihood_` is empty, `worker_model_` the fitted
+        model. Default: a matrix per worker.
     random_state : int, numpy.random.Generator or None
         Breaks ties of `labels_` and draws the further starts.
 
@@ -98,6 +106,7 @@ class DawidSkene(OnlineEM):
         dtype: str = "float64",
         engine: str = "auto",
         device: str | None = None,
+        worker_model: Any = None,
         random_state: RandomState = 0,
     ) -> None:
         self.smoothing = smoothing
@@ -109,6 +118,7 @@ class DawidSkene(OnlineEM):
         self.dtype = dtype
         self.engine = engine
         self.device = device
+        self.worker_model = worker_model
         self.random_state = random_state
 
     def _check_options(self, n_classes: int) -> None:
@@ -117,7 +127,25 @@ class DawidSkene(OnlineEM):
         check_int(self.n_splits, "n_splits", 1)
         check_float32_is_smooth(self.dtype, float(pseudo_counts(self.smoothing, n_classes).min()))
 
+    def _takes_answers_of(self, annotations: Annotations) -> bool:
+        return self.worker_model is None and super()._takes_answers_of(annotations)
+
+    def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
+        if self.worker_model is None:
+            return super()._fit(annotations, gold, rng)
+        self._check_options(annotations.n_classes)
+        warn_if_no_overlap(annotations, type(self).__name__)
+        options = {"prior": self.prior, "max_iter": self.max_iter, "tol": self.tol, "dtype": self.dtype}
+        fit = fit_with_worker_model(self.worker_model, annotations, gold, **options, rng=rng)
+        if not fit.converged:
+            warn_not_settled(type(self).__name__, fit.n_iter or 0, annotations.n_workers)
+        return fit
+
     def _first_stream(self, annotations: Annotations) -> Stream:
+        if self.worker_model is not None:
+            raise ValueError(
+                f"partial_fit must have worker_model=None; got {self.worker_model!r}. Call fit with all annotations."
+            )
         if self.start == "spectral" and not {"_fitted_on", "_was_saved"} & vars(self).keys():
             raise ValueError(
                 "partial_fit must follow a fit where the start is 'spectral', because that needs many annotations at "

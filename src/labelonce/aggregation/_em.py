@@ -223,6 +223,15 @@ def _start(engine: Engine, gold: Codes | None, rng: np.random.Generator | None) 
     return fractions
 
 
+def warn_not_settled(name: str, n_iter: int, n_workers: int) -> None:
+    """Warn that a method without an objective was stopped on its way."""
+    warnings.warn(
+        f"{name} stopped after {n_iter} iterations while {n_workers} workers still changed. Raise max_iter.",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
+
+
 def warn_not_converged(name: str, path: Sequence[float] | Floats, tol: float, n_annotations: int) -> None:
     """Warn that EM was stopped on its way."""
     change = (path[-1] - path[-2]) / n_annotations if len(path) > 1 else np.inf

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from labelonce._kernels import ScipyEngine, vote_fractions
+from labelonce._kernels import Factors, LabelCells, ScipyEngine, vote_fractions
+from labelonce._memory import is_large
 from labelonce._types import Codes
 from labelonce._validate import RandomState
-from labelonce.aggregation._base import Aggregator, Fit
+from labelonce.aggregation._base import Aggregator, Fit, class_shares
 from labelonce.data import Annotations
 
 
@@ -17,7 +18,8 @@ class MajorityVote(Aggregator):
     `posterior_` holds the vote fractions, the paper's "weighted majority vote"; a task without
     annotations gets equal fractions. An answer that is no class, such as "unsure", is no vote; along a scale a vote
     goes in part to each of the two classes nearest. `labels_` holds the hard vote with ties broken at random. Skills
-    and confusion come from one count of each worker's labels against the fractions.
+    and confusion come from one count of each worker's labels against the fractions; with so many classes that
+    `posterior_` is not an array, from the share of the worker's labels that agree with them.
 
     Parameters
     ----------
@@ -43,8 +45,18 @@ class MajorityVote(Aggregator):
         self.random_state = random_state
 
     def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:  # noqa: ARG002
+        if annotations.is_square and is_large(annotations.n_tasks, annotations.n_workers, annotations.n_classes):
+            return _fit_many_classes(LabelCells(annotations, gold))
         engine = ScipyEngine(annotations, "float64")
         posterior = vote_fractions(engine.vote_counts(), gold)
         counts = engine.m_step(posterior) + annotations.leaning.T
         confusion = counts / counts.sum(axis=2, keepdims=True)
         return Fit(posterior, confusion, posterior.mean(axis=0), np.array([]), converged=True)
+
+
+def _fit_many_classes(cells: LabelCells) -> Fit:
+    share, rest = cells.fractions(cells.votes())
+    posterior = cells.posterior(share, rest)
+    skill = (cells.by_worker(share[cells.cell]) + 1) / (cells.by_worker() + 1)
+    workers = Factors.one_coin(skill, cells.shape[1])
+    return Fit(posterior, workers, class_shares(posterior), np.array([]), converged=True)

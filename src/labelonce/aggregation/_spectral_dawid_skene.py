@@ -43,6 +43,7 @@ class SpectralDawidSkene(DawidSkene):
     start = "spectral"
     n_init = 1
     _takes_scales = False
+    worker_model = None
 
     def __init__(
         self,

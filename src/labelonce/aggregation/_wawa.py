@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from labelonce._kernels import AnnotationSums, Factors, vote_fractions
+from labelonce._kernels import Factors, LabelCells
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState
-from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
+from labelonce.aggregation._base import Aggregator, Fit, class_shares, warn_if_no_overlap
 from labelonce.data import Annotations
 
 
@@ -40,18 +40,18 @@ class Wawa(Aggregator):
 
     def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:  # noqa: ARG002
         warn_if_no_overlap(annotations, "Wawa")
-        sums = AnnotationSums(annotations)
-        agreed = sums.by_worker(_agreed(vote_fractions(sums.by_class(), gold), sums))
-        labels = sums.by_worker()
+        cells = LabelCells(annotations, gold)
+        agreed, labels = cells.by_worker(_agreed(cells)), cells.by_worker()
         skill = np.divide(agreed, labels, out=np.full(len(labels), 1 / annotations.n_classes), where=labels > 0)
-        posterior = vote_fractions(sums.by_class(skill[sums.worker]), gold)
+        share, rest = cells.fractions(cells.votes(skill[cells.worker]))
+        posterior = cells.posterior(share, rest)
         confusion = Factors.one_coin(skill, annotations.n_classes)
-        return Fit(posterior, confusion, posterior.mean(axis=0), np.array([]), converged=True)
+        return Fit(posterior, confusion, class_shares(posterior), np.array([]), converged=True)
 
 
-def _agreed(fractions: Floats, sums: AnnotationSums) -> Floats:
+def _agreed(cells: LabelCells) -> Floats:
     """Return 1 for each annotation with the class of most votes, shared equally by tied classes, else 0."""
-    by_class = np.ascontiguousarray(fractions.T)  # reductions over a short last axis are slow
-    most = by_class.max(axis=0)
-    share = 1 / (by_class == most).sum(axis=0)
-    return np.where(sums.at_label(fractions) == most[sums.task], share[sums.task], 0.0)
+    fractions = cells.fractions(cells.votes())[0]
+    is_top = fractions == cells.top(fractions)[cells.task]
+    tied = cells.by_task(is_top.astype(np.float64))
+    return np.asarray(np.where(is_top, 1 / tied[cells.task], 0.0)[cells.cell])

@@ -81,6 +81,8 @@ def _check(model: EMAggregator, shards: Shards, target: Path) -> None:
         raise TypeError(f"model must be DawidSkene, OneCoin or IBCC; got {type(model).__name__}.")
     if getattr(model, "start", "votes") != "votes":
         raise ValueError(f"start must be 'votes' for prepared annotations; got {model.start!r}.")
+    if getattr(model, "worker_model", None) is not None:
+        raise ValueError(f"worker_model must be None for prepared annotations; got {model.worker_model!r}.")
     if model.n_init != 1:
         raise ValueError(f"n_init must be 1 for prepared annotations; got {model.n_init}.")
     if (target / "run.json").exists():
