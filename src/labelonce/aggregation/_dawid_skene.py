@@ -10,14 +10,13 @@ import numpy as np
 from labelonce._kernels import Engine, ScipyEngine, floored_log
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_choice, check_int
-from labelonce.aggregation._base import Fit, warn_if_no_overlap
+from labelonce.aggregation._base import Fit
 from labelonce.aggregation._em import (
     Parameters,
     answer_pseudo_counts,
     check_float32_is_smooth,
     normalised,
     pseudo_counts,
-    warn_not_settled,
 )
 from labelonce.aggregation._online import OnlineEM, Stream
 from labelonce.aggregation._spectral import spectral_start
@@ -130,16 +129,11 @@ class DawidSkene(OnlineEM):
     def _takes_answers_of(self, annotations: Annotations) -> bool:
         return self.worker_model is None and super()._takes_answers_of(annotations)
 
-    def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
+    def _best_fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
         if self.worker_model is None:
-            return super()._fit(annotations, gold, rng)
-        self._check_options(annotations.n_classes)
-        warn_if_no_overlap(annotations, type(self).__name__)
+            return super()._best_fit(annotations, gold, rng)
         options = {"prior": self.prior, "max_iter": self.max_iter, "tol": self.tol, "dtype": self.dtype}
-        fit = fit_with_worker_model(self.worker_model, annotations, gold, **options, rng=rng)
-        if not fit.converged:
-            warn_not_settled(type(self).__name__, fit.n_iter or 0, annotations.n_workers)
-        return fit
+        return fit_with_worker_model(self.worker_model, annotations, gold, **options, rng=rng)
 
     def _first_stream(self, annotations: Annotations) -> Stream:
         if self.worker_model is not None:

@@ -61,14 +61,20 @@ class EMAggregator(Aggregator):
         self._check_options(annotations.n_classes)
         warn_if_no_overlap(annotations, type(self).__name__)
         warn_if_no_anchor(annotations, gold, type(self).__name__)
+        best = self._best_fit(annotations, gold, rng)
+        if not best.converged and len(best.log_likelihood):
+            warn_not_converged(type(self).__name__, best.log_likelihood, self.tol, len(annotations))
+        elif not best.converged:
+            warn_not_settled(type(self).__name__, best.n_iter or 0, annotations.n_workers)
+        warn_if_out_of_order(annotations, best.confusion, best.prior, type(self).__name__)
+        return best
+
+    def _best_fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
+        """Return the best of the fits that EM reaches from the starts."""
         engine = make_engine(annotations, self.dtype, self.engine, self.device)
         starts = self._starts(annotations, engine, gold, rng)
         fits = (self._climb(engine, start, gold, len(annotations)) for start in starts)
-        best = max(fits, key=lambda fit: fit.log_likelihood[-1])
-        if not best.converged:
-            warn_not_converged(type(self).__name__, best.log_likelihood, self.tol, len(annotations))
-        warn_if_out_of_order(annotations, best.confusion, best.prior, type(self).__name__)
-        return best
+        return max(fits, key=lambda fit: fit.log_likelihood[-1])
 
     def _starts(
         self,

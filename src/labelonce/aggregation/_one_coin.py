@@ -11,13 +11,12 @@ from labelonce._kernels import Factors, LabelCells, Sweep, floored_log, one_coin
 from labelonce._memory import is_large
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_number
-from labelonce.aggregation._base import Fit, warn_if_no_overlap
+from labelonce.aggregation._base import Fit
 from labelonce.aggregation._em import (
     AnswersEM,
     Parameters,
     check_float32_is_smooth,
     normalised,
-    warn_not_converged,
 )
 from labelonce.data import Annotations
 
@@ -99,17 +98,12 @@ class OneCoin(AnswersEM):
         large = is_large(annotations.n_tasks, annotations.n_workers, annotations.n_classes)
         return not large and super()._takes_answers_of(annotations)
 
-    def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
+    def _best_fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
         if not is_large(annotations.n_tasks, annotations.n_workers, annotations.n_classes):
-            return super()._fit(annotations, gold, rng)
-        self._check_options(annotations.n_classes)
-        warn_if_no_overlap(annotations, "OneCoin")
+            return super()._best_fit(annotations, gold, rng)
         cells = LabelCells(annotations, gold)
         fits = (self._climb_cells(cells, noise, len(annotations)) for noise in [None, *[rng] * (self.n_init - 1)])
-        best = max(fits, key=lambda fit: fit.log_likelihood[-1])
-        if not best.converged:
-            warn_not_converged("OneCoin", best.log_likelihood, self.tol, len(annotations))
-        return best
+        return max(fits, key=lambda fit: fit.log_likelihood[-1])
 
     def _climb_cells(self, cells: LabelCells, noise: np.random.Generator | None, n_annotations: int) -> Fit:
         """Return the fit that EM reaches from the votes, mixed half and half with noise if there is a generator."""
