@@ -44,6 +44,7 @@ MODULES = [
     "report",
     "routing",
     "runs",
+    "service",
     pytest.param("sharded", marks=pytest.mark.neural),
     "simulate",
     "theory",

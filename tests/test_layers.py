@@ -27,6 +27,7 @@ RANK = {
             ["report"],
             ["runs"],
             ["planning"],
+            ["service"],
             ["cli"],
             ["__main__"],
         ]

@@ -72,7 +72,7 @@ else:  # a type checker reads the names above
     from labelonce import aggregation
 
     _MODULES = ["data", "datasets", "formats", "learning", "metrics", "multilabel", "neural"]
-    _MODULES += ["planning", "report", "routing", "runs", "sharded", "simulate", "theory", "workers"]
+    _MODULES += ["planning", "report", "routing", "runs", "service", "sharded", "simulate", "theory", "workers"]
     _NAMES = {
         "aggregation": aggregation.__all__,
         "data": ["Annotations", "check"],

@@ -432,6 +432,66 @@ def next_(
 
 
 @app.command()
+def project(
+    folder: Annotated[Path, typer.Argument(help="The project's folder: a new one, or one to add workers to.")],
+    tasks: Annotated[
+        Path | None, typer.Option(help="A table with one row per task, or a folder of images; it is copied.")
+    ] = None,
+    classes: Annotated[str | None, typer.Option(help="The labels to choose from, with commas between.")] = None,
+    workers: Annotated[str | None, typer.Option(help="Who labels, with commas between: each gets a link.")] = None,
+    title: Annotated[
+        str | None, typer.Option(help="What people see above the tasks; default: the folder's name.")
+    ] = None,
+    task: Annotated[str, typer.Option("--task-column", help="Column of task ids.")] = "task",
+    text: Annotated[str, typer.Option(help="Column of texts.")] = "",
+    image: Annotated[str, typer.Option(help="Column of image files, named from where the table lies.")] = "",
+    url: Annotated[
+        str, typer.Option(help="Where the service will be reached, for the links.")
+    ] = "http://127.0.0.1:8080",
+    as_json: JsonOption = False,
+) -> None:
+    """Make a folder for a team that labels, or add workers to one; then serve it with `labelonce serve`.
+
+    Prints a link for every worker and one for the dashboard. They are shown this once: only hashes of the tokens are
+    kept. How labels are routed is said in the folder's project.toml.
+
+    For example:
+
+    - `labelonce project pets --tasks photos --classes cat,dog --workers ann,bob`  (a folder of images)
+
+    - `labelonce project reviews --tasks reviews.csv --text review --classes good,bad --workers ann`
+
+    - `labelonce project pets --workers eve`  (one more worker)
+    """
+    from labelonce.cli._serve import run_project
+
+    columns = {"task": task, "text": text, "image": image}
+    run_project(folder, tasks, classes, workers, url=url, as_json=as_json, title=title, **columns)
+
+
+@app.command()
+def serve(
+    folder: Annotated[Path, typer.Argument(help="A folder that labelonce project made.")],
+    host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0: everywhere.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535)] = 8080,
+) -> None:
+    """Hand out tasks to a team over HTTP, while the model improves: a labelling page, a dashboard and an API.
+
+    The labels are in the project's database when a request is answered. Whatever else the service writes can be
+    deleted and comes back.
+
+    For example:
+
+    - `labelonce serve pets`
+
+    - `labelonce serve pets --host 0.0.0.0 --port 80`
+    """
+    from labelonce.cli._serve import run_serve
+
+    run_serve(folder, host=host, port=port)
+
+
+@app.command()
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Where the files and the run go.")] = Path(
         "labelonce-demo"

@@ -41,6 +41,7 @@ def save(router: Router, path: Path) -> None:
         "averages": [router._average, router._gain],
         "pool": None if pool is None else [pool.is_all, pool.taken],
         "workers": router.workers,
+        "skipped": [[worker, sorted(tasks)] for worker, tasks in router._skipped.items()],
     }
     task, worker, label = state.rows()
     arrays = {
@@ -115,6 +116,7 @@ def _restore(router: Router, found: dict[str, Any], about: dict[str, Any]) -> No
     state.rng.bit_generator.state = about["rng"]
     router.spent, router._stale = about["spent"], about["stale"]
     router._average, router._gain = about["averages"]
+    router._skipped = {worker: set(tasks) for worker, tasks in about.get("skipped", [])}
     for task, worker, until in about["leases"]:
         router._leases.out[task] = (worker, until)
     if about["pool"] is not None:

@@ -68,6 +68,10 @@ class Pool:
         if worker in self._answered and self._place[task] >= 0:
             self._answered[worker].append(int(self._place[task]))
 
+    def forget(self, worker: int) -> None:
+        """Look again at what a worker has answered when it asks."""
+        self._answered.pop(worker, None)
+
     def set_free(self, task: int, *, free: bool) -> None:
         """Offer a task, or offer it no longer."""
         if self._place[task] >= 0:

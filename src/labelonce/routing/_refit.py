@@ -45,7 +45,7 @@ def refit(state: State, estimator: Estimator, tables: tuple[Ids, list[Any], Ids]
         rows = (annotations,) if state.X is None else (state.X, annotations)
         model: Any = clone(estimator).fit(*rows, gold=gold)
     posterior = getattr(model, "calibrated_", model.posterior_)
-    state.belief.replace(_softened(known_rows(posterior, state.gold), temperature, state))
+    state.belief.replace(softened(known_rows(posterior, state.gold), temperature, state))
     state.predictions = np.asarray(getattr(model, "predictions_", posterior), dtype=np.float32)
     labelled = np.unique(annotations.worker)
     state.know_workers(np.asarray(model.confusion_), np.asarray(model.confusion_[labelled].mean(axis=0)))
@@ -53,7 +53,7 @@ def refit(state: State, estimator: Estimator, tables: tuple[Ids, list[Any], Ids]
     return model
 
 
-def _softened(posterior: Floats, temperature: float, state: State) -> Floats:
+def softened(posterior: Floats, temperature: float, state: State) -> Floats:
     """Return log-posteriors divided by the temperature: a posterior is too sure of tasks that it chose itself."""
     logs = floored_log(posterior)
     logs[state.gold < 0] /= temperature

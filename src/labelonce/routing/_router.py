@@ -15,6 +15,7 @@ from labelonce._messages import shorten, show
 from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import check_int, check_number
 from labelonce.data import _ids
+from labelonce.routing import _changes
 from labelonce.routing._belief import Belief
 from labelonce.routing._leases import Leases
 from labelonce.routing._pool import Pool
@@ -141,6 +142,7 @@ class Router:
         self._leases = Leases(check_number(lease_seconds, "lease_seconds", 0.0))
         self._answered: list[array[int]] = []
         self._pairs: set[tuple[int, int]] = set()
+        self._skipped: dict[int, set[int]] = {}  # tasks by worker
         self.spent, self.model_ = 0.0, None
         self._everything: Codes = np.arange(len(self.tasks), dtype=np.int32)
         self._pool: Pool | None = None
@@ -244,6 +246,18 @@ class Router:
         self.strategy.refitted(self.state)
         self._pool = None
 
+    def adopt(self, fit: _changes.Fit) -> None:
+        """Believe a fit that was made elsewhere, such as in another process, while answers went on arriving."""
+        _changes.adopt(self, fit)
+
+    def remove(self, task: Hashable, worker: Hashable) -> Any:
+        """Take back a worker's answer, as if it had never been given, and return its label."""
+        return _changes.remove(self, task, worker)
+
+    def skip(self, task: Hashable, worker: Hashable, *, undo: bool = False) -> None:
+        """Do not offer a task to this worker, who does not want to answer it; `undo`: offer it again."""
+        _changes.skip(self, task, worker, undo=undo)
+
     @property
     def settled(self) -> Ids:
         """The ids of the tasks that need no more labels."""
@@ -289,7 +303,8 @@ class Router:
             pool = self._pool_of(among)
         if len(pool.tasks) == 0:
             return None
-        scores = pool.scores(self.state, self.strategy, worker, np.array(self._answered[worker], dtype=np.int32))
+        had = np.array([*self._answered[worker], *self._skipped.get(worker, ())], dtype=np.int32)
+        scores = pool.scores(self.state, self.strategy, worker, had)
         place = int(scores.argmax())
         least = self.strategy.decline_below * self._average if decline and not self._is_new(worker) else 0.0
         if scores[place] == -np.inf or scores[place] / self._cost_of(worker) < least:
@@ -364,7 +379,7 @@ class Router:
         if len(asked) >= self.gold_tests and not self.strategy.tests(self.state, worker):
             return None
         for task in self._gold_order:
-            if (int(task), worker) not in self._pairs:
+            if (int(task), worker) not in self._pairs and int(task) not in self._skipped.get(worker, ()):
                 return self.tasks[task]
         return None
 

@@ -42,11 +42,12 @@ class Options:
     duplicates: Duplicates | None = None
     rejected: Rejected | None = None
     multiple: Multiple | None = None
+    classes: tuple[str, ...] | None = None
 
     @property
     def source(self) -> dict[str, Any]:
         """How the labels are read: what `read_annotations` is to be told."""
-        names = ("format", "task", "worker", "label", "duplicates", "rejected", "multiple")
+        names = ("format", "task", "worker", "label", "duplicates", "rejected", "multiple", "classes")
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     @property

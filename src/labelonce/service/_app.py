@@ -1,0 +1,224 @@
+"""The HTTP interface: thin handlers around `Service`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response
+from fastapi import Path as InPath
+from fastapi.responses import FileResponse, JSONResponse
+
+from labelonce import __version__
+from labelonce.service._export import Exported, exported
+from labelonce.service._http import Guarded
+from labelonce.service._messages import (
+    Given,
+    Kept,
+    Me,
+    NewWorker,
+    Next,
+    Page,
+    Skipped,
+    TaskId,
+    Token,
+    Undone,
+    Wrong,
+)
+from labelonce.service._project import Project
+from labelonce.service._service import Refused, Service
+from labelonce.service._store import Answer
+from labelonce.service._tasks import IMAGE_TYPES
+from labelonce.service._tokens import Person
+
+_PAGES = {
+    "/": ("label.html", "text/html"),
+    "/dashboard": ("dashboard.html", "text/html"),
+    "/label.js": ("label.js", "text/javascript"),
+    "/dashboard.js": ("dashboard.js", "text/javascript"),
+    "/service.js": ("service.js", "text/javascript"),
+    "/service.css": ("service.css", "text/css"),
+}
+_REFUSALS: dict[int | str, dict[str, Any]] = {
+    status: {"model": Wrong} for status in (400, 401, 403, 404, 409, 413, 422, 429)
+}
+_MOST_ROWS = 1_000
+_LARGEST_ID = 2**53  # what JavaScript counts to
+
+
+def create_app(project: Project) -> FastAPI:
+    """Return the web application of a project, for uvicorn or any other ASGI server."""
+    service = Service(project)
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        await service.start()
+        try:
+            yield
+        finally:
+            await service.stop()
+
+    app = FastAPI(
+        title="labelonce", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None, responses=_REFUSALS
+    )
+    app.state.service = service
+    app.add_middleware(Guarded)
+    app.add_exception_handler(Refused, _refused)
+    _add_pages(app)
+    _add_for_workers(app, service)
+    _add_for_admins(app, service)
+    return app
+
+
+async def _refused(_: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, Refused)  # registered for nothing else
+    headers = {"Retry-After": str(int(error.wait) + 1)} if error.wait else {}
+    if error.status == 401:
+        headers["WWW-Authenticate"] = "Bearer"
+    return JSONResponse({"detail": error.sentence}, error.status, headers)
+
+
+async def person_of(request: Request) -> Person:
+    """Return who is asking, by the token in the header."""
+    kind, _, token = request.headers.get("authorization", "").partition(" ")
+    service: Service = request.app.state.service
+    address = request.client.host if request.client else ""
+    return await service.person(token if kind.lower() == "bearer" else None, address)
+
+
+async def worker_of(request: Request) -> Person:
+    """Return the worker who is asking."""
+    person = await person_of(request)
+    if person.is_admin:
+        raise Refused(403, "tasks must be asked for with a worker's token; got an admin's. Add a worker for yourself.")
+    return person
+
+
+async def admin_of(request: Request) -> Person:
+    """Return the admin who is asking."""
+    person = await person_of(request)
+    if not person.is_admin:
+        raise Refused(403, "this must be asked with the admin's token; got a worker's.")
+    return person
+
+
+Anybody = Annotated[Person, Depends(person_of)]
+Worker = Annotated[Person, Depends(worker_of)]
+Admin = Annotated[Person, Depends(admin_of)]
+
+
+def _add_pages(app: FastAPI) -> None:
+    """Serve the pages, which hold no data: that comes with a token."""
+    folder = files("labelonce.service").joinpath("pages")
+    for path, (name, kind) in _PAGES.items():
+        content = folder.joinpath(name).read_bytes()
+
+        async def page(content: bytes = content, kind: str = kind) -> Response:
+            return Response(content, media_type=kind, headers={"Cache-Control": "no-cache"})
+
+        app.add_api_route(path, page, include_in_schema=False)
+
+    @app.get("/health")
+    async def health() -> dict[str, str]:
+        """Say that the service is up."""
+        return {"status": "UP", "model_class": "labelonce"}
+
+
+def _add_for_workers(app: FastAPI, service: Service) -> None:
+    settings = service.project.settings
+
+    @app.get("/api/me")
+    async def me(person: Anybody) -> Me:
+        """Return who is asking, and what the project asks."""
+        live = service.live
+        code = live.router._worker_codes.get(person.worker)
+        return Me(
+            role=person.role,
+            worker=person.worker,
+            title=settings.title,
+            instructions=settings.instructions,
+            classes=list(settings.classes),
+            labels=0 if code is None else live.router.state.n_given[code],
+            last=live.last.get(person.worker),
+            share_settled=len(live.router.settled) / len(live.tasks),
+        )
+
+    @app.get("/api/next", response_model=Next)
+    async def next_task(worker: Worker) -> JSONResponse:
+        """Return the task to label now: the same until it is labelled or skipped."""
+        task = service.live.next(worker.worker)
+        if task is None:
+            return JSONResponse(Next(task=None, why=service.live.router.stop or "nothing").model_dump())
+        return JSONResponse(service.live.tasks.shown(task))
+
+    @app.post("/api/annotations", response_model=Kept)
+    async def annotate(body: Given, worker: Worker) -> JSONResponse:
+        """Give a label. It is on the disk when this answers, and the same key counts once."""
+        row, new = await service.answer(Answer(worker.worker, body.key, body.task, body.label, seconds=body.seconds))
+        return JSONResponse({"id": row.id, "task": row.task, "new": new})
+
+    @app.post("/api/skips", response_model=Kept)
+    async def skip(body: Skipped, worker: Worker) -> JSONResponse:
+        """Leave a task to others, with the reason. The same key counts once."""
+        row, new = await service.answer(Answer(worker.worker, body.key, body.task, None, body.reason))
+        return JSONResponse({"id": row.id, "task": row.task, "new": new})
+
+    @app.delete("/api/annotations/{number}")
+    async def undo(number: Annotated[int, InPath(ge=1, le=_LARGEST_ID)], worker: Worker) -> Undone:
+        """Take back a label or a skip of one's own, and get its task again."""
+        row = await service.undo(worker.worker, number)
+        return Undone(id=row.id, **service.live.tasks.shown(row.task))
+
+    @app.get("/api/image", response_class=FileResponse)
+    async def image(task: Annotated[TaskId, Query()], person: Anybody) -> FileResponse:  # noqa: ARG001  # must have a token
+        """Return the image of a task."""
+        tasks = service.live.tasks
+        if tasks.images is None or task not in tasks.place or not tasks.images[tasks.place[task]].is_file():
+            raise HTTPException(404, "there is no such image")
+        path: Path = tasks.images[tasks.place[task]]
+        return FileResponse(path, media_type=IMAGE_TYPES[path.suffix.lower()])
+
+
+def _add_for_admins(app: FastAPI, service: Service) -> None:
+    @app.get("/api/progress")
+    async def progress(admin: Admin) -> dict[str, Any]:  # noqa: ARG001  # must have a token
+        """Return how far the project is, what the next labels are expected to bring, and when to stop."""
+        return service.progress()
+
+    @app.get("/api/workers")
+    async def workers(admin: Admin) -> list[dict[str, Any]]:  # noqa: ARG001  # must have a token
+        """Return everybody who labels: labels, skill with its interval, and flags."""
+        return service.live.workers()
+
+    @app.post("/api/workers", status_code=201)
+    async def add_worker(body: NewWorker, admin: Admin) -> Token:  # noqa: ARG001  # must have a token
+        """Make a token for a worker; it is shown this once."""
+        return Token(worker=body.worker, token=await service.add_worker(body.worker))
+
+    @app.get("/api/labels")
+    async def labels(
+        admin: Admin,  # noqa: ARG001  # must have a token
+        offset: Annotated[int, Query(ge=0, le=_LARGEST_ID)] = 0,
+        limit: Annotated[int, Query(ge=1, le=_MOST_ROWS)] = 100,
+    ) -> Page:
+        """Return the labels found so far, with their confidence."""
+        return Page(total=len(service.live.tasks), offset=offset, rows=service.live.labels(offset, offset + limit))
+
+    @app.get("/api/export", response_class=Response)
+    async def export(
+        admin: Admin,  # noqa: ARG001  # must have a token
+        what: Exported = "annotations",
+        format: Literal["csv", "jsonl", "parquet"] = "csv",
+    ) -> Response:
+        """Return all annotations, or the labels found so far with their confidence, as a file."""
+        content, kind = await exported(service, what, format)
+        name = f'attachment; filename="{what}.{format}"'
+        return Response(content, media_type=kind, headers={"Content-Disposition": name})
+
+    @app.post("/api/refit", status_code=202)
+    async def refit(admin: Admin) -> dict[str, bool]:  # noqa: ARG001  # must have a token
+        """Start a fit now, unless one is running."""
+        return {"started": service.refits.start(service.live.n_labels)}

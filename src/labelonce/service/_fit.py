@@ -1,0 +1,236 @@
+"""A fit of all answers, in a process of its own: `python -m labelonce.service._fit PROJECT`.
+
+A fit is a folder `fits/000001/` with the answers that it knew (`annotations.parquet`), the run folder of the model
+(`run/`), what the router believes of it (`belief.npz`), and last `fit.json`. One that was killed is resumed.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from labelonce import runs
+from labelonce._types import Floats
+from labelonce.aggregation import DawidSkene
+from labelonce.data import Annotations
+from labelonce.files._atomic import atomic_path, atomic_write
+from labelonce.io import write
+from labelonce.report._accuracy import estimated_accuracy
+from labelonce.report._facts import Facts, read_facts
+from labelonce.report._workers import worker_table
+from labelonce.routing import Fit
+from labelonce.service._outlook import outlook
+from labelonce.service._project import Project, locked
+from labelonce.service._store import Stored, labels
+from labelonce.service._tasks import features_table, thumbnails
+
+BUSY = 3  # the exit code where another process is fitting
+TOO_FEW = 4  # the exit code where there are not two classes to fit
+_KEPT = 3  # fits whose models are kept; of older ones only fit.json is
+_LOCK = ".lock"
+
+
+@dataclass(frozen=True)
+class Found:
+    """A finished fit: its number, what `fit.json` says of it, and what the router takes over."""
+
+    number: int
+    about: dict[str, Any]
+    fit: Fit
+
+
+def main(folder: Path) -> int:
+    """Make a new fit, or finish one that was stopped; return the exit code."""
+    project = Project(folder)
+    with locked(project.fits, _LOCK) as ours:
+        if not ours:
+            return BUSY
+        place = _unfinished(project) or _begun(project)
+        if place is None:
+            return TOO_FEW
+        _finish(project, place)
+        _forget_old(project)
+    return 0
+
+
+def newest(project: Project) -> Found | None:
+    """Return the newest finished fit, None if there is none."""
+    finished = [path for path in _folders(project) if (path / "fit.json").exists() and (path / "belief.npz").exists()]
+    return read(finished[-1]) if finished else None
+
+
+def read(place: Path) -> Found:
+    """Return the fit in a folder."""
+    with np.load(place / "belief.npz", allow_pickle=False) as loaded:
+        arrays = {name: loaded[name] for name in loaded.files}
+    table = parquet.read_table(place / "annotations.parquet", columns=["task", "worker", "label"])
+    tasks, workers, given = (table[name].to_pylist() for name in table.column_names)
+    about = json.loads((place / "fit.json").read_bytes())
+    fit = Fit(
+        arrays["posterior"], arrays["confusion"], about["worker_ids"], (tasks, workers, given), arrays["predictions"]
+    )
+    return Found(int(place.name), about, fit)
+
+
+def history(project: Project) -> list[dict[str, Any]]:
+    """Return how the estimate of accuracy grew, one entry per fit: its number, labels, accuracy, low and high."""
+    found = []
+    for place in _folders(project):
+        if (place / "fit.json").exists():
+            about = json.loads((place / "fit.json").read_bytes())
+            found.append({"fit": int(place.name), "labels": about["labels"]} | (about["accuracy"] or {}))
+    return found
+
+
+def _folders(project: Project) -> list[Path]:
+    return sorted(path for path in project.fits.glob("[0-9]*") if path.is_dir() and path.name.isdecimal())
+
+
+def _unfinished(project: Project) -> Path | None:
+    """Return the newest fit if it was stopped after its answers were written down."""
+    last = _folders(project)[-1:]
+    stopped = [path for path in last if (path / "annotations.parquet").exists() and not (path / "fit.json").exists()]
+    return stopped[0] if stopped else None
+
+
+def _begun(project: Project) -> Path | None:
+    """Write down the answers of a new fit and return its folder."""
+    store = project.store()
+    try:
+        rows = [row for row in labels(store.answers()) if row.task in project.tasks.place]
+    finally:
+        store.close()
+    if len({row.label for row in rows}) < 2:
+        return None
+    number = max((int(path.name) for path in _folders(project)), default=0) + 1
+    place = project.fits / f"{number:06d}"
+    place.mkdir(parents=True, exist_ok=True)
+    write(_table(project, rows), place / "annotations.parquet")
+    return place
+
+
+def _table(project: Project, rows: list[Stored]) -> pa.Table:
+    ids, place = project.tasks.ids, project.tasks.place
+    return pa.table(
+        {
+            "task": pa.array(ids[[place[row.task] for row in rows]]),
+            "worker": pa.array([row.worker for row in rows]),
+            "label": pa.array([row.label for row in rows]),
+        }
+    )
+
+
+def _finish(project: Project, place: Path) -> None:
+    started = time.time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of few labels: more are being bought, and the report of the run says so
+        model, annotations = _fitted(project, place)
+        facts = read_facts(model, annotations)
+    posterior = _calibrated(model)
+    with atomic_path(place / "belief.npz") as beside, beside.open("wb") as file:
+        np.savez(
+            file,
+            posterior=posterior,
+            predictions=np.asarray(getattr(model, "predictions_", posterior), dtype=np.float32),
+            confusion=model.confusion_,
+        )
+    about = _about(facts, posterior) | {
+        "seconds": round(time.time() - started, 3),
+        "finished": time.time(),
+        "classes": list(project.settings.classes),
+    }
+    atomic_write(place / "fit.json", json.dumps(about).encode())
+
+
+def _fitted(project: Project, place: Path) -> tuple[Any, Annotations]:
+    """Return the fitted model, and the annotations with all tasks and classes."""
+    options = _options(project, place)
+    if options is None:
+        table = parquet.read_table(place / "annotations.parquet")
+        columns = (table[name] for name in ("task", "worker", "label"))
+        annotations = Annotations.from_arrays(*columns, classes=list(project.settings.classes)).align(project.tasks.ids)
+        return DawidSkene().fit(annotations), annotations
+    run = runs.RunFolder(place / "run")
+    if run.finished() is None:
+        runs.resume(run.path) if run.is_unfinished else runs.train(options, run.path)
+    model: Any = runs.load(run.file("model.skops"))
+    return model, model.annotations_
+
+
+def _options(project: Project, place: Path) -> runs.Options | None:
+    settings = project.settings
+    known: dict[str, Any] = {"classes": settings.classes, "seed": settings.seed, "task": settings.task}
+    source, given = settings.learn_from, str(_named(place, settings.task))
+    if source == "nothing":
+        return None
+    if source == "text":
+        return runs.Options(given, str(project.folder / settings.tasks), text=settings.text, **known)
+    if source == "images":
+        return runs.Options(str(place / "annotations.parquet"), str(_pixels(project)), **known | {"task": "task"})
+    shown = tuple(name for name in (settings.text, settings.image) if name)
+    return runs.Options(given, str(project.folder / settings.tasks), ignore=shown, **known)
+
+
+def _named(place: Path, task: str) -> Path:
+    """Return the answers in a file whose column of tasks is named as in the file of tasks."""
+    path = place / "labels.parquet"
+    if not path.exists():
+        table = parquet.read_table(place / "annotations.parquet")
+        write(table.rename_columns({"task": task}), path)
+    return path
+
+
+def _pixels(project: Project) -> Path:
+    """Return a file with small copies of the images as numbers, which is made once."""
+    path = project.fits / "pixels.parquet"
+    if not path.exists():
+        write(features_table(project.tasks, thumbnails(project.tasks.images or [])), path)
+    return path
+
+
+def _calibrated(model: Any) -> Floats:
+    return np.asarray(getattr(model, "calibrated_", model.posterior_))
+
+
+def _about(facts: Facts, posterior: Floats) -> dict[str, Any]:
+    """Return what people see of a fit: accuracy with its range, workers, and what more labels would bring."""
+    accuracy, table, ann = estimated_accuracy(facts), worker_table(facts), facts.annotations
+    labelled = np.unique(ann.worker)
+    workers = {
+        str(ann.workers[one]): {
+            "skill": float(table.skill[one]),
+            "low": float(table.low[one]),
+            "high": float(table.high[one]),
+            "flags": table.names(one),
+        }
+        for one in labelled.tolist()
+    }
+    return {
+        "labels": len(ann),
+        "accuracy": accuracy and {"accuracy": accuracy.value, "low": accuracy.low, "high": accuracy.high},
+        "workers": workers,
+        "worker_ids": [str(one) for one in ann.workers.tolist()],
+        "outlook": outlook(posterior, np.asarray(facts.confusion[labelled].mean(axis=0))),
+    }
+
+
+def _forget_old(project: Project) -> None:
+    finished = [path for path in _folders(project) if (path / "fit.json").exists()]
+    for place in finished[:-_KEPT]:
+        for name in ("run", "belief.npz", "annotations.parquet", "labels.parquet"):
+            path = place / name
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

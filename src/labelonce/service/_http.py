@@ -1,0 +1,76 @@
+"""What every answer of the service has in common: no large bodies in, and headers that keep pages from harm out."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src blob: data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = [
+    (b"content-security-policy", _POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+]
+_LARGEST = 64 * 1024
+_LARGEST_OF_TOOLS = 64 * 1024 * 1024  # Label Studio sends whole tasks
+
+
+class TooLarge(Exception):
+    """A body that is longer than any that is meant."""
+
+
+class Guarded:
+    """An ASGI application behind a limit on bodies, with safe headers on every answer."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        largest = _LARGEST if scope["path"].startswith("/api/") else _LARGEST_OF_TOOLS
+        seen, started = 0, False
+
+        async def counted() -> Message:
+            nonlocal seen
+            message = await receive()
+            seen += len(message.get("body", b""))
+            if seen > largest:
+                raise TooLarge
+            return message
+
+        async def with_headers(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                present = {name for name, _ in message["headers"]}
+                message["headers"] = [*message["headers"], *(one for one in _HEADERS if one[0] not in present)]
+            await send(message)
+
+        said = dict(scope["headers"]).get(b"content-length", b"0")
+        if said.isdigit() and int(said) > largest:
+            await _refuse(with_headers, largest)
+            return
+        try:
+            await self._app(scope, counted, with_headers)
+        except TooLarge:
+            if not started:
+                await _refuse(with_headers, largest)
+
+
+async def _refuse(send: Send, largest: int) -> None:
+    body = f'{{"detail":"a body must have at most {largest} bytes."}}'.encode()
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 413, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

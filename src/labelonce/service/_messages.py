@@ -1,0 +1,99 @@
+"""What goes over the wire: the bodies of requests and answers, for the checks and for the OpenAPI description."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Key = Annotated[
+    str, Field(min_length=1, max_length=200, description="The sender's own name of it: sent twice, it counts once.")
+]
+TaskId = Annotated[str, Field(min_length=1, max_length=1000)]
+Name = Annotated[str, Field(min_length=1, max_length=100)]
+
+
+class Given(BaseModel):
+    """A label for a task."""
+
+    model_config = ConfigDict(extra="forbid")
+    key: Key
+    task: TaskId
+    label: Annotated[str, Field(min_length=1, max_length=1000)]
+    seconds: Annotated[float | None, Field(ge=0, le=1e6)] = None
+
+
+class Skipped(BaseModel):
+    """A task that somebody does not want to label, and why."""
+
+    model_config = ConfigDict(extra="forbid")
+    key: Key
+    task: TaskId
+    reason: Annotated[str, Field(min_length=1, max_length=1000)]
+
+
+class NewWorker(BaseModel):
+    """Somebody who shall label."""
+
+    model_config = ConfigDict(extra="forbid")
+    worker: Name
+
+
+class Me(BaseModel):
+    """Who is asking, and what the project asks."""
+
+    role: str
+    worker: str
+    title: str
+    instructions: str
+    classes: list[str]
+    labels: int
+    last: int | None
+    share_settled: float
+
+
+class Next(BaseModel):
+    """The task to label now; without one, why."""
+
+    task: str | None
+    text: str | None = None
+    has_image: bool = False
+    why: str | None = None
+
+
+class Kept(BaseModel):
+    """An answer that is on the disk; `new` is False where it was there before."""
+
+    id: int
+    task: str
+    new: bool
+
+
+class Undone(BaseModel):
+    """An answer that was taken back, and its task, to label again."""
+
+    id: int
+    task: str
+    text: str | None
+    has_image: bool
+
+
+class Token(BaseModel):
+    """A new token: it is shown once and kept nowhere."""
+
+    worker: str
+    token: str
+
+
+class Page(BaseModel):
+    """A part of a list."""
+
+    total: int
+    offset: int
+    rows: list[dict[str, Any]]
+
+
+class Wrong(BaseModel):
+    """Why something was refused."""
+
+    detail: Any

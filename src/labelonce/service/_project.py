@@ -1,0 +1,207 @@
+"""A project folder: tasks, settings, the database of answers, and fits beside it that can all be made again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from labelonce._messages import show
+from labelonce.files._open import locate
+from labelonce.service._settings import FILE, Settings, read_settings, write_settings
+from labelonce.service._store import Store, database_of
+from labelonce.service._tasks import IMAGE_TYPES, Tasks, guessed_source
+from labelonce.service._tokens import hash_of, new_token
+
+_MOST_LETTERS = 100  # of a worker's name
+
+
+class Project:
+    r"""A folder with everything about one labelling project.
+
+    `project.toml` holds the settings, the tasks are a table beside it, and the answers are in a database, by default
+    `annotations.db`. `fits/` holds what was made of the answers: whatever is deleted there comes back.
+
+    Parameters
+    ----------
+    folder : path
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> temporary = tempfile.TemporaryDirectory()
+    >>> folder = pathlib.Path(temporary.name)
+    >>> _ = (folder / "pets.csv").write_text("task,text\nimg1,a small dog\nimg2,it purrs\n")
+    >>> project = Project.make(folder / "pets", folder / "pets.csv", ["cat", "dog"], text="text")
+    >>> len(project.tasks), project.settings.learn_from
+    (2, 'text')
+    >>> tokens = project.add_workers(["ann", "bob"])
+    >>> sorted(tokens), len(tokens["ann"])
+    (['ann', 'bob'], 43)
+    >>> temporary.cleanup()
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+        self.settings = read_settings(self.folder)
+
+    @classmethod
+    def make(
+        cls,
+        folder: str | os.PathLike[str],
+        tasks: str | os.PathLike[str],
+        classes: Sequence[str],
+        *,
+        title: str | None = None,
+        task: str = "task",
+        text: str = "",
+        image: str = "",
+        **settings: Any,
+    ) -> Project:
+        """Make a project folder of a table of tasks, or of a folder of images, and return the project.
+
+        Parameters
+        ----------
+        folder : path
+            A new folder.
+        tasks : path
+            A table with one row per task, which is copied; or a folder of images, which are copied, with their names
+            as ids.
+        classes : sequence of str
+            The labels to choose from.
+        title : str, optional
+            Default: the folder's name.
+        task, text, image : str
+            The columns of ids, of texts and of images; image files are named from where the table lies.
+        **settings
+            More settings, as in `project.toml`.
+        """
+        folder, source = Path(folder), Path(tasks)
+        if folder.exists() and any(folder.iterdir()):
+            raise ValueError(f"{folder} must be a new folder; got one with files, such as {_first(folder)}.")
+        options: dict[str, Any] = {"title": title or folder.resolve().name, "classes": tuple(classes)}
+        options |= {"task": task, "text": text, "image": image} | settings
+        images = source.is_dir()
+        if not images:
+            options["tasks"] = "tasks" + "".join(locate(source).path.suffixes[-2:])
+            guess = guessed_source(source, task=task, text=text, image=image)
+        else:
+            options |= {"image": "image", "text": "", "task": "task"}
+            guess = "images"
+        chosen = Settings(**{"learn_from": guess} | options)
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            _copy_images(source, folder) if images else _copy_table(source, folder, chosen)
+            write_settings(folder, chosen)
+            project = cls(folder)
+            if len(project.tasks) == 0:
+                raise ValueError(f"{source} must have a task; got none.")
+        except BaseException:
+            shutil.rmtree(folder)
+            raise
+        return project
+
+    @cached_property
+    def tasks(self) -> Tasks:
+        """All tasks."""
+        return Tasks(self.folder, self.settings)
+
+    @property
+    def fits(self) -> Path:
+        """Where fits are kept."""
+        return self.folder / "fits"
+
+    def store(self) -> Store:
+        """Return a new connection to the answers."""
+        return Store(database_of(self.folder, os.environ.get("LABELONCE_DATABASE") or self.settings.database))
+
+    def add_workers(self, workers: Sequence[str]) -> dict[str, str]:
+        """Give every worker a new token and return them, by worker: they are kept nowhere else.
+
+        A worker who has a token already gets a second one.
+        """
+        for worker in workers:
+            check_worker(worker)
+        return self._tokens([("worker", worker) for worker in workers])
+
+    def add_admin(self) -> str:
+        """Return a new token that may see and do everything."""
+        (token,) = self._tokens([("admin", "")]).values()
+        return token
+
+    def _tokens(self, wanted: list[tuple[str, str]]) -> dict[str, str]:
+        store, made = self.store(), {}
+        try:
+            for role, worker in wanted:
+                made[worker] = new_token()
+                store.add_token(hash_of(made[worker]), role, worker)
+        finally:
+            store.close()
+        return made
+
+    def with_settings(self, **changes: Any) -> Project:
+        """Return the project with other settings, which are not written."""
+        other = Project(self.folder)
+        other.settings = replace(self.settings, **changes)
+        return other
+
+
+@contextmanager
+def locked(folder: Path, name: str) -> Iterator[bool]:
+    """Hold a lock in the folder until the block or the process ends; False where another process has it."""
+    import fcntl
+
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(handle)
+
+
+def check_worker(worker: str) -> str:
+    """Return a worker's name if it is one."""
+    if not worker.strip() or len(worker) > _MOST_LETTERS or not worker.isprintable():
+        raise ValueError(f"a worker must have a name of 1 to {_MOST_LETTERS} printable characters; got {show(worker)}.")
+    return worker
+
+
+def _copy_table(source: Path, folder: Path, settings: Settings) -> None:
+    shutil.copyfile(source, folder / settings.tasks)
+    if settings.image:
+        copied = Tasks(folder, settings).images or []
+        for path in copied:
+            origin = source.parent / path.relative_to(folder.resolve())
+            if not origin.is_file():
+                raise ValueError(f"{source} must name images that exist; got none at {origin}.")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(origin, path)
+
+
+def _copy_images(source: Path, folder: Path) -> None:
+    found = sorted(path for path in source.iterdir() if path.suffix.lower() in IMAGE_TYPES)
+    if not found:
+        raise ValueError(f"{source} must hold images ({', '.join(IMAGE_TYPES)}); got none.")
+    (folder / "images").mkdir()
+    rows = ["task,image"]
+    for path in found:
+        shutil.copyfile(path, folder / "images" / path.name)
+        rows.append(",".join('"' + one.replace('"', '""') + '"' for one in (path.name, f"images/{path.name}")))
+    (folder / "tasks.csv").write_text("\n".join(rows) + "\n", "utf-8")
+
+
+def _first(folder: Path) -> str:
+    return show(min(path.name for path in folder.iterdir()))
+
+
+__all__ = ["FILE", "Project", "check_worker", "locked"]

@@ -1,0 +1,159 @@
+"""A running project: the router in memory, the answers on disk, the fits beside, and who may do what."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import AsyncExitStack, suppress
+from typing import Any
+
+from labelonce._messages import show
+from labelonce.service._fit import history, newest
+from labelonce.service._live import LiveRouter
+from labelonce.service._project import Project, check_worker, locked
+from labelonce.service._rate import Rate
+from labelonce.service._refits import Refits
+from labelonce.service._store import Answer, Store, Stored, Undo, same
+from labelonce.service._tokens import Person, hash_of, new_token
+from labelonce.service._writer import Writer
+
+_GUESSES_PER_SECOND = 0.5  # wrong tokens from one address
+_GUESSES = 20
+_TRIES = 5
+_BURST_SECONDS = 3.0  # of requests at once
+
+
+class Refused(Exception):
+    """A request that cannot be met: the HTTP status and the sentence."""
+
+    def __init__(self, status: int, sentence: str, *, wait: float = 0.0) -> None:
+        super().__init__(sentence)
+        self.status, self.sentence, self.wait = status, sentence, wait
+
+
+class Service:
+    """Everything behind the HTTP interface. Its methods run in one event loop and never wait for a fit."""
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+        rate = project.settings.requests_per_second
+        self._rate = Rate(rate, max(1.0, rate * _BURST_SECONDS))
+        self._guesses = Rate(_GUESSES_PER_SECOND, _GUESSES)
+        self._people: dict[str, Person] = {}
+        self._held = AsyncExitStack()
+        self.live: LiveRouter
+        self._writer: Writer
+
+    async def start(self) -> None:
+        """Read everything; another service of the same project is an error."""
+        if not self._held.enter_context(locked(self.project.folder, ".service.lock")):
+            raise ValueError(f"{self.project.folder} must be served once; another labelonce serve is at work there.")
+        store = self.project.store()
+        self._writer = Writer(store)
+        if not await self._has_database():
+            raise ValueError(f"{store.url} must be served once; another labelonce serve is at work there.")
+        answers = await self._writer.read(Store.answers)
+        found = await asyncio.to_thread(newest, self.project)
+        self.live = await asyncio.to_thread(LiveRouter, self.project, answers, found)
+        self.refits = Refits(self.project, self._adopt)
+        self.refits.began_with(0 if found is None else found.about["labels"])
+        self._history = await asyncio.to_thread(history, self.project)
+        await self._read_people()
+
+    async def stop(self) -> None:
+        """Finish what is being written, and stop the fit."""
+        await self.refits.close()
+        await self._writer.close()
+        await self._held.aclose()
+
+    async def person(self, token: str | None, address: str) -> Person:
+        """Return whose token it is; no token, an unknown one or too many requests are refused."""
+        hashed = hash_of(token or "")
+        person = self._people.get(hashed)
+        if person is None:
+            if wait := self._guesses.wait(address):
+                raise Refused(429, "too many wrong tokens; wait a little.", wait=wait)
+            await self._read_people()  # it may have been made since
+            person = self._people.get(hashed)
+        if person is None:
+            raise Refused(401, "a token must be given, one that labelonce project has made; got none that is known.")
+        if wait := self._rate.wait(hashed):
+            raise Refused(429, "too many requests; wait a little.", wait=wait)
+        return person
+
+    async def answer(self, answer: Answer) -> tuple[Stored, bool]:
+        """Keep an answer and return its row, and whether it is new; it is on the disk then."""
+        if answer.task not in self.live.tasks.place:
+            raise Refused(404, f"the task must be one of the project; got {show(answer.task)}.")
+        if answer.label is not None and answer.label not in self.project.settings.classes:
+            classes = ", ".join(self.project.settings.classes[:20])
+            raise Refused(422, f"the label must be one of {classes}; got {show(answer.label)}.")
+        written = await self._writer.write(answer)
+        row = written.row
+        if row is None or not (written.changed or same(row, answer)):
+            what = "the key was used for another answer" if row and row.key == answer.key else "it is labelled already"
+            raise Refused(409, f"a worker must label a task once; got {show(answer.task)} again: {what}.")
+        if written.changed:
+            self.live.take(row)
+            self.refits.consider(self.live.n_labels)
+        return row, written.changed
+
+    async def undo(self, worker: str, number: int) -> Stored:
+        """Take back an answer of a worker's own and return it; the second time nothing changes."""
+        written = await self._writer.write(Undo(worker, number))
+        if written.row is None:
+            raise Refused(404, f"the answer must be one of your own; got {number}.")
+        if written.changed:
+            self.live.undo(written.row)
+        return written.row
+
+    async def add_worker(self, worker: str) -> str:
+        """Return a new token for a worker."""
+        try:
+            check_worker(worker)
+        except ValueError as error:
+            raise Refused(422, str(error)) from error
+        token = new_token()
+        await self._writer.read(lambda store: store.add_token(hash_of(token), "worker", worker))
+        await self._read_people()
+        return token
+
+    async def answers(self) -> list[Stored]:
+        """Return all answers."""
+        return await self._writer.read(Store.answers)
+
+    async def from_origin(self, origin: str) -> list[Stored]:
+        """Return the answers of that name in another tool."""
+        return await self._writer.read(lambda store: store.from_origin(origin))
+
+    def progress(self) -> dict[str, Any]:
+        """Return how far the project is."""
+        return self.live.progress() | {
+            "history": self._history,
+            "fitting": self.refits.is_running,
+            "trouble": self.refits.trouble,
+            "budget": self.project.settings.budget or None,
+        }
+
+    def _adopt(self, found: Any) -> None:
+        self.live.adopt(found)
+        self._history = [entry for entry in self._history if entry["fit"] != found.number]
+        accuracy = found.about["accuracy"] or {}
+        self._history.append({"fit": found.number, "labels": found.about["labels"]} | accuracy)
+        self.refits_done()
+
+    def refits_done(self) -> None:
+        """Start the next fit if enough has arrived during the last one."""
+        with suppress(RuntimeError):  # no loop: the service has ended
+            asyncio.get_running_loop().call_soon(self.refits.consider, self.live.n_labels)
+
+    async def _has_database(self) -> bool:
+        """Lock the database; a server may need a moment to notice that a killed service is gone."""
+        for _ in range(_TRIES):
+            if await self._writer.read(Store.lock):
+                return True
+            await asyncio.sleep(1)
+        return False
+
+    async def _read_people(self) -> None:
+        found = await self._writer.read(Store.tokens)
+        self._people = {hashed: Person(role, worker, hashed) for hashed, (role, worker) in found.items()}

@@ -1,0 +1,144 @@
+"""The settings of a project: what is asked, how it is routed, and how the service behaves; one TOML file."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from labelonce._messages import show
+from labelonce._types import STRATEGIES
+from labelonce._validate import check_choice, check_int, check_number
+from labelonce.files._atomic import atomic_write
+
+FILE = "project.toml"
+Source = Literal["features", "text", "images", "nothing"]
+SOURCES: tuple[str, ...] = get_args(Source)
+
+_WHY = {
+    "title": "What people see above the tasks.",
+    "classes": "The labels to choose from, in the order of the number keys.",
+    "tasks": "One row per task, a file in this folder.",
+    "task": "The column of task ids.",
+    "text": "The column with the text of a task; empty: none.",
+    "image": "The column with the image file of a task, below this folder; empty: none.",
+    "learn_from": "What the model learns from: features (the columns of numbers), text, images or nothing.",
+    "instructions": "Shown above the tasks.",
+    "database": "A file in this folder, or postgresql://...; LABELONCE_DATABASE in the environment goes first.",
+    "strategy": "By what the next task is chosen; see labelonce next --help.",
+    "settled_risk": "A task whose label is wrong with at most this chance gets no more labels.",
+    "max_labels": "Most labels of one task; 0: as many as it takes.",
+    "budget": "Stop after so many labels; 0: never.",
+    "max_risk": "Stop when the average task's label is wrong with at most this chance; 0: never.",
+    "min_gain": "Stop when the average worker's best answer tells less than so many nats; 0: never.",
+    "may_decline": "Whether a worker whose labels are worth little may get no task.",
+    "lease_seconds": "How long a task that was handed out waits for its label.",
+    "refit_every": "Labels after which everything is fitted anew, beside the service.",
+    "requests_per_second": "Most requests of one person, on average.",
+    "seed": "Breaks ties.",
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What `project.toml` holds; every field is explained there.
+
+    Examples
+    --------
+    >>> settings = Settings("Pets", ("cat", "dog"), text="text", learn_from="text")
+    >>> settings.budget, settings.strategy
+    (0, 'Information')
+    """
+
+    title: str
+    classes: tuple[str, ...]
+    tasks: str = "tasks.csv"
+    task: str = "task"
+    text: str = ""
+    image: str = ""
+    learn_from: Source = "nothing"
+    instructions: str = ""
+    database: str = "annotations.db"
+    strategy: str = "Information"
+    settled_risk: float = 0.05
+    max_labels: int = 0
+    budget: int = 0
+    max_risk: float = 0.0
+    min_gain: float = 0.0
+    may_decline: bool = False
+    lease_seconds: float = 600.0
+    refit_every: int = 50
+    requests_per_second: float = 20.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        names = list(self.classes)
+        if (
+            len(set(names)) < 2
+            or len(set(names)) < len(names)
+            or not all(isinstance(one, str) and one for one in names)
+        ):
+            raise ValueError(f"classes must be two or more different words; got {show(names)}.")
+        check_choice(self.learn_from, "learn_from", SOURCES)
+        check_choice(self.strategy, "strategy", STRATEGIES)
+        needed = {"text": self.text, "images": self.image}
+        if self.learn_from in needed and not needed[self.learn_from]:
+            column = "text" if self.learn_from == "text" else "image"
+            raise ValueError(
+                f"learn_from = {self.learn_from!r} must go with a column; got none. Name it with {column}."
+            )
+        for name in ("max_labels", "budget", "seed"):
+            check_int(getattr(self, name), name, 0)
+        check_int(self.refit_every, "refit_every", 1)
+        check_number(self.lease_seconds, "lease_seconds", 1.0)
+        check_number(self.requests_per_second, "requests_per_second", 0.1)
+        for name in ("settled_risk", "max_risk"):
+            check_number(getattr(self, name), name, 0.0, 1.0)
+        check_number(self.min_gain, "min_gain", 0.0)
+
+
+def read_settings(folder: Path) -> Settings:
+    """Return the settings of a project folder."""
+    path = folder / FILE
+    if not path.is_file():
+        raise ValueError(f"{folder} must hold a {FILE}; got none. Make a project with: labelonce project {folder}.")
+    try:
+        found = tomllib.loads(path.read_text("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} must be TOML; got: {error}.") from error
+    known = {field.name: field for field in fields(Settings)}
+    for name, value in found.items():
+        if name not in known:
+            raise ValueError(f"{path} must have settings among {', '.join(known)}; got {show(name)}.")
+        found[name] = _typed(value, str(known[name].type), f"{path}: {name}")
+    for name in ("title", "classes"):
+        if name not in found:
+            raise ValueError(f"{path} must say {name}; got no such line.")
+    try:
+        return Settings(**found)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def write_settings(folder: Path, settings: Settings) -> None:
+    """Write `project.toml`, with what every line means."""
+    lines = []
+    for name, why in _WHY.items():
+        value: Any = getattr(settings, name)
+        value = list(value) if isinstance(value, tuple) else value
+        lines += [f"# {why}", f"{name} = {json.dumps(value, ensure_ascii=False)}"]  # TOML's values here are JSON's
+    atomic_write(folder / FILE, ("\n".join(lines) + "\n").encode())
+
+
+def _typed(value: Any, kind: str, place: str) -> Any:
+    """Return a value of the file as the type of its field, which every annotation above names first."""
+    if kind.startswith("tuple") and isinstance(value, list):
+        return tuple(value)
+    if kind == "float" and type(value) is int:
+        return float(value)
+    wanted = {"str": str, "Source": str, "int": int, "float": float, "bool": bool}.get(kind)
+    if wanted is None or type(value) is not wanted:
+        raise ValueError(f"{place} must be a {kind.split('[')[0].lower()}; got {show(value)}.")
+    return value

@@ -1,0 +1,176 @@
+// The dashboard: how far the project is, asked for again every few seconds.
+"use strict";
+
+const AGAIN = 5000;
+const ROWS = 20;
+const REASON = {
+  budget: "Stop: the budget is spent.",
+  risk: "Stop: the average task's label is as sure as max_risk asks for.",
+  gain: "Stop: the next label would tell less than min_gain.",
+};
+
+const part = (id) => document.getElementById(id);
+const number = (value) => Math.round(value).toLocaleString("en");
+const percent = (value, digits = 1) => `${(100 * value).toFixed(digits)} %`;
+let offset = 0, fitted = false;
+
+function card(title, figure, note) {
+  const shown = element("dd", {}, figure);
+  if (note) shown.append(element("small", {}, note));
+  return element("div", {}, element("dt", {}, title), shown);
+}
+
+function showProgress(found) {
+  fitted = found.fit !== null;
+  const last = found.history.filter((entry) => entry.accuracy !== undefined).at(-1);
+  const range = last ? `${percent(last.low, 0)} to ${percent(last.high, 0)}, by estimate` : "after the first fit";
+  part("cards").replaceChildren(
+    card("Tasks settled", `${number(found.settled)} of ${number(found.tasks)}`, `${percent(found.settled / found.tasks, 0)}`),
+    card("Tasks labelled", number(found.labelled), `${number(found.tasks - found.labelled)} have no label`),
+    card("Labels", number(found.labels), found.budget ? `of ${number(found.budget)}` : `${(found.labels / found.tasks).toFixed(2)} per task`),
+    card("Right labels", last ? percent(last.accuracy) : "?", range),
+    card("Skipped", number(found.skips)),
+  );
+  part("fitting").textContent = found.fitting ? "A fit is running." : found.fit ? `Fit ${found.fit} of ${number(found.fitted_labels)} labels.` : "No fit yet.";
+  part("notice").textContent = found.trouble ? `The last fit failed: ${found.trouble}` : "";
+  part("notice").hidden = !found.trouble;
+  part("refit").disabled = found.fitting;
+  part("outlook").textContent = outlook(found);
+  part("stop").textContent = whenToStop(found);
+  draw(found);
+}
+
+function outlook(found) {
+  if (!found.outlook) return "The first fit says what the next labels are expected to bring.";
+  const { next, tasks_made_right: made, steps } = found.outlook;
+  return `The next ${next} labels are expected to make ${made.toFixed(1)} more tasks right: ${percent(steps[0].accuracy, 2)} to ${percent(steps[1].accuracy, 2)} of all.`;
+}
+
+function whenToStop(found) {
+  if (found.stop) return REASON[found.stop];
+  if (!found.outlook) return "";
+  const { worth_it_for: worth, target, target_after: after, steps } = found.outlook;
+  const most = number(steps.at(-1).labels);
+  if (target !== null) {
+    return after === null ? `The target of ${percent(target)} is more than ${most} labels away.` : `The target of ${percent(target)} is about ${number(after)} labels away.`;
+  }
+  if (worth === null) return `Go on: even after ${most} more labels a hundred would still pay.`;
+  if (worth === 0) return "It is time to stop: a hundred more labels would make less than half a task right.";
+  return `Go on for about ${number(worth)} labels: after that a hundred would make less than half a task right.`;
+}
+
+function draw(found) {
+  const points = found.history.filter((entry) => entry.accuracy !== undefined);
+  const ahead = found.outlook ? found.outlook.steps : [];
+  const bought = points.length ? points.at(-1).labels : 0;
+  const most = Math.max(1, bought + (ahead.length ? ahead.at(-1).labels : 0));
+  const lowest = Math.min(1, ...points.map((entry) => entry.low), ...ahead.map((step) => step.accuracy));
+  const floor = Math.max(0, Math.floor(lowest * 10) / 10 - (lowest >= 1 ? 0.1 : 0));
+  const x = (labels) => 56 + 560 * labels / most;
+  const y = (share) => 220 - 200 * (share - floor) / (1 - floor);
+  const path = (list) => list.map(([left, top], place) => `${place ? "L" : "M"}${left.toFixed(1)} ${top.toFixed(1)}`).join("");
+  const parts = [];
+  for (let tick = 0; tick <= 4; tick += 1) {
+    const share = floor + (1 - floor) * tick / 4;
+    parts.push(element("line", { class: "axis", x1: 56, x2: 616, y1: y(share), y2: y(share) }));
+    parts.push(element("text", { x: 50, y: y(share) + 4, "text-anchor": "end" }, percent(share, 0)));
+    parts.push(element("text", { x: x(most * tick / 4), y: 242, "text-anchor": "middle" }, number(most * tick / 4)));
+  }
+  if (points.length) {
+    const band = [...points.map((entry) => [x(entry.labels), y(entry.high)]), ...points.slice().reverse().map((entry) => [x(entry.labels), y(entry.low)])];
+    parts.push(element("path", { class: "band", d: `${path(band)}Z` }));
+    parts.push(element("path", { class: "line", d: path(points.map((entry) => [x(entry.labels), y(entry.accuracy)])) }));
+    for (const entry of points) parts.push(element("line", { class: "bar", x1: x(entry.labels), x2: x(entry.labels), y1: y(entry.low), y2: y(entry.high) }));
+    for (const entry of points) parts.push(element("circle", { class: "dot", cx: x(entry.labels), cy: y(entry.accuracy), r: 3.5 }));
+  }
+  if (ahead.length && points.length) {
+    const shift = points.at(-1).accuracy - ahead[0].accuracy;
+    parts.push(element("path", { class: "ahead", d: path(ahead.map((step) => [x(bought + step.labels), y(Math.min(1, step.accuracy + shift))])) }));
+  }
+  part("chart").replaceChildren(...parts);
+  part("accuracy").textContent = points.length
+    ? `After ${number(bought)} labels ${percent(points.at(-1).accuracy)} of all labels are right, by estimate (${percent(points.at(-1).low)} to ${percent(points.at(-1).high)}). Dashed: what more labels are expected to bring.`
+    : "The first fit, after a few dozen labels, says how many labels are right.";
+}
+
+function skill(row) {
+  if (row.skill === null || row.skill === undefined) return element("span", { class: "soft" }, "not known yet");
+  const at = (value) => 4 + 136 * value;
+  const bar = element("svg", { class: "span", viewBox: "0 0 144 14", "aria-hidden": "true" },
+    element("line", { class: "track", x1: at(0), x2: at(1), y1: 7, y2: 7 }),
+    element("line", { class: "range", x1: at(row.low), x2: at(row.high), y1: 7, y2: 7 }),
+    element("circle", { class: "dot", cx: at(row.skill), cy: 7, r: 5 }));
+  return element("div", {}, `${percent(row.skill, 0)} (${percent(row.low, 0)} to ${percent(row.high, 0)})`, bar);
+}
+
+function showWorkers(rows) {
+  rows.sort((one, other) => other.labels - one.labels);
+  part("workers").tBodies[0].replaceChildren(...rows.map((row) => element("tr", {},
+    element("th", { scope: "row" }, element("bdi", {}, row.worker)),
+    element("td", { class: "num" }, number(row.labels)),
+    element("td", { class: "num wide" }, number(row.skips)),
+    element("td", {}, skill(row)),
+    element("td", {}, ...row.flags.map((flag) => element("span", { class: "flag" }, flag))))));
+}
+
+function showLabels(found) {
+  const last = Math.min(found.total, found.offset + found.rows.length);
+  part("where").textContent = `${number(found.offset + 1)} to ${number(last)} of ${number(found.total)} tasks`;
+  part("back").disabled = found.offset === 0;
+  part("forward").disabled = last >= found.total;
+  part("labels").tBodies[0].replaceChildren(...found.rows.map((row) => element("tr", {},
+    element("th", { scope: "row" }, element("bdi", {}, row.task)),
+    element("td", {}, element("bdi", row.labels ? {} : { class: "soft" }, fitted || row.labels ? row.label : "")),
+    element("td", { class: "num" }, percent(row.confidence)),
+    element("td", { class: "num" }, number(row.labels)),
+    element("td", { class: "wide" }, row.settled ? "yes" : ""))));
+}
+
+async function refresh() {
+  const [progress, workers, labels] = await Promise.all([
+    ask("/api/progress"), ask("/api/workers"), ask(`/api/labels?offset=${offset}&limit=${ROWS}`),
+  ]);
+  showProgress(progress);
+  showWorkers(workers);
+  showLabels(labels);
+}
+
+async function download(what) {
+  const content = await ask(`/api/export?what=${what}&format=csv`, { raw: true });
+  const link = element("a", { href: URL.createObjectURL(content), download: `${what}.csv` });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+function build() {
+  const move = (by) => () => { offset = Math.max(0, offset + by); refresh(); };
+  part("back").addEventListener("click", move(-ROWS));
+  part("forward").addEventListener("click", move(ROWS));
+  part("refit").addEventListener("click", () => ask("/api/refit", { method: "POST" }).then(refresh));
+  for (const button of document.querySelectorAll("[data-export]")) {
+    button.addEventListener("click", () => download(button.dataset.export));
+  }
+  part("add").addEventListener("submit", async (event) => {
+    event.preventDefault();
+    try {
+      const made = await ask("/api/workers", { method: "POST", body: { worker: part("name").value } });
+      const link = element("code", {}, `${location.origin}/#token=${made.token}`);
+      part("added").replaceChildren("The link of ", element("bdi", {}, made.worker), ", shown this once: ", link);
+      part("name").value = "";
+    } catch (error) {
+      part("added").textContent = error.message;
+    }
+  });
+}
+
+signIn(async (me) => {
+  if (me.role !== "admin") throw new Refusal(403, "The dashboard needs the admin's token.");
+  document.title = `${me.title}: dashboard`;
+  part("title").textContent = me.title;
+  build();
+  await refresh();
+  setInterval(() => refresh().catch((error) => {
+    part("notice").textContent = error.message;
+    part("notice").hidden = false;
+  }), AGAIN);
+});

@@ -1,0 +1,165 @@
+"""Fits beside the service: what they write, what the router takes over, and what a kill costs."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from service_projects import text_project
+from sklearn.datasets import load_digits
+
+import labelonce as lo
+from labelonce.service import Project
+from labelonce.service import _fit as fits
+from labelonce.service._live import LiveRouter
+from labelonce.service._outlook import outlook
+from labelonce.service._store import Answer
+
+pytestmark = pytest.mark.usefixtures("skops")
+
+
+def digits_project(folder: Path, n: int = 120, **settings: Any) -> tuple[Project, Any]:
+    """Return a project of digits with one label each by five simulated workers, and the truth."""
+    import pyarrow as pa
+
+    X, y = load_digits(n_class=3, return_X_y=True)
+    X, y = X[:n], y[:n]
+    columns = {"task": [f"digit {i}" for i in range(n)]} | {f"p{i}": X[:, i] for i in range(X.shape[1])}
+    lo.write(pa.table(columns), folder / "digits.parquet")
+    project = Project.make(folder / "project", folder / "digits.parquet", ["0", "1", "2"], **settings)
+    rng = np.random.default_rng(0)
+    confusion = lo.simulate.hammer_spammer(5, 3, 0.7, rng)
+    given = lo.simulate.annotate(y, confusion, lo.simulate.assign(n, 5, 1, rng), rng)
+    store = project.store()
+    rows = zip(given.task.tolist(), given.worker.tolist(), given.label.tolist(), strict=True)
+    store.write([Answer(f"w{worker}", f"k{task}", f"digit {task}", str(label)) for task, worker, label in rows])
+    store.close()
+    return project, y
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Any]:
+    project, y = digits_project(tmp_path_factory.mktemp("fitted"))
+    assert fits.main(project.folder) == 0
+    return project, y
+
+
+def test_a_fit_is_a_run_folder_with_what_the_router_needs(fitted: tuple[Project, Any]) -> None:
+    project, y = fitted
+    found = fits.newest(project)
+    assert found is not None
+    assert project.settings.learn_from == "features"
+    assert lo.runs.read_run(project.fits / "000001" / "run").data.annotations == len(y)
+    assert found.fit.posterior.shape == (len(y), 3)
+    assert set(found.about["workers"]) == {f"w{i}" for i in range(5)}
+    assert found.about["accuracy"]["low"] <= found.about["accuracy"]["accuracy"] <= found.about["accuracy"]["high"]
+    assert np.mean(found.fit.posterior.argmax(axis=1) == y) > 0.9
+    assert fits.history(project) == [{"fit": 1, "labels": len(y)} | found.about["accuracy"]]
+
+
+def test_the_router_believes_the_fit_and_later_answers(fitted: tuple[Project, Any]) -> None:
+    project, _ = fitted
+    found = fits.newest(project)
+    assert found is not None
+    store = project.store()
+    answers = store.answers()
+    store.close()
+    live = LiveRouter(project, answers, found)
+    assert_allclose(live.router.belief.posterior(), found.fit.posterior, atol=1e-9)
+    later = answers[0]._replace(id=10_000, worker="w9", label="2")
+    live.take(later)
+    again = LiveRouter(project, [*answers, later], found)
+    assert_allclose(again.router.belief.posterior(), live.router.belief.posterior(), rtol=1e-9)
+    assert again.router.state.n_fitted == len(answers)
+    live.undo(later)
+    assert_allclose(live.router.belief.posterior(), found.fit.posterior, atol=1e-9)
+
+
+def test_everything_but_the_answers_can_be_deleted_and_comes_back(fitted: tuple[Project, Any], tmp_path: Path) -> None:
+    project, _ = fitted
+    before = fits.newest(project)
+    shutil.copytree(project.folder, tmp_path / "copy")
+    shutil.rmtree(tmp_path / "copy" / "fits")
+    copy = Project(tmp_path / "copy")
+    assert fits.main(copy.folder) == 0
+    after = fits.newest(copy)
+    assert before is not None
+    assert after is not None
+    assert_allclose(after.fit.posterior, before.fit.posterior, rtol=1e-6)
+
+
+def test_an_unseen_class_keeps_its_column(tmp_path: Path) -> None:
+    project, _ = digits_project(tmp_path, n=60)
+    classes = (*project.settings.classes, "never given")
+    (project.folder / "project.toml").write_text(
+        (project.folder / "project.toml").read_text().replace('["0", "1", "2"]', json.dumps(classes))
+    )
+    assert fits.main(project.folder) == 0
+    found = fits.newest(Project(project.folder))
+    assert found is not None
+    assert found.fit.posterior.shape == (60, 4)
+
+
+def test_texts_without_a_model_are_aggregated(tmp_path: Path) -> None:
+    project = text_project(tmp_path)
+    assert fits.main(project.folder) == fits.TOO_FEW
+    store = project.store()
+    store.write([Answer(w, t, t, "dog" if t < "c" else "cat") for w in ("ann", "bob", "eve") for t in "abcd"])
+    store.close()
+    assert fits.main(project.folder) == 0
+    found = fits.newest(project)
+    assert found is not None
+    assert found.fit.posterior[:4].argmax(axis=1).tolist() == [1, 1, 0, 0]
+
+
+def test_a_killed_fit_is_resumed(tmp_path: Path) -> None:
+    project, _ = digits_project(tmp_path)
+    command = [sys.executable, "-m", "labelonce.service._fit", str(project.folder)]
+    process = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)})
+    job = project.fits / "000001" / "run" / ".work" / "job.json"
+    while not job.exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert fits.newest(project) is None
+    assert fits.main(project.folder) == 0
+    assert [path.name for path in sorted(project.fits.glob("0*"))] == ["000001"]
+
+
+def test_old_fits_keep_only_what_the_history_needs(fitted: tuple[Project, Any], tmp_path: Path) -> None:
+    shutil.copytree(fitted[0].folder, tmp_path / "copy")
+    project = Project(tmp_path / "copy")
+    for number in range(2, 6):
+        shutil.copytree(project.fits / "000001", project.fits / f"00000{number}")
+    fits._forget_old(project)
+    kept = {path.name: sorted(one.name for one in path.iterdir()) for path in project.fits.glob("0*")}
+    assert kept["000001"] == kept["000002"] == ["fit.json"]
+    assert "belief.npz" in kept["000003"]
+    assert len(fits.history(project)) == 5
+
+
+def test_more_labels_are_expected_to_help_and_ever_less() -> None:
+    rng = np.random.default_rng(0)
+    posterior = rng.dirichlet(np.ones(3), size=150)
+    confusion = np.full((3, 3), 0.1) + 0.7 * np.eye(3)
+    shares = [step["accuracy"] for step in outlook(posterior, confusion)]
+    assert shares[0] == pytest.approx(posterior.max(axis=1).mean())
+    assert np.all(np.diff(shares) > -0.005)
+    assert shares[1] - shares[0] > shares[-1] - shares[-2]
+
+
+def test_guesses_bring_nothing() -> None:
+    posterior = np.random.default_rng(0).dirichlet(np.ones(2), size=50)
+    shares = [step["accuracy"] for step in outlook(posterior, np.full((2, 2), 0.5))]
+    assert_allclose(shares, shares[0], rtol=1e-9)

@@ -1,0 +1,90 @@
+"""A project folder: made whole or not at all, and read back as it was made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from service_projects import TEXTS, text_project
+
+from labelonce.service import Project
+from labelonce.service._settings import Settings, read_settings, write_settings
+
+
+def test_settings_are_read_as_they_were_written(tmp_path: Path) -> None:
+    settings = Settings('The "pets"\n', ("cat", "日本"), text="t", learn_from="text", max_risk=0.02, may_decline=True)
+    write_settings(tmp_path, settings)
+    assert read_settings(tmp_path) == settings
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("classes = ['cat']", r"two or more different words; got \['cat'\]"),
+        ("classes = ['cat', 'cat']", r"got \['cat', 'cat'\]"),
+        ("colour = 'red'", "got 'colour'"),
+        ("max_labels = 'three'", "max_labels must be a int; got 'three'"),
+        ("refit_every = 0", "at least 1; got 0"),
+        ("strategy = 'Luck'", "got 'Luck'"),
+        ("learn_from = 'images'", "Name it with image"),
+        ("title = ", "must be TOML"),
+    ],
+)
+def test_wrong_settings_are_named(tmp_path: Path, line: str, said: str) -> None:
+    lines = {"title": "title = 'Pets'", "classes": "classes = ['cat', 'dog']"} | {line.split(" ")[0]: line}
+    (tmp_path / "project.toml").write_text("\n".join(lines.values()))
+    with pytest.raises(ValueError, match=said):
+        read_settings(tmp_path)
+
+
+def test_a_folder_without_settings_says_how_to_make_one(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="labelonce project"):
+        Project(tmp_path)
+
+
+def test_texts_are_copied_and_learned_from(tmp_path: Path) -> None:
+    project = text_project(tmp_path, learn_from="text")
+    (tmp_path / "tasks.csv").unlink()
+    assert project.tasks.shown("b") == {"task": "b", "text": TEXTS["b"], "has_image": False}
+
+
+def test_numbers_are_features_and_their_ids_stay_numbers(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("id,width\n7,1.5\n8,2\n")
+    project = Project.make(tmp_path / "p", tmp_path / "t.csv", ["a", "b"], task="id")
+    assert (project.settings.learn_from, project.tasks.ids.tolist(), project.tasks.names) == (
+        "features",
+        [7, 8],
+        ["7", "8"],
+    )
+
+
+def test_a_folder_of_images_becomes_tasks(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image", reason="no Pillow: pip install 'labelonce[images]'")
+    (tmp_path / "photos").mkdir()
+    for name in ("one, two.png", "b.png"):
+        image.new("L", (20, 10)).save(tmp_path / "photos" / name)
+    (tmp_path / "photos" / "notes.txt").write_text("no image")
+    project = Project.make(tmp_path / "p", tmp_path / "photos", ["a", "b"])
+    assert project.tasks.names == ["b.png", "one, two.png"]
+    assert project.settings.learn_from == "images"
+    assert all(path.is_file() for path in project.tasks.images or [])
+
+
+@pytest.mark.parametrize("name", ["../secret.png", "/etc/passwd", "images/page.svg"])
+def test_only_images_in_the_folder_are_shown(tmp_path: Path, name: str) -> None:
+    (tmp_path / "t.csv").write_text(f"task,image\na,{name}\n")
+    with pytest.raises(ValueError, match=name.replace("/", ".")):
+        Project.make(tmp_path / "p", tmp_path / "t.csv", ["a", "b"], image="image")
+    assert not (tmp_path / "p").exists()
+
+
+def test_a_folder_with_files_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("task\na\n")
+    with pytest.raises(ValueError, match=r"such as 't\.csv'"):
+        Project.make(tmp_path, tmp_path / "t.csv", ["a", "b"])
+
+
+@pytest.mark.parametrize("name", ["", " ", "a" * 101, "a\nb"])
+def test_a_worker_has_a_name(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ValueError, match="1 to 100 printable"):
+        text_project(tmp_path).add_workers([name])

@@ -1,0 +1,212 @@
+"""The labelling page and the dashboard in a real browser: Debian's Chromium, headless."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from service_projects import TEXTS, serving, text_project
+
+from labelonce.service import Project
+from labelonce.service import _fit as fits
+from labelonce.service._store import Answer
+
+pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[service]'")
+sync_api = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install 'labelonce[dev]'")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with sync_api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+class Visit:
+    """A page with what went wrong on it."""
+
+    def __init__(self, browser: Any, url: str, **options: Any) -> None:
+        self.page = browser.new_page(**options)
+        self.trouble: list[str] = []
+        self.page.on("console", lambda message: self.trouble.append(message.text))
+        self.page.on("pageerror", lambda error: self.trouble.append(str(error)))
+        self.page.goto(url)
+
+    def text(self, part: str) -> str:
+        return str(self.page.locator(part).inner_text())
+
+    def shows_a_task(self) -> str:
+        """Wait until a task can be answered and return its text."""
+        self.page.locator("#choices button:enabled").first.wait_for()
+        return self.text("#text")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return text_project(tmp_path)
+
+
+def answers(project: Project) -> list[tuple[str, str | None, str | None]]:
+    store = project.store()
+    found = [(row.task, row.label, row.reason) for row in store.answers()]
+    store.close()
+    return found
+
+
+def name_of(text: str) -> str:
+    return next(name for name, one in TEXTS.items() if one == text)
+
+
+def test_labelling_with_the_keyboard_alone(browser: Any, project: Project) -> None:
+    token = project.add_workers(["ann"])["ann"]
+    with serving(project) as http:
+        visit = Visit(browser, f"{http.base_url}#token={token}")
+        first = visit.shows_a_task()
+        assert "token" not in visit.page.url
+        visit.page.keyboard.press("2")
+        visit.page.locator("#done", has_text="1 label from you").wait_for()
+        second = visit.shows_a_task()
+        assert answers(project) == [(name_of(first), "dog", None)]
+        visit.page.keyboard.press("z")
+        visit.page.locator("#done", has_text="0 labels from you").wait_for()
+        assert visit.shows_a_task() == first
+        assert answers(project) == []
+        visit.page.keyboard.press("s")
+        visit.page.get_by_label("Something is broken").check()
+        visit.page.keyboard.press("Enter")
+        visit.page.wait_for_function("text => document.getElementById('text').textContent !== text", arg=first)
+        assert answers(project) == [(name_of(first), None, "Something is broken")]
+        assert second in TEXTS.values()
+        visit.page.close()
+        assert visit.trouble == []
+
+
+def test_to_the_end_and_no_text_becomes_markup(browser: Any, project: Project) -> None:
+    token = project.add_workers(["ann"])["ann"]
+    with serving(project) as http:
+        visit = Visit(browser, f"{http.base_url}#token={token}")
+        seen = set()
+        for place in range(len(TEXTS)):
+            seen.add(visit.shows_a_task())
+            visit.page.get_by_role("button", name="cat").click()
+            visit.page.locator("#done", has_text=f"{place + 1} label").wait_for()
+        visit.page.locator("#nothing:visible").wait_for()
+        assert seen == set(TEXTS.values())
+        assert visit.page.title() == "Pets"
+        assert visit.page.locator("#task script, #task img[src=x]").count() == 0
+        visit.page.close()
+        assert visit.trouble == []
+
+
+def test_a_label_that_was_not_sent_is_sent_again_and_counts_once(browser: Any, project: Project) -> None:
+    token = project.add_workers(["ann"])["ann"]
+    with serving(project) as http:
+        visit = Visit(browser, f"{http.base_url}#token={token}")
+        first = visit.shows_a_task()
+        visit.page.route("**/api/annotations", lambda route: route.abort())
+        visit.page.keyboard.press("1")
+        visit.page.get_by_text("Your label is kept here").wait_for()
+        assert answers(project) == []
+        visit.page.unroute("**/api/annotations")
+        visit.page.reload()
+        visit.page.locator("#done", has_text="1 label from you").wait_for()
+        assert answers(project) == [(name_of(first), "cat", None)]
+        visit.page.close()
+
+
+def test_a_wrong_token_is_told_so(browser: Any, project: Project) -> None:
+    with serving(project) as http:
+        visit = Visit(browser, str(http.base_url))
+        visit.page.get_by_label("Your token").fill("wrong")
+        visit.page.get_by_role("button", name="Start").click()
+        visit.page.get_by_text("got none that is known").wait_for()
+        visit.page.close()
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Return a project with images, four workers and a fit."""
+    image = pytest.importorskip("PIL.Image", reason="no Pillow: pip install 'labelonce[images]'")
+    folder = tmp_path_factory.mktemp("filled")
+    (folder / "photos").mkdir()
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 80)
+    for place, one in enumerate(truth):
+        pixels = rng.integers(0, 90, (24, 24, 3)) + np.array([150, 20, 20] if one else [20, 20, 150])
+        image.fromarray(pixels.astype(np.uint8)).save(folder / "photos" / f"{place:02d}.png")
+    project = Project.make(
+        folder / "p", folder / "photos", ["cat", "<b>dog</b>"], title="Pets & co", refit_every=10_000
+    )
+    store = project.store()
+    right = {"ann": 0.95, "<i>bob</i>": 0.8, "שרה": 0.9, "eve": 0.5}
+    wishes = []
+    for worker, skill in right.items():
+        for place in rng.permutation(80)[:40].tolist():
+            label = int(truth[place] if rng.random() < skill else 1 - truth[place])
+            wishes.append(Answer(worker, f"k{place}", f"{place:02d}.png", project.settings.classes[label]))
+    store.write(wishes)
+    store.close()
+    assert fits.main(project.folder) == 0
+    return project
+
+
+def test_the_dashboard_says_how_far_it_is(browser: Any, filled: Project, tmp_path: Path) -> None:
+    with serving(filled) as http:
+        visit = Visit(browser, f"{http.base_url}/dashboard#token={filled.add_admin()}")
+        visit.page.locator("#workers tbody tr").first.wait_for()
+        assert "of 80" in visit.text("#cards")
+        assert "by estimate" in visit.text("#accuracy")
+        assert "next 100 labels" in visit.text("#outlook")
+        assert visit.page.locator("#workers tbody th").all_inner_texts().count("<i>bob</i>") == 1
+        assert visit.page.locator("#chart .dot").count() == 1
+        visit.page.get_by_role("button", name="Next").click()
+        visit.page.locator("#where", has_text="21 to 40 of 80").wait_for()
+        with visit.page.expect_download() as waiting:
+            visit.page.get_by_role("button", name="Download the annotations (CSV)").click()
+        assert len(Path(waiting.value.path()).read_text().splitlines()) == 161
+        visit.page.get_by_label("New worker").fill("zoe <3")
+        visit.page.get_by_role("button", name="Make a link").click()
+        visit.page.locator("#added code").wait_for()
+        link = visit.text("#added code")
+        visit.page.screenshot(path=tmp_path / "dashboard.png", full_page=True)
+        visit.page.close()
+        assert visit.trouble == []
+        worker = Visit(browser, link)
+        worker.page.locator("#image:visible").wait_for()
+        assert worker.text("#who") == "zoe <3"
+        worker.page.close()
+        assert worker.trouble == []
+
+
+def test_a_worker_does_not_get_the_dashboard(browser: Any, filled: Project) -> None:
+    with serving(filled) as http:
+        visit = Visit(browser, f"{http.base_url}/dashboard#token={filled.add_workers(['kim'])['kim']}")
+        visit.page.get_by_text("needs the admin's token").wait_for()
+        assert visit.page.locator("#main").is_hidden()
+        visit.page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1200, 360])
+def test_accessible_and_fits_the_screen(browser: Any, filled: Project, scheme: str, width: int) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    links = {"/": filled.add_workers(["kim"])["kim"], "/dashboard": filled.add_admin()}
+    with serving(filled) as http:
+        for path, token in links.items():
+            screen: Any = {"color_scheme": scheme, "viewport": {"width": width, "height": 800}}
+            visit = Visit(browser, f"{http.base_url}{path}#token={token}", **screen)
+            visit.page.locator("#image:visible, #workers tbody tr").first.wait_for()
+            found = axe.Axe().run(visit.page)
+            assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found.response["violations"]] == []
+            assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+            background = visit.page.evaluate("getComputedStyle(document.body).backgroundColor")
+            assert (background == "rgb(14, 20, 26)") == (scheme == "dark")
+            visit.page.close()
+            assert visit.trouble == []

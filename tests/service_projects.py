@@ -1,0 +1,72 @@
+"""Small projects to test with, and a client for each person."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from labelonce.service import Project, create_app
+
+TEXTS = {
+    "a": "a small dog",
+    "b": "it purrs",
+    "c": "<script>document.title='owned'</script>",
+    "d": "<img src=x onerror=\"document.title='owned'\">",
+    "e": "שלום, 猫",
+    "f": "the last one",
+}
+
+
+def text_project(folder: Path, **settings: Any) -> Project:
+    rows = ['"' + name + '","' + text.replace('"', '""') + '"' for name, text in TEXTS.items()]
+    (folder / "tasks.csv").write_text("\n".join(["task,text", *rows]) + "\n", "utf-8")
+    chosen: dict[str, Any] = {
+        "learn_from": "nothing",
+        "refit_every": 10_000,
+        "requests_per_second": 10_000.0,
+    } | settings
+    return Project.make(folder / "pets", folder / "tasks.csv", ["cat", "dog"], text="text", title="Pets", **chosen)
+
+
+@contextmanager
+def serving(project: Project) -> Iterator[Any]:
+    """Serve a project on a free port of this machine, in a thread, and give a client without a token."""
+    import httpx
+    import uvicorn
+
+    server = uvicorn.Server(uvicorn.Config(create_app(project), port=0, log_level="warning", access_log=False))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive(), "the service did not start"
+            time.sleep(0.01)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+            yield client
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+class Client:
+    """Requests of one person."""
+
+    def __init__(self, http: Any, token: str) -> None:
+        self._http, self._headers = http, {"Authorization": f"Bearer {token}"}
+
+    def get(self, path: str, **options: Any) -> Any:
+        return self._http.get(path, headers=self._headers, **options)
+
+    def post(self, path: str, body: Any = None) -> Any:
+        return self._http.post(path, json=body, headers=self._headers)
+
+    def delete(self, path: str) -> Any:
+        return self._http.delete(path, headers=self._headers)
+
+    def label(self, task: str, label: str, key: str | None = None) -> Any:
+        return self.post("/api/annotations", {"key": key or f"{task} {label}", "task": task, "label": label})
