@@ -30,6 +30,7 @@ from labelonce.learning._plan import Plan, settle
 from labelonce.learning._review import LEAST, review_table
 from labelonce.learning._rounds import Round, run_rounds, unseen_predictions
 from labelonce.learning._scoring import AnnotationsScorer
+from labelonce.learning._threads import sharing_threads
 from labelonce.workers import Counted, WorkerModel
 
 Callback = Callable[[dict[str, Any]], None]
@@ -359,7 +360,7 @@ class MBEM(AnnotationsScorer):
                 self._plan = replace(self._plan, rounds=done + 1)
                 coming = doing(last=done + 1, after=self._last)
             log = FitLog()
-            with counting(log):
+            with counting(log), sharing_threads([recipe.learner], X, annotations.n_classes):
                 this = next(coming)
             self.n_fits_ += log.number
             entry = history_entry(annotations, this, self._last, shared=recipe.learner.shared)
@@ -411,10 +412,10 @@ class MBEM(AnnotationsScorer):
         self.calibrated_: Floats = self.posterior_
         if self.confidence == "held_out" and not (recipe.learner.shared and n_processes() > 1):
             log = FitLog()
-            with counting(log):
+            with counting(log), sharing_threads([recipe.learner], X, annotations.n_classes):
                 unseen = unseen_predictions(X, recipe, self._last, self._plan.seed)
+                found = calibrated(annotations, unseen, recipe.worker_model, gold, self._plan.seed)
             self.n_fits_ += log.number
-            found = calibrated(annotations, unseen, recipe.worker_model, gold, self._plan.seed)
             self.calibrated_, self.trust_ = found.posterior, found.trust
             warn_if_flattened(found.flattened, unseen, annotations)
             self.skill_, low, high = skills(annotations, found.posterior, self.posterior_)

@@ -25,6 +25,7 @@ from labelonce.learning._fits import (
 )
 from labelonce.learning._rounds import N_FOLDS, Recipe, Round, judge_with_all_labels
 from labelonce.learning._selection import Choice, choose_recipe
+from labelonce.learning._threads import sharing_threads
 from labelonce.workers import Full
 
 if TYPE_CHECKING:
@@ -76,8 +77,9 @@ def settle(
     """Return the plan that the options of an `MBEM` give; held-out tasks choose what they leave open."""
     seed = int(check_rng(options.random_state).integers(2**31))
     log = FitLog(listener=listener)
-    with counting(log):
-        candidates, budget = open_candidates(options, X, annotations, gold, seed)
+    givens = given_learners(options.learner)
+    with counting(log), sharing_threads((given.learner for given in givens), X, annotations.n_classes):
+        candidates, budget = open_candidates(options, givens, X, annotations, gold, seed)
         own = candidates[0].recipe.learner.auto if len(candidates) == 1 else {}
         rounds = own.get("rounds", "auto") if options.rounds == "auto" else options.rounds
         free = rounds == "auto"
@@ -102,7 +104,7 @@ def settle(
 
 
 def open_candidates(
-    options: MBEM, X: Any, annotations: Annotations, gold: Codes | None, seed: int
+    options: MBEM, givens: list[GivenLearner], X: Any, annotations: Annotations, gold: Codes | None, seed: int
 ) -> tuple[list[Candidate], int | None]:
     """Return every way to fit that the options leave open, and how many fits may be made.
 
@@ -110,7 +112,6 @@ def open_candidates(
     """
     posteriors = ("joint", "prior") if options.posterior == "auto" else (options.posterior,)
     workers = Full() if options.worker_model is None else options.worker_model
-    givens = given_learners(options.learner)
     done: dict[int, Any] = {}
     for given in givens:
         if id(given.features) not in done:
