@@ -18,7 +18,7 @@ from labelonce.files._open import File, locate, naming
 from labelonce.files._table_reader import give_back_memory, parquet_batches, read_columns
 from labelonce.files._table_writer import as_table, write_table
 from labelonce.formats import _registry as tools
-from labelonce.formats._answers import Fields, to_annotations
+from labelonce.formats._answers import Fields, to_annotations, to_gold
 
 __all__ = ["check_target", "detect_format", "read_annotations", "read_batches", "read_gold", "write"]
 
@@ -102,13 +102,14 @@ def read_gold(
     format: str | None = None,
     task: str | None = None,
     label: str | None = None,
+    multiple: str | None = None,
     annotations: Annotations | None = None,
 ) -> dict[Any, Any]:
     r"""Return the known true labels in a file by task, for the `gold` of an aggregator.
 
     Parameters
     ----------
-    path, format, task, label
+    path, format, task, label, multiple
         As in `read_annotations`. Toloka's control tasks and Label Studio's ground truths are gold; any table
         may hold it in columns task and label.
     annotations : Annotations, optional
@@ -126,7 +127,8 @@ def read_gold(
     file = tools.find_labels(path, format, hint=False)
     with naming(file):
         if file.format in TOOLS:
-            gold = dict(tools.read(file, Fields(task, None, label)).gold)
+            check_choice(multiple or "error", "multiple", MULTIPLE)
+            gold = to_gold(tools.read(file, Fields(task, None, label)), multiple=multiple or "error")
         else:
             columns = read_columns(file, {"task": task or "task", "label": label or "label"})
             tasks, labels = (

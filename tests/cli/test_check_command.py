@@ -23,6 +23,7 @@ from labelonce.cli._app import app
 
 SAMPLES = Path(__file__).parents[1] / "formats" / "samples"
 STUDIO = SAMPLES / "label-studio.json"
+TRUTHS = STUDIO.with_name("label-studio-ground-truth.json")
 
 
 def run(*arguments: str | Path) -> int:
@@ -126,9 +127,51 @@ def test_train_reads_labels_texts_and_gold_of_an_export(tmp_path: Path, capsys: 
     assert run("train", export, "--text", "text", "--gold", export, "--rounds", "1", "-o", run_folder, "--json") == 0
     record = json.loads(capsys.readouterr().out)
     assert record["data"]["gold"] == 4
-    assert record["data"]["labelled_tasks"] == 24
+    assert record["data"]["labelled_tasks"] == 20
     assert run("train", export, "--text", "title", "-o", tmp_path / "other") == 2
     assert "must have the field 'title'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["check", "aggregate", "compare"])
+def test_ground_truths_of_an_export_are_gold_and_it_is_said(
+    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output: list[str | Path] = [] if command == "check" else ["-o", tmp_path / "out.csv"]
+    assert run(command, TRUTHS, *output) == 0
+    out, err = capsys.readouterr()
+    assert f"{TRUTHS}: its true labels of 4 tasks are used as gold." in err
+    assert "ground truths, which are gold 5" in out + err
+
+
+def test_aggregate_answers_with_the_ground_truths(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("aggregate", TRUTHS, "--method", "majority-vote", "--json") == 0
+    found = {row["task"]: (row["label"], row["confidence"]) for row in json.loads(capsys.readouterr().out)["labels"]}
+    assert found[202] == ("negative", 1.0)  # two of three votes say positive
+    assert found[203] == ("neutral", 1.0)  # nobody voted
+    assert len(found) == 6
+
+
+def test_gold_that_is_named_replaces_the_ground_truths(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    gold = tmp_path / "gold.csv"
+    gold.write_text("task,label\n202,positive\n")
+    assert run("aggregate", TRUTHS, "--method", "majority-vote", "--gold", gold, "--json") == 0
+    out, err = capsys.readouterr()
+    assert {row["task"]: row["label"] for row in json.loads(out)["labels"]}[202] == "positive"
+    assert f"{TRUTHS}: its true labels of 4 tasks are not used, since --gold names others." in err
+
+
+def test_train_takes_the_ground_truths_of_an_export_without_being_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [(task, "abc"[task % 3], ("good", "bad")[task % 2], task < 4) for task in range(24)]
+    words = {"good": "a fine thing", "bad": "an awful mess"}
+    tasks = [studio_task(t, w, y, truth=truth, text=f"{words[y]} {t}") for t, w, y, truth in rows]
+    (tmp_path / "export.json").write_text(json.dumps(tasks))
+    export, folder = tmp_path / "export.json", tmp_path / "run"
+    assert run("train", export, "--text", "text", "--rounds", "1", "-o", folder, "--json") == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["data"]["gold"] == 4
+    assert "its true labels of 4 tasks are used as gold" in err
 
 
 def test_every_command_that_reads_labels_takes_the_same_options() -> None:

@@ -22,6 +22,7 @@ from labelonce.formats import LeftOutWarning
 
 SAMPLES = Path(__file__).parent / "samples"
 TOOLS = ["label-studio", "mturk", "toloka", "prodigy", "matrix"]
+TRUTHS = SAMPLES / "label-studio-ground-truth.json"
 SUFFIX = {"label-studio": ".json", "mturk": ".csv", "toloka": ".tsv", "prodigy": ".jsonl", "matrix": ".csv"}
 
 Triples = set[tuple[Any, Any, Any]]
@@ -69,6 +70,44 @@ def test_label_studio_cancelled_answers_can_be_kept() -> None:
     rows, left_out = read("label-studio.json", label="sentiment", rejected="keep")
     assert (102, 8, "positive") in rows
     assert left_out["cancelled or skipped"] == 1
+
+
+def test_label_studio_ground_truths_are_no_votes() -> None:
+    rows, left_out = read("label-studio-ground-truth.json")
+    assert left_out == {"ground truths, which are gold": 5, "cancelled or skipped": 1}
+    assert {worker for _, worker, _ in rows} == {7, 8, 9}
+    assert len(rows) == 11
+
+
+@pytest.mark.filterwarnings("ignore::labelonce.formats.LeftOutWarning")
+def test_tasks_and_classes_that_only_ground_truths_have_are_kept() -> None:
+    ann = lo.read_annotations(TRUTHS)
+    assert ann.tasks.tolist() == [201, 202, 204, 205, 206, 203]
+    assert ann.classes.tolist() == ["negative", "neutral", "positive"]
+    labels = dict(zip(ann.tasks, lo.MajorityVote().fit(ann, gold=lo.read_gold(TRUTHS)).labels_, strict=True))
+    assert labels == lo.read_gold(TRUTHS) | {204: "negative", 206: "negative"}
+
+
+def test_ground_truths_of_a_task_must_agree(tmp_path: Path) -> None:
+    tasks = json.loads(TRUTHS.read_text())
+    tasks[4]["annotations"][3]["result"][0]["value"]["choices"] = ["negative"]
+    (tmp_path / "export.json").write_text(json.dumps(tasks))
+    with pytest.raises(ValueError, match=r"got \['positive'\] and \['negative'\] in task 205"):
+        lo.read_annotations(tmp_path / "export.json")
+
+
+@pytest.mark.filterwarnings("ignore::labelonce.formats.LeftOutWarning")
+def test_several_true_labels_are_joined_or_split_as_answers_are(tmp_path: Path) -> None:
+    tasks = json.loads(TRUTHS.read_text())
+    tasks[2]["annotations"][0]["result"][0]["value"]["choices"] = ["neutral", "negative"]
+    path = tmp_path / "export.json"
+    path.write_text(json.dumps(tasks))
+    with pytest.raises(ValueError, match=r"one label; got \['neutral', 'negative'\] as gold on task 203"):
+        lo.read_gold(path)
+    assert lo.read_gold(path, multiple="join")[203] == "negative|neutral"
+    split = lo.read_gold(path, multiple="split")
+    assert (split["203|neutral"], split["203|positive"], split["202|negative"]) == ("yes", "no", "yes")
+    assert set(split) <= set(lo.read_annotations(path, multiple="split").tasks)
 
 
 def test_label_studio_tasks_and_workers_may_be_other_fields() -> None:
@@ -180,7 +219,7 @@ def test_toloka_without_task_ids_takes_the_only_input(tmp_path: Path) -> None:
 
 def test_gold_is_read_from_control_tasks_ground_truths_and_tables(tmp_path: Path) -> None:
     assert lo.read_gold(SAMPLES / "toloka.tsv", label="result") == {"t-1": "cat"}
-    assert lo.read_gold(SAMPLES / "label-studio.json", label="sentiment") == {101: "positive"}
+    assert lo.read_gold(TRUTHS) == {201: "positive", 202: "negative", 203: "neutral", 205: "positive"}
     (tmp_path / "gold.csv").write_text("item,truth\n7,x\n5,y\n")
     assert lo.read_gold(tmp_path / "gold.csv", task="item", label="truth") == {5: "y", 7: "x"}
 

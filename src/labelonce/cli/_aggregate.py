@@ -13,7 +13,7 @@ from labelonce.cli._source import check_outputs, read_comparable
 from labelonce.data import Annotations
 from labelonce.files._open import File
 from labelonce.formats._registry import find_labels
-from labelonce.io import detect_format, read_gold, write
+from labelonce.io import detect_format, write
 
 
 def run_aggregate(
@@ -35,9 +35,7 @@ def run_aggregate(
         raise ValueError(f"--workers must be a table, such as workers.csv; got {workers}.")
     model = _aggregator(method, engine, seed)
     file = find_labels(path, source.get("format"))
-    annotations = read_comparable(file, source)
-    columns = {name: source[name] for name in ("task", "label") if source.get(name)}
-    known = None if gold is None else read_gold(gold, annotations=annotations, **columns)
+    annotations, known = read_comparable(file, source, gold)
     with warnings_as_notes():
         model.fit(annotations, gold=known)
     if output is not None:

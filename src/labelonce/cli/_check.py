@@ -20,6 +20,7 @@ from labelonce.files._table_reader import first_rows
 from labelonce.formats import LeftOutWarning
 from labelonce.formats._registry import find_labels
 from labelonce.io import read_annotations
+from labelonce.runs._gold import choose_gold
 
 _MOST = 12  # classes and sizes shown to a person; JSON has all
 _LONGEST = 30
@@ -32,6 +33,7 @@ def run_check(path: Path, source: dict[str, Any], *, as_json: bool) -> int:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         annotations = read_annotations(file, **{"duplicates": "keep"} | source)
+        gold = choose_gold(file, None, annotations, **source)
     left_out = {}
     for warning in caught:
         if isinstance(warning.message, LeftOutWarning):
@@ -42,7 +44,7 @@ def run_check(path: Path, source: dict[str, Any], *, as_json: bool) -> int:
     command = _next_step(file, source, found)
     if as_json:
         about = {"file": str(path), "format": file.format, "bytes": path.stat().st_size, "left_out": left_out}
-        print_json({**about, **found.to_dict(), "next": command})
+        print_json({**about, **found.to_dict(), "gold": len(gold or {}), "next": command})
     else:
         print_plain("\n".join(map(printable, _lines(file, found, left_out, command))))
     return 1 if found.problems else 0

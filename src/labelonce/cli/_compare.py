@@ -11,7 +11,7 @@ from labelonce.cli._print import cell, print_json, print_note, print_plain, prin
 from labelonce.cli._progress import shown_progress
 from labelonce.cli._source import check_outputs, read_comparable
 from labelonce.formats._registry import find_labels
-from labelonce.io import read_gold, write
+from labelonce.io import write
 
 _COLUMNS = {"method": "method", "agreement": "agrees", "held_out": "held out", "seconds": "seconds"}
 _GOLD_COLUMNS = {"accuracy": "accuracy", "log_loss": "log-loss"}  # with these no wider than 80 characters
@@ -22,8 +22,7 @@ def run_compare(
 ) -> None:
     """Print the table of methods and the recommended one; gold has the columns that `source` names."""
     check_outputs([file, gold], output=(output, None))
-    known = None if gold is None else read_gold(gold, task=source.get("task"), label=source.get("label"))
-    annotations = read_comparable(find_labels(file, source.get("format")), source)
+    annotations, known = read_comparable(find_labels(file, source.get("format")), source, gold)
     with shown_progress(as_json=as_json) as progress:
         say = partial(progress, "comparing")
         comparison = compare_aggregators(annotations, gold=known, random_state=seed, progress=say)

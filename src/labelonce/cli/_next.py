@@ -15,11 +15,12 @@ from labelonce.cli._source import check_outputs
 from labelonce.data import Annotations
 from labelonce.data._check import check_two_classes
 from labelonce.formats._registry import find_labels
-from labelonce.io import read_annotations, read_gold, write
+from labelonce.io import read_annotations, write
 from labelonce.learning import MBEM, SoftmaxRegression
 from labelonce.learning._features import DEFAULT_C
 from labelonce.routing import Router
 from labelonce.routing._strategies import strategy_of
+from labelonce.runs._gold import choose_gold
 from labelonce.runs._inputs import align_rows, read_features
 from labelonce.runs._train import Progress
 
@@ -41,13 +42,15 @@ def run_next(
     """Fit all labels so far, and write who should label what next."""
     check_outputs([file, features, gold], output=(output, None))
     with warnings_as_notes():
-        annotations = read_annotations(find_labels(file, source.get("format")), **source)
+        labels = find_labels(file, source.get("format"))
+        annotations = read_annotations(labels, **source)
     check_two_classes(annotations, file)
     X = None
     if features is not None:
         rows = read_features(features, task=source.get("task", "task"))
         annotations, X = align_rows(annotations, rows, features), rows.X
-    known = None if gold is None else read_gold(gold, task=source.get("task"), label=source.get("label"))
+    with warnings_as_notes():
+        known = choose_gold(labels, gold, annotations, **source)
     with shown_progress(as_json=as_json) as progress:
         router = Router(
             annotations.tasks,

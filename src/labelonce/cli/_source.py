@@ -14,6 +14,7 @@ from labelonce.data import Annotations
 from labelonce.data._check import check_two_classes, spelling_doubts
 from labelonce.files._open import File
 from labelonce.io import check_target, read_annotations
+from labelonce.runs._gold import choose_gold
 
 
 def check_outputs(read: Sequence[Path | None], **outputs: tuple[Path | None, str | None]) -> None:
@@ -33,13 +34,14 @@ def check_outputs(read: Sequence[Path | None], **outputs: tuple[Path | None, str
         taken.add(path.resolve())
 
 
-def read_comparable(file: File, source: dict[str, Any]) -> Annotations:
-    """Return the annotations, read as `source` says; raise where an aggregator would return the labels unchanged.
+def read_comparable(file: File, source: dict[str, Any], gold: Path | None) -> tuple[Annotations, dict[Any, Any] | None]:
+    """Return the annotations, read as `source` says, and their gold: that in a file, else that in the export.
 
-    Doubts about their spelling are printed as notes.
+    Raise where an aggregator would return the labels unchanged. Doubts about their spelling are printed as notes.
     """
     with warnings_as_notes():
         annotations = read_annotations(file, **source)
+        known = choose_gold(file, gold, annotations, **source)
     check_two_classes(annotations, file.path)
     if len(np.unique(annotations.worker)) == 1:
         who = show(annotations.workers[annotations.worker[0]])
@@ -49,4 +51,4 @@ def read_comparable(file: File, source: dict[str, Any]) -> Annotations:
         )
     for doubt in spelling_doubts(annotations):
         print_note(doubt.sentence)
-    return annotations
+    return annotations, known

@@ -14,6 +14,7 @@ from labelonce.files._open import File
 from labelonce.files._table_reader import read_table
 
 SEPARATOR = "|"
+_NOBODY = object()  # who gave the gold
 
 
 class LeftOutWarning(UserWarning):
@@ -45,7 +46,8 @@ class Answer(NamedTuple):
 class Answers:
     """The answers in a file, the gold and the wanted texts of tasks that came with them, and what was left out.
 
-    `empty` are those without a label: no annotations where one label is wanted, but a no to every check box.
+    `empty` are those without a label: no annotations where one label is wanted, but a no to every check box. `gold` has
+    the true labels of a task where the file knows them.
     """
 
     NO_ANSWER: ClassVar[str] = "without an answer"
@@ -53,7 +55,7 @@ class Answers:
     rows: list[Answer] = field(default_factory=list)
     empty: list[Answer] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
-    gold: dict[Any, Any] = field(default_factory=dict)
+    gold: dict[Any, tuple[Any, ...]] = field(default_factory=dict)
     texts: list[tuple[Any, Any]] = field(default_factory=list)
 
     def add(self, task: Any, worker: Any, labels: tuple[Any, ...]) -> None:
@@ -68,17 +70,36 @@ class Answers:
 def to_annotations(found: Answers, name: str, *, multiple: str = "error", **declared: Any) -> Annotations:
     """Return the answers as annotations; warn with counts, and the file's name, where some were left out.
 
-    `declared` are the classes, answers and duplicates of `Annotations.from_arrays`.
+    `declared` are the classes, answers and duplicates of `Annotations.from_arrays`. Tasks and classes that only the
+    gold has are there too, without annotations.
     """
     if not found.rows:
         raise ValueError(f"the file must hold an annotation; got none{_because(found.left_out)}.")
-    rows = _one_label_each(found.rows, multiple)
+    rows, gold = _votes_and_gold(found, multiple)
     task, worker, label = (list(column) for column in zip(*rows, strict=True))
+    open_classes = declared.get("classes") is None and declared.get("answers") is None
+    if open_classes and not set(gold.values()) <= set(label):
+        declared["classes"] = sorted({*label, *gold.values()})
     annotations = Annotations.from_arrays(task, worker, label, **declared)
+    unseen = gold.keys() - set(task)
+    if unseen:
+        annotations = annotations.align([*annotations.tasks.tolist(), *(one for one in gold if one in unseen)])
     if found.left_out:
         sentence = f"{name}: {len(annotations):,} annotations are read, others left out{_because(found.left_out)}."
         warnings.warn(LeftOutWarning(sentence, dict(found.left_out)), stacklevel=3)
     return annotations
+
+
+def to_gold(answers: Answers, *, multiple: str = "error") -> dict[Any, Any]:
+    """Return the true labels in a file by task; several of one task are taken as those of an answer are."""
+    return _votes_and_gold(answers, multiple)[1]
+
+
+def _votes_and_gold(answers: Answers, multiple: str) -> tuple[list[tuple[Any, Any, Any]], dict[Any, Any]]:
+    known = [Answer(task, _NOBODY, labels) for task, labels in answers.gold.items()]
+    rows = _one_label_each([*answers.rows, *known], multiple)
+    votes = [row for row in rows if row[1] is not _NOBODY]
+    return votes, {task: label for task, worker, label in rows if worker is _NOBODY}
 
 
 def _because(left_out: Counter[str]) -> str:
@@ -93,7 +114,7 @@ def _one_label_each(rows: list[Answer], multiple: str) -> list[tuple[Any, Any, A
     if several and multiple == "error":
         row = several[0]
         raise ValueError(
-            f"an annotation must give one label; got {show(list(row.labels))} by worker {show(row.worker)} on task "
+            f"an annotation must give one label; got {show(list(row.labels))} {_by(row)} on task "
             f"{show(row.task)} ({len(several)} in total). Take each set of labels as a class of its own with "
             f"{argument('multiple', 'join')}, or each label as a yes-no question with {argument('multiple', 'split')}."
         )
@@ -104,6 +125,10 @@ def _one_label_each(rows: list[Answer], multiple: str) -> list[tuple[Any, Any, A
     if multiple == "join" and (several or any(isinstance(row.labels[0], str) for row in rows)):
         return [(row.task, row.worker, SEPARATOR.join(sorted(map(str, row.labels)))) for row in rows]
     return [(row.task, row.worker, row.labels[0]) for row in rows]
+
+
+def _by(row: Answer) -> str:
+    return "as gold" if row.worker is _NOBODY else f"by worker {show(row.worker)}"
 
 
 def _yes_no(rows: list[Answer]) -> list[tuple[Any, Any, Any]]:

@@ -13,6 +13,7 @@ from labelonce._messages import argument, show
 from labelonce.files._open import File, whole_text
 from labelonce.formats._answers import SEPARATOR, Answers, Fields, choose_field
 
+_GROUND_TRUTHS = "ground truths, which are gold"
 _PATH = " / "  # between the levels of a taxonomy
 _VALUE = {"choices": "choices", "taxonomy": "taxonomy", "rating": "rating", "pairwise": "selected"}
 
@@ -56,9 +57,21 @@ def _add(
         answers.left_out["about a region of the task"] += 1
         return
     task_id = _task_id(task, fields.task or "id")
+    if annotation.get("ground_truth") and labels and not annotation.get("was_cancelled"):
+        answers.left_out[_GROUND_TRUTHS] += 1
+        answers.gold[task_id] = _agreed(answers.gold.get(task_id), labels, task)
+        return
     answers.add(task_id, _worker(task, annotation, fields.worker), labels)
-    if annotation.get("ground_truth") and len(labels) == 1:
-        answers.gold[task_id] = labels[0]
+
+
+def _agreed(before: tuple[Any, ...] | None, labels: tuple[Any, ...], task: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the labels of a task's ground truth; two that differ are an error."""
+    if before is not None and set(before) != set(labels):
+        raise ValueError(
+            f"ground truths of a task must agree; got {show(list(before))} and {show(list(labels))} in task "
+            f"{show(task.get('id'))}. Keep the mark at one of them and export again."
+        )
+    return labels
 
 
 def _load(file: File) -> list[dict[str, Any]]:

@@ -36,8 +36,8 @@ def read(file: File, fields: Fields, *, keep_rejected: bool = False) -> Answers:
         text = fields.text if fields.text in names else _INPUT + fields.text
         answers.texts = list(zip(tasks, table[choose_field(text, names, "the text column", "text")], strict=True))
     for task_id, worker_id, state, labels, known in zip(tasks, workers, status, given, gold, strict=True):
-        if len(known) == 1:
-            answers.gold[task_id] = known[0]
+        if known:
+            answers.gold[task_id] = known
         if state.lower() == "rejected" and not keep_rejected:
             answers.left_out["rejected"] += 1
         elif state.lower() in _UNFINISHED:

@@ -27,10 +27,11 @@ from labelonce.data._check import check_two_classes, spelling_doubts
 from labelonce.files._atomic import atomic_write
 from labelonce.formats._answers import Fields
 from labelonce.formats._registry import find_labels
-from labelonce.io import read_annotations, read_gold, write
+from labelonce.io import read_annotations, write
 from labelonce.learning import MBEM, BoostedTrees, SoftmaxRegression, text_model
 from labelonce.learning._features import DEFAULT_C
 from labelonce.runs._folder import START_OVER, RunFolder, write_record
+from labelonce.runs._gold import choose_gold
 from labelonce.runs._images import Images, check_extras, network_for, read_images
 from labelonce.runs._inputs import Rows, align_rows, read_features, read_texts
 from labelonce.runs._model_file import dumped, load
@@ -143,9 +144,7 @@ def read_inputs(options: Options) -> Inputs:
         boost = options.model == "boost"
         rows = read_features(source, task=options.task or "task", ignore=options.ignore, missing=boost)
     annotations = align_rows(annotations, rows, source)
-    gold = None
-    if options.gold is not None:
-        gold = read_gold(options.gold, task=options.task, label=options.label, annotations=annotations)
+    gold = choose_gold(labels, options.gold, annotations, **options.source)
     return Inputs(annotations, rows, gold, images)
 
 
