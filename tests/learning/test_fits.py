@@ -13,6 +13,9 @@ from labelonce import Annotations
 from labelonce._types import Floats
 from labelonce.learning import RepeatedRows, SoftmaxRegression
 
+# A tree that memorises the labels of a few noisy tasks is doubted, and rightly; here only its fits count.
+pytestmark = pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")
+
 
 def problem(n_tasks: int = 150) -> tuple[Floats, Annotations]:
     rng = np.random.default_rng(0)
