@@ -20,6 +20,7 @@ from labelonce.aggregation._base import Aggregator
 from labelonce.aggregation._em import answer_pseudo_counts, normalised
 from labelonce.aggregation._registry import aggregators
 from labelonce.data import Annotations, _ids
+from labelonce.data._answers import agreement
 from labelonce.data._gold import Gold, check_gold
 from labelonce.data._split import hold_out
 
@@ -178,9 +179,8 @@ def _tried(
 
 def _agreement(fitted: Aggregator, annotations: Annotations) -> float:
     """Return the share of answers that lean to the label of their task, of those that lean to any."""
-    picks = _ids.lookup(fitted.labels_, annotations.classes)[annotations.task]
-    leaning = annotations.leaning[annotations.label]
-    return float(leaning[np.arange(len(picks)), picks].sum() / max(leaning.sum(), 1e-300))
+    agreed, total = agreement(annotations, _ids.lookup(fitted.labels_, annotations.classes))
+    return agreed / max(total, 1e-300)
 
 
 def _scores(fitted: Aggregator, seen: Annotations, held: Annotations) -> Floats:

@@ -74,6 +74,23 @@ def holds_classes(answers: Ids, classes: Ids) -> bool:
     return answers is classes or bool(np.array_equal(answers[: len(classes)], classes))
 
 
+def agreement(annotations: Annotations, picks: Codes) -> tuple[float, float]:
+    """Return how many answers agree with the picked class of their task, and of how many that lean to a class."""
+    picked = picks[annotations.task]
+    if annotations.is_square:
+        return float((picked == annotations.label).sum()), float(len(picked))
+    leaning = annotations.leaning
+    return float(leaning[annotations.label, picked].sum()), float(leaning.sum(axis=1)[annotations.label].sum())
+
+
+def disagreement(annotations: Annotations, picks: Codes) -> float:
+    """Return the share of answers, of those that lean to a class, that disagree with the picked class of their task."""
+    if annotations.is_square:
+        return float((picks[annotations.task] != annotations.label).mean())
+    agreed, total = agreement(annotations, picks)
+    return 1 - agreed / max(total, 1e-300)
+
+
 def encode_labels(label: Any, name: str, classes: Any, answers: Any) -> tuple[Codes, Ids, Ids]:
     """Return the codes of the labels, the classes, and the answers that the codes stand for."""
     if answers is not None:

@@ -83,9 +83,10 @@ def pull_in_round(number: int) -> float:
     return _PULLS[min(number - 2, len(_PULLS) - 1)]
 
 
-def label_shares(counts: Floats) -> Floats:
+def label_shares(counts: Floats, leaning: Floats | None = None) -> Floats:
     """Return how often every class is given, of (n_workers, true, given) counts; none is impossible."""
-    given = counts.sum(axis=(0, 1)) + 1.0
+    said = counts.sum(axis=(0, 1))
+    given = (said if leaning is None else said @ leaning) + 1.0
     return np.asarray(given / given.sum())
 
 

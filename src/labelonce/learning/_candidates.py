@@ -10,6 +10,7 @@ import numpy as np
 from labelonce._kernels import ScipyEngine
 from labelonce._types import Codes
 from labelonce.data import Annotations
+from labelonce.data._answers import disagreement
 from labelonce.learning._features import GivenLearner
 from labelonce.learning._learner import Learner
 from labelonce.learning._predict import out_of_fold
@@ -39,7 +40,6 @@ def memorises(learner: Learner, X: Any, annotations: Annotations, gold: Codes | 
     model = fit_model(learner, X, posterior, weight)
     fresh = out_of_fold(learner, X, posterior, weight, n_folds=n_folds, rng=rng)
     own_left, fresh_left = (
-        float((predictions.argmax(axis=1)[annotations.task] != annotations.label).mean())
-        for predictions in (model.predict_proba(X), fresh)
+        disagreement(annotations, predictions.argmax(axis=1)) for predictions in (model.predict_proba(X), fresh)
     )
     return own_left < (1 - MEMORISED) * fresh_left

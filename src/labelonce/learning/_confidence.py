@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -95,8 +96,9 @@ def flatness(annotations: Annotations, predictions: Floats) -> float:
     those of the highest likelihood.
     """
     n_classes = predictions.shape[1]
-    if n_classes < 2:
-        return 1.0
+    if n_classes < 2 or annotations.is_scale or (annotations.label >= n_classes).all():
+        return 1.0  # no label says yes or no to a pick
+    annotations = annotations.only_classes()
     rows = np.random.default_rng(0).permutation(len(annotations))[:_ENOUGH_TASKS]
     task, log_predictions = annotations.task[rows], floored_log(predictions)
     agreed = predictions.argmax(axis=1)[task] == annotations.label[rows]
@@ -121,13 +123,14 @@ def skills(
     It is the mean probability of the labels that the worker gave, half way between the calibrated posterior, which is
     slow to trust a worker where features are weak, and what the rounds `promised`, which is quick. The interval holds
     chance, mistakes that come together, the distance between the two, and some doubt about the calibration. Nothing is
-    known of a worker without labels.
+    known of a worker without labels. Answers that are no class do not count; on a scale, each counts as it leans.
     """
-    n = np.bincount(annotations.worker, minlength=annotations.n_workers)
-    right, promise = (one[annotations.task, annotations.label] for one in (posterior, promised))
+    right, promise, rows = _chances_right(annotations, posterior, promised)
+    worker = annotations.worker[rows]
+    n = np.bincount(worker, minlength=annotations.n_workers)
 
     def mean(values: Floats) -> Floats:
-        total = np.bincount(annotations.worker, values, annotations.n_workers)
+        total = np.bincount(worker, values, annotations.n_workers)
         return np.asarray(np.divide(total, n, out=np.full(len(n), right.mean()), where=n > 0))
 
     value = mean((right + promise) / 2)
@@ -135,6 +138,17 @@ def skills(
     variance += mean((promise - right) / 2) ** 2 + _DOUBT**2
     low, high = _interval(value, variance, level)
     return value, np.where(n > 0, np.minimum(low, value), 0.0), np.where(n > 0, np.maximum(high, value), 1.0)
+
+
+def _chances_right(annotations: Annotations, posterior: Floats, promised: Floats) -> tuple[Floats, Floats, Any]:
+    """Return by two posteriors the chance of each label to be right, and which annotations these are of."""
+    task, label = annotations.task, annotations.label
+    if annotations.is_square:
+        return posterior[task, label], promised[task, label], slice(None)
+    leaning = annotations.leaning
+    rows = np.flatnonzero(leaning.sum(axis=1)[label])
+    right, promise = ((one[task[rows]] * leaning[label[rows]]).sum(axis=1) for one in (posterior, promised))
+    return right, promise, rows
 
 
 @dataclass(frozen=True)
@@ -174,13 +188,14 @@ def _labels_evidence(
     fold = (rng.permutation(annotations.n_tasks) % _FOLDS)[annotations.task]
     picks = np.eye(predictions.shape[1])[predictions.argmax(axis=1)]
     everybody = ScipyEngine(annotations, "float64").m_step(picks)
+    leaning = None if annotations.is_square else annotations.leaning
     said = np.empty((len(annotations), predictions.shape[1]))
     for number in np.unique(fold):
         rows = fold == number
         worker, label = annotations.worker[rows], annotations.label[rows]
         own = np.zeros_like(everybody)
         np.add.at(own, (worker, predictions.argmax(axis=1)[annotations.task[rows]], label), 1.0)
-        fitted = clone(worker_model).fit_counts(np.maximum(everybody - own, 0.0))
+        fitted = clone(worker_model).fit_counts(np.maximum(everybody - own, 0.0), leaning)
         said[rows] = floored_log(fitted.confusion_)[worker, :, label]
     return said
 

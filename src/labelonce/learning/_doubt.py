@@ -9,6 +9,7 @@ import numpy as np
 from labelonce._messages import show
 from labelonce._types import Floats
 from labelonce.data import Annotations
+from labelonce.data._answers import disagreement
 from labelonce.learning._rounds import Round
 
 FAR_LESS = 0.4  # disagreement with labels that were seen, below that with unseen ones by this share: worth a warning
@@ -40,24 +41,26 @@ def warn_of_doubt(
         return
     picks = last.predictions.argmax(axis=1)
     picked = np.bincount(picks, minlength=n_classes) / len(picks)
-    given = np.bincount(annotations.label, minlength=n_classes) / len(annotations)
-    by_shares = float(given @ np.log(np.maximum(given, 1e-300)))
+    said = np.bincount(annotations.label, minlength=annotations.n_answers) / len(annotations)
+    by_shares = float(said @ np.log(np.maximum(said, 1e-300)))
+    given = said if annotations.is_square else said @ annotations.leaning
+    given = given / max(given.sum(), 1e-300)
     if held_out_score <= by_shares:
         _warn(
             f"the log-likelihood of held-out labels is {held_out_score:.3f}, and {by_shares:.3f} by how often each "
             "label is given: the features say nothing about them. Are the rows of X in the order of the tasks (give "
             "tasks=...)? If they are, use better features, or label some tasks again."
         )
-    agreement, chance = float((picks[annotations.task] == annotations.label).mean()), float(picked @ given)
-    if agreement < chance + MIN_ADVANTAGE:
+    seen_left = disagreement(annotations, picks)
+    agreed, chance = 1 - seen_left, float(picked @ given)
+    if agreed < chance + MIN_ADVANTAGE:
         _warn(
-            f"the model agrees with {agreement:.1%} of the labels where chance gives {chance:.1%}: it has learned next "
+            f"the model agrees with {agreed:.1%} of the labels where chance gives {chance:.1%}: it has learned next "
             "to nothing, so the workers are judged by noise. Are the rows of X in the order of the tasks (give "
             "tasks=...)? If they are, use better features, or label some tasks again."
         )
-    seen_left = float((picks[annotations.task] != annotations.label).mean())
     if unseen is not None:
-        left = float((unseen.argmax(axis=1)[annotations.task] != annotations.label).mean())
+        left = disagreement(annotations, unseen.argmax(axis=1))
         chance_gap = 2 * np.sqrt(left * (1 - left) / len(annotations))
         if left > MUCH_DISAGREEMENT and seen_left < (1 - FAR_LESS) * left - chance_gap:
             _warn(
@@ -91,7 +94,7 @@ def warn_if_flattened(exponent: float, unseen: Floats, annotations: Annotations)
     """Warn where predictions of models that did not see the task are surer than the labels bear out."""
     if exponent < 1:
         sure = float(unseen.max(axis=1)[annotations.task].mean())
-        agreed = float((unseen.argmax(axis=1)[annotations.task] == annotations.label).mean())
+        agreed = 1 - disagreement(annotations, unseen.argmax(axis=1))
         _warn(
             f"the models are {sure:.1%} sure of their picks, {agreed:.1%} of the labels agree, and with sure picks "
             "hardly more than with others: the rounds have confirmed themselves. The confidence is lowered towards "

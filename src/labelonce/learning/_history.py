@@ -9,6 +9,7 @@ import numpy as np
 from labelonce._kernels import mean_total_variation
 from labelonce._processes import add_up
 from labelonce.data import Annotations
+from labelonce.data._answers import agreement
 from labelonce.learning._rounds import Round
 
 
@@ -16,14 +17,14 @@ def history_entry(
     annotations: Annotations, this: Round, before: Round | None, *, shared: bool = False
 ) -> dict[str, Any]:
     """Return one row of the history; `shared`: over the tasks of all processes."""
-    agreed = this.predictions.argmax(axis=1)[annotations.task] == annotations.label
+    agreed, total = agreement(annotations, this.predictions.argmax(axis=1))
     n_tasks = annotations.n_tasks
     changed = np.nan if before is None else mean_total_variation(this.posterior, before.posterior)
-    sums = np.array([n_tasks, len(annotations), agreed.sum(), this.posterior.max(axis=1).sum(), n_tasks * changed])
+    sums = np.array([n_tasks, total, agreed, this.posterior.max(axis=1).sum(), n_tasks * changed])
     tasks, labels, agreed_sum, sure, change = (add_up(sums) if shared else sums).tolist()
     return {
         "round": this.number,
-        "agreement": agreed_sum / labels,
+        "agreement": agreed_sum / max(labels, 1e-300),
         "mean_confidence": sure / tasks,
         "log_likelihood": this.log_likelihood,
         "held_out_score": float("nan"),

@@ -11,13 +11,14 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from labelonce._messages import show
+from labelonce._messages import shorten, show
 from labelonce._processes import n_processes
 from labelonce._sklearn import check_is_fitted, clone
 from labelonce._types import ENGINES, Codes, Floats, Ids
 from labelonce._validate import RandomState, check_choice, check_distribution, check_int, check_number
 from labelonce.aggregation._base import labels_frame, set_fitted, workers_table
 from labelonce.data import Annotations
+from labelonce.data._answers import only_classes
 from labelonce.data._gold import Gold, check_gold
 from labelonce.learning._average import average_models
 from labelonce.learning._confidence import Estimate, calibrated, share_right, skills
@@ -31,7 +32,7 @@ from labelonce.learning._review import LEAST, review_table
 from labelonce.learning._rounds import Round, run_rounds, unseen_predictions
 from labelonce.learning._scoring import AnnotationsScorer
 from labelonce.learning._threads import sharing_threads
-from labelonce.workers import Counted, WorkerModel
+from labelonce.workers import Counted, Full, WorkerModel
 
 Callback = Callable[[dict[str, Any]], None]
 
@@ -122,7 +123,7 @@ class MBEM(AnnotationsScorer):
     labels_ : (n_tasks,)
     predictions_ : (n_tasks, n_classes)
         The predictions of the last round for the training tasks, by which the workers were judged.
-    confusion_, prior_, skill_ : arrays
+    confusion_, prior_, skill_, answers_ : arrays
         As in the aggregators.
     worker_model_ : WorkerModel
         The fitted workers, with `skill_interval` and `confusion_interval`.
@@ -238,7 +239,7 @@ class MBEM(AnnotationsScorer):
             of a pandas object; without ids they are in the order of `ann.tasks`, where tasks first appear in the data.
         y : Annotations, (n_tasks, n_workers) matrix or (n_tasks,) labels
             In a matrix -1, NaN or a sparse matrix's absence mean "not labelled"; plain labels are taken as one
-            worker's. Tasks without labels serve as unlabelled data.
+            worker's. Tasks without labels serve as unlabelled data. Answers that are not classes are learned, too.
         gold : mapping or array, optional
             Known true labels, as in the aggregators; an array has one entry per row of X.
         tasks : column, optional
@@ -269,6 +270,8 @@ class MBEM(AnnotationsScorer):
         """
         X, annotations = self._same_rows(X, y, tasks) if resume else self._prepare(X, y, tasks)
         codes = None if gold is None else check_gold(gold, annotations)
+        if codes is None and not annotations.is_scale:
+            annotations.only_classes()  # which says so where there are none
         if resume:
             transformed = self._features.transform(X)
         else:
@@ -307,12 +310,16 @@ class MBEM(AnnotationsScorer):
     def _same_rows(self, X: Any, y: Any, tasks: Any) -> tuple[Any, Annotations]:
         """Return the features and annotations of a fit that is resumed; others than before are an error."""
         check_is_fitted(self, "history_")
-        X, annotations = match_rows(X, y, tasks, classes=self.classes_, learner=self)
+        X, annotations = match_rows(X, y, tasks, classes=self.classes_)
         check_features(self, X, reset=False)
         if (annotations.n_tasks, annotations.n_workers) != (len(self.tasks_), len(self.workers_)):
             raise ValueError(
                 f"resume needs the {len(self.tasks_)} tasks and {len(self.workers_)} workers of the fit; "
                 f"got {annotations.n_tasks} and {annotations.n_workers}."
+            )
+        if self.history_ and not np.array_equal(annotations.answers, self.answers_):
+            raise ValueError(
+                f"resume needs the answers of the fit, {shorten(self.answers_)}; got {shorten(annotations.answers)}."
             )
         return X, annotations
 
@@ -335,7 +342,9 @@ class MBEM(AnnotationsScorer):
             check_int(self.max_fits, "max_fits", 1)
         check_number(self.holdout, "holdout", 0.01, 0.9)
         check_number(self.tol, "tol", 0.0)
-        X, annotations = match_rows(X, y, tasks, classes=self.classes, learner=self)
+        X, annotations = match_rows(X, y, tasks, classes=self.classes)
+        if annotations.is_scale and not (self.worker_model or Full())._takes_scales:
+            only_classes(annotations, f"MBEM with {type(self.worker_model).__name__}")  # which says that it needs them
         check_features(self, X, reset=True)
         if not isinstance(self.prior, str):
             check_distribution(self.prior, "prior", (annotations.n_classes,))
@@ -391,6 +400,7 @@ class MBEM(AnnotationsScorer):
             prior=last.prior,
             workers=annotations.workers,
             classes=annotations.classes,
+            answers=annotations.answers,
             annotation_counts=np.bincount(annotations.worker, minlength=annotations.n_workers),
             tasks=annotations.tasks,
             posterior=last.posterior,
@@ -436,7 +446,7 @@ class MBEM(AnnotationsScorer):
     def annotations_(self) -> Annotations:
         """The annotations of the fit."""
         check_is_fitted(self, "confidence_")
-        return Annotations(*self._given, self.tasks_, self.workers_, self.classes_)
+        return Annotations(*self._given, self.tasks_, self.workers_, self.classes_, self.answers_)
 
     def review(self, *, least: float = LEAST) -> pa.Table:
         """Return an Arrow table of the given labels that are worth checking, the most likely wrong first.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from labelonce._messages import shorten
 from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import check_number
 from labelonce.data import Annotations, _ids
@@ -30,9 +31,15 @@ def review_table(
 
     `posterior` is P(true label) and `picks` our label of every task. `shown` are further columns with one entry per
     task, such as texts. What to do: "replace" where another label is `SURE`, "keep" where the given one is ours and
-    not `UNSURE`, otherwise "check".
+    not `UNSURE`, otherwise "check". Answers that are no class cannot be wrong and are not listed.
     """
     check_number(least, "least", 0.0, 1.0)
+    if annotations.is_scale:
+        raise ValueError(
+            f"a review must be of answers that are classes, which can be wrong; got the scale "
+            f"{shorten(annotations.answers)}. Look at the tasks of low confidence instead."
+        )
+    annotations = annotations.only_classes()
     wrong = 1 - posterior[annotations.task, annotations.label]
     order = np.argsort(-wrong, kind="stable")
     order = order[wrong[order] >= least]

@@ -89,8 +89,8 @@ def run_rounds(
         engine = SharedEngine(engine)
     sample = sample_tasks(annotations, engine)
     number = 0 if after is None else after.number
-    posterior, start = vote_targets(engine, gold)
-    weight = start
+    posterior, weight = vote_targets(engine, gold)
+    start = answered(annotations, gold)
     if after is not None:
         posterior, weight = after.posterior, after.weight
     while True:
@@ -151,7 +151,7 @@ def judge_round(
     start: Floats,
     sample: tuple[Any, Engine],
 ) -> Round:
-    """Return the workers, posteriors and weights that predictions give; `start` is 1 where there are labels or gold."""
+    """Return the workers, posteriors and weights predictions give; `start` is 1 where there is an answer or gold."""
     model, predictions, targets, target_weight = fitted
     workers, log_prior, prior = estimate_workers(engine, recipe, predictions, gold, number=number, sample=sample)
     posterior, log_likelihood = engine.e_step(floored_log(workers.confusion_), log_prior, gold)
@@ -163,19 +163,29 @@ def judge_round(
 def judge_with_all_labels(this: Round, annotations: Annotations, recipe: Recipe, gold: Codes | None) -> Round:
     """Return a round of a trial as its predictions see it with the labels that were held out from them."""
     engine = make_engine(annotations, "float64", recipe.engine, recipe.device)
-    _, start = vote_targets(engine, gold)
+    start = answered(annotations, gold)
     sample = sample_tasks(annotations, engine)
     fitted = Fitted(this.model, this.predictions, this.targets, this.target_weight)
     return judge_round(engine, recipe, fitted, gold, number=this.number, start=start, sample=sample)
 
 
 def vote_targets(engine: Engine, gold: Codes | None) -> tuple[Floats, Floats]:
-    """Return the vote fractions and weight 1 where there are any; tasks without labels wait with weight 0."""
+    """Return the vote fractions and weight 1 where there are any; tasks without votes wait with weight 0."""
     votes = engine.vote_counts()
     weight: Floats = np.asarray(votes.any(axis=1), dtype=np.float64)
     if gold is not None:
         weight[gold >= 0] = 1.0
     return vote_fractions(votes, gold), weight
+
+
+def answered(annotations: Annotations, gold: Codes | None) -> Floats:
+    """Return 1 for tasks with an answer, a vote or not, or gold, else 0.
+
+    After the first round tasks that were only skipped count too: without them, what is left would not be a fair sample
+    of the classes.
+    """
+    number = np.bincount(annotations.task, minlength=annotations.n_tasks)
+    return np.asarray((number > 0) if gold is None else (number > 0) | (gold >= 0), dtype=np.float64)
 
 
 def learner_of_round(learner: Learner, number: int, last: int, rng: np.random.Generator) -> Learner:
@@ -213,7 +223,7 @@ def estimate_workers(
     picks = with_gold(np.eye(predictions.shape[1])[predictions.argmax(axis=1)], gold)
     soft = recipe.counts == "soft" and not first
     counts = engine.m_step(with_gold(predictions, gold) if soft else picks)
-    workers = clone(recipe.worker_model).fit_counts(counts)
+    workers = clone(recipe.worker_model).fit_counts(counts, engine.leaning)
     prior = class_prior(recipe.prior, picks, engine, workers.confusion_)
     if recipe.posterior == "prior" or first:
         return workers, floored_log(prior), prior
@@ -222,7 +232,7 @@ def estimate_workers(
     tasks, sample_engine = (slice(None), engine) if sample is None else sample
     log_predictions = log_prior[tasks].copy()
     pull = pull_in_round(number)
-    shares = prior if not isinstance(recipe.prior, str) else label_shares(counts)
+    shares = prior if not isinstance(recipe.prior, str) else label_shares(counts, engine.leaning)
     found = calibrate(log_predictions, sample_engine, workers.confusion_, shares, pull)
     found.apply(log_prior)
     if recipe.counts == "refined":
@@ -237,7 +247,8 @@ def refine(workers: WorkerModel, engine: Engine, log_prior: Floats, gold: Codes 
     """Return the workers counted against the posterior that they give themselves, near the fixed point."""
     for _ in range(_REFINEMENTS):
         before = workers.confusion_
-        workers.fit_counts(engine.sweep(floored_log(before), log_prior, gold).confusion_counts)
+        counts = engine.sweep(floored_log(before), log_prior, gold).confusion_counts
+        workers.fit_counts(counts, engine.leaning)
         if mean_total_variation(workers.confusion_, before) < _SETTLED:
             break
     return workers

@@ -13,8 +13,10 @@ from labelonce._sklearn import BaseEstimator, check_is_fitted
 from labelonce._types import Floats
 from labelonce._validate import check_codes, check_distribution, check_number
 from labelonce.data import Annotations
-from labelonce.data._answers import only_classes
+from labelonce.workers._answers import Shares, other_shares
 from labelonce.workers._intervals import beta_interval
+
+_WIDTH = 3.29  # standard deviations in a 90 % interval
 
 
 class WorkerModel(BaseEstimator, ABC):
@@ -22,7 +24,7 @@ class WorkerModel(BaseEstimator, ABC):
 
     Attributes
     ----------
-    confusion_ : (n_workers, n_classes, n_classes)
+    confusion_ : (n_workers, n_classes, n_answers)
         P(given | true) as [worker, true, given]: the posterior mean in the most likely population. `OneCoin` and
         `ClassWise` keep factors instead, and make it when it is asked for: up to 2^27 entries.
     factors_ : Factors
@@ -43,6 +45,9 @@ class WorkerModel(BaseEstimator, ABC):
 
     confusion_: Any = ConfusionOnRequest()
     factors_: Factors
+    _takes_scales = False
+    _shares: tuple[Any, ...]  # with `_leaning` only where answers need not be classes
+    _leaning: Floats
 
     def fit(self, annotations: Annotations, predictions: Any, weight: Any = None) -> Self:
         """Estimate every worker's confusion from its disagreement with the predictions.
@@ -56,9 +61,13 @@ class WorkerModel(BaseEstimator, ABC):
         weight : (n_tasks,), optional
             How much each task counts, at least 0: 2 is the same as the task twice.
         """
-        annotations = only_classes(annotations, type(self).__name__)
         weights = None if weight is None else _check_weight(weight, annotations.n_tasks)
-        self._fit_predictions(annotations, _check_predictions(predictions, annotations), weights)
+        checked = _check_predictions(predictions, annotations)
+        if not annotations.is_square:
+            soft = _as_probabilities(checked, annotations.n_classes, weights)
+            return self.fit_counts(ScipyEngine(annotations, "float64").m_step(soft), annotations.leaning)
+        self._forget_answers()
+        self._fit_predictions(annotations, checked, weights)
         return self
 
     def _fit_predictions(self, annotations: Annotations, predictions: Any, weight: Floats | None) -> None:
@@ -69,15 +78,50 @@ class WorkerModel(BaseEstimator, ABC):
             f"{type(self).__name__} with {shape[0]:,} workers x {shape[1]:,} x {shape[1]:,} classes",
             "Use workers.OneCoin(), which keeps one number per worker.",
         )
-        soft = predictions if predictions.ndim == 2 else np.eye(shape[1])[predictions]
-        if weight is not None:
-            soft = soft * weight[:, None]
+        soft = _as_probabilities(predictions, shape[1], weight)
         self.fit_counts(ScipyEngine(annotations, "float64").m_step(soft))
 
-    def fit_counts(self, counts: Any) -> Self:
-        """Estimate every worker's confusion from counts [worker, true, given], whole numbers or not."""
-        self._fit(_check_counts(counts))
+    def fit_counts(self, counts: Any, leaning: Floats | None = None) -> Self:
+        """Estimate every worker's confusion from counts [worker, true, given], whole numbers or not.
+
+        `leaning` (n_answers, n_classes) says to what share each answer speaks for each class, as `Annotations.leaning`
+        does. Default: the first answers are the classes, the others speak for none.
+        """
+        checked = _check_counts(counts)
+        n_classes, n_answers = checked.shape[1:]
+        if leaning is None and n_answers != n_classes:
+            leaning = np.eye(n_answers, n_classes)
+        self._forget_answers()
+        if leaning is None:
+            self._fit(checked)
+        else:
+            self._fit_answers(checked, leaning)
         return self
+
+    def _forget_answers(self) -> None:
+        """Drop what an earlier fit to other answers left."""
+        if "_shares" in vars(self):
+            for name in ("_shares", "_leaning", "confusion_"):
+                self.__dict__.pop(name, None)
+
+    def _fit_answers(self, counts: Floats, leaning: Floats) -> None:
+        """Set `confusion_` from counts of answers that need not be classes.
+
+        An answer is a class or another answer, at the worker's rates by true class; which class it is then, is a matter
+        of the model of classes.
+        """
+        n_classes = counts.shape[1]
+        if not np.array_equal(leaning, np.eye(*leaning.shape)):
+            raise ValueError(
+                f"{type(self).__name__} must have answers that are classes, to be right or wrong; got a scale of "
+                f"{len(leaning)} answers for {n_classes} classes. Use workers.Full() or workers.Counted()."
+            )
+        self._fit(np.ascontiguousarray(counts[:, :, :n_classes]))
+        square = self.confusion_
+        of_classes = counts[:, :, :n_classes].sum(axis=2, keepdims=True)
+        found = other_shares(np.concatenate([of_classes, counts[:, :, n_classes:]], axis=2))
+        self._shares, self._leaning = tuple(found), leaning
+        self.confusion_ = np.concatenate([found.mean[:, :, :1] * square, found.mean[:, :, 1:]], axis=2)
 
     @abstractmethod
     def _fit(self, counts: Floats) -> None:
@@ -100,7 +144,19 @@ class WorkerModel(BaseEstimator, ABC):
         The interval takes the predictions as true.
         """
         self._check_fitted()
-        return self._entry_interval(_check_level(level))
+        if "_shares" not in vars(self):
+            return self._entry_interval(_check_level(level))
+        return self._answer_interval(_check_level(level))
+
+    def _answer_interval(self, level: float) -> tuple[Floats, Floats]:
+        """Return the interval of the product of a share of class answers and a class, and of other shares."""
+        shares = Shares(*self._shares)
+        low, high = self._entry_interval(0.9)
+        of_classes, variance = shares.mean[:, :, :1], shares.variance()
+        middle = self.confusion_[:, :, : low.shape[2]] / np.maximum(of_classes, 1e-300)
+        spread = ((high - low) / _WIDTH) ** 2
+        doubt = middle**2 * variance[:, :, :1] + of_classes**2 * spread + variance[:, :, :1] * spread
+        return beta_interval(self.confusion_, np.concatenate([doubt, variance[:, :, 1:]], axis=2), level)
 
     def skill_interval(self, prior: Any = None, level: float = 0.9) -> tuple[Floats, Floats]:
         """Return the lower and the upper end of a credible interval for every worker's skill.
@@ -113,6 +169,12 @@ class WorkerModel(BaseEstimator, ABC):
             np.full(n_classes, 1 / n_classes) if prior is None else check_distribution(prior, "prior", (n_classes,))
         )
         return beta_interval(*self._skill_moments(shares), _check_level(level))
+
+
+def _as_probabilities(predictions: Any, n_classes: int, weight: Floats | None) -> Floats:
+    """Return checked predictions as probabilities, times the weights of the tasks."""
+    soft = predictions if predictions.ndim == 2 else np.eye(n_classes)[predictions]
+    return np.asarray(soft if weight is None else soft * weight[:, None])
 
 
 def _check_predictions(predictions: Any, annotations: Annotations) -> Any:
@@ -136,8 +198,11 @@ def _check_weight(weight: Any, n_tasks: int) -> Floats:
 
 def _check_counts(counts: Any) -> Floats:
     array = np.asarray(counts, dtype=np.float64)
-    if array.ndim != 3 or array.shape[1] != array.shape[2] or 0 in array.shape:
-        raise ValueError(f"counts must have shape (n_workers, n_classes, n_classes); got {array.shape}.")
+    if array.ndim != 3 or array.shape[1] > array.shape[2] or 0 in array.shape:
+        raise ValueError(
+            "counts must have shape (n_workers, n_classes, n_answers), with at least as many answers as classes; got "
+            f"{array.shape}."
+        )
     return _check_amounts(array, "counts")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from labelonce._types import Floats
+from labelonce.workers._answers import leaning_moments
 from labelonce.workers._base import WorkerModel
 from labelonce.workers._intervals import beta_interval
 
@@ -26,6 +27,16 @@ class Counted(WorkerModel):
             [0.5 , 0.5 ]]])
     """
 
+    _takes_scales = True
+
+    def _fit_answers(self, counts: Floats, leaning: Floats) -> None:
+        self._fit(counts)
+        total = counts.sum(axis=2, keepdims=True)
+        self._shares, self._leaning = (self.confusion_, total, 0.0), leaning
+
+    def _answer_interval(self, level: float) -> tuple[Floats, Floats]:
+        return self._entry_interval(level)
+
     def _fit(self, counts: Floats) -> None:
         self._counts = counts
         total = counts.sum(axis=2, keepdims=True)
@@ -42,5 +53,14 @@ class Counted(WorkerModel):
         return beta_interval(*self._entry_moments(), level)
 
     def _skill_moments(self, prior: Floats) -> tuple[Floats, Floats]:
+        if "_shares" in vars(self):
+            return self._answer_moments(prior)
         mean, variance = self._entry_moments()
         return np.einsum("wkk,k->w", mean, prior), np.einsum("wkk,k->w", variance, prior**2)
+
+    def _answer_moments(self, prior: Floats) -> tuple[Floats, Floats]:
+        """Return the moments of the skill among the answers that lean to a class, as far as they lean."""
+        weight = self._leaning.sum(axis=1)
+        counts = (self._counts * weight)[:, :, weight > 0] + 1.0
+        size = counts.sum(axis=2, keepdims=True)
+        return leaning_moments(counts / size, size, self._leaning[weight > 0], prior)

@@ -7,6 +7,7 @@ from scipy.special import digamma, gammaln
 
 from labelonce._kernels import one_coin_confusion
 from labelonce._types import Floats
+from labelonce.workers._answers import Shares, leaning_moments, scale_shares
 from labelonce.workers._base import WorkerModel
 from labelonce.workers._class_wise import ClassWise
 from labelonce.workers._intervals import beta_interval
@@ -26,6 +27,8 @@ class Full(ClassWise):
     Being right is modelled as in `ClassWise`; which wrong class is given is shrunk towards all wrong classes being
     equally likely. Both strengths are chosen by the marginal likelihood of the counts, so that with many labels per
     worker this is plain counting, with few it is `OneCoin`, and where only the diagonal matters it is `ClassWise`.
+
+    On a scale, where no answer is right or wrong, rows are shrunk towards those of all workers for the same class.
 
     Mistakes are not shrunk towards those of all workers together: within `MBEM` these are partly the model's own
     mistakes, and shrinking towards them would confirm the model.
@@ -65,6 +68,29 @@ class Full(ClassWise):
 
     error_strength_: float
     _fit_predictions = WorkerModel._fit_predictions  # it does need the counts
+    _takes_scales = True
+
+    def _fit_answers(self, counts: Floats, leaning: Floats) -> None:
+        if np.array_equal(leaning, np.eye(*leaning.shape)):
+            super()._fit_answers(counts, leaning)
+            return
+        found = scale_shares(counts, leaning)
+        self._shares, self._leaning, self.confusion_ = tuple(found), leaning, found.mean
+
+    def _on_scale(self) -> bool:
+        return "_shares" in vars(self) and len(self._shares[0][0, 0]) == len(self._leaning)
+
+    def _answer_interval(self, level: float) -> tuple[Floats, Floats]:
+        if not self._on_scale():
+            return super()._answer_interval(level)
+        shares = Shares(*self._shares)
+        return beta_interval(shares.mean, shares.variance(), level)
+
+    def _skill_moments(self, prior: Floats) -> tuple[Floats, Floats]:
+        if not self._on_scale():
+            return super()._skill_moments(prior)
+        shares = Shares(*self._shares)
+        return leaning_moments(shares.mean, shares.size, self._leaning, prior)
 
     def _fit(self, counts: Floats) -> None:
         n_classes = counts.shape[1]

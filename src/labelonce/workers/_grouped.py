@@ -11,6 +11,7 @@ from labelonce._sklearn import check_is_fitted
 from labelonce._types import Codes, Floats
 from labelonce._validate import check_choice, check_codes, check_number
 from labelonce.data import Annotations
+from labelonce.data._answers import only_classes
 from labelonce.workers._base import WorkerModel, _check_predictions, _check_weight
 from labelonce.workers._class_wise import ClassWise
 from labelonce.workers._groups import Groups, find_groups, read_groups
@@ -136,6 +137,7 @@ class Grouped(WorkerModel):
         weight : (n_tasks,), optional
             How much each task counts, at least 0.
         """
+        annotations = only_classes(annotations, type(self).__name__)
         soft = _as_candidates(predictions, annotations)
         self.prepare(annotations, soft.top_class())
         classes = candidate_classes(annotations, self._mistakes, soft.classes)

@@ -16,7 +16,7 @@ class Known(WorkerModel):
 
     Parameters
     ----------
-    confusion : (n_workers, n_classes, n_classes) array
+    confusion : (n_workers, n_classes, n_answers) array
         P(given | true) as [worker, true, given].
 
     Examples
@@ -32,6 +32,15 @@ class Known(WorkerModel):
     def __init__(self, confusion: Any) -> None:
         self.confusion = confusion
 
+    _takes_scales = True
+
+    def _fit_answers(self, counts: Floats, leaning: Floats) -> None:
+        self._fit(counts)
+        self._shares, self._leaning = (), leaning
+
+    def _answer_interval(self, level: float) -> tuple[Floats, Floats]:
+        return self._entry_interval(level)
+
     def _fit(self, counts: Floats) -> None:
         self.confusion_ = check_distribution(self.confusion, "confusion", counts.shape)
 
@@ -39,4 +48,8 @@ class Known(WorkerModel):
         return self.confusion_.copy(), self.confusion_.copy()
 
     def _skill_moments(self, prior: Floats) -> tuple[Floats, Floats]:
-        return np.einsum("wkk,k->w", self.confusion_, prior), np.zeros(len(self.confusion_))
+        if "_shares" not in vars(self):
+            return np.einsum("wkk,k->w", self.confusion_, prior), np.zeros(len(self.confusion_))
+        weight = self.confusion_ @ self._leaning.sum(axis=1)
+        right = np.einsum("wks,sk->wk", self.confusion_, self._leaning) / np.maximum(weight, 1e-300)
+        return right @ prior, np.zeros(len(self.confusion_))
