@@ -57,6 +57,7 @@ def test_good_workers_are_found_among_those_who_skip() -> None:
     table = quick().fit(X, ann).workers_to_frame()
     assert table.column_names == ["worker", "annotations", "skill", "skill_low", "skill_high", "other_answers"]
     assert set(table["worker"].to_pylist()[:4]) == {0, 3, 6, 9}
+    assert table["skill"].to_numpy()[:4].min() > 0.75  # among the answers that are classes
     assert_allclose(table["other_answers"].to_numpy(), 0.375, atol=0.12)
 
 
