@@ -22,6 +22,11 @@ def is_large(n_tasks: int, n_workers: int, n_classes: int) -> bool:
     return n_tasks * n_classes + n_workers * n_classes**2 > MOST_NUMBERS
 
 
+def label_memory(n_annotations: int, n_tasks: int) -> float:
+    """Return about how many bytes a fit takes that follows the labels, whatever the number of classes."""
+    return 8.0 * (20 * n_annotations + 20 * n_tasks)
+
+
 def available_memory() -> float:
     """Return how many bytes this process can still use; infinity where the system does not tell."""
     return min(_machine_memory(), _container_memory())

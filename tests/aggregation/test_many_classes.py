@@ -87,9 +87,9 @@ def test_labels_are_most_probable_and_the_table_shows_the_next_best(name: str, s
     picks = np.searchsorted(model.classes_, model.labels_)
     assert_allclose(dense[np.arange(len(picks)), picks], dense.max(axis=1), rtol=1e-12)
     table = model.to_frame()
-    assert table.column_names[:5] == ["task", "label", "confidence", "label_2", "confidence_2"]
-    second = table["confidence_2"].to_numpy(zero_copy_only=False)
-    several = (model.posterior_.probability > 0).sum(axis=1) > 1
+    assert table.column_names[:5] == ["task", "label", "confidence", "class_1", "posterior_class_1"]
+    second = table["posterior_class_2"].to_numpy(zero_copy_only=False)
+    several = (model.posterior_.classes >= 0).sum(axis=1) > 1
     assert_allclose(second[several], np.sort(dense, axis=1)[several, -2], rtol=1e-12)
     assert np.isnan(second[~several].astype(float)).all()
 

@@ -10,8 +10,10 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from labelonce._kernels import Candidates, ConfusionOnRequest, Factors, top_class
+from labelonce._memory import check_memory, is_large, label_memory
 from labelonce._sklearn import BaseEstimator, check_is_fitted
 from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import RandomState, check_rng
@@ -20,6 +22,10 @@ from labelonce.data._annotations import MIN_OVERLAP, Annotations
 from labelonce.data._answers import class_leanings, holds_classes, only_classes
 from labelonce.data._gold import Gold, check_gold
 
+_LESS_MEMORY = (
+    "Use OneCoin, MajorityVote or DawidSkene(worker_model=workers.Grouped(groups)), whose memory follows the labels "
+    "and not the classes"
+)
 TOP_CLASSES = 5  # of a task, in tables of many classes
 
 
@@ -72,6 +78,8 @@ class Aggregator(BaseEstimator, ABC):
         The ids of rows and columns. Methods that take only classes for answers have them for `answers_`.
     """
 
+    _tables: tuple[float, float] = (4, 10)  # arrays by task and class, and by worker, class and answer, held at once
+    _follows_labels = False  # has a way for many classes whose memory is that of the labels
     _takes_others = False  # answers beside the classes
     _takes_scales = False  # answers none of which is a class
 
@@ -108,6 +116,7 @@ class Aggregator(BaseEstimator, ABC):
         if not self._takes_answers_of(annotations):
             annotations = only_classes(annotations, type(self).__name__)
         rng = check_rng(self.random_state)
+        self._check_memory(annotations)
         fit = self._fit(annotations, codes, rng)
         set_fitted(
             self,
@@ -127,6 +136,24 @@ class Aggregator(BaseEstimator, ABC):
         )
         self._remember(annotations, codes)
         return self
+
+    def _check_memory(self, annotations: Annotations) -> None:
+        """Raise if the arrays of a fit would not fit into the machine."""
+        check_memory(
+            self._memory(annotations),
+            f"{type(self).__name__} with {annotations.n_tasks:,} tasks, {annotations.n_workers:,} workers and "
+            f"{annotations.n_classes:,} classes",
+            _LESS_MEMORY + (", or dtype='float32'." if getattr(self, "dtype", None) == "float64" else "."),
+        )
+
+    def _memory(self, annotations: Annotations) -> float:
+        """Return about how many bytes the largest arrays of a fit take at once."""
+        n_tasks, n_workers, n_classes = annotations.n_tasks, annotations.n_workers, annotations.n_classes
+        if self._follows_labels and is_large(n_tasks, n_workers, n_classes):
+            return label_memory(len(annotations), n_tasks)
+        posteriors, matrices = self._tables
+        size = 4 if getattr(self, "dtype", "") == "float32" else 8
+        return size * (posteriors * n_tasks * n_classes + matrices * n_workers * n_classes * annotations.n_answers)
 
     def _takes_answers_of(self, annotations: Annotations) -> bool:
         """Return whether answers that are no classes mean something to this model."""
@@ -227,30 +254,36 @@ def picks_of(posterior: Floats | Candidates, rng: np.random.Generator) -> Codes:
 def labels_frame(tasks: Ids, classes: Ids, posterior: Floats | Candidates, picks: Codes) -> pa.Table:
     """Return an Arrow table with one row per task: task, label (the pick), confidence, and `posterior_<class>`.
 
-    Of `Candidates` the next best classes instead, label_2 to label_5 with confidence_2 to confidence_5.
+    With many classes there are no columns of classes, but the most probable ones of each task instead: `class_1`,
+    `posterior_class_1`, ...
     """
-    if isinstance(posterior, Candidates):
-        return _top_frame(tasks, classes, posterior, picks)
     columns: dict[str, Any] = {
         "task": pa.array(tasks),
         "label": _ids.decode(picks, classes),
-        "confidence": posterior[np.arange(len(picks)), picks],
+        "confidence": probabilities_at(posterior, picks),
     }
-    columns |= {f"posterior_{name}": posterior[:, k] for k, name in enumerate(classes)}
+    if isinstance(posterior, Candidates):
+        columns |= _top_columns(posterior.top(TOP_CLASSES), classes)
+    else:
+        columns |= {f"posterior_{name}": posterior[:, k] for k, name in enumerate(classes)}
     return pa.table(columns)
 
 
-def _top_frame(tasks: Ids, classes: Ids, posterior: Candidates, picks: Codes) -> pa.Table:
-    own = posterior.at(np.arange(len(picks)), picks)
-    columns: dict[str, Any] = {"task": pa.array(tasks), "label": _ids.decode(picks, classes), "confidence": own}
-    others = np.where((posterior.classes == picks[:, None]) | (posterior.classes < 0), -1.0, posterior.probability)
-    order = np.argsort(-others, axis=1, kind="stable")[:, : TOP_CLASSES - 1]
-    for place in range(order.shape[1]):
-        at = np.arange(len(picks)), order[:, place]
-        there = others[at] > 0
-        columns[f"label_{place + 2}"] = pa.array(classes[np.maximum(posterior.classes[at], 0)], mask=~there)
-        columns[f"confidence_{place + 2}"] = pa.array(others[at], mask=~there)
-    return pa.table(columns)
+def _top_columns(top: Candidates, classes: Ids) -> dict[str, Any]:
+    """Return the most probable classes of every task and their probabilities, null where there are fewer."""
+    columns: dict[str, Any] = {}
+    for place in range(top.classes.shape[1]):
+        code, there = top.classes[:, place], top.classes[:, place] >= 0
+        names = _ids.decode(np.maximum(code, 0), classes)
+        columns[f"class_{place + 1}"] = pc.if_else(pa.array(there), names, pa.scalar(None, names.type))
+        columns[f"posterior_class_{place + 1}"] = pa.array(top.probability[:, place], mask=~there)
+    return columns
+
+
+def probabilities_at(posterior: Floats | Candidates, codes: Codes) -> Floats:
+    """Return the probability of one class of each task."""
+    rows = np.arange(len(codes))
+    return posterior.at(rows, codes) if isinstance(posterior, Candidates) else np.asarray(posterior[rows, codes])
 
 
 def class_shares(posterior: Floats | Candidates) -> Floats:

@@ -79,6 +79,9 @@ class BeliefPropagation(Aggregator):
         self.damping = damping
         self.random_state = random_state
 
+    def _memory(self, annotations: Annotations) -> float:
+        return 1700.0 * len(annotations) + 48.0 * annotations.n_tasks * annotations.n_classes
+
     def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:  # noqa: ARG002
         check_int(self.max_iter, "max_iter", 1)
         check_number(self.tol, "tol", 0.0)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from labelonce._kernels import Engine, ScipyEngine, floored_log
+from labelonce._memory import label_memory
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_choice, check_int
 from labelonce.aggregation._base import Fit
@@ -128,6 +129,11 @@ class DawidSkene(OnlineEM):
 
     def _takes_answers_of(self, annotations: Annotations) -> bool:
         return self.worker_model is None and super()._takes_answers_of(annotations)
+
+    def _memory(self, annotations: Annotations) -> float:
+        if self.worker_model is None:
+            return super()._memory(annotations)
+        return label_memory(len(annotations), annotations.n_tasks)  # the candidates are known later
 
     def _best_fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
         if self.worker_model is None:

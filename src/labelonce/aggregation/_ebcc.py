@@ -108,6 +108,9 @@ class EBCC(EMAggregator):
             shares *= (fractions / shares.sum(axis=2))[:, :, None]
             yield shares.reshape(len(shares), -1)
 
+    def _memory(self, annotations: Annotations) -> float:
+        return super()._memory(annotations) * self.subtypes
+
     def _climb(self, engine: Engine, posterior: Floats, gold: Codes | None, n_annotations: int) -> Fit:
         fit = super()._climb(engine, posterior, gold, n_annotations)
         by_subtype = fit.prior.reshape(-1, self.subtypes)

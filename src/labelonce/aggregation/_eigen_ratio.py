@@ -57,6 +57,8 @@ class EigenRatio(Aggregator):
     array([0, 1, 0, 1])
     """
 
+    _tables = (4, 0)
+
     def __init__(self, *, ratio: str = "eigenvectors", random_state: RandomState = 0) -> None:
         self.ratio = ratio
         self.random_state = random_state

@@ -69,6 +69,8 @@ class ExpertiseVote(Aggregator):
     0
     """
 
+    _tables = (4, 0)
+    _follows_labels = True
     weight_: Floats
     identified_: Floats
     valid_: Mask

@@ -76,6 +76,8 @@ class GLAD(Aggregator):
     ability_: Floats
     difficulty_: Floats
 
+    _tables = (5, 0)
+
     def __init__(
         self,
         *,

@@ -60,6 +60,8 @@ class KOS(Aggregator):
     array([0, 1, 0, 1])
     """
 
+    _tables = (7, 3)
+
     def __init__(
         self, *, start: str = "ones", max_iter: int = 100, tol: float = 1e-6, random_state: RandomState = 0
     ) -> None:

@@ -41,6 +41,9 @@ class MajorityVote(Aggregator):
 
     _takes_scales = True
 
+    _tables = (3, 3)
+    _follows_labels = True
+
     def __init__(self, *, random_state: RandomState = 0) -> None:
         self.random_state = random_state
 

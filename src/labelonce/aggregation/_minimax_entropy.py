@@ -86,6 +86,12 @@ class MinimaxEntropy(Aggregator):
         self.tol = tol
         self.random_state = random_state
 
+    def _memory(self, annotations: Annotations) -> float:
+        """Return the bytes of a matrix of classes for every task and every worker, and of rows per annotation."""
+        n_tasks, n_workers, n_classes = annotations.n_tasks, annotations.n_workers, annotations.n_classes
+        per_task = n_classes if self.task_matrix else 1
+        return 8.0 * n_classes * (6 * n_tasks * per_task + 20 * n_workers * n_classes + 4 * len(annotations))
+
     def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:  # noqa: ARG002
         self._check_options()
         warn_if_no_overlap(annotations, type(self).__name__)

@@ -73,6 +73,8 @@ class MultidimensionalWisdom(Aggregator):
     array([0, 1, 0, 1])
     """
 
+    _tables = (12, 4)
+
     def __init__(
         self,
         *,

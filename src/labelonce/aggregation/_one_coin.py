@@ -64,6 +64,8 @@ class OneCoin(AnswersEM):
     array([0.83, 0.83, 0.58])
     """
 
+    _follows_labels = True
+
     def __init__(
         self,
         *,

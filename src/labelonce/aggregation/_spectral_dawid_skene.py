@@ -45,6 +45,8 @@ class SpectralDawidSkene(DawidSkene):
     _takes_scales = False
     worker_model = None
 
+    _tables = (15, 10)
+
     def __init__(
         self,
         *,

@@ -35,6 +35,9 @@ class Wawa(Aggregator):
     array([0.8, 0.2])
     """
 
+    _tables = (4, 0)
+    _follows_labels = True
+
     def __init__(self, *, random_state: RandomState = 0) -> None:
         self.random_state = random_state
 

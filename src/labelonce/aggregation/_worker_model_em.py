@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from labelonce._kernels import Candidates, CandidateSums, LabelCells, candidate_classes
+from labelonce._memory import check_memory
 from labelonce._messages import show
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
@@ -39,6 +40,11 @@ def fit_with_worker_model(
     model.prepare(annotations, picks)
     known = None if gold is None else gold[:, None]
     classes = candidate_classes(annotations, model._mistakes, known)
+    check_memory(
+        classes.shape[1] * (24 * len(annotations) + 48 * annotations.n_tasks),
+        f"{annotations.n_tasks:,} tasks with up to {classes.shape[1]:,} candidate classes each",
+        "Use smaller groups, or Grouped() without groups, which keeps the commonest mistakes.",
+    )
     sums = CandidateSums(annotations, classes, model._mistakes, model._row, dtype)
     posterior, converged = moved(votes, classes), False
     path: list[float] = []

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
+from labelonce._memory import check_memory
 from labelonce._sklearn import (
     check_classification_targets,
     check_is_fitted,
@@ -144,8 +145,18 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, **checks: 
     keep = weight > 0
     if not keep.all():
         X, y, weight = X[keep], y[keep], weight[keep]
+    check_probabilities(estimator, len(y), y.shape[1] if soft else len(np.unique(y)))
     targets, classes = (y, np.arange(y.shape[1])) if soft else one_hot(y)
     return X, targets, weight, classes
+
+
+def check_probabilities(learner: Any, n_tasks: int, n_classes: int) -> None:
+    """Raise if probabilities of every task and class do not fit into the memory, four times over in a fit."""
+    check_memory(
+        8.0 * 4 * n_tasks * n_classes,
+        f"{type(learner).__name__} with {n_tasks:,} tasks and {n_classes:,} classes",
+        "Train on fewer tasks, or by MBEM(worker_model=workers.Grouped(groups)), which keeps a few classes per task.",
+    )
 
 
 def check_targets(values: Any, n_rows: int) -> Floats:

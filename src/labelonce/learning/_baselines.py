@@ -15,7 +15,7 @@ from labelonce._validate import check_choice, check_codes, check_distribution
 from labelonce.aggregation import Aggregator
 from labelonce.data import Annotations
 from labelonce.learning._features import FeaturesClassifier, given_learners
-from labelonce.learning._inputs import check_features, match_rows
+from labelonce.learning._inputs import check_arrays, check_features, match_rows
 from labelonce.learning._rounds import fit_model, information
 from labelonce.learning._scoring import AnnotationsScorer
 
@@ -34,6 +34,7 @@ class TargetsClassifier(FeaturesClassifier, ABC):
         """
         taker = None if self._takes_answers else self
         X, annotations = match_rows(X, y, tasks, classes=self.classes, learner=taker)
+        check_arrays(self, annotations, matrices=0)
         check_features(self, X, reset=True)
         targets, weight = self._targets(annotations)
         (given,) = given_learners([self.learner])

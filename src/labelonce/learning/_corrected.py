@@ -14,7 +14,7 @@ from labelonce._types import Floats
 from labelonce._validate import check_distribution
 from labelonce.data import Annotations
 from labelonce.learning._doubt import DoubtWarning
-from labelonce.learning._inputs import match_rows
+from labelonce.learning._inputs import check_arrays, match_rows
 from labelonce.learning._softmax import CHECKS, Loss, SoftmaxModel, loss_and_gradient, softmax
 
 LARGE_WEIGHT = 10.0  # a label that counts ten times, or minus ten: one mistake outweighs ten tasks
@@ -33,6 +33,7 @@ class CorrectedSoftmax(SoftmaxModel):
         """Fit to Annotations or a (n_tasks, n_workers) matrix; `tasks` as in `MBEM.fit`."""
         self._check()
         X, annotations = match_rows(X, y, tasks, learner=self)
+        check_arrays(self, annotations, matrices=1)
         X = validate_data(self, X, **CHECKS)
         classes = annotations.classes
         loss, arguments = self._objective(X, annotations, self._matrices(annotations))

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import check_array
 
+from labelonce._memory import check_memory
 from labelonce._messages import shorten
 from labelonce._sklearn import check_classification_targets, validate_data
 from labelonce.data import Annotations
@@ -62,6 +63,16 @@ def match_rows(
             f"annotations must have the classes of the fit, {shorten(classes)}; got {shorten(annotations.classes)}."
         )
     return X, annotations if learner is None else only_classes(annotations, type(learner).__name__, stacklevel=4)
+
+
+def check_arrays(estimator: Any, annotations: Annotations, *, matrices: float) -> None:
+    """Raise if arrays by task and class, and so many by worker, class and class, do not fit into the memory."""
+    n_tasks, n_workers, n_classes = annotations.n_tasks, annotations.n_workers, annotations.n_classes
+    check_memory(
+        8.0 * (8 * n_tasks * n_classes + matrices * n_workers * n_classes**2),
+        f"{type(estimator).__name__} with {n_tasks:,} tasks, {n_workers:,} workers and {n_classes:,} classes",
+        "Use MBEM(worker_model=workers.Grouped(groups)), whose memory follows the labels and not the classes.",
+    )
 
 
 def split_task_column(X: Any) -> tuple[Any, Any]:

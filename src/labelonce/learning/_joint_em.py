@@ -15,7 +15,7 @@ from labelonce._validate import check_int, check_number
 from labelonce.data import Annotations
 from labelonce.data._gold import Gold, check_gold
 from labelonce.learning._features import FeaturesClassifier, given_learners
-from labelonce.learning._inputs import check_features, match_rows
+from labelonce.learning._inputs import check_arrays, check_features, match_rows
 from labelonce.learning._learner import Learner
 from labelonce.learning._predict import take_rows
 from labelonce.learning._softmax import SoftmaxRegression
@@ -34,6 +34,7 @@ class JointEM(FeaturesClassifier, ABC):
         check_int(self.max_iter, "max_iter", 1)
         check_number(self.tol, "tol", 0.0)
         X, annotations = match_rows(X, y, tasks, classes=self.classes, learner=self)
+        check_arrays(self, annotations, matrices=6)
         check_features(self, X, reset=True)
         codes = None if gold is None else check_gold(gold, annotations)
         (given,) = given_learners([SoftmaxRegression() if self.learner is None else self.learner])

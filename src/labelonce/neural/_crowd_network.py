@@ -19,7 +19,7 @@ from labelonce.aggregation._base import skill
 from labelonce.data import Annotations
 from labelonce.data._gold import Gold, check_gold
 from labelonce.learning._features import given_learners
-from labelonce.learning._inputs import check_features, match_rows
+from labelonce.learning._inputs import check_arrays, check_features, match_rows
 from labelonce.learning._scoring import AnnotationsScorer
 from labelonce.neural._data import Inputs
 from labelonce.neural._learner import TorchLearner
@@ -69,6 +69,7 @@ class CrowdNetwork(AnnotationsScorer):
         """
         self._check()
         X, annotations = match_rows(X, y, tasks, classes=self.classes, learner=self)
+        check_arrays(self, annotations, matrices=6)
         check_features(self, X, reset=True)
         codes = None if gold is None else check_gold(gold, annotations)
         (given,) = given_learners([default_learner() if self.learner is None else self.learner])

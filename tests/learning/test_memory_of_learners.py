@@ -1,0 +1,53 @@
+"""A learner whose arrays would not fit says so before it makes them."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import Any
+
+import numpy as np
+import pytest
+
+import labelonce as lo
+from labelonce import Annotations
+from labelonce.learning import Raykar
+
+N_TASKS, N_CLASSES = 2000, 60_000
+X = np.zeros((N_TASKS, 2))
+
+
+def many_classes() -> Annotations:
+    task = np.arange(N_TASKS, dtype=np.int32)
+    return Annotations(task, task % 100, task, np.arange(N_TASKS), np.arange(100), np.arange(N_CLASSES))
+
+
+LEARNERS: dict[str, tuple[Any, str]] = {
+    "TrainOnAggregate": (
+        lo.TrainOnAggregate(lo.MajorityVote(), lo.SoftmaxRegression()),
+        "TrainOnAggregate with 2,000 tasks, 100 workers and 60,000 classes",
+    ),
+    "Raykar": (Raykar(), "Raykar with 2,000 tasks, 100 workers and 60,000 classes"),
+    "UnbiasedLoss": (lo.UnbiasedLoss(np.eye(2)), "UnbiasedLoss with 2,000 tasks, 100 workers and 60,000 classes"),
+    "ForwardCorrection": (
+        lo.ForwardCorrection(np.eye(2)),
+        "ForwardCorrection with 2,000 tasks, 100 workers and 60,000 classes",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_sixty_thousand_classes_are_refused_in_one_sentence(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("labelonce._memory.available_memory", lambda: 2.0**30)
+    learner, sentence = LEARNERS[name]
+    ann = many_classes()
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=rf"^{sentence} must .* Use MBEM\(worker_model=workers.Grouped\("):
+        learner.fit(X, ann)
+    assert tracemalloc.get_traced_memory()[1] < 2**25
+    tracemalloc.stop()
+
+
+def test_plain_labels_of_too_many_classes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("labelonce._memory.available_memory", lambda: 2.0**25)
+    with pytest.raises(ValueError, match="SoftmaxRegression with 2,000 tasks and 900 classes must fit"):
+        lo.SoftmaxRegression().fit(X, np.arange(N_TASKS) % 900)
