@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from labelonce import report as report
     from labelonce import routing as routing
     from labelonce import runs as runs
+    from labelonce import service as service
     from labelonce import sharded as sharded
     from labelonce import simulate as simulate
     from labelonce import theory as theory
