@@ -30,7 +30,7 @@ from labelonce._kernels._shared import SharedEngine, total
 if TYPE_CHECKING:
     from labelonce._kernels._blocks import BLOCK_SIZE, Block, BlockSums
     from labelonce._kernels._candidate_sums import CandidateSums
-    from labelonce._kernels._candidates import Candidates, candidate_classes
+    from labelonce._kernels._candidates import Candidates, candidate_classes, join_candidates
     from labelonce._kernels._cells import LabelCells
     from labelonce._kernels._factors import ConfusionOnRequest, Factors, Mistakes, Tallies
     from labelonce._kernels._scipy import ScipyEngine
@@ -58,6 +58,7 @@ __all__ = [
     "candidate_classes",
     "entropy",
     "floored_log",
+    "join_candidates",
     "label_probabilities",
     "log_sums",
     "make_engine",
@@ -76,6 +77,7 @@ _HOME = {  # loaded when used: the torch engine needs no scipy, the base install
     "CandidateSums": "_candidate_sums",
     "Candidates": "_candidates",
     "candidate_classes": "_candidates",
+    "join_candidates": "_candidates",
     "BLOCK_SIZE": "_blocks",
     "Block": "_blocks",
     "BlockSums": "_blocks",

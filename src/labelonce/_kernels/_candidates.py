@@ -50,7 +50,10 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.classes)
 
-    def __getitem__(self, tasks: Any) -> Candidates:
+    def __getitem__(self, tasks: Any) -> Any:
+        """Return the distributions of some tasks; of a pair of tasks and classes the probabilities, as of an array."""
+        if isinstance(tasks, tuple):
+            return self.at(*tasks)
         return Candidates(self.classes[tasks], self.probability[tasks], self.rest[tasks], self.n_classes)
 
     @property
@@ -87,6 +90,14 @@ class Candidates:
     def confidence(self) -> Floats:
         """Return the probability of the most probable candidate of each task."""
         return np.asarray(self.probability.max(axis=1))
+
+    def argmax(self, axis: int = 1) -> Codes:  # noqa: ARG002  # there is no other
+        """Return `top_class`, under the name that it has for arrays."""
+        return self.top_class()
+
+    def max(self, axis: int = 1) -> Floats:  # noqa: ARG002  # there is no other
+        """Return `confidence`, under the name that it has for arrays."""
+        return self.confidence()
 
     def at(self, task: Any, label: Any) -> Floats:
         """Return the probability of one class of each of some tasks."""
@@ -189,7 +200,7 @@ def candidate_classes(annotations: Annotations, mistakes: Mistakes, more: Codes 
     several = np.flatnonzero(_differ(annotations, mistakes, start))
     if len(several):
         first = _with_all_labels(first, annotations, mistakes, start, several)
-    return first if more is None else _joined(first, more.astype(np.int32, copy=False))
+    return first if more is None else join_candidates(first, more.astype(np.int32, copy=False))
 
 
 def _differ(annotations: Annotations, mistakes: Mistakes, start: Any) -> Any:
@@ -223,7 +234,7 @@ def _with_all_labels(first: Codes, annotations: Annotations, mistakes: Mistakes,
     return first
 
 
-def _joined(classes: Codes, more: Codes) -> Codes:
+def join_candidates(classes: Codes, more: Codes) -> Codes:
     """Return the candidates with those of `more` that are not among them yet; the last ones give way if too many."""
     new = np.where(_contains(classes, more), -1, more)
     new = unique_in_rows(new) if new.shape[1] > 1 else new

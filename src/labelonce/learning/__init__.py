@@ -7,6 +7,7 @@ from labelonce.learning._boost import BoostedTrees
 from labelonce.learning._candidate_labels import CandidateLabels
 from labelonce.learning._corrected import ForwardCorrection, UnbiasedLoss
 from labelonce.learning._doubt import DoubtWarning
+from labelonce.learning._grouped_softmax import GroupedSoftmax
 from labelonce.learning._learner import Learner
 from labelonce.learning._mbem import MBEM
 from labelonce.learning._raykar import Raykar
@@ -21,6 +22,7 @@ __all__ = [
     "CandidateLabels",
     "DoubtWarning",
     "ForwardCorrection",
+    "GroupedSoftmax",
     "Learner",
     "OracleConfusion",
     "OracleCorrect",

@@ -18,9 +18,9 @@ from labelonce.workers import WorkerModel
 from labelonce.workers._intervals import beta_interval
 
 LEVEL = 0.9
-_FOLDS = 5
+FOLDS = 5
 _TRUSTS = (0.2, 0.3, 0.4, 0.6, 0.8, 1.0)  # exponents of what the labels say
-_TRUST = 0.5  # where nearly every task has one label, so that none can be predicted from another
+USUAL_TRUST = 0.5  # where nearly every task has one label, so that none can be predicted from another
 _FLATTER = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85)  # exponents of predictions that are too sure of themselves
 _CLEARLY = 3.0  # log-likelihood that flatter predictions must gain per label of a task
 _ENOUGH_TASKS = 20_000  # to choose the exponent by
@@ -67,16 +67,16 @@ def calibrated(
     log_predictions = _normalised(flattened * floored_log(predictions))
     said = _labels_evidence(annotations, predictions, worker_model, np.random.default_rng([seed, 7]))
     by_task = _sum_by_task(annotations, said)
-    trust = _TRUST
+    trust = USUAL_TRUST
     if gold is not None and (gold >= 0).sum() >= _ENOUGH_GOLD:
         known = np.flatnonzero(gold >= 0)
         places = np.arange(len(known)), gold[known]
-        trust = _best_trust(lambda one: _normalised(log_predictions[known] + one * by_task[known])[places])
-    elif _overlaps(annotations):
+        trust = best_trust(lambda one: _normalised(log_predictions[known] + one * by_task[known])[places])
+    elif overlaps(annotations):
         rows = _rows_with_company(annotations)
         task = annotations.task[rows]
         others = by_task[task] - said[rows]
-        trust = _best_trust(
+        trust = best_trust(
             lambda one: np.logaddexp.reduce(_normalised(log_predictions[task] + one * others) + said[rows], axis=1)
         )
     posterior = np.exp(_normalised(log_predictions + trust * by_task))
@@ -95,17 +95,27 @@ def flatness(annotations: Annotations, predictions: Floats) -> float:
     of high probability tell s, and how agreement falls with c tells whether c is what it says. The exponent and s are
     those of the highest likelihood.
     """
-    n_classes = predictions.shape[1]
+    log_predictions = floored_log(predictions)
+    return flattest(
+        annotations,
+        predictions.argmax(axis=1),
+        lambda exponent: np.exp(_normalised(exponent * log_predictions).max(axis=1)),
+    )
+
+
+def flattest(annotations: Annotations, picks: Codes, sureness: Callable[[float], Floats]) -> float:
+    """Return `flatness` of predictions that are known by their picks and how sure these are at an exponent."""
+    n_classes = annotations.n_classes
     if n_classes < 2 or annotations.is_scale or (annotations.label >= n_classes).all():
         return 1.0  # no label says yes or no to a pick
     annotations = annotations.only_classes()
     rows = np.random.default_rng(0).permutation(len(annotations))[:_ENOUGH_TASKS]
-    task, log_predictions = annotations.task[rows], floored_log(predictions)
-    agreed = predictions.argmax(axis=1)[task] == annotations.label[rows]
+    task = annotations.task[rows]
+    agreed = picks[task] == annotations.label[rows]
     skill = np.linspace(1 / n_classes, 1 - 1e-3, 40)[1:, None]
 
     def fit(exponent: float) -> float:
-        sure = np.exp(_normalised(exponent * log_predictions).max(axis=1))[task]
+        sure = sureness(exponent)[task]
         agrees = skill * sure + (1 - skill) / (n_classes - 1) * (1 - sure)
         return float(np.log(np.where(agreed, agrees, 1 - agrees)).sum(axis=1).max())
 
@@ -185,7 +195,7 @@ def _labels_evidence(
     annotations: Annotations, predictions: Floats, worker_model: WorkerModel, rng: np.random.Generator
 ) -> Floats:
     """Return log P(given | true) of every annotation, (n_annotations, n_classes), its worker counted on other tasks."""
-    fold = (rng.permutation(annotations.n_tasks) % _FOLDS)[annotations.task]
+    fold = (rng.permutation(annotations.n_tasks) % FOLDS)[annotations.task]
     picks = np.eye(predictions.shape[1])[predictions.argmax(axis=1)]
     everybody = ScipyEngine(annotations, "float64").m_step(picks)
     leaning = None if annotations.is_square else annotations.leaning
@@ -206,7 +216,7 @@ def _sum_by_task(annotations: Annotations, values: Floats) -> Floats:
     return np.asarray(per_task @ values)
 
 
-def _overlaps(annotations: Annotations) -> bool:
+def overlaps(annotations: Annotations) -> bool:
     per_task = np.bincount(annotations.task)
     return bool((per_task > 1).sum() >= MIN_OVERLAP * (per_task > 0).sum())
 
@@ -218,7 +228,7 @@ def _rows_with_company(annotations: Annotations) -> Codes:
     return np.flatnonzero(np.isin(annotations.task, drawn)).astype(np.int32)
 
 
-def _best_trust(log_likelihoods: Callable[[float], Floats]) -> float:
+def best_trust(log_likelihoods: Callable[[float], Floats]) -> float:
     """Return the smallest exponent whose log-likelihoods are within one standard error of the best."""
     found = np.stack([log_likelihoods(one) for one in _TRUSTS])
     behind = found[found.mean(axis=1).argmax()] - found

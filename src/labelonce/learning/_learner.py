@@ -25,6 +25,8 @@ class Learner(ClassifierBase, ABC):
     auto : mapping
         What `rounds="auto"` and `predictions="auto"` of `MBEM` stand for with a learner that is too expensive to try
         recipes with; empty: they are chosen.
+    takes_candidates : bool
+        Whether targets may be `Candidates`: probabilities of a few classes per task, where there are many.
     shared : bool
         Whether the processes that `torchrun` started fit one model, each to its own tasks.
     last_round_differs : bool
@@ -50,6 +52,7 @@ class Learner(ClassifierBase, ABC):
     any_shape: ClassVar[bool] = False
     n_folds: ClassVar[int] = 5
     auto: ClassVar[Mapping[str, Any]] = {}
+    takes_candidates: ClassVar[bool] = False
     shared: bool = False
 
     @abstractmethod

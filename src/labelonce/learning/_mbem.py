@@ -21,12 +21,15 @@ from labelonce.data import Annotations
 from labelonce.data._answers import only_classes
 from labelonce.data._gold import Gold, check_gold
 from labelonce.learning._average import average_models
+from labelonce.learning._candidate_confidence import calibrated_candidates, unseen_candidates
+from labelonce.learning._candidate_rounds import candidate_rounds
 from labelonce.learning._confidence import Estimate, calibrated, share_right, skills
 from labelonce.learning._doubt import NOTHING_HELD_OUT, DoubtWarning, warn_if_flattened, warn_of_doubt, warn_of_gap
 from labelonce.learning._fits import FitLog, announce, counting
 from labelonce.learning._history import history_entry
 from labelonce.learning._inputs import check_features, match_rows
 from labelonce.learning._learner import Learner
+from labelonce.learning._many_classes import settle_candidates, uses_candidates
 from labelonce.learning._plan import Plan, settle
 from labelonce.learning._review import LEAST, review_table
 from labelonce.learning._rounds import Round, run_rounds, unseen_predictions
@@ -285,7 +288,10 @@ class MBEM(AnnotationsScorer):
 
     def _choose(self, X: Any, annotations: Annotations, gold: Codes | None) -> Any:
         """Set the plan, and return the features that it is carried out with."""
-        settled = settle(self, X, annotations, gold, listener=self._tell)
+        if uses_candidates(self.worker_model, annotations):
+            settled = settle_candidates(self, X, annotations)
+        else:
+            settled = settle(self, X, annotations, gold, listener=self._tell)
         self._plan, self._features, self._last = settled.plan, settled.features, settled.before
         self.n_fits_ = settled.n_fits
         self._averaged: list[Learner] = []
@@ -360,7 +366,8 @@ class MBEM(AnnotationsScorer):
     def _run(self, X: Any, annotations: Annotations, gold: Codes | None) -> Iterator[Self]:
         """Do the rounds that are left on all annotations, and keep what each found."""
         recipe, tol = self._plan.recipe, 0.0 if self._plan.rounds_chosen else self.tol
-        doing = partial(run_rounds, X, annotations, recipe, gold=gold, seed=self._plan.seed)
+        rounds: Any = candidate_rounds if recipe.candidates else run_rounds
+        doing = partial(rounds, X, annotations, recipe, gold=gold, seed=self._plan.seed)
         coming = doing(last=self._plan.rounds, after=self._last)
         while (done := 0 if self._last is None else self._last.number) < self._plan.rounds:
             if self.history_ and self.history_[-1]["posterior_change"] < tol:
@@ -422,9 +429,11 @@ class MBEM(AnnotationsScorer):
         self.calibrated_: Floats = self.posterior_
         if self.confidence == "held_out" and not (recipe.learner.shared and n_processes() > 1):
             log = FitLog()
+            ask: Any = unseen_candidates if recipe.candidates else unseen_predictions
+            judge: Any = calibrated_candidates if recipe.candidates else calibrated
             with counting(log), sharing_threads([recipe.learner], X, annotations.n_classes):
-                unseen = unseen_predictions(X, recipe, self._last, self._plan.seed)
-                found = calibrated(annotations, unseen, recipe.worker_model, gold, self._plan.seed)
+                unseen = ask(X, recipe, self._last, self._plan.seed)
+                found = judge(annotations, unseen, recipe.worker_model, gold, self._plan.seed)
             self.n_fits_ += log.number
             self.calibrated_, self.trust_ = found.posterior, found.trust
             warn_if_flattened(found.flattened, unseen, annotations)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
+from labelonce._kernels import Candidates
 from labelonce._sklearn import clone, count_rows, select_rows
 from labelonce._types import Floats
 from labelonce.learning._fits import count_fit
@@ -44,15 +45,15 @@ class SomeRows:
         return self.data[int(self.rows[number])]
 
 
-def fit_to_rows(
-    learner: Learner, X: Any, targets: Floats, weight: Floats, rows: npt.NDArray[np.integer[Any]]
-) -> Learner:
-    """Return a fresh learner fitted to some of the tasks."""
+def fit_to_rows(learner: Learner, X: Any, targets: Any, weight: Floats, rows: npt.NDArray[np.integer[Any]]) -> Learner:
+    """Return a fresh learner fitted to some of the tasks; targets are an array or `Candidates`."""
     with warnings.catch_warnings():
         if targets.shape[1] == 1:  # of a single class; learners take it for a column of labels, which does as well
             warnings.simplefilter("ignore", DataConversionWarning)
         if len(rows) < len(targets):
             X, targets, weight = take_rows(X, rows), targets[rows], weight[rows]
+        if isinstance(targets, Candidates) and not learner.takes_candidates:
+            targets = targets.to_dense()
         fitted: Learner = clone(learner).fit(X, targets, sample_weight=weight)
     count_fit()
     return fitted

@@ -46,25 +46,27 @@ class Recipe:
     engine: str = "auto"
     device: str | None = None
     n_folds: int = N_FOLDS
+    candidates: bool = False  # posteriors on a few classes of each task, where there are many
 
 
 @dataclass(frozen=True)
 class Round:
     """What one round found: the model, and the workers and posteriors as its predictions see them.
 
-    `targets` and `target_weight` are what the model was fitted to.
+    `targets` and `target_weight` are what the model was fitted to. With many classes predictions, posteriors and
+    targets are `Candidates` and the confusion is `Factors`; otherwise all are arrays.
     """
 
     number: int
     model: Learner
-    predictions: Floats
-    confusion: Floats
+    predictions: Any
+    confusion: Any
     prior: Floats
-    posterior: Floats
+    posterior: Any
     weight: Floats
     workers: WorkerModel
     log_likelihood: float
-    targets: Floats
+    targets: Any
     target_weight: Floats
 
 
@@ -107,7 +109,8 @@ def run_rounds(
 def unseen_predictions(X: Any, recipe: Recipe, last: Round, seed: int) -> Floats:
     """Return predictions for every task by models like that of the last round, fitted without the task."""
     if recipe.predictions == "out_of_fold":
-        return last.predictions
+        seen: Floats = last.predictions
+        return seen
     rng = np.random.default_rng([seed, last.number, 1])
     learner = learner_of_round(recipe.learner, last.number, last.number, rng)
     n_folds = min(recipe.learner.n_folds, recipe.n_folds)
@@ -200,7 +203,7 @@ def learner_of_round(learner: Learner, number: int, last: int, rng: np.random.Ge
     return seeded
 
 
-def fit_model(learner: Learner, X: Any, targets: Floats, weight: Floats) -> Learner:
+def fit_model(learner: Learner, X: Any, targets: Any, weight: Floats) -> Learner:
     """Return a fresh learner fitted to the tasks that have a weight."""
     return fit_to_rows(learner, X, targets, weight, np.flatnonzero(weight > 0))
 

@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from labelonce._kernels import ConfusionOnRequest, Factors
 from labelonce._messages import shorten
 from labelonce._sklearn import check_is_fitted
 from labelonce._types import Floats, Ids
 from labelonce.aggregation._base import fitted_answers
+from labelonce.data import Annotations
 from labelonce.learning._features import FeaturesClassifier
 from labelonce.learning._inputs import is_matrix, match_rows
 from labelonce.learning._selection import annotation_log_likelihood
@@ -19,7 +21,7 @@ class AnnotationsScorer(FeaturesClassifier):
     """Base of the classifiers that know their workers, `workers_` and `confusion_`, and so can score annotations."""
 
     workers_: Ids
-    confusion_: Floats
+    confusion_: Any = ConfusionOnRequest()
 
     @property
     def answers_(self) -> Ids:
@@ -53,4 +55,18 @@ class AnnotationsScorer(FeaturesClassifier):
                 f"annotations must have the {len(self.workers_)} workers of the fit, {shorten(self.workers_)}; "
                 f"got {annotations.n_workers}, {shorten(annotations.workers)}."
             )
+        if "factors_" in vars(self):
+            return factor_log_likelihood(annotations, self.predict_proba(X), self.factors_)
         return annotation_log_likelihood(annotations, self.predict_proba(X), self.confusion_)
+
+
+def factor_log_likelihood(annotations: Annotations, predictions: Floats, factors: Factors) -> float:
+    """Return `annotation_log_likelihood` under workers without matrices; a block of annotations is looked at a time."""
+    step, total = max(1, 10**6 // factors.n_classes), 0.0
+    for start in range(0, len(annotations), step):
+        rows = slice(start, start + step)
+        worker, label = annotations.worker[rows, None], annotations.label[rows, None]
+        given = factors.probability(worker, np.arange(factors.n_classes, dtype=np.int32), label)
+        likelihood = np.einsum("ak,ak->a", predictions[annotations.task[rows]], given)
+        total += float(np.log(np.maximum(likelihood, 1e-300)).sum())
+    return total / max(1, len(annotations))

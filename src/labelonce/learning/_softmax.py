@@ -10,11 +10,12 @@ import numpy as np
 from scipy import sparse
 from scipy.optimize import minimize
 
-from labelonce._kernels import blas_threads
-from labelonce._sklearn import ClassifierBase, ConvergenceWarning, check_is_fitted, validate_data
+from labelonce._kernels import Candidates, blas_threads
+from labelonce._sklearn import ClassifierBase, ConvergenceWarning, check_is_fitted, check_weight, validate_data
 from labelonce._types import Floats, Ids
 from labelonce._validate import check_int, check_number
 from labelonce.learning._adapter import training_rows
+from labelonce.learning._candidate_softmax import fit_candidates
 from labelonce.learning._learner import Learner
 
 _CHEAP = 10**8  # values times classes
@@ -147,9 +148,13 @@ class SoftmaxRegression(SoftmaxModel, Learner):
            [0.05, 0.95]])
     """
 
+    takes_candidates = True
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to labels (n_tasks,) or to probability targets (n_tasks, n_classes)."""
+        """Fit to labels (n_tasks,), to probability targets (n_tasks, n_classes) or to `Candidates`."""
         self._check()
+        if isinstance(y, Candidates):
+            return self._fit_candidates(X, y, sample_weight)
         X, targets, weight, classes = training_rows(self, X, y, sample_weight, **CHECKS)
         mass = weight @ targets
         seen = np.flatnonzero(mass)
@@ -157,6 +162,24 @@ class SoftmaxRegression(SoftmaxModel, Learner):
             targets = targets[:, seen]
         arguments = (X, targets, (weight / weight.sum())[:, None], self._penalty(len(seen), weight.sum()))
         self._minimise(loss_and_gradient, arguments, self._start(X.shape[1], classes, mass)[:, seen], classes, seen)
+        return self
+
+    def _fit_candidates(self, X: Any, targets: Candidates, sample_weight: Any) -> Self:
+        """Fit in blocks of tasks; a class without any mass keeps the probability that the rest gives it."""
+        X = validate_data(self, X, **CHECKS)
+        weight = check_weight(sample_weight, X)
+        keep = np.flatnonzero(weight > 0)
+        if len(keep) < len(weight):
+            X, targets, weight = X[keep], targets[keep], weight[keep]
+        classes = np.arange(targets.n_classes)
+        mass = np.maximum(targets.shares(weight), 1e-3)
+        warm = self.warm_start and getattr(self, "coef_", np.zeros(0)).shape == (len(classes), X.shape[1])
+        start = self._start(X.shape[1], classes, mass)
+        penalty = self._penalty(len(classes), float(weight.sum()))
+        options: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol, "warm": warm}
+        found, self.n_iter_ = fit_candidates(X, targets, weight, penalty, start, **options)
+        self.classes_, self.coef_ = classes, found[:-1].T.copy()
+        self.intercept_ = found[-1] - found[-1].mean()
         return self
 
     def is_cheap(self, X: Any, n_classes: int) -> bool:

@@ -17,7 +17,7 @@ from labelonce.workers._class_wise import ClassWise
 from labelonce.workers._groups import Groups, find_groups, read_groups
 from labelonce.workers._intervals import beta_interval
 from labelonce.workers._one_coin import OneCoin
-from labelonce.workers._shares import commonest_mistakes, learn_shares
+from labelonce.workers._shares import LEAK, commonest_mistakes, learn_shares
 
 ROWS = ("worker", "group", "class", "position")
 _SAMPLE = (400, 10)  # workers, and rows of each, that tell the population
@@ -145,11 +145,29 @@ class Grouped(WorkerModel):
         weight = None if weight is None else _check_weight(weight, annotations.n_tasks)
         return self.fit_tallies(sums.m_step(moved(soft, classes), weight))
 
-    def fit_tallies(self, tallies: Tallies) -> Self:
-        """Estimate the workers from right and wrong labels, after `prepare`."""
+    @property
+    def needs_picks(self) -> bool:
+        """Whether `prepare` has to know a model's picks."""
+        return self.errors == "crowd" if self.groups is None else isinstance(self.groups, str) and self.groups == "auto"
+
+    @property
+    def pattern(self) -> tuple[Mistakes, Codes]:
+        """The pairs with a share of their own, and the row of every class, after `prepare`."""
+        return self._mistakes, self._row
+
+    def fit_tallies(self, tallies: Tallies, *, first: bool = False) -> Self:
+        """Estimate the workers from right and wrong labels, after `prepare`.
+
+        `first`: they are by a model's picks among the classes that labels speak for, which say nothing of the leak.
+        """
         self._chances = self._learn_chances(tallies)
         self.population_ = self._chances.population_
-        shares = learn_shares(self._mistakes, tallies, crowd=self.errors == "crowd", leak=self.leak)
+        shares = learn_shares(
+            self._mistakes,
+            tallies,
+            crowd=self.errors == "crowd",
+            leak=LEAK if first and self.leak == "auto" else self.leak,
+        )
         self.leak_, self.error_strength_ = shares.leak, shares.strength
         right = self._chances.chance().reshape(len(tallies.right), -1)
         never = np.bincount(self._row, self._mistakes.empty) == np.bincount(self._row)

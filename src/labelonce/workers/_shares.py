@@ -14,6 +14,7 @@ from labelonce.workers._population import log_spread_prior, most_likely, strengt
 
 COMMONEST = 19  # mistakes of a true class that have a probability of their own
 _LEAK_PRIOR = (1.0, 19.0)  # wrong labels outside and inside the pairs, believed before any is seen
+LEAK = _LEAK_PRIOR[0] / sum(_LEAK_PRIOR)
 _STEPS = 30  # of splitting wrong labels between pairs and leak
 _LEAST_LEAK = 1e-6
 
@@ -38,7 +39,7 @@ def learn_shares(pairs: Mistakes, tallies: Tallies, *, crowd: bool, leak: Any) -
     number: Floats = np.bincount(pairs.true, minlength=pairs.n_classes)[pairs.true].astype(np.float64)
     own = even = 1 / np.maximum(number, 1)
     size = _evidence_size(pairs, tallies.mistakes, number) if crowd and len(pairs) else float("inf")
-    found = _LEAK_PRIOR[0] / sum(_LEAK_PRIOR) if leak == "auto" else float(leak)
+    found = LEAK if leak == "auto" else float(leak)
     if not len(pairs):
         found = 1.0
     outside = float(tallies.others[~pairs.empty].sum()) + tallies.unknown

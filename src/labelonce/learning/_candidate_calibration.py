@@ -1,0 +1,142 @@
+"""Calibration of predictions on candidates, found from the annotations without gold: one exponent is not enough.
+
+A label says two things: which classes it speaks for (its group), nearly always right, and which of them, often wrong.
+A prediction that is sure of a wrong group would be flattened by a single exponent until it says nothing within the
+group either, and there it is all that tells workers apart. So there is one exponent between the classes that the labels
+speak for and all others, and one inside them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from labelonce._kernels import Candidates
+from labelonce._types import Codes, Floats, Mask
+
+_EXPONENTS = (0.3, 5.0)  # between which predictions are flattened or sharpened
+_SHIFT = 10.0  # of a class at most
+_FIRST_STEPS, _STEPS = 5, 30  # of the search at most, for the exponent between and for all
+LEAST = 1e-6  # probability that a model may give a class
+
+
+@dataclass(frozen=True)
+class CandidateCalibration:
+    """What makes predictions P(true label): exponents inside and between, and a shift of every class inside."""
+
+    inside: float
+    between: float
+    shift: Floats
+
+    @classmethod
+    def none(cls, n_classes: int) -> CandidateCalibration:
+        """Return the one that changes nothing."""
+        return cls(1.0, 1.0, np.zeros(n_classes))
+
+
+@dataclass(frozen=True, eq=False)
+class Spoken:
+    """Predictions as calibration sees them, columns first: the classes that labels speak for, and all others.
+
+    Attributes
+    ----------
+    spoken : (width + 1, n_tasks)
+        Whether a candidate is one that the task's labels speak for; all are, where there is no label.
+    within : (width + 1, n_tasks)
+        Log P(class | spoken), 0 elsewhere.
+    between : (width + 1, n_tasks)
+        Log P(class) of the others, -inf elsewhere and where there is none.
+    mass : (n_tasks,)
+        Log P(spoken).
+    code : (width + 1, n_tasks)
+        The class; 0 where there is none, as in the last row, which is the rest.
+    """
+
+    spoken: Mask
+    within: Floats
+    between: Floats
+    mass: Floats
+    code: Codes
+
+    @classmethod
+    def of(cls, predictions: Candidates, spoken: Mask) -> Spoken:
+        """Return the parts of predictions; `spoken` (n_tasks, width) is as above."""
+        there = predictions.classes >= 0
+        mine = spoken & there
+        mine[~mine.any(axis=1)] = True
+        mine &= there
+        wide = np.concatenate([np.maximum(predictions.probability, LEAST), predictions.rest[:, None] + LEAST], axis=1)
+        wide = np.ascontiguousarray(wide.T)
+        mine = np.concatenate([mine.T, np.zeros((1, len(wide.T)), dtype=bool)])
+        open_ = np.concatenate([there.T, np.full((1, len(wide.T)), True)]) & ~mine
+        mass = np.where(mine, wide, 0.0).sum(axis=0)
+        within = np.where(mine, np.log(wide / mass), 0.0)
+        code = np.concatenate([np.maximum(predictions.classes, 0).T, np.zeros((1, len(wide.T)), np.int32)])
+        return cls(mine, within, np.where(open_, np.log(wide), -np.inf), np.log(mass), np.ascontiguousarray(code))
+
+    def shown(self, found: CandidateCalibration) -> tuple[Floats, Floats, Floats]:
+        """Return calibrated P(class | spoken), P(class) of the others, and P(spoken)."""
+        score = np.where(self.spoken, found.inside * self.within + found.shift[self.code], -np.inf)
+        np.exp(np.subtract(score, score.max(axis=0), out=score), out=score)
+        score /= score.sum(axis=0)
+        top = np.maximum(self.mass, self.between.max(axis=0))
+        others = np.exp(found.between * (self.between - top))
+        mass = np.exp(found.between * (self.mass - top))
+        total = mass + others.sum(axis=0)
+        others /= total
+        return score, others, mass / total
+
+    def log_prior(self, found: CandidateCalibration) -> Floats:
+        """Return log P(true label), (n_tasks, width + 1)."""
+        inside, others, mass = self.shown(found)
+        with np.errstate(divide="ignore"):
+            return np.ascontiguousarray(np.log(inside * mass + others).T)
+
+
+def calibrate_candidates(
+    said: Spoken, messages: Floats, shares: Floats, pull: float, start: CandidateCalibration
+) -> CandidateCalibration:
+    """Return the exponents and shifts with which predictions explain the annotations best.
+
+    `messages` (n_tasks, width + 1) are the sums of log P(label | true). The classes are pulled to `shares`, as in
+    `calibrate`, by what is predicted among the classes that labels speak for.
+    """
+    n_tasks, n_classes = said.within.shape[1], len(shares)
+    odds = np.ascontiguousarray(messages.T, dtype=np.float64)
+    possible = said.spoken | np.isfinite(said.between)
+    odds = np.where(possible, np.exp(odds - np.where(possible, odds, -np.inf).max(axis=0)), 0.0)
+    flat = said.code.ravel()
+    between = np.where(np.isfinite(said.between), said.between, 0.0)
+
+    def loss(point: Floats) -> tuple[float, Floats]:
+        here = CandidateCalibration(float(np.exp(point[0])), float(np.exp(point[1])), point[2:])
+        inside, others, mass = said.shown(here)
+        joint = (inside * mass + others) * odds
+        likelihood = np.maximum(joint.sum(axis=0), 1e-300)
+        joint /= likelihood
+        mine = np.where(said.spoken, joint, 0.0)
+        held = mine.sum(axis=0)
+        share = np.maximum(_sums(flat, inside, n_classes) / n_tasks, 1e-12)
+        wanted = pull * shares / share
+        pulled = np.where(said.spoken, wanted[said.code], 0.0)
+        slope = mine - held * inside + inside * (pulled - (inside * pulled).sum(axis=0))
+        by_inside = here.inside * np.vdot(slope, said.within)
+        by_between = np.vdot(joint - mine - others, between) + np.vdot(held - mass, said.mass)
+        value = np.log(likelihood).sum() + pull * n_tasks * (shares @ np.log(share))
+        slopes = np.concatenate([[by_inside, here.between * by_between], _sums(flat, slope, n_classes)])
+        return -float(value) / n_tasks, -slopes / n_tasks
+
+    point = np.concatenate([np.log([start.inside, start.between]), start.shift])
+    whole: Any = [tuple(np.log(_EXPONENTS))] * 2 + [(-_SHIFT, _SHIFT)] * n_classes
+    alone: Any = [(here, here) for here in point]
+    alone[1] = whole[1]  # first: it is the steepest by far, and would throw the others to their ends
+    for bounds, steps in ((alone, _FIRST_STEPS), (whole, _STEPS)):
+        point = minimize(loss, point, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps}).x
+    return CandidateCalibration(float(np.exp(point[0])), float(np.exp(point[1])), point[2:])
+
+
+def _sums(code: Any, values: Floats, n_classes: int) -> Floats:
+    return np.asarray(np.bincount(code, values.ravel(), n_classes), dtype=np.float64)
