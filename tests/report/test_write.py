@@ -15,6 +15,7 @@ from sklearn.datasets import make_classification
 
 import labelonce as lo
 from labelonce._kernels import ScipyEngine
+from labelonce.data import OtherAnswersWarning
 from labelonce.report import _write, write_report
 
 
@@ -247,7 +248,34 @@ def test_a_missing_extra_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Mon
         page_of(tmp_path, lo.DawidSkene().fit(ann), ann)
 
 
-def test_other_answers_are_refused_in_one_sentence(tmp_path: Path) -> None:
-    ann = lo.Annotations.from_matrix([[0, 2], [1, 1], [0, 0]], classes=[0, 1], answers=[0, 1, 2])
-    with pytest.raises(ValueError, match=r"answers that are classes, \[0, 1\]; got \[0, 1, 2\]"):
+def answered_crowd() -> lo.Annotations:
+    """Return labels of workers who skip tasks of class 1 more often."""
+    skip = np.tile([[0.1], [0.5]], (6, 1, 1))
+    confusion = np.concatenate([(1 - skip) * lo.simulate.one_coin([0.9] * 6, 2), skip], axis=2)
+    said = ["no", "yes", "skip"]
+    ann, _ = crowd(confusion=confusion, n_tasks=120)
+    named = [said[label] for label in ann.label]
+    return lo.Annotations.from_arrays(ann.task, ann.worker, named, classes=["no", "yes"], answers=said)
+
+
+@pytest.mark.parametrize("model", [lo.DawidSkene(), lo.OneCoin()])
+def test_other_answers_have_a_table_of_their_own(tmp_path: Path, model: Any) -> None:
+    ann = answered_crowd()
+    page = page_of(tmp_path, model.fit(ann), ann)
+    n_other = len(ann) - len(ann.only_classes())
+    assert f"{n_other} more answers are no class." in page
+    assert re.search(rf"<bdi>skip</bdi></th><td class=\"num\">{n_other}</td>", page)
+    assert "other_answers" in page
+
+
+def test_a_method_that_leaves_other_answers_out_reports_without_them(tmp_path: Path) -> None:
+    ann = answered_crowd()
+    with pytest.warns(OtherAnswersWarning, match="Wawa"):
+        fitted = lo.Wawa().fit(ann)
+    assert "no class" not in page_of(tmp_path, fitted, ann)
+
+
+def test_a_scale_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    ann = lo.Annotations.from_matrix([[1, 5], [2, 4], [1, 3]], classes=["no", "yes"], answers=[1, 2, 3, 4, 5])
+    with pytest.raises(ValueError, match=r"answers that are classes, \['no', 'yes'\]; got the scale \[1, 2, 3, 4, 5\]"):
         page_of(tmp_path, lo.DawidSkene().fit(ann), ann)

@@ -86,6 +86,7 @@ def _report(
         "tasks": annotations.n_tasks,
         "workers": annotations.n_workers,
         "classes": annotations.classes.tolist(),
+        "answers": annotations.answers.tolist(),
         "redundancy": annotations.redundancy,
         "mean_confidence": confidence,
         "iterations": model.n_iter_,

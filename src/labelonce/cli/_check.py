@@ -55,7 +55,9 @@ def _lines(file: File, found: Check, left_out: dict[str, int], command: str) -> 
     yield ""
     yield "What is in it"
     yield f"  {found.n_tasks:,} tasks, {found.n_workers:,} workers, {found.n_classes:,} classes"
-    yield f"  classes: {_classes(found)}"
+    yield f"  classes: {_shares(found.classes, found.n_annotations)}"
+    if found.other_answers:
+        yield f"  other answers: {_shares(found.other_answers, found.n_annotations)}"
     yield f"  labels per task: {found.redundancy:.3g} on average; {_sizes(found)}"
     least, median, most = (found.labels_per_worker[name] for name in ("min", "median", "max"))
     yield f"  labels per worker: {least:,} to {most:,}, median {median:,.4g}"
@@ -72,9 +74,9 @@ def _lines(file: File, found: Check, left_out: dict[str, int], command: str) -> 
     yield f"Next: {command}"
 
 
-def _classes(found: Check) -> str:
-    by_size = sorted(found.classes.items(), key=lambda item: -item[1])
-    shown = ", ".join(f"{_name(name)} {n / found.n_annotations:.1%}" for name, n in by_size[:_MOST])
+def _shares(counts: dict[str, int], total: int) -> str:
+    by_size = sorted(counts.items(), key=lambda item: -item[1])
+    shown = ", ".join(f"{_name(name)} {n / total:.1%}" for name, n in by_size[:_MOST])
     return shown + (f" and {len(by_size) - _MOST:,} more" if len(by_size) > _MOST else "")
 
 
@@ -105,7 +107,7 @@ def _estimates(found: Check) -> Iterator[str]:
 def _next_step(file: File, source: dict[str, Any], found: Check) -> str:
     if found.n_classes == 1:
         return "get labels of a second class, or name the right column with --label-column"
-    named = [part for name, value in source.items() for part in (argument(name), value)]
+    named = [part for name, value in source.items() for part in (argument(name), _typed(value))]
     if any(problem.kind == "duplicates" for problem in found.problems) and "duplicates" not in source:
         named += [argument("duplicates"), "last"]
     if not (found.needs_features or found.n_workers == 1):
@@ -115,6 +117,11 @@ def _next_step(file: File, source: dict[str, Any], found: Check) -> str:
     column = _text_column(file, ignore=[source.get(role, role) for role in ("task", "worker", "label")])
     features = ["--features", "features.parquet"] if column is None else ["--text", column]
     return shlex.join(["labelonce", "train", str(file.path), *named, *features, "-o", "run"])
+
+
+def _typed(value: Any) -> str:
+    """Return the value of an option as it is typed."""
+    return value if isinstance(value, str) else ",".join(map(str, value))
 
 
 def _text_column(file: File, ignore: list[str]) -> str | None:

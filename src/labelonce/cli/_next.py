@@ -13,6 +13,7 @@ from labelonce.cli._print import print_json, print_note, print_rows, print_statu
 from labelonce.cli._progress import shown_progress
 from labelonce.cli._source import check_outputs
 from labelonce.data import Annotations
+from labelonce.data._answers import only_classes
 from labelonce.data._check import check_two_classes
 from labelonce.formats._registry import find_labels
 from labelonce.io import read_annotations, write
@@ -44,6 +45,7 @@ def run_next(
     with warnings_as_notes():
         labels = find_labels(file, source.get("format"))
         annotations = read_annotations(labels, **source)
+        annotations = only_classes(annotations, "next")
     check_two_classes(annotations, file)
     X = None
     if features is not None:

@@ -46,11 +46,26 @@ def _source(
         str | None, _reading("--worker-column", help=f"Column of worker ids; default: worker, {_OWN}")
     ] = None,
     label: Annotated[str | None, _reading("--label-column", help=f"Column or question; default: label, {_OWN}")] = None,
+    classes: Annotated[
+        str | None, _reading(help="All classes, with commas between, such as no,yes; default: the labels seen.")
+    ] = None,
+    answers: Annotated[
+        str | None,
+        _reading(help="All answers, where they are not the classes: no,maybe,yes, or a scale such as 1,2,3,4,5."),
+    ] = None,
     duplicates: Annotated[Duplicates | None, _reading(help="If one worker labelled one task more than once.")] = None,
     rejected: Annotated[Rejected | None, _reading(help=f"Rejected or cancelled answers {_EXPORT}")] = None,
     multiple: Annotated[Multiple | None, _reading(help=f"Answers of several labels {_EXPORT}")] = None,
 ) -> dict[str, Any]:
-    return {name: value for name, value in locals().items() if value is not None}
+    given = {name: value for name, value in locals().items() if value is not None}
+    return given | {name: _listed(given[name]) for name in ("classes", "answers") if name in given}
+
+
+def _listed(text: str) -> tuple[Any, ...]:
+    """Return ids that were given with commas between: integers where all are, as in a column of a file."""
+    from labelonce.formats._answers import integers_if_all
+
+    return tuple(integers_if_all([part.strip() for part in text.split(",")]))
 
 
 def speak_of_options(context: typer.Context, app: typer.Typer) -> None:

@@ -13,6 +13,7 @@ from labelonce._kernels import ScipyEngine, vote_fractions
 from labelonce._messages import shorten
 from labelonce._types import Codes, Floats, Mask
 from labelonce.aggregation import DawidSkene, MajorityVote
+from labelonce.aggregation._base import other_answers
 from labelonce.data import _ids
 from labelonce.data._annotations import MIN_OVERLAP, Annotations
 from labelonce.learning._confidence import Estimate, skills
@@ -25,8 +26,18 @@ _JUDGE = DawidSkene(max_iter=50)  # close enough: the report rounds to a tenth o
 
 
 @dataclass(frozen=True)
+class OtherAnswers:
+    """Answers that are no classes: how often each was given, P(answer | true), and every worker's rate of them all."""
+
+    answers: Any
+    counts: Any
+    by_class: Floats
+    rate: Floats
+
+
+@dataclass(frozen=True)
 class Facts:
-    """A fit and its annotations, with codes for ids.
+    """A fit and its annotations, with codes for ids; the annotations are those whose answer is a class.
 
     `posterior` is what people are shown: calibrated where the fit is, and `estimate` is then its share of right
     labels; `own` is the posterior of the rounds. `belief` and `belief_confusion` are a posterior and the workers it
@@ -53,6 +64,7 @@ class Facts:
     history: list[dict[str, Any]]
     choices: list[dict[str, Any]]
     recipe: dict[str, Any]
+    others: OtherAnswers | None = None
 
     @cached_property
     def engine(self) -> ScipyEngine:
@@ -122,13 +134,15 @@ def read_facts(fitted: Any, annotations: Any) -> Facts:
             f"fitted must be a fitted MBEM, TrainOnAggregate or aggregator; got {type(fitted).__name__} without "
             f"{missing[0]}. Call its fit first."
         )
-    if not annotations.is_square:
+    if annotations.is_scale:
         raise ValueError(
-            f"a report must be of answers that are classes, {shorten(annotations.classes)}; got "
-            f"{shorten(annotations.answers)}. Fit to annotations.only_classes(), or write workers_to_frame() to a file."
+            f"a report must be of answers that are classes, {shorten(annotations.classes)}; got the scale "
+            f"{shorten(annotations.answers)}. Write workers_to_frame() to a file instead."
         )
     for name in ("tasks", "workers", "classes"):
         _check_same(getattr(annotations, name), getattr(source, f"{name}_"), name)
+    others = other_answers_of(source, annotations)
+    annotations = annotations.only_classes()
     judge = source
     if isinstance(source, MajorityVote):
         with warnings.catch_warnings():
@@ -145,17 +159,40 @@ def read_facts(fitted: Any, annotations: Any) -> Facts:
         own=np.asarray(source.posterior_),
         estimate=fitted.estimated_accuracy_ if held_out else None,
         label=_ids.lookup(source.labels_, annotations.classes),
-        confusion=np.asarray(source.confusion_),
+        confusion=among_classes(np.asarray(source.confusion_)),
         prior=np.asarray(source.prior_),
         skill=np.asarray(source.skill_),
         belief=shown if held_out else np.asarray(judge.posterior_),
-        belief_confusion=np.asarray(judge.confusion_),
+        belief_confusion=among_classes(np.asarray(judge.confusion_)),
         predictions=getattr(fitted, "predictions_", None),
         worker_model=getattr(fitted, "worker_model_", None),
         history=getattr(fitted, "history_", []),
         choices=getattr(fitted, "choices_", None) or [],
         recipe=_recipe(fitted, source),
+        others=others,
     )
+
+
+def other_answers_of(source: Any, annotations: Annotations) -> OtherAnswers | None:
+    """Return what is known of answers that are no classes, None where there are none or the method left them out."""
+    rate = other_answers(source)
+    if rate is None:
+        return None
+    n_classes = annotations.n_classes
+    counts = np.bincount(annotations.label, minlength=annotations.n_answers)[n_classes:]
+    weight = np.bincount(annotations.worker, minlength=annotations.n_workers) / len(annotations)
+    by_class = np.einsum("w,wko->ok", weight, np.asarray(source.confusion_)[:, :, n_classes:])
+    return OtherAnswers(annotations.answers[n_classes:], counts, by_class, rate)
+
+
+def among_classes(confusion: Floats) -> Floats:
+    """Return P(given | true) among the answers that are classes; a row without any is uniform."""
+    n_classes = confusion.shape[1]
+    if confusion.shape[2] == n_classes:
+        return confusion
+    total = confusion[:, :, :n_classes].sum(axis=2, keepdims=True)
+    uniform = np.full((len(confusion), n_classes, n_classes), 1 / n_classes)
+    return np.asarray(np.divide(confusion[:, :, :n_classes], total, out=uniform, where=total > 0))
 
 
 def right_or_wrong(counts: Floats) -> Floats:

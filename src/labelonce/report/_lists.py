@@ -41,6 +41,7 @@ def workers_list(facts: Facts, table: WorkerTable) -> pa.Table:
         {"worker": pa.array(facts.annotations.workers[order]), "labels": table.labels[order]}
         | {"expected_wrong": np.round(table.wrong[order], 1)}
         | {name: np.round(values[order], 4) for name, values in numbers.items()}
+        | ({} if facts.others is None else {"other_answers": np.round(facts.others.rate[order], 4)})
         | {"flags": [", ".join(table.names(one)) for one in order.tolist()]}
     )
 

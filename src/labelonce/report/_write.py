@@ -28,6 +28,8 @@ from labelonce.report._money import compare_redundancy
 from labelonce.report._review import MOST, least_sure, overruled, review_rows
 from labelonce.report._workers import BLIND, FLAGS, LEVEL, SPAMMER_GAIN, WIDE, WorkerTable, worker_table
 
+MOST_CLASSES = 6  # columns of the table of other answers
+
 
 def write_report(
     path: str | os.PathLike[str],
@@ -109,6 +111,7 @@ def _context(facts: Facts, gold: Any, *, texts: Any, images: Any, seconds: Any) 
         "contradicted": review_rows(facts, contradicted[:MOST], texts, images),
         "flag_counts": dict(zip(FLAGS, table.flags.sum(axis=0).tolist(), strict=True)),
         "balance": _balance(facts),
+        "others": _others(facts),
         "rounds": round_rows(facts),
         "choices": choice_rows(facts),
         "recipe": recipe_rows(facts),
@@ -140,6 +143,19 @@ def _balance(facts: Facts) -> list[dict[str, Any]]:
     shown = names(ann.classes)
     order = np.argsort(-found, kind="stable")
     return [{"name": shown[k], "given": float(given[k]), "found": float(found[k])} for k in order.tolist()]
+
+
+def _others(facts: Facts) -> dict[str, Any] | None:
+    """Return the answers that are no classes: how often each was given, and how often to tasks of each class."""
+    if facts.others is None:
+        return None
+    order = np.argsort(-facts.posterior[facts.labelled].mean(axis=0), kind="stable")[:MOST_CLASSES]
+    rows = zip(names(facts.others.answers), facts.others.counts.tolist(), facts.others.by_class[:, order], strict=True)
+    return {
+        "classes": [names(facts.annotations.classes)[k] for k in order.tolist()],
+        "rows": [{"name": name, "count": count, "by_class": shares.tolist()} for name, count, shares in rows],
+        "total": int(facts.others.counts.sum()),
+    }
 
 
 def _render(context: dict[str, Any]) -> str:

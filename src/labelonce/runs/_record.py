@@ -17,6 +17,7 @@ from labelonce._types import Duplicates, Format, Model, Multiple, Rejected
 
 FORMAT = 1
 PATHS = ("labels", "features", "images", "gold")
+LATER = ("classes", "answers")  # options that the JSON names only where they are given: earlier versions had none
 Named = Literal["name", "stem", "column"]
 _Record = TypeVar("_Record", bound="Stored")
 
@@ -42,12 +43,13 @@ class Options:
     duplicates: Duplicates | None = None
     rejected: Rejected | None = None
     multiple: Multiple | None = None
-    classes: tuple[str, ...] | None = None
+    classes: tuple[str | int, ...] | None = None
+    answers: tuple[str | int, ...] | None = None
 
     @property
     def source(self) -> dict[str, Any]:
         """How the labels are read: what `read_annotations` is to be told."""
-        names = ("format", "task", "worker", "label", "duplicates", "rejected", "multiple", "classes")
+        names = ("format", "task", "worker", "label", "duplicates", "rejected", "multiple", *LATER)
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     @property
@@ -175,7 +177,7 @@ class Stored:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what the JSON file holds."""
-        return {"format": FORMAT} | asdict(self)
+        return {"format": FORMAT} | asdict(self, dict_factory=_written)
 
 
 @dataclass(frozen=True)
@@ -217,6 +219,10 @@ class RunRecord(Job):
     rounds: list[RoundEntry]
 
 
+def _written(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: value for name, value in fields if name not in LATER or value is not None}
+
+
 def near(path: str) -> str:
     """Return a path as seen from the working directory where it lies below it, otherwise as it is."""
     with suppress(ValueError):
@@ -255,9 +261,10 @@ def _parsed(kind: Any, value: Any, place: str) -> Any:
     if isinstance(kind, type) and is_dataclass(kind) and isinstance(value, dict):
         hints = _hints(kind)
         for name in hints:
-            if name not in value:
+            if name not in value and not (name in LATER and kind is Options):
                 raise ValueError(f"got no {place}{name}")
-        return kind(**{name: _parsed(hint, value[name], f"{place}{name}.") for name, hint in hints.items()})
+        found = {name: hint for name, hint in hints.items() if name in value}
+        return kind(**{name: _parsed(hint, value[name], f"{place}{name}.") for name, hint in found.items()})
     if origin in (UnionType, Union):
         for one in inside:
             with suppress(ValueError):

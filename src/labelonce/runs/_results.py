@@ -24,7 +24,7 @@ def labels_of(clf: MBEM, annotations: Annotations, **shown: list[str]) -> pa.Tab
     """Return `clf.to_frame()` with the given labels and their workers as lists, and what is `shown` of every task."""
     ends = pa.array(_rows.first_rows(annotations.task, annotations.n_tasks), type=pa.int32())
     given = {
-        "given": pa.array(annotations.classes[annotations.label]),
+        "given": pa.array(annotations.answers[annotations.label]),
         "workers": pa.array(annotations.workers[annotations.worker]),
     }
     columns = {name: pa.ListArray.from_arrays(ends, values) for name, values in given.items()} | shown
@@ -36,7 +36,10 @@ def labels_of(clf: MBEM, annotations: Annotations, **shown: list[str]) -> pa.Tab
 
 def workers_of(clf: MBEM, annotations: Annotations) -> pa.Table:
     """Return `clf.workers_to_frame()` with the labels that each worker probably got wrong, and its flags."""
-    table, judged = clf.workers_to_frame(), worker_table(read_facts(clf, annotations))
+    table = clf.workers_to_frame()
+    if annotations.is_scale:  # on which no label is right or wrong
+        return table
+    judged = worker_table(read_facts(clf, annotations))
     row = _ids.lookup(np.asarray(table["worker"].to_numpy(zero_copy_only=False)), annotations.workers)
     return table.append_column("expected_wrong", pa.array(judged.wrong[row])).append_column(
         "flags", pa.array([judged.names(one) for one in row.tolist()], type=pa.list_(pa.string()))
@@ -64,12 +67,14 @@ def review(folder: Path, *, least: float = LEAST) -> pa.Table:
 
 
 def given_annotations(table: pa.Table, classes: Any) -> Annotations:
-    """Return the annotations that the lists of given labels and workers hold."""
+    """Return the annotations that the lists of given labels and workers hold, without answers that are no class."""
     given, workers = (table[name].combine_chunks() for name in ("given", "workers"))
     task = np.asarray(given.value_parent_indices())
     worker, table_of_workers = _ids.encode(_values(workers.flatten()), "worker")
     label = _ids.lookup(_values(given.flatten()), classes)
-    return Annotations(task.astype(np.int32), worker, label, _values(table["task"]), table_of_workers, classes)
+    kept = label >= 0  # other answers cannot be wrong
+    rows = (task[kept].astype(np.int32), worker[kept], label[kept])
+    return Annotations(*rows, _values(table["task"]), table_of_workers, classes)
 
 
 def _values(column: Any) -> Any:

@@ -290,7 +290,10 @@ def _model_input(options: Options, inputs: Inputs) -> NumberInput | TextInput | 
 
 
 def _write_report(path: Path, clf: MBEM, inputs: Inputs, record: RunRecord) -> RunRecord:
-    """Write the report where its libraries are here; return the record, which says if they are not."""
+    """Write the report where its libraries are here; return the record, which says if it was not."""
+    if inputs.annotations.is_scale:
+        sentence = "report.html was not written: it is about labels that are classes, and the answers are a scale."
+        return replace(record, warnings=[*record.warnings, sentence])
     try:
         report = import_module("labelonce.report")
     except ImportError as error:
