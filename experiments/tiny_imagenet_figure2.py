@@ -3,8 +3,8 @@
 Hammer-spammers and class-wise hammer-spammers of quality 0.2 and 0.6; 50,000 labels in all, 1 to 9 per image. Top-1
 and top-5 test accuracy of the vote, the weighted vote, EM, the paper's MBEM and its oracle (which knows the workers),
 and of ours with the groups given, with groups found in the labels, and with the true workers; the same network, epochs
-and views for all. At one label per image the vote, the weighted vote and EM are one. No fit sees test data. Needs the data
-of datasets.md and a GPU.
+and views for all. At one label per image the vote, the weighted vote and EM are one. No fit sees test data. Needs the
+data of datasets.md and a GPU.
 
     python experiments/tiny_imagenet_figure2.py --jobs 6 --seeds 0 1 2               # resumes where it was stopped
     python experiments/tiny_imagenet_figure2.py --redundancies 1 --qualities 0.2 --minutes 9
@@ -194,7 +194,7 @@ def draw(trials: list[dict[str, Any]], path: Path) -> None:
     )
     for row_of, quality in zip(axes, qualities, strict=True):
         for axis, crowd in zip(row_of, CROWDS, strict=True):
-            for number, method in enumerate(METHODS):
+            for place, method in enumerate(METHODS):
                 found = {
                     redundancy: values(
                         trials, "top1", crowd=crowd, quality=quality, redundancy=redundancy, method=method
