@@ -17,6 +17,7 @@ from torch import nn
 
 import labelonce as lo
 from labelonce import neural
+from labelonce._kernels import Candidates
 from labelonce._processes import Processes
 from labelonce._types import Floats
 from labelonce.learning import SoftmaxRegression
@@ -426,3 +427,17 @@ def test_tensor_rates_are_set_in_place() -> None:
     )
     job.set_rate(0.25)
     assert float(rate) == 0.5
+
+
+def test_targets_on_candidates_train_as_dense_ones_do() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 3)).astype(np.float32)
+    mass = rng.dirichlet(np.ones(3), 120)
+    classes = np.stack([rng.permutation(5)[:2] for _ in range(120)]).astype(np.int32)
+    targets = Candidates(classes, mass[:, :2], mass[:, 2], 5)
+    options: dict[str, Any] = {"epochs": 2, "batch_size": 16, "device": "cpu", "random_state": 0, "holdout": 0.2}
+    dense, sparse = (
+        neural.TorchLearner(neural.mlp, **options).fit(X, one, np.linspace(0.5, 1.5, 120))
+        for one in (targets.to_dense(), targets)
+    )
+    assert_allclose(sparse.predict_proba(X), dense.predict_proba(X), atol=1e-5)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,6 +81,21 @@ class Candidates:
         kept = np.take_along_axis(probabilities, classes, axis=1)
         rest = np.maximum(1 - kept.sum(axis=1), 0.0) if width < probabilities.shape[1] else np.zeros(len(kept))
         return cls(classes, kept, rest, probabilities.shape[1])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Candidates]) -> Candidates:
+        """Return the distributions of several parts of the tasks as one."""
+        if len(parts) == 1:
+            return parts[0]
+        n_tasks, width = sum(map(len, parts)), max(part.classes.shape[1] for part in parts)
+        classes = np.full((n_tasks, width), -1, dtype=np.int32)
+        probability = np.zeros((n_tasks, width), dtype=parts[0].probability.dtype)
+        start = 0
+        for part in parts:
+            place = slice(start, start + len(part)), slice(part.classes.shape[1])
+            classes[place], probability[place] = part.classes, part.probability
+            start += len(part)
+        return cls(classes, probability, np.concatenate([part.rest for part in parts]), parts[0].n_classes)
 
     def top_class(self) -> Codes:
         """Return the most probable candidate of each task."""

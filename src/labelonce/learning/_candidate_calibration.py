@@ -20,6 +20,7 @@ from labelonce._types import Codes, Floats, Mask
 _EXPONENTS = (0.3, 5.0)  # between which predictions are flattened or sharpened
 _SHIFT = 10.0  # of a class at most
 _FIRST_STEPS, _STEPS = 5, 30  # of the search at most, for the exponent between and for all
+_BLOCK = 1 << 18  # numbers that are worked on at once
 LEAST = 1e-6  # probability that a model may give a class
 
 
@@ -93,7 +94,19 @@ class Spoken:
         """Return log P(true label), (n_tasks, width + 1)."""
         inside, others, mass = self.shown(found)
         with np.errstate(divide="ignore"):
-            return np.ascontiguousarray(np.log(inside * mass + others).T)
+            return np.asarray(np.log(inside * mass + others).T)
+
+
+def calibrated_log_prior(
+    predictions: Candidates, spoken: Mask, found: CandidateCalibration, dtype: Any = np.float64
+) -> Floats:
+    """Return the calibrated log P(true label) of all tasks, (n_tasks, width + 1), made a block of tasks at a time."""
+    log_prior = np.empty((len(predictions), predictions.classes.shape[1] + 1), dtype=dtype)
+    step = max(1, _BLOCK // log_prior.shape[1])
+    for start in range(0, len(predictions), step):
+        tasks = slice(start, start + step)
+        log_prior[tasks] = Spoken.of(predictions[tasks], spoken[tasks]).log_prior(found)
+    return log_prior
 
 
 def calibrate_candidates(

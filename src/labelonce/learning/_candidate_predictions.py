@@ -30,7 +30,7 @@ def predict_candidates(model: Learner, X: Any, classes: Codes, top: int) -> Cand
     for rows in _blocks(len(classes), max(1, _AT_ONCE // n_classes)):
         dense = model.predict_proba(take_rows(X, rows))
         parts.append(on_candidates(dense, classes[rows], top, dtype))
-    return join_tasks(parts)
+    return Candidates.joined(parts)
 
 
 def on_candidates(dense: Floats, classes: Codes, top: int, dtype: Any = np.float64) -> Candidates:
@@ -46,22 +46,6 @@ def on_candidates(dense: Floats, classes: Codes, top: int, dtype: Any = np.float
     full = (joined >= 0).sum(axis=1) == n_classes
     rest = np.where(full, 0.0, np.maximum(1 - inside.sum(axis=1), 0.0))
     return Candidates(joined, inside.astype(dtype, copy=False), rest.astype(dtype, copy=False), n_classes)
-
-
-def join_tasks(parts: list[Candidates]) -> Candidates:
-    """Return the distributions of several parts of the tasks as one."""
-    if len(parts) == 1:
-        return parts[0]
-    n_tasks, width = sum(map(len, parts)), max(part.classes.shape[1] for part in parts)
-    classes = np.full((n_tasks, width), -1, dtype=np.int32)
-    probability = np.zeros((n_tasks, width), dtype=parts[0].probability.dtype)
-    start = 0
-    for part in parts:
-        rows = slice(start, start + len(part))
-        classes[rows, : part.classes.shape[1]] = part.classes
-        probability[rows, : part.classes.shape[1]] = part.probability
-        start = rows.stop
-    return Candidates(classes, probability, np.concatenate([part.rest for part in parts]), parts[0].n_classes)
 
 
 def _blocks(n: int, size: int) -> Iterator[Any]:

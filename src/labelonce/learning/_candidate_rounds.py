@@ -17,6 +17,7 @@ from labelonce.learning._candidate_calibration import (
     CandidateCalibration,
     Spoken,
     calibrate_candidates,
+    calibrated_log_prior,
 )
 from labelonce.learning._candidate_predictions import predict_candidates
 from labelonce.learning._fits import count_fit
@@ -28,7 +29,7 @@ from labelonce.workers import Grouped, Known
 TOP = 5  # classes of the model's that are candidates of every task
 _REFINEMENTS = 10  # E and M steps on the workers within a round at most
 _SETTLED = 1e-3  # mean change of the chances of being right in such a step: near the fixed point
-_FEW_TASKS, _MANY_TASKS = 10_000, 50_000  # to calibrate by: 100 per class, within these
+_FEW_TASKS, _MANY_TASKS = 10_000, 50_000  # to calibrate by: 30 per class, within these
 _SINGLE = 2 * 10**7  # candidates of all annotations from which sums are in float32
 
 
@@ -189,8 +190,7 @@ class CandidateJudge:
     def verdict(self, number: int) -> tuple[Grouped, Floats, Candidates, float]:
         """Return the workers, the class prior, the posteriors and the log-likelihood of a round."""
         first = number == 1
-        said = Spoken.of(self.predictions, self.spoken)
-        picks = self._picks(said)
+        picks = self._picks()
         soft = self.recipe.counts == "soft" and not first
         counted = self.predictions.with_gold(self.gold) if soft else picks
         self.workers.fit_tallies(self.sums.m_step(counted), first=True)
@@ -198,19 +198,20 @@ class CandidateJudge:
         if self.recipe.posterior == "prior" or first:
             log_prior = self._by_class(prior)
         else:
-            log_prior = self._calibrated(said, number, prior)
+            log_prior = self._calibrated(number, prior)
         step = self.sums.e_step(self.workers.factors_, self._with_gold(log_prior))
         return self.workers, prior, step.posterior, step.log_likelihood
 
-    def _picks(self, said: Spoken) -> Candidates:
+    def _picks(self) -> Candidates:
         """Return the most probable class among those that the labels speak for, of every task; gold where known."""
-        score = np.where(said.spoken.T[:, :-1], self.predictions.probability, -1.0)
-        best = np.zeros_like(self.predictions.probability)
-        best[np.arange(len(best)), score.argmax(axis=1)] = 1.0
+        probability = self.predictions.probability
+        score = probability + self.spoken  # those that they speak for are above all others
+        best = np.zeros_like(probability)
+        best[np.arange(len(best)), np.where(self.predictions.classes >= 0, score, -1.0).argmax(axis=1)] = 1.0
         certain = Candidates(self.predictions.classes, best, np.zeros(len(best)), self.predictions.n_classes)
         return certain.with_gold(self.gold)
 
-    def _calibrated(self, said: Spoken, number: int, prior: Floats) -> Floats:
+    def _calibrated(self, number: int, prior: Floats) -> Floats:
         """Return the calibrated log prior of every task, and refine the workers by it."""
         n_classes = self.annotations.n_classes
         given = np.bincount(self.annotations.label, minlength=n_classes) + 1.0
@@ -222,10 +223,10 @@ class CandidateJudge:
         found = CandidateCalibration.none(n_classes)
         found = calibrate_candidates(some, sums.messages(self.workers.factors_), shares, pull, found)
         if self.recipe.counts == "refined":
-            self._refine(self._with_gold(said.log_prior(found)))
+            self._refine(self._with_gold(calibrated_log_prior(self.predictions, self.spoken, found, self.sums.dtype)))
             found = calibrate_candidates(some, sums.messages(self.workers.factors_), shares, pull, found)
         self.calibration = found
-        return said.log_prior(found)
+        return calibrated_log_prior(self.predictions, self.spoken, found, self.sums.dtype)
 
     def _refine(self, log_prior: Floats) -> None:
         """Count the workers against the posterior that they give themselves, near the fixed point."""
@@ -239,7 +240,7 @@ class CandidateJudge:
     def _sample(self) -> Any:
         """Return tasks with labels to calibrate by, all or a draw of many, always the same, in order."""
         labelled = np.flatnonzero(np.bincount(self.annotations.task, minlength=self.annotations.n_tasks))
-        most = int(np.clip(100 * self.annotations.n_classes, _FEW_TASKS, _MANY_TASKS))
+        most = int(np.clip(30 * self.annotations.n_classes, _FEW_TASKS, _MANY_TASKS))
         if len(labelled) > most:
             labelled = np.sort(np.random.default_rng(0).choice(labelled, most, replace=False))
         return labelled
@@ -261,10 +262,11 @@ class CandidateJudge:
     def _by_class(self, prior: Floats) -> Floats:
         """Return a class prior as the log prior of every task's candidates."""
         classes = self.predictions.classes
-        inside = np.where(classes >= 0, prior[classes], 0.0)
-        rest = np.maximum(1 - inside.sum(axis=1), 0.0)
+        wide = np.zeros((len(classes), classes.shape[1] + 1), dtype=self.sums.dtype)
+        np.copyto(wide[:, :-1], prior.astype(wide.dtype).take(classes, mode="wrap"), where=classes >= 0)
+        wide[:, -1] = np.maximum(1 - wide[:, :-1].sum(axis=1), 0.0)
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(np.concatenate([inside, rest[:, None]], axis=1)))
+            return np.log(wide, out=wide)
 
     def _with_gold(self, log_prior: Floats) -> Floats:
         if self.gold is None:

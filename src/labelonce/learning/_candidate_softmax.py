@@ -12,9 +12,9 @@ from labelonce._kernels import Candidates, blas_threads
 from labelonce._types import Floats
 
 _BLOCK = 1 << 20  # scores that are held at a time
-_STAGES = ((0.04, 40), (0.25, 15), (1.0, 8))  # shares of many tasks, and the iterations on each
+_STAGES = ((0.04, 40), (0.25, 12), (1.0, 5))  # shares of many tasks, and the iterations on each
 _MANY = 200_000  # tasks times classes over 100, from which the sample grows
-_ROUGH = 3e-4  # of the gradient's largest entry at first, at which a growing sample is good enough
+_WARM = ((1.0, 3),)  # as many from the coefficients of a round before
 
 
 def candidate_loss(flat: Floats, X: Any, targets: Candidates, weight: Floats, penalty: float) -> tuple[float, Floats]:
@@ -62,7 +62,7 @@ def fit_candidates(
     n_iter = 0
     stages: Any = ((1.0, max_iter),)
     if len(targets) * targets.n_classes > 100 * _MANY:
-        stages = _STAGES[-1:] if warm else _STAGES
+        stages = _WARM if warm else _STAGES
     order = np.random.default_rng(0).permutation(len(targets)) if len(stages) > 1 else None
     point = start
     for share, most in stages:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from labelonce._kernels import Candidates, blas_threads, join_candidates
+from labelonce._kernels._candidates import unique_in_rows
 from labelonce._sklearn import check_is_fitted, check_weight, validate_data
 from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import check_codes, check_int, check_number
@@ -172,9 +173,7 @@ class GroupedSoftmax(Learner):
         check_is_fitted(self, "coef_")
         X = validate_data(self, X, reset=False, **CHECKS)
         parts = [self._on_candidates(X[rows], classes[rows], top) for rows in _blocks(len(classes))]
-        from labelonce.learning._candidate_predictions import join_tasks
-
-        return join_tasks(parts)
+        return Candidates.joined(parts)
 
     def _on_candidates(self, X: Any, classes: Codes, top: int) -> Candidates:
         by_group = self._group_probabilities(X)
@@ -244,8 +243,6 @@ def _unique(codes: Codes) -> Codes:
     same = ((codes == first) | (codes < 0)).all(axis=1)
     if same.all():
         return np.ascontiguousarray(first)
-    from labelonce._kernels._candidates import unique_in_rows
-
     some = unique_in_rows(codes[~same])
     found = np.full((len(codes), some.shape[1]), -1, dtype=np.int32)
     found[same, :1], found[~same] = first[same], some
@@ -273,6 +270,12 @@ def targets_of_groups(targets: Candidates, group: Codes) -> Candidates:
     array([[0.8, 0.2]])
     """
     n_groups = int(group.max()) + 1
+    if len(targets) > _TASKS:
+        return Candidates.joined([_some_groups(targets[rows], group, n_groups) for rows in _blocks(len(targets))])
+    return _some_groups(targets, group, n_groups)
+
+
+def _some_groups(targets: Candidates, group: Codes, n_groups: int) -> Candidates:
     own = np.where(targets.classes >= 0, group[targets.classes], -1)
     codes = _unique(own)
     mass = np.stack([(targets.probability * (own == code[:, None])).sum(axis=1) for code in codes.T], axis=1)

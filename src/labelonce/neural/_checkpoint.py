@@ -12,6 +12,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
+from labelonce._kernels import Candidates
 from labelonce._messages import described
 from labelonce._processes import Processes
 from labelonce._types import Floats
@@ -21,11 +22,12 @@ from labelonce.neural._training import Best, Training
 _FREE = ("callbacks", "checkpoint", "device", "compile", "record", "random_state")  # may differ when a fit resumes
 
 
-def fingerprint(options: dict[str, Any], targets: Floats, weight: Floats) -> str:
+def fingerprint(options: dict[str, Any], targets: Any, weight: Floats) -> str:
     """Return what tells a fit from another: a hash of its options, targets and weights."""
     kept = {name: value for name, value in sorted(options.items()) if name not in _FREE}
     found = sha256(described(kept).encode())
-    for array in (targets, weight):
+    parts = (targets.classes, targets.probability, targets.rest) if isinstance(targets, Candidates) else (targets,)
+    for array in (*parts, weight):
         found.update(np.ascontiguousarray(array).data)
     return found.hexdigest()
 

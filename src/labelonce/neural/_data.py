@@ -11,6 +11,7 @@ import torch
 from scipy import sparse
 from torch.utils.data import DataLoader, IterableDataset
 
+from labelonce._kernels import Candidates
 from labelonce._messages import shorten
 from labelonce._sklearn import check_classification_targets, check_weight, count_rows
 from labelonce._types import Floats, Ids
@@ -242,14 +243,19 @@ def _layout(whole: torch.Tensor) -> torch.memory_format:
     return torch.channels_last if whole.ndim == 4 else torch.contiguous_format
 
 
-def as_targets(X: Any, y: Any, sample_weight: Any) -> tuple[Floats, Floats, Ids]:
-    """Return probability targets, weights and classes from labels (n_tasks,) or targets (n_tasks, n_classes)."""
+def as_targets(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Floats, Ids]:
+    """Return probability targets, weights and classes from labels, targets (n_tasks, n_classes) or `Candidates`.
+
+    The last stay what they are.
+    """
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None: give labels or targets.")
-    y = np.asarray(y)
+    y = y if isinstance(y, Candidates) else np.asarray(y)
     n_rows = count_tasks(X)
     if len(y) != n_rows:
         raise ValueError(f"X and y must have the same number of rows; got {n_rows} and {len(y)}.")
+    if isinstance(y, Candidates):
+        return y, check_weight(sample_weight, y.rest), np.arange(y.n_classes)
     weight = check_weight(sample_weight, y)
     if y.ndim == 2:
         return check_distribution(y, "targets", y.shape), weight, np.arange(y.shape[1])

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from labelonce._kernels import Candidates
 from labelonce._processes import Processes
 from labelonce._sklearn import check_is_fitted, clone
 from labelonce._types import Floats, Ids
@@ -110,11 +111,12 @@ class TorchLearner(Steps):
     """
 
     any_shape = True
+    takes_candidates = True
     n_folds = 2
     auto: ClassVar[Mapping[str, Any]] = {"rounds": 9, "predictions": "in_sample"}
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to labels (n_tasks,) or to probability targets (n_tasks, n_classes)."""
+        """Fit to labels (n_tasks,), to probability targets (n_tasks, n_classes) or to `Candidates`."""
         self._check()
         targets, weight, self.classes_ = as_targets(X, y, sample_weight)
         return self._fit(X, targets, weight)
@@ -307,7 +309,8 @@ class TorchLearner(Steps):
         rows = torch.from_numpy(held)
         parts = torch.split(rows, inputs.at_most(_AT_ONCE))
         found = torch.cat([self.predict_batch(module, inputs.take(part)) for part in parts])
-        wanted = torch.from_numpy(targets[held] * weight[held, None]).to(found)
+        some = targets[held].to_dense() if isinstance(targets, Candidates) else targets[held]
+        wanted = torch.from_numpy(some * weight[held, None]).to(found)
         processes = Processes(shared=self.shared)
         lost = processes.sum(-(wanted * found.clamp_min(1e-12).log()).sum())
         return float(lost / processes.sum(wanted.sum()))

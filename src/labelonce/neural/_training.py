@@ -13,8 +13,10 @@ import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
+from labelonce._kernels import Candidates
 from labelonce._processes import Processes
 from labelonce._types import Floats, Ids
+from labelonce.neural._candidate_targets import CandidateTargets
 from labelonce.neural._recording import Recording, Step, check_rates
 
 
@@ -26,7 +28,7 @@ class Rows:
     """
 
     number: torch.Tensor
-    targets: torch.Tensor
+    targets: Any  # a tensor, or CandidateTargets, whose index gives one
     weight: torch.Tensor
     first: int
     n_all: int
@@ -43,14 +45,18 @@ class Rows:
                 yield mine, len(batch)
 
 
-def make_rows(number: Ids, targets: Floats, weight: Floats, device: torch.device, processes: Processes) -> Rows:
-    """Return the rows on the device, with their place among those of all processes."""
+def make_rows(number: Ids, targets: Any, weight: Floats, device: torch.device, processes: Processes) -> Rows:
+    """Return the rows on the device, with their place among those of all processes; targets may be `Candidates`."""
     counts = processes.gather(torch.tensor([len(number)], device=device)).tolist()
     n_all = int(sum(counts))
     total = float(processes.sum(torch.tensor(weight.sum(), dtype=torch.float64, device=device)))
     scaled = weight * (n_all / total)
-    number_, targets_, weight_ = (torch.from_numpy(part).to(device) for part in (number, targets, scaled))
-    return Rows(number_, targets_.float(), weight_.float(), int(sum(counts[: processes.rank])), n_all)
+    number_, weight_ = (torch.from_numpy(part).to(device) for part in (number, scaled))
+    if isinstance(targets, Candidates):
+        targets_: Any = CandidateTargets(targets, device)
+    else:
+        targets_ = torch.from_numpy(targets).to(device).float()
+    return Rows(number_, targets_, weight_.float(), int(sum(counts[: processes.rank])), n_all)
 
 
 def wrap(module: nn.Module, device: torch.device, processes: Processes) -> nn.Module:

@@ -93,6 +93,7 @@ class Grouped(WorkerModel):
     def prepare(self, annotations: Annotations, picks: Codes | None = None) -> Self:
         """Set which classes are confused with each other; `picks` are a model's classes, -1 for none."""
         self._check()
+        self.__dict__.pop("_chances", None)
         groups = self.groups
         if isinstance(groups, str) and groups == "auto":
             groups = find_groups(annotations, picks)
@@ -180,18 +181,21 @@ class Grouped(WorkerModel):
 
     def _learn_chances(self, tallies: Tallies) -> OneCoin | ClassWise:
         right, wrong = tallies.right, np.maximum(tallies.wrong, 0.0)
+        before = vars(self).get("_chances")  # of the last step of EM, if there was one
+        near = None if before is None else before.mode
         if right.shape[1] == 1:
             coin = OneCoin()
             counts = right[:, 0], wrong[:, 0]
             some = np.flatnonzero(counts[0] + counts[1])[:: max(1, len(right) // _ROWS)]
-            coin.learn(counts, (counts[0][some], counts[1][some]))
+            coin.learn(counts, (counts[0][some], counts[1][some]), near)
             return coin
         rows = ClassWise()
-        rows.learn((right, wrong), sample_rows(right, wrong))
+        rows.learn((right, wrong), sample_rows(right, wrong), near)
         return rows
 
     def _fit(self, counts: Floats) -> None:
         self._check()
+        self.__dict__.pop("_chances", None)
         n_classes = counts.shape[1]
         groups = None if self.groups is None else read_groups(self.groups, np.arange(n_classes))
         true, given = (part.ravel().astype(np.int32) for part in np.indices((n_classes, n_classes)))
