@@ -2,13 +2,16 @@
 
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from checks import annotations, permuted
 from crowds import crowd
 from hypothesis import given, settings
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.metrics import average_precision_score
 
 import labelonce as lo
 from labelonce import IBCC, Annotations, DawidSkene, MajorityVote, OneCoin, SpectralDawidSkene, simulate
@@ -336,3 +339,22 @@ def test_pseudo_counts_of_a_scale_lean_with_it() -> None:
     assert pseudo[0, 2] == pseudo[1, 2] == 0  # nobody gave it
     assert (np.diff(pseudo[0, [0, 4]]) < 0).all()
     assert_allclose(pseudo[0], pseudo[1, ::-1])
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("method", [DawidSkene, IBCC])
+def test_maybe_of_imagenet_raters_is_learned(method: type[Aggregator], data_root: Path) -> None:
+    folder = data_root / "imagenet_real"
+    votes, expert = (pq.read_table(folder / f"{name}.parquet") for name in ("annotations", "expert"))
+    said = np.array(["no", "maybe", "yes"], dtype=object)[votes["answer"].to_numpy()]
+    rows = (votes["question"], votes["rater"], said)
+    ann = Annotations.from_arrays(*rows, classes=["no", "yes"], answers=["no", "maybe", "yes"])
+    model = method().fit(ann)
+    assert model.confusion_.shape == (85, 2, 3)
+    place = dict(zip(ann.tasks.tolist(), range(ann.n_tasks), strict=True))
+    asked = [place[question] for question in expert["question"].to_pylist()]
+    yes, gold = model.posterior_[asked, 1], expert["gold"].to_numpy()
+    assert average_precision_score(gold, yes) > 0.89  # share of yes .807, maybe left out .890: README of the data
+    assert np.mean((yes > 0.5) == gold) > 0.92
+    maybe = model.confusion_[:, :, 2].mean(axis=0)
+    assert maybe[1] > maybe[0]  # maybe is said where it is yes, mostly
