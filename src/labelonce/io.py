@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
 
+from labelonce._messages import show
 from labelonce._types import MULTIPLE, TOOLS, Duplicates
 from labelonce._validate import check_choice
 from labelonce.data import _ids
@@ -18,9 +20,18 @@ from labelonce.files._open import File, locate, naming
 from labelonce.files._table_reader import give_back_memory, parquet_batches, read_columns
 from labelonce.files._table_writer import as_table, write_table
 from labelonce.formats import _registry as tools
-from labelonce.formats._answers import Fields, to_annotations, to_gold
+from labelonce.formats._answers import Fields, LeftOutWarning, to_annotations, to_gold
+from labelonce.workers._groups import read_groups
 
-__all__ = ["check_target", "detect_format", "read_annotations", "read_batches", "read_gold", "write"]
+__all__ = [
+    "check_target",
+    "detect_format",
+    "read_annotations",
+    "read_batches",
+    "read_class_groups",
+    "read_gold",
+    "write",
+]
 
 
 def read_annotations(
@@ -139,6 +150,42 @@ def read_gold(
         if annotations is not None:
             check_gold(gold, annotations)
         return gold
+
+
+def read_class_groups(path: str | os.PathLike[str], annotations: Annotations) -> list[tuple[Any, Any]]:
+    r"""Return the pairs of a class and its group in a file, for `workers.Grouped`.
+
+    Parameters
+    ----------
+    path : path
+        A table with the columns class and group.
+    annotations : Annotations
+        Those that the groups are for. Classes that nobody gave are left out, with a warning; a class in two groups and
+        one in none are errors that name the file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> ann = Annotations.from_arrays([1, 2], ["ann", "bob"], ["beagle", "tabby"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "groups.csv")
+    ...     _ = path.write_text("class,group\nbeagle,dog\ntabby,cat\n")
+    ...     read_class_groups(path, ann)
+    [('beagle', 'dog'), ('tabby', 'cat')]
+    """
+    file = locate(path)
+    with naming(file):
+        columns = read_columns(file, {"class": "class", "group": "group"})
+        given, names = (_ids.column_of(column, name) for column, name in zip(columns, ("class", "group"), strict=True))
+        _ids.check_same_kind(given, "class", annotations.classes)
+        known = _ids.lookup(given, annotations.classes) >= 0
+        pairs = list(zip(given[known].tolist(), names[known].tolist(), strict=True))
+        read_groups(pairs, annotations.classes)
+    if not known.all():
+        left_out = int((~known).sum())
+        sentence = f"{path}: {left_out:,} of {len(known):,} classes are left out, because nobody gave them, such as "
+        warnings.warn(LeftOutWarning(f"{sentence}{show(given[~known][0])}.", {"never given": left_out}), stacklevel=2)
+    return pairs
 
 
 def read_batches(

@@ -63,6 +63,52 @@ def test_aggregate_takes_other_column_names(tmp_path: Path, capfd: pytest.Captur
     assert "yes" in capfd.readouterr().out
 
 
+def species(tmp_path: Path) -> Path:
+    """Return a file of labels that are paths, three per task."""
+    names = ["dog/beagle", "dog/poodle", "cat/tabby", "cat/siamese"]
+    rows = [f"{task},w{worker},{names[(task % 4) ^ (worker == task % 3)]}" for task in range(40) for worker in range(3)]
+    path = tmp_path / "species.csv"
+    path.write_text("task,worker,label\n" + "\n".join(rows) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("groups", ["taxonomy", "auto", "genera.csv"])
+def test_aggregate_takes_groups_of_classes(groups: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    labels, output = species(tmp_path), tmp_path / "clean.csv"
+    (tmp_path / "genera.csv").write_text(
+        "class,group\ndog/beagle,dog\ndog/poodle,dog\ncat/tabby,cat\ncat/siamese,cat\nbird/robin,bird\n"
+    )
+    named = str(tmp_path / groups) if groups.endswith("csv") else groups
+    assert run_in_process(["aggregate", str(labels), "--groups", named, "-o", str(output)]) == 0
+    assert output.read_text().splitlines()[0].replace('"', "").startswith("task,label,confidence,class_1,")
+    error = capfd.readouterr().err
+    assert ("1 of 5 classes are left out, because nobody gave them, such as 'bird/robin'" in error) == (
+        groups == "genera.csv"
+    )
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "sentence"),
+    [
+        ("class,group\ndog/beagle,dog\n", [], "groups.csv: every class must have a group; got none for"),
+        (
+            "class,group\ndog/beagle,a\ndog/beagle,b\n",
+            [],
+            "in one group; got 'dog/beagle' in 'a' and 'b'",
+        ),
+        ("class,genus\ndog/beagle,a\n", [], "the group column must be one of"),
+        ("class,group\n", ["--method", "wawa"], "--groups must go with --method dawid-skene; got wawa"),
+    ],
+)
+def test_groups_that_are_no_groups_are_one_sentence(
+    table: str, options: list[str], sentence: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "groups.csv").write_text(table)
+    arguments = ["aggregate", str(species(tmp_path)), "--groups", str(tmp_path / "groups.csv"), *options]
+    assert run_in_process(arguments) == 2
+    assert sentence in capfd.readouterr().err
+
+
 def test_one_label_per_task_is_noted_on_stderr(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "labels.csv"
     path.write_text("task,worker,label\n1,a,x\n2,a,y\n3,b,x\n")

@@ -7,10 +7,11 @@ from typing import Any
 
 from labelonce._types import TABLES
 from labelonce.aggregation import Aggregator
+from labelonce.aggregation._base import probabilities_at
 from labelonce.aggregation._registry import COMMANDS, aggregator_of
 from labelonce.cli._print import print_json, print_rows, print_status, warnings_as_notes
-from labelonce.cli._source import check_outputs, read_comparable
-from labelonce.data import Annotations
+from labelonce.cli._source import check_outputs, read_comparable, read_grouping
+from labelonce.data import Annotations, _ids
 from labelonce.files._open import File
 from labelonce.formats._registry import find_labels
 from labelonce.io import detect_format, write
@@ -22,6 +23,7 @@ def run_aggregate(
     *,
     method: str,
     gold: Path | None,
+    groups: str | None,
     engine: str | None,
     seed: int,
     output: Path | None,
@@ -34,8 +36,14 @@ def run_aggregate(
     if workers is not None and detect_format(workers, reading=False) not in TABLES:
         raise ValueError(f"--workers must be a table, such as workers.csv; got {workers}.")
     model = _aggregator(method, engine, seed)
+    if groups is not None and method != "dawid-skene":
+        raise ValueError(f"--groups must go with --method dawid-skene; got {method}. Leave it out.")
     file = find_labels(path, source.get("format"))
     annotations, known = read_comparable(file, source, gold)
+    if groups is not None:
+        from labelonce.workers import Grouped
+
+        model.set_params(worker_model=Grouped(read_grouping(groups, annotations)))
     with warnings_as_notes():
         model.fit(annotations, gold=known)
     if output is not None:
@@ -75,7 +83,7 @@ def _report(
     output: Path | None,
     workers: Path | None,
 ) -> None:
-    confidence = float(model.posterior_.max(axis=1).mean())
+    confidence = float(probabilities_at(model.posterior_, _ids.lookup(model.labels_, model.classes_)).mean())
     if not as_json:
         print_status(f"{annotations!r}")
         print_status(f"{method}: mean confidence {confidence:.3f}, {model.n_iter_} iterations")

@@ -14,6 +14,7 @@ from labelonce.cli._options import (
     DAWID_SKENE,
     LABELS,
     Crowd,
+    GroupsOption,
     JsonOption,
     LabelsFile,
     LabelsOutput,
@@ -62,6 +63,7 @@ def aggregate(
         Format | None, typer.Option(help="Format of --output, such as label-studio for predictions with scores.")
     ] = None,
     gold: Annotated[Path | None, typer.Option(help="Known true labels: columns task and label, or an export.")] = None,
+    groups: GroupsOption = None,
     engine: Annotated[
         EngineName | None, typer.Option(help="What does the sums of the methods that offer a choice; default: auto.")
     ] = None,
@@ -70,7 +72,8 @@ def aggregate(
 ) -> None:
     """Write the most probable label of every task in FILE.
 
-    The output has one row per task: task, label, confidence, and the probability of each class.
+    The output has one row per task: task, label, confidence, and the probability of each class, or of the best five
+    where there are thousands.
 
     For example:
 
@@ -82,6 +85,8 @@ def aggregate(
 
     - `labelonce aggregate export.json --label-column sentiment -o predictions.json --output-format label-studio`
 
+    - `labelonce aggregate species.parquet --groups genera.csv -o clean.parquet`  (thousands of classes)
+
     - `labelonce aggregate labels.csv -o clean.csv --json`
     """
     from labelonce.cli._aggregate import run_aggregate
@@ -91,6 +96,7 @@ def aggregate(
         source,
         method=method.value,
         gold=gold,
+        groups=groups,
         engine=engine,
         seed=seed,
         output=output,

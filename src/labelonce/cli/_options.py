@@ -34,6 +34,14 @@ LabelsOutput = Annotated[
 ]
 RunArgument = Annotated[Path, typer.Argument(help="A run folder that train wrote.")]
 
+GroupsOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Classes that are taken for each other, for many classes: a table with the columns class and group; "
+        "taxonomy, where labels are paths such as animal/dog/beagle; or auto, found in the labels."
+    ),
+]
+
 _OWN = "or the tool's own."
 _EXPORT = "in a tool's export."
 _reading = partial(typer.Option, rich_help_panel="How the labels are read")
