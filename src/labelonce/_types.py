@@ -61,6 +61,9 @@ Strategy = Literal[
 ]
 """By what `labelonce next` chooses."""
 
+GROUPINGS = ("auto", "taxonomy")
+"""Groups of classes that need no file: found in the labels, or in their names."""
+
 DUPLICATES: tuple[str, ...] = get_args(Duplicates)
 TABLES: tuple[str, ...] = get_args(Table)
 TOOLS: tuple[str, ...] = get_args(Tool)

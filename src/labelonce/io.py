@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from labelonce._messages import show
-from labelonce._types import MULTIPLE, TOOLS, Duplicates
+from labelonce._types import GROUPINGS, MULTIPLE, TOOLS, Duplicates
 from labelonce._validate import check_choice
 from labelonce.data import _ids
 from labelonce.data._annotations import Annotations
@@ -186,6 +186,11 @@ def read_class_groups(path: str | os.PathLike[str], annotations: Annotations) ->
         sentence = f"{path}: {left_out:,} of {len(known):,} classes are left out, because nobody gave them, such as "
         warnings.warn(LeftOutWarning(f"{sentence}{show(given[~known][0])}.", {"never given": left_out}), stacklevel=2)
     return pairs
+
+
+def read_grouping(groups: str, annotations: Annotations) -> Any:
+    """Return what `workers.Grouped` takes for the option `groups` of a command: a word, or the pairs in a file."""
+    return groups if groups in GROUPINGS else read_class_groups(groups, annotations)
 
 
 def read_batches(

@@ -1,6 +1,7 @@
 """The numbers of the report: against brute force, and on crowds whose truth is known."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -174,7 +175,7 @@ def test_votes_of_equal_workers_follow_theory() -> None:
     ann, _ = crowd(n_tasks=300, redundancy=3, confusion=lo.simulate.one_coin([0.8] * 10, 2))
     confusion = lo.simulate.one_coin([0.8] * 10, 2)
     facts = read_facts(lo.DawidSkene().fit(ann), ann)
-    known = replace(facts, belief_confusion=confusion)
+    known = replace(facts, judge=SimpleNamespace(confusion_=confusion))
     money = compare_redundancy(known, 0.895)
     assert money is not None
     for row in money.rows:

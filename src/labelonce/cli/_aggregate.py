@@ -10,11 +10,12 @@ from labelonce.aggregation import Aggregator
 from labelonce.aggregation._base import probabilities_at
 from labelonce.aggregation._registry import COMMANDS, aggregator_of
 from labelonce.cli._print import print_json, print_rows, print_status, warnings_as_notes
-from labelonce.cli._source import check_outputs, read_comparable, read_grouping
+from labelonce.cli._source import check_outputs, read_comparable
 from labelonce.data import Annotations, _ids
 from labelonce.files._open import File
 from labelonce.formats._registry import find_labels
-from labelonce.io import detect_format, write
+from labelonce.io import detect_format, read_grouping, write
+from labelonce.workers import Grouped
 
 
 def run_aggregate(
@@ -40,11 +41,9 @@ def run_aggregate(
         raise ValueError(f"--groups must go with --method dawid-skene; got {method}. Leave it out.")
     file = find_labels(path, source.get("format"))
     annotations, known = read_comparable(file, source, gold)
-    if groups is not None:
-        from labelonce.workers import Grouped
-
-        model.set_params(worker_model=Grouped(read_grouping(groups, annotations)))
     with warnings_as_notes():
+        if groups is not None:
+            model.set_params(worker_model=Grouped(read_grouping(groups, annotations)))
         model.fit(annotations, gold=known)
     if output is not None:
         write(model, output, format=output_format, **_origin(file, source, output, output_format))

@@ -207,6 +207,7 @@ def train(
     gold: Annotated[
         Path | None, typer.Option(help="Known true labels: columns task and label, or a tool's export.")
     ] = None,
+    groups: GroupsOption = None,
     ignore: Annotated[list[str] | None, typer.Option(help="A column of --features to leave out; may repeat.")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Resume the stopped run in the folder.")] = False,
@@ -228,6 +229,8 @@ def train(
 
     - `labelonce train export.json --text review --label-column sentiment -o run`  (a field of Label Studio's tasks)
 
+    - `labelonce train species.csv --features features.parquet --groups genera.csv -o run`  (many classes)
+
     - `labelonce train labels.csv --images photos -o run`  (photos/7.jpg or photos/7.png is task 7)
 
     - `labelonce train --resume -o run`  (after a kill or a power cut; it ends with the same numbers)
@@ -241,6 +244,7 @@ def train(
         "images": images and str(images),
         "image_size": image_size,
         "gold": gold and str(gold),
+        "groups": groups,
         "model": model,
         "rounds": int(rounds) if rounds.isdecimal() else rounds,
         "seed": seed,

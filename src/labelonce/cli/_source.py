@@ -13,7 +13,7 @@ from labelonce.cli._print import print_note, warnings_as_notes
 from labelonce.data import Annotations
 from labelonce.data._check import check_two_classes, spelling_doubts
 from labelonce.files._open import File
-from labelonce.io import check_target, read_annotations, read_class_groups
+from labelonce.io import check_target, read_annotations
 from labelonce.runs._gold import choose_gold
 
 
@@ -32,14 +32,6 @@ def check_outputs(read: Sequence[Path | None], **outputs: tuple[Path | None, str
                 f"--{option} must not be a file that is read or written already; got {path}. Name another one."
             )
         taken.add(path.resolve())
-
-
-def read_grouping(groups: str, annotations: Annotations) -> Any:
-    """Return what `workers.Grouped` takes for `--groups`: a word, or the pairs in a file."""
-    if groups in ("auto", "taxonomy"):
-        return groups
-    with warnings_as_notes():
-        return read_class_groups(groups, annotations)
 
 
 def read_comparable(file: File, source: dict[str, Any], gold: Path | None) -> tuple[Annotations, dict[Any, Any] | None]:

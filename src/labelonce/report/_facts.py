@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import ScipyEngine, vote_fractions
+from labelonce._kernels import Candidates, ScipyEngine, vote_fractions
+from labelonce._memory import is_large
 from labelonce._messages import shorten
 from labelonce._types import Codes, Floats, Mask
 from labelonce.aggregation import DawidSkene, MajorityVote
+from labelonce.aggregation import OneCoin as OneCoinVote
 from labelonce.aggregation._base import other_answers
 from labelonce.data import _ids
 from labelonce.data._annotations import MIN_OVERLAP, Annotations
@@ -20,7 +22,7 @@ from labelonce.learning._confidence import Estimate, skills
 from labelonce.report._counts import Counts
 from labelonce.workers import ClassWise, OneCoin, WorkerModel
 
-_NEEDED = ("posterior_", "labels_", "confusion_", "prior_", "skill_", "workers_", "tasks_", "classes_")
+_NEEDED = ("posterior_", "labels_", "prior_", "skill_", "workers_", "tasks_", "classes_")
 _MOST_CELLS = 100_000  # workers x classes whose population is integrated class by class
 _JUDGE = DawidSkene(max_iter=50)  # close enough: the report rounds to a tenth of a per cent
 
@@ -42,29 +44,45 @@ class Facts:
     `posterior` is what people are shown: calibrated where the fit is, and `estimate` is then its share of right
     labels; `own` is the posterior of the rounds. `belief` and `belief_confusion` are a posterior and the workers it
     follows from: those of the fit, except for majority vote, whose fractions are not probabilities; there Dawid and
-    Skene's model judges the labels. `history`, `choices` and `worker_model` are those of an MBEM, empty or None
-    without; `recipe` is what was used.
+    Skene's model judges the labels. With so many classes that there is no room for arrays (`large`), posteriors are
+    `Candidates`, and nothing is made of matrices. `history`, `choices` and `worker_model` are those of an MBEM, empty
+    or None without; `recipe` is what was used.
     """
 
     method: str
     uses_features: bool
     judged_by: str
     annotations: Annotations
-    posterior: Floats
-    own: Floats
+    posterior: Any
+    own: Any
     estimate: Estimate | None
     label: Codes
-    confusion: Floats
+    fitted: Any
     prior: Floats
     skill: Floats
-    belief: Floats
-    belief_confusion: Floats
+    belief: Any
+    judge: Any
     predictions: Floats | None
     worker_model: WorkerModel | None
     history: list[dict[str, Any]]
     choices: list[dict[str, Any]]
     recipe: dict[str, Any]
     others: OtherAnswers | None = None
+
+    @cached_property
+    def large(self) -> bool:
+        """Whether there is no room for arrays by task and class, and by worker, class and class."""
+        return is_large(self.annotations.n_tasks, self.annotations.n_workers, self.annotations.n_classes)
+
+    @cached_property
+    def confusion(self) -> Floats:
+        """The matrices of the fit."""
+        return among_classes(np.asarray(self.fitted.confusion_))
+
+    @cached_property
+    def belief_confusion(self) -> Floats:
+        """The matrices that the belief follows from."""
+        return among_classes(np.asarray(self.judge.confusion_))
 
     @cached_property
     def engine(self) -> ScipyEngine:
@@ -112,6 +130,9 @@ class Facts:
         if self.estimate is not None:
             _, low, high = skills(self.annotations, self.posterior, self.own, level=level)
             return low, high
+        if self.large:
+            model = self.worker_model or OneCoin().fit(self.annotations, self.belief)
+            return model.skill_interval(self.prior, level=level)
         counts = self.counts.counts
         if counts.shape[0] * counts.shape[1] > _MOST_CELLS:
             return OneCoin().fit_counts(right_or_wrong(counts)).skill_interval(level=level)
@@ -143,28 +164,29 @@ def read_facts(fitted: Any, annotations: Any) -> Facts:
         _check_same(getattr(annotations, name), getattr(source, f"{name}_"), name)
     others = other_answers_of(source, annotations)
     annotations = annotations.only_classes()
-    judge = source
+    judge, large = source, is_large(annotations.n_tasks, annotations.n_workers, annotations.n_classes)
     if isinstance(source, MajorityVote):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of few iterations and little overlap: the report says so itself
-            judge = DawidSkene(**_JUDGE.get_params()).fit(annotations)
+            judge = (OneCoinVote() if large else DawidSkene(**_JUDGE.get_params())).fit(annotations)
     held_out = getattr(fitted, "trust_", None) is not None
-    shown = np.asarray(fitted.calibrated_ if held_out else source.posterior_)
+    kept = partial(_kept, large=large)
+    shown = kept(fitted.calibrated_ if held_out else source.posterior_)
     return Facts(
         method=_method(fitted),
         uses_features=hasattr(fitted, "history_"),
         judged_by=type(judge).__name__,
         annotations=annotations,
         posterior=shown,
-        own=np.asarray(source.posterior_),
+        own=kept(source.posterior_),
         estimate=fitted.estimated_accuracy_ if held_out else None,
         label=_ids.lookup(source.labels_, annotations.classes),
-        confusion=among_classes(np.asarray(source.confusion_)),
+        fitted=source,
         prior=np.asarray(source.prior_),
         skill=np.asarray(source.skill_),
-        belief=shown if held_out else np.asarray(judge.posterior_),
-        belief_confusion=among_classes(np.asarray(judge.confusion_)),
-        predictions=getattr(fitted, "predictions_", None),
+        belief=shown if held_out else kept(judge.posterior_),
+        judge=judge,
+        predictions=kept(getattr(fitted, "predictions_", None)),
         worker_model=getattr(fitted, "worker_model_", None),
         history=getattr(fitted, "history_", []),
         choices=getattr(fitted, "choices_", None) or [],
@@ -193,6 +215,13 @@ def among_classes(confusion: Floats) -> Floats:
     total = confusion[:, :, :n_classes].sum(axis=2, keepdims=True)
     uniform = np.full((len(confusion), n_classes, n_classes), 1 / n_classes)
     return np.asarray(np.divide(confusion[:, :, :n_classes], total, out=uniform, where=total > 0))
+
+
+def _kept(posterior: Any, *, large: bool) -> Any:
+    """Return a posterior as an array, unless there is no room for it; None as it is."""
+    if posterior is None or large:
+        return posterior
+    return posterior.to_dense() if isinstance(posterior, Candidates) else np.asarray(posterior)
 
 
 def right_or_wrong(counts: Floats) -> Floats:

@@ -54,21 +54,22 @@ def worker_table(facts: Facts) -> WorkerTable:
     The more workers are looked at, the more of their intervals lie below guessing by chance alone: an adversary is one
     whose interval does so at a level that allows for all of them (Bonferroni's correction).
     """
-    counts = facts.counts.counts
+    ann = facts.annotations
     low, high = facts.skill_interval(LEVEL)
     low, high = np.minimum(low, facts.skill), np.maximum(high, facts.skill)
-    given = counts.sum(axis=1)
-    share = (given + facts.prior) / (given.sum(axis=1, keepdims=True) + 1)
-    chance = share @ facts.prior
+    by_prior = np.bincount(ann.worker, facts.prior[ann.label], ann.n_workers) + facts.prior @ facts.prior
+    chance = by_prior / (facts.labels_per_worker + 1)
     flags = np.zeros((len(low), len(FLAGS)), dtype=bool)
-    blind = np.zeros(given.shape, dtype=bool)
+    blind = np.zeros((len(low), 1 if facts.large else ann.n_classes), dtype=bool)
     labels = facts.labels_per_worker
     if facts.annotations.n_classes > 1:
         seen = labels > 0
         _, surely = facts.skill_interval(1 - (1 - LEVEL) / max(1, int(seen.sum())))
         adversary = seen & (np.maximum(surely, facts.skill) < chance)
         spammer = seen & ~adversary & (high < chance + SPAMMER_GAIN * (1 - chance))
-        blind = _blind_classes(facts.skill, low, counts) & (seen & ~adversary & ~spammer)[:, None]
+        if not facts.large:  # otherwise nobody has labels enough of a class
+            blind = _blind_classes(facts.skill, low, facts.counts.counts)
+            blind &= (seen & ~adversary & ~spammer)[:, None]
         too_few = ~seen | (high - low > WIDE)
         flags = np.column_stack([adversary, spammer, blind.any(axis=1), too_few])
     return WorkerTable(facts.skill, low, high, chance, labels, labels * (1 - facts.skill), flags, blind)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from labelonce import __version__
+from labelonce._memory import MOST_NUMBERS
 from labelonce.data import Annotations
 from labelonce.data._gold import Gold, check_gold
 from labelonce.files._atomic import atomic_write
@@ -80,6 +81,12 @@ def write_report(
     True
     """
     facts = read_facts(fitted, annotations)
+    if facts.large:
+        raise ValueError(
+            f"a report must be of {MOST_NUMBERS:,} probabilities and entries of matrices at most; got "
+            f"{annotations.n_tasks:,} tasks and {annotations.n_workers:,} workers with {annotations.n_classes:,} "
+            "classes. Use to_frame, workers_to_frame and review."
+        )
     codes = None if gold is None else check_gold(gold, annotations)
     if codes is not None and not (codes >= 0).any():
         raise ValueError("gold must be known for a task at least; got none. Leave gold out.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from functools import cache
@@ -13,11 +13,11 @@ from types import UnionType
 from typing import Any, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from labelonce._messages import show
-from labelonce._types import Duplicates, Format, Model, Multiple, Rejected
+from labelonce._types import GROUPINGS, Duplicates, Format, Model, Multiple, Rejected
 
 FORMAT = 1
-PATHS = ("labels", "features", "images", "gold")
-LATER = ("classes", "answers")  # options that the JSON names only where they are given: earlier versions had none
+PATHS = ("labels", "features", "images", "gold", "groups")
+LATER = ("classes", "answers", "groups")  # options that the JSON names only where given: earlier versions had none
 Named = Literal["name", "stem", "column"]
 _Record = TypeVar("_Record", bound="Stored")
 
@@ -32,6 +32,7 @@ class Options:
     images: str | None = None
     image_size: int = 32
     gold: str | None = None
+    groups: str | None = None
     model: Model = "softmax"
     rounds: int | Literal["auto"] = "auto"
     seed: int = 0
@@ -55,12 +56,17 @@ class Options:
     @property
     def paths(self) -> dict[str, str]:
         """The input files and folders by their roles."""
-        return {role: path for role in PATHS if (path := getattr(self, role)) is not None}
+        return paths_in(vars(self))
 
     def with_paths(self, change: Callable[[str], str]) -> Self:
         """Return the options with every path changed."""
         changed: dict[str, Any] = {role: change(path) for role, path in self.paths.items()}
         return replace(self, **changed)
+
+
+def paths_in(options: Mapping[str, Any]) -> dict[str, str]:
+    """Return the input files and folders among options by their roles; groups of classes may need no file."""
+    return {role: path for role in PATHS if (path := options.get(role)) is not None and path not in GROUPINGS}
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import parquet
 
+from labelonce._kernels import Candidates
 from labelonce.data import Annotations, _ids, _rows
 from labelonce.learning import MBEM
 from labelonce.learning._review import LEAST, review_table
@@ -55,15 +56,34 @@ def review(folder: Path, *, least: float = LEAST) -> pa.Table:
     path = RunFolder(folder).file("labels.parquet")
     table = parquet.read_table(path)
     classes = _ids.column_of(record.result.classes, "classes")
-    wanted = ["task", "label", "given", "workers", *(f"posterior_{name}" for name in classes)]
+    many = "posterior_class_1" in table.column_names
+    wanted = ["task", "label", "given", "workers", *([] if many else (f"posterior_{name}" for name in classes))]
     missing = [name for name in wanted if name not in table.column_names]
     if missing:
         raise ValueError(f"{path} must have a column {missing[0]!r}; got none. Train again with this version.")
     annotations = given_annotations(table, classes)
-    posterior = np.column_stack([table[f"posterior_{name}"].to_numpy() for name in classes])
+    posterior: Any = (
+        _candidates(table, classes)
+        if many
+        else np.column_stack([table[f"posterior_{name}"].to_numpy() for name in classes])
+    )
     picks = _ids.lookup(_values(table["label"]), classes)
     shown = {name: table[name] for name in MEDIA if name in table.column_names}
     return review_table(annotations, posterior, picks, least=least, shown=shown)
+
+
+def _candidates(table: pa.Table, classes: Any) -> Candidates:
+    """Return the most probable classes that a table of many classes holds."""
+    n = sum(name.startswith("posterior_class_") for name in table.column_names)
+    codes, shares = [], []
+    for place in range(1, n + 1):
+        there = table[f"class_{place}"].is_valid().to_numpy()
+        named = _values(table[f"class_{place}"].fill_null(classes[0]))
+        codes.append(np.where(there, _ids.lookup(named, classes), -1))
+        shares.append(table[f"posterior_class_{place}"].fill_null(0.0).to_numpy())
+    probability = np.stack(shares, axis=1)
+    rest = np.maximum(1 - probability.sum(axis=1), 0.0)
+    return Candidates(np.stack(codes, axis=1).astype(np.int32), probability, rest, len(classes))
 
 
 def given_annotations(table: pa.Table, classes: Any) -> Annotations:

@@ -19,6 +19,7 @@ import numpy as np
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from labelonce._memory import is_large
 from labelonce._messages import argument, described
 from labelonce._types import MODELS
 from labelonce._validate import check_int
@@ -27,9 +28,10 @@ from labelonce.data._check import check_two_classes, spelling_doubts
 from labelonce.files._atomic import atomic_write
 from labelonce.formats._answers import Fields
 from labelonce.formats._registry import find_labels
-from labelonce.io import read_annotations, write
+from labelonce.io import read_annotations, read_grouping, write
 from labelonce.learning import MBEM, BoostedTrees, SoftmaxRegression, text_model
 from labelonce.learning._features import DEFAULT_C
+from labelonce.learning._many_classes import uses_candidates
 from labelonce.runs._folder import START_OVER, RunFolder, write_record
 from labelonce.runs._gold import choose_gold
 from labelonce.runs._images import Images, check_extras, network_for, read_images
@@ -51,6 +53,7 @@ from labelonce.runs._record import (
     near,
 )
 from labelonce.runs._results import labels_of, workers_of
+from labelonce.workers import Grouped
 
 Progress = Callable[[str, int, int], None]
 
@@ -144,6 +147,8 @@ def read_inputs(options: Options) -> Inputs:
         boost = options.model == "boost"
         rows = read_features(source, task=options.task or "task", ignore=options.ignore, missing=boost)
     annotations = align_rows(annotations, rows, source)
+    if options.groups is not None:
+        read_grouping(options.groups, annotations)
     gold = choose_gold(labels, options.gold, annotations, **options.source)
     return Inputs(annotations, rows, gold, images)
 
@@ -200,6 +205,14 @@ def _check_unchanged(before: Job, now: Job) -> None:
 
 
 def _estimator(options: Options, inputs: Inputs) -> MBEM:
+    workers = None if options.groups is None else Grouped(read_grouping(options.groups, inputs.annotations))
+    learner = _learner(options, inputs)
+    if uses_candidates(workers, inputs.annotations) and isinstance(learner, list):
+        learner = learner[len(learner) // 2]  # many classes: nothing is tried out
+    return MBEM(learner, rounds=options.rounds, worker_model=workers, random_state=options.seed)
+
+
+def _learner(options: Options, inputs: Inputs) -> Any:
     scaler = StandardScaler()
     learner: Any = [make_pipeline(scaler, SoftmaxRegression(C=C)) for C in DEFAULT_C]
     if options.images is not None:
@@ -208,7 +221,7 @@ def _estimator(options: Options, inputs: Inputs) -> MBEM:
         learner = text_model()
     elif options.model == "boost":
         learner = BoostedTrees()
-    return MBEM(learner, rounds=options.rounds, random_state=options.seed)
+    return learner
 
 
 def _finish(
@@ -298,6 +311,10 @@ def _write_report(path: Path, clf: MBEM, inputs: Inputs, record: RunRecord) -> R
         report = import_module("labelonce.report")
     except ImportError as error:
         return replace(record, warnings=[*record.warnings, f"report.html was not written: {error}"])
+    sizes = (inputs.annotations.n_tasks, inputs.annotations.n_workers, inputs.annotations.n_classes)
+    if is_large(*sizes):
+        said = f"report.html was not written: {sizes[2]:,} classes are too many; see labels.parquet, workers.parquet."
+        return replace(record, warnings=[*record.warnings, said])
     shown, rows, images = record.with_paths(near).to_dict(), inputs.rows, inputs.images
     if images is None:
         texts = rows.X if isinstance(rows.X, list) else None
