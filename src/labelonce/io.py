@@ -152,13 +152,14 @@ def read_gold(
         return gold
 
 
-def read_class_groups(path: str | os.PathLike[str], annotations: Annotations) -> list[tuple[Any, Any]]:
+def read_class_groups(path: str | os.PathLike[str], annotations: Annotations) -> Any:
     r"""Return the pairs of a class and its group in a file, for `workers.Grouped`.
 
     Parameters
     ----------
     path : path
-        A table with the columns class and group.
+        A table with the columns class and group. The words "auto" and "taxonomy", which need no file, are returned as
+        they are.
     annotations : Annotations
         Those that the groups are for. Classes that nobody gave are left out, with a warning; a class in two groups and
         one in none are errors that name the file.
@@ -173,6 +174,8 @@ def read_class_groups(path: str | os.PathLike[str], annotations: Annotations) ->
     ...     read_class_groups(path, ann)
     [('beagle', 'dog'), ('tabby', 'cat')]
     """
+    if path in GROUPINGS:
+        return path
     file = locate(path)
     with naming(file):
         columns = read_columns(file, {"class": "class", "group": "group"})
@@ -186,11 +189,6 @@ def read_class_groups(path: str | os.PathLike[str], annotations: Annotations) ->
         sentence = f"{path}: {left_out:,} of {len(known):,} classes are left out, because nobody gave them, such as "
         warnings.warn(LeftOutWarning(f"{sentence}{show(given[~known][0])}.", {"never given": left_out}), stacklevel=2)
     return pairs
-
-
-def read_grouping(groups: str, annotations: Annotations) -> Any:
-    """Return what `workers.Grouped` takes for the option `groups` of a command: a word, or the pairs in a file."""
-    return groups if groups in GROUPINGS else read_class_groups(groups, annotations)
 
 
 def read_batches(

@@ -14,7 +14,7 @@ from labelonce.cli._source import check_outputs, read_comparable
 from labelonce.data import Annotations, _ids
 from labelonce.files._open import File
 from labelonce.formats._registry import find_labels
-from labelonce.io import detect_format, read_grouping, write
+from labelonce.io import detect_format, read_class_groups, write
 from labelonce.workers import Grouped
 
 
@@ -43,7 +43,7 @@ def run_aggregate(
     annotations, known = read_comparable(file, source, gold)
     with warnings_as_notes():
         if groups is not None:
-            model.set_params(worker_model=Grouped(read_grouping(groups, annotations)))
+            model.set_params(worker_model=Grouped(read_class_groups(groups, annotations)))
         model.fit(annotations, gold=known)
     if output is not None:
         write(model, output, format=output_format, **_origin(file, source, output, output_format))

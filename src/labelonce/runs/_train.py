@@ -28,7 +28,7 @@ from labelonce.data._check import check_two_classes, spelling_doubts
 from labelonce.files._atomic import atomic_write
 from labelonce.formats._answers import Fields
 from labelonce.formats._registry import find_labels
-from labelonce.io import read_annotations, read_grouping, write
+from labelonce.io import read_annotations, read_class_groups, write
 from labelonce.learning import MBEM, BoostedTrees, SoftmaxRegression, text_model
 from labelonce.learning._features import DEFAULT_C
 from labelonce.learning._many_classes import uses_candidates
@@ -148,7 +148,7 @@ def read_inputs(options: Options) -> Inputs:
         rows = read_features(source, task=options.task or "task", ignore=options.ignore, missing=boost)
     annotations = align_rows(annotations, rows, source)
     if options.groups is not None:
-        read_grouping(options.groups, annotations)
+        read_class_groups(options.groups, annotations)
     gold = choose_gold(labels, options.gold, annotations, **options.source)
     return Inputs(annotations, rows, gold, images)
 
@@ -205,7 +205,7 @@ def _check_unchanged(before: Job, now: Job) -> None:
 
 
 def _estimator(options: Options, inputs: Inputs) -> MBEM:
-    workers = None if options.groups is None else Grouped(read_grouping(options.groups, inputs.annotations))
+    workers = None if options.groups is None else Grouped(read_class_groups(options.groups, inputs.annotations))
     learner = _learner(options, inputs)
     if uses_candidates(workers, inputs.annotations) and isinstance(learner, list):
         learner = learner[len(learner) // 2]  # many classes: nothing is tried out
