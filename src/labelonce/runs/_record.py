@@ -50,7 +50,7 @@ class Options:
     @property
     def source(self) -> dict[str, Any]:
         """How the labels are read: what `read_annotations` is to be told."""
-        names = ("format", "task", "worker", "label", "duplicates", "rejected", "multiple", *LATER)
+        names = ("format", "task", "worker", "label", "duplicates", "rejected", "multiple", "classes", "answers")
         return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     @property
