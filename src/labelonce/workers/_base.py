@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from labelonce._kernels import ConfusionOnRequest, Factors, ScipyEngine
+from labelonce._kernels import Candidates, ConfusionOnRequest, Factors, ScipyEngine
 from labelonce._memory import check_memory
 from labelonce._sklearn import BaseEstimator, check_is_fitted
 from labelonce._types import Floats
@@ -43,6 +43,7 @@ class WorkerModel(BaseEstimator, ABC):
     True
     """
 
+    _takes_candidates = False
     confusion_: Any = ConfusionOnRequest()
     factors_: Factors
     _takes_scales = False
@@ -55,13 +56,15 @@ class WorkerModel(BaseEstimator, ABC):
         Parameters
         ----------
         annotations : Annotations
-        predictions : (n_tasks,) class codes or (n_tasks, n_classes) probabilities
+        predictions : (n_tasks,) class codes, (n_tasks, n_classes) probabilities or Candidates
             The model's prediction for every task, or its true label. Codes give hard counts, probabilities soft
             ones.
         weight : (n_tasks,), optional
             How much each task counts, at least 0: 2 is the same as the task twice.
         """
         weights = None if weight is None else _check_weight(weight, annotations.n_tasks)
+        if isinstance(predictions, Candidates) and not (self._takes_candidates and annotations.is_square):
+            predictions = predictions.to_dense()
         checked = _check_predictions(predictions, annotations)
         if not annotations.is_square:
             soft = _as_probabilities(checked, annotations.n_classes, weights)
@@ -178,9 +181,13 @@ def _as_probabilities(predictions: Any, n_classes: int, weight: Floats | None) -
 
 
 def _check_predictions(predictions: Any, annotations: Annotations) -> Any:
-    """Return (n_tasks,) class codes or (n_tasks, n_classes) probabilities."""
-    values = np.asarray(predictions)
+    """Return (n_tasks,) class codes, (n_tasks, n_classes) probabilities, or candidates."""
     shape = (annotations.n_tasks, annotations.n_classes)
+    if isinstance(predictions, Candidates):
+        if predictions.shape != shape:
+            raise ValueError(f"predictions must have shape {shape}; got {predictions.shape}.")
+        return predictions
+    values = np.asarray(predictions)
     if values.ndim == 2:
         return check_distribution(values, "predictions", shape)
     codes = check_codes(values, "predictions", shape[1])

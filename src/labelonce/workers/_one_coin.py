@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import betaln, digamma
 
-from labelonce._kernels import Factors
+from labelonce._kernels import Candidates, Factors
 from labelonce._types import Floats
 from labelonce.data import Annotations
 from labelonce.workers._base import WorkerModel
@@ -50,6 +50,7 @@ class OneCoin(WorkerModel):
     array([0.96, 0.96, 0.73, 0.62, 0.97])
     """
 
+    _takes_candidates = True
     population_: tuple[float, float]
 
     def _fit(self, counts: Floats) -> None:
@@ -58,7 +59,10 @@ class OneCoin(WorkerModel):
     def _fit_predictions(self, annotations: Annotations, predictions: Any, weight: Floats | None) -> None:
         task, label = annotations.task, annotations.label
         each = np.ones(len(task)) if weight is None else weight[task]
-        agreed = predictions[task] == label if predictions.ndim == 1 else predictions[task, label]
+        if isinstance(predictions, Candidates):
+            agreed = predictions.at(task, label)
+        else:
+            agreed = predictions[task] == label if predictions.ndim == 1 else predictions[task, label]
         right: Any = np.bincount(annotations.worker, each * agreed, annotations.n_workers)
         total: Any = np.bincount(annotations.worker, each, annotations.n_workers)
         self._fit_agreement((right, np.maximum(total - right, 0.0)), annotations.n_classes)
