@@ -33,12 +33,16 @@ def text_project(folder: Path, **settings: Any) -> Project:
 
 
 @contextmanager
-def serving(project: Project) -> Iterator[Any]:
-    """Serve a project on a free port of this machine, in a thread, and give a client without a token."""
+def serving(project: Project, *, port: int = 0, **options: Any) -> Iterator[Any]:
+    """Serve a project in a thread, by default on a free port; give a client without a token that knows the app."""
     import httpx
     import uvicorn
 
-    server = uvicorn.Server(uvicorn.Config(create_app(project), port=0, log_level="warning", access_log=False))
+    class Http(httpx.Client):
+        app: Any = None
+
+    app = create_app(project, **options)
+    server = uvicorn.Server(uvicorn.Config(app, port=port, log_level="warning", access_log=False))
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
@@ -46,7 +50,8 @@ def serving(project: Project) -> Iterator[Any]:
             assert thread.is_alive(), "the service did not start"
             time.sleep(0.01)
         port = server.servers[0].sockets[0].getsockname()[1]
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+        with Http(base_url=f"http://127.0.0.1:{port}", timeout=60) as client:
+            client.app = app
             yield client
     finally:
         server.should_exit = True

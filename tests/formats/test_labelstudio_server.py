@@ -6,22 +6,15 @@ Runs only where LABELONCE_LABELSTUDIO names the virtual environment that Label S
 from __future__ import annotations
 
 import json
-import os
-import secrets
-import socket
-import subprocess
-import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from label_studio_server import VENV, Server, running
 
 import labelonce as lo
 from labelonce.formats import LeftOutWarning
 
-VENV = os.environ.get("LABELONCE_LABELSTUDIO")
 pytestmark = [
     pytest.mark.labelstudio,
     pytest.mark.skipif(not VENV, reason="LABELONCE_LABELSTUDIO does not name Label Studio's virtual environment"),
@@ -34,60 +27,10 @@ CONFIG = """<View>
 </View>"""
 
 
-class Server:
-    """A running server and its HTTP interface."""
-
-    def __init__(self, base: str, token: str) -> None:
-        self.base, self.token = base, token
-
-    def call(self, path: str, body: Any = None) -> Any:
-        data = None if body is None else json.dumps(body).encode()
-        headers = {"Authorization": f"Token {self.token}", "Content-Type": "application/json"}
-        request = urllib.request.Request(self.base + path, data, headers)
-        with urllib.request.urlopen(request, timeout=120) as answer:
-            content = answer.read()
-        print(f"{request.get_method()} {path} -> {len(content)} bytes")  # noqa: T201  # the transcript
-        return json.loads(content) if content else None
-
-
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    folder = tmp_path_factory.mktemp("label-studio")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    token = secrets.token_hex(20)
-    settings = {
-        "LABEL_STUDIO_BASE_DATA_DIR": str(folder),
-        "DJANGO_DB": "sqlite",
-        "LABEL_STUDIO_ENABLE_LEGACY_API_TOKEN": "true",
-        "COLLECT_ANALYTICS": "False",
-        "LATEST_VERSION_CHECK": "false",
-    }
-    command = [f"{VENV}/bin/label-studio", "start", "--no-browser", "--internal-host", "127.0.0.1", "--port", str(port)]
-    command += ["--username", "admin@example.com", "--password", secrets.token_hex(8), "--user-token", token]
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | settings
-    with (folder / "server.log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, cwd=folder)
-    try:
-        found = Server(f"http://127.0.0.1:{port}", token)
-        _wait(found, process, folder / "server.log")
+    with running(tmp_path_factory.mktemp("label-studio")) as found:
         yield found
-    finally:
-        process.terminate()
-        process.wait(timeout=30)
-
-
-def _wait(server: Server, process: subprocess.Popen[bytes], log: Path) -> None:
-    for _ in range(600):
-        assert process.poll() is None, log.read_text()[-2000:]
-        try:
-            urllib.request.urlopen(f"{server.base}/health", timeout=5).close()
-        except OSError:
-            time.sleep(1)
-        else:
-            return
-    raise AssertionError(log.read_text()[-2000:])
 
 
 @pytest.fixture(scope="module")

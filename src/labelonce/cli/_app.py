@@ -458,12 +458,17 @@ def project(
     url: Annotated[
         str, typer.Option(help="Where the service will be reached, for the links.")
     ] = "http://127.0.0.1:8080",
+    label_studio: Annotated[
+        str | None, typer.Option(help="Instead of --tasks and --classes: the URL of a Label Studio.")
+    ] = None,
+    label_studio_project: Annotated[int | None, typer.Option(help="The number of its project.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Make a folder for a team that labels, or add workers to one; then serve it with `labelonce serve`.
 
     Prints a link for every worker and one for the dashboard. They are shown this once: only hashes of the tokens are
-    kept. How labels are routed is said in the folder's project.toml.
+    kept. How labels are routed is said in the folder's project.toml. The token for a Label Studio is taken from
+    LABEL_STUDIO_API_KEY in the environment.
 
     For example:
 
@@ -472,11 +477,14 @@ def project(
     - `labelonce project reviews --tasks reviews.csv --text review --classes good,bad --workers ann`
 
     - `labelonce project pets --workers eve`  (one more worker)
+
+    - `labelonce project pets --label-studio http://127.0.0.1:8090 --label-studio-project 1`
     """
     from labelonce.cli._serve import run_project
 
     columns = {"task": task, "text": text, "image": image}
-    run_project(folder, tasks, classes, workers, url=url, as_json=as_json, title=title, **columns)
+    there = (label_studio, label_studio_project)
+    run_project(folder, tasks, classes, workers, there=there, url=url, as_json=as_json, title=title, **columns)
 
 
 @app.command()
@@ -484,6 +492,11 @@ def serve(
     folder: Annotated[Path, typer.Argument(help="A folder that labelonce project made.")],
     host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0: everywhere.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535)] = 8080,
+    label_studio: Annotated[
+        str | None, typer.Option(help="Be the model of a project in the Label Studio at this URL, too.")
+    ] = None,
+    label_studio_project: Annotated[int | None, typer.Option(help="The number of its project.")] = None,
+    url: Annotated[str | None, typer.Option(help="Where Label Studio reaches us; default: host and port.")] = None,
 ) -> None:
     """Hand out tasks to a team over HTTP, while the model improves: a labelling page, a dashboard and an API.
 
@@ -495,10 +508,12 @@ def serve(
     - `labelonce serve pets`
 
     - `labelonce serve pets --host 0.0.0.0 --port 80`
+
+    - `labelonce serve pets --label-studio http://127.0.0.1:8090 --label-studio-project 1`
     """
     from labelonce.cli._serve import run_serve
 
-    run_serve(folder, host=host, port=port)
+    run_serve(folder, (label_studio, label_studio_project), host=host, port=port, url=url)
 
 
 @app.command()

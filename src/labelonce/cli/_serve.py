@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 from labelonce.cli._print import print_json, stderr, stdout
-from labelonce.service import Project, serve
+from labelonce.service import LabelStudio, Project, serve
+from labelonce.service._label_studio_project import project_from
 from labelonce.service._settings import FILE
 
 
@@ -16,13 +18,16 @@ def run_project(
     classes: str | None,
     workers: str | None,
     *,
+    there: tuple[str | None, int | None],
     url: str,
     as_json: bool,
     **options: Any,
 ) -> None:
     """Make a project, or add workers to one, and print the links."""
-    is_new = not (folder / FILE).exists()
-    if is_new:
+    is_new, tool = not (folder / FILE).exists(), _label_studio(*there)
+    if is_new and tool is not None:
+        project = project_from(folder, tool, **{"title": options["title"]} if options["title"] else {})
+    elif is_new:
         if tasks is None or classes is None:
             raise ValueError("a new project must have --tasks and --classes; got one of them at most.")
         project = Project.make(folder, tasks, _words(classes), **options)
@@ -48,11 +53,22 @@ def run_project(
     stderr.print(f"{len(project.tasks):,} tasks, learning from {source}; next: labelonce serve {folder}", markup=False)
 
 
-def run_serve(folder: Path, *, host: str, port: int) -> None:
+def run_serve(folder: Path, there: tuple[str | None, int | None], *, host: str, port: int, url: str | None) -> None:
     """Serve a project until it is interrupted."""
-    project = Project(folder)
+    project, tool = Project(folder), _label_studio(*there)
     stderr.print(f"{project.settings.title}: http://{host}:{port}, dashboard at /dashboard", markup=False)
-    serve(project, host=host, port=port)
+    serve(project, host=host, port=port, label_studio=tool, url=url)
+
+
+def _label_studio(url: str | None, number: int | None) -> LabelStudio | None:
+    """Return the project in Label Studio that is named by its URL and number, None if there is none."""
+    if url is None:
+        return None
+    token = os.environ.get("LABEL_STUDIO_API_KEY")
+    if number is None or not token:
+        missing = "--label-studio-project" if number is None else "LABEL_STUDIO_API_KEY in the environment"
+        raise ValueError(f"--label-studio must go with {missing}; got none.")
+    return LabelStudio(url, token, number)
 
 
 def _words(text: str) -> list[str]:

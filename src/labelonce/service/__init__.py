@@ -4,25 +4,42 @@ from __future__ import annotations
 
 from typing import Any
 
+from labelonce.service._label_studio_api import LabelStudio
 from labelonce.service._project import Project
 
-__all__ = ["Project", "create_app", "serve"]
+__all__ = ["LabelStudio", "Project", "create_app", "serve"]
 
 
-def create_app(project: Project) -> Any:
-    """Return the web application of a project, for uvicorn or any other ASGI server, in one process."""
+def create_app(project: Project, *, label_studio: LabelStudio | None = None, url: str = "") -> Any:
+    """Return the web application of a project, for uvicorn or any other ASGI server, in one process.
+
+    Parameters
+    ----------
+    project : Project
+    label_studio : LabelStudio, optional
+        A project there that has the same tasks and classes: its annotations come in, our predictions go out.
+    url : str
+        Where Label Studio reaches us.
+    """
     try:
         from labelonce.service import _app
     except ImportError as error:
         raise ImportError(
             "labelonce.service needs FastAPI; install it with: pip install 'labelonce[service]'."
         ) from error
-    return _app.create_app(project)
+    return _app.create_app(project, label_studio=label_studio, url=url)
 
 
-def serve(project: Project, *, host: str = "127.0.0.1", port: int = 8080) -> None:
-    """Serve a project over HTTP until the process is interrupted."""
-    app = create_app(project)
+def serve(
+    project: Project,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8080,
+    label_studio: LabelStudio | None = None,
+    url: str | None = None,
+) -> None:
+    """Serve a project over HTTP until the process is interrupted; parameters as those of `create_app`."""
+    app = create_app(project, label_studio=label_studio, url=url or f"http://{host}:{port}")
     import uvicorn
 
     uvicorn.run(app, host=host, port=port, log_level="warning", access_log=False)

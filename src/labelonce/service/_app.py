@@ -15,6 +15,9 @@ from fastapi.responses import FileResponse, JSONResponse
 from labelonce import __version__
 from labelonce.service._export import Exported, exported
 from labelonce.service._http import Guarded
+from labelonce.service._label_studio_api import LabelStudio
+from labelonce.service._label_studio_app import label_studio_routes
+from labelonce.service._label_studio_bridge import Bridge
 from labelonce.service._messages import (
     Given,
     Kept,
@@ -49,22 +52,29 @@ _MOST_ROWS = 1_000
 _LARGEST_ID = 2**53  # what JavaScript counts to
 
 
-def create_app(project: Project) -> FastAPI:
-    """Return the web application of a project, for uvicorn or any other ASGI server."""
+def create_app(project: Project, *, label_studio: LabelStudio | None = None, url: str = "") -> FastAPI:
+    """Return the web application of a project, with `label_studio` also its machine-learning backend at `url`."""
     service = Service(project)
+    bridge = None if label_studio is None else Bridge(service, label_studio, url=url)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         await service.start()
         try:
+            if bridge is not None:
+                await bridge.start()
             yield
         finally:
+            if bridge is not None:
+                await bridge.stop()
             await service.stop()
 
     app = FastAPI(
         title="labelonce", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None, responses=_REFUSALS
     )
-    app.state.service = service
+    app.state.service, app.state.bridge = service, bridge
+    if bridge is not None:
+        app.include_router(label_studio_routes(bridge))
     app.add_middleware(Guarded)
     app.add_exception_handler(Refused, _refused)
     _add_pages(app)

@@ -73,8 +73,8 @@ class LiveRouter:
         if self._out.get(row.worker) == row.task:
             del self._out[row.worker]
 
-    def undo(self, row: Stored) -> None:
-        """Take an answer back and give its task to the same worker again."""
+    def undo(self, row: Stored, *, again: bool = True) -> None:
+        """Take an answer back and, with `again`, give its task to the same worker."""
         if row.task not in self.tasks.place:
             return
         task = self._id(row.task)
@@ -84,8 +84,9 @@ class LiveRouter:
         elif row.label in self.settings.classes:
             self.router.remove(task, row.worker)
             self.n_labels -= 1
-        hand_out(self.router, task, row.worker)
-        self._out[row.worker] = row.task
+        if again:
+            hand_out(self.router, task, row.worker)
+            self._out[row.worker] = row.task
 
     def adopt(self, found: Found) -> None:
         """Believe a newer fit, and on top of it the answers that it did not know."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
@@ -39,12 +40,14 @@ class Service:
         self._rate = Rate(rate, max(1.0, rate * _BURST_SECONDS))
         self._guesses = Rate(_GUESSES_PER_SECOND, _GUESSES)
         self._people: dict[str, Person] = {}
+        self.on_fit: Callable[[], None] = lambda: None
         self._held = AsyncExitStack()
         self.live: LiveRouter
         self._writer: Writer
 
     async def start(self) -> None:
         """Read everything; another service of the same project is an error."""
+        self.loop = asyncio.get_running_loop()
         if not self._held.enter_context(locked(self.project.folder, ".service.lock")):
             raise ValueError(f"{self.project.folder} must be served once; another labelonce serve is at work there.")
         store = self.project.store()
@@ -97,13 +100,16 @@ class Service:
             self.refits.consider(self.live.n_labels)
         return row, written.changed
 
-    async def undo(self, worker: str, number: int) -> Stored:
-        """Take back an answer of a worker's own and return it; the second time nothing changes."""
+    async def undo(self, worker: str, number: int, *, again: bool = True) -> Stored:
+        """Take back an answer of a worker's own and return it; the second time nothing changes.
+
+        With `again` the worker gets its task next.
+        """
         written = await self._writer.write(Undo(worker, number))
         if written.row is None:
             raise Refused(404, f"the answer must be one of your own; got {number}.")
         if written.changed:
-            self.live.undo(written.row)
+            self.live.undo(written.row, again=again)
         return written.row
 
     async def add_worker(self, worker: str) -> str:
@@ -125,6 +131,10 @@ class Service:
         """Return the answers of that name in another tool."""
         return await self._writer.read(lambda store: store.from_origin(origin))
 
+    async def given(self, worker: str, task: str) -> list[Stored]:
+        """Return a worker's answer about a task."""
+        return await self._writer.read(lambda store: store.given(worker, task))
+
     def progress(self) -> dict[str, Any]:
         """Return how far the project is."""
         return self.live.progress() | {
@@ -139,6 +149,7 @@ class Service:
         self._history = [entry for entry in self._history if entry["fit"] != found.number]
         accuracy = found.about["accuracy"] or {}
         self._history.append({"fit": found.number, "labels": found.about["labels"]} | accuracy)
+        self.on_fit()
         self.refits_done()
 
     def refits_done(self) -> None:

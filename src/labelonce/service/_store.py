@@ -132,6 +132,11 @@ class Store:
         rule = "origin = ? AND undone_at IS NULL"
         return self._read(f"SELECT {_COLUMNS} FROM answers WHERE {rule} ORDER BY id", (origin,))
 
+    def given(self, worker: str, task: str) -> list[Stored]:
+        """Return a worker's answer about a task, unless it was taken back."""
+        rule = "worker = ? AND task = ? AND undone_at IS NULL"
+        return self._read(f"SELECT {_COLUMNS} FROM answers WHERE {rule}", (worker, task))
+
     def add_token(self, hashed: str, role: str, worker: str) -> None:
         """Keep the hash of a token."""
         self._run(

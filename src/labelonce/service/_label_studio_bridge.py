@@ -1,0 +1,217 @@
+"""A project that is labelled in Label Studio: its annotations come in, our predictions and wishes go out."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import logging
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from labelonce.routing._strategies._information import mutual_information
+from labelonce.service._label_studio import Control, answer_of, origin, read_config
+from labelonce.service._label_studio_api import LabelStudio, annotations_in
+from labelonce.service._service import Refused, Service
+from labelonce.service._store import Answer, Stored
+
+_log = logging.getLogger("labelonce")
+_EVERY = 300.0  # seconds between looks at everything: a webhook that is lost is not sent again
+_SHARE, _FEWEST = 0.05, 10  # of the tasks: how many of the most informative are worth one more label now
+_MOST_PREDICTIONS = 5_000
+
+
+class Bridge:
+    """Keeps a service and a Label Studio project together.
+
+    Webhooks are noted and answered at once; one worker carries them out in order. Everything is compared from time to
+    time, since Label Studio does not repeat a webhook that was lost.
+    """
+
+    def __init__(self, service: Service, api: LabelStudio, *, url: str) -> None:
+        self.service, self.api = service, api
+        self.secret = secret_of(api)
+        self.url = f"{url.rstrip('/')}/label-studio/{self.secret}"
+        self.control: Control
+        self._numbers: dict[str, int] = {}  # Label Studio's ids by our tasks
+        self._overlap: dict[str, int] = {}  # what we asked for
+        self._waiting: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def version(self) -> str:
+        """The name of the newest fit: Label Studio asks for no prediction of a version that it has."""
+        found = self.service.live.found
+        return f"labelonce {0 if found is None else found.number}"
+
+    async def start(self) -> None:
+        """Read the labelling interface, take over all annotations, and begin to listen."""
+        self.control = read_config(await asyncio.to_thread(self.api.config))
+        missing = set(self.control.classes) ^ set(self.service.project.settings.classes)
+        if missing:
+            raise ValueError(
+                f"the choices in Label Studio must be the classes of the project; only one has {min(missing)!r}."
+            )
+        await self.reconcile()
+        self._tasks = [asyncio.create_task(one) for one in (self._listen(), self._look_again(), self._introduce())]
+        self.service.on_fit = self._fitted
+
+    async def stop(self) -> None:
+        """Stop listening."""
+        for task in self._tasks:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+    def note(self, event: Mapping[str, Any]) -> None:
+        """Take a webhook, to be carried out soon."""
+        self._waiting.put_nowait(event)
+
+    async def settled(self) -> None:
+        """Wait until everything that was noted is carried out."""
+        await self._waiting.join()
+
+    def predictions(self, tasks: list[Any]) -> list[dict[str, Any]]:
+        """Return one prediction per task, in order; an empty one of a task that is not ours."""
+        found = []
+        for task in tasks:
+            name = self._name(task) if isinstance(task, Mapping) else None
+            if name is None:
+                found.append({"result": [], "score": 0.0, "model_version": self.version})
+            else:
+                found.append(self.control.prediction(*self.service.live.belief_of(name), self.version))
+        return found
+
+    async def reconcile(self) -> None:
+        """Compare everything: what is in Label Studio is here afterwards, and what is not there is not here."""
+        tasks = await asyncio.to_thread(self.api.tasks)
+        there = set()
+        for task, annotation in annotations_in(tasks):
+            there.add(origin(annotation["id"]))
+            await self._take(annotation, self._name(task))
+        for task in tasks:
+            self._name(task)
+        for row in await self.service.answers():
+            if row.origin is not None and row.origin.startswith("label-studio ") and row.origin not in there:
+                await self._forget(row)
+
+    async def route(self) -> None:
+        """Ask Label Studio for one more label where it tells most, and send it the newest predictions."""
+        wanted = self._wanted()
+        for name, overlap in wanted.items():
+            if self._overlap.get(name) != overlap and name in self._numbers:
+                await asyncio.to_thread(self.api.set_overlap, self._numbers[name], overlap, labelled=False)
+                self._overlap[name] = overlap
+        for name in [name for name in self._overlap if name not in wanted]:
+            n_labels = int(self.service.live.router.state.n_labels[self.service.live.tasks.place[name]])
+            await asyncio.to_thread(self.api.set_overlap, self._numbers[name], max(1, n_labels), labelled=n_labels > 0)
+            del self._overlap[name]
+        await asyncio.to_thread(self.api.add_predictions, self._riskiest_predictions(), self.version)
+
+    def _wanted(self) -> dict[str, int]:
+        """Return the labelled tasks among those where an answer tells most, with the labels that they should have."""
+        live = self.service.live
+        router, state = live.router, live.router.state
+        tasks = router._open(np.arange(len(live.tasks), dtype=np.int32))
+        told = mutual_information(state.belief.posterior(tasks), state.population)
+        best = tasks[np.argsort(-told, kind="stable")[: max(_FEWEST, int(_SHARE * len(live.tasks)))]]
+        return {live.tasks.names[one]: int(state.n_labels[one]) + 1 for one in best.tolist() if state.n_labels[one]}
+
+    def _riskiest_predictions(self) -> list[dict[str, Any]]:
+        live = self.service.live
+        order = np.argsort(-live.router.belief.risk, kind="stable")[:_MOST_PREDICTIONS]
+        names = [live.tasks.names[one] for one in order.tolist()]
+        return [
+            {"task": self._numbers[name]} | self.control.prediction(*live.belief_of(name), self.version)
+            for name in names
+            if name in self._numbers
+        ]
+
+    async def _listen(self) -> None:
+        while True:
+            event = await self._waiting.get()
+            try:
+                await self._carry_out(event)
+            except Exception:  # the next look at everything makes up for it
+                _log.exception("a webhook of Label Studio could not be carried out")
+            finally:
+                self._waiting.task_done()
+
+    async def _look_again(self) -> None:
+        while True:
+            await asyncio.sleep(_EVERY)
+            self.note({"action": "RECONCILE"})
+
+    async def _introduce(self) -> None:
+        """Make ourselves known to Label Studio, which asks for our health at once."""
+        try:
+            await asyncio.to_thread(self.api.connect, self.url)
+            await asyncio.to_thread(self.api.add_tab)
+        except OSError as error:
+            _log.warning("Label Studio could not be told of us: %s. Add the model %s by hand.", error, self.url)
+
+    async def _carry_out(self, event: Mapping[str, Any]) -> None:
+        action = event.get("action")
+        if action in ("ANNOTATION_CREATED", "ANNOTATION_UPDATED", "ANNOTATIONS_CREATED"):
+            annotations, tasks = _listed(event.get("annotation")), _listed(event.get("task"))
+            by_number = {task["id"]: task for task in tasks}
+            for annotation in annotations:
+                await self._take(annotation, self._name(by_number.get(annotation.get("task"), tasks[0])))
+        elif action == "ANNOTATIONS_DELETED":
+            for annotation in _listed(event.get("annotations")):
+                for row in await self.service.from_origin(origin(annotation["id"])):
+                    await self._forget(row)
+        elif action == "START_TRAINING":
+            await self.reconcile()
+            self.service.refits.start(self.service.live.n_labels)
+        elif action == "RECONCILE":
+            await self.reconcile()
+        elif action == "ROUTE":
+            await self.route()
+
+    async def _take(self, annotation: Mapping[str, Any], task: str | None) -> None:
+        """Make an answer what one of Label Studio's annotations is now."""
+        answer = None if task is None else answer_of(annotation, task, self.control)
+        rows = await self.service.from_origin(origin(annotation["id"]))
+        if answer is not None and any(_is(row, answer) for row in rows):
+            return
+        for row in rows:
+            await self._forget(row)
+        if answer is not None and (answer.label is None or answer.label in self.service.project.settings.classes):
+            for row in await self.service.given(answer.worker, answer.task):  # the newest of two counts
+                await self._forget(row)
+            with suppress(Refused):  # taken back here before, with this very key
+                await self.service.answer(answer)
+
+    async def _forget(self, row: Stored) -> None:
+        await self.service.undo(row.worker, row.id, again=False)
+
+    def _name(self, task: Mapping[str, Any]) -> str | None:
+        """Return what we call a task: by the id in its data, or by Label Studio's own."""
+        names, data = self.service.live.tasks.place, task.get("data") or {}
+        own = data.get(self.service.project.settings.task) if isinstance(data, Mapping) else None
+        name = str(own) if own is not None and str(own) in names else str(task.get("id"))
+        if name not in names:
+            return None
+        self._numbers[name] = int(task["id"])
+        return name
+
+    def _fitted(self) -> None:
+        self.note({"action": "ROUTE"})
+
+
+def secret_of(api: LabelStudio) -> str:
+    """Return the part of our address that only Label Studio knows: its webhooks carry no token."""
+    said = f"labelonce {api.url} {api.project}".encode()
+    return hmac.new(api._token.encode(), said, hashlib.sha256).hexdigest()[:40]
+
+
+def _is(row: Stored, answer: Answer) -> bool:
+    return (row.worker, row.task, row.label) == (answer.worker, answer.task, answer.label)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]

@@ -1,0 +1,193 @@
+"""Label Studio's backend interface, on payloads recorded from Label Studio 1.23.2, with its API played by a double."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from service_projects import serving, text_project
+
+from labelonce.service import LabelStudio, Project
+from labelonce.service._label_studio import read_config
+from labelonce.service._label_studio_bridge import secret_of
+
+pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[service]'")
+
+CONFIG = """<View><Text name="text" value="$text"/>
+<Choices name="label" toName="text"><Choice value="cat"/><Choice value="dog"/></Choices></View>"""
+SAMPLES = json.loads((Path(__file__).parent / "label-studio-webhooks.json").read_text())
+
+
+@dataclass
+class Double(LabelStudio):
+    """A Label Studio that keeps in memory what it is told."""
+
+    annotations: dict[int, dict[str, Any]] = field(default_factory=dict)
+    overlaps: dict[int, tuple[int, bool]] = field(default_factory=dict)
+    predictions: list[dict[str, Any]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__("http://label-studio.example", "token", 1)
+
+    def config(self) -> str:
+        return CONFIG
+
+    def tasks(self) -> list[dict[str, Any]]:
+        found = [{"id": 10 + place, "data": {"task": name}} for place, name in enumerate("abcdef")]
+        return [
+            task | {"annotations": [one for one in self.annotations.values() if one["task"] == task["id"]]}
+            for task in found
+        ]
+
+    def set_overlap(self, task: int, overlap: int, *, labelled: bool) -> None:
+        self.overlaps[task] = (overlap, labelled)
+
+    def add_predictions(self, predictions: list[dict[str, Any]], version: str) -> None:
+        self.predictions = [*predictions, {"version": version}]
+
+    def connect(self, url: str) -> None:
+        self.url_of_us = url
+
+    def add_tab(self) -> None:
+        pass
+
+
+@dataclass
+class Connected:
+    """A served project with the double, and what Label Studio would send."""
+
+    project: Project
+    double: Double
+    http: Any
+
+    def send(self, path: str, body: Any) -> Any:
+        answer = self.http.post(f"/label-studio/{secret_of(self.double)}/{path}", json=body)
+        assert answer.status_code == 200
+        return answer.json()
+
+    def labels(self) -> dict[str, str | None]:
+        """Return the labels by task once all webhooks are carried out."""
+        bridge = self.http.app.state.bridge
+        while bridge._waiting._unfinished_tasks:
+            time.sleep(0.01)
+        store = self.project.store()
+        found = {row.task: row.label for row in store.answers()}
+        store.close()
+        return found
+
+
+@pytest.fixture
+def connected(tmp_path: Path) -> Iterator[Connected]:
+    project, double = text_project(tmp_path), Double()
+    double.annotations[5] = annotation(5, 10, "cat")
+    with serving(project, label_studio=double, url="http://us.example") as http:
+        yield Connected(project, double, http)
+
+
+def annotation(number: int, task: int, label: str, **more: Any) -> dict[str, Any]:
+    recorded: dict[str, Any] = SAMPLES["ANNOTATION_CREATED"]["annotation"]
+    value = {"from_name": "label", "to_name": "text", "type": "choices", "value": {"choices": [label]}}
+    changed = {"id": number, "task": task, "updated_at": f"2026-01-01T00:00:{number:02d}Z", "result": [value]}
+    return recorded | changed | more
+
+
+def event(action: str, one: dict[str, Any], name: str) -> dict[str, Any]:
+    recorded: dict[str, Any] = SAMPLES["ANNOTATION_CREATED"]
+    task = recorded["task"] | {"id": one["task"], "data": {"task": name}}
+    return recorded | {"action": action, "annotation": one, "task": task}
+
+
+def test_the_annotations_that_are_there_are_taken_over_at_the_start(connected: Connected) -> None:
+    assert connected.labels() == {"a": "cat"}
+
+
+def test_health_setup_and_predictions_are_as_label_studio_asks(connected: Connected) -> None:
+    secret = secret_of(connected.double)
+    health = connected.http.get(f"/label-studio/{secret}/health").json()
+    assert health == {"status": "UP", "model_class": "labelonce"}
+    setup = connected.send("setup", {"project": "1.1700000000", "schema": CONFIG})
+    assert setup == {"model_version": "labelonce 0"}
+    tasks = [{"id": 10, "data": {"task": "a"}}, {"id": 99, "data": {}}, {"id": 11, "data": {"task": "b"}}]
+    first, unknown, third = connected.send("predict", {"tasks": tasks, "label_config": CONFIG})["results"]
+    value = {"from_name": "label", "to_name": "text", "type": "choices", "value": {"choices": ["cat"]}}
+    assert (first["result"], first["model_version"]) == ([value], "labelonce 0")
+    assert (unknown["result"], unknown["score"]) == ([], 0.0)
+    assert first["score"] > third["score"] == 0.5
+
+
+def test_without_the_secret_there_is_nothing(connected: Connected) -> None:
+    assert connected.http.get("/label-studio/guess/health").status_code == 404
+    assert connected.http.post("/label-studio/guess/webhook", json={}).status_code == 404
+
+
+def test_created_updated_and_deleted_annotations(connected: Connected) -> None:
+    connected.send("webhook", event("ANNOTATION_CREATED", annotation(7, 11, "dog"), "b"))
+    assert connected.labels() == {"a": "cat", "b": "dog"}
+    changed = annotation(7, 11, "cat", updated_at="2026-01-02T00:00:00Z")
+    connected.send("webhook", event("ANNOTATION_UPDATED", changed, "b"))
+    assert connected.labels() == {"a": "cat", "b": "cat"}
+    connected.send("webhook", SAMPLES["ANNOTATIONS_DELETED"] | {"annotations": [{"id": 7}, {"id": 5}]})
+    assert connected.labels() == {}
+
+
+def test_a_webhook_sent_twice_counts_once(connected: Connected) -> None:
+    for _ in range(2):
+        connected.send("webhook", event("ANNOTATION_CREATED", annotation(7, 11, "dog"), "b"))
+    assert connected.labels() == {"a": "cat", "b": "dog"}
+
+
+def test_several_at_once_find_their_tasks(connected: Connected) -> None:
+    both = [annotation(7, 11, "dog"), annotation(8, 12, "cat", completed_by=4)]
+    tasks = [{"id": 12, "data": {"task": "c"}}, {"id": 11, "data": {"task": "b"}}]
+    connected.send("webhook", {"action": "ANNOTATIONS_CREATED", "annotation": both, "task": tasks})
+    assert connected.labels() == {"a": "cat", "b": "dog", "c": "cat"}
+
+
+def test_a_skipped_task_is_a_skip_and_an_empty_result_is_nothing(connected: Connected) -> None:
+    connected.send("webhook", event("ANNOTATION_CREATED", annotation(7, 11, "dog", was_cancelled=True), "b"))
+    connected.send("webhook", event("ANNOTATION_CREATED", annotation(8, 12, "dog", result=[]), "c"))
+    assert connected.labels() == {"a": "cat", "b": None}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"action": "TASKS_CREATED", "tasks": [{"id": 1}]},
+        {"action": "PROJECT_UPDATED", "project": {"id": 1}},
+        {"action": "LABEL_LINK_CREATED"},
+        {"action": "ANNOTATION_CREATED"},
+        {"action": "ANNOTATION_CREATED", "annotation": {"id": 1}, "task": {"id": 1}},
+        {},
+    ],
+)
+def test_whatever_else_arrives_is_accepted_and_changes_nothing(connected: Connected, body: dict[str, Any]) -> None:
+    connected.send("webhook", body)
+    assert connected.labels() == {"a": "cat"}
+    connected.send("webhook", event("ANNOTATION_CREATED", annotation(7, 11, "dog"), "b"))
+    assert connected.labels() == {"a": "cat", "b": "dog"}
+
+
+def test_what_was_missed_is_made_up_for(connected: Connected) -> None:
+    del connected.double.annotations[5]
+    connected.double.annotations[9] = annotation(9, 13, "dog")
+    connected.send("webhook", {"action": "START_TRAINING", "project": {"id": 1}})
+    assert connected.labels() == {"d": "dog"}
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ("<View/>", r"got \[\]"),
+        ("<View>", "must be XML"),
+        ('<!DOCTYPE x [<!ENTITY a "b">]><View/>', "no DOCTYPE"),
+        ('<View><Choices name="a" toName="t"/><Choices name="b" toName="t"/></View>', r"got \['a', 'b'\]"),
+    ],
+)
+def test_an_interface_without_one_choice_is_refused(config: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        read_config(config)

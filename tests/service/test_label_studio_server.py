@@ -1,0 +1,207 @@
+"""A real Label Studio with us as its model: three people of different skill label digits in its order and in ours.
+
+Runs only where LABELONCE_LABELSTUDIO names the virtual environment that Label Studio is installed in.
+"""
+
+from __future__ import annotations
+
+import time
+import urllib.error
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from label_studio_server import VENV, Server, running
+from numpy.testing import assert_allclose
+from service_load import free_port
+from service_projects import serving
+from sklearn.datasets import load_digits
+
+import labelonce as lo
+from labelonce.service import LabelStudio, Project
+from labelonce.service import _fit as fits
+from labelonce.service._label_studio_project import project_from
+
+pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[service]'")
+pytestmark = [
+    pytest.mark.labelstudio,
+    pytest.mark.skipif(not VENV, reason="LABELONCE_LABELSTUDIO does not name Label Studio's virtual environment"),
+]
+TASKS, LABELS = 200, 280
+SKILLS = {"kim": 0.95, "zoe": 0.8, "lee": 0.6}
+CLASSES = [str(one) for one in range(10)]
+CHOICES = "".join(f'<Choice value="{one}"/>' for one in CLASSES)
+CONFIG = f"""<View><Text name="text" value="$text"/>
+<Choices name="label" toName="text">{CHOICES}</Choices></View>"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with running(tmp_path_factory.mktemp("label-studio")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def people(server: Server) -> dict[str, str]:
+    return {name: server.sign_up(f"{name}@example.com") for name in SKILLS}
+
+
+@dataclass
+class Shift:
+    """A project there, the same project here, and what people did."""
+
+    server: Server
+    number: int
+    project: Project
+    http: Any
+    truth: dict[int, str]
+    first: dict[int, str] = field(default_factory=dict)
+    given: list[dict[str, Any]] = field(default_factory=list)
+    asked_again: set[int] = field(default_factory=set)
+
+    def tasks(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.server.call(
+            f"/api/tasks?project={self.number}&fields=all&page_size={TASKS}"
+        )["tasks"]
+        return found
+
+    def wait(self) -> None:
+        """Wait until everything that Label Studio said is carried out, and no fit is running."""
+        app = self.http.app
+        while app.state.bridge._waiting._unfinished_tasks or app.state.service.refits.is_running:
+            time.sleep(0.1)
+
+    def fit(self) -> None:
+        service = self.http.app.state.service
+        self.wait()
+        service.loop.call_soon_threadsafe(service.refits.start, service.live.n_labels)
+        time.sleep(0.5)
+        self.wait()
+        time.sleep(0.5)
+        self.wait()  # for what the fit made us ask of Label Studio
+        self.asked_again |= {task["id"] for task in self.tasks() if task["overlap"] > 1}
+
+
+def answer(label: str) -> list[dict[str, Any]]:
+    return [{"from_name": "label", "to_name": "text", "type": "choices", "value": {"choices": [label]}}]
+
+
+def label_all(shift: Shift, people: dict[str, str], rng: np.random.Generator, *, routed: bool) -> None:
+    """Let everybody in turn label what Label Studio hands out, until it has nothing left or enough was bought."""
+    idle: set[str] = set()
+    while len(idle) < len(people) and len(shift.given) < LABELS:
+        for name, token in people.items():
+            try:
+                task = shift.server.call(f"/api/projects/{shift.number}/next", token=token)["id"]
+            except urllib.error.HTTPError:
+                idle.add(name)
+                continue
+            idle.discard(name)
+            true = shift.truth[task]
+            label = true if rng.random() < SKILLS[name] else str(rng.choice([one for one in CLASSES if one != true]))
+            made = shift.server.call(f"/api/tasks/{task}/annotations/", {"result": answer(label)}, token=token)
+            shift.given.append(made | {"label": label})
+            shift.first.setdefault(task, label)
+            if routed and len(shift.given) % 70 == 0:
+                shift.fit()
+
+
+@pytest.fixture(scope="module", params=["its own order", "our order"])
+def shift(
+    request: pytest.FixtureRequest, server: Server, people: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Shift]:
+    X, y = load_digits(return_X_y=True)
+    number = server.call("/api/projects", {"title": request.param, "label_config": CONFIG})["id"]
+    rows = [{"data": {"text": f"digit {i}", "pixels": X[i].tolist()}} for i in range(TASKS)]
+    server.call(f"/api/projects/{number}/import", rows)
+    tool = LabelStudio(server.base, server.token, number)
+    folder = tmp_path_factory.mktemp("shift")
+    project = project_from(Path(folder / "digits"), tool, refit_every=100_000)
+    ids = sorted(int(name) for name in project.tasks.names)
+    truth = {one: str(y[place]) for place, one in enumerate(ids)}
+    port = free_port()
+    with serving(project, port=port, label_studio=tool, url=f"http://127.0.0.1:{port}") as http:
+        found = Shift(server, number, project, http, truth)
+        while not server.call(f"/api/webhooks?project={number}"):
+            time.sleep(0.2)
+        label_all(found, people, np.random.default_rng(0), routed=request.param == "our order")
+        found.fit()
+        yield found
+
+
+def newest(shift: Shift) -> fits.Found:
+    found = fits.newest(shift.project)
+    assert found is not None
+    return found
+
+
+def test_every_annotation_arrived_once(shift: Shift) -> None:
+    store = shift.project.store()
+    rows = store.answers()
+    store.close()
+    assert {(row.origin, row.label) for row in rows} == {
+        (f"label-studio {one['id']}", one["label"]) for one in shift.given
+    }
+    assert len(rows) == len(shift.given) >= TASKS
+
+
+def test_predictions_appear_with_scores(shift: Shift) -> None:
+    found = newest(shift)
+    confidence = dict(zip(shift.project.tasks.names, found.fit.posterior.max(axis=1), strict=True))
+    for task in shift.tasks():
+        mine = [one for one in task["predictions"] if one["model_version"] == f"labelonce {found.number}"]
+        assert len(mine) == 1
+        assert mine[0]["score"] == pytest.approx(confidence[str(task["id"])], abs=1e-6)
+
+
+def test_doubt_leads_to_a_second_person_there_and_not_elsewhere(shift: Shift) -> None:
+    several = {task["id"] for task in shift.tasks() if task["total_annotations"] > 1}
+    if len(shift.given) == TASKS:
+        assert several == set()
+        return
+    assert several
+    assert several <= shift.asked_again
+    wrong = {task for task, label in shift.first.items() if label != shift.truth[task]}
+    assert len(several & wrong) / len(wrong) > 2 * len(several - wrong) / (TASKS - len(wrong))
+
+
+def test_the_model_is_that_of_a_batch_fit_on_the_same_labels(shift: Shift, tmp_path: Path) -> None:
+    export = shift.server.call(f"/api/projects/{shift.number}/export?exportType=JSON&download_all_tasks=true")
+    rows = [
+        (task["id"], one["completed_by"], one["result"][0]["value"]["choices"][0])
+        for task in export
+        for one in task["annotations"]
+    ]
+    columns = dict(zip(("task", "worker", "label"), zip(*rows, strict=True), strict=True))
+    lo.write(pa.table({name: list(values) for name, values in columns.items()}), tmp_path / "labels.parquet")
+    features = str(shift.project.folder / shift.project.settings.tasks)
+    options = lo.runs.Options(str(tmp_path / "labels.parquet"), features, ignore=("text",), classes=tuple(CLASSES))
+    lo.runs.train(options, tmp_path / "run")
+    batch = lo.runs.load(tmp_path / "run" / "model.skops")
+    truth = np.array([shift.truth[one] for one in shift.project.tasks.ids.tolist()])
+    ours = np.array(CLASSES)[newest(shift).fit.posterior.argmax(axis=1)]
+    theirs = np.mean(np.asarray(batch.labels_) == truth)
+    print(f"{len(shift.given)} labels: {np.mean(ours == truth):.3f} live, {theirs:.3f} in a batch")  # noqa: T201
+    assert_allclose(np.mean(ours == truth), theirs, atol=0.02)
+
+
+def test_a_deleted_annotation_is_gone_from_the_fit(shift: Shift) -> None:
+    gone = shift.given[0]
+    shift.server.call(f"/api/annotations/{gone['id']}/", method="DELETE")
+    time.sleep(0.5)
+    shift.fit()
+    answers = list(zip(*newest(shift).fit.answers, strict=True))
+    assert len(answers) == len(shift.given) - 1
+    assert (gone["task"], f"label-studio {gone['completed_by']}", gone["label"]) not in answers
+
+
+def test_a_personal_token_is_exchanged_and_exchanged_again(server: Server, shift: Shift) -> None:
+    token = server.call("/api/token/", {})["token"]
+    tool = LabelStudio(server.base, token, shift.number)
+    assert tool.config() == CONFIG
+    tool._access = "one.that.is over"
+    assert tool.config() == CONFIG
