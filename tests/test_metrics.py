@@ -161,7 +161,7 @@ BAD_CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: metrics.log_loss([0, 0], [[1, 0], [0.5, 0.6]]), "posterior must sum to 1; got 1.1 at (1,)"),
     (lambda: metrics.calibration_error([0], [[1.0, 0.0]], 0), "n_bins must be an integer of at least 1; got 0"),
     (lambda: metrics.confusion_error(HALF, HALF[:2]), "confusion must have shape (3, 2, 2); got (2, 2, 2)"),
-    (lambda: metrics.confusion_error(HALF[0], HALF[0]), "(n_workers, n_classes, n_classes); got (2, 2)"),
+    (lambda: metrics.confusion_error(HALF[0], HALF[0]), "at least as many answers as classes; got (2, 2)"),
     (lambda: metrics.confusion_error(HALF, HALF, norm=cast(Any, "l2")), "'total_variation', 'max'; got 'l2'"),
     (lambda: metrics.confusion_error(HALF, HALF, weight=[1, 2]), "weight must have shape (3,) or (3, 2); got (2,)"),
     (lambda: metrics.confusion_error(HALF, HALF, weight=[1, -2, 1]), "at least 0; got -2.0 at (1,) (1 in total)"),
@@ -184,3 +184,9 @@ def test_bad_argument_is_named_with_its_value(call: Callable[[], Any], message: 
 def test_true_labels_must_be_codes(y_true: Any) -> None:
     with pytest.raises(TypeError, match="y_true where not -1 must be a one-dimensional integer array; got"):
         metrics.accuracy(y_true, [[0.5, 0.5]] * 2)
+
+
+def test_confusion_error_takes_answers_beyond_the_classes() -> None:
+    true, found = np.array([[[0.5, 0.2, 0.3], [0.1, 0.9, 0.0]]]), np.array([[[0.5, 0.3, 0.2], [0.1, 0.9, 0.0]]])
+    assert metrics.confusion_error(true, found) == pytest.approx(0.05)
+    assert metrics.confusion_error(true, found, norm="max") == pytest.approx(0.1)

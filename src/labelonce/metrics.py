@@ -112,7 +112,7 @@ def confusion_error(
     norm: Literal["total_variation", "max"] = "total_variation",
     weight: Any = None,
 ) -> float:
-    """Return the distance between two confusion arrays of shape (n_workers, n_classes, n_classes).
+    """Return the distance between two confusion arrays of shape (n_workers, n_classes, n_answers).
 
     Parameters
     ----------
@@ -130,8 +130,11 @@ def confusion_error(
     """
     check_choice(norm, "norm", ("total_variation", "max"))
     shape = np.shape(confusion_true)
-    if len(shape) != 3 or shape[1] != shape[2] or 0 in shape:
-        raise ValueError(f"confusion_true must have shape (n_workers, n_classes, n_classes); got {shape}.")
+    if len(shape) != 3 or shape[1] > shape[2] or 0 in shape:
+        raise ValueError(
+            "confusion_true must have shape (n_workers, n_classes, n_answers), with at least as many answers as "
+            f"classes; got {shape}."
+        )
     expected = check_distribution(confusion_true, "confusion_true", shape)
     difference = np.abs(expected - check_distribution(confusion, "confusion", shape))
     row_weight = _check_weight(weight, shape[:2])

@@ -324,6 +324,33 @@ def test_compare_scores_every_answer() -> None:
     assert agreed["vote"] == pytest.approx(expected)
 
 
+def test_compare_on_a_scale_says_who_refuses() -> None:
+    ann, _ = scale_crowd()
+    comparison = lo.compare_aggregators(ann, methods={"coin": OneCoin(), "vote": MajorityVote(), "em": DawidSkene()})
+    rows = {row.method: row for row in comparison.rows}
+    assert comparison.recommended == "em"
+    assert rows["coin"].note.startswith("OneCoin must have answers that are classes")
+    place = np.array([0, 0.25, 0.5, 0.75, 1])[ann.label]
+    leans = np.where(MajorityVote().fit(ann).labels_[ann.task] == "yes", place, 1 - place)
+    assert rows["vote"].agreement == pytest.approx(leans.mean())
+
+
+@pytest.mark.usefixtures("skops")
+@pytest.mark.parametrize("name", ["DawidSkene", "IBCC", "OneCoin"])
+def test_a_saved_fit_has_its_answers(name: str, tmp_path: Path) -> None:
+    ann, _ = crowd(confusion=skipping_confusion(), n_tasks=100)
+    lo.save(EM[name]().fit(ann), tmp_path / "model.skops")
+    loaded = lo.load(tmp_path / "model.skops")
+    assert loaded.answers_.tolist() == [0, 1, 2]
+    assert loaded.workers_to_frame().column_names[-1] == "other_answers"
+
+
+def test_a_later_fit_to_classes_forgets_the_other_answers() -> None:
+    ann, _ = crowd(confusion=skipping_confusion(), n_tasks=100)
+    model = DawidSkene().fit(ann).fit(ann.only_classes())
+    assert (model.answers_.tolist(), model.confusion_.shape) == ([0, 1], (15, 2, 2))
+
+
 def test_pseudo_counts_are_those_of_classes_where_answers_are() -> None:
     counts = np.ones((2, 3, 3))
     assert_array_equal(answer_pseudo_counts(2.0, counts, None), pseudo_counts(2.0, 3))

@@ -508,7 +508,7 @@ def owned_annotations(*arrays: Ids, tasks_given: bool = True) -> Annotations:
     Answers that are the classes are the same table, or left out.
     """
     check_count(len(arrays[0]))
-    if len(arrays) == 6 or np.array_equal(arrays[5], arrays[6]):
+    if len(arrays) == 6 or (arrays[5] is not arrays[6] and np.array_equal(arrays[5], arrays[6])):
         arrays = (*arrays[:6], arrays[5])
     made = object.__new__(Annotations)
     for one, array in zip(fields(Annotations), arrays, strict=False):  # tasks_given is no array
