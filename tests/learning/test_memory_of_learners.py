@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import labelonce as lo
-from labelonce import Annotations
+from labelonce import Annotations, simulate, workers
 from labelonce.learning import Raykar
 
 N_TASKS, N_CLASSES = 2000, 60_000
@@ -22,12 +22,12 @@ def many_classes() -> Annotations:
 
 
 LEARNERS: dict[str, tuple[Any, str]] = {
-    "TrainOnAggregate": (
-        lo.TrainOnAggregate(lo.MajorityVote(), lo.SoftmaxRegression()),
-        "TrainOnAggregate with 2,000 tasks, 100 workers and 60,000 classes",
-    ),
     "Raykar": (Raykar(), "Raykar with 2,000 tasks, 100 workers and 60,000 classes"),
     "UnbiasedLoss": (lo.UnbiasedLoss(np.eye(2)), "UnbiasedLoss with 2,000 tasks, 100 workers and 60,000 classes"),
+    "MBEM": (
+        lo.MBEM(lo.SoftmaxRegression(), worker_model=workers.Full()),
+        "MBEM with 2,000 tasks, 100 workers and 60,000 classes",
+    ),
     "ForwardCorrection": (
         lo.ForwardCorrection(np.eye(2)),
         "ForwardCorrection with 2,000 tasks, 100 workers and 60,000 classes",
@@ -51,3 +51,19 @@ def test_plain_labels_of_too_many_classes_are_refused(monkeypatch: pytest.Monkey
     monkeypatch.setattr("labelonce._memory.available_memory", lambda: 2.0**25)
     with pytest.raises(ValueError, match="SoftmaxRegression with 2,000 tasks and 900 classes must fit"):
         lo.SoftmaxRegression().fit(X, np.arange(N_TASKS) % 900)
+
+
+@pytest.mark.filterwarnings("ignore::labelonce.RedundancyWarning")
+@pytest.mark.parametrize("targets", ["hard", "soft"])
+@pytest.mark.parametrize("aggregator", [lo.MajorityVote(), lo.OneCoin()])
+def test_training_on_an_aggregate_of_many_classes_is_that_of_few(
+    targets: str, aggregator: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(0)
+    y_true = rng.integers(0, 5, 300)
+    ann = simulate.annotate(y_true, simulate.one_coin([0.7] * 10, 5), simulate.assign(300, 10, 1, rng), rng)  # no ties
+    features = rng.normal(size=(5, 4))[y_true] + 0.3 * rng.normal(size=(300, 4))
+    learner = lo.TrainOnAggregate(aggregator, lo.SoftmaxRegression(tol=1e-8, max_iter=2000), targets=targets)
+    few = learner.fit(features, ann).predict_proba(features)
+    monkeypatch.setattr("labelonce._memory.MOST_NUMBERS", 0)
+    np.testing.assert_allclose(learner.fit(features, ann).predict_proba(features), few, atol=1e-3)

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from labelonce._kernels._factors import Mistakes
+from labelonce._memory import MOST_NUMBERS
 from labelonce._types import Codes, Floats
 from labelonce.data import Annotations
 from labelonce.data._rows import first_rows
 
 _BLOCK = 1 << 18  # numbers that are worked on at once
-_DENSE = 10**8  # numbers up to which a dense array is made on request
 WIDEST = 64  # candidates of a task at most
 
 
@@ -175,9 +175,9 @@ class Candidates:
 
     def to_dense(self) -> Floats:
         """Return the probabilities of all classes, shape (n_tasks, n_classes), if that is not too large."""
-        if len(self) * self.n_classes > _DENSE:
+        if len(self) * self.n_classes > MOST_NUMBERS:
             raise ValueError(
-                f"a dense posterior must have at most {_DENSE:,} numbers; got {len(self):,} tasks x "
+                f"a dense posterior must have at most {MOST_NUMBERS:,} numbers; got {len(self):,} tasks x "
                 f"{self.n_classes:,} classes. Select some tasks, or use the candidates."
             )
         dense = np.repeat(self.each_other[:, None], self.n_classes, axis=1)

@@ -7,13 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from labelonce._kernels import ScipyEngine, floored_log
+from labelonce._kernels import Candidates, ScipyEngine, floored_log
+from labelonce._memory import is_large
 from labelonce._messages import show
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
 from labelonce._validate import check_choice, check_codes, check_distribution
 from labelonce.aggregation import Aggregator
-from labelonce.data import Annotations
+from labelonce.data import Annotations, _ids
 from labelonce.learning._features import FeaturesClassifier, given_learners
 from labelonce.learning._inputs import check_arrays, check_features, match_rows
 from labelonce.learning._rounds import fit_model, information
@@ -34,7 +35,8 @@ class TargetsClassifier(FeaturesClassifier, ABC):
         """
         taker = None if self._takes_answers else self
         X, annotations = match_rows(X, y, tasks, classes=self.classes, learner=taker)
-        check_arrays(self, annotations, matrices=0)
+        if not is_large(annotations.n_tasks, annotations.n_workers, annotations.n_classes):
+            check_arrays(self, annotations, matrices=0)
         check_features(self, X, reset=True)
         targets, weight = self._targets(annotations)
         (given,) = given_learners([self.learner])
@@ -47,6 +49,13 @@ class TargetsClassifier(FeaturesClassifier, ABC):
     @abstractmethod
     def _targets(self, annotations: Annotations) -> tuple[Floats, Floats]:
         """Return targets (n_tasks, n_classes) and weights (n_tasks,)."""
+
+
+def certain_targets(codes: Codes, annotations: Annotations) -> Any:
+    """Return targets of known classes: one-hot rows, or candidates where there is no room for those."""
+    if is_large(annotations.n_tasks, annotations.n_workers, annotations.n_classes):
+        return Candidates.certain(codes, annotations.n_classes)
+    return np.eye(annotations.n_classes)[codes]
 
 
 class TrainOnAggregate(TargetsClassifier, AnnotationsScorer):
@@ -90,16 +99,18 @@ class TrainOnAggregate(TargetsClassifier, AnnotationsScorer):
                 f"aggregator must be an aggregator, such as labelonce.DawidSkene(); got {show(self.aggregator)}."
             )
         self.aggregator_ = clone(self.aggregator).fit(annotations)
-        self.workers_, self.confusion_ = annotations.workers, self.aggregator_.confusion_
-        self.__dict__.pop("_answers", None)
+        for name in ("confusion_", "factors_", "_answers"):
+            self.__dict__.pop(name, None)
+        known_as = "factors_" if "factors_" in vars(self.aggregator_) else "confusion_"
+        setattr(self, known_as, getattr(self.aggregator_, known_as))
+        self.workers_ = annotations.workers
         if self.aggregator_.answers_ is not self.aggregator_.classes_:
             self._answers = self.aggregator_.answers_
         labelled = (np.bincount(annotations.task, minlength=annotations.n_tasks) > 0).astype(np.float64)
         if self.targets == "soft":
             return self.aggregator_.posterior_, labelled
-        code = {name: number for number, name in enumerate(annotations.classes.tolist())}
-        picks = [code[name] for name in self.aggregator_.labels_.tolist()]
-        return np.eye(annotations.n_classes)[picks], labelled
+        picks = _ids.lookup(self.aggregator_.labels_, annotations.classes)
+        return certain_targets(picks, annotations), labelled
 
 
 class OracleConfusion(TargetsClassifier):
@@ -157,4 +168,4 @@ class OracleCorrect(TargetsClassifier):
             raise ValueError(f"y_true must have one code for each of {annotations.n_tasks} tasks; got {len(true)}.")
         right = np.zeros(annotations.n_tasks)
         right[annotations.task[annotations.label == true[annotations.task]]] = 1.0
-        return np.eye(annotations.n_classes)[true], right
+        return certain_targets(true, annotations), right

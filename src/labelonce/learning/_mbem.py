@@ -27,7 +27,7 @@ from labelonce.learning._confidence import Estimate, calibrated, share_right, sk
 from labelonce.learning._doubt import NOTHING_HELD_OUT, DoubtWarning, warn_if_flattened, warn_of_doubt, warn_of_gap
 from labelonce.learning._fits import FitLog, announce, counting
 from labelonce.learning._history import history_entry
-from labelonce.learning._inputs import check_features, match_rows
+from labelonce.learning._inputs import check_arrays, check_features, match_rows
 from labelonce.learning._learner import Learner
 from labelonce.learning._many_classes import settle_candidates, uses_candidates
 from labelonce.learning._plan import Plan, settle
@@ -291,6 +291,7 @@ class MBEM(AnnotationsScorer):
         if uses_candidates(self.worker_model, annotations):
             settled = settle_candidates(self, X, annotations)
         else:
+            check_arrays(self, annotations, matrices=10)
             settled = settle(self, X, annotations, gold, listener=self._tell)
         self._plan, self._features, self._last = settled.plan, settled.features, settled.before
         self.n_fits_ = settled.n_fits
