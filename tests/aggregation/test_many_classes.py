@@ -121,6 +121,17 @@ def test_two_thousand_workers_of_a_thousand_classes_fit_into_little_memory(name:
         model.confusion_  # noqa: B018
 
 
+@pytest.mark.parametrize("name", ["Wawa", "expertise", "one coin", "one coin, learned prior"])
+def test_candidates_ignore_the_order_of_tasks_and_workers_and_follow_a_renaming(name: str, sparse: Any) -> None:
+    ann, _ = labelled()
+    rng = np.random.default_rng(1)
+    task, worker, code = (rng.permutation(n).astype(np.int32) for n in (ann.n_tasks, ann.n_workers, ann.n_classes))
+    moved = Annotations(task[ann.task], worker[ann.worker], code[ann.label], ann.tasks, ann.workers, ann.classes)
+    before, after = sparse(MODELS[name], ann, None), sparse(MODELS[name], moved, None)
+    assert_allclose(after.posterior_.to_dense()[np.ix_(task, code)], before.posterior_.to_dense(), atol=1e-9)
+    assert_allclose(after.skill_[worker], before.skill_, atol=1e-9)
+
+
 GROUPS = np.arange(60) // 6
 
 

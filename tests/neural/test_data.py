@@ -19,7 +19,7 @@ from torch import nn
 import labelonce as lo
 from labelonce import neural
 from labelonce.neural import TorchLearner, _data, _learner, _steps
-from labelonce.neural._data import Inputs
+from labelonce.neural._data import Inputs, as_targets
 
 CPU = torch.device("cpu")
 ROUNDING = 1e-6  # of float32: batches of another size, or elsewhere in memory, may be summed in another order
@@ -380,3 +380,9 @@ def test_clones_keep_what_was_asked_of_metadata_routing() -> None:
     with config_context(enable_metadata_routing=True):
         asked = learner().set_fit_request(sample_weight=True)
         assert clone(asked).get_metadata_routing().fit.requests["sample_weight"] is True
+
+
+def test_targets_that_do_not_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("labelonce._memory.available_memory", lambda: 2.0**20)
+    with pytest.raises(ValueError, match="targets of 1,000 tasks and 400 classes must fit"):
+        as_targets(np.zeros((1000, 2)), np.arange(1000) % 400, None)

@@ -33,6 +33,7 @@ from labelonce._kernels import BlockSums
 from labelonce._processes import Processes
 from labelonce._sklearn import ConvergenceWarning
 from labelonce.sharded._shards import open_shards
+from labelonce.workers import Grouped
 
 
 def write_shuffled(ann: Annotations, folder: Path, n_files: int = 2) -> list[Path]:
@@ -208,6 +209,14 @@ def test_files_with_ids_of_two_kinds_are_refused(tmp_path: Path) -> None:
         pq.write_table(pa.table({"task": task, "worker": [1], "label": [0]}), path)
     with pytest.raises(ValueError, match=r"b\.parquet: task must be all integers or all strings"):
         sharded.prepare(paths, tmp_path / "p")
+
+
+def test_matrices_that_do_not_fit_are_refused(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("labelonce._memory.available_memory", lambda: 50_000.0)
+    with pytest.raises(ValueError, match=r"OneCoin with 12 workers and 10 classes must fit .* got 75 KiB"):
+        sharded.fit(OneCoin(), prepared, tmp_path / "out")
+    with pytest.raises(ValueError, match=r"worker_model must be None for prepared annotations; got Grouped\(\)"):
+        sharded.fit(DawidSkene(worker_model=Grouped()), prepared, tmp_path / "out")
 
 
 def test_what_cannot_be_done_is_said(prepared: Path, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from scipy import sparse
 from torch.utils.data import DataLoader, IterableDataset
 
 from labelonce._kernels import Candidates
+from labelonce._memory import check_memory
 from labelonce._messages import shorten
 from labelonce._sklearn import check_classification_targets, check_weight, count_rows
 from labelonce._types import Floats, Ids
@@ -260,6 +261,12 @@ def as_targets(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Floats, Ids]:
     if y.ndim == 2:
         return check_distribution(y, "targets", y.shape), weight, np.arange(y.shape[1])
     check_classification_targets(y)
+    n_classes = len(np.unique(y))
+    check_memory(
+        8.0 * 2 * n_rows * n_classes,
+        f"targets of {n_rows:,} tasks and {n_classes:,} classes",
+        "Give Candidates, or train by MBEM(worker_model=workers.Grouped(groups)).",
+    )
     targets, classes = one_hot(y)
     return targets, weight, classes
 

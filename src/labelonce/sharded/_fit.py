@@ -14,6 +14,7 @@ import torch
 
 from labelonce import __version__
 from labelonce._kernels import Block, BlockSums, Sweep, top_class
+from labelonce._memory import check_memory
 from labelonce._processes import Processes, find_device, join_processes
 from labelonce._validate import check_rng
 from labelonce.aggregation import IBCC, DawidSkene, OneCoin
@@ -87,7 +88,13 @@ def _check(model: EMAggregator, shards: Shards, target: Path) -> None:
         raise ValueError(f"n_init must be 1 for prepared annotations; got {model.n_init}.")
     if (target / "run.json").exists():
         raise ValueError(f"{target} must not hold a finished run; got run.json. Remove it, or name another folder.")
-    model._check_options(len(shards.classes))
+    n_workers, n_classes = len(shards.workers), len(shards.classes)
+    check_memory(
+        8.0 * 8 * n_workers * n_classes**2,
+        f"{type(model).__name__} with {n_workers:,} workers and {n_classes:,} classes",
+        "Use the same labels in memory: OneCoin().fit(annotations) keeps one number per worker.",
+    )
+    model._check_options(n_classes)
 
 
 class _Job:
