@@ -63,6 +63,15 @@ def test_check_counts_other_answers_apart_and_repeats_the_options(folder: Path, 
     assert "--classes no,yes --answers no,maybe,yes" in shown
 
 
+def test_check_of_a_scale_does_not_advise_a_method_that_refuses_it(tmp_path: Path, capsys: Capture) -> None:
+    rows = [f"{task},w{(task + turn) % 30},{1 + (task + turn) % 5}" for task in range(60) for turn in range(3)]
+    (tmp_path / "few.csv").write_text("\n".join(["task,worker,label", *rows]))
+    run("check", tmp_path / "few.csv", *SCALE)
+    shown = capsys.readouterr().out
+    assert "scale: no answer is a class: they are taken as a scale, from 1 for 'no' to 5 for 'yes'." in shown
+    assert "--method dawid-skene" in shown
+
+
 def test_aggregate_learns_what_the_answers_tell(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     outputs = ["-o", tmp_path / "clean.csv", "--workers", tmp_path / "workers.csv", "--json"]
     assert run("aggregate", folder / "labels.csv", *DECLARED, *outputs) == 0

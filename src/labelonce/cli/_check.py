@@ -111,7 +111,8 @@ def _next_step(file: File, source: dict[str, Any], found: Check) -> str:
     if any(problem.kind == "duplicates" for problem in found.problems) and "duplicates" not in source:
         named += [argument("duplicates"), "last"]
     if not (found.needs_features or found.n_workers == 1):
-        method = "dawid-skene" if found.confusion_share >= 0.5 else "one-coin"
+        on_scale = any(note.kind == "scale" for note in found.notes)  # where nobody is right or wrong
+        method = "dawid-skene" if found.confusion_share >= 0.5 or on_scale else "one-coin"
         targets = ["--method", method, "-o", "clean.csv", "--workers", "workers.csv"]
         return shlex.join(["labelonce", "aggregate", str(file.path), *named, *targets])
     column = _text_column(file, ignore=[source.get(role, role) for role in ("task", "worker", "label")])
