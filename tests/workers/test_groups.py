@@ -11,6 +11,7 @@ from numpy.testing import assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
 from labelonce import Annotations, simulate
+from labelonce._kernels import Candidates
 from labelonce._types import Ids
 from labelonce.workers._groups import Groups, find_groups, read_groups, taxonomy_groups
 
@@ -112,6 +113,27 @@ def test_groups_are_found_exactly(setting: str) -> None:
 def test_groups_survive_one_bridging_label_in_twenty(setting: str) -> None:
     group, ann, predictions = labelled(setting, bridges=0.05)
     assert adjusted_rand_score(group, find_groups(ann, predictions).group) >= 0.99
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_model_that_takes_other_classes_for_each_other_than_people_do_counts_where_it_is_sure(sparse: bool) -> None:
+    rng = np.random.default_rng(0)
+    group, y_true = np.arange(100) // 10, rng.integers(0, 100, 50_000)
+    workers = simulate.grouped_hammer_spammer(200, group, 0.2, rng)
+    ann = simulate.annotate(y_true, workers, simulate.assign(50_000, 200, 1, rng), rng)
+    points = rng.standard_normal((100, 8))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)  # their neighbours are of any group
+    scores = (points[y_true] + 0.25 * rng.standard_normal((50_000, 8))) @ points.T / 0.25**2
+    odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+    soft = odds / odds.sum(axis=1, keepdims=True)
+    found = find_groups(ann, Candidates.from_dense(soft, 10) if sparse else soft)
+    assert adjusted_rand_score(group, found.group) == 1
+    assert adjusted_rand_score(group, find_groups(ann, soft.argmax(axis=1)).group) < 0.5
+
+
+def test_predictions_that_all_agree_with_the_labels_join_nothing() -> None:
+    ann = Annotations.from_arrays([0, 1, 2], [0, 0, 0], [0, 1, 2])
+    assert find_groups(ann, [0, 1, 2]).n_groups == 3
 
 
 def test_mistakes_without_structure_join_nothing() -> None:

@@ -90,8 +90,8 @@ class Grouped(WorkerModel):
         self.errors = errors
         self.leak = leak
 
-    def prepare(self, annotations: Annotations, picks: Codes | None = None) -> Self:
-        """Set which classes are confused with each other; `picks` are a model's classes, -1 for none."""
+    def prepare(self, annotations: Annotations, picks: Codes | Candidates | None = None) -> Self:
+        """Set which classes are confused with each other; `picks` are a model's classes, -1 for none, or candidates."""
         self._check()
         self.__dict__.pop("_chances", None)
         groups = self.groups
@@ -99,6 +99,8 @@ class Grouped(WorkerModel):
             groups = find_groups(annotations, picks)
         elif groups is not None:
             groups = read_groups(groups, annotations.classes)
+        if isinstance(picks, Candidates):
+            picks = picks.top_class()
         true = np.full(annotations.n_tasks, -1, dtype=np.int32) if picks is None else picks
         self._set_pairs(groups, annotations.n_classes, true[annotations.task], annotations.label)
         return self
@@ -140,7 +142,7 @@ class Grouped(WorkerModel):
         """
         annotations = only_classes(annotations, type(self).__name__)
         soft = _as_candidates(predictions, annotations)
-        self.prepare(annotations, soft.top_class())
+        self.prepare(annotations, soft)
         classes = candidate_classes(annotations, self._mistakes, soft.classes)
         sums = CandidateSums(annotations, classes, self._mistakes, self._row)
         weight = None if weight is None else _check_weight(weight, annotations.n_tasks)

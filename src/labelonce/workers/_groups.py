@@ -12,6 +12,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 from scipy.special import pdtrc
 
+from labelonce._kernels import Candidates
 from labelonce._messages import shorten, show
 from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import check_choice, check_codes
@@ -19,6 +20,8 @@ from labelonce.data import Annotations, _ids
 
 SEPARATOR = "/"
 _FEWEST = 3  # tasks on which two classes must meet
+_SURE = (0.95, 0.9, 0.8, 0.7, 0.6, 0.5)  # of a prediction, if enough are that
+_PER_CLASS = 50  # predictions that are enough
 _FALSE_PAIRS = 0.01  # pairs kept by chance, over all pairs: one of them would merge two groups
 
 
@@ -151,8 +154,10 @@ def find_groups(annotations: Annotations, predictions: Any = None) -> Groups:
     ----------
     annotations : Annotations
         With one label per task, `predictions` are needed.
-    predictions : (n_tasks,) class codes or (n_tasks, n_classes) probabilities, optional
-        A second answer for every task: a model's prediction, out of fold. A negative code is no answer.
+    predictions : (n_tasks,) class codes, (n_tasks, n_classes) probabilities or Candidates, optional
+        A second answer for every task: a model's prediction, out of fold. A negative code is no answer. Of
+        probabilities only those count of which the model is sure, as sure as leaves 50 tasks per class: classes that a
+        model takes for each other need not be those that people do.
 
     Examples
     --------
@@ -164,7 +169,9 @@ def find_groups(annotations: Annotations, predictions: Any = None) -> Groups:
     array([0, 0, 0, 1, 1, 1], dtype=int32)
     """
     meetings = _meetings(annotations, predictions)
-    if meetings.nnz == 0 and predictions is None:
+    if meetings.nnz == 0 and predictions is not None:
+        return Groups.of(np.arange(annotations.n_classes, dtype=np.int32))
+    if meetings.nnz == 0:
         raise ValueError(
             f"groups can be found where a task has two different labels, or with predictions; got "
             f"{annotations.n_tasks:,} tasks of one label each. Give a table of classes and groups instead."
@@ -201,13 +208,24 @@ def _n_pairs(n_classes: int) -> int:
 
 
 def _prediction_codes(predictions: Any, annotations: Annotations) -> Codes:
+    if isinstance(predictions, Candidates):
+        return _sure_codes(predictions.top_class(), predictions.confidence(), annotations)
     values = np.asarray(predictions)
     if values.ndim == 2:
-        values = values.argmax(axis=1)
+        return _sure_codes(values.argmax(axis=1), values.max(axis=1), annotations)
     if values.shape != (annotations.n_tasks,):
         raise ValueError(f"predictions must have one entry per task, {annotations.n_tasks}; got {len(values)}.")
     check_codes(np.maximum(values, 0), "predictions", annotations.n_classes)
     return values.astype(np.int32)
+
+
+def _sure_codes(codes: Any, confidence: Floats, annotations: Annotations) -> Codes:
+    """Return the predictions of which the model is sure, -1 for the others."""
+    if len(codes) != annotations.n_tasks:
+        raise ValueError(f"predictions must have one entry per task, {annotations.n_tasks}; got {len(codes)}.")
+    enough = _PER_CLASS * annotations.n_classes
+    least = next((level for level in _SURE if np.count_nonzero(confidence >= level) >= enough), 0.0)
+    return np.where(confidence >= least, codes, -1).astype(np.int32)
 
 
 def _places(group: Codes) -> Codes:
