@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from labelonce.learning import annotation_log_likelihood as annotation_log_likelihood
     from labelonce.multilabel import MultiLabelAnnotations as MultiLabelAnnotations
     from labelonce.multilabel import MultiLabelDawidSkene as MultiLabelDawidSkene
+    from labelonce.multilabel import MultiLabelMBEM as MultiLabelMBEM
     from labelonce.multilabel import MultiLabelVote as MultiLabelVote
     from labelonce.multilabel import read_multilabel as read_multilabel
     from labelonce.report import write_report as write_report
@@ -82,7 +83,9 @@ else:  # a type checker reads the names above
             *["MBEM", "BoostedTrees", "DoubtWarning", "ForwardCorrection", "OracleConfusion", "OracleCorrect"],
             *["SoftmaxRegression", "TrainOnAggregate", "UnbiasedLoss", "annotation_log_likelihood"],
         ],
-        "multilabel": ["MultiLabelAnnotations", "MultiLabelDawidSkene", "MultiLabelVote", "read_multilabel"],
+        "multilabel": [
+            *["MultiLabelAnnotations", "MultiLabelDawidSkene", "MultiLabelMBEM", "MultiLabelVote", "read_multilabel"],
+        ],
         "report": ["write_report"],
         "runs": ["load", "save"],
     }

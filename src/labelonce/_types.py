@@ -36,8 +36,8 @@ Format = Literal[Table, Tool]
 Rejected = Literal["drop", "keep"]
 """What to do with answers that were rejected or cancelled."""
 
-Multiple = Literal["error", "join", "split"]
-"""What to do with an answer of several labels."""
+Multiple = Literal["error", "join", "split", "questions"]
+"""What to do with an answer of several labels; the last is for the commands that take questions."""
 
 EngineName = Literal["auto", "scipy", "torch"]
 """What does the sums of the aggregators."""
@@ -68,7 +68,7 @@ DUPLICATES: tuple[str, ...] = get_args(Duplicates)
 TABLES: tuple[str, ...] = get_args(Table)
 TOOLS: tuple[str, ...] = get_args(Tool)
 REJECTED: tuple[str, ...] = get_args(Rejected)
-MULTIPLE: tuple[str, ...] = get_args(Multiple)
+MULTIPLE: tuple[str, ...] = get_args(Multiple)[:3]
 ENGINES: tuple[str, ...] = get_args(EngineName)
 MODELS: tuple[str, ...] = get_args(Model)
 STRATEGIES: tuple[str, ...] = get_args(Strategy)

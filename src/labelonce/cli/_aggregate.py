@@ -9,6 +9,7 @@ from labelonce._types import TABLES
 from labelonce.aggregation import Aggregator
 from labelonce.aggregation._base import probabilities_at
 from labelonce.aggregation._registry import COMMANDS, aggregator_of
+from labelonce.cli._multilabel import aggregate_questions, has_questions
 from labelonce.cli._print import print_json, print_rows, print_status, warnings_as_notes
 from labelonce.cli._source import check_outputs, read_comparable
 from labelonce.data import Annotations, _ids
@@ -36,10 +37,14 @@ def run_aggregate(
     check_outputs([path, gold], output=(output, output_format), workers=(workers, None))
     if workers is not None and detect_format(workers, reading=False) not in TABLES:
         raise ValueError(f"--workers must be a table, such as workers.csv; got {workers}.")
+    file = find_labels(path, source.get("format"))
+    if has_questions(file, source):
+        written: dict[str, Any] = {"output": output, "output_format": output_format, "workers": workers}
+        aggregate_questions(file, source, method=method, gold=gold, as_json=as_json, **written)
+        return
     model = _aggregator(method, engine, seed)
     if groups is not None and method != "dawid-skene":
         raise ValueError(f"--groups must go with --method dawid-skene; got {method}. Leave it out.")
-    file = find_labels(path, source.get("format"))
     annotations, known = read_comparable(file, source, gold)
     with warnings_as_notes():
         if groups is not None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from labelonce._messages import argument, printable, show
 from labelonce._types import TABLES
+from labelonce.cli._multilabel import check_questions, has_questions
 from labelonce.cli._print import print_json, print_note, print_plain
 from labelonce.data._check import ROW_LABELS, SKILL_LABELS, Check, check
 from labelonce.files._open import File
@@ -30,6 +31,8 @@ _FIRST, _SENTENCE = 100, 3  # rows looked at, and the words that a text has on a
 def run_check(path: Path, source: dict[str, Any], *, as_json: bool) -> int:
     """Print what is in the file; return 0 where nothing looks wrong, else 1."""
     file = find_labels(path, source.get("format"))
+    if has_questions(file, source):
+        return check_questions(file, source, as_json=as_json)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         annotations = read_annotations(file, **{"duplicates": "keep"} | source)

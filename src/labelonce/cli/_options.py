@@ -63,7 +63,9 @@ def _source(
     ] = None,
     duplicates: Annotated[Duplicates | None, _reading(help="If one worker labelled one task more than once.")] = None,
     rejected: Annotated[Rejected | None, _reading(help=f"Rejected or cancelled answers {_EXPORT}")] = None,
-    multiple: Annotated[Multiple | None, _reading(help=f"Answers of several labels {_EXPORT}")] = None,
+    multiple: Annotated[
+        Multiple | None, _reading(help=f"Answers of several labels {_EXPORT} questions: each label is a question.")
+    ] = None,
 ) -> dict[str, Any]:
     given = {name: value for name, value in locals().items() if value is not None}
     return given | {name: _listed(given[name]) for name in ("classes", "answers") if name in given}

@@ -4,6 +4,7 @@ from labelonce.multilabel._annotations import MultiLabelAnnotations
 from labelonce.multilabel._base import MultiLabelAggregator
 from labelonce.multilabel._check import MultiLabelCheck
 from labelonce.multilabel._dawid_skene import MultiLabelDawidSkene
+from labelonce.multilabel._mbem import MultiLabelMBEM
 from labelonce.multilabel._metrics import (
     average_precision,
     bootstrap_interval,
@@ -12,7 +13,9 @@ from labelonce.multilabel._metrics import (
     hamming_loss,
     mean_average_precision,
 )
+from labelonce.multilabel._per_question import PerQuestion
 from labelonce.multilabel._read import read_multilabel
+from labelonce.multilabel._sigmoid import SigmoidRegression
 from labelonce.multilabel._vote import MultiLabelVote
 
 __all__ = [
@@ -20,7 +23,10 @@ __all__ = [
     "MultiLabelAnnotations",
     "MultiLabelCheck",
     "MultiLabelDawidSkene",
+    "MultiLabelMBEM",
     "MultiLabelVote",
+    "PerQuestion",
+    "SigmoidRegression",
     "average_precision",
     "bootstrap_interval",
     "exact_match",

@@ -68,6 +68,16 @@ class Cells:
         both: Floats = np.stack([of_no, of_yes]).astype(np.float64, copy=False)
         return both.reshape(2, self.n_cells, self.n_answers).transpose(1, 0, 2)
 
+    def table(self, evidence: Floats, worker: Floats, n_questions: int) -> Floats:
+        """Return P(answer | true) as [worker, question, true, answer]; cells without answers are the worker's own."""
+        found = np.repeat(worker[:, None], n_questions, axis=1)
+        own = evidence / evidence.sum(axis=2, keepdims=True)
+        if self.n_questions == 1:
+            found[self.cell_worker] = own[:, None]
+        else:
+            found[self.cell_worker, self.cell_question] = own
+        return found
+
     def by_pair(self, rows: Floats) -> Floats:
         """Return the sums of a number per answer over the answers of every pair."""
         return np.asarray(np.add.reduceat(rows, self.pair_start))

@@ -196,13 +196,7 @@ class MultiLabelDawidSkene(MultiLabelAggregator):
     def confusion_(self) -> Floats:
         """P(answer | true), [worker, question, true, answer]; for a question not asked, the worker's own matrix."""
         check_is_fitted(self, "worker_confusion_")
-        found = np.repeat(self.worker_confusion_[:, None], len(self.questions_), axis=1)
-        own = self._evidence / self._evidence.sum(axis=2, keepdims=True)
-        if self._cells.n_questions == 1:
-            found[self._cells.cell_worker] = own[:, None]
-        else:
-            found[self._cells.cell_worker, self._cells.cell_question] = own
-        return found
+        return self._cells.table(self._evidence, self.worker_confusion_, len(self.questions_))
 
     def workers_to_frame(self) -> pa.Table:
         """Return the table of `MultiLabelVote`, with P(yes | yes) and P(no | no) of every worker."""

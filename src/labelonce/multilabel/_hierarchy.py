@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import digamma, gammaln
+from scipy.special import digamma, expit, gammaln, logit
 
 from labelonce._types import Codes, Floats
 from labelonce.multilabel._cells import Cells
@@ -21,6 +21,9 @@ STRENGTHS = np.exp(np.linspace(np.log(0.3), np.log(3000.0), 28))
 
 _MOST_ROWS = 4000  # to learn one number from
 _LEAST = 1e-8
+_SKILLS = np.linspace(-6.0, 6.0, 25)
+_SPREADS = np.array([0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0])
+_NODE_WORTH = 4.0  # answers that the rest of the hierarchy is worth, where an answer's own share is left out
 
 
 @dataclass
@@ -36,20 +39,27 @@ class SharedWorkers:
     question_strength, worker_strength : (2,)
         How many answers a worker's overall chances are worth for a question, and the crowd's for a worker; by true no
         and yes.
+    by_skill : bool
+        Whether a worker is better or worse at a question for true yes and no together, instead of apart. Needs two
+        answers.
+    skill_spread : float
+        Standard deviation of a worker's skill between questions, in logits.
     """
 
     crowd: Floats
     worker: Floats
     question_strength: Floats
     worker_strength: Floats
+    by_skill: bool = False
+    skill_spread: float = 0.0
 
     @classmethod
-    def of(cls, counts: Floats, cells: Cells) -> SharedWorkers:
+    def of(cls, counts: Floats, cells: Cells, *, by_skill: bool = False) -> SharedWorkers:
         """Return workers who all answer as the crowd does."""
         crowd = counts.sum(axis=0) + 1.0
         crowd /= crowd.sum(axis=1, keepdims=True)
         worker = np.repeat(crowd[None], cells.n_workers, axis=0)
-        return cls(crowd, worker, np.full(2, 4.0), np.full(2, 4.0))
+        return cls(crowd, worker, np.full(2, 4.0), np.full(2, 4.0), by_skill and cells.n_answers == 2)
 
     def refine(self, counts: Floats, cells: Cells, *, strengths: bool = True) -> None:
         """Learn the levels from counts [cell, true, answer], and with `strengths` how far each is shrunk."""
@@ -67,10 +77,59 @@ class SharedWorkers:
             self.crowd[true] = of_crowd / of_crowd.sum()
             shrunk = of_worker + size * self.crowd[true]
             self.worker[:, true] = shrunk / shrunk.sum(axis=1, keepdims=True)
+        if strengths and self.by_skill:
+            self.skill_spread = best_skill_spread(counts, self.worker[cells.cell_worker])
 
     def evidence(self, counts: Floats, cells: Cells) -> Floats:
         """Return counts plus what the worker's overall chances are worth, [cell, true, answer]."""
-        return counts + self.question_strength[:, None] * self.worker[cells.cell_worker]
+        base = self.worker[cells.cell_worker]
+        if self.by_skill and self.skill_spread:
+            chance = skilled(counts, base, self.skill_spread)
+            return np.asarray(chance * (counts.sum(axis=(1, 2)) + _NODE_WORTH)[:, None, None])
+        return counts + self.question_strength[:, None] * base
+
+
+def best_skill_spread(counts: Floats, base: Floats) -> float:
+    """Return the spread of skill between questions that makes the counts most probable.
+
+    With a skill of d on a question, the log-odds of a right answer are d above those in `base`, for true yes and no.
+    """
+    by_node = _log_likelihood_at_nodes(counts, base)
+    found = []
+    for spread in _SPREADS:
+        log_weight = _log_normal(spread)
+        found.append(float(np.logaddexp.reduce(by_node + log_weight, axis=1).sum()))
+    return float(_SPREADS[int(np.argmax(found))])
+
+
+def skilled(counts: Floats, base: Floats, spread: float) -> Floats:
+    """Return P(answer | true) of every cell, given its counts and a spread of skill between questions."""
+    share = _log_likelihood_at_nodes(counts, base) + _log_normal(spread)
+    share = np.exp(share - share.max(axis=1, keepdims=True))
+    share /= share.sum(axis=1, keepdims=True)
+    found = np.empty_like(base)
+    for true in (0, 1):
+        right = (share * expit(_log_odds(base, true)[:, None] + _SKILLS)).sum(axis=1)
+        found[:, true, true], found[:, true, 1 - true] = right, 1 - right
+    return found
+
+
+def _log_likelihood_at_nodes(counts: Floats, base: Floats) -> Floats:
+    total = np.zeros((len(counts), len(_SKILLS)))
+    for true in (0, 1):
+        odds = _log_odds(base, true)[:, None] + _SKILLS
+        right, wrong = counts[:, true, true, None], counts[:, true, 1 - true, None]
+        total -= right * np.logaddexp(0, -odds) + wrong * np.logaddexp(0, odds)
+    return total
+
+
+def _log_odds(base: Floats, true: int) -> Floats:
+    return np.asarray(logit(np.clip(base[:, true, true], 0.01, 0.99)))
+
+
+def _log_normal(spread: float) -> Floats:
+    weight = -0.5 * (_SKILLS / spread) ** 2
+    return np.asarray(weight - np.logaddexp.reduce(weight))
 
 
 def strength(counts: Floats, base: Floats) -> float:
@@ -91,8 +150,8 @@ def strength(counts: Floats, base: Floats) -> float:
     if not len(rows):
         return float(STRENGTHS[-1])
     rows = rows[:: max(1, -(-len(rows) // _MOST_ROWS))]
-    seen, mean, total = counts[rows], np.clip(base[rows], _LEAST, 1.0), total[rows]
-    found = np.array([_log_likelihood(seen, mean, total, size) for size in STRENGTHS])
+    seen, mean = counts[rows], base[rows]
+    found = np.array([log_likelihood(seen, mean, size) for size in STRENGTHS])
     found += 2 * np.log(STRENGTHS / (1 + STRENGTHS))
     best = int(found.argmax())
     if not 0 < best < len(STRENGTHS) - 1:
@@ -103,8 +162,9 @@ def strength(counts: Floats, base: Floats) -> float:
     return float(np.exp(np.log(STRENGTHS[best]) + step * np.clip(shift, -0.5, 0.5)))
 
 
-def _log_likelihood(counts: Floats, base: Floats, total: Floats, size: float) -> float:
-    prior = size * base
+def log_likelihood(counts: Floats, base: Floats, size: float) -> float:
+    """Return the log-probability of counts under Dirichlet-multinomial rows around `base`, up to their order."""
+    prior, total = size * np.clip(base, _LEAST, 1.0), counts.sum(axis=1)
     by_answer = (gammaln(prior + counts) - gammaln(prior)).sum()
     return float(by_answer - (gammaln(size + total) - gammaln(size)).sum())
 

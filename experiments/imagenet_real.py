@@ -1,0 +1,188 @@
+"""ImageNet-ReaL: 924,810 votes of no, maybe or yes on 184,962 candidate labels, against five experts on 1,135 of them.
+
+    python experiments/imagenet_real.py    # a few minutes; needs the data folder
+
+A task is an image, a question one of the 1,000 classes. No expert's answer is seen in fitting or choosing. Average
+precision, accuracy and F1 at one half, log loss, each with a 90 % interval from drawing the 155 images of the experts'
+questions with replacement; seconds and the largest memory of the process after each fit. "2 x 3" is one matrix of two
+true classes by three answers for each rater; "tempered" chooses the power of the answers by votes left out; "per class"
+has a matrix for each rater and class, shared as far as the counts ask; "context" adds what the image's other candidates
+say; "three true classes" is `DawidSkene` on the three answers, whose P(yes) + P(maybe) / 2 is taken. With three votes a
+question the mean of several draws is given.
+"""
+
+import argparse
+import os
+import resource
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import record
+from sklearn.metrics import average_precision_score, f1_score, log_loss
+
+import labelonce as lo
+
+PATH = record.RESULTS / "imagenet_real.json"
+N_BOOTSTRAP = 1000
+FIGURES = ("AP", "accuracy", "F1", "log loss")
+Model = lo.MultiLabelDawidSkene
+
+
+class Crowd:
+    """The votes, and what experts said about some questions."""
+
+    def __init__(self) -> None:
+        folder = Path(os.environ["LABELONCE_DATA"]) / "imagenet_real"
+        votes, questions, experts = (
+            pq.read_table(folder / f"{name}.parquet").to_pydict() for name in ("annotations", "questions", "expert")
+        )
+        self.questions = {name: np.array(column) for name, column in questions.items()}
+        row, answer = np.array(votes["question"]), np.array(votes["answer"])
+        words = np.array(["no", "maybe", "yes"], dtype=object)[answer]
+        columns = self.questions["image"][row], self.questions["class_id"][row], np.array(votes["rater"]), words
+        self.annotations = lo.MultiLabelAnnotations.from_arrays(*columns, answers=["no", "maybe", "yes"])
+        self.gold, self.row = np.array(experts["gold"]), np.array(experts["question"])
+        self.image = np.array(experts["image"])
+        self._place = {
+            (int(image), int(name)): at
+            for at, (image, name) in enumerate(zip(self.questions["image"], self.questions["class_id"], strict=True))
+        }
+
+    def by_question(self, fitted: Any) -> Any:
+        """Return the posterior of a fitted model by question; a question without an answer is even."""
+        images, names = fitted.tasks_[fitted.pair_task_], fitted.questions_[fitted.pair_question_]
+        return self.in_order(images, names, fitted.pair_posterior_)
+
+    def in_order(self, images: Any, names: Any, probability: Any) -> Any:
+        """Return the probabilities of pairs of an image and a class by question."""
+        found = np.full(len(self._place), 0.5)
+        at = [self._place[int(image), int(name)] for image, name in zip(images, names, strict=True)]
+        found[at] = probability
+        return found
+
+
+def figures(crowd: Crowd, probability: Any) -> dict[str, Any]:
+    """Return the figures on the experts' questions with their intervals."""
+    chance = np.clip(probability[crowd.row], 1e-6, 1 - 1e-6)
+    images = [np.flatnonzero(crowd.image == one) for one in np.unique(crowd.image)]
+    rng = np.random.default_rng(0)
+    draws = []
+    for _ in range(N_BOOTSTRAP):
+        rows = np.concatenate([images[i] for i in rng.integers(len(images), size=len(images))])
+        draws.append(_figures(crowd.gold[rows], chance[rows]))
+    low, high = np.quantile(draws, [0.05, 0.95], axis=0)
+    found = dict(zip(FIGURES, _figures(crowd.gold, chance), strict=True))
+    return found | {f"{name} range": [float(a), float(b)] for name, a, b in zip(FIGURES, low, high, strict=True)}
+
+
+def _figures(gold: Any, chance: Any) -> list[float]:
+    given = chance > 0.5
+    loss = log_loss(gold, chance, labels=[0, 1])
+    found = average_precision_score(gold, chance), (given == gold).mean(), f1_score(gold, given), loss
+    return [float(one) for one in found]
+
+
+def three_classes(crowd: Crowd, ann: lo.MultiLabelAnnotations) -> Any:
+    """Return P(yes) + P(maybe) / 2 of `DawidSkene` with the answers as true classes."""
+    pairs = lo.Annotations.from_arrays(ann.pair, ann.worker, ann.answer, classes=[0, 1, 2])
+    posterior = lo.DawidSkene().fit(pairs).posterior_
+    start = ann.pair_start
+    images, names = ann.tasks[ann.task[start]], ann.questions[ann.question[start]]
+    return crowd.in_order(images, names, posterior[:, 2] + posterior[:, 1] / 2)
+
+
+def fits(crowd: Crowd) -> dict[str, Callable[[lo.MultiLabelAnnotations], Any]]:
+    """Return what is compared, by name: each takes annotations and returns a probability per question."""
+
+    def model(**options: Any) -> Callable[[lo.MultiLabelAnnotations], Any]:
+        return lambda ann: crowd.by_question(Model(**options).fit(ann))
+
+    def share_of_yes(ann: lo.MultiLabelAnnotations) -> Any:
+        return crowd.by_question(lo.MultiLabelVote().fit(ann.relabel({"maybe": "no"})))
+
+    return {
+        "share of yes": share_of_yes,
+        "soft vote": lambda ann: crowd.by_question(lo.MultiLabelVote().fit(ann)),
+        "maybe as no": lambda ann: model(sharing="full", power=1.0)(ann.relabel({"maybe": "no"})),
+        "maybe as yes": lambda ann: model(sharing="full", power=1.0)(ann.relabel({"maybe": "yes"})),
+        "maybe dropped": lambda ann: model(sharing="full", power=1.0)(ann.relabel({"maybe": None})),
+        "three true classes": lambda ann: three_classes(crowd, ann),
+        "2 x 3": model(sharing="full", power=1.0),
+        "2 x 3 tempered": model(sharing="full"),
+        "2 x 3 tempered, context": model(sharing="full", context="votes"),
+        "per class, shared": model(),
+        "per class, shared, context": model(context="votes"),
+    }
+
+
+def trial(method: str, votes: int, seed: int) -> record.Trial:
+    """Return what one method reaches."""
+    crowd = Crowd()
+    row: record.Trial = {"method": method, "votes": votes, "seed": seed}
+    if method in ("Google's scores", "released labels"):
+        column = crowd.questions["score" if method == "Google's scores" else "real"]
+        return row | figures(crowd, column.astype(float))
+    ann = crowd.annotations
+    ann = ann if votes == 5 else ann.sample(redundancy=votes, of="answers", random_state=seed)
+    started = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = fits(crowd)[method](ann)
+    seconds = time.perf_counter() - started
+    megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return row | figures(crowd, found) | {"seconds": round(seconds, 2), "MB": round(megabytes)}
+
+
+def points() -> list[dict[str, Any]]:
+    """Return every trial: all methods with five votes, the main ones with three."""
+    names = [
+        *("share of yes", "soft vote", "maybe as no", "maybe as yes", "maybe dropped", "three true classes", "2 x 3"),
+        *("2 x 3 tempered", "2 x 3 tempered, context", "per class, shared", "per class, shared, context"),
+        *("Google's scores", "released labels"),
+    ]
+    main = ("share of yes", "soft vote", "2 x 3", "2 x 3 tempered", "2 x 3 tempered, context")
+    return [
+        *({"method": name, "votes": 5, "seed": 0} for name in names),
+        *({"method": name, "votes": 3, "seed": seed} for name in main for seed in range(4)),
+    ]
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run what is missing, one at a time: the memory is that of the process."""
+    record.resume(options, trial, points(), settings={"bootstrap": N_BOOTSTRAP})
+
+
+def table(trials: list[record.Trial]) -> str:
+    """Return one row per method, with five votes and with three."""
+    text = []
+    for votes in (5, 3):
+        rows = []
+        for name in dict.fromkeys(row["method"] for row in trials if row["votes"] == votes):
+            own = [row for row in trials if row["votes"] == votes and row["method"] == name]
+            cells = [_cell(own, figure) for figure in FIGURES]
+            if name == "released labels":
+                cells = ["", cells[1], cells[2], ""]
+            rest = [f"{own[0][key]:,.0f}" if key in own[0] else "" for key in ("seconds", "MB")]
+            rows.append([name, *cells, *rest])
+        head = ["", *FIGURES, "seconds", "MB"]
+        text.append(f"{votes} votes a question\n\n" + record.markdown(head, rows))
+    return "\n".join(text)
+
+
+def _cell(own: list[record.Trial], figure: str) -> str:
+    mean = float(np.mean([row[figure] for row in own]))
+    if len(own) > 1:
+        return f"{mean:.3f}"
+    low, high = own[0][f"{figure} range"]
+    return f"{mean:.3f} ({low:.3f} to {high:.3f})"
+
+
+if __name__ == "__main__":
+    parser = record.arguments(__doc__, PATH)
+    parser.set_defaults(jobs=1)
+    record.main(parser.parse_args(), run, table)

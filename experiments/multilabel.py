@@ -1,0 +1,224 @@
+"""Several labels at once: yeast, emotions, CAL500 and the layout of the paper's MS-COCO experiment, simulated workers.
+
+    python experiments/multilabel.py                    # all, resumed from the results file
+    python experiments/multilabel.py --sets emotions    # one set
+
+Seven tenths of the tasks are for training, standardised features, and everything is measured on the rest: mean average
+precision, micro and macro F1 at one half, in percent. Of 20 workers a share (`quality`) are hammers, who are always
+right; the others answer yes or no with even chances. Hammers are either hammers for all labels, or drawn for each
+label anew. One worker answers all questions about a task. "Raw" is `SigmoidRegression` on the answers with C by
+cross-validation on the answers, "truth" the same on true labels; "one per label" is an `MBEM` for each label, "paper"
+its published form, "shared" is `MultiLabelMBEM`, which is not told which crowd it is.
+
+"layout" is that of the paper's MS-COCO experiment: 80 labels of which a task has about three, 40 workers who miss and
+invent labels at rates of their own, a budget of 2,000 judgements that is spent on 2,000 tasks once, or on fewer tasks
+more often, beside all 2,000 tasks judged nine times. Features are Gaussian with one direction per label.
+"""
+
+import argparse
+import os
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import record
+
+import labelonce as lo
+from labelonce.multilabel import SigmoidRegression, f1_score, mean_average_precision
+
+PATH = record.RESULTS / "multilabel.json"
+SETS = ("emotions", "yeast", "cal500", "layout")
+QUALITIES = (0.2, 0.3, 0.5)
+CROWDS = ("all labels", "per label")
+N_WORKERS = 20
+PENALTIES = (0.001, 0.01, 0.1, 1.0)
+BUDGET, REDUNDANCIES = 2_000, (1, 3, 5)
+METHODS = ("raw", "majority vote", "EM", "paper", "one per label", "shared", "truth")
+Floats = Any
+
+
+def load(name: str, seed: int) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return features and labels to train on, and to test on."""
+    table = pq.read_table(Path(os.environ["LABELONCE_DATA"]) / name / "data.parquet")
+    names = table.column_names
+    if name == "yeast":
+        features = [one for one in names if one.startswith("Att")]
+    else:
+        features = [one for one in names if one[0] == "f" and one[1:].isdigit()]
+    X = np.stack([table.column(one).to_numpy() for one in features], axis=1).astype(float)
+    y = np.stack([table.column(one).to_numpy() for one in names if one not in features], axis=1).astype(int)
+    order = np.random.default_rng(seed).permutation(len(X))
+    train, test = order[: int(0.7 * len(X))], order[int(0.7 * len(X)) :]
+    X = (X - X[train].mean(axis=0)) / (X[train].std(axis=0) + 1e-9)
+    return X[train], y[train], X[test], y[test]
+
+
+def hammers(y_true: Floats, crowd: str, quality: float, seed: int) -> lo.MultiLabelAnnotations:
+    """Return one judgement per task by hammers and spammers."""
+    rng = np.random.default_rng([seed, 7])
+    n_tasks, n_questions = y_true.shape
+    n_hammers = round(quality * N_WORKERS)
+    chosen = [rng.permutation(N_WORKERS) < n_hammers for _ in range(n_questions)]
+    is_hammer = np.stack(chosen if crowd == "per label" else [chosen[0]] * n_questions, axis=1)
+    worker = rng.integers(N_WORKERS, size=n_tasks)
+    answer = np.where(is_hammer[worker], y_true, rng.integers(2, size=y_true.shape))
+    return annotations(np.arange(n_tasks), worker, answer)
+
+
+def annotations(task: Floats, worker: Floats, answer: Floats) -> lo.MultiLabelAnnotations:
+    """Return judgements: a row of answers for each task and worker."""
+    n_questions = answer.shape[1]
+    question = np.tile(np.arange(n_questions), len(task))
+    columns = np.repeat(task, n_questions), question, np.repeat(worker, n_questions), answer.ravel()
+    return lo.MultiLabelAnnotations.from_arrays(*columns, questions=np.arange(n_questions), answers=[0, 1])
+
+
+def layout(seed: int, redundancy: int, *, fixed: bool = True) -> tuple[Floats, Any, Floats, Floats, Floats]:
+    """Return features, judgements, true labels, and features and labels to test on, in the layout of MS-COCO."""
+    rng = np.random.default_rng([seed, 11])
+    n_questions, n_features, n_workers = 80, 60, 40
+    share = rng.dirichlet(np.full(n_questions, 0.8)) * 3.0
+    share = np.clip(share, 0.003, 0.5)
+    direction = rng.normal(size=(n_questions, n_features))
+
+    def draw(n: int) -> tuple[Floats, Floats]:
+        y = rng.random((n, n_questions)) < share
+        return y @ direction * 0.45 + rng.normal(size=(n, n_features)) * 2.0, y.astype(int)
+
+    X, y = draw(BUDGET)
+    X_test, y_test = draw(2_000)
+    misses, invents = rng.beta(3, 5, size=n_workers), rng.beta(1, 60, size=n_workers)
+    who = np.argsort(rng.random((BUDGET, n_workers)), axis=1)[:, :9]
+    n_tasks = BUDGET // redundancy if fixed else BUDGET
+    task, worker = np.repeat(np.arange(n_tasks), redundancy), who[:n_tasks, :redundancy].ravel()
+    true = y[task]
+    chance = np.where(true, 1 - misses[worker][:, None], invents[worker][:, None])
+    answer = (rng.random(true.shape) < chance).astype(int)
+    return X[:n_tasks], annotations(task, worker, answer), y[:n_tasks], X_test, y_test
+
+
+def measure(y_true: Floats, probability: Floats, threshold: Any = 0.5) -> dict[str, float]:
+    """Return the figures of one method."""
+    given = (probability > threshold).astype(int)
+    return {
+        "mAP": mean_average_precision(y_true, probability),
+        "micro": f1_score(y_true, given),
+        "macro": f1_score(y_true, given, average="macro"),
+    }
+
+
+def by_cross_validation(X: Floats, targets: Floats) -> SigmoidRegression:
+    """Return a regression on answers with C by five folds of these answers."""
+    fold = np.random.default_rng(0).permutation(len(X)) % 5
+
+    def loss(C: float) -> float:
+        total = 0.0
+        for one in range(5):
+            model = SigmoidRegression(C=C).fit(X[fold != one], targets[fold != one])
+            chance = np.clip(model.predict_proba(X[fold == one]), 1e-9, 1 - 1e-9)
+            wanted = targets[fold == one]
+            total -= float((wanted * np.log(chance) + (1 - wanted) * np.log1p(-chance)).sum())
+        return total
+
+    return SigmoidRegression(C=min(PENALTIES, key=loss)).fit(X, targets)
+
+
+def methods(X: Floats, ann: lo.MultiLabelAnnotations, y_true: Floats) -> dict[str, Callable[[], Any]]:
+    """Return what is compared, by name."""
+    votes = lo.MultiLabelVote().fit(ann).posterior_
+    per_label = {"rounds": 5, "confidence": "posterior"}
+    learners = [lo.SoftmaxRegression(C=C) for C in PENALTIES[1:3]]
+    return {
+        "raw": lambda: by_cross_validation(X, votes),
+        "paper": lambda: lo.MultiLabelMBEM.paper(lo.SoftmaxRegression(C=by_cross_validation(X, votes).C)).fit(X, ann),
+        "one per label": lambda: lo.MultiLabelMBEM(learners, sharing="none", options=per_label).fit(X, ann),
+        "shared": lambda: lo.MultiLabelMBEM().fit(X, ann),
+        "truth": lambda: by_cross_validation(X, y_true),
+    }
+
+
+def trial(set: str, crowd: str, quality: float, method: str, seed: int) -> record.Trial:
+    """Return what one method reaches."""
+    if set == "layout":
+        redundancy = int(quality)
+        X, ann, y, X_test, y_test = layout(seed, redundancy, fixed=crowd == "fixed budget")
+    else:
+        X, y, X_test, y_test = load(set, seed)
+        ann = hammers(y, crowd, quality, seed)
+    started = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = candidates(X, ann, y)[method]()
+    seconds = time.perf_counter() - started
+    row = {"set": set, "crowd": crowd, "quality": quality, "method": method, "seed": seed}
+    row |= measure(y_test, found.predict_proba(X_test)) | {"seconds": round(seconds, 2)}
+    if method == "shared":
+        spread = {"strength": found.question_strength_.round(2).tolist(), "spread": found.skill_spread_}
+        row |= spread | {"by_skill": found.recipe_["by_skill"], "predictions": found.recipe_["predictions"]}
+    return row
+
+
+def candidates(X: Floats, ann: lo.MultiLabelAnnotations, y: Floats) -> dict[str, Callable[[], Any]]:
+    """Return the methods, with the two of the paper's table that need several judgements of a task."""
+    found = methods(X, ann, y)
+    if ann.redundancy > 1:
+        found["majority vote"] = lambda: by_cross_validation(X, lo.MultiLabelVote().fit(ann).labels_.astype(float))
+        found["EM"] = lambda: by_cross_validation(
+            X, lo.MultiLabelDawidSkene(sharing="none").fit(ann).labels_.astype(float)
+        )
+    return found
+
+
+def points(options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Return every trial that is wanted."""
+    wanted: list[dict[str, Any]] = []
+    for name in options.sets:
+        if name == "layout":
+            crowds = [*[("fixed budget", float(r)) for r in REDUNDANCIES], ("nine judgements", 9.0)]
+        else:
+            crowds = [(crowd, quality) for crowd in CROWDS for quality in QUALITIES]
+        for (crowd, quality), seed in ((c, s) for c in crowds for s in range(options.seeds)):
+            names = ["raw", "paper", "one per label", "shared", "truth"]
+            if name == "layout" and quality > 1:
+                names = ["majority vote", "EM", *names[1:]]
+            wanted += [
+                {"set": name, "crowd": crowd, "quality": quality, "method": method, "seed": seed} for method in names
+            ]
+    return wanted
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run what is missing."""
+    record.resume(options, trial, points(options), settings={"workers": N_WORKERS, "budget": BUDGET})
+
+
+def table(trials: list[record.Trial]) -> str:
+    """Return one table per figure: mean over seeds in percent."""
+    text = []
+    for figure, name in (("mAP", "Mean average precision"), ("micro", "Micro F1"), ("macro", "Macro F1")):
+        seen = {row["method"] for row in trials}
+        names = [name for name in METHODS if name in seen]
+        rows = []
+        for key in dict.fromkeys((row["set"], row["crowd"], row["quality"]) for row in trials):
+            cells = []
+            for method in names:
+                own = [
+                    100 * row[figure]
+                    for row in trials
+                    if (row["set"], row["crowd"], row["quality"]) == key and row["method"] == method
+                ]
+                cells.append(record.mean_error(own))
+            rows.append([*key, *cells])
+        text.append(f"{name}\n\n" + record.markdown(["set", "crowd", "quality or redundancy", *names], rows))
+    return "\n".join(text)
+
+
+if __name__ == "__main__":
+    parser = record.arguments(__doc__, PATH)
+    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
+    parser.add_argument("--seeds", type=int, default=5)
+    record.main(parser.parse_args(), run, table)

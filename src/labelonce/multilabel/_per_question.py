@@ -1,0 +1,60 @@
+"""A classifier per question, where one model has no head for each."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from labelonce._sklearn import BaseEstimator, check_is_fitted, clone, count_rows, select_rows
+from labelonce._types import Floats
+from labelonce.learning._adapter import as_learner
+
+
+class PerQuestion(BaseEstimator):
+    """Any classifier, fitted once for every question to probability targets.
+
+    Parameters
+    ----------
+    estimator : classifier
+        As the learner of `MBEM`: one that takes probability targets, or `sample_weight`.
+
+    Attributes
+    ----------
+    models_ : list
+        One for each question; a number where all its targets are the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> y = np.array([[0.0, 1.0], [0.0, 1.0], [1.0, 1.0], [1.0, 1.0]])
+    >>> PerQuestion(DecisionTreeClassifier(random_state=0)).fit(X, y).predict_proba(X)[:, 0]
+    array([0., 0., 1., 1.])
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to targets (n_tasks, n_questions); `sample_weight` has the same shape."""
+        targets = np.asarray(y, dtype=np.float64)
+        weight = np.ones_like(targets) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        self.models_: list[Any] = [self._head(X, targets[:, q], weight[:, q]) for q in range(targets.shape[1])]
+        return self
+
+    def _head(self, X: Any, target: Floats, weight: Floats) -> Any:
+        rows = np.flatnonzero(weight > 0)
+        share = float((weight @ target + 0.5) / (weight.sum() + 1.0))
+        if not len(rows) or target[rows].max() - target[rows].min() < 1e-9:
+            return share
+        both = np.stack([1 - target[rows], target[rows]], axis=1)
+        return as_learner(clone(self.estimator)).fit(select_rows(X, rows), both, weight[rows])
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return P(yes | features), shape (n_tasks, n_questions)."""
+        check_is_fitted(self, "models_")
+        n = count_rows(X)
+        columns = [np.full(n, one) if isinstance(one, float) else one.predict_proba(X)[:, 1] for one in self.models_]
+        return np.stack(columns, axis=1)

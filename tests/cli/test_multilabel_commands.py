@@ -1,0 +1,73 @@
+"""`aggregate` and `check` take files of questions, and write check boxes back."""
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from commands import run_in_process
+
+Capture = pytest.CaptureFixture[str]
+FIRST = [(1, "ann", "dog|sea"), (1, "bob", "dog"), (1, "eve", "dog|sea")]
+ROWS = [*FIRST, (2, "ann", ""), (2, "bob", "sea"), (2, "eve", "")]
+
+
+@pytest.fixture
+def ticked(tmp_path: Path) -> Path:
+    path = tmp_path / "ticked.csv"
+    path.write_text("task,worker,ticked\n" + "".join(f"{task},{who},{labels}\n" for task, who, labels in ROWS))
+    return path
+
+
+def export(path: Path) -> Path:
+    tasks: dict[int, list[object]] = {}
+    for task, who, labels in ROWS:
+        box = {"from_name": "tags", "to_name": "img", "type": "choices", "value": {"choices": labels.split("|")}}
+        tasks.setdefault(task, []).append({"completed_by": who, "result": [box] if labels else []})
+    made = [{"id": task, "data": {"image": f"{task}.jpg"}, "annotations": given} for task, given in tasks.items()]
+    path.write_text(json.dumps(made))
+    return path
+
+
+@pytest.mark.parametrize("method", ["majority-vote", "dawid-skene"])
+def test_aggregate_writes_a_row_per_task_and_question(ticked: Path, tmp_path: Path, method: str) -> None:
+    out, workers = tmp_path / "clean.csv", tmp_path / "workers.csv"
+    command = ["aggregate", str(ticked), "--method", method, "-o", str(out), "--workers", str(workers)]
+    assert run_in_process(command) == 0
+    lines = [row[:3] for row in csv.reader(out.read_text().splitlines())]
+    assert lines[0] == ["task", "question", "label"]
+    assert ["1", "dog", "yes"] in lines
+    assert ["2", "dog", "no"] in lines
+    head = next(csv.reader(workers.read_text().splitlines()))
+    assert head[:4] == ["worker", "annotations", "yes_share", "strictness"]
+
+
+def test_another_method_is_named(ticked: Path, capfd: Capture) -> None:
+    assert run_in_process(["aggregate", str(ticked), "--method", "glad"]) == 2
+    assert "--method must be majority-vote or dawid-skene for questions; got glad." in capfd.readouterr().err
+
+
+def test_check_boxes_go_back_to_label_studio(tmp_path: Path) -> None:
+    path, out = export(tmp_path / "export.json"), tmp_path / "predictions.json"
+    command = ["aggregate", str(path), "--multiple", "questions", "-o", str(out), "--output-format", "label-studio"]
+    assert run_in_process(command) == 0
+    (task,) = json.loads(out.read_text())
+    assert task["data"] == {"image": "1.jpg"}
+    assert task["predictions"][0]["result"][0]["value"] == {"choices": ["dog", "sea"]}
+
+
+def test_check_says_what_is_in_the_questions(ticked: Path, capfd: Capture) -> None:
+    assert run_in_process(["check", str(ticked), "--json"]) == 0
+    found = json.loads(capfd.readouterr().out)
+    assert (found["n_questions"], found["n_tasks"], found["answers"]) == (2, 2, {"no": 6, "yes": 6})
+    assert run_in_process(["check", str(ticked)]) == 0
+    assert "yes: dog 50.0%, sea 50.0%" in capfd.readouterr().out
+
+
+def test_a_bad_file_of_questions_is_one_sentence(tmp_path: Path, capfd: Capture) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text("task,question,worker,answer\n1,dog,ann,perhaps\n")
+    assert run_in_process(["check", str(path)]) == 2
+    error = capfd.readouterr().err
+    assert "got 'perhaps'" in error
+    assert "Traceback" not in error
