@@ -31,6 +31,10 @@ PATH = record.RESULTS / "imagenet_real.json"
 N_BOOTSTRAP = 1000
 FIGURES = ("AP", "accuracy", "F1", "log loss")
 Model = lo.MultiLabelDawidSkene
+NAMES = (
+    *("share of yes", "soft vote", "maybe as no", "maybe as yes", "maybe dropped", "three true classes", "2 x 3"),
+    *("2 x 3 tempered", "2 x 3 tempered, context", "per class, shared", "Google's scores", "released labels"),
+)
 
 
 class Crowd:
@@ -66,9 +70,11 @@ class Crowd:
         return found
 
 
-def figures(crowd: Crowd, probability: Any) -> dict[str, Any]:
-    """Return the figures on the experts' questions with their intervals."""
+def figures(crowd: Crowd, probability: Any, *, ranges: bool = True) -> dict[str, Any]:
+    """Return the figures on the experts' questions, with `ranges` also their intervals."""
     chance = np.clip(probability[crowd.row], 1e-6, 1 - 1e-6)
+    if not ranges:
+        return dict(zip(FIGURES, _figures(crowd.gold, chance), strict=True))
     images = [np.flatnonzero(crowd.image == one) for one in np.unique(crowd.image)]
     rng = np.random.default_rng(0)
     draws = []
@@ -116,7 +122,6 @@ def fits(crowd: Crowd) -> dict[str, Callable[[lo.MultiLabelAnnotations], Any]]:
         "2 x 3 tempered": model(sharing="full"),
         "2 x 3 tempered, context": model(sharing="full", context="votes"),
         "per class, shared": model(),
-        "per class, shared, context": model(context="votes"),
     }
 
 
@@ -135,19 +140,14 @@ def trial(method: str, votes: int, seed: int) -> record.Trial:
         found = fits(crowd)[method](ann)
     seconds = time.perf_counter() - started
     megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return row | figures(crowd, found) | {"seconds": round(seconds, 2), "MB": round(megabytes)}
+    return row | figures(crowd, found, ranges=votes == 5) | {"seconds": round(seconds, 2), "MB": round(megabytes)}
 
 
 def points() -> list[dict[str, Any]]:
     """Return every trial: all methods with five votes, the main ones with three."""
-    names = [
-        *("share of yes", "soft vote", "maybe as no", "maybe as yes", "maybe dropped", "three true classes", "2 x 3"),
-        *("2 x 3 tempered", "2 x 3 tempered, context", "per class, shared", "per class, shared, context"),
-        *("Google's scores", "released labels"),
-    ]
-    main = ("share of yes", "soft vote", "2 x 3", "2 x 3 tempered", "2 x 3 tempered, context")
+    main = ("2 x 3 tempered", "2 x 3 tempered, context", "2 x 3", "soft vote")
     return [
-        *({"method": name, "votes": 5, "seed": 0} for name in names),
+        *({"method": name, "votes": 5, "seed": 0} for name in NAMES),
         *({"method": name, "votes": 3, "seed": seed} for name in main for seed in range(4)),
     ]
 
@@ -162,15 +162,18 @@ def table(trials: list[record.Trial]) -> str:
     text = []
     for votes in (5, 3):
         rows = []
-        for name in dict.fromkeys(row["method"] for row in trials if row["votes"] == votes):
+        for name in NAMES:
             own = [row for row in trials if row["votes"] == votes and row["method"] == name]
+            if not own:
+                continue
             cells = [_cell(own, figure) for figure in FIGURES]
             if name == "released labels":
                 cells = ["", cells[1], cells[2], ""]
             rest = [f"{own[0][key]:,.0f}" if key in own[0] else "" for key in ("seconds", "MB")]
             rows.append([name, *cells, *rest])
         head = ["", *FIGURES, "seconds", "MB"]
-        text.append(f"{votes} votes a question\n\n" + record.markdown(head, rows))
+        if rows:
+            text.append(f"{votes} votes a question\n\n" + record.markdown(head, rows))
     return "\n".join(text)
 
 

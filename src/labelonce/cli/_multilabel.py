@@ -41,7 +41,8 @@ def read_questions(file: File, source: dict[str, Any], **more: Any) -> MultiLabe
     """Return the questions in a file, read as the options say."""
     if source.get("classes"):
         raise ValueError(f"--classes must be left out for questions; got {','.join(map(str, source['classes']))}.")
-    kept = {name: source[name] for name in ("task", "worker", "answers", "duplicates", "rejected") if name in source}
+    names = ("task", "worker", "answers", "duplicates", "rejected")
+    kept: dict[str, Any] = {name: source[name] for name in names if name in source}
     if "label" in source:
         kept["question"] = source["label"]
     return read_multilabel(file, **(more | kept))
@@ -90,7 +91,7 @@ def _write(
     if detect_format(output, format=output_format, reading=False) != "label-studio":
         write(model, output, format=output_format)
         return
-    origin = {name: source[name] for name in ("task", "label") if name in source}
+    origin: dict[str, Any] = {name: source[name] for name in ("task", "label") if name in source}
     if file.format == "label-studio":
         origin["like"] = file
     write(ticked_table(model), output, format=output_format, multiple="join", **origin)
