@@ -62,8 +62,8 @@ class MultiLabelDawidSkene(MultiLabelAggregator):
     power : "auto" or float in (0, 1]
         Exponent of what the answers say. "auto": by answers left out, except that it is 1 where nothing is shared.
     context : {"none", "votes"}
-        Whether a question's prior depends on the votes on the other questions about the task. Measured on two crowds, it
-        pays for a fixed set of 14 boxes with few judgements, and not for a few candidates of 1,000 classes; see the guide.
+        Whether a question's prior depends on the votes on the other questions about the task. Measured on two crowds,
+        it pays for a fixed set of 14 boxes with few judgements, not for a few candidates of 1,000 classes.
     threshold : {"half", "expected_f1"}
         Above which probability a label is a yes: one half, or for each question where F1 is expected to be highest.
     smoothing : float
