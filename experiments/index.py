@@ -43,7 +43,7 @@ def scripts(folder: str) -> Iterator[tuple[Path, str, str]]:
     """Yield every script that has a command, its docstring and the command."""
     for path in sorted((ROOT / folder).glob("*.py")):
         text = ast.get_docstring(ast.parse(path.read_text())) or ""
-        command = re.search(rf"^\s*((?:\.venv-crowdkit/bin/)?python {folder}/{path.name}[^#\n]*)", text, re.MULTILINE)
+        command = re.search(rf"^\s*((?:\.venv-[a-z-]+/bin/)?python {folder}/{path.name}[^#\n]*)", text, re.MULTILINE)
         if command and path != Path(__file__):
             yield path, text, command[1].strip()
 

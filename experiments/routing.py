@@ -9,13 +9,13 @@ of the budget at random. The budget is one label per task; a worker who is turne
 
     python experiments/routing.py            # needs the data of datasets.md; resumes where it was stopped
     python experiments/routing.py --worlds digits --seeds 0 1 --jobs 2
-    python experiments/routing.py --table    # table and figure alone, from results/routing.json
+    python experiments/routing.py --table    # tables and figure alone, from results/routing.json
 """
 
 import os
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
-from record import RESULTS, Trial, arguments, main, markdown, resume
+from record import RESULTS, Trial, arguments, main, markdown, read, resume, write_text
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -36,20 +36,36 @@ from labelonce import routing
 PATH = RESULTS / "routing.json"
 SEEDS, N_WORKERS, N_BATCHES = range(5), 40, 20
 CROWDS = ("hammer-spammer", "class-wise", "specialists", "identical")
-STRATEGIES: dict[str, tuple[routing.Strategy, bool]] = {
-    "Random": (routing.Random(), False),
-    "FewestLabels": (routing.FewestLabels(), False),
-    "ModelUncertainty": (routing.ModelUncertainty(), False),
-    "LabelModelUncertainty": (routing.LabelModelUncertainty(), False),
-    "ActiveLab": (routing.ActiveLab(), False),
-    "ImpactSampling": (routing.ImpactSampling(), False),
-    "AdaptiveRounds": (routing.AdaptiveRounds(), False),
-    "RiskThreshold": (routing.RiskThreshold(risk=0.0), False),
-    "Information": (routing.Information(), False),
-    "IntervalEstimation, may decline": (routing.IntervalEstimation(), True),
-    "ExpertList, may decline": (routing.ExpertList(risk=0.0), True),
-    "Information, may decline": (routing.Information(), True),
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A strategy as a row of the table; `gold` is how many tasks have a known label, to test workers by."""
+
+    strategy: routing.Strategy
+    may_decline: bool = False
+    gold: int = 0
+
+
+STRATEGIES = {
+    "Random": Rule(routing.Random()),
+    "FewestLabels": Rule(routing.FewestLabels()),
+    "ModelUncertainty": Rule(routing.ModelUncertainty()),
+    "LabelModelUncertainty": Rule(routing.LabelModelUncertainty()),
+    "ActiveLab": Rule(routing.ActiveLab()),
+    "ImpactSampling": Rule(routing.ImpactSampling()),
+    "AdaptiveRounds": Rule(routing.AdaptiveRounds()),
+    "RiskThreshold": Rule(routing.RiskThreshold(risk=0.0)),
+    "Information": Rule(routing.Information()),
+    "Random, may decline": Rule(routing.Random(decline_below=0.5), may_decline=True),
+    "IntervalEstimation, may decline": Rule(routing.IntervalEstimation(), may_decline=True),
+    "ExpertList, may decline": Rule(routing.ExpertList(risk=0.0), may_decline=True),
+    "Information, may decline": Rule(routing.Information(), may_decline=True),
+    "WorkerTesting, may decline, 20 gold": Rule(routing.WorkerTesting(), may_decline=True, gold=20),
+    "Information, may decline, 20 gold": Rule(routing.Information(), may_decline=True, gold=20),
 }
+OURS = ("Information", "Information, may decline")
+SHOWN = ("Random", "FewestLabels", "ModelUncertainty", "ActiveLab", "Information", "Random, may decline", OURS[1])
 
 
 @dataclass
@@ -91,16 +107,22 @@ def _split(X: Any, y: Any, n: int, rng: np.random.Generator, *, C: float, compon
     return World(X[:n], y[:n], X[n:], y[n:], C, start=0.1, budget=n)
 
 
-def _robot(rng: np.random.Generator) -> World:
-    """Return ActiveLab's draw of the robot's readings, each as which of ten quantiles it is above."""
+def robot_readings(rng: np.random.Generator) -> tuple[Any, Any]:
+    """Return features and classes of ActiveLab's draw of the robot's readings."""
     table = pq.read_table(Path(os.environ["LABELONCE_DATA"]) / "wall_robot" / "features.parquet")
     names = np.asarray(table.column("label").to_pylist())
     X = np.column_stack([table.column(f"us{i}").to_numpy() for i in range(1, 25)]).astype(np.float64)
     sizes = {"Move-Forward": 1100, "Sharp-Right-Turn": 900, "Slight-Left-Turn": 300, "Slight-Right-Turn": 700}
     rows = np.concatenate([rng.permutation(np.flatnonzero(names == one))[:size] for one, size in sizes.items()])
+    return X[rows], np.searchsorted(sorted(sizes), names[rows])
+
+
+def _robot(rng: np.random.Generator) -> World:
+    """Return the robot's readings, each as which of ten quantiles it is above."""
+    X, y = robot_readings(rng)
     quantiles = np.quantile(X, np.linspace(0.05, 0.95, 10), axis=0)
-    above = (X[rows, None, :] > quantiles).reshape(len(rows), -1).astype(np.float64)
-    world = _split(above, np.searchsorted(sorted(sizes), names[rows]), 2000, rng, C=0.1)
+    above = (X[:, None, :] > quantiles).reshape(len(X), -1).astype(np.float64)
+    world = _split(above, y, 2000, rng, C=0.1)
     world.start, world.budget = 1 / 3, 3000
     return world
 
@@ -166,6 +188,9 @@ class Replayed(Crowd):
         self.load[worker] -= 1
 
 
+Buying = Callable[[routing.Router, Crowd, int, np.random.Generator], None]
+
+
 def draw(world: str, crowd: str, rng: np.random.Generator) -> tuple[World, Crowd]:
     """Return a problem and its crowd."""
     if crowd != "real":
@@ -189,32 +214,46 @@ def trial(world: str, crowd: str, strategy: str, seed: int) -> Trial:
     started = time.process_time()
     rng = np.random.default_rng(seed)
     problem, workers = draw(world, crowd, rng)
-    rule, may_decline = STRATEGIES[strategy]
-    n_classes = int(problem.y.max()) + 1
+    router = router_of(problem, STRATEGIES[strategy], seed)
+    points = spend(router, problem, workers, rng)
+    row: Trial = {"world": world, "crowd": crowd, "strategy": strategy, "seed": seed}
+    row |= {name: [one[name] for one in points] for name in points[0]}
+    return row | {"final": points[-1]["accuracy"], "cpu_s": time.process_time() - started}
+
+
+def router_of(problem: World, rule: Rule, seed: int) -> routing.Router:
+    """Return a router that has no answers yet."""
+    n, n_classes = len(problem.y), int(problem.y.max()) + 1
     learner = lo.MBEM(
         lo.SoftmaxRegression(C=problem.C), rounds=4, predictions="in_sample", confidence="posterior", random_state=seed
     )
-    router = routing.Router(
-        np.arange(len(problem.y)),
+    known = np.random.default_rng([seed, 1]).permutation(n)[: rule.gold]
+    return routing.Router(
+        np.arange(n),
         np.arange(n_classes),
         X=problem.X,
         learner=learner,
-        strategy=rule,
-        may_decline=may_decline,
+        strategy=rule.strategy,
+        may_decline=rule.may_decline,
+        gold={int(task): int(problem.y[task]) for task in known} or None,
         random_state=seed,
     )
+
+
+def spend(
+    router: routing.Router, problem: World, workers: Crowd, rng: np.random.Generator, buying: Buying | None = None
+) -> list[dict[str, float]]:
+    """Spend the budget, the first part of it at random, and return what each refit is worth."""
     for task, worker in workers.at_random(int(problem.start * problem.budget), rng):
         router.add(task, worker, int(workers.label[task, worker]))
     router.refit()
     points = [point(router, problem)]
     left = problem.budget - int(router.spent)
     for batch in range(N_BATCHES):
-        buy(router, workers, left * (batch + 1) // N_BATCHES - left * batch // N_BATCHES, rng)
+        (buying or buy)(router, workers, left * (batch + 1) // N_BATCHES - left * batch // N_BATCHES, rng)
         router.refit()
         points.append(point(router, problem))
-    row: Trial = {"world": world, "crowd": crowd, "strategy": strategy, "seed": seed}
-    row |= {name: [one[name] for one in points] for name in points[0]}
-    return row | {"final": points[-1]["accuracy"], "cpu_s": time.process_time() - started}
+    return points
 
 
 def buy(router: routing.Router, crowd: Crowd, n: int, rng: np.random.Generator) -> None:
@@ -234,17 +273,19 @@ def buy(router: routing.Router, crowd: Crowd, n: int, rng: np.random.Generator) 
 def point(router: routing.Router, problem: World) -> dict[str, float]:
     """Return what the last refit is worth."""
     assert router.model_ is not None
-    chances = router.model_.predict_proba(problem.X_test)
-    picks = chances.argmax(axis=1)
-    right = picks == problem.y_test
-    sure = chances.max(axis=1)
+    found = {"spent": router.spent} | quality(router.model_.predict_proba(problem.X_test), problem.y_test)
+    return found | {"labels": float((router.model_.labels_ == problem.y).mean())}
+
+
+def quality(chances: Any, y: Any) -> dict[str, float]:
+    """Return how often picks are right, and how far chances and class shares are from the truth."""
+    picks, sure = chances.argmax(axis=1), chances.max(axis=1)
+    right = picks == y
     bins = np.minimum((sure * 10).astype(int), 9)
     gaps = [abs(right[bins == one].mean() - sure[bins == one].mean()) * (bins == one).mean() for one in set(bins)]
-    shares = [np.bincount(one, minlength=chances.shape[1]) / len(one) for one in (picks, problem.y_test)]
+    shares = [np.bincount(one, minlength=chances.shape[1]) / len(one) for one in (picks, y)]
     return {
-        "spent": router.spent,
         "accuracy": float(right.mean()),
-        "labels": float((router.model_.labels_ == problem.y).mean()),
         "calibration": float(sum(gaps)),
         "balance": float(np.abs(shares[0] - shares[1]).sum() / 2),
     }
@@ -257,9 +298,18 @@ def smooth(values: Sequence[float]) -> Any:
 
 
 def saved(curve: Any, spent: Any, goal: float) -> float:
-    """Return the share of money saved until a curve stays at the goal or above; NaN if it never gets there."""
+    """Return the share of money saved when a curve first reaches the goal, between two points in proportion.
+
+    NaN if it never gets there.
+    """
     there = np.flatnonzero(curve >= goal)
-    return float(1 - spent[there[0]] / spent[-1]) if len(there) else float("nan")
+    if not len(there):
+        return float("nan")
+    first = int(there[0])
+    before = max(first - 1, 0)
+    rise = float(curve[first] - curve[before])
+    part = (goal - curve[before]) / rise if rise > 0 else 1.0
+    return float(1 - (spent[before] + part * (spent[first] - spent[before])) / spent[-1])
 
 
 def settings_of(trials: list[Trial]) -> list[tuple[str, str]]:
@@ -267,33 +317,72 @@ def settings_of(trials: list[Trial]) -> list[tuple[str, str]]:
     return list(dict.fromkeys((row["world"], row["crowd"]) for row in trials))
 
 
+class Setting:
+    """The trials of one world and crowd, by strategy, and how they compare with `Random`."""
+
+    def __init__(self, trials: list[Trial], world: str, crowd: str) -> None:
+        own = [row for row in trials if (row["world"], row["crowd"]) == (world, crowd)]
+        names = dict.fromkeys(row["strategy"] for row in own)
+        self.rows = {name: [row for row in own if row["strategy"] == name] for name in names}
+        self.spent = np.asarray(own[0]["spent"])
+        self.means = {name: np.mean([smooth(row["accuracy"]) for row in self.rows[name]], axis=0) for name in names}
+        self.goals = {row["seed"]: smooth(row["accuracy"])[-1] for row in self.rows.get("Random", [])}
+
+    def saved(self, name: str) -> float:
+        """Return what the mean curve saves until it reaches the final accuracy of `Random`."""
+        return saved(self.means[name], self.spent, self.means["Random"][-1])
+
+    def median_saved(self, name: str) -> float:
+        """Return the median of what each draw's own curve saves; one that never gets there saves nothing."""
+        rows = [row for row in self.rows[name] if row["seed"] in self.goals]
+        each = [saved(smooth(row["accuracy"]), self.spent, self.goals[row["seed"]]) for row in rows]
+        return float(np.median(np.nan_to_num(each))) if each else float("nan")
+
+    def behind(self, name: str) -> float:
+        """Return how far the mean curve is below the best that may do the same: decline workers, ask gold questions."""
+        peers = [curve for other, curve in self.means.items() if _may(other) == _may(name)]
+        return float((np.max(peers, axis=0) - self.means[name]).max())
+
+
+def _may(name: str) -> tuple[bool, bool]:
+    return "may decline" in name, "gold" in name
+
+
 def table(trials: list[Trial]) -> str:
-    """Return, for every world, the share saved and the final accuracy of every strategy."""
+    """Return, for every world and crowd, what the main strategies save."""
+    rows = []
+    for world, crowd in settings_of(trials):
+        found = Setting(trials, world, crowd)
+        if not found.goals:
+            continue
+        cells = []
+        for name in SHOWN[1:]:
+            both = (found.saved(name), found.median_saved(name)) if name in found.means else None
+            cells.append("" if both is None else f"{_share(both[0])} ({_share(both[1])})")
+        behind = [f"{100 * found.behind(name):.1f}" for name in OURS if name in found.means]
+        rows.append([f"{world}, {crowd}", *cells, ", ".join(behind), len(found.goals)])
+    return markdown(["world, crowd", *SHOWN[1:], "ours, most behind the best", "draws"], rows)
+
+
+def details(trials: list[Trial]) -> str:
+    """Return, for every world and crowd, a table of all strategies."""
     return "\n".join(
-        f"## {world}, {crowd}\n\n{_table_of(trials, world, crowd)}" for world, crowd in settings_of(trials)
+        f"## {world}, {crowd}\n\n{_details_of(Setting(trials, world, crowd))}" for world, crowd in settings_of(trials)
     )
 
 
-def _table_of(trials: list[Trial], world: str, crowd: str) -> str:
-    own = [row for row in trials if (row["world"], row["crowd"]) == (world, crowd)]
-    by = {name: [row for row in own if row["strategy"] == name] for name in STRATEGIES}
-    curves = {name: [smooth(row["accuracy"]) for row in rows] for name, rows in by.items() if rows}
-    if "Random" not in curves:
+def _details_of(found: Setting) -> str:
+    if not found.goals:
         return "no trial of Random yet\n"
-    spent = np.asarray(by["Random"][0]["spent"])
-    means = {name: np.mean(rows, axis=0) for name, rows in curves.items()}
-    best = np.max(list(means.values()), axis=0)
-    goals = {row["seed"]: smooth(row["accuracy"])[-1] for row in by["Random"]}
     rows = []
-    for name, mean in means.items():
-        each = [saved(smooth(row["accuracy"]), spent, goals[row["seed"]]) for row in by[name] if row["seed"] in goals]
-        median = float(np.median([0.0 if np.isnan(one) else one for one in each])) if each else float("nan")
-        cells = [name, _share(saved(mean, spent, means["Random"][-1])), _share(median)]
-        cells += [f"{100 * mean.mean():.2f}", f"{100 * mean[-1]:.1f}", f"{100 * (best - mean).max():.1f}"]
-        cells += [f"{100 * np.mean([row[key][-1] for row in by[name]]):.1f}" for key in ("calibration", "balance")]
-        rows.append([*cells, len(by[name])])
-    head = ["strategy", "saved, mean curve", "saved, median of seeds", "mean accuracy over the curve", "final accuracy"]
-    head += ["most behind the best", "calibration error", "class balance error", "seeds"]
+    for name, mean in found.means.items():
+        cells = [name, _share(found.saved(name)), _share(found.median_saved(name))]
+        cells += [f"{100 * mean.mean():.2f}", f"{100 * mean[-1]:.1f}", f"{100 * found.behind(name):.1f}"]
+        own = found.rows[name]
+        cells += [f"{100 * np.mean([row[key][-1] for row in own]):.1f}" for key in ("calibration", "balance")]
+        rows.append([*cells, len(own)])
+    head = ["strategy", "saved, mean curve", "saved, median of draws", "mean accuracy over the curve", "final accuracy"]
+    head += ["most behind the best that may do the same", "calibration error", "class balance error", "draws"]
     return markdown(head, rows)
 
 
@@ -309,12 +398,11 @@ def figure(trials: list[Trial], path: Path) -> None:
     import matplotlib.pyplot as plt
 
     found = settings_of(trials)
-    shown = ("Random", "FewestLabels", "ModelUncertainty", "ActiveLab", "Information", "Information, may decline")
     columns = min(4, len(found))
     size = (4 * columns, 3.2 * -(-len(found) // columns))
     drawing, axes = plt.subplots(-(-len(found) // columns), columns, figsize=size, squeeze=False)
     for axis, (world, crowd) in zip(axes.flat, found, strict=False):
-        for name in shown:
+        for name in SHOWN:
             rows = [row for row in trials if (row["world"], row["crowd"], row["strategy"]) == (world, crowd, name)]
             if rows:
                 axis.plot(
@@ -346,3 +434,4 @@ if __name__ == "__main__":
         draw=figure,
         image="routing.png",
     )
+    write_text(asked.out.with_name(f"{asked.out.stem}-strategies.md"), details(read(asked.out)))

@@ -82,8 +82,9 @@ def test_a_spammer_is_never_asked_where_others_are_free() -> None:
             router.add(task, worker, answer(task, worker))
 
 
-def test_a_spammer_is_declined_by_next_where_that_is_allowed() -> None:
-    router = new(may_decline=True)
+@pytest.mark.parametrize("strategy", [None, Random(decline_below=0.5)])
+def test_a_spammer_is_declined_by_next_where_that_is_allowed(strategy: Any) -> None:
+    router = new(may_decline=True, strategy=strategy)
     drive(router, 60)
     router.refit()
     assert [router.next(worker) is None for worker in range(4)] == [False, False, True, True]

@@ -1,6 +1,7 @@
 """What each strategy is after, on states whose answer is known."""
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import pytest
@@ -9,9 +10,9 @@ from numpy.testing import assert_allclose
 from labelonce import routing
 from labelonce._types import Codes, Floats
 from labelonce.routing import Router, Strategy
+from labelonce.routing._mutual_information import mutual_information
 from labelonce.routing._state import State
 from labelonce.routing._strategies import STRATEGIES
-from labelonce.routing._strategies._information import mutual_information
 from labelonce.simulate import one_coin
 
 
@@ -49,13 +50,24 @@ def test_information_asks_a_specialist_about_what_it_knows() -> None:
 
 def test_the_answer_of_a_guesser_tells_nothing() -> None:
     state = state_of(np.array([[0.5, 0.5], [0.9, 0.1]]), np.full((1, 2, 2), 0.5))
-    assert_allclose(routing.Information(trial=0).scores(state, 0, everything(state)), 0.0, atol=1e-12)
+    strategy = routing.Information(trial=0, about_workers=0)
+    assert_allclose(strategy.scores(state, 0, everything(state)), 0.0, atol=1e-12)
+
+
+def test_one_who_seems_to_guess_gets_a_task_that_is_nearly_settled() -> None:
+    posterior = np.array([[0.5, 0.5], [0.99, 0.01], *[[0.5, 0.5]] * 20])
+    state = state_of(posterior, one_coin([0.98, 0.5], 2))
+    for task, worker in product(range(2, 22), (0, 1)):
+        state.add(task, worker, worker)
+    strategy = routing.Information(trial=0)
+    best = [strategy.scores(state, worker, everything(state)[:2]).argmax() for worker in (0, 1)]
+    assert best == [0, 1]
 
 
 def test_a_new_worker_gets_tasks_with_the_fewest_labels_first() -> None:
     state = state_of(np.array([[0.5, 0.5], [0.9, 0.1]]), one_coin([0.8], 2))
     state.add(0, 1, 0)
-    strategy = routing.Information(trial=2)
+    strategy = routing.Information(trial=2, about_workers=0)
     assert strategy.scores(state, 0, everything(state)).argmax() == 1
     for _ in range(2):
         state.add(1, 0, 0)
@@ -65,7 +77,7 @@ def test_a_new_worker_gets_tasks_with_the_fewest_labels_first() -> None:
 def test_an_unknown_worker_is_taken_for_the_population() -> None:
     confusion = one_coin([0.9, 0.7], 2)
     state = state_of(np.array([[0.5, 0.5]]), confusion)
-    found = routing.Information(trial=0).scores(state, 7, everything(state))
+    found = routing.Information(trial=0, about_workers=0).scores(state, 7, everything(state))
     assert_allclose(found, mutual_information(np.array([[0.5, 0.5]]), one_coin([0.8], 2)[0]), rtol=1e-9)
 
 

@@ -306,8 +306,7 @@ class Router:
         had = np.array([*self._answered[worker], *self._skipped.get(worker, ())], dtype=np.int32)
         scores = pool.scores(self.state, self.strategy, worker, had)
         place = int(scores.argmax())
-        least = self.strategy.decline_below * self._average if decline and not self._is_new(worker) else 0.0
-        if scores[place] == -np.inf or scores[place] / self._cost_of(worker) < least:
+        if scores[place] == -np.inf or (decline and self._is_worth_too_little(worker, pool)):
             return None
         task = pool.take(place)
         self._stale += 1
@@ -347,6 +346,14 @@ class Router:
         if len(tasks) > _MOST_TASKS:
             tasks = tasks[np.argpartition(-self.belief.entropy(tasks), _MOST_TASKS)[:_MOST_TASKS]]
         return strategy.worker_values(self.state, workers, tasks) / self._costs_of(workers)
+
+    def _is_worth_too_little(self, worker: int, pool: Pool) -> bool:
+        """Return whether a worker would bring clearly less than the average one; never of a new one."""
+        least = self.strategy.decline_below * self._average
+        if least == 0 or self._is_new(worker):
+            return False
+        own = self.strategy.worker_values(self.state, np.array([worker], dtype=np.int32), pool.tasks[pool.free])
+        return bool(own[0] / self._cost_of(worker) < least)
 
     def _worth_asking(self, workers: Codes) -> list[int]:
         """Return the workers who would bring enough, the best first; all where nobody would."""

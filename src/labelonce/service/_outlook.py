@@ -8,7 +8,7 @@ import numpy as np
 
 from labelonce._kernels import floored_log
 from labelonce._types import Floats
-from labelonce.routing._strategies._information import mutual_information
+from labelonce.routing._mutual_information import mutual_information
 
 STEP = 100  # labels
 _STEPS = 10

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labelonce._kernels import floored_log
 from labelonce._types import Codes, Floats, Mask
+from labelonce.routing._mutual_information import mutual_information
 from labelonce.routing._state import ANYBODY, State
 from labelonce.routing._strategies._strategy import Strategy, best_of
 
@@ -24,8 +24,12 @@ class Information(Strategy):
     the average worker would, each on its best task and per unit of money. A task is settled when its risk is not above
     `risk`.
 
+    An answer also tells about its worker, and the more, the surer the label of the task: `about_workers` times
+    P(two draws from what is believed agree) / (n + 1)^2 is added for a worker who has given n answers. So one who seems
+    to guess is given tasks that are nearly settled, where a wrong answer does no harm and shows who gave it.
+
     The first `trial` labels of a worker go to random tasks with the fewest labels: what a worker is worth shows on
-    typical tasks, of which the model is sure, and not on those that are in doubt.
+    typical tasks, and not on those that are in doubt.
 
     Examples
     --------
@@ -39,15 +43,20 @@ class Information(Strategy):
     decline_below: float = 0.5
     risk: float = 0.0
     trial: int = 5
+    about_workers: float = 30.0
 
     def scores(self, state: State, worker: int, tasks: Codes) -> Floats:
-        """Return the mutual information; for a new worker, 1 / (1 + labels)."""
+        """Return what the answer tells about task and worker; for a new worker, 1 / (1 + labels)."""
         if worker != ANYBODY and state.n_given[worker] < self.trial:
             return 1 / (1.0 + state.n_labels[tasks])
-        return mutual_information(state.belief.posterior(tasks), state.confusion_of(worker))
+        posterior = state.belief.posterior(tasks)
+        found = mutual_information(posterior, state.confusion_of(worker))
+        if worker == ANYBODY:
+            return found
+        return np.asarray(found + self.about_workers / (state.n_given[worker] + 1) ** 2 * (posterior**2).sum(axis=1))
 
     def shortlist(self, state: State, tasks: Codes, n: int) -> Codes:
-        """Return the best tasks for anybody, those of the largest entropy, and those in doubt about each class.
+        """Return the best tasks for anybody, those of the largest and smallest doubt, and those in doubt about a class.
 
         Of very many tasks only the riskiest and, for specialists in rare classes, some at random are looked at.
         """
@@ -57,33 +66,12 @@ class Information(Strategy):
             tasks = tasks[np.union1d(risky, np.arange(looked_at // 2))]  # the order is random
         posterior = state.belief.posterior(tasks)
         anybody = mutual_information(posterior, state.confusion_of(ANYBODY))
-        doubts = (posterior * (1 - posterior)).T
+        doubts, sure = (posterior * (1 - posterior)).T, (posterior**2).sum(axis=1)
         lists = np.concatenate([anybody[None], state.belief.entropy(tasks)[None], doubts])
-        return best_of(tasks, lists / state.prices[tasks], n)
+        found = best_of(tasks, lists / state.prices[tasks], n)
+        surest = best_of(tasks, sure[None] / state.prices[tasks], max(1, n // 16))
+        return tasks[np.isin(tasks, np.concatenate([found, surest]))]
 
     def settled(self, state: State, tasks: Codes) -> Mask:
         """Return where the risk is below the threshold."""
         return np.asarray(state.belief.risk[tasks] <= self.risk)
-
-    def worker_values(self, state: State, workers: Codes, tasks: Codes) -> Floats:
-        """Return the information of each worker's best task."""
-        if len(tasks) == 0:
-            return np.zeros(len(workers))
-        known = np.where(workers < len(state.confusion), workers, -1)
-        confusion = np.concatenate([state.confusion, state.population[None]])[known]
-        found = mutual_information(state.belief.posterior(tasks), confusion) / state.prices[tasks]
-        return np.asarray(found.max(axis=1))
-
-
-def mutual_information(posterior: Floats, confusion: Floats) -> Floats:
-    """Return I(true label; answer) of every task, in nats; `confusion` may be that of several workers.
-
-    >>> perfect, guess = np.eye(2), np.full((2, 2), 0.5)
-    >>> mutual_information(np.array([[0.5, 0.5], [1.0, 0.0]]), np.stack([perfect, guess])).round(3) + 0.0
-    array([[0.693, 0.   ],
-           [0.   , 0.   ]])
-    """
-    answers = posterior @ confusion
-    of_answers = -(answers * floored_log(answers)).sum(axis=-1)
-    of_mistakes = -(confusion * floored_log(confusion)).sum(axis=-1)
-    return np.asarray(np.maximum(of_answers - np.inner(of_mistakes, posterior), 0.0))

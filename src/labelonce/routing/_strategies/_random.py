@@ -11,7 +11,7 @@ from labelonce.routing._strategies._strategy import Strategy
 
 @dataclass
 class Random(Strategy):
-    """Any open task.
+    """Any open task; with `decline_below` above 0, workers whose answers would tell little are declined as by default.
 
     Examples
     --------
@@ -20,6 +20,8 @@ class Random(Strategy):
     >>> sorted(router.next("ann") for _ in range(3))
     ['a', 'b', 'c']
     """
+
+    decline_below: float = 0.0
 
     def scores(self, state: State, worker: int, tasks: Codes) -> Floats:
         """Return random numbers."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from labelonce._types import Codes, Floats, Mask
+from labelonce.routing._mutual_information import best_information
 from labelonce.routing._state import ANYBODY, State
 
 
@@ -52,8 +53,8 @@ class Strategy(ABC):
         return np.zeros(len(tasks), dtype=bool)
 
     def worker_values(self, state: State, workers: Codes, tasks: Codes) -> Floats:
-        """Return what each worker would bring with its best task, (n_workers,); 1 where all count alike."""
-        return np.ones(len(workers))
+        """Return what each worker would bring with its best task, (n_workers,); 1 where nobody is declined for it."""
+        return best_information(state, workers, tasks) if self.decline_below > 0 else np.ones(len(workers))
 
     def accepts(self, state: State, worker: int) -> bool:
         """Return whether the worker may label, where declining is allowed."""
