@@ -409,6 +409,8 @@ def figure(trials: list[Trial], path: Path) -> None:
                     rows[0]["spent"], 100 * np.mean([smooth(row["accuracy"]) for row in rows], axis=0), label=name
                 )
         axis.set(title=f"{world}, {crowd}", xlabel="labels bought", ylabel="test accuracy, %")
+    for axis in axes.flat[len(found) :]:
+        axis.set_axis_off()
     axes.flat[0].legend(fontsize=7)
     drawing.tight_layout()
     drawing.savefig(path, dpi=110)

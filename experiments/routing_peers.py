@@ -128,6 +128,11 @@ def trial(world: str, crowd: str, strategy: str, seed: int) -> Trial:
     return row | {"final": points[-1]["accuracy"], "cpu_s": time.process_time() - started}
 
 
+def versions() -> dict[str, str]:
+    """Return the versions of the packages."""
+    return {package: version(package) for package in ("cleanlab", "scikit-activeml")}
+
+
 def table(trials: list[Trial]) -> str:
     """Return the tables of routing.py, with our rows of the same draws."""
     drawn = {(row["world"], row["crowd"], row["seed"]) for row in trials}
@@ -145,5 +150,4 @@ if __name__ == "__main__":
         {"world": world, "crowd": crowd, "strategy": strategy, "seed": seed}
         for seed, world, crowd, strategy in product(asked.seeds, asked.worlds, asked.crowds, PEERS)
     ]
-    settings = {package: version(package) for package in ("cleanlab", "scikit-activeml")}
-    main(asked, lambda options: resume(options, trial, points, settings=settings), table)
+    main(asked, lambda options: resume(options, trial, points, settings=versions()), table)
