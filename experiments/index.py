@@ -15,7 +15,7 @@ from record import markdown, write_text
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "experiments" / "README.md"
-NAMED_AFTER_SETS = {"quality_and_redundancy": ("digits", "labelme_simulated")}
+NAMED_AFTER_SETS = {"quality_and_redundancy": ("digits", "labelme_simulated"), "service_load": ("service",)}
 OF_A_TRIAL = ("seconds_in_all", "cpu_s", "total_s", "seconds")
 TEXT = """# Experiments and benchmarks
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 from label_studio_server import VENV, Server, running
 from numpy.testing import assert_allclose
-from service_load import free_port
+from service_crowd import free_port
 from service_projects import serving
 from sklearn.datasets import load_digits
 

@@ -6,7 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from service_load import Log, Server, work
+from service_crowd import Log, Server, work
 
 from labelonce.service import Project
 

@@ -5,12 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from labelonce.service._label_studio_api import LabelStudio
+from labelonce.service._prodigy import ProdigyRouter
 from labelonce.service._project import Project
 
-__all__ = ["LabelStudio", "Project", "create_app", "serve"]
+__all__ = ["LabelStudio", "ProdigyRouter", "Project", "create_app", "serve"]
+
+_KEEP_ALIVE = 75  # seconds: somebody who thinks about a task need not connect again
 
 
-def create_app(project: Project, *, label_studio: LabelStudio | None = None, url: str = "") -> Any:
+def create_app(
+    project: Project,
+    *,
+    label_studio: LabelStudio | None = None,
+    url: str = "",
+    argilla: tuple[str, str] | None = None,
+) -> Any:
     """Return the web application of a project, for uvicorn or any other ASGI server, in one process.
 
     Parameters
@@ -20,6 +29,9 @@ def create_app(project: Project, *, label_studio: LabelStudio | None = None, url
         A project there that has the same tasks and classes: its annotations come in, our predictions go out.
     url : str
         Where Label Studio reaches us.
+    argilla : (str, str), optional
+        The secret of an Argilla webhook that sends response events to `/argilla/webhook`, and the question whose
+        responses are labels.
     """
     try:
         from labelonce.service import _app
@@ -27,7 +39,7 @@ def create_app(project: Project, *, label_studio: LabelStudio | None = None, url
         raise ImportError(
             "labelonce.service needs FastAPI; install it with: pip install 'labelonce[service]'."
         ) from error
-    return _app.create_app(project, label_studio=label_studio, url=url)
+    return _app.create_app(project, label_studio=label_studio, url=url, argilla=argilla)
 
 
 def serve(
@@ -42,4 +54,4 @@ def serve(
     app = create_app(project, label_studio=label_studio, url=url or f"http://{host}:{port}")
     import uvicorn
 
-    uvicorn.run(app, host=host, port=port, log_level="warning", access_log=False)
+    uvicorn.run(app, host=host, port=port, log_level="warning", access_log=False, timeout_keep_alive=_KEEP_ALIVE)

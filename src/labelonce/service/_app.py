@@ -13,6 +13,7 @@ from fastapi import Path as InPath
 from fastapi.responses import FileResponse, JSONResponse
 
 from labelonce import __version__
+from labelonce.service._argilla import is_signed, read_response
 from labelonce.service._export import Exported, exported
 from labelonce.service._http import Guarded
 from labelonce.service._label_studio_api import LabelStudio
@@ -52,8 +53,17 @@ _MOST_ROWS = 1_000
 _LARGEST_ID = 2**53  # what JavaScript counts to
 
 
-def create_app(project: Project, *, label_studio: LabelStudio | None = None, url: str = "") -> FastAPI:
-    """Return the web application of a project, with `label_studio` also its machine-learning backend at `url`."""
+def create_app(
+    project: Project,
+    *,
+    label_studio: LabelStudio | None = None,
+    url: str = "",
+    argilla: tuple[str, str] | None = None,
+) -> FastAPI:
+    """Return the web application of a project, with `label_studio` also its machine-learning backend at `url`.
+
+    `argilla` is the secret of a webhook and the question whose responses are labels.
+    """
     service = Service(project)
     bridge = None if label_studio is None else Bridge(service, label_studio, url=url)
 
@@ -77,6 +87,8 @@ def create_app(project: Project, *, label_studio: LabelStudio | None = None, url
         app.include_router(label_studio_routes(bridge))
     app.add_middleware(Guarded)
     app.add_exception_handler(Refused, _refused)
+    if argilla is not None:
+        _add_argilla(app, service, *argilla)
     _add_pages(app)
     _add_for_workers(app, service)
     _add_for_admins(app, service)
@@ -135,6 +147,18 @@ def _add_pages(app: FastAPI) -> None:
     async def health() -> dict[str, str]:
         """Say that the service is up."""
         return {"status": "UP", "model_class": "labelonce"}
+
+
+def _add_argilla(app: FastAPI, service: Service, secret: str, question: str) -> None:
+    @app.post("/argilla/webhook", include_in_schema=False)
+    async def webhook(request: Request) -> dict[str, str]:
+        body = await request.body()
+        if not is_signed(secret, request.headers, body):
+            raise HTTPException(401, "the signature must be that of the webhook's secret")
+        found = read_response(await request.json(), question)
+        if found is not None:
+            await service.mirror(*found)
+        return {"status": "ok"}
 
 
 def _add_for_workers(app: FastAPI, service: Service) -> None:

@@ -15,8 +15,7 @@ import numpy as np
 from labelonce.routing._strategies._information import mutual_information
 from labelonce.service._label_studio import Control, answer_of, origin, read_config
 from labelonce.service._label_studio_api import LabelStudio, annotations_in
-from labelonce.service._service import Refused, Service
-from labelonce.service._store import Answer, Stored
+from labelonce.service._service import Service
 
 _log = logging.getLogger("labelonce")
 _EVERY = 300.0  # seconds between looks at everything: a webhook that is lost is not sent again
@@ -96,7 +95,7 @@ class Bridge:
             self._name(task)
         for row in await self.service.answers():
             if row.origin is not None and row.origin.startswith("label-studio ") and row.origin not in there:
-                await self._forget(row)
+                await self.service.mirror(row.origin, None)
 
     async def route(self) -> None:
         """Ask Label Studio for one more label where it tells most, and send it the newest predictions."""
@@ -162,8 +161,7 @@ class Bridge:
                 await self._take(annotation, self._name(by_number.get(annotation.get("task"), tasks[0])))
         elif action == "ANNOTATIONS_DELETED":
             for annotation in _listed(event.get("annotations")):
-                for row in await self.service.from_origin(origin(annotation["id"])):
-                    await self._forget(row)
+                await self.service.mirror(origin(annotation["id"]), None)
         elif action == "START_TRAINING":
             await self.reconcile()
             self.service.refits.start(self.service.live.n_labels)
@@ -175,19 +173,7 @@ class Bridge:
     async def _take(self, annotation: Mapping[str, Any], task: str | None) -> None:
         """Make an answer what one of Label Studio's annotations is now."""
         answer = None if task is None else answer_of(annotation, task, self.control)
-        rows = await self.service.from_origin(origin(annotation["id"]))
-        if answer is not None and any(_is(row, answer) for row in rows):
-            return
-        for row in rows:
-            await self._forget(row)
-        if answer is not None and (answer.label is None or answer.label in self.service.project.settings.classes):
-            for row in await self.service.given(answer.worker, answer.task):  # the newest of two counts
-                await self._forget(row)
-            with suppress(Refused):  # taken back here before, with this very key
-                await self.service.answer(answer)
-
-    async def _forget(self, row: Stored) -> None:
-        await self.service.undo(row.worker, row.id, again=False)
+        await self.service.mirror(origin(annotation["id"]), answer)
 
     def _name(self, task: Mapping[str, Any]) -> str | None:
         """Return what we call a task: by the id in its data, or by Label Studio's own."""
@@ -207,10 +193,6 @@ def secret_of(api: LabelStudio) -> str:
     """Return the part of our address that only Label Studio knows: its webhooks carry no token."""
     said = f"labelonce {api.url} {api.project}".encode()
     return hmac.new(api._token.encode(), said, hashlib.sha256).hexdigest()[:40]
-
-
-def _is(row: Stored, answer: Answer) -> bool:
-    return (row.worker, row.task, row.label) == (answer.worker, answer.task, answer.label)
 
 
 def _listed(value: Any) -> list[Any]:

@@ -127,6 +127,19 @@ class Service:
         """Return all answers."""
         return await self._writer.read(Store.answers)
 
+    async def mirror(self, origin: str, answer: Answer | None) -> None:
+        """Make the answer of this name in another tool what it is there now; None: it is gone."""
+        rows = await self.from_origin(origin)
+        if answer is not None and any(_says(row, answer) for row in rows):
+            return
+        if answer is not None:
+            rows += await self.given(answer.worker, answer.task)  # the newest of two counts
+        for row in dict.fromkeys(rows):
+            await self.undo(row.worker, row.id, again=False)
+        if answer is not None:
+            with suppress(Refused):  # not one of our classes or tasks, or taken back here with this very key
+                await self.answer(answer)
+
     async def from_origin(self, origin: str) -> list[Stored]:
         """Return the answers of that name in another tool."""
         return await self._writer.read(lambda store: store.from_origin(origin))
@@ -168,3 +181,7 @@ class Service:
     async def _read_people(self) -> None:
         found = await self._writer.read(Store.tokens)
         self._people = {hashed: Person(role, worker, hashed) for hashed, (role, worker) in found.items()}
+
+
+def _says(row: Stored, answer: Answer) -> bool:
+    return (row.worker, row.task, row.label) == (answer.worker, answer.task, answer.label)

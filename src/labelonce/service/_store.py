@@ -161,14 +161,21 @@ class Store:
             self._connection.close()
             self._connection = None
 
-    def _write(self, wishes: Sequence[Answer | Undo]) -> list[Written]:
-        connection = self._connected()
+    def prepare(self, wishes: Sequence[Answer | Undo]) -> list[Written]:
+        """Do what `write` does but for the end: nothing is on the disk before `commit`."""
         try:
-            done = [self._add(wish) if isinstance(wish, Answer) else self._undo(wish) for wish in wishes]
+            return [self._add(wish) if isinstance(wish, Answer) else self._undo(wish) for wish in wishes]
         except BaseException:
-            connection.rollback()
+            self._connected().rollback()
             raise
-        connection.commit()
+
+    def commit(self) -> None:
+        """Bring to the disk what was prepared."""
+        self._connected().commit()
+
+    def _write(self, wishes: Sequence[Answer | Undo]) -> list[Written]:
+        done = self.prepare(wishes)
+        self.commit()
         return done
 
     def _add(self, answer: Answer) -> Written:

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from labelonce.service._store import Answer, Store, Undo, Written
 
 _T = TypeVar("_T")
+_Group = list[tuple[Answer | Undo, asyncio.Future[Written]]]
 
 
 class Writer:
-    """Writes to a store from a thread of its own, so that no request waits for another one's disk.
+    """Writes to a store, so that no request waits for another one's disk.
 
-    `write` returns when the wish is on the disk. All of it runs in one event loop.
+    `write` returns when the wish is on the disk. All of it runs in one event loop; a thread waits for the disk. What
+    SQLite does before that is done in the loop, in microseconds: a thread that is busy with Python would have to be
+    waited for at every statement. A server's answers are waited for in the thread.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._thread = ThreadPoolExecutor(1, "answers")
-        self._waiting: list[tuple[Answer | Undo, asyncio.Future[Written]]] = []
+        self._waiting: _Group = []
         self._task: asyncio.Task[None] | None = None
+        self._one_at_a_time = asyncio.Lock()
 
     async def write(self, wish: Answer | Undo) -> Written:
         """Carry out a wish and wait until it is on the disk."""
@@ -35,7 +39,8 @@ class Writer:
 
     async def read(self, question: Callable[[Store], _T]) -> _T:
         """Return what a question to the store answers, asked in the thread of the writer."""
-        return await asyncio.get_running_loop().run_in_executor(self._thread, question, self._store)
+        async with self._one_at_a_time:
+            return await self._in_thread(question)
 
     async def close(self) -> None:
         """Finish what is waiting and close the store."""
@@ -45,17 +50,34 @@ class Writer:
         await self.read(Store.close)
         self._thread.shutdown()
 
+    async def _in_thread(self, job: Callable[[Store], _T]) -> _T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, job, self._store)
+
+    async def _written(self, wishes: list[Answer | Undo]) -> list[Written]:
+        if self._store.is_postgres:
+            return await self._in_thread(lambda store: store.write(wishes))
+        done = self._store.prepare(wishes)
+        await self._in_thread(Store.commit)
+        return done
+
     async def _drain(self) -> None:
         while self._waiting:
-            group, self._waiting = self._waiting, []
-            wishes: list[Any] = [wish for wish, _ in group]
-            try:
-                done = await self.read(lambda store, wishes=wishes: store.write(wishes))  # type: ignore[misc]  # bound
-            except Exception as error:
-                for _, future in group:
-                    if not future.cancelled():
-                        future.set_exception(error)
-                continue
-            for (_, future), written in zip(group, done, strict=True):
-                if not future.cancelled():
-                    future.set_result(written)
+            async with self._one_at_a_time:
+                group, self._waiting = self._waiting, []
+                try:
+                    done = await self._written([wish for wish, _ in group])
+                except Exception as error:
+                    _settle(group, [error] * len(group))
+                else:
+                    _settle(group, done)
+
+
+def _settle(group: _Group, results: Sequence[Written | Exception]) -> None:
+    """Tell everybody who waits what became of it."""
+    for (_, future), found in zip(group, results, strict=True):
+        if future.cancelled():
+            continue
+        if isinstance(found, Exception):
+            future.set_exception(found)
+        else:
+            future.set_result(found)

@@ -35,7 +35,7 @@ class Server:
         code = "from labelonce.cli import main; main()"
         command = [sys.executable, "-c", code, "serve", str(self.folder), "--port", str(self.port)]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-        self.process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         for _ in range(1200):
             assert self.process.poll() is None, "the service did not start"
             try:

@@ -1,0 +1,170 @@
+"""The service under load: 200 simulated workers, 100k tasks, a refit all the while; then twenty times kill -9.
+
+Load: every worker asks for a task and answers it about every 0.8 seconds, so 500 requests a second in all, over
+connections that stay open. The project has 100k tasks with 20 features and ten classes, and 20k labels from before; a
+refit is started first and again whenever it ends. Milliseconds are those that the workers wait, from this process, on
+the same machine. Kill: 50 workers without a pause; what is not acknowledged is sent again with the same key. Counted
+are acknowledged answers that are not in the database, and answers that are there twice.
+
+    python benchmarks/service_load.py
+    python benchmarks/service_load.py --seconds 20 --kills 3
+"""
+
+import argparse
+import asyncio
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from one_core import RESULTS
+
+sys.path.append(str(Path(__file__).parents[1] / "experiments"))  # where record.py lies, which both folders use
+sys.path.append(str(Path(__file__).parents[1] / "tests"))  # where the simulated workers are
+
+import numpy as np
+import pyarrow as pa
+from record import markdown, write, write_text
+from service_crowd import Log, Server, Wire, work
+
+import labelonce as lo
+from labelonce.service import Project
+from labelonce.service._store import Answer
+
+N_TASKS, N_CLASSES, N_WORKERS, N_BEFORE = 100_000, 10, 200, 20_000
+PAUSE = 0.8
+CLASSES = [str(one) for one in range(N_CLASSES)]
+
+
+def project_of(folder: Path, n_tasks: int, n_before: int) -> Project:
+    """Return a project whose features tell much of the class, with labels from before."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(N_CLASSES, size=n_tasks)
+    X = rng.normal(size=(n_tasks, 20)) + 2 * rng.normal(size=(N_CLASSES, 20))[y]
+    lo.write(pa.table({"task": np.arange(n_tasks)} | {f"x{i}": X[:, i] for i in range(20)}), folder / "tasks.parquet")
+    project = Project.make(folder / "project", folder / "tasks.parquet", CLASSES, refit_every=10**9)
+    store = project.store()
+    given = np.where(rng.random(n_before) < 0.8, y[:n_before], rng.integers(N_CLASSES, size=n_before))
+    store.write([Answer(f"old {i % 50}", f"{i}", f"{i}", str(label)) for i, label in enumerate(given.tolist())])
+    store.close()
+    return project
+
+
+def at_work(
+    server: Server, tokens: dict[str, str], going: Callable[[], bool], log: Log, pause: float
+) -> list[asyncio.Task[None]]:
+    """Let everybody begin to label."""
+    options: dict[str, Any] = {"pause": pause, "classes": CLASSES}
+    return [
+        asyncio.create_task(work(server.port, worker, token, going, log, **options)) for worker, token in tokens.items()
+    ]
+
+
+async def under_load(server: Server, tokens: dict[str, str], admin: str, seconds: float) -> dict[str, Any]:
+    """Return how long requests took while a refit was running."""
+    log, wire = Log(), Wire(server.port, admin)
+    await wire.ask("POST", "/api/refit")
+    until = time.monotonic() + seconds + 5
+    going = at_work(server, tokens, lambda: time.monotonic() < until, log, PAUSE)
+    await asyncio.sleep(5)  # until everybody is at work
+    log.seconds, log.codes = {"next": [], "post": []}, {}
+    started, fitting, looks = time.monotonic(), 0, 0
+    while time.monotonic() < until - 1:
+        await asyncio.sleep(1)
+        _, progress = await wire.ask("GET", "/api/progress")
+        looks, fitting = looks + 1, fitting + progress["fitting"]
+        if not progress["fitting"]:
+            await wire.ask("POST", "/api/refit")
+    taken = time.monotonic() - started
+    await asyncio.gather(*going)
+    wire.close()
+    row: dict[str, Any] = {"kind": "load", "seconds": taken, "codes": {str(code): n for code, n in log.codes.items()}}
+    row |= {"requests_per_second": sum(map(len, log.seconds.values())) / taken, "fitting": fitting / looks}
+    for name, found in log.seconds.items():
+        ms = 1000 * np.array(found)
+        row[name] = {"median": float(np.median(ms)), "p99": float(np.percentile(ms, 99)), "most": float(ms.max())}
+    return row | {"load_average": os.getloadavg()[0]}
+
+
+async def with_kills(server: Server, tokens: dict[str, str], n_kills: int) -> Log:
+    """Kill the service again and again, and return what was acknowledged."""
+    log, killed = Log(), 0
+    going = at_work(server, dict(list(tokens.items())[:50]), lambda: killed < n_kills, log, 0.01)
+    for _ in range(n_kills):
+        before = len(log.kept)
+        while len(log.kept) < before + 100:
+            await asyncio.sleep(0.01)
+        server.kill()
+        await asyncio.to_thread(server.start)
+        killed += 1
+    await asyncio.gather(*going)
+    return log
+
+
+def kill_row(project: Project, log: Log, n_kills: int) -> dict[str, Any]:
+    """Return what the database has of what was acknowledged."""
+    store = project.store()
+    rows = store.answers()
+    store.close()
+    found = {f"{row.worker} {row.key}": (row.worker, row.task, row.label) for row in rows}
+    lost = sum(1 for key, value in log.kept.items() if found.get(key) != value)
+    twice = len(rows) - len({(row.worker, row.task) for row in rows})
+    return {"kind": "kill", "kills": n_kills, "acknowledged": len(log.kept), "lost": lost, "twice": twice}
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Return the rows as two tables."""
+    load = [row for row in rows if row["kind"] == "load"]
+    head = ["requests per second", "next, ms: median, p99, slowest", "post, ms: median, p99, slowest"]
+    head += ["time with a refit running", "answers that were no 200", "load average of the machine"]
+    lines = [
+        [
+            f"{row['requests_per_second']:.0f}",
+            *(", ".join(f"{value:.0f}" for value in row[kind].values()) for kind in ("next", "post")),
+            f"{row['fitting']:.0%}",
+            sum(n for code, n in row["codes"].items() if code != "200"),
+            f"{row['load_average']:.1f} on {os.cpu_count()} cores",
+        ]
+        for row in load
+    ]
+    kills = [[row["kills"], row["acknowledged"], row["lost"], row["twice"]] for row in rows if row["kind"] == "kill"]
+    kill_head = ["kill -9", "acknowledged answers", "lost", "there twice"]
+    return "\n".join([markdown(head, lines), *([markdown(kill_head, kills)] if kills else [])])
+
+
+def main() -> None:
+    """Measure both and write the results."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--out", type=Path, default=RESULTS / "service.json")
+    options = parser.parse_args()
+    started, folder = time.perf_counter(), Path(tempfile.mkdtemp())
+    settings = {"tasks": N_TASKS, "workers": N_WORKERS, "labels_before": N_BEFORE, "pause": PAUSE}
+
+    def note(row: dict[str, Any]) -> None:
+        rows.append(row)
+        write(options.out, rows, settings=settings, seconds=time.perf_counter() - started)
+        write_text(options.out.with_suffix(".md"), table(rows))
+
+    rows: list[dict[str, Any]] = []
+    project = project_of(folder, N_TASKS, N_BEFORE)
+    tokens, admin = project.add_workers([f"w{i}" for i in range(N_WORKERS)]), project.add_admin()
+    server = Server(project.folder)
+    server.start()
+    try:
+        note(asyncio.run(under_load(server, tokens, admin, options.seconds)))
+        note(kill_row(project, asyncio.run(with_kills(server, tokens, options.kills)), options.kills))
+    finally:
+        server.kill(signal.SIGTERM)  # which ends its refit, too
+        shutil.rmtree(folder, ignore_errors=True)
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    main()

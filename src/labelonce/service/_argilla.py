@@ -1,0 +1,77 @@
+"""Responses from Argilla, which come as Standard Webhooks: signed, and sent again if they are not answered."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from labelonce.service._store import Answer
+
+_PATIENCE = 300.0  # seconds by which clocks may differ
+_SKIPPED = "discarded in Argilla"
+
+
+def is_signed(secret: str, headers: Mapping[str, str], body: bytes, *, now: float | None = None) -> bool:
+    """Return whether the body was signed with the secret, a moment ago, as Standard Webhooks asks for.
+
+    Examples
+    --------
+    >>> secret = "whsec_" + base64.b64encode(b"a secret").decode()
+    >>> signed = hmac.new(b"a secret", b"msg_1.1000.{}", hashlib.sha256).digest()
+    >>> headers = {"webhook-id": "msg_1", "webhook-timestamp": "1000"}
+    >>> headers["webhook-signature"] = "v1," + base64.b64encode(signed).decode()
+    >>> is_signed(secret, headers, b"{}", now=1010), is_signed(secret, headers, b"{ }", now=1010)
+    (True, False)
+    >>> is_signed(secret, headers, b"{}", now=9999)  # somebody sends an old one again
+    False
+    """
+    said = headers.get("webhook-timestamp", "")
+    if not said.isdecimal() or abs((time.time() if now is None else now) - int(said)) > _PATIENCE:
+        return False
+    content = f"{headers.get('webhook-id', '')}.{said}.".encode() + body
+    expected = base64.b64encode(hmac.new(_key(secret), content, hashlib.sha256).digest())
+    given = [one.partition(",") for one in headers.get("webhook-signature", "").split()]
+    return any(version == "v1" and hmac.compare_digest(found.encode(), expected) for version, _, found in given)
+
+
+def read_response(event: Mapping[str, Any], question: str) -> tuple[str, Answer | None] | None:
+    """Return the name of a response and what it answers, None if it was taken back; None for all other events.
+
+    A record is our task by its external id, or by its own.
+    """
+    kind, data = event.get("type"), event.get("data")
+    if kind not in ("response.created", "response.updated", "response.deleted") or not isinstance(data, Mapping):
+        return None
+    origin = f"argilla {data.get('id')}"
+    value = ((data.get("values") or {}).get(question) or {}).get("value")
+    status = data.get("status")
+    if (
+        kind == "response.deleted"
+        or status not in ("submitted", "discarded")
+        or (status == "submitted" and value is None)
+    ):
+        return origin, None
+    record, user = data.get("record") or {}, data.get("user") or {}
+    skipped = status == "discarded"
+    return origin, Answer(
+        f"argilla {user.get('username') or user.get('id')}",
+        f"{origin} {data.get('updated_at', '')}",
+        str(record.get("external_id") or record.get("id")),
+        None if skipped else str(value),
+        _SKIPPED if skipped else None,
+        None,
+        origin,
+    )
+
+
+def _key(secret: str) -> bytes:
+    """Return the bytes of a secret, which is written in base64."""
+    try:
+        return base64.b64decode(secret.removeprefix("whsec_"), validate=True)
+    except binascii.Error:
+        return secret.encode()
