@@ -91,6 +91,27 @@ def test_the_sums_of_a_sweep_are_those_of_its_posteriors() -> None:
     assert float((together.right + together.wrong).sum()) == pytest.approx(len(ann))
 
 
+def test_drawn_labels_are_those_of_one_class_per_task() -> None:
+    ann, workers, classes = crowd(2), factors(ROWS["class"]), all_classes(60)
+    log_prior = wide(np.full((60, 6), np.log(1 / 6)), classes)
+    many = Annotations(
+        np.concatenate([ann.task + 60 * copy for copy in range(200)]).astype(np.int32),
+        np.tile(ann.worker, 200),
+        np.tile(ann.label, 200),
+        np.arange(60 * 200),
+        ann.workers,
+        ann.classes,
+    )
+    sums = CandidateSums(many, np.tile(classes, (200, 1)), workers.mistakes, workers.row)
+    found, _ = sums.sweep(workers, np.tile(log_prior, (200, 1)))
+    assert found.drawn_right is not None
+    assert found.drawn_wrong is not None
+    assert_array_equal(found.drawn_right % 1, 0)
+    assert float((found.drawn_right + found.drawn_wrong).sum()) == len(many)
+    assert_allclose(found.drawn_right.sum(axis=0), found.right.sum(axis=0), rtol=0.1)
+    assert_allclose(found.drawn_wrong.sum(axis=0), found.wrong.sum(axis=0), rtol=0.1)
+
+
 def test_where_other_classes_are_alike_their_rest_is_exact() -> None:
     ann, workers = crowd(3), Factors.one_coin(np.linspace(0.2, 0.9, 7), 6)
     classes = candidate_classes(ann, workers.mistakes)

@@ -222,10 +222,13 @@ def test_the_rule_for_candidates() -> None:
     assert candidate_workers(workers.OneCoin()).get_params()["rows"] == "worker"
 
 
-def test_several_learners_are_refused() -> None:
-    X, _, ann, _ = problem(n_tasks=200)
-    with pytest.raises(ValueError, match="got 2 to choose from, and 60 classes"):
-        lo.MBEM([learner(), learner()]).fit(X, ann)
+def test_of_several_learners_the_one_that_predicts_held_out_labels_best_is_taken() -> None:
+    X, _, ann, _ = problem()
+    both = [lo.SoftmaxRegression(C=1e-6, tol=1e-3), learner()]
+    clf = lo.MBEM(both, rounds=1, confidence="posterior").fit(X, ann)
+    assert clf.recipe_["learner"].C == 0.1
+    assert [row["learner"].C for row in clf.choices_] == [1e-6, 0.1]
+    assert clf.n_fits_ == 3
 
 
 def test_rounds_do_not_depend_on_the_names_of_classes() -> None:

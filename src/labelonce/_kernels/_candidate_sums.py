@@ -16,6 +16,7 @@ from labelonce.data import Annotations
 from labelonce.data._rows import first_rows
 
 _BLOCK = 1 << 18  # numbers in a block
+_DRAWN = 200_000  # tasks whose true class is drawn to learn a population by
 
 
 class CandidateStep(NamedTuple):
@@ -60,6 +61,7 @@ class CandidateSums:
         self.n_workers, self.n_classes, self.n_rows = annotations.n_workers, annotations.n_classes, int(row.max()) + 1
         self._start = first_rows(annotations.task, annotations.n_tasks)
         self._task, self._worker, self._label = annotations.task, annotations.worker, annotations.label
+        self.uniform = np.random.default_rng(0).random(len(classes), dtype=np.float32)
         self._row = np.append(row, self.n_rows).astype(np.int32)  # of padding: any, its prior is zero
         width, n_shares = classes.shape[1] + 1, len(mistakes) + self.n_classes + 1
         self._index = np.empty((len(annotations), width), dtype=np.int16 if n_shares < 2**15 else np.int32)
@@ -116,7 +118,8 @@ class CandidateSums:
             joint += log_prior[part.tasks]
             total += normalise(joint)
             totals.add(part, joint)
-        return totals.tallies(), total
+            totals.draw(part, joint)
+        return totals.tallies(drawn=True), total
 
     def as_candidates(self, wide: Floats) -> Candidates:
         """Return probabilities (n_tasks, width + 1) as distributions."""
@@ -158,6 +161,7 @@ class _Totals:
         self._cells = (sums.n_workers, sums.n_rows + 1)
         self.right, self.wrong = np.zeros(np.prod(self._cells)), np.zeros(np.prod(self._cells))
         self.given = np.zeros(len(sums.mistakes) + sums.n_classes + 1)
+        self.drawn_right, self.drawn_wrong = np.zeros_like(self.right), np.zeros_like(self.wrong)
 
     def add(self, part: _Part, posterior: Floats) -> None:
         """Add what a block's posteriors (n_tasks, width + 1) amount to."""
@@ -172,12 +176,32 @@ class _Totals:
         _add(self.wrong, part.cell, by_label)
         _add(self.given, part.index, by_label)
 
-    def tallies(self) -> Tallies:
-        """Return the sums; wrong labels of unknown true class are shared out to all rows."""
+    def draw(self, part: _Part, posterior: Floats) -> None:
+        """Count labels against one class per task that is drawn from its posterior, always by the same numbers.
+
+        Of many tasks some blocks are enough.
+        """
+        sums = self._sums
+        number, every = part.tasks.start // max(1, part.tasks.stop - part.tasks.start), -(-sums.n_tasks // _DRAWN)
+        if number % every:
+            return
+        uniform = sums.uniform[part.tasks, None] * posterior.sum(axis=1, keepdims=True)
+        drawn = (np.cumsum(posterior, axis=1) < uniform).sum(axis=1)
+        drawn = np.minimum(drawn, posterior.shape[1] - 1)
+        drawn = drawn if part.local is None else drawn[part.local]
+        right = drawn == sums._own[part.rows]
+        self.drawn_right += np.bincount(part.label_cell[right], minlength=len(self.right))
+        cell = part.cell[np.arange(len(drawn)), drawn][~right]
+        self.drawn_wrong += np.bincount(cell, minlength=len(self.right))
+
+    def tallies(self, *, drawn: bool = False) -> Tallies:
+        """Return the sums, `drawn` ones too; wrong labels of unknown true class are shared out to all rows."""
         right, wrong = self.right.reshape(self._cells), self.wrong.reshape(self._cells)
         n_pairs, n_rows = len(self._sums.mistakes), self._cells[1] - 1
         shared = wrong[:, :-1] + wrong[:, -1:] / n_rows
-        return Tallies(right[:, :-1], shared, self.given[:n_pairs], self.given[n_pairs:-1], float(self.given[-1]))
+        crowd = (self.given[:n_pairs], self.given[n_pairs:-1], float(self.given[-1]))
+        hard = (one.reshape(self._cells)[:, :-1] for one in (self.drawn_right, self.drawn_wrong) if drawn)
+        return Tallies(right[:, :-1], shared, *crowd, *hard)
 
 
 def _add(totals: Floats, place: Any, values: Floats) -> None:

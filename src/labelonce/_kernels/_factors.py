@@ -114,6 +114,9 @@ class Tallies:
         Wrong labels of each true class that are of no pair.
     unknown : float
         Wrong labels of tasks whose true class is none of their candidates.
+    drawn_right, drawn_wrong : (n_workers, n_rows), optional
+        The same for true classes that are drawn from the posteriors, one per task. They scatter as real counts do,
+        while expected ones scatter less, as if all workers were alike: a population is learned from them.
     """
 
     right: Floats
@@ -121,6 +124,8 @@ class Tallies:
     mistakes: Floats
     others: Floats
     unknown: float = 0.0
+    drawn_right: Floats | None = None
+    drawn_wrong: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)

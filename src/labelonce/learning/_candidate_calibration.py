@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 from labelonce._kernels import Candidates
 from labelonce._types import Codes, Floats, Mask
 
-_EXPONENTS = (0.3, 5.0)  # between which predictions are flattened or sharpened
+_EXPONENTS = (0.3, 15.0)  # between which predictions are flattened or sharpened: those of noisy labels are very flat
 _SHIFT = 10.0  # of a class at most
 _FIRST_STEPS, _STEPS = 5, 30  # of the search at most, for the exponent between and for all
 _BLOCK = 1 << 18  # numbers that are worked on at once

@@ -24,13 +24,13 @@ from labelonce.learning._fits import count_fit
 from labelonce.learning._learner import Learner
 from labelonce.learning._predict import fit_to_rows, take_rows
 from labelonce.learning._rounds import Recipe, Round, fit_model, learner_of_round
-from labelonce.workers import Grouped, Known
+from labelonce.workers import Grouped
 
 TOP = 5  # classes of the model's that are candidates of every task
 _REFINEMENTS = 10  # E and M steps on the workers within a round at most
 _SETTLED = 1e-3  # mean change of the chances of being right in such a step: near the fixed point
 _FEW_TASKS, _MANY_TASKS = 10_000, 50_000  # to calibrate by: 30 per class, within these
-_SINGLE = 2 * 10**7  # candidates of all annotations from which sums are in float32
+_SINGLE = 10**7  # candidates of all annotations from which sums are in float32
 
 
 def candidate_rounds(
@@ -181,7 +181,7 @@ class CandidateJudge:
         own = candidate_classes(annotations, workers.pattern[0], more)
         predictions = asked.predict(own, TOP)
         spoken: Mask = np.ones_like(predictions.classes, dtype=bool)
-        if getattr(workers, "groups_", None) is not None or isinstance(workers, Known):
+        if len(workers.pattern[0]):
             spoken[:] = False
             kept = min(own.shape[1], spoken.shape[1])
             spoken[:, :kept] = (own[:, :kept] >= 0) & (predictions.classes[:, :kept] == own[:, :kept])

@@ -10,10 +10,13 @@ from labelonce._kernels import Factors
 from labelonce._sklearn import clone
 from labelonce._validate import check_rng
 from labelonce.data import Annotations
-from labelonce.learning._features import GivenLearner, given_learners
-from labelonce.learning._fits import FRUGAL_FOLDS
+from labelonce.learning._candidate_predictions import predict_candidates
+from labelonce.learning._candidate_rounds import vote_candidates
+from labelonce.learning._features import DEFAULT_C, GivenLearner, given_learners
+from labelonce.learning._fits import FRUGAL_FOLDS, FitLog, counting
 from labelonce.learning._grouped_softmax import GroupedSoftmax
 from labelonce.learning._plan import Plan, Settled
+from labelonce.learning._predict import fit_to_rows, take_rows
 from labelonce.learning._rounds import N_FOLDS, Recipe
 from labelonce.learning._softmax import SoftmaxRegression
 from labelonce.workers import ClassWise, Full, Grouped, Known, OneCoin, WorkerModel
@@ -25,6 +28,7 @@ FEW_CLASSES = 50
 _DENSE = 10**8  # probabilities of all tasks, and entries of all matrices, that dense arrays may have
 _ROUNDS = 4
 _HEAD = 200  # classes from which the default learner predicts the group first
+_ENOUGH_TASKS = 50_000  # to choose a learner by
 
 
 def uses_candidates(worker_model: WorkerModel | None, annotations: Annotations) -> bool:
@@ -66,11 +70,19 @@ def candidate_workers(worker_model: WorkerModel | None) -> Grouped | Known:
 
 
 def settle_candidates(options: MBEM, X: Any, annotations: Annotations) -> Settled:
-    """Return the plan of a fit on candidates: nothing is tried out, since every fit is expensive."""
-    workers = candidate_workers(options.worker_model)
-    given = _one_learner(options.learner, workers, annotations)
+    """Return the plan of a fit on candidates: of several learners the one that predicts held-out labels best.
+
+    Nothing else is tried out, since every fit is expensive.
+    """
+    workers, log = candidate_workers(options.worker_model), FitLog()
+    givens = _learners(options.learner, workers, annotations)
+    features = [given.features.fit(X, annotations).transform(X) for given in givens]
+    seed = int(check_rng(options.random_state).integers(2**31))
+    with counting(log):
+        scores = _held_out_scores([given.learner for given in givens], features, annotations, seed)
+    best = int(np.argmax(scores))
+    given, transformed = givens[best], features[best]
     learner = given.learner
-    transformed = given.features.fit(X, annotations).transform(X)
     how = learner.auto.get("predictions", "auto") if options.predictions == "auto" else options.predictions
     if how == "auto":
         how = "in_sample" if isinstance(learner, SoftmaxRegression | GroupedSoftmax) else "out_of_fold"
@@ -81,20 +93,37 @@ def settle_candidates(options: MBEM, X: Any, annotations: Annotations) -> Settle
     recipe = Recipe(
         learner, workers, how, options.counts, kind, options.weighting, options.prior, **where, candidates=True
     )
-    seed = int(check_rng(options.random_state).integers(2**31))
-    return Settled(Plan(given.whole, recipe, seed, rounds, False, []), given.features, transformed, None, [], 0)
+    rows = enumerate(zip(givens, scores, strict=True)) if len(givens) > 1 else ()
+    used = {"predictions": how, "posterior": kind}
+    table = [
+        {"learner": one.learner} | used | {"held_out_scores": [score], "near_best": [number == best]}
+        for number, (one, score) in rows
+    ]
+    plan = Plan(given.whole, recipe, seed, rounds, False, [])
+    return Settled(plan, given.features, transformed, None, table, log.number)
 
 
-def _one_learner(learner: Any, workers: Grouped | Known, annotations: Annotations) -> GivenLearner:
-    if learner is None:
-        learner = SoftmaxRegression(C=0.1, tol=1e-4)
-        if annotations.n_classes >= _HEAD and isinstance(workers, Grouped) and not workers.needs_picks:
-            groups = workers.prepare(annotations).groups_
-            learner = learner if groups is None else GroupedSoftmax(groups, C=0.1, tol=1e-4, warm_start=True)
-    given = given_learners(learner)
-    if len(given) > 1:
-        raise ValueError(
-            f"one learner must be given where there are more than {FEW_CLASSES} classes; got {len(given)} to choose "
-            f"from, and {annotations.n_classes:,} classes."
-        )
-    return given[0]
+def _learners(learner: Any, workers: Grouped | Known, annotations: Annotations) -> list[GivenLearner]:
+    """Return what `learner` stands for; by default softmax regressions, of groups first where there are groups."""
+    if learner is None and annotations.n_classes >= _HEAD and isinstance(workers, Grouped) and not workers.needs_picks:
+        groups = workers.prepare(annotations).groups_
+        if groups is not None:
+            learner = [GroupedSoftmax(groups, C=C, tol=1e-4, warm_start=True) for C in DEFAULT_C]
+    return given_learners(learner)
+
+
+def _held_out_scores(learners: list[Any], features: list[Any], annotations: Annotations, seed: int) -> list[float]:
+    """Return the mean log-probability of labels that learners were not fitted to, of a draw of tasks."""
+    if len(learners) == 1:
+        return [0.0]
+    targets, weight = vote_candidates(annotations, None)
+    tasks = np.random.default_rng([seed, 0]).permutation(np.flatnonzero(weight))[:_ENOUGH_TASKS]
+    held, seen = np.sort(tasks[: len(tasks) // 5]), np.sort(tasks[len(tasks) // 5 :])
+    scores = []
+    for learner, X in zip(learners, features, strict=True):
+        model = fit_to_rows(learner, X, targets, weight, seen)
+        found = predict_candidates(model, take_rows(X, held), targets.classes[held], 1)
+        there = targets.classes[held] >= 0
+        said = np.log(np.maximum(found.probability[:, : there.shape[1]], 1e-10))
+        scores.append(float((targets.probability[held] * np.where(there, said, 0.0)).sum(axis=1).mean()))
+    return scores

@@ -185,14 +185,17 @@ class Grouped(WorkerModel):
         right, wrong = tallies.right, np.maximum(tallies.wrong, 0.0)
         before = vars(self).get("_chances")  # of the last step of EM, if there was one
         near = None if before is None else before.mode
+        drawn = (right, wrong)
+        if tallies.drawn_right is not None and tallies.drawn_wrong is not None:
+            drawn = (tallies.drawn_right, tallies.drawn_wrong)
         if right.shape[1] == 1:
             coin = OneCoin()
             counts = right[:, 0], wrong[:, 0]
             some = np.flatnonzero(counts[0] + counts[1])[:: max(1, len(right) // _ROWS)]
-            coin.learn(counts, (counts[0][some], counts[1][some]), near)
+            coin.learn(counts, (drawn[0][some, 0], drawn[1][some, 0]), near)
             return coin
         rows = ClassWise()
-        rows.learn((right, wrong), sample_rows(right, wrong), near)
+        rows.learn((right, wrong), sample_rows(*drawn), near)
         return rows
 
     def _fit(self, counts: Floats) -> None:
