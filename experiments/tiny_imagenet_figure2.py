@@ -62,7 +62,7 @@ def draw_crowd(point: dict[str, Any], y: Any) -> tuple[lo.Annotations, Any]:
     return lo.simulate.annotate(y, true, assigned, rng), true
 
 
-def method_of(point: dict[str, Any], learner: Any, y: Any, true: Any) -> Any:
+def method_of(point: dict[str, Any], learner: Any, true: Any) -> Any:
     """Return what is fitted at a point."""
     rows, seed = CROWDS[point["crowd"]][1], point["seed"]
     workers = {
@@ -80,8 +80,6 @@ def method_of(point: dict[str, Any], learner: Any, y: Any, true: Any) -> Any:
             return lo.MBEM.paper(learner)
         case "oracle":
             return lo.OracleConfusion(true.dense(), learner)
-        case "truth":
-            return lo.OracleCorrect(y, learner)
         case name:
             ours = lo.neural.image_learner(**LEARNER)  # another start in every round
             return lo.MBEM(ours, rounds=ROUNDS, worker_model=workers[name], confidence="posterior", random_state=seed)
@@ -100,7 +98,10 @@ def run_point(folder: Path, **point: Any) -> dict[str, Any]:
     options = LEARNER | {"epochs_by_round": ()}  # every training of the others is a full one
     learner = lo.neural.image_learner(**options, random_state=point["seed"])
     started = time.perf_counter()
-    model = method_of(point, learner, y, true).fit(X, ann)
+    if point["method"] == "truth":
+        model: Any = learner.fit(X, y)
+    else:
+        model = method_of(point, learner, true).fit(X, ann)
     seconds = round(time.perf_counter() - started, 2)
     order = np.argsort(-model.predict_proba(data["xt"]), axis=1)[:, :5]
     right = order == np.asarray(data["yt"])[:, None]

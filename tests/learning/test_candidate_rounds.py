@@ -98,8 +98,7 @@ def test_known_factors_are_left_alone() -> None:
 
 def test_without_groups_mistakes_are_learned_from_the_models_picks() -> None:
     X, y, ann, _ = problem()
-    clf = lo.MBEM(learner(), rounds=3, confidence="posterior").fit(X, ann)
-    assert isinstance(clf.worker_model_, workers.Grouped)
+    clf = lo.MBEM(learner(), rounds=3, confidence="posterior", worker_model=workers.Grouped()).fit(X, ann)
     assert clf.score(X, y) > 0.85
 
 
@@ -213,7 +212,10 @@ def test_the_rule_for_candidates() -> None:
     few = simulate.annotate(
         np.zeros(50, int), simulate.one_coin([0.8] * 5, 10), simulate.assign(50, 5, 1, rng=0), rng=0
     )
-    assert uses_candidates(None, ann)
+    assert not uses_candidates(None, ann)
+    many = Annotations(ann.task, ann.worker, ann.label, ann.tasks, ann.workers, np.arange(3000))
+    assert uses_candidates(None, many)
+    assert uses_candidates(workers.OneCoin(), many)
     assert uses_candidates(workers.Grouped(), ann)
     assert uses_candidates(workers.Known(true), ann)
     assert not uses_candidates(workers.Full(), ann)
@@ -225,7 +227,7 @@ def test_the_rule_for_candidates() -> None:
 def test_of_several_learners_the_one_that_predicts_held_out_labels_best_is_taken() -> None:
     X, _, ann, _ = problem()
     both = [lo.SoftmaxRegression(C=1e-6, tol=1e-3), learner()]
-    clf = lo.MBEM(both, rounds=1, confidence="posterior").fit(X, ann)
+    clf = lo.MBEM(both, rounds=1, confidence="posterior", worker_model=workers.Grouped(GROUP)).fit(X, ann)
     assert clf.recipe_["learner"].C == 0.1
     assert [row["learner"].C for row in clf.choices_] == [1e-6, 0.1]
     assert clf.n_fits_ == 3

@@ -34,20 +34,18 @@ _ENOUGH_TASKS = 50_000  # to choose a learner by
 def uses_candidates(worker_model: WorkerModel | None, annotations: Annotations) -> bool:
     """Return whether posteriors live on candidates: with more than 50 classes, if the workers are factors.
 
-    `Grouped` workers and `Known` factors are. So is the default, unless workers gave so many labels that a matrix each
-    can be learned: as many as it has entries. `OneCoin` and `ClassWise` are where dense arrays would be too large, with
-    more than 10^8 probabilities or entries of matrices; `Full`, `Counted` and `Known` matrices never are.
+    `Grouped` workers and `Known` factors are. So are the default, `OneCoin` and `ClassWise` where dense arrays would be
+    too large, with more than 10^8 probabilities or entries of matrices; `Full`, `Counted` and `Known` matrices never
+    are. Where it fits, the default is `Full`: a matrix per worker, shrunk, is safer than one matrix of mistakes for all,
+    which a network that learns from it confirms (Tiny ImageNet without groups: 15 % top-1, `Full` 35 %).
     """
     n_classes = annotations.n_classes
     if n_classes <= FEW_CLASSES or not annotations.is_square:
         return False
     large = max(annotations.n_tasks * n_classes, annotations.n_workers * n_classes**2) > _DENSE
-    if worker_model is None:
-        typical = float(np.median(np.bincount(annotations.worker, minlength=annotations.n_workers)))
-        return large or typical < n_classes**2
     if isinstance(worker_model, Known):
         return isinstance(worker_model.confusion, Factors)
-    if isinstance(worker_model, OneCoin) or type(worker_model) is ClassWise:
+    if worker_model is None or isinstance(worker_model, OneCoin) or type(worker_model) is ClassWise:
         return large
     return isinstance(worker_model, Grouped)
 
