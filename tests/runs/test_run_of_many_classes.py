@@ -31,7 +31,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     csv.write_csv(pa.table({"task": task, "worker": ann.worker, "label": label}), path / "labels.csv")
     columns = {"task": [f"t{task}" for task in range(900)]} | {f"f{k}": X[:, k] for k in range(8)}
     csv.write_csv(pa.table(columns), path / "features.csv")
-    command = ["train", path / "labels.csv", "--features", path / "features.csv", "--rounds", 2, "-o", path / "run"]
+    groups = {"class": [f"c{code}" for code in range(60)], "group": np.arange(60) // 6}
+    csv.write_csv(pa.table(groups), path / "groups.csv")
+    command = ["train", path / "labels.csv", "--features", path / "features.csv", "--groups", path / "groups.csv"]
+    command += ["--rounds", 2, "-o", path / "run"]
     assert run_in_process([str(part) for part in command]) == 0
     return path / "run"
 

@@ -36,8 +36,8 @@ def uses_candidates(worker_model: WorkerModel | None, annotations: Annotations) 
 
     `Grouped` workers and `Known` factors are. So are the default, `OneCoin` and `ClassWise` where dense arrays would be
     too large, with more than 10^8 probabilities or entries of matrices; `Full`, `Counted` and `Known` matrices never
-    are. Where it fits, the default is `Full`: a matrix per worker, shrunk, is safer than one matrix of mistakes for all,
-    which a network that learns from it confirms (Tiny ImageNet without groups: 15 % top-1, `Full` 35 %).
+    are. Where it fits, the default is `Full`: without groups, one matrix of mistakes for all workers is partly the
+    model's own mistakes, and a network that learns from it confirms them.
     """
     n_classes = annotations.n_classes
     if n_classes <= FEW_CLASSES or not annotations.is_square:
