@@ -229,9 +229,9 @@ def _finish(
 ) -> RunRecord:
     """Fit with a checkpoint at every stage, then write the results and put them in place."""
     say = progress or (lambda *_: None)
-    say("resuming" if resume else "choosing", 0, 0)
     clf.callbacks = [lambda event: None if event["round"] else say("choosing", event["fits"], event["planned_fits"])]
     before = run.warnings()
+    say("resuming" if resume else "choosing", 0, 0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for _ in clf.stages(inputs.rows.X, inputs.annotations, gold=inputs.gold, resume=resume):
