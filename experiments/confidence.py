@@ -1,7 +1,8 @@
 """How sure the labels are: MBEM's confidence before and after calibration, beside the truth that it never saw.
 
 Every set at one label per task and at several. The constants of `labelonce.learning._confidence` were chosen on seeds
-0 and 1 of these sets; here are seeds 2 and 3, and sets that no constant has seen (marked "new"). `own` is the
+0 and 1 of these sets; here are seeds 2 and 3, and sets that no constant has seen (marked "new"). All labels of a real
+crowd are there once, so that the rows "all" have been seen. `own` is the
 probability that the rounds themselves give to their labels, `shown` the calibrated one that people see. Small
 photographs are 380 of LabelMe's, 32 x 32 pixels, by 15 simulated workers of whom 5 are good, with the network of
 `labelonce train --images`, which memorises its labels.
@@ -18,10 +19,10 @@ from typing import Any, Literal
 import numpy as np
 from mbem_on_real_crowds import draw
 from record import RESULTS, Trial, arguments, main, markdown, resume
-from sklearn.datasets import load_digits, make_classification
+from sklearn.datasets import load_breast_cancer, load_digits, make_classification
 
 import labelonce as lo
-from labelonce.learning import _confidence
+from labelonce.learning._confidence import LEVEL
 
 PATH = RESULTS / "confidence.json"
 Redundancy = int | Literal["all"]
@@ -33,7 +34,8 @@ TITLES = {
     "labelme": "LabelMe",
     "sentiment_polarity": "film reviews",
     "amazon_isbook": "is it a book?",
-    "made-up": "made-up features, workers of all kinds (new)",
+    "made-up": "made-up features, workers of all kinds",
+    "tumours": "tumours, malignant or benign, workers of all kinds (new)",
     "photographs": "small photographs (new)",
 }
 SEEDS = (2, 3)
@@ -51,6 +53,9 @@ def crowd(name: str, redundancy: Redundancy, seed: int) -> tuple[Any, Any, lo.An
     if name == "made-up":
         X, y = make_classification(2000, 20, n_informative=8, n_classes=4, random_state=seed)
         confusion = lo.simulate.dirichlet(40, 4, rng)
+    elif name == "tumours":
+        X, y = load_breast_cancer(return_X_y=True)
+        X, confusion = (X - X.mean(axis=0)) / X.std(axis=0), lo.simulate.dirichlet(20, 2, rng)
     elif name == "photographs":
         data = lo.datasets.load("labelme", images=True)
         rows = rng.permutation(1000)[:380]
@@ -90,6 +95,8 @@ def trial(name: str, redundancy: Redundancy, seed: int) -> Trial:
     own = clf.posterior_.max(axis=1)
     given = ann.classes[ann.label] == y[ann.task]
     found: Trial = {"name": name, "redundancy": redundancy, "seed": seed, "right": float(right.mean())}
+    found["right by held-out models"] = float((ann.classes[clf._unseen_picks] == y).mean())
+    found["undecided"] = float((np.ptp(np.sort(clf.calibrated_)[:, -2:], axis=1) == 0).mean())
     found["vote"] = float((lo.MajorityVote().fit(ann).labels_ == y).mean())
     found |= {"estimate": list(vars(clf.estimated_accuracy_).values()), "trust": clf.trust_, "doubts": doubts}
     found |= {"own": reliability(own, right), "shown": reliability(clf.confidence_, right)}
@@ -120,7 +127,7 @@ def skills_held(clf: lo.MBEM, ann: lo.Annotations, given: Any) -> dict[str, floa
     seen, real = n >= 5, np.bincount(ann.worker, given, ann.n_workers) / np.maximum(n, 1)
     ends = {
         "own": clf.worker_model_.skill_interval(clf.prior_),
-        "shown": _confidence.skills(ann, clf.calibrated_, clf.posterior_)[1:],
+        "shown": clf._skills(LEVEL)[1:],
     }
     return {
         name: float(((low - 1e-9 <= real) & (real <= high + 1e-9))[seen].mean()) for name, (low, high) in ends.items()

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 import labelonce as lo
-from labelonce.learning._confidence import calibrated, flatness, share_right, skills
+from labelonce.learning._confidence import calibrated, flatness, highest_skills, reconciled, share_right, skills
 from labelonce.workers import Full
 
 
@@ -171,3 +171,57 @@ def test_rounds_that_confirm_themselves_are_told_on() -> None:
     right = (clf.labels_ == y).mean()
     assert clf.confidence_.mean() - right < (clf.posterior_.max(axis=1).mean() - right) / 2
     assert clf.estimated_accuracy_.low <= right
+
+
+def test_no_class_is_shown_as_more_probable_than_the_label() -> None:
+    X, _, ann, _ = noisy(noise=3.0)
+    clf = fitted(X, ann)
+    assert_array_equal(clf.confidence_, clf.calibrated_.max(axis=1))
+    assert_allclose(clf.calibrated_.sum(axis=1), 1)
+    frame = clf.to_frame()
+    columns = np.stack([frame[f"posterior_{one}"].to_numpy() for one in clf.classes_], axis=1)
+    assert_array_equal(frame["confidence"].to_numpy(), columns.max(axis=1))
+
+
+def test_labels_stay_those_of_the_rounds() -> None:
+    posterior, labels = np.array([[0.1, 0.6, 0.3], [0.5, 0.4, 0.1]]), np.array([2, 0])
+    assert_allclose(reconciled(posterior, labels), [[0.1, 0.45, 0.45], [0.5, 0.4, 0.1]])
+
+
+def crowd_of_skill(skill: Any, n_each: int = 200) -> tuple[lo.Annotations, Any]:
+    """Return annotations with one label per task by workers of some skills, and the truth, of three classes."""
+    rng = np.random.default_rng(0)
+    worker = np.repeat(np.arange(len(skill)), n_each)
+    y = rng.integers(0, 3, len(worker))
+    right = rng.random(len(worker)) < np.asarray(skill)[worker]
+    label = np.where(right, y, (y + rng.integers(1, 3, len(y))) % 3)
+    return lo.Annotations.from_arrays(np.arange(len(y)), worker, label), y
+
+
+def test_workers_may_be_better_than_a_model_that_agrees_with_nobody_says() -> None:
+    ann, y = crowd_of_skill([0.7, 0.8, 0.9])
+    rng = np.random.default_rng(1)
+    picks = np.where(rng.random(len(y)) < 0.6, y, (y + 1) % 3)  # a model that is right for 60 % of the tasks
+    assert (highest_skills(ann, picks) > [0.7, 0.8, 0.9]).all()
+
+
+def test_a_perfect_worker_tells_how_right_the_model_is() -> None:
+    ann, y = crowd_of_skill([1 / 3, 1.0, 1.0, 1.0])
+    rng = np.random.default_rng(1)
+    picks = np.where(rng.random(len(y)) < 0.6, y, (y + 1) % 3)
+    assert highest_skills(ann, picks)[0] < 0.5
+
+
+def test_labels_of_hard_tasks_are_trusted_less() -> None:
+    rng = np.random.default_rng(0)
+    y, hard = rng.integers(0, 3, 600), rng.random((600, 1)) < 0.4
+    alike, unlike = (
+        np.where(rng.random((600, 6)) < share, y[:, None], (y[:, None] + 1) % 3)
+        for share in (0.78, np.where(hard, 0.45, 1.0))  # as many are right, but mistakes are in the same tasks
+    )
+    predictions, trusts = 0.4 * np.eye(3)[y] + 0.2, []
+    for labels in (alike, unlike):
+        ann = lo.Annotations.from_matrix(labels)
+        found = lo.DawidSkene().fit(ann).posterior_
+        trusts.append(calibrated(ann, predictions, Full(), None, seed=0, promised=found).trust)
+    assert trusts[1] < 0.6 * trusts[0]

@@ -72,3 +72,14 @@ def test_verbose_announces_the_fits(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().err.splitlines()
     assert "of at most 15 fits, about" in lines[0]
     assert lines[-1].startswith("MBEM: round ")
+
+
+def test_verbose_draws_a_bar_on_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    clf = lo.MBEM(GaussianNB(), verbose=True).fit(*problem())
+    shown = capsys.readouterr().err
+    first, *others = shown.split("\r")[1:]
+    assert "[####" in first
+    assert "of at most 15 fits" in first
+    assert shown.count("\n") == clf.n_rounds_  # fits share a line
+    assert "[" in others[-clf.n_rounds_ - 1]

@@ -20,7 +20,7 @@ from labelonce.report._calibration import gold_calibration, label_calibration, w
 from labelonce.report._counts import Counts
 from labelonce.report._facts import Facts, read_facts
 from labelonce.report._money import compare_redundancy, workers_by_belief
-from labelonce.report._review import least_sure, overruled
+from labelonce.report._review import least_sure, overruled, review_rows
 from labelonce.report._workers import FLAGS, worker_table
 
 
@@ -241,6 +241,20 @@ def _interval_of_one(facts: Facts, n_seen: int) -> list[bool]:
     changed = replace(facts, worker_model=Fixed(), skill=skill)  # type: ignore[arg-type]  # only its interval is used
     changed.__dict__["labels_per_worker"] = labels
     return [bool(flag) for flag in worker_table(changed).flags[:, 0]]
+
+
+def test_no_task_is_shown_with_another_class_that_is_more_probable() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=600)
+    X = np.eye(3)[y] @ rng.normal(scale=2.0, size=(3, 8)) + 3 * rng.normal(size=(600, 8))
+    confusion = lo.simulate.hammer_spammer(20, 3, 0.5, rng, exact=True)
+    ann = lo.simulate.annotate(y, confusion, lo.simulate.assign(600, 20, 1, rng), rng)
+    facts = read_facts(lo.MBEM(lo.SoftmaxRegression(), rounds=4).fit(X, ann), ann)
+    rows = review_rows(facts, np.arange(600, dtype=np.int32), None, None)
+    assert all(row["confidence"] >= row["second_confidence"] for row in rows)
+    undecided = [row for row in rows if row["undecided"]]
+    assert 0 < len(undecided) < 100
+    assert all(row["confidence"] == row["second_confidence"] for row in undecided)
 
 
 def test_seconds_ignore_order_breaks_and_unknown_times() -> None:

@@ -19,14 +19,18 @@ from labelonce.workers._intervals import beta_interval
 
 LEVEL = 0.9
 FOLDS = 5
-_TRUSTS = (0.2, 0.3, 0.4, 0.6, 0.8, 1.0)  # exponents of what the labels say
-USUAL_TRUST = 0.5  # where nearly every task has one label, so that none can be predicted from another
+_TRUSTS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # exponents of what the labels say
+_SHARED = 1.5  # power of the exponent that predicts labels best: mistakes that labels share predict each other, too
+USUAL_TRUST = 0.5  # where hardly any task has two labels, so that none can be predicted from another
 _FLATTER = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.85)  # exponents of predictions that are too sure of themselves
 _CLEARLY = 3.0  # log-likelihood that flatter predictions must gain per label of a task
 _ENOUGH_TASKS = 20_000  # to choose the exponent by
 _ENOUGH_GOLD = 100  # known tasks to choose the exponent by
-_SAME_MISTAKES = 3.0  # how much more a worker's labels err together than apart, as a factor of their variance
-_DOUBT = 0.05  # standard deviation of a worker's skill for what the calibration leaves out
+_ENOUGH_LABELS = 200  # labels with company in their task to choose the exponent by
+_SAME_MISTAKES = 2.0  # how much more labels err together than apart, as a share of their variance, without trust
+_LEAST_SKILL_DOUBT = 0.015  # standard deviation of a worker's skill for what the calibration leaves out,
+_SKILL_DOUBT = 0.05  # and more where the labels are not trusted
+_WITHIN = 0.5  # standard deviations of the agreement between a worker and the model that are put down to chance
 _UNSURE_ERRORS = 0.35  # relative doubt about the share of wrong labels
 _LEAST_DOUBT = 0.01  # standard deviation of the share of right labels, however sure
 
@@ -51,39 +55,69 @@ class Confidence:
 
 
 def calibrated(
-    annotations: Annotations, predictions: Floats, worker_model: WorkerModel, gold: Codes | None, seed: int
+    annotations: Annotations,
+    predictions: Floats,
+    worker_model: WorkerModel,
+    gold: Codes | None,
+    seed: int,
+    *,
+    promised: Floats | None = None,
 ) -> Confidence:
     """Return the confidence that predictions by models that did not see the task, and the labels, give together.
 
     The posterior of the rounds is too sure of itself: the model has seen the labels that it judges, predictions are
     sharpened to explain them, and workers are counted against the result. Here nothing judges itself. Predictions are
-    taken as they are, or flatter where the labels say so (`flatness`); workers are counted against the picks of the
-    predictions on the other tasks; and the product of the labels' likelihoods is raised to the power `trust`, since
-    labels of one task are wrong together more often than a confusion matrix says. Where tasks have several labels,
-    `trust` is the one that predicts each label best from the other labels of its task; with gold, the one that
-    predicts the gold best.
+    taken as they are, or flatter where the labels say so (`flatness`); workers are counted on the other tasks, against
+    the picks of the predictions, or, where tasks have several labels, which know more than weak features, against what
+    the rounds `promised`; and the product of the labels' likelihoods is raised to the power `trust`, since labels of
+    one task are wrong together more often than a confusion matrix says. Where tasks have several labels, the exponent
+    that predicts each label best from the other labels of its task is too high if they share mistakes: `trust` is that
+    exponent to the power 1.5. With gold it is the exponent that predicts the gold best.
     """
+    several = share_with_company(annotations)
     flattened = flatness(annotations, predictions)
     log_predictions = _normalised(flattened * floored_log(predictions))
-    said = _labels_evidence(annotations, predictions, worker_model, np.random.default_rng([seed, 7]))
+    against = np.eye(predictions.shape[1])[predictions.argmax(axis=1)]
+    if promised is not None and several:
+        against += several * (promised - against)
+    said = _labels_evidence(annotations, against, worker_model, np.random.default_rng([seed, 7]))
     by_task = _sum_by_task(annotations, said)
     trust = USUAL_TRUST
     if gold is not None and (gold >= 0).sum() >= _ENOUGH_GOLD:
         known = np.flatnonzero(gold >= 0)
         places = np.arange(len(known)), gold[known]
         trust = best_trust(lambda one: _normalised(log_predictions[known] + one * by_task[known])[places])
-    elif overlaps(annotations):
+    elif several * len(annotations) >= _ENOUGH_LABELS:
         rows = _rows_with_company(annotations)
         task = annotations.task[rows]
         others = by_task[task] - said[rows]
         trust = best_trust(
-            lambda one: np.logaddexp.reduce(_normalised(log_predictions[task] + one * others) + said[rows], axis=1)
+            lambda one: np.logaddexp.reduce(_normalised(log_predictions[task] + one * others) + said[rows], axis=1),
+            errors=0.0,
         )
+        trust **= _SHARED
     posterior = np.exp(_normalised(log_predictions + trust * by_task))
     if gold is not None:
         known = np.flatnonzero(gold >= 0)
         posterior[known] = np.eye(annotations.n_classes)[gold[known]]
     return Confidence(posterior, trust, flattened)
+
+
+def reconciled(posterior: Floats, labels: Codes) -> Floats:
+    """Return the posterior where no class is more probable than the label of its task.
+
+    The labels are those of the rounds. Where models that did not see the task find another class more probable, either
+    is right about as often, so that both get the mean of their probabilities: such a task is undecided, and is not
+    shown as one thing with another beside it that is more probable.
+
+    >>> reconciled(np.array([[0.2, 0.7, 0.1], [0.6, 0.3, 0.1]]), np.array([0, 0])).round(2)
+    array([[0.45, 0.45, 0.1 ],
+           [0.6 , 0.3 , 0.1 ]])
+    """
+    rows, rival = np.arange(len(labels)), posterior.argmax(axis=1)
+    found = posterior.copy()
+    found[rows, labels] = found[rows, rival] = (posterior[rows, labels] + posterior[rows, rival]) / 2
+    return found
 
 
 def flatness(annotations: Annotations, predictions: Floats) -> float:
@@ -126,14 +160,22 @@ def flattest(annotations: Annotations, picks: Codes, sureness: Callable[[float],
 
 
 def skills(
-    annotations: Annotations, posterior: Floats, promised: Floats, *, level: float = LEVEL
+    annotations: Annotations,
+    posterior: Floats,
+    promised: Floats,
+    *,
+    trust: float = USUAL_TRUST,
+    picks: Codes | None = None,
+    level: float = LEVEL,
 ) -> tuple[Floats, Floats, Floats]:
     """Return the share of each worker's labels that are right, and the ends of its interval.
 
     It is the mean probability of the labels that the worker gave, half way between the calibrated posterior, which is
     slow to trust a worker where features are weak, and what the rounds `promised`, which is quick. The interval holds
-    chance, mistakes that come together, the distance between the two, and some doubt about the calibration. Nothing is
-    known of a worker without labels. Answers that are no class do not count; on a scale, each counts as it leans.
+    chance, the distance between the two, and, the less the labels are trusted, mistakes that come together and doubt
+    about the calibration. The fewer labels have company in their task, the more it also holds how right the worker
+    could be, judged by the `picks` of models that did not see the task (`highest_skills`). Nothing is known of a worker
+    without labels. Answers that are no class do not count; on a scale, each counts as it leans.
     """
     right, promise, rows = _chances_right(annotations, posterior, promised)
     worker = annotations.worker[rows]
@@ -144,9 +186,13 @@ def skills(
         return np.asarray(np.divide(total, n, out=np.full(len(n), right.mean()), where=n > 0))
 
     value = mean((right + promise) / 2)
-    variance = _SAME_MISTAKES * mean(right * (1 - right)) / np.maximum(n, 1)
-    variance += mean((promise - right) / 2) ** 2 + _DOUBT**2
+    distrust = 1 - trust
+    variance = (1 + _SAME_MISTAKES * distrust) * mean(right * (1 - right)) / np.maximum(n, 1)
+    variance += mean((promise - right) / 2) ** 2 + (_LEAST_SKILL_DOUBT + _SKILL_DOUBT * distrust) ** 2
     low, high = _interval(value, variance, level)
+    if picks is not None and annotations.is_square:
+        alone = 1 - share_with_company(annotations)
+        high = high + alone * np.maximum(highest_skills(annotations, picks) - high, 0.0)
     return value, np.where(n > 0, np.minimum(low, value), 0.0), np.where(n > 0, np.maximum(high, value), 1.0)
 
 
@@ -159,6 +205,27 @@ def _chances_right(annotations: Annotations, posterior: Floats, promised: Floats
     rows = np.flatnonzero(leaning.sum(axis=1)[label])
     right, promise = ((one[task[rows]] * leaning[label[rows]]).sum(axis=1) for one in (posterior, promised))
     return right, promise, rows
+
+
+def highest_skills(annotations: Annotations, picks: Codes) -> Floats:
+    """Return how right each worker could be, judged by how often its labels are the picks of a model.
+
+    Nothing but the model says how right workers are where no task has two labels, and nothing but the workers how right
+    the model is. It may be less right than it seems, and they more; but nobody is more than always right, so that the
+    model is right as often, at least, as it agrees with the worker with whom it agrees most. A worker who is right with
+    probability s agrees with a model that is right with probability a with probability a s + (1 - a) (1 - s) / (K - 1).
+    """
+    n_classes = annotations.n_classes
+    agreed = picks[annotations.task] == annotations.label
+    n = np.maximum(np.bincount(annotations.worker, minlength=annotations.n_workers), 1)
+    share, everybody = np.bincount(annotations.worker, agreed, annotations.n_workers) / n, float(agreed.mean())
+    chance = everybody * (1 - everybody) / n
+    spread = max(float(np.average((share - everybody) ** 2 - chance, weights=n)), 1e-6)
+    likely = everybody + spread / (spread + chance) * (share - everybody)
+    doubt = _WITHIN * np.sqrt(spread * chance / (spread + chance))
+    least = max(float((likely - doubt).max()), 1.05 / n_classes)  # of the model
+    by_chance = (1 - least) / max(n_classes - 1, 1)
+    return np.asarray(np.clip((likely + doubt - by_chance) / (least - by_chance), 0.0, 1.0))
 
 
 @dataclass(frozen=True)
@@ -192,19 +259,21 @@ def _interval(value: Floats, variance: Floats, level: float) -> tuple[Floats, Fl
 
 
 def _labels_evidence(
-    annotations: Annotations, predictions: Floats, worker_model: WorkerModel, rng: np.random.Generator
+    annotations: Annotations, against: Floats, worker_model: WorkerModel, rng: np.random.Generator
 ) -> Floats:
-    """Return log P(given | true) of every annotation, (n_annotations, n_classes), its worker counted on other tasks."""
+    """Return log P(given | true) of every annotation, (n_annotations, n_classes), its worker counted on other tasks.
+
+    Workers are counted `against` probabilities of the true labels.
+    """
     fold = (rng.permutation(annotations.n_tasks) % FOLDS)[annotations.task]
-    picks = np.eye(predictions.shape[1])[predictions.argmax(axis=1)]
-    everybody = ScipyEngine(annotations, "float64").m_step(picks)
+    everybody = ScipyEngine(annotations, "float64").m_step(against)
     leaning = None if annotations.is_square else annotations.leaning
-    said = np.empty((len(annotations), predictions.shape[1]))
+    said = np.empty((len(annotations), against.shape[1]))
     for number in np.unique(fold):
         rows = fold == number
         worker, label = annotations.worker[rows], annotations.label[rows]
         own = np.zeros_like(everybody)
-        np.add.at(own, (worker, predictions.argmax(axis=1)[annotations.task[rows]], label), 1.0)
+        np.add.at(own.transpose(0, 2, 1), (worker, label), against[annotations.task[rows]])
         fitted = clone(worker_model).fit_counts(np.maximum(everybody - own, 0.0), leaning)
         said[rows] = floored_log(fitted.confusion_)[worker, :, label]
     return said
@@ -217,8 +286,18 @@ def _sum_by_task(annotations: Annotations, values: Floats) -> Floats:
 
 
 def overlaps(annotations: Annotations) -> bool:
+    """Return whether more than a few tasks have several labels."""
     per_task = np.bincount(annotations.task)
     return bool((per_task > 1).sum() >= MIN_OVERLAP * (per_task > 0).sum())
+
+
+def share_with_company(annotations: Annotations) -> float:
+    """Return the share of the labels whose task has another label.
+
+    >>> share_with_company(Annotations.from_matrix([[0, 1], [0, -1], [1, -1]]))
+    0.5
+    """
+    return float((np.bincount(annotations.task)[annotations.task] > 1).mean())
 
 
 def _rows_with_company(annotations: Annotations) -> Codes:
@@ -228,11 +307,11 @@ def _rows_with_company(annotations: Annotations) -> Codes:
     return np.flatnonzero(np.isin(annotations.task, drawn)).astype(np.int32)
 
 
-def best_trust(log_likelihoods: Callable[[float], Floats]) -> float:
-    """Return the smallest exponent whose log-likelihoods are within one standard error of the best."""
+def best_trust(log_likelihoods: Callable[[float], Floats], *, errors: float = 1.0) -> float:
+    """Return the smallest exponent whose log-likelihoods are within so many standard errors of the best."""
     found = np.stack([log_likelihoods(one) for one in _TRUSTS])
     behind = found[found.mean(axis=1).argmax()] - found
-    near = behind.mean(axis=1) <= behind.std(axis=1) / np.sqrt(behind.shape[1])
+    near = behind.mean(axis=1) <= errors * behind.std(axis=1) / np.sqrt(behind.shape[1])
     return _TRUSTS[int(near.argmax())]
 
 

@@ -13,6 +13,7 @@ from typing import Any
 FRUGAL_FITS = 15
 FRUGAL_FITS_MORE = 5  # for every further learner
 FRUGAL_FOLDS = 2
+_CLEAR = "\r\x1b[K"  # takes away what was written on the line
 _FINISH = 1 + FRUGAL_FOLDS  # fits of the one round on all tasks that ends a frugal fit out of fold
 
 
@@ -58,15 +59,29 @@ def count_fit() -> None:
 
 
 def announce(event: dict[str, Any]) -> None:
-    """Write to standard error how many fits there may be, once one has shown how long it takes, then every tenth."""
+    """Write to standard error how far a fit has come: a bar on a terminal, elsewhere the first fit and every tenth."""
+    bar = sys.stderr.isatty()
     if event["round"]:
         line = f"round {event['round']}, mean confidence {event['mean_confidence']:.3f}"
-    elif event["first"] or event["fits"] % 10 == 0:
-        line = f"{event['fits']} of at most {event['planned_fits']} fits, about {event['seconds_left']:.0f} s left"
+    elif bar or event["first"] or event["fits"] % 10 == 0:
+        done, total = event["fits"], event["planned_fits"]
+        line = f"{done} of at most {total} fits, about {event['seconds_left']:.0f} s left"
+        line = f"{drawn_bar(done, total)} {line}" if bar else line
     else:
         return
-    sys.stderr.write(f"MBEM: {line}\n")
+    start, end = _CLEAR if bar else "", "" if bar and not event["round"] else "\n"
+    sys.stderr.write(f"{start}MBEM: {line}{end}")
     sys.stderr.flush()
+
+
+def drawn_bar(done: int, total: int, width: int = 20) -> str:
+    """Return a bar of text.
+
+    >>> drawn_bar(3, 12, 8)
+    '[##......]'
+    """
+    full = width * min(done, total) // max(total, 1)
+    return f"[{'#' * full}{'.' * (width - full)}]"
 
 
 def affordable_rounds(left: int, n_candidates: int, max_rounds: int, *, in_folds: bool) -> int:

@@ -23,7 +23,7 @@ from labelonce.data._gold import Gold, check_gold
 from labelonce.learning._average import average_models
 from labelonce.learning._candidate_confidence import calibrated_candidates, unseen_candidates
 from labelonce.learning._candidate_rounds import candidate_rounds
-from labelonce.learning._confidence import Estimate, calibrated, share_right, skills
+from labelonce.learning._confidence import LEVEL, Confidence, Estimate, calibrated, reconciled, share_right, skills
 from labelonce.learning._doubt import NOTHING_HELD_OUT, DoubtWarning, warn_if_flattened, warn_of_doubt, warn_of_gap
 from labelonce.learning._fits import FitLog, announce, counting
 from labelonce.learning._history import history_entry
@@ -117,7 +117,8 @@ class MBEM(AnnotationsScorer):
     calibrated_ : (n_tasks, n_classes)
         P(true label) to act on: calibrated without gold, by models that did not see the task.
     confidence_ : (n_tasks,)
-        Calibrated probability of `labels_`.
+        Calibrated probability of `labels_`. No class is more probable; where models that did not see the task prefer
+        another one, both are equally probable.
     estimated_accuracy_ : (value, low, high)
         Estimated share of `labels_` that are right, with its 90 % range.
     trust_ : float or None
@@ -175,7 +176,7 @@ class MBEM(AnnotationsScorer):
     _plan: Plan
     _last: Any  # a Round; None before the first
     trust_: float | None
-    _skill_range: tuple[Floats, Floats] | None
+    _unseen_picks: Codes | None  # of models that did not see the task
     _given: tuple[Codes, Codes, Codes]  # task, worker and label of every annotation
 
     def __init__(
@@ -425,27 +426,40 @@ class MBEM(AnnotationsScorer):
     def _judge(self, X: Any, annotations: Annotations, gold: Codes | None) -> Floats | None:
         """Set what people are shown, and return the predictions behind it, of models that did not see the task."""
         recipe, labels = self._plan.recipe, self.posterior_.argmax(axis=1)
-        unseen, self._skill_range, self.trust_ = None, None, None
+        unseen, self.trust_, self._unseen_picks = None, None, None
         self._given = annotations.task, annotations.worker, annotations.label
         self.calibrated_: Floats = self.posterior_
         if self.confidence == "held_out" and not (recipe.learner.shared and n_processes() > 1):
             log = FitLog()
-            ask: Any = unseen_candidates if recipe.candidates else unseen_predictions
-            judge: Any = calibrated_candidates if recipe.candidates else calibrated
             with counting(log), sharing_threads([recipe.learner], X, annotations.n_classes):
-                unseen = ask(X, recipe, self._last, self._plan.seed)
-                found = judge(annotations, unseen, recipe.worker_model, gold, self._plan.seed)
+                unseen, found = self._held_out(X, annotations, gold)
             self.n_fits_ += log.number
             self.calibrated_, self.trust_ = found.posterior, found.trust
             warn_if_flattened(found.flattened, unseen, annotations)
-            self.skill_, low, high = skills(annotations, found.posterior, self.posterior_)
-            self._skill_range = low, high
+            self._unseen_picks = unseen.argmax(axis=1).astype(np.int32)
+            self.skill_, *_ = self._skills(LEVEL)
         self.confidence_: Floats = self.calibrated_[np.arange(len(labels)), labels]
         own = float(self.posterior_.max(axis=1).mean())
         if unseen is not None:
             warn_of_gap(own, float(self.confidence_.mean()), self._last, unseen)
         self.estimated_accuracy_: Estimate = share_right(self.calibrated_, labels, own)
         return unseen
+
+    def _held_out(self, X: Any, annotations: Annotations, gold: Codes | None) -> tuple[Any, Confidence]:
+        """Return the predictions of models that did not see the task, and the confidence that follows."""
+        recipe, seed = self._plan.recipe, self._plan.seed
+        if recipe.candidates:
+            candidates = unseen_candidates(X, recipe, self._last, seed)
+            return candidates, calibrated_candidates(annotations, candidates, recipe.worker_model, gold, seed)
+        unseen, promised = unseen_predictions(X, recipe, self._last, seed), self.posterior_
+        found = calibrated(annotations, unseen, recipe.worker_model, gold, seed, promised=promised)
+        return unseen, replace(found, posterior=reconciled(found.posterior, promised.argmax(axis=1)))
+
+    def _skills(self, level: float) -> tuple[Floats, Floats, Floats]:
+        """Return the skills that people are shown, and the ends of their intervals; only where models were held out."""
+        annotations = Annotations(*self._given, self.tasks_, self.workers_, self.classes_, self.answers_)
+        shown = (self.calibrated_, self.posterior_)
+        return skills(annotations, *shown, trust=self.trust_ or 0.0, picks=self._unseen_picks, level=level)
 
     def to_frame(self) -> pa.Table:
         """Return an Arrow table with one row per task: task, label, confidence, and `posterior_<class>`, calibrated."""
@@ -486,5 +500,5 @@ class MBEM(AnnotationsScorer):
     def workers_to_frame(self) -> pa.Table:
         """Return an Arrow table with one row per worker, best first: worker, annotations, skill, its 90 % interval."""
         check_is_fitted(self, "model_")
-        low, high = self._skill_range or self.worker_model_.skill_interval(self.prior_)
+        low, high = self.worker_model_.skill_interval(self.prior_) if self.trust_ is None else self._skills(LEVEL)[1:]
         return workers_table(self, skill_low=low, skill_high=high)

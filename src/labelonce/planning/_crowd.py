@@ -15,6 +15,7 @@ from labelonce._types import Floats
 from labelonce._validate import check_distribution, check_int, check_number
 from labelonce.aggregation import Aggregator
 from labelonce.learning import MBEM
+from labelonce.learning._confidence import LEVEL
 from labelonce.simulate import one_coin
 from labelonce.workers import WorkerModel
 
@@ -187,9 +188,9 @@ def _fitted_crowd(fitted: Any) -> Crowd:
     if isinstance(fitted, WorkerModel):
         low, high = fitted.skill_interval(prior)
         error = (high - low) / _LEVEL_WIDTH
-    elif isinstance(fitted, MBEM) and fitted._skill_range is not None:
-        low, high = fitted._skill_range
-        error = (high - low) / _LEVEL_WIDTH
+    elif isinstance(fitted, MBEM) and fitted.trust_ is not None:
+        skill, low, _ = fitted._skills(LEVEL)
+        error = 2 * (skill - low) / _LEVEL_WIDTH  # the upper end is how right a worker could be, not is
         confusion = with_skill(confusion, fitted.skill_, prior)
     else:
         skill = np.einsum("wkk,k->w", confusion, prior)

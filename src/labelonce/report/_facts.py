@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -18,7 +19,7 @@ from labelonce.aggregation import OneCoin as OneCoinVote
 from labelonce.aggregation._base import other_answers
 from labelonce.data import _ids
 from labelonce.data._annotations import MIN_OVERLAP, Annotations
-from labelonce.learning._confidence import Estimate, skills
+from labelonce.learning._confidence import Estimate
 from labelonce.report._counts import Counts
 from labelonce.workers import ClassWise, OneCoin, WorkerModel
 
@@ -42,7 +43,8 @@ class Facts:
     """A fit and its annotations, with codes for ids; the annotations are those whose answer is a class.
 
     `posterior` is what people are shown: calibrated where the fit is, and `estimate` is then its share of right
-    labels; `own` is the posterior of the rounds. `belief` and `belief_confusion` are a posterior and the workers it
+    labels, and `held_out_skills` its skills and the ends of their intervals at a level; `own` is the posterior of the
+    rounds. `belief` and `belief_confusion` are a posterior and the workers it
     follows from: those of the fit, except for majority vote, whose fractions are not probabilities; there Dawid and
     Skene's model judges the labels. With so many classes that there is no room for arrays (`large`), posteriors are
     `Candidates`, and nothing is made of matrices. `history`, `choices` and `worker_model` are those of an MBEM, empty
@@ -56,6 +58,7 @@ class Facts:
     posterior: Any
     own: Any
     estimate: Estimate | None
+    held_out_skills: Callable[[float], tuple[Floats, Floats, Floats]] | None
     label: Codes
     fitted: Any
     prior: Floats
@@ -127,8 +130,8 @@ class Facts:
 
     def skill_interval(self, level: float) -> tuple[Floats, Floats]:
         """Return the interval of every skill: the fit's own, or that of a population fitted to its posterior."""
-        if self.estimate is not None:
-            _, low, high = skills(self.annotations, self.posterior, self.own, level=level)
+        if self.held_out_skills is not None:
+            _, low, high = self.held_out_skills(level)
             return low, high
         if self.large:
             model = self.worker_model or OneCoin().fit(self.annotations, self.belief)
@@ -138,6 +141,11 @@ class Facts:
             return OneCoin().fit_counts(right_or_wrong(counts)).skill_interval(level=level)
         model = self.worker_model or ClassWise().fit_counts(counts)
         return model.skill_interval(self.prior, level=level)
+
+    def is_undecided(self, task: int) -> bool:
+        """Return whether models that did not see the task prefer another class, which is then as probable."""
+        posterior = self.posterior[task]
+        return self.estimate is not None and int((posterior == posterior[self.label[task]]).sum()) > 1
 
     def of_label(self, posterior: Floats) -> Floats:
         """Return the probability of the label of every labelled task."""
@@ -180,6 +188,7 @@ def read_facts(fitted: Any, annotations: Any) -> Facts:
         posterior=shown,
         own=kept(source.posterior_),
         estimate=fitted.estimated_accuracy_ if held_out else None,
+        held_out_skills=fitted._skills if held_out else None,
         label=_ids.lookup(source.labels_, annotations.classes),
         fitted=source,
         prior=np.asarray(source.prior_),

@@ -55,6 +55,7 @@ def review_rows(facts: Facts, tasks: Codes, texts: Any, images: Any) -> list[dic
                 "confidence": float(posterior[facts.label[task]]),
                 "second": None if second is None else str(ann.classes[second]),
                 "second_confidence": 0.0 if second is None else float(posterior[second]),
+                "undecided": facts.is_undecided(task),
                 "model": _model_view(facts, task),
                 "given": [(str(ann.workers[ann.worker[row]]), str(ann.classes[ann.label[row]])) for row in shown],
                 "more": len(given) - len(shown),
