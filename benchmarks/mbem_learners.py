@@ -42,7 +42,7 @@ def learners() -> dict[str, Callable[[], Any]]:
     others = {
         "lightgbm": ("LGBMClassifier", {"n_jobs": 1, "verbose": -1}),
         "xgboost": ("XGBClassifier", {"n_jobs": 1}),
-        "catboost": ("CatBoostClassifier", {"thread_count": 1, "verbose": False}),
+        "catboost": ("CatBoostClassifier", {"thread_count": 1, "verbose": False, "allow_writing_files": False}),
     }
     for module, (name, options) in others.items():
         try:
