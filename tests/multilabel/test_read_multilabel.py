@@ -86,6 +86,7 @@ def test_a_cancelled_form_is_left_out_with_a_warning(tmp_path: Path) -> None:
         ("task,question,worker,answer\n1,dog,ann,1\n1,dog,ann,0\n", "got worker 'ann' on question 'dog' about task 1"),
         ("task,worker,dog\n1,ann,7\n", "got 7 \\(1 others"),
         ("", "must have|empty|Empty"),
+        ("task,question,worker,answer\n", "at least one row; got 0"),
     ],
 )
 def test_a_bad_file_is_one_sentence_with_its_name(tmp_path: Path, text: str, sentence: str) -> None:

@@ -64,7 +64,7 @@ def read_multilabel(
         if file.format in TOOLS:
             found = tools.read(file, Fields(task, worker, question), rejected)
             return _from_export(found, str(file.path), questions, duplicates)
-        present = first_rows(file).schema.names
+        present = _columns(file)
         wanted = {key: role[key] for key in ("task", "question", "worker", "answer")}
         if question or answer or {role["question"], role["answer"]} <= set(present):
             columns = read_columns(file, wanted)
@@ -81,9 +81,19 @@ def is_multilabel(path: str | os.PathLike[str], format: str | None = None) -> bo
     file = tools.find_labels(path, format)
     if file.format in TOOLS:
         return False
-    with naming(file):
-        present = set(first_rows(file).schema.names)
+    try:
+        present = set(_columns(file))
+    except (ValueError, OSError, pa.ArrowException):  # whoever reads the labels says what is wrong
+        return False
     return {"question", "answer"} <= present or ("ticked" in present and "label" not in present)
+
+
+def _columns(file: File) -> list[str]:
+    try:
+        names: list[str] = first_rows(file).schema.names
+    except StopIteration:
+        raise ValueError("the table must have at least one row; got 0.") from None
+    return names
 
 
 def _from_ticked(file: File, role: dict[str, str], questions: Any, duplicates: Duplicates) -> MultiLabelAnnotations:
