@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labelonce._kernels import Factors
+from labelonce._memory import is_large
 from labelonce._sklearn import clone
 from labelonce._validate import check_rng
 from labelonce.data import Annotations
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from labelonce.learning._mbem import MBEM
 
 FEW_CLASSES = 50
-_DENSE = 10**8  # probabilities of all tasks, and entries of all matrices, that dense arrays may have
 _ROUNDS = 4
 _HEAD = 200  # classes from which the default learner predicts the group first
 _ENOUGH_TASKS = 50_000  # to choose a learner by
@@ -35,14 +35,14 @@ def uses_candidates(worker_model: WorkerModel | None, annotations: Annotations) 
     """Return whether posteriors live on candidates: with more than 50 classes, if the workers are factors.
 
     `Grouped` workers and `Known` factors are. So are the default, `OneCoin` and `ClassWise` where dense arrays would be
-    too large, with more than 10^8 probabilities or entries of matrices; `Full`, `Counted` and `Known` matrices never
-    are. Where it fits, the default is `Full`: without groups, one matrix of mistakes for all workers is partly the
-    model's own mistakes, and a network that learns from it confirms them.
+    too large (`is_large`); `Full`, `Counted` and `Known` matrices never are. Where it fits, the default is `Full`:
+    without groups, one matrix of mistakes for all workers is partly the model's own mistakes, and a network that
+    learns from it confirms them.
     """
     n_classes = annotations.n_classes
     if n_classes <= FEW_CLASSES or not annotations.is_square:
         return False
-    large = max(annotations.n_tasks * n_classes, annotations.n_workers * n_classes**2) > _DENSE
+    large = is_large(annotations.n_tasks, annotations.n_workers, n_classes)
     if isinstance(worker_model, Known):
         return isinstance(worker_model.confusion, Factors)
     if worker_model is None or isinstance(worker_model, OneCoin) or type(worker_model) is ClassWise:

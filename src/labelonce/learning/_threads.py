@@ -46,7 +46,9 @@ def n_values(X: Any) -> int:
     if stored is not None:
         return int(stored)
     shape = getattr(X, "shape", None)
-    return int(np.prod(shape)) if shape is not None else len(X)
+    if shape is not None:
+        return int(np.prod(shape))
+    return len(X) if hasattr(X, "__len__") else int(np.asarray(X).size)
 
 
 def has_workers(learner: Learner) -> bool:
