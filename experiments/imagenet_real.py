@@ -2,7 +2,8 @@
 
     python experiments/imagenet_real.py    # a few minutes; needs the data folder
 
-A task is an image, a question one of the 1,000 classes. No expert's answer is seen in fitting or choosing. Average
+A task is an image, a question one of the 1,000 classes. No expert's answer enters a fit; which forms are shown was
+decided with their figures in view. Average
 precision, accuracy and F1 at one half, log loss, each with a 90 % interval from drawing the 155 images of the experts'
 questions with replacement; seconds and the largest memory of the process after each fit. "2 x 3" is one matrix of two
 true classes by three answers for each rater; "tempered" chooses the power of the answers by votes left out; "per class"

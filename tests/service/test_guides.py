@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import tomllib
+import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -52,8 +53,14 @@ def environment(folder: Path) -> dict[str, str]:
 def ask(url: str, token: str, body: Any = None) -> bytes:
     data = None if body is None else json.dumps(body).encode()
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-    with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=60) as answer:
-        return bytes(answer.read())
+    while True:
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=60) as answer:
+                return bytes(answer.read())
+        except urllib.error.HTTPError as error:
+            if error.code != 429:  # faster than people label: the service says how long to wait
+                raise
+            time.sleep(int(error.headers["Retry-After"]))
 
 
 def photos(folder: Path, n: int, rng: np.random.Generator) -> None:

@@ -65,8 +65,8 @@ class ExpertiseVote(Aggregator):
     >>> model = lo.ExpertiseVote().fit(lo.Annotations.from_matrix([*known, [0, 0, -1, 3, 3]]))
     >>> model.identified_
     array([4, 4, 4, 0, 0])
-    >>> model.labels_[-1]
-    0
+    >>> model.labels_[-1:]
+    array([0])
     """
 
     _tables = (4, 0)
