@@ -7,7 +7,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from labelonce._kernels import Factors, Mistakes, one_coin_confusion
-from labelonce._kernels import _factors as factors_module
 from labelonce._types import Floats
 
 GROUP = np.array([0, 1, 0, 2, 1, 0, 1], dtype=np.int32)
@@ -91,4 +90,3 @@ def test_matrices_above_the_stated_size_are_refused_before_they_are_made() -> No
     with pytest.raises(ValueError, match=r"at most 134,217,728 entries .* got 2,000 workers with 1,000 x 1,000"):
         factors.dense()
     assert factors.confusion(7).shape == (1000, 1000)
-    assert factors_module.MOST_ENTRIES * 8 == 2**30

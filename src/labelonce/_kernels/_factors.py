@@ -13,11 +13,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from labelonce._memory import MOST_NUMBERS
 from labelonce._types import Codes, Floats, Mask
 
 _TABLE = 1 << 22  # entries of a table of all pairs of classes, up to which it is faster than to search
 _FLOOR = 1e-10  # stands for a probability of zero
-MOST_ENTRIES = 2**27  # of the matrices of all workers together: 1 GiB
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,9 +220,9 @@ class Factors:
 
     def dense(self) -> Floats:
         """Return the matrices of all workers [worker, true, given]; more than 2^27 entries are an error."""
-        if np.prod(self.shape, dtype=float) > MOST_ENTRIES:
+        if np.prod(self.shape, dtype=float) > MOST_NUMBERS:
             raise ValueError(
-                f"confusion_ must have at most {MOST_ENTRIES:,} entries (1 GiB); got {self.n_workers:,} workers with "
+                f"confusion_ must have at most {MOST_NUMBERS:,} entries (1 GiB); got {self.n_workers:,} workers with "
                 f"{self.n_classes:,} x {self.n_classes:,} classes. Use skill_, or factors_.confusion(worker) for one "
                 "worker at a time."
             )

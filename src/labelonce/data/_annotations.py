@@ -256,16 +256,7 @@ class Annotations:
         >>> ann.align(["c", "b", "a"]).task
         array([1, 2], dtype=int32)
         """
-        tasks = _ids.table_of(task_ids, "task_ids")
-        _ids.check_same_kind(tasks, "task_ids", self.tasks)
-        task = _ids.lookup(self.tasks, tasks)[self.task]
-        lost = np.flatnonzero(task < 0)
-        if len(lost):
-            raise ValueError(
-                f"task_ids must hold every labelled task; got none for {show(self.tasks[self.task[lost[0]]])} "
-                f"({len(lost)} annotations in total). To leave such tasks out, call "
-                "ann.select(numpy.isin(ann.tasks, task_ids)) before align."
-            )
+        task, tasks = _rows.tasks_among(self.task, self.tasks, task_ids)
         order = _rows.stable_order(task, len(tasks))
         rows = (task[order], self.worker[order], self.label[order])
         return owned_annotations(*rows, tasks, self.workers, self.classes, self.answers)
@@ -275,15 +266,8 @@ class Annotations:
 
         Workers, classes and answers keep their codes.
         """
-        mask = np.asarray(task_mask)
-        if mask.dtype != bool or mask.shape != (self.n_tasks,):
-            raise ValueError(
-                f"task_mask must be boolean with one entry per task, shape ({self.n_tasks},); "
-                f"got {mask.dtype} of shape {mask.shape}."
-            )
-        new_code = (np.cumsum(mask) - 1).astype(np.int32)
-        kept = mask[self.task]
-        rows = (new_code[self.task[kept]], self.worker[kept], self.label[kept])
+        mask, kept, task = _rows.tasks_where(self.task, task_mask, self.n_tasks)
+        rows = (task, self.worker[kept], self.label[kept])
         tables = (self.tasks[mask], self.workers, self.classes, self.answers)
         return owned_annotations(*rows, *tables, tasks_given=self.tasks_given)
 

@@ -1,4 +1,4 @@
-"""Array work on annotation rows: their order, their repeats, and the entries of a matrix of labels."""
+"""Array work on annotation rows: their order, their repeats, their tasks, and the entries of a matrix of labels."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from scipy import sparse
 from labelonce._messages import show
 from labelonce._types import Codes, Ids, Mask
 from labelonce._validate import MAX_ANNOTATIONS, check_count
+from labelonce.data import _ids
 from labelonce.data._ids import is_missing
 
 
@@ -44,6 +45,33 @@ def first_rows(task: Codes, n_tasks: int) -> Codes:
     start = np.zeros(n_tasks + 1, dtype=np.int32)
     np.cumsum(np.bincount(task, minlength=n_tasks), out=start[1:])
     return start
+
+
+def tasks_among(task: Codes, tasks: Ids, task_ids: Any) -> tuple[Codes, Ids]:
+    """Return the tasks of rows as codes of `task_ids`, and these as a table; a row whose task is lost is an error."""
+    table = _ids.table_of(task_ids, "task_ids")
+    _ids.check_same_kind(table, "task_ids", tasks)
+    codes = _ids.lookup(tasks, table)[task]
+    lost = np.flatnonzero(codes < 0)
+    if len(lost):
+        raise ValueError(
+            f"task_ids must hold every labelled task; got none for {show(tasks[task[lost[0]]])} "
+            f"({len(lost)} annotations in total). To leave such tasks out, call "
+            "ann.select(numpy.isin(ann.tasks, task_ids)) before align."
+        )
+    return codes, table
+
+
+def tasks_where(task: Codes, task_mask: Any, n_tasks: int) -> tuple[Mask, Mask, Codes]:
+    """Return a mask of tasks, which rows have such a task, and the codes of theirs among the tasks that are kept."""
+    mask = np.asarray(task_mask)
+    if mask.dtype != bool or mask.shape != (n_tasks,):
+        raise ValueError(
+            f"task_mask must be boolean with one entry per task, shape ({n_tasks},); "
+            f"got {mask.dtype} of shape {mask.shape}."
+        )
+    kept = mask[task]
+    return mask, kept, (np.cumsum(mask) - 1).astype(np.int32)[task[kept]]
 
 
 def matrix_entries(matrix: Any, absent: Any = -1) -> tuple[Codes, Codes, Ids, tuple[int, int]]:

@@ -285,29 +285,13 @@ class MultiLabelAnnotations:
 
     def align(self, task_ids: Any) -> MultiLabelAnnotations:
         """Return the same annotations with `tasks` equal to `task_ids`, the order of the rows of X."""
-        tasks = _ids.table_of(task_ids, "task_ids")
-        _ids.check_same_kind(tasks, "task_ids", self.tasks)
-        task = _ids.lookup(self.tasks, tasks)[self.task]
-        lost = np.flatnonzero(task < 0)
-        if len(lost):
-            raise ValueError(
-                f"task_ids must hold every labelled task; got none for {show(self.tasks[self.task[lost[0]]])} "
-                f"({len(lost)} annotations in total). To leave such tasks out, call "
-                "ann.select(numpy.isin(ann.tasks, task_ids)) before align."
-            )
+        task, tasks = _rows.tasks_among(self.task, self.tasks, task_ids)
         return self._replaced((task, self.question, self.worker, self.answer), tasks=tasks, tasks_given=True)
 
     def select(self, task_mask: Any) -> MultiLabelAnnotations:
         """Return the tasks where `task_mask`, of shape (n_tasks,), is True, with their annotations."""
-        mask = np.asarray(task_mask)
-        if mask.dtype != bool or mask.shape != (self.n_tasks,):
-            raise ValueError(
-                f"task_mask must be boolean with one entry per task, shape ({self.n_tasks},); "
-                f"got {mask.dtype} of shape {mask.shape}."
-            )
-        new_code = (np.cumsum(mask) - 1).astype(np.int32)
-        kept = mask[self.task]
-        rows = (new_code[self.task[kept]], self.question[kept], self.worker[kept], self.answer[kept])
+        mask, kept, task = _rows.tasks_where(self.task, task_mask, self.n_tasks)
+        rows = (task, self.question[kept], self.worker[kept], self.answer[kept])
         return self._replaced(rows, tasks=self.tasks[mask])
 
     def sample(

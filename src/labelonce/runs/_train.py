@@ -31,7 +31,6 @@ from labelonce.formats._registry import find_labels
 from labelonce.io import read_annotations, read_class_groups, write
 from labelonce.learning import MBEM, BoostedTrees, SoftmaxRegression, text_model
 from labelonce.learning._features import DEFAULT_C
-from labelonce.learning._many_classes import uses_candidates
 from labelonce.runs._folder import START_OVER, RunFolder, write_record
 from labelonce.runs._gold import choose_gold
 from labelonce.runs._images import Images, check_extras, network_for, read_images
@@ -206,10 +205,7 @@ def _check_unchanged(before: Job, now: Job) -> None:
 
 def _estimator(options: Options, inputs: Inputs) -> MBEM:
     workers = None if options.groups is None else Grouped(read_class_groups(options.groups, inputs.annotations))
-    learner = _learner(options, inputs)
-    if uses_candidates(workers, inputs.annotations) and isinstance(learner, list):
-        learner = learner[len(learner) // 2]  # many classes: nothing is tried out
-    return MBEM(learner, rounds=options.rounds, worker_model=workers, random_state=options.seed)
+    return MBEM(_learner(options, inputs), rounds=options.rounds, worker_model=workers, random_state=options.seed)
 
 
 def _learner(options: Options, inputs: Inputs) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from labelonce.routing._strategies._information import mutual_information
+from labelonce.routing._mutual_information import mutual_information
 from labelonce.service._label_studio import Control, answer_of, origin, read_config
 from labelonce.service._label_studio_api import LabelStudio, annotations_in
 from labelonce.service._service import Service

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from labelonce.routing import Router
-from labelonce.routing._strategies._information import mutual_information
+from labelonce.routing._mutual_information import mutual_information
 
 
 class ProdigyRouter:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from labelonce._types import Codes, Floats, Mask
-from labelonce.routing._mutual_information import mutual_information as mutual_information
+from labelonce.routing._mutual_information import mutual_information
 from labelonce.routing._state import ANYBODY, State
 from labelonce.routing._strategies._strategy import Strategy, best_of
 

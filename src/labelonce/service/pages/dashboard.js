@@ -73,7 +73,7 @@ function draw(found) {
   for (let tick = 0; tick <= 4; tick += 1) {
     const share = floor + (1 - floor) * tick / 4;
     parts.push(element("line", { class: "axis", x1: 56, x2: 616, y1: y(share), y2: y(share) }));
-    parts.push(element("text", { x: 50, y: y(share) + 4, "text-anchor": "end" }, percent(share, 0)));
+    parts.push(element("text", { x: 50, y: y(share) + 4, "text-anchor": "end" }, percent(share, Math.round(1000 * share) % 10 ? 1 : 0)));
     parts.push(element("text", { x: x(most * tick / 4), y: 242, "text-anchor": "middle" }, number(most * tick / 4)));
   }
   if (points.length) {
