@@ -167,6 +167,17 @@ def test_grouped_posteriors_ignore_the_order_of_tasks_and_workers_and_follow_a_r
     assert_allclose(after.skill_[worker], before.skill_, atol=1e-6)
 
 
+@pytest.mark.neural
+def test_groups_are_fitted_alike_by_both_engines() -> None:
+    ann, _ = grouped(n_tasks=600)
+    found: list[Any] = [
+        lo.DawidSkene(worker_model=workers.Grouped(GROUPS), engine=engine, device="cpu").fit(ann)
+        for engine in ("scipy", "torch")
+    ]
+    assert_allclose(found[1].posterior_.to_dense(), found[0].posterior_.to_dense(), atol=1e-9)
+    assert_allclose(found[1].skill_, found[0].skill_, atol=1e-9)
+
+
 def test_in_groups_of_one_class_everybody_is_right() -> None:
     ann, _ = grouped(n_tasks=300)
     model = with_groups(np.arange(60), leak=0.0).fit(ann)

@@ -80,6 +80,17 @@ def test_held_out_labels_are_scored_as_by_matrices(fitted: Any) -> None:
     assert clf.score_annotations(X, ann) == pytest.approx(by_matrices, abs=1e-9)
 
 
+@pytest.mark.neural
+def test_rounds_find_the_same_with_both_engines() -> None:
+    X, _, ann, _ = problem(n_tasks=1200)
+    options: dict[str, Any] = {"worker_model": workers.Grouped(GROUP), "confidence": "posterior", "rounds": 2}
+    found: list[Any] = [
+        lo.MBEM(learner(), engine=engine, device="cpu", **options).fit(X, ann).posterior_
+        for engine in ("scipy", "torch")
+    ]
+    assert_allclose(found[1].to_dense(), found[0].to_dense(), atol=1e-6)
+
+
 def test_rounds_resume_where_they_stopped() -> None:
     X, _, ann, _ = problem(n_tasks=1200)
     options: dict[str, Any] = {"worker_model": workers.Grouped(GROUP), "confidence": "posterior", "tol": 0.0}

@@ -4,8 +4,8 @@ An annotation is one row `worker * n_answers + label` of a table whose columns a
 E-step adds up table rows over the annotations of each task, the M-step adds up posteriors over the
 annotations of each row: one sparse matrix, used forwards and transposed. Nothing outside this package
 knows that layout; confusion comes in and counts go out as [worker, true, given]. Two engines do the sums:
-`ScipyEngine` of the base install, and `TorchEngine` for large tables, CPU threads and CUDA. `BlockSums` does
-them for blocks of tasks that are streamed.
+`ScipyEngine` of the base install, and `TorchEngine` for large tables, CPU threads and CUDA. `CandidateSums` and
+`TorchCandidateSums` are the two where tasks have candidates, `BlockSums` does the sums of blocks that are streamed.
 """
 
 from importlib import import_module
@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from labelonce._kernels._blas import blas_threads
 from labelonce._kernels._confusion import one_coin_confusion
-from labelonce._kernels._engine import DEVICES, Engine, EStep, Sweep, make_engine
+from labelonce._kernels._engine import (
+    DEVICES,
+    CandidateEngine,
+    Engine,
+    EStep,
+    Sweep,
+    make_candidate_engine,
+    make_engine,
+)
 from labelonce._kernels._posterior import (
     entropy,
     floored_log,
@@ -42,6 +50,7 @@ __all__ = [
     "AnnotationSums",
     "Block",
     "BlockSums",
+    "CandidateEngine",
     "CandidateSums",
     "Candidates",
     "ConfusionOnRequest",
@@ -61,6 +70,7 @@ __all__ = [
     "join_candidates",
     "label_probabilities",
     "log_sums",
+    "make_candidate_engine",
     "make_engine",
     "mean_total_variation",
     "normalise",

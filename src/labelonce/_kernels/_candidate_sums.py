@@ -26,7 +26,7 @@ class CandidateStep(NamedTuple):
     log_likelihood: float
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
     """A block: its tasks, its annotations, and for each of these and each candidate the place in the tables."""
 
     tasks: slice
@@ -34,6 +34,7 @@ class _Part(NamedTuple):
     local: Any  # the task of every annotation within the block; None if each task has one
     cell: Any
     index: Any
+    own: Any
     label_cell: Any
 
 
@@ -86,7 +87,7 @@ class CandidateSums:
         It is minus infinity where there is no candidate.
         """
         tables, joint, total = factors.log_tables(self.dtype), np.empty(log_prior.shape, self.dtype), 0.0
-        for part in self._parts():
+        for part in self.parts():
             joint[part.tasks] = self._messages(part, tables)
             joint[part.tasks] += log_prior[part.tasks]
             total += normalise(joint[part.tasks])
@@ -96,14 +97,14 @@ class CandidateSums:
         """Return the sum of log P(label | true) over each task's labels, by candidate, (n_tasks, width + 1)."""
         shape = (self.n_tasks, self.classes.shape[1] + 1)
         tables, found = factors.log_tables(self.dtype), np.empty(shape, self.dtype)
-        for part in self._parts():
+        for part in self.parts():
             found[part.tasks] = self._messages(part, tables)
         return found
 
     def m_step(self, posterior: Candidates, weight: Floats | None = None) -> Tallies:
         """Return right and wrong labels as posteriors on these candidates see them; tasks count `weight`, or 1."""
         totals = _Totals(self)
-        for part in self._parts():
+        for part in self.parts():
             wide = np.concatenate([posterior.probability[part.tasks], posterior.rest[part.tasks, None]], axis=1)
             if weight is not None:
                 wide = wide * weight[part.tasks, None]
@@ -113,7 +114,7 @@ class CandidateSums:
     def sweep(self, factors: Factors, log_prior: Floats) -> tuple[Tallies, float]:
         """Return what `m_step` gives for the posteriors of `e_step`, never held all at once; the log-likelihood."""
         tables, totals, total = factors.log_tables(self.dtype), _Totals(self), 0.0
-        for part in self._parts():
+        for part in self.parts():
             joint = self._messages(part, tables)
             joint += log_prior[part.tasks]
             total += normalise(joint)
@@ -125,9 +126,14 @@ class CandidateSums:
         """Return probabilities (n_tasks, width + 1) as distributions."""
         return Candidates(self.classes, wide[:, :-1], wide[:, -1], self.n_classes)
 
-    def _parts(self) -> Iterator[_Part]:
+    def keep(self, log_prior: Floats) -> Floats:
+        """Return a log prior as many steps may use it: as it is."""
+        return log_prior
+
+    def parts(self, block: int = _BLOCK) -> Iterator[Part]:
+        """Yield blocks of tasks with about `block` numbers each."""
         width = self.classes.shape[1] + 1
-        step = max(1, int(_BLOCK / width / max(1.0, len(self._task) / max(1, self.n_tasks))))
+        step = max(1, int(block / width / max(1.0, len(self._task) / max(1, self.n_tasks))))
         for first in range(0, self.n_tasks, step):
             tasks = slice(first, min(first + step, self.n_tasks))
             rows = slice(int(self._start[tasks.start]), int(self._start[tasks.stop]))
@@ -140,13 +146,14 @@ class CandidateSums:
             worker = self._worker[rows] * np.int32(self.n_rows + 1)
             cell += worker[:, None]
             label_cell = worker + self._row[self._label[rows]]
-            yield _Part(tasks, rows, local, cell, self._index[rows].astype(np.int32, copy=False), label_cell)
+            index = self._index[rows].astype(np.int32, copy=False)
+            yield Part(tasks, rows, local, cell, index, self._own[rows], label_cell)
 
-    def _messages(self, part: _Part, tables: tuple[Floats, Floats, Floats]) -> Any:
+    def _messages(self, part: Part, tables: tuple[Floats, Floats, Floats]) -> Any:
         log_right, log_wrong, log_share = tables
         message = log_wrong.take(part.cell)
         message += log_share.take(part.index)
-        message[np.arange(len(message)), self._own[part.rows]] = log_right.take(part.label_cell)
+        message[np.arange(len(message)), part.own] = log_right.take(part.label_cell)
         if part.local is None:
             return message
         start = self._start[part.tasks.start : part.tasks.stop + 1] - part.rows.start
@@ -158,16 +165,15 @@ class CandidateSums:
 class _Totals:
     def __init__(self, sums: CandidateSums) -> None:
         self._sums = sums
-        self._cells = (sums.n_workers, sums.n_rows + 1)
-        self.right, self.wrong = np.zeros(np.prod(self._cells)), np.zeros(np.prod(self._cells))
+        n_cells = sums.n_workers * (sums.n_rows + 1)
+        self.right, self.wrong = np.zeros(n_cells), np.zeros(n_cells)
         self.given = np.zeros(len(sums.mistakes) + sums.n_classes + 1)
         self.drawn_right, self.drawn_wrong = np.zeros_like(self.right), np.zeros_like(self.wrong)
 
-    def add(self, part: _Part, posterior: Floats) -> None:
+    def add(self, part: Part, posterior: Floats) -> None:
         """Add what a block's posteriors (n_tasks, width + 1) amount to."""
-        sums = self._sums
         by_label = posterior if part.local is None else posterior.take(part.local, axis=0)
-        place = np.arange(len(by_label)), sums._own[part.rows]
+        place = np.arange(len(by_label)), part.own
         right = by_label[place]
         if part.local is None:
             by_label = by_label.copy()
@@ -176,32 +182,41 @@ class _Totals:
         _add(self.wrong, part.cell, by_label)
         _add(self.given, part.index, by_label)
 
-    def draw(self, part: _Part, posterior: Floats) -> None:
+    def draw(self, part: Part, posterior: Floats) -> None:
         """Count labels against one class per task that is drawn from its posterior, always by the same numbers.
 
-        Of many tasks some blocks are enough.
+        Of many tasks some are enough.
         """
-        sums = self._sums
-        number, every = part.tasks.start // max(1, part.tasks.stop - part.tasks.start), -(-sums.n_tasks // _DRAWN)
-        if number % every:
-            return
-        uniform = sums.uniform[part.tasks, None] * posterior.sum(axis=1, keepdims=True)
-        drawn = (np.cumsum(posterior, axis=1) < uniform).sum(axis=1)
-        drawn = np.minimum(drawn, posterior.shape[1] - 1)
-        drawn = drawn if part.local is None else drawn[part.local]
-        right = drawn == sums._own[part.rows]
-        self.drawn_right += np.bincount(part.label_cell[right], minlength=len(self.right))
-        cell = part.cell[np.arange(len(drawn)), drawn][~right]
-        self.drawn_wrong += np.bincount(cell, minlength=len(self.right))
+        every = drawn_step(self._sums.n_tasks)
+        first = -part.tasks.start % every
+        some = posterior[first::every]
+        uniform = self._sums.uniform[part.tasks][first::every, None] * some.sum(axis=1, keepdims=True)
+        drawn = np.minimum((np.cumsum(some, axis=1) < uniform).sum(axis=1), some.shape[1] - 1)
+        local = np.arange(len(posterior)) if part.local is None else part.local
+        rows = np.flatnonzero((local - first) % every == 0)
+        drawn = drawn[(local[rows] - first) // every]
+        right = drawn == part.own[rows]
+        self.drawn_right += np.bincount(part.label_cell[rows[right]], minlength=len(self.right))
+        self.drawn_wrong += np.bincount(part.cell[rows, drawn][~right], minlength=len(self.right))
 
     def tallies(self, *, drawn: bool = False) -> Tallies:
-        """Return the sums, `drawn` ones too; wrong labels of unknown true class are shared out to all rows."""
-        right, wrong = self.right.reshape(self._cells), self.wrong.reshape(self._cells)
-        n_pairs, n_rows = len(self._sums.mistakes), self._cells[1] - 1
-        shared = wrong[:, :-1] + wrong[:, -1:] / n_rows
-        crowd = (self.given[:n_pairs], self.given[n_pairs:-1], float(self.given[-1]))
-        hard = (one.reshape(self._cells)[:, :-1] for one in (self.drawn_right, self.drawn_wrong) if drawn)
-        return Tallies(right[:, :-1], shared, *crowd, *hard)
+        """Return the sums, `drawn` ones too."""
+        found = (self.right, self.wrong, self.given, *((self.drawn_right, self.drawn_wrong) if drawn else ()))
+        return as_tallies(*found, n_pairs=len(self._sums.mistakes), n_rows=self._sums.n_rows)
+
+
+def drawn_step(n_tasks: int) -> int:
+    """Return of how many tasks one has its true class drawn."""
+    return max(1, -(-n_tasks // _DRAWN))
+
+
+def as_tallies(right: Floats, wrong: Floats, given: Floats, *drawn: Floats, n_pairs: int, n_rows: int) -> Tallies:
+    """Return sums by cell and by `Mistakes.index`; wrong labels of unknown true class are shared out to all rows."""
+    by_row = (-1, n_rows + 1)
+    spread = wrong.reshape(by_row)
+    shared = spread[:, :-1] + spread[:, -1:] / n_rows
+    crowd = (given[:n_pairs], given[n_pairs:-1], float(given[-1]))
+    return Tallies(right.reshape(by_row)[:, :-1], shared, *crowd, *(one.reshape(by_row)[:, :-1] for one in drawn))
 
 
 def _add(totals: Floats, place: Any, values: Floats) -> None:

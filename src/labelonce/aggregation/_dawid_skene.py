@@ -70,8 +70,8 @@ class DawidSkene(OnlineEM):
     worker_model : workers.Grouped, optional
         Workers with few numbers instead of a matrix each, for many classes: mistakes within groups of classes, or those
         that the crowd makes. Posteriors then live on the candidate classes of each task (`Candidates`), and
-        `smoothing`, `start`, `n_init` and `engine` do not apply; `log_likelihood_` is empty, `worker_model_` the fitted
-        model. Default: a matrix per worker.
+        `smoothing`, `start` and `n_init` do not apply; `log_likelihood_` is empty, `worker_model_` the fitted model.
+        Default: a matrix per worker.
     random_state : int, numpy.random.Generator or None
         Breaks ties of `labels_` and draws the further starts.
 
@@ -139,6 +139,7 @@ class DawidSkene(OnlineEM):
         if self.worker_model is None:
             return super()._best_fit(annotations, gold, rng)
         options = {"prior": self.prior, "max_iter": self.max_iter, "tol": self.tol, "dtype": self.dtype}
+        options |= {"engine": self.engine, "device": self.device}
         return fit_with_worker_model(self.worker_model, annotations, gold, **options, rng=rng)
 
     def _first_stream(self, annotations: Annotations) -> Stream:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import Candidates, CandidateSums, LabelCells, candidate_classes
+from labelonce._kernels import Candidates, LabelCells, candidate_classes, make_candidate_engine
 from labelonce._memory import check_memory
 from labelonce._messages import show
 from labelonce._sklearn import clone
@@ -28,6 +28,8 @@ def fit_with_worker_model(
     max_iter: int,
     tol: float,
     dtype: str,
+    engine: str,
+    device: str | None,
     rng: np.random.Generator,
 ) -> Fit:
     """Return posteriors and workers, each fitted to the other from the votes on."""
@@ -45,7 +47,7 @@ def fit_with_worker_model(
         f"{annotations.n_tasks:,} tasks with up to {classes.shape[1]:,} candidate classes each",
         "Use smaller groups, or Grouped() without groups, which keeps the commonest mistakes.",
     )
-    sums = CandidateSums(annotations, classes, model._mistakes, model._row, dtype)
+    sums = make_candidate_engine(annotations, classes, *model.pattern, dtype=dtype, engine=engine, device=device)
     posterior, converged = moved(votes, classes), False
     path: list[float] = []
     while not converged and len(path) < max_iter:

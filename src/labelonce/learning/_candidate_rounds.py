@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from labelonce._kernels import Candidates, CandidateSums, Mistakes, candidate_classes
+from labelonce._kernels import CandidateEngine, Candidates, Mistakes, candidate_classes, make_candidate_engine
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats, Mask
 from labelonce.data import Annotations
@@ -151,9 +151,13 @@ class CandidateJudge:
         self.annotations, self.recipe, self.gold = annotations, recipe, gold
         self.workers, self.predictions, self.spoken = workers, predictions, spoken
         size = len(annotations) * (predictions.classes.shape[1] + 1)
-        pairs, row = workers.pattern
-        dtype = "float32" if size > _SINGLE else "float64"
-        self.sums = CandidateSums(annotations, predictions.classes, pairs, row, dtype)
+        self.sums = self._engine(annotations, predictions.classes, "float32" if size > _SINGLE else "float64")
+
+    def _engine(self, annotations: Annotations, classes: Codes, dtype: str = "float64") -> CandidateEngine:
+        engine, device = self.recipe.engine, self.recipe.device
+        return make_candidate_engine(
+            annotations, classes, *self.workers.pattern, dtype=dtype, engine=engine, device=device
+        )
 
     @classmethod
     def after(
@@ -219,7 +223,7 @@ class CandidateJudge:
         pull, tasks = pull_in_round(number), self._sample()
         some = Spoken.of(self.predictions[tasks], self.spoken[tasks])
         one_of = np.isin(np.arange(len(self.predictions)), tasks)
-        sums = CandidateSums(self.annotations.select(one_of), self.predictions.classes[tasks], *self.workers.pattern)
+        sums = self._engine(self.annotations.select(one_of), self.predictions.classes[tasks])
         found = CandidateCalibration.none(n_classes)
         found = calibrate_candidates(some, sums.messages(self.workers.factors_), shares, pull, found)
         if self.recipe.counts == "refined":
@@ -230,6 +234,7 @@ class CandidateJudge:
 
     def _refine(self, log_prior: Floats) -> None:
         """Count the workers against the posterior that they give themselves, near the fixed point."""
+        log_prior = self.sums.keep(log_prior)
         for _ in range(_REFINEMENTS):
             before = self.workers.factors_.right
             tallies, _ = self.sums.sweep(self.workers.factors_, log_prior)
