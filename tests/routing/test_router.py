@@ -204,6 +204,14 @@ def test_a_batch_asks_for_no_task_twice() -> None:
     assert len({task for task, _ in batch}) == 40
 
 
+def test_gold_is_asked_only_of_who_is_able_to_answer_it() -> None:
+    gold = {task: int(Y[task]) for task in range(6)}
+    router = new(strategy=WorkerTesting(), gold=gold, may_decline=True)
+    assert router.next(0, among=[4, 30, 31]) == 4
+    router.add(4, 0, int(Y[4]))
+    assert router.next(0, among=[4, 30, 31]) in {30, 31}
+
+
 def test_gold_is_asked_of_who_is_declined_and_of_nobody_else() -> None:
     gold = {task: int(Y[task]) for task in range(6)}
     router = new(gold=gold, may_decline=True, gold_tests=3)

@@ -171,11 +171,12 @@ class Router:
         self._free_expired()
         if self.stop is not None or len(self._answered[code]) >= self._capacity_of(worker):
             return None
-        if self.strategy.tests(self.state, code) and (question := self._gold_question(code)) is not None:
+        able = None if among is None else self._task_codes_of(among)
+        if self.strategy.tests(self.state, code) and (question := self._gold_question(code, able)) is not None:
             return question
-        task = self._choose(code, decline=self.may_decline, among=among)
+        task = self._choose(code, decline=self.may_decline, able=able)
         if task is None:
-            return self._gold_question(code) if self.may_decline else None
+            return self._gold_question(code, able) if self.may_decline else None
         self._leases.hand_out(task, code, self._clock())
         return self.tasks[task]
 
@@ -294,13 +295,13 @@ class Router:
 
         return load(Path(path), X=X, learner=learner, clock=clock)
 
-    def _choose(self, worker: int, *, decline: bool, among: Any = None) -> int | None:
-        """Return the best free task for a worker and take it out of the pool; None if there is none for it."""
+    def _choose(self, worker: int, *, decline: bool, able: Codes | None = None) -> int | None:
+        """Return the best free task that a worker is able to label, and take it out of the pool; None if none is."""
         if decline and not self.strategy.accepts(self.state, worker):
             return None
         pool = self._refreshed()
-        if among is not None:
-            pool = self._pool_of(among)
+        if able is not None:
+            pool = Pool.draw(self.state, self.strategy, self._open(able), self._leased())
         if len(pool.tasks) == 0:
             return None
         had = np.array([*self._answered[worker], *self._skipped.get(worker, ())], dtype=np.int32)
@@ -310,15 +311,13 @@ class Router:
             return None
         task = pool.take(place)
         self._stale += 1
-        if among is not None and self._pool is not None:
+        if able is not None and self._pool is not None:
             self._pool.set_free(task, free=False)
         return task
 
-    def _pool_of(self, among: Any) -> Pool:
-        """Return a pool of the open ones among some tasks."""
+    def _task_codes_of(self, among: Any) -> Codes:
         codes = [self._code(task, self._task_codes, "among", self.tasks) for task in np.asarray(among).tolist()]
-        tasks = self._open(np.unique(np.array(codes, dtype=np.int32)))
-        return Pool.draw(self.state, self.strategy, tasks, self._leased())
+        return np.unique(np.array(codes, dtype=np.int32))
 
     def _refreshed(self) -> Pool:
         """Return the pool, drawn anew where it is used up."""
@@ -380,12 +379,12 @@ class Router:
             if self._pool is not None and self._is_open(task):
                 self._pool.set_free(task, free=True)
 
-    def _gold_question(self, worker: int) -> Any:
-        """Return a gold question that the worker has not answered, None where it has had enough."""
+    def _gold_question(self, worker: int, able: Codes | None) -> Any:
+        """Return a gold question that the worker is able to answer and has not, None where it has had enough."""
         asked = [task for task in self._answered[worker] if self.state.gold[task] >= 0]
         if len(asked) >= self.gold_tests and not self.strategy.tests(self.state, worker):
             return None
-        for task in self._gold_order:
+        for task in self._gold_order if able is None else self._gold_order[np.isin(self._gold_order, able)]:
             if (int(task), worker) not in self._pairs and int(task) not in self._skipped.get(worker, ()):
                 return self.tasks[task]
         return None
