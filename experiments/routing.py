@@ -35,16 +35,21 @@ from labelonce import routing
 
 PATH = RESULTS / "routing.json"
 SEEDS, N_WORKERS, N_BATCHES = range(5), 40, 20
+RANDOM_SHARE = 0.05  # the router's default
 CROWDS = ("hammer-spammer", "class-wise", "specialists", "identical")
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A strategy as a row of the table; `gold` is how many tasks have a known label, to test workers by."""
+    """A strategy as a row of the table; `gold` is how many tasks have a known label, to test workers by.
+
+    Ours keep the router's share of random tasks; the others choose all tasks themselves.
+    """
 
     strategy: routing.Strategy
     may_decline: bool = False
     gold: int = 0
+    random_share: float = 0.0
 
 
 STRATEGIES = {
@@ -56,13 +61,15 @@ STRATEGIES = {
     "ImpactSampling": Rule(routing.ImpactSampling()),
     "AdaptiveRounds": Rule(routing.AdaptiveRounds()),
     "RiskThreshold": Rule(routing.RiskThreshold(risk=0.0)),
-    "Information": Rule(routing.Information()),
+    "Information": Rule(routing.Information(), random_share=RANDOM_SHARE),
     "Random, may decline": Rule(routing.Random(decline_below=0.5), may_decline=True),
     "IntervalEstimation, may decline": Rule(routing.IntervalEstimation(), may_decline=True),
     "ExpertList, may decline": Rule(routing.ExpertList(risk=0.0), may_decline=True),
-    "Information, may decline": Rule(routing.Information(), may_decline=True),
+    "Information, may decline": Rule(routing.Information(), may_decline=True, random_share=RANDOM_SHARE),
     "WorkerTesting, may decline, 20 gold": Rule(routing.WorkerTesting(), may_decline=True, gold=20),
-    "Information, may decline, 20 gold": Rule(routing.Information(), may_decline=True, gold=20),
+    "Information, may decline, 20 gold": Rule(
+        routing.Information(), may_decline=True, gold=20, random_share=RANDOM_SHARE
+    ),
 }
 OURS = ("Information", "Information, may decline")
 SHOWN = ("Random", "FewestLabels", "ModelUncertainty", "ActiveLab", "Information", "Random, may decline", OURS[1])
@@ -236,6 +243,7 @@ def router_of(problem: World, rule: Rule, seed: int) -> routing.Router:
         strategy=rule.strategy,
         may_decline=rule.may_decline,
         gold={int(task): int(problem.y[task]) for task in known} or None,
+        random_share=rule.random_share,
         random_state=seed,
     )
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from record import RESULTS, Trial, arguments, main, markdown, mean_error, resume
-from routing import Crowd, World, buy, point, robot_readings
+from routing import RANDOM_SHARE, Crowd, World, buy, point, robot_readings
 from sklearn.ensemble import ExtraTreesClassifier
 
 import labelonce as lo
@@ -70,6 +70,7 @@ def trial(strategy: str, seed: int) -> Trial:
         X=problem.X,
         learner=learner,
         strategy=STRATEGIES[strategy],
+        random_share=RANDOM_SHARE if strategy == "Information" else 0.0,
         random_state=seed,
     )
     for task, worker in crowd.at_random(N_START, rng):

@@ -109,7 +109,7 @@ def test_doubling_all_costs_changes_nothing(may_decline: bool) -> None:
 def test_an_expensive_task_is_asked_later() -> None:
     costs = np.ones(N_TASKS)
     costs[7] = 100.0
-    router = new(task_costs=costs)
+    router = new(task_costs=costs, random_share=0.0)
     assert 7 not in [task for task, _ in drive(router, N_TASKS - 1, refit_after=1000)]
 
 

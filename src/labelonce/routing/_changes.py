@@ -104,6 +104,7 @@ def remove(router: Router, task: Hashable, worker: Hashable) -> Any:
     router._answered[code].remove(task_code)
     router.spent -= router._cost_of(code) * float(state.prices[task_code])
     _remind(router)
+    router._random.forget()
     _offer_again(router, task_code, code)
     return router.classes[label]
 

@@ -33,6 +33,7 @@ def save(router: Router, path: Path) -> None:
         "costs": _pairs(router.costs),
         "capacity": _pairs(router.capacity),
         "lease_seconds": router._leases.seconds,
+        "random_share": router._random.share,
         "leases": [[task, *lease] for task, lease in router._leases.out.items()],
         "rng": state.rng.bit_generator.state,
         "n_fitted": state.n_fitted,
@@ -52,6 +53,7 @@ def save(router: Router, path: Path) -> None:
         "label": label,
         "gold": state.gold,
         "gold_order": router._gold_order,
+        "random_order": router._random.order,
         "prices": state.prices,
         "log_posterior": state.belief.log_posterior,
         "risk": state.belief.risk,
@@ -86,6 +88,7 @@ def load(path: Path, *, X: Any, learner: Any, clock: Callable[[], float]) -> Rou
         task_costs=found["prices"],
         capacity=_unpaired(about["capacity"]),
         lease_seconds=about["lease_seconds"],
+        random_share=about.get("random_share", 0.0),
         clock=clock,
         **options,
     )
@@ -97,6 +100,7 @@ def _restore(router: Router, found: dict[str, Any], about: dict[str, Any]) -> No
     """Set what the answers and the refits have made of a new router."""
     state = router.state
     state.gold, router._gold_order = found["gold"], found["gold_order"]
+    router._random.order = found.get("random_order", router._random.order)
     for worker in about["workers"]:
         router._worker_code(worker)
     state.know_workers(found["confusion"], found["population"])

@@ -19,7 +19,9 @@ from labelonce.routing import _changes
 from labelonce.routing._belief import Belief
 from labelonce.routing._leases import Leases
 from labelonce.routing._pool import Pool
+from labelonce.routing._random_tasks import RandomTasks
 from labelonce.routing._refit import estimator_of, refit
+from labelonce.routing._sharpening import exponent_of, sharpened
 from labelonce.routing._state import State, check_costs
 from labelonce.routing._strategies._information import Information
 from labelonce.routing._strategies._strategy import Strategy
@@ -72,6 +74,9 @@ class Router:
         Stop when the average worker's best answer tells less than so many nats per unit of money.
     temperature : float
         What log-posteriors of a refit are divided by: a posterior is too sure of tasks that it has chosen itself.
+    random_share : float
+        How often a random task without a label is handed out instead of the best: a fair sample, by which the
+        probabilities of a model that was trained on chosen tasks are calibrated. Not used without X.
     random_state : int
         Breaks ties.
     clock : callable
@@ -116,6 +121,7 @@ class Router:
         max_risk: float | None = None,
         min_gain: float | None = None,
         temperature: float = 2.0,
+        random_share: float = 0.05,
         random_state: int = 0,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -139,11 +145,15 @@ class Router:
         prices = check_costs(task_costs, self.tasks, "task_costs")
         self.state = State(len(self.classes), X, prices, self._gold_codes(gold), seed)
         self._gold_order: Codes = self.state.rng.permutation(np.flatnonzero(self.state.gold >= 0)).astype(np.int32)
+        share = 0.0 if X is None else check_number(random_share, "random_share", 0.0, 1.0)
+        self._random = RandomTasks.draw(self.state, share)
         self._leases = Leases(check_number(lease_seconds, "lease_seconds", 0.0))
         self._answered: list[array[int]] = []
         self._pairs: set[tuple[int, int]] = set()
         self._skipped: dict[int, set[int]] = {}  # tasks by worker
-        self.spent, self.model_ = 0.0, None
+        self.spent = 0.0
+        self.model_: Any = None
+        self._exponent: float | None = None  # of the model, once it was asked for
         self._everything: Codes = np.arange(len(self.tasks), dtype=np.int32)
         self._pool: Pool | None = None
         self._stale = 0
@@ -245,7 +255,25 @@ class Router:
         tables = (self.tasks, self.workers, self.classes)
         self.model_ = refit(self.state, self._estimator, tables, self.temperature)
         self.strategy.refitted(self.state)
-        self._pool = None
+        self._pool = self._exponent = None
+
+    @property
+    def exponent(self) -> float:
+        """The power of the model's predictions that is calibrated; found when it is first asked for, in a few fits.
+
+        Above 1 where the model is less sure of a random task than it could be, as one that has learned from hard tasks.
+        Predictions to this power, by models that did not see the task, explain the labels of the tasks that were
+        labelled at random best. 1 with a learner other than `MBEM`.
+        """
+        if self._exponent is None:
+            self._exponent = exponent_of(self.model_, self.state, self._random.sample(self.state))
+        return self._exponent
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Return calibrated P(class) of any tasks by the model of the last refit, (n, n_classes)."""
+        if not hasattr(self.model_, "predict_proba"):
+            raise ValueError(f"predict_proba must have a model; got {self.model_!r}. Give the router X and call refit.")
+        return sharpened(self.model_.predict_proba(X), self.exponent)
 
     def adopt(self, fit: _changes.Fit) -> None:
         """Believe a fit that was made elsewhere, such as in another process, while answers went on arriving."""
@@ -309,11 +337,20 @@ class Router:
         place = int(scores.argmax())
         if scores[place] == -np.inf or (decline and self._is_worth_too_little(worker, pool)):
             return None
-        task = pool.take(place)
         self._stale += 1
-        if able is not None and self._pool is not None:
+        task = self._random_task(worker, able)
+        if task is None:
+            task = pool.take(place)
+        if self._pool is not None:
             self._pool.set_free(task, free=False)
         return task
+
+    def _random_task(self, worker: int, able: Codes | None) -> int | None:
+        """Return a random task without a label if it is the turn of one."""
+        if not self._random.wanted(self.state):
+            return None
+        skipped = self._skipped.get(worker, ())
+        return self._random.first(self.state, lambda task: task not in self._leases and task not in skipped, able)
 
     def _task_codes_of(self, among: Any) -> Codes:
         codes = [self._code(task, self._task_codes, "among", self.tasks) for task in np.asarray(among).tolist()]

@@ -1,0 +1,63 @@
+"""A model trained on chosen tasks is calibrated by tasks that were labelled at random."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import labelonce as lo
+from labelonce.routing import Random, Router
+from labelonce.routing._sharpening import exponent_of, labels_evidence, sharpened
+from labelonce.routing._state import State
+
+N = 1500
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(2 * N, 2))
+CHANCE = 1 / (1 + np.exp(-3 * X[:, 0]))
+Y = (RNG.random(2 * N) < CHANCE).astype(int)
+
+
+def routed(C: float) -> Router:
+    """Return a router whose model is as flat as `C` makes it, with one label of a good worker for every task."""
+    learner = lo.MBEM(lo.SoftmaxRegression(C=C), rounds=2, predictions="in_sample", confidence="posterior")
+    router = Router(range(N), [0, 1], X=X[:N], learner=learner, strategy=Random(), random_share=0.3)
+    rng = np.random.default_rng(1)
+    for turn in range(N):
+        worker = turn % 5
+        task = router.next(worker)
+        router.add(task, worker, int(Y[task] ^ (rng.random() < 0.1)))
+    router.refit()
+    return router
+
+
+def test_a_model_that_is_too_flat_is_sharpened_to_the_true_chances() -> None:
+    router = routed(C=0.01)
+    plain, found = (one.predict_proba(X[N:])[:, 1] for one in (router.model_, router))
+    assert router.exponent > 1.5
+    assert np.abs(found - CHANCE[N:]).mean() < 0.5 * np.abs(plain - CHANCE[N:]).mean()
+    assert_allclose(found > 0.5, plain > 0.5)
+
+
+def test_sharpened_by_one_changes_nothing_and_by_two_squares_the_odds() -> None:
+    chances = np.array([[0.2, 0.8], [0.5, 0.5]])
+    assert_allclose(sharpened(chances, 1.0), chances)
+    assert_allclose(sharpened(chances, 2.0), [[1 / 17, 16 / 17], [0.5, 0.5]])
+
+
+def test_without_a_sample_or_without_mbem_nothing_is_changed() -> None:
+    router = routed(C=1.0)
+    assert exponent_of(router.model_, router.state, np.zeros(0, dtype=np.int32)) == 1.0
+    assert exponent_of(None, router.state, np.arange(5, dtype=np.int32)) == 1.0
+
+
+def test_the_evidence_of_labels_is_the_sum_of_their_log_chances() -> None:
+    state = State(2, None, np.ones(3), np.full(3, -1, dtype=np.int32), seed=0)
+    for task, worker, label in ((0, 0, 1), (0, 1, 1), (2, 0, 0)):
+        state.add(task, worker, label)
+    state.n_fitted = 3
+    expected = state.log_chances(0, 1) + state.log_chances(1, 1)
+    assert_allclose(labels_evidence(state, np.array([0, 1])), [expected, np.zeros(2)])
+
+
+def test_predict_proba_needs_a_refit() -> None:
+    with pytest.raises(ValueError, match="got None"):
+        Router(range(3), [0, 1], X=np.zeros((3, 1))).predict_proba(np.zeros((1, 1)))
