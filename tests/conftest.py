@@ -1,11 +1,13 @@
 """What tests need: real data (`data`), torch (`neural`), skops. Without it they are skipped. No test asserts a time."""
 
 import os
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from label_studio_server import Server, running
 
 settings.register_profile("labelonce", deadline=None)  # a busy machine is no defect
 settings.load_profile("labelonce")
@@ -61,3 +63,10 @@ def data_root() -> Path:
 def skops() -> None:
     """Skip a test that saves models where that is not possible."""
     pytest.importorskip("skops", reason="models are saved with skops: pip install skops", exc_type=ImportError)
+
+
+@pytest.fixture(scope="session")
+def label_studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Return a real Label Studio, one for all tests that need it."""
+    with running(tmp_path_factory.mktemp("label-studio")) as found:
+        yield found

@@ -1,4 +1,7 @@
-"""A real Label Studio, started where LABELONCE_LABELSTUDIO names the virtual environment that it is installed in."""
+"""A real Label Studio: LABELONCE_LABELSTUDIO names the virtual environment it is started from, or one that is running.
+
+One that is running is named by its address and the admin's token: LABELONCE_LABELSTUDIO=http://127.0.0.1:8090#TOKEN.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-VENV = os.environ.get("LABELONCE_LABELSTUDIO")
+import pytest
+
+WHERE = os.environ.get("LABELONCE_LABELSTUDIO", "")
+needs_label_studio = [
+    pytest.mark.labelstudio,
+    pytest.mark.skipif(not WHERE, reason="LABELONCE_LABELSTUDIO names neither an environment nor an address"),
+]
 
 
 class Server:
@@ -34,8 +43,9 @@ class Server:
         print(f"{request.get_method()} {path} -> {len(content)} bytes")  # noqa: T201  # the transcript
         return json.loads(content) if content else None
 
-    def sign_up(self, email: str) -> str:
-        """Make a user and return its token."""
+    def sign_up(self, name: str) -> str:
+        """Make a user with a new address and return its token."""
+        email = new_email(name)
         jar = http.cookiejar.CookieJar()
         opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar))
         page = f"{self.base}/user/signup"
@@ -49,9 +59,17 @@ class Server:
             return str(json.loads(answer.read())["token"])
 
 
+def new_email(name: str) -> str:
+    """Return an address that no user has yet."""
+    return f"{name}-{secrets.token_hex(4)}@example.com"
+
+
 @contextmanager
 def running(folder: Path) -> Iterator[Server]:
-    """Start a server on a free local port, with its files in a folder, and stop it at the end."""
+    """Start a server on a free local port, with its files in a folder, and stop it at the end; or use a running one."""
+    if WHERE.startswith("http"):
+        yield Server(*WHERE.split("#"))
+        return
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -66,7 +84,15 @@ def running(folder: Path) -> Iterator[Server]:
         "ML_BLOCK_LOCAL_IP": "false",
         "SENTRY_DSN": "",
     }
-    command = [f"{VENV}/bin/label-studio", "start", "--no-browser", "--internal-host", "127.0.0.1", "--port", str(port)]
+    command = [
+        f"{WHERE}/bin/label-studio",
+        "start",
+        "--no-browser",
+        "--internal-host",
+        "127.0.0.1",
+        "--port",
+        str(port),
+    ]
     command += ["--username", "admin@example.com", "--password", secrets.token_hex(8), "--user-token", token]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | settings
     with (folder / "server.log").open("wb") as log:

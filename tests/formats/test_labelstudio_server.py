@@ -1,24 +1,20 @@
 """A real Label Studio: what we write it imports, what it exports we read, and predictions go back to its tasks.
 
-Runs only where LABELONCE_LABELSTUDIO names the virtual environment that Label Studio is installed in.
+Runs only where LABELONCE_LABELSTUDIO names one: see label_studio_server.py.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from label_studio_server import VENV, Server, running
+from label_studio_server import Server, needs_label_studio, new_email
 
 import labelonce as lo
 from labelonce.formats import LeftOutWarning
 
-pytestmark = [
-    pytest.mark.labelstudio,
-    pytest.mark.skipif(not VENV, reason="LABELONCE_LABELSTUDIO does not name Label Studio's virtual environment"),
-]
+pytestmark = needs_label_studio
 CONFIG = """<View>
   <Text name="task" value="$task"/>
   <Choices name="label" toName="task" choice="single"><Choice value="cat"/><Choice value="dog"/></Choices>
@@ -28,14 +24,13 @@ CONFIG = """<View>
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with running(tmp_path_factory.mktemp("label-studio")) as found:
-        yield found
+def server(label_studio: Server) -> Server:
+    return label_studio
 
 
 @pytest.fixture(scope="module")
 def users(server: Server) -> list[int]:
-    made = [server.call("/api/users/", {"email": f"{name}@example.com", "username": name}) for name in ("kim", "zoe")]
+    made = [server.call("/api/users/", {"email": one, "username": one}) for one in map(new_email, ("kim", "zoe"))]
     return [user["id"] for user in made]
 
 

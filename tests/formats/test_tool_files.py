@@ -88,6 +88,12 @@ def test_tasks_and_classes_that_only_ground_truths_have_are_kept() -> None:
     assert labels == lo.read_gold(TRUTHS) | {204: "negative", 206: "negative"}
 
 
+def test_annotations_are_written_as_no_ground_truths_since_label_studio_would_make_them_some(tmp_path: Path) -> None:
+    lo.write(lo.Annotations.from_arrays(["a"], [1], ["cat"]), tmp_path / "import.json", format="label-studio")
+    (task,) = json.loads((tmp_path / "import.json").read_text())
+    assert [one["ground_truth"] for one in task["annotations"]] == [False]
+
+
 def test_ground_truths_of_a_task_must_agree(tmp_path: Path) -> None:
     tasks = json.loads(TRUTHS.read_text())
     tasks[4]["annotations"][3]["result"][0]["value"]["choices"] = ["negative"]

@@ -1,6 +1,6 @@
 """A real Label Studio with us as its model: three people of different skill label digits in its order and in ours.
 
-Runs only where LABELONCE_LABELSTUDIO names the virtual environment that Label Studio is installed in.
+Runs only where LABELONCE_LABELSTUDIO names one: see label_studio_server.py.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from label_studio_server import VENV, Server, running
+from label_studio_server import Server, needs_label_studio
 from numpy.testing import assert_allclose
 from service_crowd import free_port
 from service_projects import serving
@@ -27,11 +27,8 @@ from labelonce.service import _fit as fits
 from labelonce.service._label_studio_project import project_from
 
 pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[service]'")
-pytestmark = [
-    pytest.mark.labelstudio,
-    pytest.mark.skipif(not VENV, reason="LABELONCE_LABELSTUDIO does not name Label Studio's virtual environment"),
-]
-TASKS, LABELS = 200, 280
+pytestmark = needs_label_studio
+TASKS, LABELS = 200, 225
 SKILLS = {"kim": 0.95, "zoe": 0.8, "lee": 0.6}
 CLASSES = [str(one) for one in range(10)]
 CHOICES = "".join(f'<Choice value="{one}"/>' for one in CLASSES)
@@ -40,14 +37,13 @@ CONFIG = f"""<View><Text name="text" value="$text"/>
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    with running(tmp_path_factory.mktemp("label-studio")) as found:
-        yield found
+def server(label_studio: Server) -> Server:
+    return label_studio
 
 
 @pytest.fixture(scope="module")
 def people(server: Server) -> dict[str, str]:
-    return {name: server.sign_up(f"{name}@example.com") for name in SKILLS}
+    return {name: server.sign_up(name) for name in SKILLS}
 
 
 @dataclass
@@ -59,6 +55,7 @@ class Shift:
     project: Project
     http: Any
     truth: dict[int, str]
+    routed: bool
     first: dict[int, str] = field(default_factory=dict)
     given: list[dict[str, Any]] = field(default_factory=list)
     asked_again: set[int] = field(default_factory=set)
@@ -90,24 +87,32 @@ def answer(label: str) -> list[dict[str, Any]]:
     return [{"from_name": "label", "to_name": "text", "type": "choices", "value": {"choices": [label]}}]
 
 
-def label_all(shift: Shift, people: dict[str, str], rng: np.random.Generator, *, routed: bool) -> None:
+def label_all(shift: Shift, people: dict[str, str], rng: np.random.Generator) -> None:
     """Let everybody in turn label what Label Studio hands out, until it has nothing left or enough was bought."""
-    idle: set[str] = set()
-    while len(idle) < len(people) and len(shift.given) < LABELS:
-        for name, token in people.items():
-            try:
-                task = shift.server.call(f"/api/projects/{shift.number}/next", token=token)["id"]
-            except urllib.error.HTTPError:
-                idle.add(name)
-                continue
-            idle.discard(name)
-            true = shift.truth[task]
-            label = true if rng.random() < SKILLS[name] else str(rng.choice([one for one in CLASSES if one != true]))
-            made = shift.server.call(f"/api/tasks/{task}/annotations/", {"result": answer(label)}, token=token)
-            shift.given.append(made | {"label": label})
-            shift.first.setdefault(task, label)
-            if routed and len(shift.given) % 70 == 0:
+    while len(shift.given) < LABELS:
+        before = len(shift.given)
+        while sum(label_one(shift, name, token, rng) for name, token in people.items()):
+            if shift.routed and len(shift.given) % 70 < len(people):
                 shift.fit()
+        if not shift.routed or len(shift.given) == before:
+            return
+        shift.fit()  # which may ask for a second person
+
+
+def label_one(shift: Shift, name: str, token: str, rng: np.random.Generator) -> bool:
+    """Let somebody label the next task, and return whether there was one."""
+    if len(shift.given) >= LABELS:
+        return False
+    try:
+        task = shift.server.call(f"/api/projects/{shift.number}/next", token=token)["id"]
+    except urllib.error.HTTPError:
+        return False
+    true = shift.truth[task]
+    label = true if rng.random() < SKILLS[name] else str(rng.choice([one for one in CLASSES if one != true]))
+    made = shift.server.call(f"/api/tasks/{task}/annotations/", {"result": answer(label)}, token=token)
+    shift.given.append(made | {"label": label})
+    shift.first.setdefault(task, label)
+    return True
 
 
 @pytest.fixture(scope="module", params=["its own order", "our order"])
@@ -125,10 +130,10 @@ def shift(
     truth = {one: str(y[place]) for place, one in enumerate(ids)}
     port = free_port()
     with serving(project, port=port, label_studio=tool, url=f"http://127.0.0.1:{port}") as http:
-        found = Shift(server, number, project, http, truth)
+        found = Shift(server, number, project, http, truth, request.param == "our order")
         while not server.call(f"/api/webhooks?project={number}"):
             time.sleep(0.2)
-        label_all(found, people, np.random.default_rng(0), routed=request.param == "our order")
+        label_all(found, people, np.random.default_rng(0))
         found.fit()
         yield found
 
@@ -160,12 +165,14 @@ def test_predictions_appear_with_scores(shift: Shift) -> None:
 
 def test_doubt_leads_to_a_second_person_there_and_not_elsewhere(shift: Shift) -> None:
     several = {task["id"] for task in shift.tasks() if task["total_annotations"] > 1}
-    if len(shift.given) == TASKS:
+    wrong = {task for task, label in shift.first.items() if label != shift.truth[task]}
+    said = f"{len(several & wrong)} of {len(wrong)} wrong first labels, {len(several - wrong)} of the others"
+    print(f"a second person for {said}")  # noqa: T201  # the transcript
+    if not shift.routed:
         assert several == set()
         return
-    assert several
+    assert len(shift.given) > TASKS
     assert several <= shift.asked_again
-    wrong = {task for task, label in shift.first.items() if label != shift.truth[task]}
     assert len(several & wrong) / len(wrong) > 2 * len(several - wrong) / (TASKS - len(wrong))
 
 
@@ -194,14 +201,15 @@ def test_a_deleted_annotation_is_gone_from_the_fit(shift: Shift) -> None:
     shift.server.call(f"/api/annotations/{gone['id']}/", method="DELETE")
     time.sleep(0.5)
     shift.fit()
-    answers = list(zip(*newest(shift).fit.answers, strict=True))
+    answers = list(zip(*(one.to_pylist() for one in newest(shift).fit.answers), strict=True))
     assert len(answers) == len(shift.given) - 1
     assert (gone["task"], f"label-studio {gone['completed_by']}", gone["label"]) not in answers
 
 
-def test_a_personal_token_is_exchanged_and_exchanged_again(server: Server, shift: Shift) -> None:
-    token = server.call("/api/token/", {})["token"]
-    tool = LabelStudio(server.base, token, shift.number)
+def test_a_personal_token_is_exchanged_and_exchanged_again(server: Server) -> None:
+    number = server.call("/api/projects", {"title": "personal", "label_config": CONFIG})["id"]
+    token = server.call("/api/token/", {}, token=server.sign_up("pat"))["token"]
+    tool = LabelStudio(server.base, token, number)
     assert tool.config() == CONFIG
     tool._access = "one.that.is over"
     assert tool.config() == CONFIG

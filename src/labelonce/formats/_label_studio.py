@@ -69,7 +69,8 @@ def _agreed(before: tuple[Any, ...] | None, labels: tuple[Any, ...], task: dict[
     if before is not None and set(before) != set(labels):
         raise ValueError(
             f"ground truths of a task must agree; got {show(list(before))} and {show(list(labels))} in task "
-            f"{show(task.get('id'))}. Keep the mark at one of them and export again."
+            f"{show(task.get('id'))}. Keep the mark at one of them and export again; Label Studio marks whatever is "
+            "imported without ground_truth: false."
         )
     return labels
 
@@ -192,7 +193,7 @@ def write(
         labels = str(row["label"]).split(SEPARATOR) if multiple == "join" else [row["label"]]
         result = [_result(control, labels)]
         if "worker" in row:
-            entry = {"completed_by": row["worker"], "was_cancelled": False, "result": result}
+            entry = {"completed_by": row["worker"], "was_cancelled": False, "ground_truth": False, "result": result}
             whole.setdefault("annotations", []).append(entry)
         else:
             score = row.get("confidence")

@@ -1,7 +1,7 @@
 """Who labels what next: a router that hands out tasks, and the strategies by which it chooses."""
 
 from labelonce.routing._belief import Belief
-from labelonce.routing._changes import Fit
+from labelonce.routing._beside import Fit
 from labelonce.routing._router import Router
 from labelonce.routing._strategies import (
     ActiveLab,

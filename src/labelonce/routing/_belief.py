@@ -40,6 +40,13 @@ class Belief:
     def __init__(self, posterior: Any) -> None:
         self.replace(floored_log(np.asarray(posterior, dtype=np.float64)))
 
+    @classmethod
+    def of_logs(cls, log_posterior: Floats) -> Belief:
+        """Return the belief of unnormalised log-posteriors."""
+        found = cls.__new__(cls)
+        found.replace(log_posterior)
+        return found
+
     def replace(self, log_posterior: Floats) -> None:
         """Forget what was believed, and believe this, normalised."""
         self.log_posterior = _normalised(np.asarray(log_posterior, dtype=np.float64))

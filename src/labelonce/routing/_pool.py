@@ -47,6 +47,11 @@ class Pool:
         """Whether so much was handed out that tasks outside may be better."""
         return not self.is_all and self.taken >= len(self.tasks) // 4
 
+    @property
+    def half_used(self) -> bool:
+        """Whether it is time to draw the next one beside."""
+        return not self.is_all and self.taken >= len(self.tasks) // 8
+
     def scores(self, state: State, strategy: Strategy, worker: int, answered: Codes) -> Floats:
         """Return the scores of all tasks for a worker, -inf where it cannot have the task."""
         found = np.array(strategy.scores(state, worker, self.tasks), dtype=np.float64)

@@ -17,6 +17,7 @@ from labelonce._validate import check_int, check_number
 from labelonce.data import _ids
 from labelonce.routing import _changes
 from labelonce.routing._belief import Belief
+from labelonce.routing._beside import Adoption, Fit
 from labelonce.routing._leases import Leases
 from labelonce.routing._pool import Pool
 from labelonce.routing._random_tasks import RandomTasks
@@ -275,9 +276,12 @@ class Router:
             raise ValueError(f"predict_proba must have a model; got {self.model_!r}. Give the router X and call refit.")
         return sharpened(self.model_.predict_proba(X), self.exponent)
 
-    def adopt(self, fit: _changes.Fit) -> None:
+    def adopt(self, fit: Fit) -> None:
         """Believe a fit that was made elsewhere, such as in another process, while answers went on arriving."""
-        _changes.adopt(self, fit)
+        adoption = Adoption(self, fit)
+        adoption.compute()
+        adoption.finish()
+        self._pool = None
 
     def remove(self, task: Hashable, worker: Hashable) -> Any:
         """Take back a worker's answer, as if it had never been given, and return its label."""
@@ -369,6 +373,11 @@ class Router:
             if self.min_gain is not None:
                 self._gain = self._average_value(Information(), self._pool)
         return self._pool
+
+    def _use(self, pool: Pool) -> None:
+        """Choose from another pool from now on: those of its tasks that are open and not out with anybody."""
+        pool.free = np.isin(pool.tasks, self._open(pool.tasks)) & ~np.isin(pool.tasks, self._leased())
+        self._pool, self._stale = pool, len(self.tasks)
 
     def _average_value(self, strategy: Strategy, pool: Pool) -> float:
         """Return what the average worker who has answered would bring with its best task, per unit of money."""

@@ -54,6 +54,7 @@ class State:
         self.task, self.worker, self.label = array("i"), array("i"), array("i")
         self.n_given: Counter[int] = Counter()  # answers by worker
         self.n_fitted = 0  # answers that the last refit knew
+        self.n_removed = 0  # answers that were taken back
         self.rng = np.random.default_rng(seed)
         skill = 1 / n_classes + _FIRST_SKILL * (1 - 1 / n_classes)
         self.know_workers(np.zeros((0, n_classes, n_classes)), one_coin_confusion(np.array([skill]), n_classes)[0])

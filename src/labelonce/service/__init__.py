@@ -10,8 +10,6 @@ from labelonce.service._project import Project
 
 __all__ = ["LabelStudio", "ProdigyRouter", "Project", "create_app", "serve"]
 
-_KEEP_ALIVE = 75  # seconds: somebody who thinks about a task need not connect again
-
 
 def create_app(
     project: Project,
@@ -52,6 +50,6 @@ def serve(
 ) -> None:
     """Serve a project over HTTP until the process is interrupted; parameters as those of `create_app`."""
     app = create_app(project, label_studio=label_studio, url=url or f"http://{host}:{port}")
-    import uvicorn
+    from labelonce.service._server import run
 
-    uvicorn.run(app, host=host, port=port, log_level="warning", access_log=False, timeout_keep_alive=_KEEP_ALIVE)
+    run(app, host=host, port=port)

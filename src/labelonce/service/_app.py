@@ -183,7 +183,7 @@ def _add_for_workers(app: FastAPI, service: Service) -> None:
     @app.get("/api/next", response_model=Next)
     async def next_task(worker: Worker) -> JSONResponse:
         """Return the task to label now: the same until it is labelled or skipped."""
-        task = service.live.next(worker.worker)
+        task = service.next(worker.worker)
         if task is None:
             return JSONResponse(Next(task=None, why=service.live.router.stop or "nothing").model_dump())
         return JSONResponse(service.live.tasks.shown(task))

@@ -74,11 +74,9 @@ def read(place: Path) -> Found:
     with np.load(place / "belief.npz", allow_pickle=False) as loaded:
         arrays = {name: loaded[name] for name in loaded.files}
     table = parquet.read_table(place / "annotations.parquet", columns=["task", "worker", "label"])
-    tasks, workers, given = (table[name].to_pylist() for name in table.column_names)
     about = json.loads((place / "fit.json").read_bytes())
-    fit = Fit(
-        arrays["posterior"], arrays["confusion"], about["worker_ids"], (tasks, workers, given), arrays["predictions"]
-    )
+    answers = (table["task"], table["worker"], table["label"])  # as Arrow: a list of them would take a while to make
+    fit = Fit(arrays["posterior"], arrays["confusion"], about["worker_ids"], answers, arrays["predictions"])
     return Found(int(place.name), about, fit)
 
 

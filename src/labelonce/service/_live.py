@@ -45,7 +45,9 @@ class LiveRouter:
         for row in answers:
             self.take(row)
         if found is not None:
-            self.adopt(found)
+            self.router.adopt(found.fit)
+            self.found = found
+        self.router._refreshed()  # now, since nobody waits yet
 
     def next(self, worker: str) -> str | None:
         """Return the task that a worker should label now: the one it is looking at, else the best for it."""
@@ -88,11 +90,16 @@ class LiveRouter:
             hand_out(self.router, task, row.worker)
             self._out[row.worker] = row.task
 
-    def adopt(self, found: Found) -> None:
-        """Believe a newer fit, and on top of it the answers that it did not know."""
-        if self.found is None or found.number > self.found.number:
-            self.router.adopt(found.fit)
-            self.found = found
+    def adopted(self, found: Found) -> None:
+        """Take note that the router believes a newer fit, but for which tasks are worth looking at."""
+        self.found = found
+        if self.router._pool is not None:
+            self.router._use(self.router._pool)
+
+    @property
+    def wants_drawing(self) -> bool:
+        """Whether it is time to look for the tasks that are worth most, among all."""
+        return self.router._pool is not None and self.router._pool.half_used
 
     def progress(self) -> dict[str, Any]:
         """Return how far the project is."""

@@ -6,7 +6,7 @@ import asyncio
 import os
 import sys
 from asyncio.subprocess import Process
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
@@ -15,7 +15,13 @@ from labelonce.service._project import Project
 
 _MORE = 0.02  # of the labels: with many, fifty new ones change little
 _PATIENCE = 5.0  # seconds until another process is asked for again
-_NICE = 10
+# What the process runs. It steps back by itself, before it imports anything: asking for that from here would copy the
+# memory of the service first, while everybody waits.
+_FIT = """
+import os, runpy
+os.nice(19)
+runpy.run_module("labelonce.service._fit", run_name="__main__")
+"""
 
 
 class Refits:
@@ -27,7 +33,7 @@ class Refits:
         What the last fit said if it failed.
     """
 
-    def __init__(self, project: Project, adopt: Callable[[Found], None]) -> None:
+    def __init__(self, project: Project, adopt: Callable[[Found], Awaitable[None]]) -> None:
         self.project, self._adopt = project, adopt
         self.trouble: str | None = None
         self._process: Process | None = None
@@ -83,19 +89,18 @@ class Refits:
         self.trouble = None
         found = await asyncio.to_thread(newest, self.project)
         if found is not None:
-            self._adopt(found)
+            await self._adopt(found)
 
     async def _fit(self) -> tuple[int, list[str]]:
         one_thread: dict[str, Any] = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
-            "-m",
-            "labelonce.service._fit",
+            "-c",
+            _FIT,
             str(self.project.folder.resolve()),
             stdout=asyncio.subprocess.DEVNULL,
             stderr=asyncio.subprocess.PIPE,
             env=os.environ | one_thread,
-            preexec_fn=lambda: os.nice(_NICE),
         )
         _, said = await self._process.communicate()
         return self._process.returncode or 0, said.decode(errors="replace").strip().splitlines()

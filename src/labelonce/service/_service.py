@@ -8,7 +8,8 @@ from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 from labelonce._messages import show
-from labelonce.service._fit import history, newest
+from labelonce.routing._beside import Adoption, Drawing
+from labelonce.service._fit import Found, history, newest
 from labelonce.service._live import LiveRouter
 from labelonce.service._project import Project, check_worker, locked
 from labelonce.service._rate import Rate
@@ -40,6 +41,7 @@ class Service:
         self._rate = Rate(rate, max(1.0, rate * _BURST_SECONDS))
         self._guesses = Rate(_GUESSES_PER_SECOND, _GUESSES)
         self._people: dict[str, Person] = {}
+        self._beside = asyncio.Lock()  # one thread computes for the router at a time
         self.on_fit: Callable[[], None] = lambda: None
         self._held = AsyncExitStack()
         self.live: LiveRouter
@@ -157,8 +159,32 @@ class Service:
             "budget": self.project.settings.budget or None,
         }
 
-    def _adopt(self, found: Any) -> None:
-        self.live.adopt(found)
+    def next(self, worker: str) -> str | None:
+        """Return the task that a worker should label now."""
+        task = self.live.next(worker)
+        if self.live.wants_drawing and not self._beside.locked():
+            self._drawing = asyncio.create_task(self._draw())
+        return task
+
+    async def _draw(self) -> None:
+        """Look for the tasks that are worth most, in a thread: everybody is served meanwhile."""
+        async with self._beside:
+            drawing = Drawing(self.live.router)
+            await asyncio.to_thread(drawing.compute)
+            drawing.finish()
+
+    async def _adopt(self, found: Found) -> None:
+        """Believe a newer fit; what takes long is computed in a thread."""
+        if self.live.found is not None and found.number <= self.live.found.number:
+            return
+        async with self._beside:
+            adoption = Adoption(self.live.router, found.fit)
+            await asyncio.to_thread(adoption.compute)
+            while not adoption.finish():  # an answer was taken back meanwhile
+                adoption = Adoption(self.live.router, found.fit)
+                await asyncio.to_thread(adoption.compute)
+            self.live.adopted(found)
+        await self._draw()
         self._history = [entry for entry in self._history if entry["fit"] != found.number]
         accuracy = found.about["accuracy"] or {}
         self._history.append({"fit": found.number, "labels": found.about["labels"]} | accuracy)
