@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from labelonce import (
+    MBEM,
     Annotations,
     DawidSkene,
     MajorityVote,
@@ -96,6 +97,21 @@ def test_the_oracle_of_confusion_may_weight_by_information() -> None:
     model = OracleConfusion(confusion, SoftmaxRegression(), weighting="information").fit(X, ANN)
     expected = posterior_by_hand(confusion, np.ones(3))
     assert_allclose(model.predict_proba(X), trained(expected, information(expected)), atol=1e-4)
+
+
+@pytest.mark.parametrize("weighting", ["none", "information"])
+def test_one_round_from_known_workers_is_the_oracle_of_confusion(weighting: str) -> None:
+    confusion = np.random.default_rng(0).dirichlet(np.ones(3), (ANN.n_workers, 3))
+    learner = make_pipeline(StandardScaler(), SoftmaxRegression(C=1e9))  # hardly any penalty: weights keep their scale
+    options: dict[str, Any] = {"predictions": "in_sample", "confidence": "posterior", "weighting": weighting}
+    found = MBEM(learner, rounds=1, **options).fit(X, ANN, confusion=confusion)
+    oracle = OracleConfusion(confusion, learner, weighting=weighting).fit(X, ANN)
+    assert_allclose(found.predict_proba(X), oracle.predict_proba(X), atol=1e-3)
+
+
+def test_workers_known_beforehand_must_be_those_of_the_annotations() -> None:
+    with pytest.raises(ValueError, match=r"confusion must have shape \(12, 3, 3\); got \(3, 3\)"):
+        MBEM(SoftmaxRegression(), rounds=1).fit(X, ANN, confusion=np.eye(3))
 
 
 def test_the_oracle_of_correct_labels_trains_on_the_right_tasks_only() -> None:

@@ -10,6 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import labelonce as lo
+from labelonce._sklearn import clone
 from labelonce.routing import FewestLabels, Information, Random, Router, WorkerTesting
 from labelonce.routing._strategies import STRATEGIES
 
@@ -280,6 +281,20 @@ def test_a_refit_replaces_all_beliefs() -> None:
     router.refit()
     assert router.model_ is not None
     assert_allclose(router.belief.posterior(), router.model_.posterior_, atol=1e-6)
+
+
+def test_a_refit_starts_from_the_workers_of_the_last_one() -> None:
+    learner = clone(LEARNER).set_params(rounds=1)
+    router = new(learner=learner)
+    drive(router, 30, refit_after=1000)
+    router.refit()
+    workers = router.state.confusion
+    drive(router, 8, start=30, refit_after=1000)
+    router.refit()
+    annotations = lo.Annotations.from_arrays(*router.state.rows(), classes=range(N_CLASSES)).align(range(N_TASKS))
+    expected, cold = (clone(learner).fit(X, annotations, confusion=one).predictions_ for one in (workers, None))
+    assert_allclose(router.model_.predictions_, expected, atol=1e-6)
+    assert np.abs(expected - cold).max() > 1e-3
 
 
 def test_a_higher_temperature_makes_a_refit_less_sure() -> None:

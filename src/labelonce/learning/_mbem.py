@@ -233,7 +233,7 @@ class MBEM(AnnotationsScorer):
         fixed |= {"weighting": "none", "confidence": "posterior", "worker_model": Counted(), "tol": 0.0}
         return cls(learner, rounds=rounds, prior=prior, **(fixed | options))
 
-    def fit(self, X: Any, y: Any, *, gold: Gold | None = None, tasks: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, *, gold: Gold | None = None, tasks: Any = None, confusion: Any = None) -> Self:
         """Fit the classifier and its workers.
 
         Parameters
@@ -248,13 +248,24 @@ class MBEM(AnnotationsScorer):
             Known true labels, as in the aggregators; an array has one entry per row of X.
         tasks : column, optional
             The task id of every row of X, where y is Annotations.
+        confusion : (n_workers, n_classes, n_answers) array, optional
+            What is known of the workers beforehand, such as `confusion_` of an earlier fit. The first model is then
+            trained on what their labels say, instead of on vote fractions, so that fewer rounds are needed where many
+            workers guess. The workers are judged anew in every round.
         """
-        for _ in self.stages(X, y, gold=gold, tasks=tasks):
+        for _ in self.stages(X, y, gold=gold, tasks=tasks, confusion=confusion):
             pass
         return self
 
     def stages(
-        self, X: Any, y: Any, *, gold: Gold | None = None, tasks: Any = None, resume: bool = False
+        self,
+        X: Any,
+        y: Any,
+        *,
+        gold: Gold | None = None,
+        tasks: Any = None,
+        confusion: Any = None,
+        resume: bool = False,
     ) -> Iterator[Self]:
         """Fit in stages: yield after the choice of the recipe and after every round.
 
@@ -279,7 +290,7 @@ class MBEM(AnnotationsScorer):
         if resume:
             transformed = self._features.transform(X)
         else:
-            transformed = self._choose(X, annotations, codes)
+            transformed = self._choose(X, annotations, codes, confusion)
             yield self
         yield from self._run(transformed, annotations, codes)
         unseen = self._judge(transformed, annotations, codes)
@@ -287,13 +298,18 @@ class MBEM(AnnotationsScorer):
             warnings.warn(NOTHING_HELD_OUT, DoubtWarning, stacklevel=3)
         warn_of_doubt(annotations, self._last, self.history_[-1]["held_out_score"], unseen)
 
-    def _choose(self, X: Any, annotations: Annotations, gold: Codes | None) -> Any:
+    def _choose(self, X: Any, annotations: Annotations, gold: Codes | None, confusion: Any) -> Any:
         """Set the plan, and return the features that it is carried out with."""
         if uses_candidates(self.worker_model, annotations):
+            if confusion is not None:
+                raise ValueError(f"confusion must be None with so many classes; got it with {annotations.n_classes}.")
             settled = settle_candidates(self, X, annotations)
         else:
             check_arrays(self, annotations, matrices=10)
-            settled = settle(self, X, annotations, gold, listener=self._tell)
+            if confusion is not None:
+                shape = (annotations.n_workers, annotations.n_classes, annotations.n_answers)
+                confusion = check_distribution(confusion, "confusion", shape)
+            settled = settle(self, X, annotations, gold, listener=self._tell, confusion=confusion)
         self._plan, self._features, self._last = settled.plan, settled.features, settled.before
         self.n_fits_ = settled.n_fits
         self._averaged: list[Learner] = []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labelonce._processes import n_processes
-from labelonce._types import Codes
+from labelonce._types import Codes, Floats
 from labelonce._validate import check_rng
 from labelonce.data import Annotations
 from labelonce.learning._candidates import Candidate, memorises
@@ -73,13 +73,14 @@ def settle(
     gold: Codes | None,
     *,
     listener: Callable[[dict[str, Any]], None],
+    confusion: Floats | None = None,
 ) -> Settled:
     """Return the plan that the options of an `MBEM` give; held-out tasks choose what they leave open."""
     seed = int(check_rng(options.random_state).integers(2**31))
     log = FitLog(listener=listener)
     givens = given_learners(options.learner)
     with counting(log), sharing_threads((given.learner for given in givens), X, annotations.n_classes):
-        candidates, budget = open_candidates(options, givens, X, annotations, gold, seed)
+        candidates, budget = open_candidates(options, givens, X, annotations, gold, seed, confusion)
         own = candidates[0].recipe.learner.auto if len(candidates) == 1 else {}
         rounds = own.get("rounds", "auto") if options.rounds == "auto" else options.rounds
         free = rounds == "auto"
@@ -104,7 +105,13 @@ def settle(
 
 
 def open_candidates(
-    options: MBEM, givens: list[GivenLearner], X: Any, annotations: Annotations, gold: Codes | None, seed: int
+    options: MBEM,
+    givens: list[GivenLearner],
+    X: Any,
+    annotations: Annotations,
+    gold: Codes | None,
+    seed: int,
+    confusion: Floats | None,
 ) -> tuple[list[Candidate], int | None]:
     """Return every way to fit that the options leave open, and how many fits may be made.
 
@@ -120,6 +127,7 @@ def open_candidates(
     budget = fit_budget(options, givens, features, annotations.n_classes)
     n_folds = N_FOLDS if budget is None else FRUGAL_FOLDS
     where: dict[str, Any] = {"engine": options.engine, "device": options.device, "n_folds": n_folds}
+    where["first_confusion"] = confusion
     found = []
     for given, transformed in zip(givens, features, strict=True):
         learner = given.learner

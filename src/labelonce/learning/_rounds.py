@@ -47,6 +47,7 @@ class Recipe:
     device: str | None = None
     n_folds: int = N_FOLDS
     candidates: bool = False  # posteriors on a few classes of each task, where there are many
+    first_confusion: Floats | None = None  # of the workers, where something is known of them before the first round
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def run_rounds(
     after: Round | None = None,
     trial: bool = False,
 ) -> Iterator[Round]:
-    """Yield rounds without end, from the vote fractions or `after` a round that was reached before.
+    """Yield rounds without end, from the first targets or `after` a round that was reached before.
 
     `last` is the number of the round that is meant to be the last: some learners take more care then.
     A `trial` is after the predictions alone: models that they do not need are not fitted.
@@ -91,10 +92,11 @@ def run_rounds(
         engine = SharedEngine(engine)
     sample = sample_tasks(annotations, engine)
     number = 0 if after is None else after.number
-    posterior, weight = vote_targets(engine, gold)
     start = answered(annotations, gold)
     if after is not None:
         posterior, weight = after.posterior, after.weight
+    else:
+        posterior, weight = first_targets(engine, recipe, gold, start)
     while True:
         number += 1
         rng = np.random.default_rng([seed, number])
@@ -170,6 +172,16 @@ def judge_with_all_labels(this: Round, annotations: Annotations, recipe: Recipe,
     sample = sample_tasks(annotations, engine)
     fitted = Fitted(this.model, this.predictions, this.targets, this.target_weight)
     return judge_round(engine, recipe, fitted, gold, number=this.number, start=start, sample=sample)
+
+
+def first_targets(engine: Engine, recipe: Recipe, gold: Codes | None, start: Floats) -> tuple[Floats, Floats]:
+    """Return what the first model is fitted to, and its weight: the votes, or what labels of known workers say."""
+    if recipe.first_confusion is None:
+        return vote_targets(engine, gold)
+    n_classes = recipe.first_confusion.shape[1]
+    log_prior = np.full(n_classes, -np.log(n_classes))
+    posterior = engine.e_step(floored_log(recipe.first_confusion), log_prior, gold).posterior
+    return posterior, task_weight(recipe, posterior, start, first=True, engine=engine)
 
 
 def vote_targets(engine: Engine, gold: Codes | None) -> tuple[Floats, Floats]:

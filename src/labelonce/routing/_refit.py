@@ -13,6 +13,7 @@ from labelonce._types import Floats, Ids
 from labelonce.aggregation import Aggregator, AssignmentWarning, DawidSkene, RedundancyWarning
 from labelonce.data import Annotations, _ids
 from labelonce.learning import MBEM, DoubtWarning
+from labelonce.learning._many_classes import uses_candidates
 from labelonce.learning._scoring import AnnotationsScorer
 from labelonce.routing._state import State, known_rows
 
@@ -43,7 +44,7 @@ def refit(state: State, estimator: Estimator, tables: tuple[Ids, list[Any], Ids]
         for category in (RedundancyWarning, AssignmentWarning, DoubtWarning):
             warnings.simplefilter("ignore", category)
         rows = (annotations,) if state.X is None else (state.X, annotations)
-        model: Any = clone(estimator).fit(*rows, gold=gold)
+        model: Any = clone(estimator).fit(*rows, gold=gold, **_known_before(state, estimator, annotations))
     posterior = getattr(model, "calibrated_", model.posterior_)
     state.belief.replace(softened(known_rows(posterior, state.gold), temperature, state))
     state.predictions = np.asarray(getattr(model, "predictions_", posterior), dtype=np.float32)
@@ -51,6 +52,17 @@ def refit(state: State, estimator: Estimator, tables: tuple[Ids, list[Any], Ids]
     state.know_workers(np.asarray(model.confusion_), np.asarray(model.confusion_[labelled].mean(axis=0)))
     state.n_fitted = len(state.task)
     return model
+
+
+def _known_before(state: State, estimator: Estimator, annotations: Annotations) -> dict[str, Any]:
+    """Return what a fit may start from: the workers of the last one; nothing where it takes nothing.
+
+    The rounds of `MBEM` start from vote fractions otherwise, in which those who guess are the majority where they are
+    sent to the same tasks; the few rounds of a refit are not enough to find out.
+    """
+    if not isinstance(estimator, MBEM) or not state.n_fitted or uses_candidates(estimator.worker_model, annotations):
+        return {}
+    return {"confusion": np.stack([state.confusion_of(worker) for worker in range(annotations.n_workers)])}
 
 
 def softened(posterior: Floats, temperature: float, state: State) -> Floats:
