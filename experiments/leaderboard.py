@@ -4,7 +4,9 @@ Simulated workers (50 of them, a fifth good) on digits and on LabelMe's photogra
 features), film reviews and is-it-a-book (the first 256 directions of TF-IDF). All methods get the same features, labels
 and candidates: softmax regression with four penalties, or a network (one hidden layer of 128 units, dropout 0.5, 50
 epochs, AdamW) with three rates and decays; where a method starts from nearly right workers, also one that starts from
-doubtful ones. The candidate is taken that, fitted to the other tasks, agrees with most of the labels of a fifth that
+doubtful ones. CIFAR-10S is trained on the 1,000 photographs that its workers saw and tested on CIFAR-10's other 9,000
+test images, networks alone (two convolutional blocks of few channels, the one of `labelonce train --images`, on the GPU
+where there is one). The candidate is taken that, fitted to the other tasks, agrees with most of the labels of a fifth that
 is held out; it is then fitted to all tasks. `MBEM` chooses by its own rule. Gold is used for the test accuracy alone;
 networks are those of the last epoch.
 
@@ -36,6 +38,12 @@ from labelonce.learning import CandidateLabels, Raykar
 PATH = RESULTS / "leaderboard.json"
 PENALTIES = (0.001, 0.01, 0.1, 1.0)
 STEPS = ({"lr": 0.01, "weight_decay": 1e-4}, {"lr": 0.01, "weight_decay": 1.0}, {"lr": 0.003, "weight_decay": 1e-4})
+IMAGES = "cifar10s"
+IMAGE_STEPS = (
+    {"lr": 0.5},
+    {"optimizer": "adamw", "lr": 0.01, "weight_decay": 0.1},
+    {"optimizer": "adamw", "lr": 0.003, "weight_decay": 0.1},
+)
 DOUBTFUL = 0.5
 LINEAR = ["truth", "vote", "soft vote", "Dawid-Skene, then train", "CandidateLabels", "Raykar", "MBEM paper", "MBEM"]
 NETWORKS = [
@@ -59,12 +67,12 @@ def points(names: list[str], seeds: int | None) -> Iterator[Trial]:
     cells: list[tuple[str, Any]] = [
         (f"{name}, {crowd}", r) for name in ("digits", "labelme") for crowd in simulated.CROWDS for r in (1, 3)
     ]
-    cells += [(name, r) for name in ("labelme", "sentiment_polarity", "amazon_isbook") for r in ("all", 1)]
+    cells += [(name, r) for name in ("labelme", "sentiment_polarity", "amazon_isbook", IMAGES) for r in ("all", 1)]
     wanted = [cell for cell in cells if not names or any(cell[0].startswith(one) for one in names)]
     for seed in range(seeds or 10):
         for name, redundancy in wanted:
             if seeds or seed < (10 if name == "labelme" else 5):
-                for method in METHODS:
+                for method in NETWORKS if name == IMAGES else METHODS:
                     yield {"data": name, "redundancy": redundancy, "seed": seed, "method": method}
 
 
@@ -75,6 +83,8 @@ def draw(name: str, redundancy: Any, seed: int) -> tuple[Any, ...]:
         n_tasks = simulated.PROBLEMS[name].n_train
         point = {"crowd": crowd, "quality": 0.2, "redundancy": redundancy, "n_tasks": n_tasks}
         X, y, X_test, y_test, ann, _ = simulated.draw(name, point, seed)
+    elif name == IMAGES:
+        return draw_images(redundancy, seed)
     else:
         X, y, X_test, y_test, ann = real.draw(name, redundancy, seed)
         if sparse.issparse(X):
@@ -84,6 +94,17 @@ def draw(name: str, redundancy: Any, seed: int) -> tuple[Any, ...]:
     return X, y, X_test, y_test, ann
 
 
+def draw_images(redundancy: Any, seed: int) -> tuple[Any, ...]:
+    """Return the photographs that CIFAR-10S's workers saw with their gold, CIFAR-10's other test images, and labels."""
+    data = lo.datasets.load(IMAGES, images=True)
+    assert data.annotations is not None
+    assert data.images is not None
+    ann, gold = data.annotations, np.asarray(data.gold)
+    rest = np.setdiff1d(np.arange(len(gold)), ann.tasks)
+    drawn = ann if redundancy == "all" else ann.sample(redundancy=redundancy, random_state=seed)
+    return data.images[ann.tasks], gold[ann.tasks], data.images[rest], gold[rest], drawn
+
+
 def network(seed: int, **step: Any) -> Any:
     """Return the network that all methods train."""
     from labelonce import neural
@@ -91,6 +112,13 @@ def network(seed: int, **step: Any) -> Any:
     shape = partial(neural.mlp, width=128, depth=1, dropout=0.5)
     fixed: dict[str, Any] = {"epochs": 50, "batch_size": 64, "optimizer": "adamw", "device": "cpu"}
     return neural.TorchLearner(shape, random_state=seed, **fixed, **step)
+
+
+def image_network(seed: int, **step: Any) -> Any:
+    """Return the network for photographs, with at least 60 epochs."""
+    from labelonce.runs._images import network_for
+
+    return network_for(1000).set_params(random_state=seed, min_steps=960, **step)
 
 
 def makers() -> dict[str, Callable[..., Any]]:
@@ -132,16 +160,17 @@ def network_makers() -> dict[str, Callable[..., Any]]:
     }
 
 
-def candidates(method: str, seed: int) -> list[Any]:
+def candidates(method: str, seed: int, data: str) -> list[Any]:
     """Return what is chosen from for a method."""
     if method == "MBEM":
         return [lo.MBEM([lo.SoftmaxRegression(C=C) for C in PENALTIES], random_state=seed)]
     if method in LINEAR:
         return [makers()[method](lo.SoftmaxRegression(C=C)) for C in PENALTIES]
     make = (makers() | network_makers())[method]
-    found = [make(network(seed, **step)) for step in STEPS]
+    shape, steps = (image_network, IMAGE_STEPS) if data == IMAGES else (network, STEPS)
+    found = [make(shape(seed, **step)) for step in steps]
     if "start" in found[0].get_params(deep=False):
-        found.append(make(network(seed, **STEPS[0]), start=DOUBTFUL))
+        found.append(make(shape(seed, **steps[0]), start=DOUBTFUL))
     return found
 
 
@@ -168,11 +197,12 @@ def trial(data: str, redundancy: Any, seed: int, method: str) -> Trial:
 
         torch.set_num_threads(1)
     X, y, X_test, y_test, ann = draw(data, redundancy, seed)
-    X, X_test = X.astype(np.float32), X_test.astype(np.float32)
+    if data != IMAGES:
+        X, X_test = X.astype(np.float32), X_test.astype(np.float32)
     if method.startswith("truth"):
         ann = lo.Annotations.from_matrix(y[:, None], classes=ann.classes)
     started = time.process_time()
-    found = candidates(method, seed)
+    found = candidates(method, seed, data)
     best = choose(found, X, ann, seed)
     accuracy = float((best.fit(X, ann).predict(X_test) == y_test).mean())
     chosen = next(number for number, one in enumerate(found) if one is best)
@@ -235,7 +265,7 @@ def plot(trials: list[Trial], path: Path) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the trials that are missing."""
-    settings = {"penalties": PENALTIES, "steps": STEPS, "doubtful": DOUBTFUL}
+    settings = {"penalties": PENALTIES, "steps": STEPS, "image_steps": IMAGE_STEPS, "doubtful": DOUBTFUL}
     resume(options, trial, list(points(options.data, options.seeds)), order={"method": METHODS}, settings=settings)
 
 
