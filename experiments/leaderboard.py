@@ -5,9 +5,9 @@ features), film reviews and is-it-a-book (the first 256 directions of TF-IDF). A
 and candidates: softmax regression with four penalties, or a network (one hidden layer of 128 units, dropout 0.5, 50
 epochs, AdamW) with three rates and decays; where a method starts from nearly right workers, also one that starts from
 doubtful ones. CIFAR-10S is trained on the 1,000 photographs that its workers saw and tested on CIFAR-10's other 9,000
-test images, networks alone (two convolutional blocks of few channels, the one of `labelonce train --images`, on the GPU
-where there is one). The candidate is taken that, fitted to the other tasks, agrees with most of the labels of a fifth that
-is held out; it is then fitted to all tasks. `MBEM` chooses by its own rule. Gold is used for the test accuracy alone;
+test images, networks alone (the small one of `labelonce train --images`, on the GPU where there is one). The candidate
+is taken that, fitted to the other tasks, agrees with most of the labels of a fifth that is held out; it is then fitted
+to all tasks. `MBEM` chooses by its own rule. Gold is used for the test accuracy alone;
 networks are those of the last epoch.
 
     python experiments/leaderboard.py                           # needs the data of datasets.md; resumes
