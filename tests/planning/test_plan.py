@@ -104,10 +104,12 @@ def test_rows_say_what_the_budget_buys() -> None:
     assert min(row.loss for row in found.rows) == 0
 
 
-def pilot(confusion: Any, *, n_tasks: int, redundancy: int, seed: int) -> tuple[Any, lo.Annotations]:
+def pilot(
+    confusion: Any, *, n_tasks: int, redundancy: int, seed: int, distance: float = 2
+) -> tuple[Any, lo.Annotations]:
     rng = np.random.default_rng(seed)
     y_true = rng.integers(0, confusion.shape[1], n_tasks)
-    X = np.eye(confusion.shape[1])[y_true] * 2 + rng.normal(size=(n_tasks, confusion.shape[1]))
+    X = np.eye(confusion.shape[1])[y_true] * distance + rng.normal(size=(n_tasks, confusion.shape[1]))
     assignment = simulate.assign(n_tasks, len(confusion), redundancy, rng, replace=False)
     return X, simulate.annotate(y_true, confusion, assignment, rng)
 
@@ -124,6 +126,16 @@ def test_the_plan_of_a_fitted_pilot_is_near_that_of_the_true_crowd(n_classes: in
         found = planning.plan(model, budget=5000, task_price=5)
         assert best.row(found.redundancy).loss < 0.03
         assert found.likely[0] <= found.redundancy <= found.likely[1]
+
+
+def test_a_pilot_with_groups_of_classes_can_be_planned_from() -> None:
+    X, coded = pilot(simulate.one_coin(np.linspace(0.4, 0.95, 8), 60), n_tasks=400, redundancy=2, seed=0, distance=8)
+    names = np.array([f"group {code // 10}/class {code}" for code in range(60)])
+    ann = lo.Annotations(coded.task, coded.worker, coded.label, coded.tasks, coded.workers, names)
+    fitted = lo.MBEM(lo.SoftmaxRegression(), rounds=2, worker_model=lo.workers.Grouped("taxonomy")).fit(X, ann)
+    found = planning.plan(fitted, features=X, annotations=ann, budget=2000, fits=8)
+    assert found.accuracy is not None
+    assert 0.5 < found.accuracy.value <= 1
 
 
 def test_the_budget_of_a_pilot_is_ten_times_what_it_cost() -> None:

@@ -297,6 +297,14 @@ def test_a_refit_starts_from_the_workers_of_the_last_one() -> None:
     assert np.abs(expected - cold).max() > 1e-3
 
 
+def test_a_learner_with_groups_of_classes_can_be_routed_by() -> None:
+    groups = lo.workers.Grouped({code: str(code // 3) for code in range(60)})
+    learner = lo.MBEM(lo.SoftmaxRegression(), rounds=2, worker_model=groups, confidence="posterior")
+    router = Router(range(N_TASKS), range(60), X=X, learner=learner, temperature=1.0)
+    drive(router, 40)
+    assert_allclose(router.belief.posterior(), router.model_.posterior_.to_dense(), atol=1e-6)
+
+
 def test_a_higher_temperature_makes_a_refit_less_sure() -> None:
     cold, warm = new(temperature=1.0), new()
     for router in (cold, warm):

@@ -38,7 +38,7 @@ from labelonce._kernels._shared import SharedEngine, total
 if TYPE_CHECKING:
     from labelonce._kernels._blocks import BLOCK_SIZE, Block, BlockSums
     from labelonce._kernels._candidate_sums import CandidateSums
-    from labelonce._kernels._candidates import Candidates, candidate_classes, join_candidates
+    from labelonce._kernels._candidates import Candidates, as_dense, candidate_classes, join_candidates
     from labelonce._kernels._cells import LabelCells
     from labelonce._kernels._factors import ConfusionOnRequest, Factors, Mistakes, Tallies
     from labelonce._kernels._scipy import ScipyEngine
@@ -63,6 +63,7 @@ __all__ = [
     "SharedEngine",
     "Sweep",
     "Tallies",
+    "as_dense",
     "blas_threads",
     "candidate_classes",
     "entropy",
@@ -86,6 +87,7 @@ _HOME = {  # loaded when used: the torch engine needs no scipy, the base install
     "AnnotationSums": "_sums",
     "CandidateSums": "_candidate_sums",
     "Candidates": "_candidates",
+    "as_dense": "_candidates",
     "candidate_classes": "_candidates",
     "join_candidates": "_candidates",
     "BLOCK_SIZE": "_blocks",

@@ -190,6 +190,11 @@ class Candidates:
         return (slice(start, start + rows) for start in range(0, len(self), rows))
 
 
+def as_dense(posterior: Floats | Candidates) -> Floats:
+    """Return a posterior as an array, (n_tasks, n_classes), if that is not too large."""
+    return posterior.to_dense() if isinstance(posterior, Candidates) else np.asarray(posterior)
+
+
 def _contains(classes: Codes, wanted: Codes) -> Any:
     return np.stack([(classes == column[:, None]).any(axis=1) for column in wanted.T], axis=1)
 

@@ -25,7 +25,7 @@ def run_report(folder: Path, *, gold: Path | None, as_json: bool) -> None:
     if measured is not None:
         print_plain(
             f"measured: {measured.value:.1%} of {measured.n_gold:,} known labels are right "
-            f"({measured.low:.0%} to {measured.high:.0%})"
+            f"({measured.low:.1%} to {measured.high:.1%})"
         )
         if measured.seen_by_fit:
             print_plain("but the run was trained with these true labels, so this measures nothing")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from labelonce.aggregation._base import class_shares
 from labelonce.learning import MBEM
 from labelonce.planning._crowd import Crowd
 from labelonce.planning._curve import Curve, Money, Row
@@ -119,7 +120,7 @@ def pilot_doubts(workers: Any) -> PilotDoubts | None:
         return None
     picked = np.bincount(workers.predictions_.argmax(axis=1), minlength=len(workers.classes_)) / len(workers.tasks_)
     load = workers._annotation_counts / workers._annotation_counts.sum()
-    given = workers.calibrated_.mean(axis=0) @ np.tensordot(load, workers.confusion_, axes=1)
+    given = class_shares(workers.calibrated_) @ np.tensordot(load, workers.confusion_, axes=1)
     overlaps = workers._annotation_counts.sum() >= _OVERLAP * len(workers.tasks_)  # else nothing was measured
     trust = workers.trust_ if overlaps and workers.trust_ is not None else 1.0
     return PilotDoubts(workers.history_[-1]["agreement"], float(picked @ given), trust)

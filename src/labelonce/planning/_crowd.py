@@ -14,6 +14,7 @@ from labelonce._sklearn import check_is_fitted
 from labelonce._types import Floats
 from labelonce._validate import check_distribution, check_int, check_number
 from labelonce.aggregation import Aggregator
+from labelonce.aggregation._base import class_shares
 from labelonce.learning import MBEM
 from labelonce.learning._confidence import LEVEL
 from labelonce.simulate import one_coin
@@ -184,7 +185,7 @@ def _fitted_crowd(fitted: Any) -> Crowd:
     counts = np.asarray(getattr(fitted, "_annotation_counts", np.ones(n)), dtype=np.float64)
     prior: Floats = np.asarray(getattr(fitted, "prior_", np.full(n_classes, 1 / n_classes)), dtype=np.float64)
     if isinstance(fitted, MBEM):
-        prior = fitted.calibrated_.mean(axis=0)  # the rounds may assume a uniform one
+        prior = class_shares(fitted.calibrated_)  # the rounds may assume a uniform one
     if isinstance(fitted, WorkerModel):
         low, high = fitted.skill_interval(prior)
         error = (high - low) / _LEVEL_WIDTH

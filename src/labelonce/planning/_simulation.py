@@ -82,7 +82,9 @@ class _Problem:
     def fit(self, rows: Codes, y_true: Codes, confusion: Floats, redundancy: int, rng: np.random.Generator) -> MBEM:
         """Return a fit to labels that the crowd gives these rows."""
         worker = assign(len(rows), len(confusion), redundancy, rng, replace=False, load=self.crowd.load)
-        annotations = annotate(y_true[rows], confusion, worker, rng)
+        drawn = annotate(y_true[rows], confusion, worker, rng)
+        codes = (drawn.task, drawn.worker, drawn.label)
+        annotations = Annotations(*codes, drawn.tasks, drawn.workers, self.clf.classes_)  # groups name the classes
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what a fit doubts belongs to the fit of the pilot
             return _small_fit(self.clf).fit(take_rows(self.X, rows), annotations, tasks=annotations.tasks)

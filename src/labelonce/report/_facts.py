@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import Candidates, ScipyEngine, vote_fractions
+from labelonce._kernels import ScipyEngine, as_dense, vote_fractions
 from labelonce._memory import is_large
 from labelonce._messages import shorten
 from labelonce._types import Codes, Floats, Mask
@@ -230,7 +230,7 @@ def _kept(posterior: Any, *, large: bool) -> Any:
     """Return a posterior as an array, unless there is no room for it; None as it is."""
     if posterior is None or large:
         return posterior
-    return posterior.to_dense() if isinstance(posterior, Candidates) else np.asarray(posterior)
+    return as_dense(posterior)
 
 
 def right_or_wrong(counts: Floats) -> Floats:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import floored_log
+from labelonce._kernels import as_dense, floored_log
 from labelonce._sklearn import clone
 from labelonce._types import Floats, Ids
 from labelonce.aggregation import Aggregator, AssignmentWarning, DawidSkene, RedundancyWarning
@@ -45,9 +45,9 @@ def refit(state: State, estimator: Estimator, tables: tuple[Ids, list[Any], Ids]
             warnings.simplefilter("ignore", category)
         rows = (annotations,) if state.X is None else (state.X, annotations)
         model: Any = clone(estimator).fit(*rows, gold=gold, **_known_before(state, estimator, annotations))
-    posterior = getattr(model, "calibrated_", model.posterior_)
+    posterior = as_dense(getattr(model, "calibrated_", model.posterior_))
     state.belief.replace(softened(known_rows(posterior, state.gold), temperature, state))
-    state.predictions = np.asarray(getattr(model, "predictions_", posterior), dtype=np.float32)
+    state.predictions = as_dense(getattr(model, "predictions_", posterior)).astype(np.float32)
     labelled = np.unique(annotations.worker)
     state.know_workers(np.asarray(model.confusion_), np.asarray(model.confusion_[labelled].mean(axis=0)))
     state.n_fitted = len(state.task)

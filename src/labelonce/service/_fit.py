@@ -20,6 +20,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from labelonce import runs
+from labelonce._kernels import as_dense
 from labelonce._types import Floats
 from labelonce.aggregation import DawidSkene
 from labelonce.data import Annotations
@@ -139,7 +140,7 @@ def _finish(project: Project, place: Path) -> None:
         np.savez(
             file,
             posterior=posterior,
-            predictions=np.asarray(getattr(model, "predictions_", posterior), dtype=np.float32),
+            predictions=as_dense(getattr(model, "predictions_", posterior)).astype(np.float32),
             confusion=model.confusion_,
         )
     about = _about(facts, posterior) | {
@@ -197,7 +198,7 @@ def _pixels(project: Project) -> Path:
 
 
 def _calibrated(model: Any) -> Floats:
-    return np.asarray(getattr(model, "calibrated_", model.posterior_))
+    return as_dense(getattr(model, "calibrated_", model.posterior_))
 
 
 def _about(facts: Facts, posterior: Floats) -> dict[str, Any]:
