@@ -45,7 +45,7 @@ class Library:
     def __init__(self, X: Any, strategy: str, seed: int) -> None:
         learners = [make_pipeline(StandardScaler(), lo.SoftmaxRegression(C=C)) for C in DEFAULT_C]
         rule = routing.Random() if strategy == "Random" else routing.Information(risk=RISK)
-        options: dict[str, Any] = {"strategy": rule, "temperature": 1.0, "random_state": seed}
+        options: dict[str, Any] = {"strategy": rule, "temperature": 1.0, "random_share": 0.0, "random_state": seed}
         self.router = routing.Router(
             range(len(X)), CLASSES, X=X, learner=lo.MBEM(learners, random_state=seed), **options
         )

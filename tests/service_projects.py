@@ -19,6 +19,7 @@ TEXTS = {
     "e": "שלום, 猫",
     "f": "the last one",
 }
+BOXES = ("dog", "sea", "<i>road</i>")
 
 
 def text_project(folder: Path, **settings: Any) -> Project:
@@ -30,6 +31,14 @@ def text_project(folder: Path, **settings: Any) -> Project:
         "requests_per_second": 10_000.0,
     } | settings
     return Project.make(folder / "pets", folder / "tasks.csv", ["cat", "dog"], text="text", title="Pets", **chosen)
+
+
+def boxes_project(folder: Path, **settings: Any) -> Project:
+    """Return a project with check boxes."""
+    (folder / "tasks.csv").write_text("task,text\n" + "".join(f"{name},text of {name}\n" for name in "abcd"))
+    chosen: dict[str, Any] = {"learn_from": "nothing", "refit_every": 10_000, "requests_per_second": 10_000.0}
+    options = chosen | {"text": "text", "title": "Walks", "multilabel": True} | settings
+    return Project.make(folder / "walks", folder / "tasks.csv", BOXES, **options)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from sklearn.datasets import load_digits
 import labelonce as lo
 from labelonce.service import Project
 from labelonce.service import _fit as fits
-from labelonce.service._live import LiveRouter
+from labelonce.service._live_router import LiveRouter
 from labelonce.service._outlook import outlook
 from labelonce.service._store import Answer
 

@@ -1,66 +1,18 @@
-"""The guide "Label with your team", run as it is written: from a folder of images to a trained model."""
+"""The guides "Label with your team" and "With Label Studio", their commands run as they are written."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
-import subprocess
-import sys
-import time
 import tomllib
-import urllib.error
-import urllib.request
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from service_crowd import free_port
+from label_studio_played import played
+from service_guides import ROOT, ask, commands, labelled_there, served, shell
 
 pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[service]'")
-ROOT = Path(__file__).parents[2]
-GUIDE = (ROOT / "docs" / "guides" / "label-with-your-team.md").read_text()
-COMMANDS = [
-    line[2:]
-    for block in re.findall(r"```console\n(.*?)```", GUIDE, re.DOTALL)
-    for line in block.splitlines()
-    if line[:2] == "$ "
-]
-
-
-def shell(command: str, folder: Path) -> str:
-    """Run a command of the guide and return what it printed."""
-    done = subprocess.run(
-        command, shell=True, cwd=folder, env=environment(folder), capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def environment(folder: Path) -> dict[str, str]:
-    """Return an environment in which `labelonce` is this source, whether it is installed or not."""
-    tool = folder / "bin" / "labelonce"
-    if not tool.exists():
-        tool.parent.mkdir()
-        tool.write_text(f"#!{sys.executable}\nfrom labelonce.cli import main\nmain()\n")
-        tool.chmod(0o755)
-    paths = os.pathsep.join(path for path in sys.path if path)
-    return os.environ | {"PATH": f"{tool.parent}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": paths}
-
-
-def ask(url: str, token: str, body: Any = None) -> bytes:
-    data = None if body is None else json.dumps(body).encode()
-    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-    while True:
-        try:
-            with urllib.request.urlopen(urllib.request.Request(url, data, headers), timeout=60) as answer:
-                return bytes(answer.read())
-        except urllib.error.HTTPError as error:
-            if error.code != 429:  # faster than people label: the service says how long to wait
-                raise
-            time.sleep(int(error.headers["Retry-After"]))
 
 
 def photos(folder: Path, n: int, rng: np.random.Generator) -> None:
@@ -90,33 +42,30 @@ def label(url: str, token: str) -> None:
 @pytest.mark.slow
 @pytest.mark.neural
 def test_from_a_folder_of_images_to_a_trained_model(tmp_path: Path) -> None:
-    project, serve, export, train, predict = COMMANDS
-    rng, port = np.random.default_rng(0), free_port()
+    project, serve, export, train, predict = commands("label-with-your-team.md")
+    rng = np.random.default_rng(0)
     photos(tmp_path / "photos", 24, rng)
     photos(tmp_path / "more_photos", 6, rng)
     links = dict(re.findall(r"^(\w+): \S+#token=(\S+)$", shell(project, tmp_path), re.MULTILINE))
-    url = f"http://127.0.0.1:{port}"
-    service = subprocess.Popen([*serve.split(), "--port", str(port)], cwd=tmp_path, env=environment(tmp_path))
-    try:
-        for _ in range(1200):
-            try:
-                ask(f"{url}/health", "")
-            except OSError:
-                time.sleep(0.1)
-            else:
-                break
+    with served(serve, tmp_path) as url:
         for worker in ("ann", "bob"):
             label(url, links[worker])
         shell(export.replace("TOKEN", links["dashboard"]).replace("http://127.0.0.1:8080", url), tmp_path)
-    finally:
-        service.send_signal(signal.SIGINT)
-        service.wait(60)
     shell(train, tmp_path)
     shell(predict, tmp_path)
     rows = (tmp_path / "predicted.csv").read_text().splitlines()[1:]
     right = [("cat" if int(row.split(",")[0].strip('"').removesuffix(".png")) % 2 else "dog") in row for row in rows]
     assert len(right) == 6
     assert sum(right) >= 5
+
+
+def test_the_project_of_a_label_studio_is_made_and_served(tmp_path: Path) -> None:
+    with played() as studio:
+        found = labelled_there(studio.address, 1, "key", tmp_path, lambda: studio.annotate("dog"))
+    assert found == ["dog"]
+    assert (tmp_path / "pets" / "project.toml").is_file()
+    assert {"POST /api/ml", "POST /api/dm/views"} <= set(studio.asked)
+    assert studio.keys == {"Token key"}
 
 
 def test_the_container_installs_extras_that_exist_and_calls_the_command_as_it_is() -> None:

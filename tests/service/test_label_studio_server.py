@@ -18,6 +18,7 @@ import pytest
 from label_studio_server import Server, needs_label_studio
 from numpy.testing import assert_allclose
 from service_crowd import free_port
+from service_guides import labelled_there
 from service_projects import serving
 from sklearn.datasets import load_digits
 
@@ -213,3 +214,17 @@ def test_a_personal_token_is_exchanged_and_exchanged_again(server: Server) -> No
     assert tool.config() == CONFIG
     tool._access = "one.that.is over"
     assert tool.config() == CONFIG
+
+
+def test_the_guide_makes_and_serves_the_project(server: Server, tmp_path: Path) -> None:
+    config = CONFIG.replace(CHOICES, '<Choice value="cat"/><Choice value="dog"/>')
+    number = server.call("/api/projects", {"title": "the guide", "label_config": config})["id"]
+    server.call(f"/api/projects/{number}/import", [{"data": {"text": text}} for text in ("it barks", "it purrs")])
+
+    def annotate() -> int:
+        while not server.call(f"/api/webhooks?project={number}"):
+            time.sleep(0.2)
+        task = server.call(f"/api/projects/{number}/next")["id"]
+        return int(server.call(f"/api/tasks/{task}/annotations/", {"result": answer("dog")})["id"])
+
+    assert labelled_there(server.base, number, server.token, tmp_path, annotate) == ["dog"]

@@ -64,7 +64,7 @@ def test_a_label_sent_twice_counts_once(served: Running) -> None:
         ({"key": "other", "task": "a", "label": "dog"}, 409, "labelled already"),
         ({"key": "z", "task": "zzz", "label": "dog"}, 404, "'zzz'"),
         ({"key": "z", "task": "b", "label": "bird"}, 422, "cat, dog; got 'bird'"),
-        ({"key": "z", "task": "b"}, 422, "Field required"),
+        ({"key": "z", "task": "b"}, 422, "must have label"),
         ({"key": "", "task": "b", "label": "dog"}, 422, "at least 1 character"),
     ],
 )

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from service_projects import TEXTS, serving, text_project
+from service_projects import BOXES, TEXTS, boxes_project, serving, text_project
 
 from labelonce.service import Project
 from labelonce.service import _fit as fits
@@ -44,7 +44,7 @@ class Visit:
 
     def shows_a_task(self) -> str:
         """Wait until a task can be answered and return its text."""
-        self.page.locator("#choices button:enabled").first.wait_for()
+        self.page.locator("#choices :is(button, input):enabled").first.wait_for()
         return self.text("#text")
 
 
@@ -86,6 +86,84 @@ def test_labelling_with_the_keyboard_alone(browser: Any, project: Project) -> No
         assert second in TEXTS.values()
         visit.page.close()
         assert visit.trouble == []
+
+
+def test_ticking_boxes_with_the_keyboard_alone(browser: Any, tmp_path: Path) -> None:
+    project = boxes_project(tmp_path)
+    with serving(project) as http:
+        visit = Visit(browser, f"{http.base_url}#token={project.add_workers(['ann'])['ann']}")
+        first = visit.shows_a_task().removeprefix("text of ")
+        assert visit.page.locator("#choices bdi").all_inner_texts() == list(BOXES)
+        for key in ("1", "3", "1", "2"):  # ticked, ticked, not ticked again, ticked
+            visit.page.keyboard.press(key)
+        assert answers(project) == []
+        visit.page.keyboard.press("Enter")
+        visit.page.locator("#done", has_text="1 label from you").wait_for()
+        assert answers(project) == [(first, '["sea", "<i>road</i>"]', None)]
+        second = visit.shows_a_task().removeprefix("text of ")
+        assert visit.page.locator("#choices :checked").count() == 0
+        visit.page.keyboard.press("Enter")  # none of them
+        visit.page.locator("#done", has_text="2 labels from you").wait_for()
+        visit.shows_a_task()
+        assert answers(project)[1] == (second, "[]", None)
+        visit.page.reload()
+        visit.shows_a_task()
+        visit.page.keyboard.press("z")
+        visit.page.locator("#done", has_text="1 label from you").wait_for()
+        assert visit.shows_a_task() == f"text of {second}"
+        visit.page.close()
+        assert visit.trouble == []
+
+
+def test_undo_shows_the_boxes_as_they_were_ticked(browser: Any, tmp_path: Path) -> None:
+    project = boxes_project(tmp_path)
+    with serving(project) as http:
+        visit = Visit(browser, f"{http.base_url}#token={project.add_workers(['ann'])['ann']}")
+        visit.shows_a_task()
+        visit.page.get_by_label("sea").check()
+        visit.page.get_by_role("button", name="Send").click()
+        visit.page.locator("#done", has_text="1 label from you").wait_for()
+        visit.shows_a_task()
+        visit.page.get_by_role("button", name="Undo").click()
+        visit.page.locator("#done", has_text="0 labels from you").wait_for()
+        assert visit.page.get_by_label("sea").is_checked()
+        assert visit.page.locator("#choices :checked").count() == 1
+        visit.page.close()
+        assert visit.trouble == []
+
+
+def test_the_dashboard_shows_the_labels_of_check_boxes(browser: Any, tmp_path: Path) -> None:
+    project = boxes_project(tmp_path)
+    store = project.store()
+    rows = [("ann", "a", '["dog"]'), ("bob", "a", '["dog"]'), ("ann", "b", '["dog", "sea"]'), ("bob", "c", "[]")]
+    store.write([Answer(worker, task, task, label) for worker, task, label in rows])
+    store.close()
+    assert fits.main(project.folder) == 0
+    with serving(project) as http:
+        visit = Visit(browser, f"{http.base_url}/dashboard#token={project.add_admin()}")
+        visit.page.locator("#labels tbody tr").first.wait_for()
+        assert visit.page.locator("#labels tbody td:nth-child(2)").all_inner_texts()[:2] == ["dog", "dog, sea"]
+        assert "next 100 labels" in visit.text("#outlook")
+        assert visit.page.locator("#workers tbody tr").count() == 2
+        visit.page.close()
+        assert visit.trouble == []
+
+
+def test_what_one_worker_could_not_send_is_not_sent_by_the_next(browser: Any, project: Project) -> None:
+    tokens = project.add_workers(["ann", "bob"])
+    with serving(project) as http:
+        visit = Visit(browser, f"{http.base_url}#token={tokens['ann']}")
+        visit.shows_a_task()
+        visit.page.route("**/api/annotations", lambda route: route.abort())
+        visit.page.keyboard.press("1")
+        visit.page.get_by_text("Your label is kept here").wait_for()
+        visit.page.unroute("**/api/annotations")
+        visit.page.goto(f"{http.base_url}/health")
+        visit.page.goto(f"{http.base_url}#token={tokens['bob']}")
+        visit.shows_a_task()
+        assert visit.text("#who") == "bob"
+        assert answers(project) == []
+        visit.page.close()
 
 
 def test_to_the_end_and_no_text_becomes_markup(browser: Any, project: Project) -> None:
@@ -195,14 +273,16 @@ def test_a_worker_does_not_get_the_dashboard(browser: Any, filled: Project) -> N
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1200, 360])
-def test_accessible_and_fits_the_screen(browser: Any, filled: Project, scheme: str, width: int) -> None:
+def test_accessible_and_fits_the_screen(browser: Any, filled: Project, tmp_path: Path, scheme: str, width: int) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-    links = {"/": filled.add_workers(["kim"])["kim"], "/dashboard": filled.add_admin()}
-    with serving(filled) as http:
-        for path, token in links.items():
+    boxes = boxes_project(tmp_path)
+    pages = [(filled, "/", filled.add_workers(["kim"])["kim"]), (filled, "/dashboard", filled.add_admin())]
+    pages += [(boxes, "/", boxes.add_workers(["kim"])["kim"])]
+    for project, path, token in pages:
+        with serving(project) as http:
             screen: Any = {"color_scheme": scheme, "viewport": {"width": width, "height": 800}}
             visit = Visit(browser, f"{http.base_url}{path}#token={token}", **screen)
-            visit.page.locator("#image:visible, #workers tbody tr").first.wait_for()
+            visit.page.locator("#image:visible, #workers tbody tr, #choices input:enabled").first.wait_for()
             found = axe.Axe().run(visit.page)
             assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found.response["violations"]] == []
             assert visit.page.evaluate("document.documentElement.scrollWidth") <= width

@@ -448,6 +448,9 @@ def project(
         Path | None, typer.Option(help="A table with one row per task, or a folder of images; it is copied.")
     ] = None,
     classes: Annotated[str | None, typer.Option(help="The labels to choose from, with commas between.")] = None,
+    multilabel: Annotated[
+        bool, typer.Option("--multilabel", help="Several labels can be true of a task: check boxes.")
+    ] = False,
     workers: Annotated[str | None, typer.Option(help="Who labels, with commas between: each gets a link.")] = None,
     title: Annotated[
         str | None, typer.Option(help="What people see above the tasks; default: the folder's name.")
@@ -476,15 +479,17 @@ def project(
 
     - `labelonce project reviews --tasks reviews.csv --text review --classes good,bad --workers ann`
 
+    - `labelonce project walks --tasks photos --classes dog,sea,road --multilabel --workers ann`  (check boxes)
+
     - `labelonce project pets --workers eve`  (one more worker)
 
     - `labelonce project pets --label-studio http://127.0.0.1:8090 --label-studio-project 1`
     """
     from labelonce.cli._serve import run_project
 
-    columns = {"task": task, "text": text, "image": image}
+    options = {"title": title, "task": task, "text": text, "image": image, "multilabel": multilabel}
     there = (label_studio, label_studio_project)
-    run_project(folder, tasks, classes, workers, there=there, url=url, as_json=as_json, title=title, **columns)
+    run_project(folder, tasks, classes, workers, there=there, url=url, as_json=as_json, **options)
 
 
 @app.command()

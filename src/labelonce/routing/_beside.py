@@ -156,9 +156,10 @@ class Drawing:
         nobody: Codes = np.zeros(0, dtype=np.int32)
         self._pool = Pool.draw(router.state, router.strategy, router._open(router._everything), nobody)
 
-    def finish(self) -> None:
+    def finish(self) -> bool:
         """Use the pool from now on."""
         self._router._use(self._pool)
+        return True
 
 
 def remind(router: Router) -> None:

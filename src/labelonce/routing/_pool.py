@@ -52,6 +52,10 @@ class Pool:
         """Whether it is time to draw the next one beside."""
         return not self.is_all and self.taken >= len(self.tasks) // 8
 
+    def wear_out(self) -> None:
+        """Take it that the next one is due: what is worth most has changed."""
+        self.taken = max(self.taken, len(self.tasks) // 8)
+
     def scores(self, state: State, strategy: Strategy, worker: int, answered: Codes) -> Floats:
         """Return the scores of all tasks for a worker, -inf where it cannot have the task."""
         found = np.array(strategy.scores(state, worker, self.tasks), dtype=np.float64)

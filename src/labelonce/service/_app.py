@@ -14,6 +14,7 @@ from fastapi.responses import FileResponse, JSONResponse
 
 from labelonce import __version__
 from labelonce.service._argilla import is_signed, read_response
+from labelonce.service._boxes import ticked
 from labelonce.service._export import Exported, exported
 from labelonce.service._http import Guarded
 from labelonce.service._label_studio_api import LabelStudio
@@ -64,6 +65,8 @@ def create_app(
 
     `argilla` is the secret of a webhook and the question whose responses are labels.
     """
+    if project.settings.multilabel and (argilla is not None or label_studio is not None):
+        raise ValueError("a project that is labelled in another tool must have one label per task; got multilabel.")
     service = Service(project)
     bridge = None if label_studio is None else Bridge(service, label_studio, url=url)
 
@@ -168,16 +171,16 @@ def _add_for_workers(app: FastAPI, service: Service) -> None:
     async def me(person: Anybody) -> Me:
         """Return who is asking, and what the project asks."""
         live = service.live
-        code = live.router._worker_codes.get(person.worker)
         return Me(
             role=person.role,
             worker=person.worker,
             title=settings.title,
             instructions=settings.instructions,
             classes=list(settings.classes),
-            labels=0 if code is None else live.router.state.n_given[code],
+            multilabel=settings.multilabel,
+            labels=live.n_given[person.worker],
             last=live.last.get(person.worker),
-            share_settled=len(live.router.settled) / len(live.tasks),
+            share_settled=live.n_settled / len(live.tasks),
         )
 
     @app.get("/api/next", response_model=Next)
@@ -185,13 +188,14 @@ def _add_for_workers(app: FastAPI, service: Service) -> None:
         """Return the task to label now: the same until it is labelled or skipped."""
         task = service.next(worker.worker)
         if task is None:
-            return JSONResponse(Next(task=None, why=service.live.router.stop or "nothing").model_dump())
+            return JSONResponse(Next(task=None, why=service.live.stop or "nothing").model_dump())
         return JSONResponse(service.live.tasks.shown(task))
 
     @app.post("/api/annotations", response_model=Kept)
     async def annotate(body: Given, worker: Worker) -> JSONResponse:
         """Give a label. It is on the disk when this answers, and the same key counts once."""
-        row, new = await service.answer(Answer(worker.worker, body.key, body.task, body.label, seconds=body.seconds))
+        label = service.label_of(body.label, body.labels)
+        row, new = await service.answer(Answer(worker.worker, body.key, body.task, label, seconds=body.seconds))
         return JSONResponse({"id": row.id, "task": row.task, "new": new})
 
     @app.post("/api/skips", response_model=Kept)
@@ -204,7 +208,9 @@ def _add_for_workers(app: FastAPI, service: Service) -> None:
     async def undo(number: Annotated[int, InPath(ge=1, le=_LARGEST_ID)], worker: Worker) -> Undone:
         """Take back a label or a skip of one's own, and get its task again."""
         row = await service.undo(worker.worker, number)
-        return Undone(id=row.id, **service.live.tasks.shown(row.task))
+        boxes = ticked(row.label) if row.label is not None and settings.multilabel else None
+        label = None if settings.multilabel else row.label
+        return Undone(id=row.id, label=label, labels=boxes, **service.live.tasks.shown(row.task))
 
     @app.get("/api/image", response_class=FileResponse)
     async def image(task: Annotated[TaskId, Query()], person: Anybody) -> FileResponse:  # noqa: ARG001  # must have a token

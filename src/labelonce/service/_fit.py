@@ -30,6 +30,7 @@ from labelonce.report._accuracy import estimated_accuracy
 from labelonce.report._facts import Facts, read_facts
 from labelonce.report._workers import worker_table
 from labelonce.routing import Fit
+from labelonce.service._fit_boxes import about_boxes, fitted_boxes, posterior_of
 from labelonce.service._outlook import outlook
 from labelonce.service._project import Project, locked
 from labelonce.service._store import Stored, labels
@@ -133,9 +134,7 @@ def _finish(project: Project, place: Path) -> None:
     started = time.time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of few labels: more are being bought, and the report of the run says so
-        model, annotations = _fitted(project, place)
-        facts = read_facts(model, annotations)
-    posterior = _calibrated(model)
+        posterior, model, about = _boxes(project, place) if project.settings.multilabel else _one_label(project, place)
     with atomic_path(place / "belief.npz") as beside, beside.open("wb") as file:
         np.savez(
             file,
@@ -143,12 +142,25 @@ def _finish(project: Project, place: Path) -> None:
             predictions=as_dense(getattr(model, "predictions_", posterior)).astype(np.float32),
             confusion=model.confusion_,
         )
-    about = _about(facts, posterior) | {
+    about |= {
         "seconds": round(time.time() - started, 3),
         "finished": time.time(),
         "classes": list(project.settings.classes),
     }
     atomic_write(place / "fit.json", json.dumps(about).encode())
+
+
+def _one_label(project: Project, place: Path) -> tuple[Floats, Any, dict[str, Any]]:
+    """Return what is believed of every task, the model, and what people see of it."""
+    model, annotations = _fitted(project, place)
+    posterior = _calibrated(model)
+    return posterior, model, _about(read_facts(model, annotations), posterior)
+
+
+def _boxes(project: Project, place: Path) -> tuple[Floats, Any, dict[str, Any]]:
+    """Return the same for check boxes."""
+    model, annotations = fitted_boxes(project, place)
+    return posterior_of(model), model, about_boxes(model, annotations)
 
 
 def _fitted(project: Project, place: Path) -> tuple[Any, Annotations]:

@@ -15,6 +15,7 @@ import numpy as np
 from labelonce.routing._mutual_information import mutual_information
 from labelonce.service._label_studio import Control, answer_of, origin, read_config
 from labelonce.service._label_studio_api import LabelStudio, annotations_in
+from labelonce.service._live_router import LiveRouter
 from labelonce.service._service import Service
 
 _log = logging.getLogger("labelonce")
@@ -45,6 +46,11 @@ class Bridge:
         """The name of the newest fit: Label Studio asks for no prediction of a version that it has."""
         found = self.service.live.found
         return f"labelonce {0 if found is None else found.number}"
+
+    @property
+    def _live(self) -> LiveRouter:
+        assert isinstance(self.service.live, LiveRouter)  # looked at by `create_app`
+        return self.service.live
 
     async def start(self) -> None:
         """Read the labelling interface, take over all annotations, and begin to listen."""
@@ -81,7 +87,7 @@ class Bridge:
             if name is None:
                 found.append({"result": [], "score": 0.0, "model_version": self.version})
             else:
-                found.append(self.control.prediction(*self.service.live.belief_of(name), self.version))
+                found.append(self.control.prediction(*self._live.belief_of(name), self.version))
         return found
 
     async def reconcile(self) -> None:
@@ -105,14 +111,14 @@ class Bridge:
                 await asyncio.to_thread(self.api.set_overlap, self._numbers[name], overlap, labelled=False)
                 self._overlap[name] = overlap
         for name in [name for name in self._overlap if name not in wanted]:
-            n_labels = int(self.service.live.router.state.n_labels[self.service.live.tasks.place[name]])
+            n_labels = int(self._live.labels_per_task[self._live.tasks.place[name]])
             await asyncio.to_thread(self.api.set_overlap, self._numbers[name], max(1, n_labels), labelled=n_labels > 0)
             del self._overlap[name]
         await asyncio.to_thread(self.api.add_predictions, self._riskiest_predictions(), self.version)
 
     def _wanted(self) -> dict[str, int]:
         """Return the labelled tasks among those where an answer tells most, with the labels that they should have."""
-        live = self.service.live
+        live = self._live
         router, state = live.router, live.router.state
         tasks = router._open(np.arange(len(live.tasks), dtype=np.int32))
         told = mutual_information(state.belief.posterior(tasks), state.population)
@@ -120,7 +126,7 @@ class Bridge:
         return {live.tasks.names[one]: int(state.n_labels[one]) + 1 for one in best.tolist() if state.n_labels[one]}
 
     def _riskiest_predictions(self) -> list[dict[str, Any]]:
-        live = self.service.live
+        live = self._live
         order = np.argsort(-live.router.belief.risk, kind="stable")[:_MOST_PREDICTIONS]
         names = [live.tasks.names[one] for one in order.tolist()]
         return [

@@ -1,75 +1,79 @@
-"""The router of a running project: who has which task, what every answer changed, and how far it is."""
+"""A running project in memory: who has which task, what every answer changed, and how far it is."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections import Counter
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
-import numpy as np
+import pyarrow as pa
 
-from labelonce.routing import Router
-from labelonce.routing._changes import hand_out, holds
-from labelonce.routing._strategies import strategy_of
+from labelonce._types import Codes
 from labelonce.service._fit import Found
 from labelonce.service._outlook import STEP
 from labelonce.service._project import Project
-from labelonce.service._settings import Settings
 from labelonce.service._store import Stored
 
 _LITTLE = 0.5  # tasks that a hundred more labels would make right, below which it is time to stop
 
 
-class LiveRouter:
-    """A `Router` that is fed from the answers of a project, all in memory and never waiting for anything."""
+class Job(Protocol):
+    """Work for another thread: `compute` changes nothing that others see, `finish` takes a moment."""
 
-    def __init__(self, project: Project, answers: list[Stored], found: Found | None) -> None:
-        settings = project.settings
-        self.tasks, self.settings = project.tasks, settings
-        self.router = Router(
-            self.tasks.ids,
-            list(settings.classes),
-            strategy=_strategy(settings),
-            max_labels=settings.max_labels or None,
-            lease_seconds=settings.lease_seconds,
-            may_decline=settings.may_decline,
-            budget=settings.budget or None,
-            max_risk=settings.max_risk or None,
-            min_gain=settings.min_gain or None,
-            temperature=1.0,  # the confidence of a fit is calibrated
-            random_state=settings.seed,
-        )
-        self._out: dict[str, str] = {}  # the task that each worker is looking at
-        self.last: dict[str, int] = {}  # each worker's newest answer
-        self.n_labels = self.n_skips = 0
+    def compute(self) -> None:
+        """Do what takes long."""
+
+    def finish(self) -> bool:
+        """Make it count; False where it must be computed anew."""
+
+
+class Live(ABC):
+    """What is known of the tasks and of who labels them, fed from the answers of a project, never waiting for anything.
+
+    Attributes
+    ----------
+    found : Found or None
+        The newest fit.
+    last : dict
+        Each worker's newest answer, unless it was taken back.
+    n_given, n_skipped : Counter
+        Labels and skips by worker.
+    n_labels : int
+        All labels.
+    """
+
+    def __init__(self, project: Project) -> None:
+        self.tasks, self.settings = project.tasks, project.settings
         self.found: Found | None = None
-        for row in answers:
-            self.take(row)
-        if found is not None:
-            self.router.adopt(found.fit)
-            self.found = found
-        self.router._refreshed()  # now, since nobody waits yet
+        self.last: dict[str, int] = {}
+        self.n_given: Counter[str] = Counter()
+        self.n_skipped: Counter[str] = Counter()
+        self.n_labels = 0
+        self._out: dict[str, str] = {}  # the task that each worker is looking at
 
     def next(self, worker: str) -> str | None:
         """Return the task that a worker should label now: the one it is looking at, else the best for it."""
         held = self._out.get(worker)
-        if held is not None and holds(self.router, self._id(held), worker):
+        if held is not None and self._holds(held, worker):
             return held
-        found = self.router.next(worker)
+        found = self._choose(worker)
         if found is None:
             self._out.pop(worker, None)
-            return None
-        self._out[worker] = str(found)
-        return self._out[worker]
+        else:
+            self._out[worker] = found
+        return found
 
     def take(self, row: Stored) -> None:
         """Take a new answer."""
         if row.task not in self.tasks.place:  # of a task that was taken out of the file since
             return
         if row.label is None:
-            self.router.skip(self._id(row.task), row.worker)
-            self.n_skips += 1
-        elif row.label in self.settings.classes:
-            self.router.add(self._id(row.task), row.worker, row.label)
+            self._skip(row.task, row.worker, undo=False)
+            self.n_skipped[row.worker] += 1
+        elif self.is_label(row.label):
+            self._add(row.task, row.worker, row.label)
+            self.n_given[row.worker] += 1
             self.n_labels += 1
         self.last[row.worker] = row.id
         if self._out.get(row.worker) == row.task:
@@ -79,83 +83,117 @@ class LiveRouter:
         """Take an answer back and, with `again`, give its task to the same worker."""
         if row.task not in self.tasks.place:
             return
-        task = self._id(row.task)
         if row.label is None:
-            self.router.skip(task, row.worker, undo=True)
-            self.n_skips -= 1
-        elif row.label in self.settings.classes:
-            self.router.remove(task, row.worker)
+            self._skip(row.task, row.worker, undo=True)
+            self.n_skipped[row.worker] -= 1
+        elif self.is_label(row.label):
+            self._remove(row.task, row.worker, row.label)
+            self.n_given[row.worker] -= 1
             self.n_labels -= 1
+        if self.last.get(row.worker) == row.id:
+            del self.last[row.worker]
         if again:
-            hand_out(self.router, task, row.worker)
+            self._hand_out(row.task, row.worker)
             self._out[row.worker] = row.task
-
-    def adopted(self, found: Found) -> None:
-        """Take note that the router believes a newer fit, but for which tasks are worth looking at."""
-        self.found = found
-        if self.router._pool is not None:
-            self.router._use(self.router._pool)
-
-    @property
-    def wants_drawing(self) -> bool:
-        """Whether it is time to look for the tasks that are worth most, among all."""
-        return self.router._pool is not None and self.router._pool.half_used
 
     def progress(self) -> dict[str, Any]:
         """Return how far the project is."""
-        router, belief = self.router, self.router.belief
-        n_labels = router.state.n_labels
         return {
             "tasks": len(self.tasks),
-            "labelled": int((n_labels > 0).sum()),
-            "settled": len(router.settled),
+            "labelled": int((self.labels_per_task > 0).sum()),
+            "settled": self.n_settled,
             "labels": self.n_labels,
-            "skips": self.n_skips,
-            "workers": sum(1 for worker in router.state.n_given.values() if worker),
-            "expected_accuracy": 1 - belief.mean_risk,
-            "stop": router.stop,
+            "skips": self.n_skipped.total(),
+            "workers": sum(1 for given in self.n_given.values() if given),
+            "expected_accuracy": self.expected_accuracy,
+            "stop": self.stop,
             "fit": None if self.found is None else self.found.number,
-            "fitted_labels": router.state.n_fitted,
+            "fitted_labels": self.n_fitted,
             "outlook": self._outlook(),
         }
 
-    def labels(self, start: int, end: int) -> list[dict[str, Any]]:
-        """Return the labels found so far of some tasks, with their confidence."""
-        router = self.router
-        places = np.arange(start, min(end, len(self.tasks)), dtype=np.int32)
-        posterior = router.belief.posterior(places)
-        is_open = np.isin(places, router._open(places))
-        return [
-            {
-                "task": self.tasks.names[place],
-                "label": self.settings.classes[int(row.argmax())],
-                "confidence": float(row.max()),
-                "labels": int(router.state.n_labels[place]),
-                "settled": not open_,
-            }
-            for place, row, open_ in zip(places.tolist(), posterior, is_open.tolist(), strict=True)
-        ]
-
-    def belief_of(self, task: str) -> tuple[str, float]:
-        """Return the most probable label of a task and its probability."""
-        place = self.tasks.place[task]
-        row = self.router.belief.posterior(np.array([place], dtype=np.int32))[0]
-        return self.settings.classes[int(row.argmax())], float(row.max())
-
     def workers(self) -> list[dict[str, Any]]:
-        """Return everybody who has labelled: labels, skips, skill with its interval, and flags."""
-        router, known = self.router, {} if self.found is None else self.found.about["workers"]
+        """Return everybody who has answered: labels, skips, skill with its interval, and flags."""
+        known = {} if self.found is None else self.found.about["workers"]
+        everybody = dict.fromkeys([*self.n_given, *self.n_skipped, *self._out])
         return [
             {
                 "worker": worker,
-                "labels": int(router.state.n_given[code]),
-                "skips": len(router._skipped.get(code, ())),
+                "labels": self.n_given[worker],
+                "skips": self.n_skipped[worker],
                 "looking_at": self._out.get(worker),
             }
             | {name: known.get(worker, {}).get(name) for name in ("skill", "low", "high")}
             | {"flags": known.get(worker, {}).get("flags", [])}
-            for code, worker in enumerate(router.workers)
+            for worker in everybody
         ]
+
+    def drawing(self) -> Job | None:
+        """Return the work of looking for the tasks that are worth most among all, None where it is not due."""
+        return None
+
+    def adopted(self, found: Found) -> None:
+        """Take note that a newer fit is believed."""
+        self.found = found
+
+    @abstractmethod
+    def adoption(self, found: Found) -> Job:
+        """Return the work of believing a newer fit, and on top of it the answers that it did not know."""
+
+    @abstractmethod
+    def is_label(self, label: str) -> bool:
+        """Return whether a label, as it is stored, is one of this project."""
+
+    @abstractmethod
+    def labels(self, start: int, end: int) -> list[dict[str, Any]]:
+        """Return the labels found so far of some tasks, with their confidence."""
+
+    @abstractmethod
+    def labels_table(self) -> pa.Table:
+        """Return the labels found so far of all tasks, with their confidence."""
+
+    @property
+    @abstractmethod
+    def labels_per_task(self) -> Codes:
+        """How many labels each task has."""
+
+    @property
+    @abstractmethod
+    def n_settled(self) -> int:
+        """How many tasks need no more labels."""
+
+    @property
+    @abstractmethod
+    def n_fitted(self) -> int:
+        """How many of the labels the newest fit knew."""
+
+    @property
+    @abstractmethod
+    def expected_accuracy(self) -> float:
+        """The expected share of right labels."""
+
+    @property
+    @abstractmethod
+    def stop(self) -> str | None:
+        """Why to stop, None while it pays to go on."""
+
+    @abstractmethod
+    def _choose(self, worker: str) -> str | None: ...
+
+    @abstractmethod
+    def _holds(self, task: str, worker: str) -> bool: ...
+
+    @abstractmethod
+    def _hand_out(self, task: str, worker: str) -> None: ...
+
+    @abstractmethod
+    def _add(self, task: str, worker: str, label: str) -> None: ...
+
+    @abstractmethod
+    def _remove(self, task: str, worker: str, label: str) -> None: ...
+
+    @abstractmethod
+    def _skip(self, task: str, worker: str, *, undo: bool) -> None: ...
 
     def _outlook(self) -> dict[str, Any] | None:
         """Return what the next hundred labels are expected to bring, as the newest fit saw it, and when to stop."""
@@ -174,11 +212,3 @@ class LiveRouter:
             "target": target,
             "target_after": reached[0] if reached else None,
         }
-
-    def _id(self, name: str) -> Any:
-        return self.tasks.ids[self.tasks.place[name]]
-
-
-def _strategy(settings: Settings) -> Any:
-    options = {"risk": settings.settled_risk} if settings.strategy == "Information" else {}
-    return strategy_of(settings.strategy, options)

@@ -13,13 +13,17 @@ TaskId = Annotated[str, Field(min_length=1, max_length=1000)]
 Name = Annotated[str, Field(min_length=1, max_length=100)]
 
 
+Class = Annotated[str, Field(min_length=1, max_length=1000)]
+
+
 class Given(BaseModel):
-    """A label for a task."""
+    """A label for a task; in a project with check boxes `labels`, all that were ticked, instead of `label`."""
 
     model_config = ConfigDict(extra="forbid")
     key: Key
     task: TaskId
-    label: Annotated[str, Field(min_length=1, max_length=1000)]
+    label: Class | None = None
+    labels: Annotated[list[Class] | None, Field(max_length=10_000)] = None
     seconds: Annotated[float | None, Field(ge=0, le=1e6)] = None
 
 
@@ -47,6 +51,7 @@ class Me(BaseModel):
     title: str
     instructions: str
     classes: list[str]
+    multilabel: bool
     labels: int
     last: int | None
     share_settled: float
@@ -70,9 +75,11 @@ class Kept(BaseModel):
 
 
 class Undone(BaseModel):
-    """An answer that was taken back, and its task, to label again."""
+    """An answer that was taken back, what it said (nothing of a skip), and its task, to label again."""
 
     id: int
+    label: str | None
+    labels: list[str] | None
     task: str
     text: str | None
     has_image: bool

@@ -8,9 +8,11 @@ from contextlib import AsyncExitStack, suppress
 from typing import Any
 
 from labelonce._messages import show
-from labelonce.routing._beside import Adoption, Drawing
+from labelonce.service._boxes import stored
 from labelonce.service._fit import Found, history, newest
-from labelonce.service._live import LiveRouter
+from labelonce.service._live import Job, Live
+from labelonce.service._live_boxes import LiveBoxes
+from labelonce.service._live_router import LiveRouter
 from labelonce.service._project import Project, check_worker, locked
 from labelonce.service._rate import Rate
 from labelonce.service._refits import Refits
@@ -44,7 +46,7 @@ class Service:
         self._beside = asyncio.Lock()  # one thread computes for the router at a time
         self.on_fit: Callable[[], None] = lambda: None
         self._held = AsyncExitStack()
-        self.live: LiveRouter
+        self.live: Live
         self._writer: Writer
 
     async def start(self) -> None:
@@ -58,7 +60,8 @@ class Service:
             raise ValueError(f"{store.url} must be served once; another labelonce serve is at work there.")
         answers = await self._writer.read(Store.answers)
         found = await asyncio.to_thread(newest, self.project)
-        self.live = await asyncio.to_thread(LiveRouter, self.project, answers, found)
+        kind = LiveBoxes if self.project.settings.multilabel else LiveRouter
+        self.live = await asyncio.to_thread(kind, self.project, answers, found)
         self.refits = Refits(self.project, self._adopt)
         self.refits.began_with(0 if found is None else found.about["labels"])
         self._history = await asyncio.to_thread(history, self.project)
@@ -85,13 +88,21 @@ class Service:
             raise Refused(429, "too many requests; wait a little.", wait=wait)
         return person
 
+    def label_of(self, label: str | None, labels: list[str] | None) -> str:
+        """Return what is stored of one label, or of all that were ticked, whichever the project asks for."""
+        settings = self.project.settings
+        wanted = "labels" if settings.multilabel else "label"
+        if (label is None) != settings.multilabel or (labels is None) == settings.multilabel:
+            raise Refused(422, f"an annotation of this project must have {wanted}, and nothing instead of it.")
+        return stored(labels, settings.classes) if labels is not None else str(label)
+
     async def answer(self, answer: Answer) -> tuple[Stored, bool]:
         """Keep an answer and return its row, and whether it is new; it is on the disk then."""
         if answer.task not in self.live.tasks.place:
             raise Refused(404, f"the task must be one of the project; got {show(answer.task)}.")
-        if answer.label is not None and answer.label not in self.project.settings.classes:
+        if answer.label is not None and not self.live.is_label(answer.label):
             classes = ", ".join(self.project.settings.classes[:20])
-            raise Refused(422, f"the label must be one of {classes}; got {show(answer.label)}.")
+            raise Refused(422, f"a label must be one of {classes}; got {show(answer.label)}.")
         written = await self._writer.write(answer)
         row = written.row
         if row is None or not (written.changed or same(row, answer)):
@@ -162,29 +173,25 @@ class Service:
     def next(self, worker: str) -> str | None:
         """Return the task that a worker should label now."""
         task = self.live.next(worker)
-        if self.live.wants_drawing and not self._beside.locked():
-            self._drawing = asyncio.create_task(self._draw())
+        if not self._beside.locked() and (job := self.live.drawing()) is not None:
+            self._drawing = asyncio.create_task(self._do(lambda: job))
         return task
 
-    async def _draw(self) -> None:
-        """Look for the tasks that are worth most, in a thread: everybody is served meanwhile."""
+    async def _do(self, job_of: Callable[[], Job]) -> None:
+        """Let a thread do what takes long, while everybody is served."""
         async with self._beside:
-            drawing = Drawing(self.live.router)
-            await asyncio.to_thread(drawing.compute)
-            drawing.finish()
+            while True:
+                job = job_of()
+                await asyncio.to_thread(job.compute)
+                if job.finish():
+                    return
 
     async def _adopt(self, found: Found) -> None:
-        """Believe a newer fit; what takes long is computed in a thread."""
+        """Believe a newer fit."""
         if self.live.found is not None and found.number <= self.live.found.number:
             return
-        async with self._beside:
-            adoption = Adoption(self.live.router, found.fit)
-            await asyncio.to_thread(adoption.compute)
-            while not adoption.finish():  # an answer was taken back meanwhile
-                adoption = Adoption(self.live.router, found.fit)
-                await asyncio.to_thread(adoption.compute)
-            self.live.adopted(found)
-        await self._draw()
+        await self._do(lambda: self.live.adoption(found))
+        self.live.adopted(found)
         self._history = [entry for entry in self._history if entry["fit"] != found.number]
         accuracy = found.about["accuracy"] or {}
         self._history.append({"fit": found.number, "labels": found.about["labels"]} | accuracy)

@@ -12,6 +12,7 @@ from labelonce._messages import show
 from labelonce._types import STRATEGIES
 from labelonce._validate import check_choice, check_int, check_number
 from labelonce.files._atomic import atomic_write
+from labelonce.formats._answers import SEPARATOR
 
 FILE = "project.toml"
 Source = Literal["features", "text", "images", "nothing"]
@@ -20,6 +21,7 @@ SOURCES: tuple[str, ...] = get_args(Source)
 _WHY = {
     "title": "What people see above the tasks.",
     "classes": "The labels to choose from, in the order of the number keys.",
+    "multilabel": "Whether several classes can be true of a task: check boxes instead of buttons.",
     "tasks": "One row per task, a file in this folder.",
     "task": "The column of task ids.",
     "text": "The column with the text of a task; empty: none.",
@@ -27,7 +29,7 @@ _WHY = {
     "learn_from": "What the model learns from: features (the columns of numbers), text, images or nothing.",
     "instructions": "Shown above the tasks.",
     "database": "A file in this folder, or postgresql://...; LABELONCE_DATABASE in the environment goes first.",
-    "strategy": "By what the next task is chosen; see labelonce next --help.",
+    "strategy": "By what the next task is chosen; see labelonce next --help. Check boxes have a rule of their own.",
     "settled_risk": "A task whose label is wrong with at most this chance gets no more labels.",
     "max_labels": "Most labels of one task; 0: as many as it takes.",
     "budget": "Stop after so many labels; 0: never.",
@@ -54,6 +56,7 @@ class Settings:
 
     title: str
     classes: tuple[str, ...]
+    multilabel: bool = False
     tasks: str = "tasks.csv"
     task: str = "task"
     text: str = ""
@@ -81,6 +84,8 @@ class Settings:
             or not all(isinstance(one, str) and one for one in names)
         ):
             raise ValueError(f"classes must be two or more different words; got {show(names)}.")
+        if self.multilabel:
+            self._check_boxes()
         check_choice(self.learn_from, "learn_from", SOURCES)
         check_choice(self.strategy, "strategy", STRATEGIES)
         needed = {"text": self.text, "images": self.image}
@@ -97,6 +102,15 @@ class Settings:
         for name in ("settled_risk", "max_risk"):
             check_number(getattr(self, name), name, 0.0, 1.0)
         check_number(self.min_gain, "min_gain", 0.0)
+
+    def _check_boxes(self) -> None:
+        """Raise where a setting does not go with check boxes."""
+        joined = [one for one in self.classes if SEPARATOR in one]
+        if joined:
+            raise ValueError(f"classes of check boxes must have no {SEPARATOR!r} in them; got {show(joined[0])}.")
+        for name in ("min_gain", "may_decline"):
+            if getattr(self, name):
+                raise ValueError(f"{name} must be left out with multilabel; got {getattr(self, name)!r}.")
 
 
 def read_settings(folder: Path) -> Settings:

@@ -113,6 +113,8 @@ function showWorkers(rows) {
     element("td", {}, ...row.flags.map((flag) => element("span", { class: "flag" }, flag))))));
 }
 
+const said = (label) => (Array.isArray(label) ? label.join(", ") || "none" : label);
+
 function showLabels(found) {
   const last = Math.min(found.total, found.offset + found.rows.length);
   part("where").textContent = `${number(found.offset + 1)} to ${number(last)} of ${number(found.total)} tasks`;
@@ -120,7 +122,7 @@ function showLabels(found) {
   part("forward").disabled = last >= found.total;
   part("labels").tBodies[0].replaceChildren(...found.rows.map((row) => element("tr", {},
     element("th", { scope: "row" }, element("bdi", {}, row.task)),
-    element("td", {}, element("bdi", row.labels ? {} : { class: "soft" }, fitted || row.labels ? row.label : "")),
+    element("td", {}, element("bdi", row.labels ? {} : { class: "soft" }, fitted || row.labels ? said(row.label) : "")),
     element("td", { class: "num" }, percent(row.confidence)),
     element("td", { class: "num" }, number(row.labels)),
     element("td", { class: "wide" }, row.settled ? "yes" : ""))));

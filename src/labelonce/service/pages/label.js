@@ -1,4 +1,4 @@
-// The labelling page: one task at a time, number keys choose, z undoes, s skips.
+// The labelling page: one task at a time. Number keys choose, or tick boxes that Enter sends; z undoes, s skips.
 "use strict";
 
 const UNSENT = "labelonce-unsent";
@@ -13,7 +13,8 @@ const WHY = {
 };
 
 const part = (id) => document.getElementById(id);
-let task = null, shownAt = 0, busy = false, count = 0, given = [], picture = null;
+const boxes = () => [...part("choices").querySelectorAll("input")];
+let task = null, shownAt = 0, busy = false, count = 0, given = [], picture = null, worker = null;
 
 function say(sentence) {
   part("notice").textContent = sentence;
@@ -22,13 +23,15 @@ function say(sentence) {
 
 function setBusy(now) {
   busy = now;
-  for (const button of part("choices").querySelectorAll("button")) button.disabled = now || !task;
+  for (const control of part("choices").querySelectorAll("button, input")) control.disabled = now || !task;
+  part("send").disabled = now || !task;
   part("skip").disabled = now || !task;
   part("undo").disabled = now || given.length === 0;
 }
 
-async function show(next) {
+async function show(next, ticked = []) {
   task = next.task;
+  for (const box of boxes()) box.checked = ticked.includes(box.value);
   part("text").hidden = !task || next.text === null;
   part("text").textContent = next.text === null ? "" : next.text;
   part("nothing").hidden = Boolean(task);
@@ -53,7 +56,7 @@ async function show(next) {
 
 // Sends until the service has it: the key makes sure that it counts once. What is unsent survives a reload.
 async function send(path, body) {
-  localStorage.setItem(UNSENT, JSON.stringify({ path, body }));
+  localStorage.setItem(UNSENT, JSON.stringify({ worker, path, body }));
   for (;;) {
     try {
       const kept = await ask(path, { method: "POST", body });
@@ -90,21 +93,24 @@ async function forward() {
 
 const key = () => (crypto.randomUUID ? crypto.randomUUID() : `${Date.now()}-${Math.random()}`);
 
-function choose(label) {
+// `answer` is { label }, or { labels } of check boxes.
+function give(answer) {
   if (!task) return;
   step(async () => {
     const seconds = Math.min((performance.now() - shownAt) / 1000, 86400);
-    const kept = await send("/api/annotations", { key: key(), task, label, seconds });
+    const kept = await send("/api/annotations", { key: key(), task, ...answer, seconds });
     given.push(kept.id);
     count += 1;
     await forward();
   });
 }
 
+const sendBoxes = () => give({ labels: boxes().filter((box) => box.checked).map((box) => box.value) });
+
 function skip(reason) {
   step(async () => {
     const kept = await send("/api/skips", { key: key(), task, reason });
-    given.push(-kept.id);
+    given.push(kept.id);
     await forward();
   });
 }
@@ -112,11 +118,10 @@ function skip(reason) {
 function undo() {
   if (given.length === 0) return;
   step(async () => {
-    const last = given[given.length - 1];
-    const back = await ask(`/api/annotations/${Math.abs(last)}`, { method: "DELETE" });
+    const back = await ask(`/api/annotations/${given[given.length - 1]}`, { method: "DELETE" });
     given.pop();
-    if (last > 0) count -= 1;
-    await show(back);
+    if (back.label !== null || back.labels !== null) count -= 1;
+    await show(back, back.labels || []);
     say("");
   });
 }
@@ -128,18 +133,44 @@ function openSkip() {
   }
 }
 
+const shortcut = (place) => (place < KEYS.length ? [element("kbd", {}, KEYS[place])] : []);
+
+function choice(name, place) {
+  const button = element("button", { type: "button" }, ...shortcut(place), element("bdi", {}, name));
+  button.addEventListener("click", () => give({ label: name }));
+  return button;
+}
+
+function box(name, place) {
+  const input = element("input", { type: "checkbox", value: name });
+  return element("label", { class: "box" }, input, ...shortcut(place), element("bdi", {}, name));
+}
+
+function pressed(event, me) {
+  if (event.ctrlKey || event.metaKey || event.altKey || part("why").open || event.repeat) return;
+  const place = KEYS.indexOf(event.key);
+  if (place >= 0 && place < me.classes.length) {
+    if (me.multilabel) boxes()[place].click();
+    else give({ label: me.classes[place] });
+  } else if (event.key === "Enter" && me.multilabel && event.target.tagName !== "BUTTON") {
+    event.preventDefault();
+    sendBoxes();
+  } else if (event.key === "z") undo();
+  else if (event.key === "s") {
+    event.preventDefault();
+    openSkip();
+  }
+}
+
 function build(me) {
+  worker = me.worker;
   document.title = me.title;
   part("title").textContent = me.title;
   part("who").textContent = me.worker;
   part("instructions").textContent = me.instructions;
-  me.classes.forEach((name, place) => {
-    const button = element("button", { type: "button" });
-    if (place < KEYS.length) button.append(element("kbd", {}, KEYS[place]));
-    button.append(element("bdi", {}, name));
-    button.addEventListener("click", () => choose(name));
-    part("choices").append(button);
-  });
+  me.classes.forEach((name, place) => part("choices").append(me.multilabel ? box(name, place) : choice(name, place)));
+  part("send").hidden = !me.multilabel;
+  part("send").addEventListener("click", sendBoxes);
   REASONS.forEach((reason, place) => {
     const radio = element("input", { type: "radio", name: "reason", value: reason });
     radio.checked = place === 0;
@@ -152,13 +183,17 @@ function build(me) {
     if (part("why").returnValue === "skip") skip(part("own-reason").value.trim() || chosen);
     part("why").returnValue = "";
   });
-  document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || part("why").open || event.repeat) return;
-    const place = KEYS.indexOf(event.key);
-    if (place >= 0 && place < me.classes.length) choose(me.classes[place]);
-    else if (event.key === "z") undo();
-    else if (event.key === "s") { event.preventDefault(); openSkip(); }
-  });
+  document.addEventListener("keydown", (event) => pressed(event, me));
+}
+
+// What could not be sent is sent now, if it is of the same worker.
+async function sendAgain() {
+  const unsent = JSON.parse(localStorage.getItem(UNSENT) || "null");
+  if (!unsent || unsent.worker !== worker) return;
+  const kept = await send(unsent.path, unsent.body).catch(() => null);
+  if (!kept) return;
+  given.push(kept.id);
+  if (kept.new && unsent.path === "/api/annotations") count += 1;
 }
 
 signIn(async (me) => {
@@ -169,9 +204,8 @@ signIn(async (me) => {
   build(me);
   count = me.labels;
   given = me.last === null ? [] : [me.last];
-  const unsent = JSON.parse(localStorage.getItem(UNSENT) || "null");
   setBusy(true);
-  if (unsent) await send(unsent.path, unsent.body).then((kept) => { given.push(kept.id); count += 1; }, () => {});
+  await sendAgain();
   await forward();
   setBusy(false);
 });

@@ -1,0 +1,100 @@
+"""A fit of check boxes: `MultiLabelMBEM` on what the tasks show, `MultiLabelDawidSkene` where that is nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pyarrow import parquet
+from scipy.stats import beta
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from labelonce._types import Floats
+from labelonce.learning import TextFeatures
+from labelonce.multilabel import MultiLabelAnnotations, MultiLabelDawidSkene, MultiLabelMBEM, SigmoidRegression
+from labelonce.report._workers import LEVEL, SPAMMER_GAIN
+from labelonce.runs._inputs import read_features
+from labelonce.service._boxes import ticked
+from labelonce.service._outlook import outlook_of_boxes
+from labelonce.service._project import Project
+from labelonce.service._tasks import thumbnails
+
+_PENALTIES = (0.001, 0.01, 0.1, 1.0)
+_FEW_TASKS = 10
+_STRICT = 0.1  # how much more, or less, than is true of the boxes a worker ticks, to be told
+
+
+def fitted_boxes(project: Project, place: Path) -> tuple[Any, MultiLabelAnnotations]:
+    """Return the fitted model, and the annotations with all tasks and classes."""
+    table = parquet.read_table(place / "annotations.parquet")
+    boxes = [ticked(label) for label in table["label"].to_pylist()]
+    classes = list(project.settings.classes)
+    annotations = MultiLabelAnnotations.from_ticked(table["task"], table["worker"], boxes, questions=classes)
+    annotations = annotations.align(project.tasks.ids)
+    X, learner = _learned_from(project)
+    if X is None:
+        return MultiLabelDawidSkene().fit(annotations), annotations
+    return MultiLabelMBEM(learner, random_state=project.settings.seed).fit(X, annotations), annotations
+
+
+def posterior_of(model: Any) -> Floats:
+    """Return P(yes) of every box, (n_tasks, n_classes); of tasks that nobody saw the share of yes."""
+    found = np.asarray(model.posterior_, dtype=np.float64)
+    shares = np.nanmean(found, axis=0, keepdims=True)
+    return np.where(np.isnan(found), shares, found)
+
+
+def about_boxes(model: Any, annotations: MultiLabelAnnotations) -> dict[str, Any]:
+    """Return what people see of a fit: the share of right boxes, workers, and what more labels would bring."""
+    posterior = posterior_of(model)
+    wrong = np.minimum(posterior, 1 - posterior)
+    mean, spread = 1 - wrong.mean(), 1.645 * np.sqrt((wrong * (1 - wrong)).sum()) / wrong.size
+    return {
+        "labels": len(annotations) // annotations.n_questions,
+        "accuracy": {"accuracy": mean, "low": max(0.0, mean - spread), "high": min(1.0, mean + spread)},
+        "workers": _workers(model, annotations, posterior.mean(axis=0)),
+        "worker_ids": [str(one) for one in annotations.workers.tolist()],
+        "outlook": outlook_of_boxes(posterior, model.confusion_.mean(axis=0)),
+    }
+
+
+def _workers(model: Any, annotations: MultiLabelAnnotations, share: Floats) -> dict[str, Any]:
+    """Return every worker's chance that a box is right, with an interval that counts a task once, and flags."""
+    confusion = model.confusion_
+    skill = (share * confusion[:, :, 1, 1] + (1 - share) * confusion[:, :, 0, 0]).mean(axis=1)
+    informed = (confusion[:, :, 1, 1] + confusion[:, :, 0, 0] - 1).mean(axis=1)
+    tasks = np.bincount(annotations.worker, minlength=annotations.n_workers) // annotations.n_questions
+    tails = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+    low, high = (beta.ppf(tail, skill * tasks + 0.5, (1 - skill) * tasks + 0.5) for tail in tails)
+    table = model.workers_to_frame().to_pydict()
+    strictness = dict(zip(table["worker"], table["strictness"], strict=True))
+    found = {}
+    for code, worker in enumerate(annotations.workers.tolist()):
+        flags = [
+            *(["spammer"] if informed[code] < SPAMMER_GAIN and tasks[code] >= _FEW_TASKS else []),
+            *(["ticks too little"] if strictness[worker] > _STRICT else []),
+            *(["ticks too much"] if strictness[worker] < -_STRICT else []),
+            *(["too few labels"] if tasks[code] < _FEW_TASKS else []),
+        ]
+        interval = {"low": float(min(low[code], skill[code])), "high": float(max(high[code], skill[code]))}
+        found[str(worker)] = {"skill": float(skill[code]), "flags": flags} | interval
+    return found
+
+
+def _learned_from(project: Project) -> tuple[Any, Any]:
+    """Return features, one row per task, and the learners to choose from; None where there is nothing."""
+    settings = project.settings
+    heads = [SigmoidRegression(C=C) for C in _PENALTIES]
+    if settings.learn_from == "text":
+        features = TextFeatures()
+        return project.tasks.texts, [make_pipeline(features, head) for head in heads]
+    if settings.learn_from == "images":
+        return thumbnails(project.tasks.images or []), heads
+    if settings.learn_from == "features":
+        shown = tuple(name for name in (settings.text, settings.image) if name)
+        rows = read_features(project.folder / settings.tasks, task=settings.task, ignore=shown)
+        scaler = StandardScaler()
+        return np.asarray(rows.X), [make_pipeline(scaler, head) for head in heads]
+    return None, None

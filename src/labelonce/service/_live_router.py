@@ -1,0 +1,145 @@
+"""One label per task, routed: a `Router` that is fed from the answers of a project."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from labelonce._types import Codes
+from labelonce.routing import Router
+from labelonce.routing._beside import Adoption, Drawing
+from labelonce.routing._changes import hand_out, holds
+from labelonce.routing._strategies import strategy_of
+from labelonce.service._fit import Found
+from labelonce.service._live import Job, Live
+from labelonce.service._project import Project
+from labelonce.service._settings import Settings
+from labelonce.service._store import Stored
+
+
+class LiveRouter(Live):
+    """A project in which every task has one true class, and `Router` says who labels what next."""
+
+    def __init__(self, project: Project, answers: list[Stored], found: Found | None) -> None:
+        super().__init__(project)
+        settings = project.settings
+        self.router = Router(
+            self.tasks.ids,
+            list(settings.classes),
+            strategy=_strategy(settings),
+            max_labels=settings.max_labels or None,
+            lease_seconds=settings.lease_seconds,
+            may_decline=settings.may_decline,
+            budget=settings.budget or None,
+            max_risk=settings.max_risk or None,
+            min_gain=settings.min_gain or None,
+            temperature=1.0,  # the confidence of a fit is calibrated
+            random_state=settings.seed,
+        )
+        for row in answers:
+            self.take(row)
+        if found is not None:
+            self.router.adopt(found.fit)
+            self.found = found
+        self.router._refreshed()  # now, since nobody waits yet
+
+    def is_label(self, label: str) -> bool:
+        """Return whether a label is one of the classes."""
+        return label in self.settings.classes
+
+    def adoption(self, found: Found) -> Job:
+        """Return the work of believing a newer fit, and on top of it the answers that it did not know."""
+        return Adoption(self.router, found.fit)
+
+    def adopted(self, found: Found) -> None:
+        """Take note that a newer fit is believed; which tasks are worth looking at is found out later."""
+        super().adopted(found)
+        if self.router._pool is not None:
+            self.router._use(self.router._pool)
+            self.router._pool.wear_out()
+
+    def drawing(self) -> Job | None:
+        """Return the work of looking for the tasks that are worth most among all, None where it is not due."""
+        pool = self.router._pool
+        return Drawing(self.router) if pool is not None and pool.half_used else None
+
+    def labels(self, start: int, end: int) -> list[dict[str, Any]]:
+        """Return the labels found so far of some tasks, with their confidence."""
+        return [row | {"task": str(row["task"])} for row in self._table(slice(start, end)).to_pylist()]
+
+    def labels_table(self) -> pa.Table:
+        """Return the labels found so far of all tasks, with their confidence."""
+        return self._table(slice(None))
+
+    def belief_of(self, task: str) -> tuple[str, float]:
+        """Return the most probable label of a task and its probability."""
+        row = self.router.belief.posterior(np.array([self.tasks.place[task]], dtype=np.int32))[0]
+        return self.settings.classes[int(row.argmax())], float(row.max())
+
+    @property
+    def labels_per_task(self) -> Codes:
+        """How many labels each task has."""
+        return self.router.state.n_labels
+
+    @property
+    def n_settled(self) -> int:
+        """How many tasks need no more labels."""
+        return len(self.router.settled)
+
+    @property
+    def n_fitted(self) -> int:
+        """How many of the labels the newest fit knew."""
+        return self.router.state.n_fitted
+
+    @property
+    def expected_accuracy(self) -> float:
+        """The expected share of right labels."""
+        return 1 - self.router.belief.mean_risk
+
+    @property
+    def stop(self) -> str | None:
+        """Why to stop, None while it pays to go on."""
+        return self.router.stop
+
+    def _choose(self, worker: str) -> str | None:
+        found = self.router.next(worker)
+        return None if found is None else str(found)
+
+    def _holds(self, task: str, worker: str) -> bool:
+        return holds(self.router, self._id(task), worker)
+
+    def _hand_out(self, task: str, worker: str) -> None:
+        hand_out(self.router, self._id(task), worker)
+
+    def _add(self, task: str, worker: str, label: str) -> None:
+        self.router.add(self._id(task), worker, label)
+
+    def _remove(self, task: str, worker: str, label: str) -> None:  # noqa: ARG002  # the router knows it
+        self.router.remove(self._id(task), worker)
+
+    def _skip(self, task: str, worker: str, *, undo: bool) -> None:
+        self.router.skip(self._id(task), worker, undo=undo)
+
+    def _table(self, part: slice) -> pa.Table:
+        places = np.arange(len(self.tasks), dtype=np.int32)[part]
+        posterior = self.router.belief.posterior(places)
+        classes = np.array(self.settings.classes, dtype=object)
+        return pa.table(
+            {
+                "task": pa.array(self.tasks.ids[places]),
+                "label": pa.array(classes[posterior.argmax(axis=1)], pa.string()),
+                "confidence": posterior.max(axis=1),
+                "labels": self.router.state.n_labels[places],
+                "settled": ~np.isin(places, self.router._open(places)),
+            }
+        )
+
+    def _id(self, name: str) -> Any:
+        return self.tasks.ids[self.tasks.place[name]]
+
+
+def _strategy(settings: Settings) -> Any:
+    options = {"risk": settings.settled_risk} if settings.strategy == "Information" else {}
+    return strategy_of(settings.strategy, options)
