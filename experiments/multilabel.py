@@ -186,7 +186,9 @@ def points(options: argparse.Namespace) -> list[dict[str, Any]]:
             if name == "layout" and quality > 1:
                 names = ["majority vote", "EM", *names[1:]]
             wanted += [
-                {"set": name, "crowd": crowd, "quality": quality, "method": method, "seed": seed} for method in names
+                {"set": name, "crowd": crowd, "quality": quality, "method": method, "seed": seed}
+                for method in names
+                if method in options.methods
             ]
     return wanted
 
@@ -220,5 +222,6 @@ def table(trials: list[record.Trial]) -> str:
 if __name__ == "__main__":
     parser = record.arguments(__doc__, PATH)
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
+    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
     parser.add_argument("--seeds", type=int, default=5)
     record.main(parser.parse_args(), run, table)
