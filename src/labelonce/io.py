@@ -215,8 +215,8 @@ def write(source: Any, path: str | os.PathLike[str], *, format: str | None = Non
         "mturk" and "matrix" hold annotations as well.
     **options
         For "label-studio": `like`, the path of the export that the annotations came from, so that every task
-        keeps its data and its id and the answers go to the same control; `task`, `label` and `multiple` as
-        they were read.
+        keeps its data and its id and the answers go to the same control; `control`, the path of an export with
+        answers to that control, where `like` has none; `task`, `label` and `multiple` as they were read.
 
     Examples
     --------
@@ -242,11 +242,16 @@ def write(source: Any, path: str | os.PathLike[str], *, format: str | None = Non
 
 
 def _write_options(
-    like: str | os.PathLike[str] | None = None, task: str | None = None, label: str | None = None, multiple: Any = None
+    like: str | os.PathLike[str] | None = None,
+    control: str | os.PathLike[str] | None = None,
+    task: str | None = None,
+    label: str | None = None,
+    multiple: Any = None,
 ) -> dict[str, Any]:
     """Return the options of a tool's writer, those that were given."""
     options = {
         "like": None if like is None else locate(like, "label-studio"),
+        "control": None if control is None else locate(control, "label-studio"),
         "fields": Fields(task, None, label) if task or label else None,
         "multiple": multiple,
     }

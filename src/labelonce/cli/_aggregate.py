@@ -9,13 +9,14 @@ from labelonce._types import TABLES
 from labelonce.aggregation import Aggregator
 from labelonce.aggregation._base import probabilities_at
 from labelonce.aggregation._registry import COMMANDS, aggregator_of
-from labelonce.cli._multilabel import aggregate_questions, has_questions
+from labelonce.cli._multilabel import aggregate_questions
 from labelonce.cli._print import print_json, print_rows, print_status, warnings_as_notes
 from labelonce.cli._source import check_outputs, read_comparable
 from labelonce.data import Annotations, _ids
 from labelonce.files._open import File
 from labelonce.formats._registry import find_labels
 from labelonce.io import detect_format, read_class_groups, write
+from labelonce.runs._questions import has_questions
 from labelonce.workers import Grouped
 
 

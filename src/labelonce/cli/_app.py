@@ -233,6 +233,8 @@ def train(
 
     - `labelonce train labels.csv --images photos -o run`  (photos/7.jpg or photos/7.png is task 7)
 
+    - `labelonce train ticked.csv --features features.parquet -o run`  (several labels at once)
+
     - `labelonce train --resume -o run`  (after a kill or a power cut; it ends with the same numbers)
     """
     from labelonce.cli._train import run_train
@@ -261,10 +263,15 @@ def predict(
         Path, typer.Argument(help="New rows with the columns that the run was trained on, or a folder of images.")
     ],
     output: LabelsOutput = None,
-    proba: Annotated[bool, typer.Option("--proba", help="Also write the probability of each class.")] = False,
+    proba: Annotated[
+        bool, typer.Option("--proba", help="Also write the probability of each class or question.")
+    ] = False,
+    output_format: Annotated[
+        Format | None, typer.Option(help="Format of --output, such as label-studio for predictions with scores.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of CSV on stdout.")] = False,
 ) -> None:
-    """Write the model's label of every row of FILE, with its confidence.
+    """Write the model's label of every row of FILE, with its confidence; of a run on questions, a column for each.
 
     The columns are found by their names; others are not read. Without a column of task ids the rows are 0, 1, 2, ...
 
@@ -275,10 +282,12 @@ def predict(
     - `labelonce predict run new.parquet --proba | head`
 
     - `labelonce predict run more_photos -o predicted.csv`
+
+    - `labelonce predict run new_tasks.json -o predictions.json --output-format label-studio`  (a run on texts)
     """
     from labelonce.cli._predict import run_predict
 
-    run_predict(run, file, output=output, proba=proba, as_json=as_json)
+    run_predict(run, file, output=output, output_format=output_format, proba=proba, as_json=as_json)
 
 
 @app.command()

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from labelonce._messages import argument, printable, show
 from labelonce._types import TABLES
-from labelonce.cli._multilabel import check_questions, has_questions
+from labelonce.cli._multilabel import check_questions
 from labelonce.cli._print import print_json, print_note, print_plain
 from labelonce.data._check import ROW_LABELS, SKILL_LABELS, Check, check
 from labelonce.files._open import File
@@ -22,6 +22,7 @@ from labelonce.formats import LeftOutWarning
 from labelonce.formats._registry import find_labels
 from labelonce.io import read_annotations
 from labelonce.runs._gold import choose_gold
+from labelonce.runs._questions import has_questions
 
 _MOST = 12  # classes and sizes shown to a person; JSON has all
 _LONGEST = 30

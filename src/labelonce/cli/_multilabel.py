@@ -1,51 +1,33 @@
-"""`labelonce aggregate` and `labelonce check` for files of questions: several labels at once."""
+"""What the commands do with files of questions, several labels at once, and with runs on them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
-import pyarrow as pa
 
 from labelonce._messages import printable
-from labelonce.cli._print import print_json, print_plain, print_rows, print_status, warnings_as_notes
+from labelonce.cli._print import print_json, print_plain, print_rows, print_status, print_table, warnings_as_notes
 from labelonce.files._open import File
-from labelonce.formats._answers import SEPARATOR
 from labelonce.io import detect_format, write
 from labelonce.multilabel import (
     MultiLabelAggregator,
-    MultiLabelAnnotations,
     MultiLabelCheck,
     MultiLabelDawidSkene,
     MultiLabelVote,
-    read_multilabel,
 )
-from labelonce.multilabel._read import is_multilabel
+from labelonce.runs import RunRecord
+from labelonce.runs._questions import choose_question_gold, read_questions, ticked_table
+from labelonce.runs._record import QuestionOutcome, QuestionRecipe, near
 
 METHODS: dict[str, type[MultiLabelAggregator]] = {
     "majority-vote": MultiLabelVote,
     "dawid-skene": MultiLabelDawidSkene,
 }
-QUESTIONS = "questions"  # of --multiple: check boxes of an export as questions
 _MOST = 12
-
-
-def has_questions(file: File, source: dict[str, Any]) -> bool:
-    """Return whether a file is to be read as questions: by its columns, or as --multiple says."""
-    return source.get("multiple") == QUESTIONS or is_multilabel(file)
-
-
-def read_questions(file: File, source: dict[str, Any], **more: Any) -> MultiLabelAnnotations:
-    """Return the questions in a file, read as the options say."""
-    if source.get("classes"):
-        raise ValueError(f"--classes must be left out for questions; got {','.join(map(str, source['classes']))}.")
-    names = ("task", "worker", "answers", "duplicates", "rejected")
-    kept: dict[str, Any] = {name: source[name] for name in names if name in source}
-    if "label" in source:
-        kept["question"] = source["label"]
-    return read_multilabel(file, **(more | kept))
+_MOST_QUESTIONS = 30
 
 
 def aggregate_questions(
@@ -62,11 +44,10 @@ def aggregate_questions(
     """Fit the method to questions, write one row per task and question, and the workers with their strictness."""
     if method not in METHODS:
         raise ValueError(f"--method must be {' or '.join(METHODS)} for questions; got {method}.")
-    if gold is not None:
-        raise ValueError(f"--gold must be left out for questions; got {gold}. From Python, fit(gold=...) takes it.")
     with warnings_as_notes():
         annotations = read_questions(file, source)
-        model = METHODS[method]().fit(annotations)
+        known = choose_question_gold(file, gold, annotations, **source)
+        model = METHODS[method]().fit(annotations, gold=known)
     if output is not None:
         _write(model, output, output_format, file, source)
     elif not as_json:
@@ -94,20 +75,8 @@ def _write(
     origin: dict[str, Any] = {name: source[name] for name in ("task", "label") if name in source}
     if file.format == "label-studio":
         origin["like"] = file
-    write(ticked_table(model), output, format=output_format, multiple="join", **origin)
-
-
-def ticked_table(model: MultiLabelAggregator) -> pa.Table:
-    """Return one row per task with a label: the labels joined, and the least sure of them as confidence.
-
-    Tasks without a label are left out, since an export has no prediction for "none".
-    """
-    labels, posterior = model.labels_, model.posterior_
-    tasks = np.flatnonzero((labels == 1).any(axis=1))
-    names = model.questions_.astype(str)
-    joined = [SEPARATOR.join(names[labels[task] == 1]) for task in tasks]
-    sure = [float(posterior[task][labels[task] == 1].min()) for task in tasks]
-    return pa.table({"task": pa.array(model.tasks_[tasks]), "label": joined, "confidence": sure})
+    ticked = ticked_table(model.tasks_, model.questions_, model.labels_, model.posterior_)
+    write(ticked, output, format=output_format, multiple="join", **origin)
 
 
 def check_questions(file: File, source: dict[str, Any], *, as_json: bool) -> int:
@@ -143,3 +112,40 @@ def _lines(file: File, found: MultiLabelCheck) -> Iterator[str]:
     else:
         yield f"  agreement: two answers to a question agree in {found.agreement:.0%} of cases"
     yield from (f"  {finding.kind}: {finding.sentence}" for finding in found.notes)
+
+
+def summary_of_questions(record: RunRecord, folder: Path) -> str:
+    """Return what came out of a run on questions in a few lines."""
+    data, result, recipe = record.data, cast(QuestionOutcome, record.result), cast(QuestionRecipe, record.recipe)
+    without = data.tasks - data.labelled_tasks
+    more = f", {without:,} more tasks without answers" if without else ""
+    lines = [
+        f"{folder}: {data.annotations:,} answers to {len(result.questions):,} questions about {data.labelled_tasks:,} "
+        f"tasks by {data.workers:,} workers (redundancy {data.redundancy:.3g}){more}",
+        f"model: {recipe.learner}, {recipe.rounds} rounds, {recipe.predictions} predictions; workers differ between "
+        f"questions in {recipe.workers}",
+        f"yes to {np.mean(result.shares):.1%} of the questions about tasks; the model agrees with "
+        f"{result.agreement:.1%} of the answers",
+        f"trained {record.finished} from {near(record.options.labels)}, seed {record.options.seed}",
+    ]
+    return "\n".join(map(printable, lines))
+
+
+def print_questions(result: QuestionOutcome) -> None:
+    """Print every question's share of yes, the most common first."""
+    order = np.argsort(-np.array(result.shares), kind="stable")[:_MOST_QUESTIONS]
+    rows = [
+        [result.questions[k], "" if result.given[k] is None else f"{result.given[k]:.1%}", f"{result.shares[k]:.1%}"]
+        for k in order.tolist()
+    ]
+    more = len(result.questions) - len(rows)
+    title = f"The {len(rows)} most common of {len(result.questions):,} questions" if more else "Questions"
+    print_table(title, ["question", "yes among answers", "yes found"], rows)
+
+
+QUESTION_WORKER = ["worker", "answers", "yes", "strictness"]
+
+
+def question_worker_row(worker: dict[str, Any]) -> list[Any]:
+    """Return what a table shows of a worker who answered questions."""
+    return [worker["worker"], worker["annotations"], f"{worker['yes_share']:.1%}", f"{worker['strictness']:+.3f}"]

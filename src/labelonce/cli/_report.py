@@ -6,22 +6,25 @@ from pathlib import Path
 
 from labelonce.cli._print import print_json, print_plain, warnings_as_notes
 from labelonce.runs import RunFolder, read_run, report
+from labelonce.runs._record import QuestionOutcome
 
 
 def run_report(folder: Path, *, gold: Path | None, as_json: bool) -> None:
     """Write the report of a run again, and print what was measured beside what was estimated."""
-    estimated = read_run(folder).result.estimated_accuracy
+    record = read_run(folder)
+    on_questions = isinstance(record.result, QuestionOutcome)
+    estimated = None if on_questions else record.outcome.estimated_accuracy
     with warnings_as_notes():
         measured = report(folder, gold=gold)
     path = RunFolder(folder).file("report.html")
     if as_json:
         found = None if measured is None else {"value": measured.value, "low": measured.low, "high": measured.high}
         known = 0 if measured is None else measured.n_gold
-        print_json(
-            {"report": str(path), "estimated_accuracy": vars(estimated), "measured_accuracy": found, "gold": known}
-        )
+        said = None if estimated is None else vars(estimated)
+        print_json({"report": str(path), "estimated_accuracy": said, "measured_accuracy": found, "gold": known})
         return
-    print_plain(f"{estimated}")
+    if estimated is not None:
+        print_plain(f"{estimated}")
     if measured is not None:
         print_plain(
             f"measured: {measured.value:.1%} of {measured.n_gold:,} known labels are right "

@@ -15,7 +15,7 @@ from labelonce.runs import read_run, review
 def run_review(folder: Path, *, output: Path | None, least: float, top: int | None, as_json: bool) -> None:
     """Write the labels of a run that are worth checking."""
     check_outputs([], output=(output, None))
-    if not read_run(folder).result.estimated_accuracy.held_out:
+    if not read_run(folder).outcome.estimated_accuracy.held_out:
         print_note("nothing was held out in this run: the chances below are the model's own, and usually too low.")
     table = review(folder, least=least)
     found = table.num_rows

@@ -3,34 +3,42 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pyarrow import parquet
 
 from labelonce._messages import printable
+from labelonce.cli._multilabel import QUESTION_WORKER, print_questions, question_worker_row, summary_of_questions
 from labelonce.cli._print import cell, print_json, print_plain, print_table
 from labelonce.runs import RunFolder, RunRecord, read_run
-from labelonce.runs._record import near
+from labelonce.runs._record import QuestionOutcome, UsedRecipe, near
 
 
 def run_show(folder: Path, *, n_workers: int, as_json: bool) -> None:
-    """Print what a run found: a summary, its rounds and its workers."""
+    """Print what a run found: a summary, its rounds and its workers, and the questions of a run on several."""
     record = read_run(folder)
     workers = parquet.read_table(RunFolder(folder).file("workers.parquet")).to_pylist()
     if as_json:
         print_json(record.to_dict() | {"workers": workers})
         return
     print_plain(summary_of(record, folder))
+    asked = record.result if isinstance(record.result, QuestionOutcome) else None
+    on_questions = asked is not None
     names = {"round": "round", "agreement": "agreement", "mean_confidence": "own confidence"}
-    names |= {"posterior_change": "change", "held_out_score": "held-out score"}
+    names |= {"posterior_change": "change"} | ({} if on_questions else {"held_out_score": "held-out score"})
     rows = [[cell(getattr(entry, key)) for key in names] for entry in record.rounds]
-    print_table("Rounds", list(names.values()), rows)
-    shown, title = workers, "Workers, best first"
+    if rows:
+        print_table("Rounds", list(names.values()), rows)
+    if asked is not None:
+        print_questions(asked)
+    best, worst = ("strictest", "most lenient") if on_questions else ("best", "worst")
+    shown, title = workers, f"Workers, {best} first"
     if len(workers) > n_workers:
         shown = workers[: (n_workers + 1) // 2] + workers[len(workers) - n_workers // 2 :]
-        title = f"The best and the worst of {len(workers):,} workers"
-    columns = ["worker", "labels", "skill", "90 % interval", "flags"]
-    print_table(title, columns, [worker_row(worker) for worker in shown])
+        title = f"The {best} and the {worst} of {len(workers):,} workers"
+    columns = QUESTION_WORKER if on_questions else ["worker", "labels", "skill", "90 % interval", "flags"]
+    as_row = question_worker_row if on_questions else worker_row
+    print_table(title, columns, [as_row(worker) for worker in shown])
 
 
 def worker_row(worker: dict[str, Any]) -> list[Any]:
@@ -47,7 +55,9 @@ def worker_row(worker: dict[str, Any]) -> list[Any]:
 
 def summary_of(record: RunRecord, folder: Path) -> str:
     """Return what came out of a run in a few lines."""
-    data, result, recipe = record.data, record.result, record.recipe
+    if isinstance(record.result, QuestionOutcome):
+        return summary_of_questions(record, folder)
+    data, result, recipe = record.data, record.outcome, cast(UsedRecipe, record.recipe)
     unlabelled = data.tasks - data.labelled_tasks
     more = f", {unlabelled:,} more tasks without labels" if unlabelled else ""
     shares = ", ".join(

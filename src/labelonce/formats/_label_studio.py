@@ -29,8 +29,14 @@ class Control(NamedTuple):
 def read(file: File, fields: Fields, *, keep_rejected: bool = False) -> Answers:
     """Return what the users chose in one control."""
     tasks = _load(file)
-    control = _find_control(tasks, fields.label)
+    answered = any(True for task in tasks for one in _annotations(task) for _ in _results(one))
     answers = Answers()
+    if fields.text is not None and not answered:  # new tasks, of which only the texts are wanted
+        answers.texts = [
+            (_task_id(task, fields.task or "id"), _task_field(task, fields.text, "text")) for task in tasks
+        ]
+        return answers
+    control = _find_control(tasks, fields.label)
     for task in tasks:
         given = _annotations(task)
         answers.left_out["drafts"] += len(task.get("drafts") or [])
@@ -176,14 +182,16 @@ def write(
     sink: Any,
     *,
     like: File | None = None,
+    control: File | None = None,
     fields: Fields = Fields(),  # noqa: B008  # immutable
     multiple: str = "error",
 ) -> None:
     """Write annotations, or labels as predictions with scores, as tasks that Label Studio imports.
 
-    `like`: the export that the annotations came from; the data, the ids and the control are taken from it.
+    `like`: the export that the annotations came from; the data, the ids and the control are taken from it, or the
+    control from an export `control`.
     """
-    tasks, control = _template(like, fields)
+    tasks, target = _template(like, control, fields)
     made: dict[Any, dict[str, Any]] = {}
     for row in table.to_pylist():
         task = row["task"]
@@ -191,7 +199,7 @@ def write(
             raise ValueError(f"like must hold every task; got none for {show(task)}. Give the export they came from.")
         whole = made.setdefault(task, dict(tasks.get(task) or {"id": task, "data": {"task": task}}))
         labels = str(row["label"]).split(SEPARATOR) if multiple == "join" else [row["label"]]
-        result = [_result(control, labels)]
+        result = [_result(target, labels)]
         if "worker" in row:
             entry = {"completed_by": row["worker"], "was_cancelled": False, "ground_truth": False, "result": result}
             whole.setdefault("annotations", []).append(entry)
@@ -202,11 +210,13 @@ def write(
     sink.write(json.dumps(list(made.values()), ensure_ascii=False, indent=1, allow_nan=False).encode())
 
 
-def _template(like: File | None, fields: Fields) -> tuple[dict[Any, dict[str, Any]], Control]:
-    if like is None:
-        return {}, Control(fields.label or "label", "choices", fields.task or "task")
-    tasks = _load(like)
+def _template(like: File | None, control: File | None, fields: Fields) -> tuple[dict[Any, dict[str, Any]], Control]:
+    tasks = [] if like is None else _load(like)
     kept = {_task_id(task, fields.task or "id"): {"id": task.get("id"), "data": task.get("data")} for task in tasks}
+    if control is not None:
+        return kept, _find_control(_load(control), fields.label)
+    if like is None:
+        return kept, Control(fields.label or "label", "choices", fields.task or "task")
     return kept, _find_control(tasks, fields.label)
 
 

@@ -14,8 +14,8 @@ from labelonce.multilabel._metrics import (
     mean_average_precision,
 )
 from labelonce.multilabel._per_question import PerQuestion
-from labelonce.multilabel._read import read_multilabel
-from labelonce.multilabel._sigmoid import SigmoidRegression
+from labelonce.multilabel._read import read_multilabel, read_multilabel_gold
+from labelonce.multilabel._sigmoid import SigmoidRegression, text_heads
 from labelonce.multilabel._vote import MultiLabelVote
 
 __all__ = [
@@ -34,4 +34,6 @@ __all__ = [
     "hamming_loss",
     "mean_average_precision",
     "read_multilabel",
+    "read_multilabel_gold",
+    "text_heads",
 ]

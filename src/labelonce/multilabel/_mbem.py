@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from itertools import product
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Self, cast
 
 import numpy as np
 import pyarrow as pa
+from sklearn.pipeline import make_pipeline
 
-from labelonce._sklearn import BaseEstimator, check_is_fitted, count_rows
+from labelonce._sklearn import BaseEstimator, check_is_fitted, clone, count_rows
 from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import RandomState, check_choice, check_int, check_number, check_rng
 from labelonce.data._annotations import check_positions
-from labelonce.learning import MBEM
+from labelonce.learning import MBEM, SoftmaxRegression
 from labelonce.learning._inputs import split_task_column
+from labelonce.learning._mbem import Callback
 from labelonce.multilabel._annotations import MultiLabelAnnotations
+from labelonce.multilabel._average import average_heads, mean_probability
 from labelonce.multilabel._base import check_annotations, labels_table, pair_gold, worker_columns, yes_and_no
 from labelonce.multilabel._cells import Cells
 from labelonce.multilabel._per_question import PerQuestion
-from labelonce.multilabel._rounds import Recipe, Round, fit_last, held_out_score, run_rounds
+from labelonce.multilabel._rounds import Recipe, Round, fit_last, run_rounds
+from labelonce.multilabel._selection import choose_recipes
 from labelonce.multilabel._sigmoid import SigmoidRegression
 from labelonce.multilabel._threshold import THRESHOLDS, thresholds
 
@@ -35,13 +37,15 @@ class MultiLabelMBEM(BaseEstimator):
     they did not see, and recomputes the posteriors, as `MBEM` does for one label. The workers are those of
     `MultiLabelDawidSkene`: a worker's matrix for a question is shrunk towards the worker's own over all questions, as
     far as the raw counts ask. The penalty of the heads, whether workers differ between questions in their skill or in
-    how strict they are, and what judges them are chosen by answers about tasks held out, without gold.
+    how strict they are, and what judges them are chosen by answers about tasks held out, without gold; recipes that
+    these cannot tell from the best, within a standard error, are averaged.
 
     Parameters
     ----------
     learner : learner, classifier, Pipeline or a list of them
-        `SigmoidRegression`, or any classifier that `MBEM` takes, of which one is fitted per question; at the end of a
-        `Pipeline` or alone. From a list one is chosen. Default: `SigmoidRegression` with C from 0.001 to 1.
+        `SigmoidRegression`, a `neural.TorchLearner`, which gets a head for each question, or any classifier that
+        `MBEM` takes, of which one is fitted per question; at the end of a `Pipeline` or alone. From a list one is
+        chosen. Default: `SigmoidRegression` with C from 0.001 to 1.
     rounds : int
         Number of fits of the model.
     sharing : {"auto", "learned", "none"}
@@ -51,13 +55,16 @@ class MultiLabelMBEM(BaseEstimator):
         How much an answer counts in the next fit.
     predictions : {"auto", "out_of_fold", "in_sample"}
         Whether the workers are judged by models that did not see the task, or by the model. "auto": chosen for
-        `SigmoidRegression`, out of fold for others.
+        `SigmoidRegression`, in sample for networks, out of fold for others.
     threshold : {"half", "expected_f1"}
         Above which probability `predict` says yes: one half, or for each question where F1 is expected to be highest.
     holdout : float
-        Share of the tasks held out to choose with.
+        Share of the tasks held out to choose with; where these have few answers, others are held out in turn.
     options : mapping, optional
         Options of `MBEM` where nothing is shared.
+    callbacks : sequence of callables
+        Each is called after every round with that round's entry of `history_`, and while the recipe is chosen after
+        every trial with a dict: round (0), fits, planned_fits.
     random_state : int, numpy.random.Generator or None
 
     Attributes
@@ -73,9 +80,12 @@ class MultiLabelMBEM(BaseEstimator):
         How far workers share between questions; None with "none".
     thresholds_ : (n_questions,)
     choices_ : list of dict
-        Every candidate with its score on held-out answers.
+        Every candidate with its score on held-out answers, and whether it was kept.
     recipe_ : dict
-        What was used.
+        What was used; of several recipes that were averaged the best, and their number.
+    history_ : list of dict
+        One for every round: its number, how often the heads agree with the answers, the mean confidence, and by how
+        much the posterior changed; none where nothing is shared.
     tasks_, questions_, workers_, answers_ : arrays
 
     References
@@ -111,8 +121,15 @@ class MultiLabelMBEM(BaseEstimator):
     recipe_: dict[str, Any]
     model_: Any
     models_: list[Any]
+    history_: list[dict[str, Any]]
+    _sharing: str
+    _recipes: list[Recipe]
+    _last: list[Round | None]  # of every recipe
+    _seed: int
+    _features: Any  # what is done to X before the learner; None: nothing
+    _given: tuple[Codes, Codes, Codes, Codes]  # task, question, worker and answer of every annotation
+    _values: Floats
     _worker_table: dict[str, Any]
-    _transform: Callable[[Any], Any]
 
     def __init__(
         self,
@@ -125,6 +142,7 @@ class MultiLabelMBEM(BaseEstimator):
         threshold: str = "half",
         holdout: float = 0.2,
         options: Mapping[str, Any] | None = None,
+        callbacks: Sequence[Callback] = (),
         random_state: RandomState = 0,
     ) -> None:
         self.learner = learner
@@ -135,6 +153,7 @@ class MultiLabelMBEM(BaseEstimator):
         self.threshold = threshold
         self.holdout = holdout
         self.options = options
+        self.callbacks = callbacks
         self.random_state = random_state
 
     @classmethod
@@ -162,21 +181,65 @@ class MultiLabelMBEM(BaseEstimator):
         tasks : column, optional
             The task id of every row of X.
         """
+        for _ in self.stages(X, y, gold=gold, tasks=tasks):
+            pass
+        return self
+
+    def stages(self, X: Any, y: Any, *, gold: Any = None, tasks: Any = None, resume: bool = False) -> Iterator[Self]:
+        """Fit in stages: yield after the choice of the recipe and after every round, as `MBEM.stages` does.
+
+        Where nothing is shared, every question is a stage. After loading what was saved at a stage,
+        `stages(..., resume=True)` ends with the same numbers as a fit that was never stopped.
+
+        Examples
+        --------
+        >>> import numpy as np, labelonce as lo
+        >>> X = np.random.default_rng(0).normal(size=(60, 2))
+        >>> clf = lo.MultiLabelMBEM(lo.multilabel.SigmoidRegression(C=0.1), rounds=2)
+        >>> stages = clf.stages(X, (X > 0).astype(int))
+        >>> next(stages).n_rounds_, next(stages).n_rounds_
+        (0, 1)
+        >>> [clf.n_rounds_ for _ in clf.stages(X, (X > 0).astype(int), resume=True)]
+        [2]
+        """
         X, annotations = _match(X, y, tasks)
-        sharing = self._check_options(annotations.n_questions)
+        sharing = self._sharing = self._check_options(annotations.n_questions)
         known = pair_gold(gold, annotations)
-        self.tasks_, self.questions_ = annotations.tasks, annotations.questions
-        self.workers_, self.answers_ = annotations.workers, annotations.answers
         self._yes_no = yes_and_no(annotations)
-        if sharing == "none":
-            self._fit_apart(X, annotations, gold)
+        if resume:
+            self._check_same(annotations)
         else:
-            self._fit_shared(X, annotations, known)
+            self._keep_ids(annotations)
+        yield from (self._apart if sharing == "none" else self._shared)(X, annotations, known, resume)
         start = annotations.pair_start
         place = annotations.task[start], annotations.question[start]
         self.thresholds_ = self._thresholds(self.predict_proba(X))
         self._worker_table = worker_columns(annotations, self.posterior_[place])
-        return self
+
+    def _keep_ids(self, annotations: MultiLabelAnnotations) -> None:
+        self.tasks_, self.questions_ = annotations.tasks, annotations.questions
+        self.workers_, self.answers_ = annotations.workers, annotations.answers
+        self._given = (annotations.task, annotations.question, annotations.worker, annotations.answer)
+        self._values = annotations.values
+        self.history_ = []
+
+    def _check_same(self, annotations: MultiLabelAnnotations) -> None:
+        check_is_fitted(self, "history_")
+        if annotations != self.annotations_:
+            raise ValueError(f"resume needs the annotations of the fit, {self.annotations_!r}; got {annotations!r}.")
+
+    @property
+    def annotations_(self) -> MultiLabelAnnotations:
+        """The annotations of the fit."""
+        check_is_fitted(self, "history_")
+        tables = (self.tasks_, self.questions_, self.workers_, self.answers_, self._values)
+        return MultiLabelAnnotations(*self._given, *tables)
+
+    @property
+    def n_rounds_(self) -> int:
+        """Number of rounds done so far."""
+        check_is_fitted(self, "history_")
+        return len(self.history_)
 
     def _check_options(self, n_questions: int) -> str:
         check_int(self.rounds, "rounds", 1)
@@ -189,75 +252,87 @@ class MultiLabelMBEM(BaseEstimator):
             return self.sharing
         return "learned" if n_questions > 1 else "none"
 
-    def _fit_shared(self, X: Any, annotations: MultiLabelAnnotations, gold: Floats) -> None:
-        learners, self._transform = _learners(self.learner, X)
-        X = self._transform(X)
-        seed = int(check_rng(self.random_state).integers(2**31))
-        recipe = self._choose(X, annotations, gold, learners, seed)
-        last: Round | None = None
-        for last in run_rounds(X, annotations, recipe, gold, seed):  # noqa: B007
-            pass
-        assert last is not None
-        self.model_ = fit_last(X, annotations, recipe, last)
-        start = annotations.pair_start
-        place = annotations.task[start], annotations.question[start]
+    def _shared(self, X: Any, annotations: MultiLabelAnnotations, gold: Floats, resume: bool) -> Iterator[Self]:
+        """Choose recipes and do the rounds with each of them, or those that are left."""
+        if not resume:
+            learners, self._features = _learners(self.learner, X)
+            X = self._transformed(X)
+            self._seed = int(check_rng(self.random_state).integers(2**31))
+            self._recipes, self.choices_ = self._choose(X, annotations, gold, learners)
+            self._last = [None] * len(self._recipes)
+            yield self
+        else:
+            X = self._transformed(X)
+        for number, recipe in enumerate(self._recipes):
+            for found in run_rounds(X, annotations, recipe, gold, self._seed, after=self._last[number]):
+                if number == 0:
+                    self.history_.append(_entry(annotations, found, self._last[0]))
+                    self._tell(self.history_[-1])
+                self._last = [*self._last[:number], found, *self._last[number + 1 :]]
+                yield self
+        self._settle(X, annotations, [one for one in self._last if one is not None])
+
+    def _settle(self, X: Any, annotations: MultiLabelAnnotations, last: list[Round]) -> None:
+        """Set the fitted attributes: averages over the recipes, and the strengths of the best of them."""
+        heads = [fit_last(X, annotations, *pair) for pair in zip(self._recipes, last, strict=True)]
+        self.model_ = average_heads(heads)
+        start, n_questions = annotations.pair_start, annotations.n_questions
         self.posterior_ = self.model_.predict_proba(X)
-        self.posterior_[place] = last.posterior
-        self.confusion_ = Cells.of(annotations).table(last.evidence, last.workers.worker, annotations.n_questions)
-        self.question_strength_, self.worker_strength_ = last.workers.question_strength, last.workers.worker_strength
-        self.skill_spread_ = last.workers.skill_spread
-        self.recipe_ = vars(recipe).copy()
+        self.posterior_[annotations.task[start], annotations.question[start]] = mean_probability(
+            [one.posterior for one in last]
+        )
+        cells = Cells.of(annotations)
+        tables = [cells.table(one.evidence, one.workers.worker, n_questions) for one in last]
+        self.confusion_ = np.asarray(sum(tables) / len(tables))
+        workers = last[0].workers
+        self.question_strength_, self.worker_strength_ = workers.question_strength, workers.worker_strength
+        self.skill_spread_ = workers.skill_spread
+        self.recipe_ = vars(self._recipes[0]) | {"averaged": len(last)}
 
     def _choose(
-        self, X: Any, annotations: MultiLabelAnnotations, gold: Floats, learners: Sequence[Any], seed: int
-    ) -> Recipe:
-        """Return the recipe that predicts answers about tasks held out best: first the learner, then the rest."""
-        default = "out_of_fold" if self.predictions == "auto" else self.predictions
-        cheap = isinstance(learners[0], SigmoidRegression)
-        skills = (False, True) if annotations.n_answers == 2 else (False,)
+        self, X: Any, annotations: MultiLabelAnnotations, gold: Floats, learners: Sequence[Any]
+    ) -> tuple[list[Recipe], list[dict[str, Any]]]:
+        own = getattr(learners[0], "auto", {}).get("predictions", "out_of_fold")
+        default = own if self.predictions == "auto" else self.predictions
+        cheap = all(isinstance(learner, SigmoidRegression) for learner in learners)
         judges = ("out_of_fold", "in_sample") if self.predictions == "auto" and cheap else (default,)
-        base = Recipe(learners[0], skills[0], default, self.rounds, self.weighting)
-        held_out = np.random.default_rng([seed, 1]).random(annotations.n_tasks) < self.holdout
-        self.choices_ = []
+        base = Recipe(learners[0], by_skill=False, predictions=default, rounds=self.rounds, weighting=self.weighting)
+        options: dict[str, Any] = {"judges": judges, "holdout": self.holdout, "seed": self._seed}
+        return choose_recipes(X, annotations, gold, learners, base, **options, listener=self._tell)
 
-        def score(recipe: Recipe) -> float:
-            found = held_out_score(X, annotations, recipe, gold, seed, held_out)
-            self.choices_.append(vars(recipe) | {"score": found})
-            return found
+    def _tell(self, event: dict[str, Any]) -> None:
+        for callback in self.callbacks:
+            callback(event)
 
-        enough = held_out[annotations.task].any() and (~held_out[annotations.task]).any()
-        candidates = [replace(base, learner=learner) for learner in learners]
-        if len(candidates) > 1 and enough:
-            base = max(candidates, key=score)
-        rest = [replace(base, by_skill=skill, predictions=judge) for skill, judge in product(skills, judges)]
-        return max(rest, key=score) if len(rest) > 1 and cheap and enough else base
-
-    def _fit_apart(self, X: Any, annotations: MultiLabelAnnotations, gold: Any) -> None:
+    def _apart(self, X: Any, annotations: MultiLabelAnnotations, gold: Floats, resume: bool) -> Iterator[Self]:
+        """Fit an `MBEM` to every question, or to those that are left."""
         if annotations.n_answers != 2:
             raise ValueError(
                 f"sharing='none' must have two answers, no and yes; got {annotations.n_answers}. Use "
                 "sharing='learned', or ann.relabel."
             )
         options = {"random_state": self.random_state} | dict(self.options or {})
-        shape = annotations.n_tasks, annotations.n_questions
-        wide = np.full(shape, -1.0)
         start = annotations.pair_start
-        wide[annotations.task[start], annotations.question[start]] = pair_gold(gold, annotations)
-        yes = int(np.flatnonzero(annotations.answers == self._yes_no[1])[0])
-        self.models_, columns, confusion = [], [], []
-        for number in range(annotations.n_questions):
-            model = _one(self.learner, options, X, annotations, number, wide[:, number], yes)
-            self.models_.append(model)
-            if isinstance(model, float):
-                columns.append(np.full(shape[0], model))
-                confusion.append(np.full((annotations.n_workers, 2, 2), 0.5))
-            else:
-                columns.append(model.posterior_[:, yes])
-                confusion.append(model.confusion_ if yes else model.confusion_[:, ::-1])
-        self.posterior_, self.confusion_ = np.stack(columns, axis=1), np.stack(confusion, axis=1)
-        self._yes_code = yes
+        wide = np.full((annotations.n_tasks, annotations.n_questions), -1.0)
+        wide[annotations.task[start], annotations.question[start]] = gold
+        yes = self._yes_code = int(np.flatnonzero(annotations.answers == self._yes_no[1])[0])
+        self.models_ = self.models_ if resume else []
+        for number in range(len(self.models_), annotations.n_questions):
+            model = _one(_for_one(self.learner), options, X, annotations, number, wide[:, number], yes)
+            self.models_ = [*self.models_, model]
+            yield self
+        posterior, confusion = [], []
+        for model in self.models_:
+            none = isinstance(model, float)
+            posterior.append(np.full(annotations.n_tasks, model) if none else model.posterior_[:, yes])
+            even = np.full((annotations.n_workers, 2, 2), 0.5)
+            confusion.append(even if none else model.confusion_ if yes else model.confusion_[:, ::-1])
+        self.posterior_, self.confusion_ = np.stack(posterior, axis=1), np.stack(confusion, axis=1)
         self.question_strength_ = self.worker_strength_ = self.skill_spread_ = None
         self.choices_, self.recipe_ = [], {"sharing": "none"} | options
+
+    def _transformed(self, X: Any) -> Any:
+        return X if self._features is None else self._features.transform(X)
 
     def _thresholds(self, predicted: Floats) -> Floats:
         question = np.tile(np.arange(predicted.shape[1], dtype=np.int32), len(predicted))
@@ -267,8 +342,8 @@ class MultiLabelMBEM(BaseEstimator):
         """Return P(yes | features), shape (n_tasks, n_questions)."""
         check_is_fitted(self, "posterior_")
         X = split_task_column(X)[0]
-        if self.recipe_.get("sharing") != "none":
-            return np.asarray(self.model_.predict_proba(self._transform(X)))
+        if self._sharing != "none":
+            return np.asarray(self.model_.predict_proba(self._transformed(X)))
         n, yes = count_rows(X), self._yes_code
         columns = [np.full(n, one) if isinstance(one, float) else one.predict_proba(X)[:, yes] for one in self.models_]
         return np.stack(columns, axis=1)
@@ -318,20 +393,48 @@ def _indicator(y: Any) -> Any:
     return MultiLabelAnnotations.from_indicator(y)
 
 
-def _learners(learner: Any, X: Any) -> tuple[list[Any], Callable[[Any], Any]]:
-    """Return the learners to choose from, and what is done to X before them."""
+def _learners(learner: Any, X: Any) -> tuple[list[Any], Any]:
+    """Return the learners to choose from, and the fitted transformer before them, None where there is none."""
     if learner is None:
-        return [SigmoidRegression(C=C) for C in PENALTIES], _unchanged
+        return [SigmoidRegression(C=C) for C in PENALTIES], None
     given = list(learner) if isinstance(learner, list | tuple) else [learner]
-    transform: Callable[[Any], Any] = _unchanged
-    if hasattr(given[0], "steps"):
-        before, given = given[0][:-1], [one[-1] for one in given]
-        transform = before.fit(X).transform
-    return [one if isinstance(one, SigmoidRegression | PerQuestion) else PerQuestion(one) for one in given], transform
+    features = None
+    if any(hasattr(one, "steps") for one in given):
+        before = {repr(one[:-1]) if hasattr(one, "steps") else type(one).__name__ for one in given}
+        if len(before) > 1:
+            raise ValueError(f"learners must have the same steps before the last; got {' and '.join(sorted(before))}.")
+        features, given = clone(given[0][:-1]).fit(X), [one[-1] for one in given]
+    return [_with_heads(one) for one in given], features
 
 
-def _unchanged(X: Any) -> Any:
-    return X
+def _with_heads(learner: Any) -> Any:
+    """Return a learner for all questions: itself, a network with a head for each, or one model for each."""
+    if getattr(learner, "fits_questions", False):
+        return learner
+    return learner.with_sigmoid_heads() if hasattr(learner, "with_sigmoid_heads") else PerQuestion(learner)
+
+
+def _entry(annotations: MultiLabelAnnotations, this: Round, before: Round | None) -> dict[str, Any]:
+    """Return one row of the history."""
+    said = annotations.values[annotations.answer]
+    picks = this.log_odds[annotations.pair] > 0
+    clear = ~np.isnan(said) & (said != 0.5)
+    changed = None if before is None else float(np.abs(this.posterior - before.posterior).mean())
+    return {
+        "round": this.number,
+        "agreement": float(((said > 0.5) == picks)[clear].mean()) if clear.any() else 0.0,
+        "mean_confidence": float(np.maximum(this.posterior, 1 - this.posterior).mean()),
+        "posterior_change": changed,
+    }
+
+
+def _for_one(learner: Any) -> Any:
+    """Return a learner for the `MBEM` of one question: heads of several questions become their model of one."""
+    if isinstance(learner, list | tuple):
+        return [_for_one(one) for one in learner]
+    if hasattr(learner, "steps"):
+        return make_pipeline(*(step for _, step in learner.steps[:-1]), _for_one(learner[-1]))
+    return SoftmaxRegression(C=learner.C) if isinstance(learner, SigmoidRegression) else learner
 
 
 def _one(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -33,6 +33,8 @@ class PerQuestion(BaseEstimator):
     >>> PerQuestion(DecisionTreeClassifier(random_state=0)).fit(X, y).predict_proba(X)[:, 0]
     array([0., 0., 1., 1.])
     """
+
+    fits_questions: ClassVar[bool] = True
 
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator

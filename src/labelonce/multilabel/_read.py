@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from labelonce._messages import argument, show
+from labelonce._messages import argument, shorten, show
 from labelonce._types import TOOLS, Duplicates
+from labelonce.data import _ids
+from labelonce.data._gold import check_once
 from labelonce.files._open import File, naming
 from labelonce.files._table_reader import find_columns, first_rows, id_column, read_columns, read_table
 from labelonce.formats import _registry as tools
 from labelonce.formats._answers import SEPARATOR, Answers, Fields, LeftOutWarning
 from labelonce.multilabel._annotations import MultiLabelAnnotations
+from labelonce.multilabel._base import pair_gold
 
 
 def read_multilabel(
@@ -29,6 +32,7 @@ def read_multilabel(
     ticked: str | None = None,
     questions: Any = None,
     answers: Any = None,
+    ignore: Sequence[str] = (),
     duplicates: Duplicates = "error",
     rejected: str | None = None,
 ) -> MultiLabelAnnotations:
@@ -47,6 +51,8 @@ def read_multilabel(
         The names of the columns, by default these words; in a tool's export `question` names the control.
     questions, answers, duplicates
         As in `MultiLabelAnnotations.from_arrays`; `questions` selects the columns of a wide table.
+    ignore : sequence of str
+        Columns of a wide table that are no questions, such as a text.
 
     Examples
     --------
@@ -73,7 +79,67 @@ def read_multilabel(
         find_columns(present, {"task": role["task"], "worker": role["worker"]})
         if ticked or role["ticked"] in present:
             return _from_ticked(file, role, questions, duplicates)
-        return _from_wide(file, role, questions, answers, duplicates)
+        return _from_wide(file, role, questions, answers, ignore, duplicates)
+
+
+def read_multilabel_gold(
+    path: str | os.PathLike[str],
+    annotations: MultiLabelAnnotations,
+    *,
+    format: str | None = None,
+    task: str | None = None,
+    question: str | None = None,
+    answer: str | None = None,
+) -> dict[tuple[Any, Any], int]:
+    r"""Return the known answers in a file, 1 yes and 0 no by task and question, for the `gold` of a model.
+
+    Parameters
+    ----------
+    path, format, task, question, answer
+        As in `read_multilabel`: a table with one answer per row, or a tool's export, whose true labels are known for
+        all questions about their tasks.
+    annotations : MultiLabelAnnotations
+        Those that the gold is for; a task, question or answer that they do not have is an error.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> ann = MultiLabelAnnotations.from_ticked([1, 2], ["ann", "bob"], [["dog"], ["sea"]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "gold.csv")
+    ...     _ = path.write_text("task,question,answer
+    1,dog,yes
+    1,sea,no
+    ")
+    ...     read_multilabel_gold(path, ann)
+    {(1, 'dog'): 1, (1, 'sea'): 0}
+    """
+    file = tools.find_labels(path, format, hint=False)
+    with naming(file):
+        if file.format in TOOLS:
+            known = tools.read(file, Fields(task, None, question)).gold
+            names = annotations.questions.tolist()
+            gold = {(one, name): int(name in labels) for one, labels in known.items() for name in names}
+        else:
+            wanted = {"task": task or "task", "question": question or "question", "answer": answer or "answer"}
+            columns = read_columns(file, wanted)
+            tasks, asked, said = (_ids.column_of(*pair).tolist() for pair in zip(columns, wanted, strict=True))
+            value = _yes_or_no(annotations)
+            odd = next((row for row, one in enumerate(said) if one not in value), None)
+            if odd is not None:
+                raise ValueError(
+                    f"a known answer must be one of {shorten(list(value))}; got {show(said[odd])} at row {odd}."
+                )
+            check_once(list(zip(tasks, asked, strict=True)))
+            gold = {(one, name): value[a] for one, name, a in zip(tasks, asked, said, strict=True)}
+        pair_gold(gold, annotations)
+    return gold
+
+
+def _yes_or_no(annotations: MultiLabelAnnotations) -> dict[Any, int]:
+    """Return the answers that say yes or no for sure, by what they say."""
+    sure = zip(annotations.answers.tolist(), annotations.values.tolist(), strict=True)
+    return {answer: int(value) for answer, value in sure if value in (0.0, 1.0)}
 
 
 def is_multilabel(path: str | os.PathLike[str], format: str | None = None) -> bool:
@@ -117,11 +183,12 @@ def _labels(cell: Any, row: int) -> list[Any]:
 
 
 def _from_wide(
-    file: File, role: dict[str, str], questions: Any, answers: Any, duplicates: Duplicates
+    file: File, role: dict[str, str], questions: Any, answers: Any, ignore: Sequence[str], duplicates: Duplicates
 ) -> MultiLabelAnnotations:
     table = read_table(file)
     keys = (role["task"], role["worker"])
-    names = [name for name in table.column_names if name not in keys] if questions is None else list(questions)
+    others = [name for name in table.column_names if name not in (*keys, *ignore)]
+    names = others if questions is None else list(questions)
     if not names:
         raise ValueError(
             f"the table must have a column per question beside {keys[0]!r} and {keys[1]!r}; got none. For one answer "

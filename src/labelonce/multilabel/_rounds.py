@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from labelonce._sklearn import clone, count_rows, select_rows
-from labelonce._types import Codes, Floats
+from labelonce._types import Codes, Floats, Mask
 from labelonce.learning._calibration import pull_in_round
 from labelonce.multilabel._annotations import MultiLabelAnnotations
 from labelonce.multilabel._base import votes_of
@@ -42,10 +42,14 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Round:
-    """What one round found; `posterior` and `log_odds`, the prediction's after calibration, are of pairs."""
+    """What one round found; `posterior` and `log_odds`, the prediction's after calibration, are of pairs.
+
+    `model` was fitted to all tasks, `parts` without a fold each, where the next round's fits start from them.
+    """
 
     number: int
     model: Any
+    parts: list[Any]
     posterior: Floats
     log_odds: Floats
     workers: SharedWorkers
@@ -65,55 +69,73 @@ class Calibration:
         return np.asarray(self.exponent[question] * log_odds + self.shift[question])
 
 
-def run_rounds(X: Any, annotations: MultiLabelAnnotations, recipe: Recipe, gold: Floats, seed: int) -> Iterator[Round]:
-    """Yield rounds, starting from the votes; `gold` is 0, 1 or -1 for every pair."""
+def run_rounds(
+    X: Any,
+    annotations: MultiLabelAnnotations,
+    recipe: Recipe,
+    gold: Floats,
+    seed: int,
+    *,
+    after: Round | None = None,
+) -> Iterator[Round]:
+    """Yield rounds, starting from the votes or after a round; `gold` is 0, 1 or -1 for every pair."""
     cells, n_tasks, n_questions = Cells.of(annotations), annotations.n_tasks, annotations.n_questions
     place = cells.pair_task, cells.pair_question
     votes = np.where(gold >= 0, gold, votes_of(annotations))
     shares = np.bincount(place[1], votes, minlength=n_questions) + 0.5
     shares /= np.bincount(place[1], minlength=n_questions) + 1.0
-    heads = Heads(recipe, n_tasks, seed)
-    posterior: Floats = votes
+    heads = Heads(recipe, n_tasks, seed, after)
+    posterior: Floats = votes if after is None else after.posterior
     weight: Floats = np.ones(len(votes))
-    for number in range(1, recipe.rounds + 1):
+    if after is not None:
+        weight = pair_weight(posterior, place[1], n_questions, recipe.weighting)
+    for number in range(1 if after is None else after.number + 1, recipe.rounds + 1):
         targets = filled(posterior, place, (n_tasks, n_questions), 0.5)
         model, predicted = heads.fit(X, targets, filled(weight, place, targets.shape, 0.0))
         found = judge(cells, predicted[place], shares, gold, number, by_skill=recipe.by_skill)
         log_odds, workers, evidence, calibration = found
         posterior = answered(cells, log_odds, evidence, gold)
         weight = pair_weight(posterior, place[1], n_questions, recipe.weighting)
-        yield Round(number, model, posterior, log_odds, workers, evidence, calibration)
+        yield Round(number, model, heads.parts, posterior, log_odds, workers, evidence, calibration)
 
 
 class Heads:
-    """The heads of all rounds: each fit starts where the last one ended, for every fold."""
+    """The heads of all rounds: each fit of regressions starts where that of the round before ended, in every fold."""
 
-    def __init__(self, recipe: Recipe, n_tasks: int, seed: int) -> None:
+    def __init__(self, recipe: Recipe, n_tasks: int, seed: int, after: Round | None) -> None:
         self._recipe = recipe
         self._fold = np.random.default_rng(seed).permutation(n_tasks) % N_FOLDS
-        self._before: dict[int, Any] = {}
+        self._number = 0 if after is None else after.number
+        self._model: Any = None if after is None else after.model
+        self.parts: list[Any] = [] if after is None else after.parts
 
     def fit(self, X: Any, targets: Floats, weight: Floats) -> tuple[Any, Floats]:
         """Return the model, and what it says of the tasks; out of fold, by models that did not see the task."""
-        model = self._fit(-1, X, targets, weight)
+        self._number += 1
+        learner: Any = self._recipe.learner
+        if hasattr(learner, "for_round"):
+            learner = learner.for_round(self._number, self._recipe.rounds)
+        model = self._model = fit_heads(learner, X, targets, weight, self._model)
         if self._recipe.predictions == "in_sample":
             return model, model.predict_proba(X)
         found = np.empty_like(targets)
+        before, self.parts = self.parts or [None] * N_FOLDS, []
         for fold in range(N_FOLDS):
             inside, outside = np.flatnonzero(self._fold != fold), np.flatnonzero(self._fold == fold)
-            part = self._fit(fold, select_rows(X, inside), targets[inside], weight[inside])
+            rows = select_rows(X, inside)
+            part = fit_heads(learner, rows, targets[inside], weight[inside], before[fold])
+            self.parts.append(part if isinstance(part, SigmoidRegression) else None)
             if len(outside):
                 found[outside] = part.predict_proba(select_rows(X, outside))
         return model, found
 
-    def _fit(self, which: int, X: Any, targets: Floats, weight: Floats) -> Any:
-        learner = clone(self._recipe.learner)
-        if isinstance(learner, SigmoidRegression):
-            learner.fit(X, targets, weight, start=self._before.get(which))
-        else:
-            learner.fit(X, targets, weight)
-        self._before[which] = learner
-        return learner
+
+def fit_heads(learner: Any, X: Any, targets: Floats, weight: Floats, before: Any) -> Any:
+    """Return a copy of the learner, fitted; a regression starts from the one `before`, if there is one."""
+    heads = clone(learner)
+    if isinstance(heads, SigmoidRegression):
+        return heads.fit(X, targets, weight, start=before)
+    return heads.fit(X, targets, weight)
 
 
 def judge(
@@ -216,10 +238,10 @@ def log_odds_of(probability: Floats) -> Floats:
     return np.asarray(logit(np.clip(probability, _CERTAIN, 1 - _CERTAIN)))
 
 
-def held_out_score(
-    X: Any, annotations: MultiLabelAnnotations, recipe: Recipe, gold: Floats, seed: int, held_out: Any
-) -> float:
-    """Return the mean log-probability of the answers about tasks that a trial of the recipe has not seen."""
+def held_out_scores(
+    X: Any, annotations: MultiLabelAnnotations, recipe: Recipe, gold: Floats, seed: int, held_out: Mask
+) -> Floats:
+    """Return the log-probability of the answers about each task held out, by a trial that has not seen the task."""
     inside = np.flatnonzero(~held_out)
     seen = annotations.select(~held_out)
     last = None
@@ -230,12 +252,15 @@ def held_out_score(
     rows = np.flatnonzero(held_out[annotations.task])
     task, question = annotations.task[rows], annotations.question[rows]
     model = fit_last(select_rows(X, inside), seen, recipe, last)
-    shown = log_odds_of(model.predict_proba(X)[task, question])
+    outside = np.flatnonzero(held_out)
+    place = np.cumsum(held_out) - 1
+    shown = log_odds_of(model.predict_proba(select_rows(X, outside))[place[task], question])
     yes = expit(last.calibration.apply(shown, question))
     cells = Cells.of(seen)
     table = cells.table(last.evidence, last.workers.worker, annotations.n_questions)
     chance = table[annotations.worker[rows], question, :, annotations.answer[rows]]
-    return float(np.log(yes * chance[:, 1] + (1 - yes) * chance[:, 0]).mean())
+    log_chance = np.log(yes * chance[:, 1] + (1 - yes) * chance[:, 0])
+    return np.asarray(np.bincount(place[task], log_chance, minlength=len(outside)), dtype=np.float64)
 
 
 def fit_last(X: Any, annotations: MultiLabelAnnotations, recipe: Recipe, last: Round) -> Any:
@@ -244,8 +269,5 @@ def fit_last(X: Any, annotations: MultiLabelAnnotations, recipe: Recipe, last: R
     place = annotations.task[start], annotations.question[start]
     shape = count_rows(X), annotations.n_questions
     weight = pair_weight(last.posterior, place[1], annotations.n_questions, recipe.weighting)
-    learner = clone(recipe.learner)
     targets, weights = filled(last.posterior, place, shape, 0.5), filled(weight, place, shape, 0.0)
-    if isinstance(learner, SigmoidRegression):
-        return learner.fit(X, targets, weights, start=last.model)
-    return learner.fit(X, targets, weights)
+    return fit_heads(recipe.learner, X, targets, weights, last.model)

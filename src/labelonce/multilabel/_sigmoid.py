@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit
+from sklearn.pipeline import Pipeline, make_pipeline
 
 from labelonce._kernels import blas_threads
 from labelonce._sklearn import BaseEstimator, check_is_fitted, validate_data
 from labelonce._types import Floats
 from labelonce._validate import check_int, check_number
+from labelonce.learning._text import TEXT_C, TextFeatures
 
 _CHECKS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 
@@ -45,6 +47,8 @@ class SigmoidRegression(BaseEstimator):
            [0.82, 0.09],
            [0.95, 0.01]])
     """
+
+    fits_questions: ClassVar[bool] = True
 
     def __init__(self, *, C: float = 1.0, max_iter: int = 200, tol: float = 1e-4) -> None:
         self.C = C
@@ -91,6 +95,23 @@ class SigmoidRegression(BaseEstimator):
     def predict(self, X: Any) -> Any:
         """Return 1 where P(yes | features) is above one half, shape (n_tasks, n_questions)."""
         return (self.predict_proba(X) > 0.5).astype(np.int32)
+
+
+def text_heads(C: Any = TEXT_C) -> list[Pipeline]:
+    """Return `TextFeatures` before `SigmoidRegression`, one pipeline for each penalty C, for `MultiLabelMBEM`.
+
+    What `labelonce train --text` uses for questions; see `learning.text_model`.
+
+    Examples
+    --------
+    >>> texts = ["a good film", "good acting", "a bad film", "bad acting"] * 5
+    >>> features, heads = text_heads(C=10.0)[0]
+    >>> X = features.fit_transform(texts)
+    >>> heads.fit(X, [[1, 1], [1, 0], [0, 1], [0, 0]] * 5).predict(features.transform(["a good film"]))
+    array([[1, 1]], dtype=int32)
+    """
+    features = TextFeatures()
+    return [make_pipeline(features, SigmoidRegression(C=value)) for value in np.atleast_1d(C).tolist()]
 
 
 def _start(n_features: int, targets: Floats, weight: Floats, before: SigmoidRegression | None) -> Floats:

@@ -15,6 +15,7 @@ from labelonce.neural._geo_crowd_net import GeoCrowdNet
 from labelonce.neural._learner import TorchLearner, image_learner
 from labelonce.neural._networks import FastNet, fast_net, mlp, resnet9, resnet18, resnet20
 from labelonce.neural._noise_layer import DropoutNoiseLayer, NoiseLayer
+from labelonce.neural._sigmoid_heads import SigmoidHeads
 from labelonce.neural._union_net import UnionNet
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "FastNet",
     "GeoCrowdNet",
     "NoiseLayer",
+    "SigmoidHeads",
     "TorchLearner",
     "UnionNet",
     "fast_net",

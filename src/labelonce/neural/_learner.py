@@ -150,6 +150,12 @@ class TorchLearner(Steps):
         """Whether the last round of `MBEM` has other epochs than those before it."""
         return any(epochs != self.epochs for epochs in self.epochs_by_round)
 
+    def with_sigmoid_heads(self) -> TorchLearner:
+        """Return a learner with the same options and a head per question, for several labels at once."""
+        from labelonce.neural._sigmoid_heads import SigmoidHeads  # it extends what is defined here
+
+        return SigmoidHeads(**self.get_params(deep=False))
+
     def predict_proba(self, X: Any) -> Floats:
         """Return P(class | features), shape (n_tasks, n_classes), the mean over the networks."""
         return self._predict(X, self.predict_batch)

@@ -108,12 +108,16 @@ class Steps(TrainingOptions):
     def _new_module(self, inputs: Inputs, rows: Rows) -> nn.Module:
         """Return a fresh network that has looked at the first inputs if it wants to: if it has a method `start`."""
         example = inputs.take(rows.number[:2])
-        module = self.make_module(rows.targets.shape[1], example)
+        module = self.make_module(self._n_outputs(rows), example)
         self._check_views(tuple(example.shape))
         start: Any = getattr(module, "start", None)
         if start is not None:
             start(inputs.take(rows.number[: inputs.at_most(_EXAMPLES)]))
         return module
+
+    def _n_outputs(self, rows: Rows) -> int:
+        """Return how many numbers the network gives for a task."""
+        return int(rows.targets.shape[1])
 
     def _check_views(self, shape: tuple[int, ...]) -> None:
         """Raise if inputs of this shape cannot be flipped and moved as asked for."""

@@ -25,7 +25,8 @@ class Pilot:
 def read_pilot(workers: Any, features: Any, annotations: Annotations | None, *, simulated: bool) -> Pilot:
     """Return the pilot; of a run folder the model, and its inputs if the problem is to be `simulated`."""
     from_folder = isinstance(workers, str | Path)
-    fitted = load(RunFolder(Path(workers)).file("model.skops")) if from_folder and read_run(Path(workers)) else workers
+    of_classes = read_run(Path(workers)).outcome if from_folder else None
+    fitted = workers if of_classes is None else load(RunFolder(Path(workers)).file("model.skops"))
     if not simulated:
         return Pilot(fitted)
     if not from_folder or features is not None:

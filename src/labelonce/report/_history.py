@@ -16,7 +16,12 @@ _LONGEST = 600
 
 def round_rows(facts: Facts) -> list[dict[str, Any]]:
     """Return the rounds of an MBEM, each number None where there is none; nothing for other fits."""
-    return [{name: _or_none(value) for name, value in entry.items()} for entry in facts.history]
+    return rows_of_rounds(facts.history)
+
+
+def rows_of_rounds(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the entries of a history, each number None where there is none."""
+    return [{name: _or_none(value) for name, value in entry.items()} for entry in history]
 
 
 def choice_rows(facts: Facts) -> list[dict[str, Any]]:
@@ -33,7 +38,12 @@ def choice_rows(facts: Facts) -> list[dict[str, Any]]:
 
 def recipe_rows(facts: Facts) -> list[tuple[str, str]]:
     """Return what was used."""
-    return [(name.replace("_", " "), _short(value)) for name, value in facts.recipe.items()]
+    return rows_of_recipe(facts.recipe)
+
+
+def rows_of_recipe(recipe: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return options with their values as texts."""
+    return [(name.replace("_", " "), _short(value)) for name, value in recipe.items()]
 
 
 def run_rows(run: Mapping[str, Any] | None) -> list[tuple[str, str]]:

@@ -19,6 +19,7 @@ from labelonce.data import Annotations
 from labelonce.data._gold import Gold, check_gold
 from labelonce.files._atomic import atomic_write
 from labelonce.learning._review import CHECK, REPLACE, SURE, UNSURE
+from labelonce.multilabel import MultiLabelAnnotations
 from labelonce.report._accuracy import estimated_accuracy, measured_accuracy
 from labelonce.report._calibration import gold_calibration, label_calibration
 from labelonce.report._embed import names, page_data
@@ -26,6 +27,7 @@ from labelonce.report._facts import Facts, read_facts
 from labelonce.report._history import choice_rows, recipe_rows, round_rows, run_rows
 from labelonce.report._lists import MOST_ROWS, as_csv, labels_list, workers_list
 from labelonce.report._money import compare_redundancy
+from labelonce.report._questions import question_context, read_question_facts
 from labelonce.report._review import MOST, least_sure, overruled, review_rows
 from labelonce.report._workers import BLIND, FLAGS, LEVEL, SPAMMER_GAIN, WIDE, WorkerTable, worker_table
 
@@ -35,7 +37,7 @@ MOST_CLASSES = 6  # columns of the table of other answers
 def write_report(
     path: str | os.PathLike[str],
     fitted: Any,
-    annotations: Annotations,
+    annotations: Annotations | MultiLabelAnnotations,
     *,
     title: str | None = None,
     texts: Any = None,
@@ -53,9 +55,9 @@ def write_report(
     ----------
     path : path
         An earlier file of that name is replaced.
-    fitted : MBEM, TrainOnAggregate or aggregator
+    fitted : MBEM, TrainOnAggregate, aggregator or a multi-label one
         Fitted on `annotations`.
-    annotations : Annotations
+    annotations : Annotations or MultiLabelAnnotations
     title : str, optional
         Heads the page.
     texts, images : sequence or mapping, optional
@@ -67,7 +69,7 @@ def write_report(
         True labels that the fit has *not* seen, as in the aggregators: the report then measures its accuracy, and
         shows the estimate beside it.
     seconds : mapping or array, optional
-        Seconds per label of every worker, as from `labelonce.report.worker_seconds`.
+        Seconds per label of every worker, as from `labelonce.report.worker_seconds`; not with questions.
 
     Examples
     --------
@@ -80,6 +82,11 @@ def write_report(
     ...     "<h1>Four tasks</h1>" in path.read_text()
     True
     """
+    heading = title or "What the crowd's labels say"
+    if isinstance(annotations, MultiLabelAnnotations):
+        page = _questions_page(fitted, annotations, gold, texts=texts, images=images, run=run, title=heading)
+        atomic_write(Path(path), page.encode("utf-8", "replace"))
+        return
     facts = read_facts(fitted, annotations)
     if facts.large:
         raise ValueError(
@@ -91,8 +98,19 @@ def write_report(
     if codes is not None and not (codes >= 0).any():
         raise ValueError("gold must be known for a task at least; got none. Leave gold out.")
     context = _context(facts, codes, texts=texts, images=images, seconds=seconds)
-    page = _render(context | {"title": title or "What the crowd's labels say", "run": run_rows(run)})
+    page = _render("page", context | {"title": heading, "run": run_rows(run)})
     atomic_write(Path(path), page.encode("utf-8", "replace"))
+
+
+def _questions_page(
+    fitted: Any, annotations: MultiLabelAnnotations, gold: Any, *, run: Any, title: str, **shown: Any
+) -> str:
+    """Return the page about several labels at once."""
+    facts = read_question_facts(fitted, annotations)
+    context = question_context(facts, gold, run=run_rows(run), **shown)
+    shares = [max(row["found"], row["given"] or 0.0) for row in context["questions"]]
+    linked = {part["code"] for part in context["details"]}
+    return _render("questions", context | {"title": title, "widest": max(*shares, 1e-9), "linked": linked})
 
 
 def _context(facts: Facts, gold: Any, *, texts: Any, images: Any, seconds: Any) -> dict[str, Any]:
@@ -165,13 +183,13 @@ def _others(facts: Facts) -> dict[str, Any] | None:
     }
 
 
-def _render(context: dict[str, Any]) -> str:
-    return str(_template().render(**context))
+def _render(name: str, context: dict[str, Any]) -> str:
+    return str(_template(name).render(**context))
 
 
 @cache
-def _template() -> Any:
-    """Return the page's template, with all in it that is the same in every report."""
+def _template(name: str) -> Any:
+    """Return the template of a page, with all in it that is the same in every report."""
     try:
         from jinja2 import Environment, StrictUndefined
     except ImportError as error:
@@ -179,12 +197,11 @@ def _template() -> Any:
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters |= {"percent": _percent, "number": _number}
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
-    own = {
-        name: files("labelonce.report").joinpath(f"page.{name}").read_text("utf-8") for name in ("css", "js", "html")
-    }
-    hashes = {f"{name}_hash": _hash(own[name]) for name in ("css", "js")}
-    fixed = {"css": own["css"], "js": own["js"], "version": __version__}
-    return environment.from_string(own["html"], globals=fixed | hashes)
+    folder = files("labelonce.report")
+    own = {kind: folder.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("css", "js")}
+    hashes = {f"{kind}_hash": _hash(text) for kind, text in own.items()}
+    source = folder.joinpath(f"{name}.html").read_text("utf-8")
+    return environment.from_string(source, globals=own | hashes | {"version": __version__})
 
 
 def _hash(source: str) -> str:

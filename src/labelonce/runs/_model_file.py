@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import labelonce
-from labelonce import aggregation, learning, workers
+from labelonce import aggregation, learning, multilabel, workers
 from labelonce._kernels import Candidates, Factors, Mistakes
 from labelonce._messages import shorten
 from labelonce._sklearn import BaseEstimator, ClassifierBase, check_is_fitted
@@ -27,12 +27,19 @@ from labelonce.learning._features import Features, FeaturesClassifier
 from labelonce.learning._plan import Plan
 from labelonce.learning._rounds import Recipe, Round
 from labelonce.learning._softmax import SoftmaxModel
+from labelonce.multilabel import MultiLabelAggregator, MultiLabelMBEM, _hierarchy, _rounds
+from labelonce.multilabel import _cells as _question_cells
+from labelonce.multilabel._average import AveragedHeads
 from labelonce.workers._groups import Groups
 
 _FORMAT = 1
 _LEARNERS = (Learner, SoftmaxModel)
-_KINDS = (Aggregator, FeaturesClassifier, *_LEARNERS)
-_PARTS = (Candidates, Factors, Groups, Mistakes, PackedStrings, Features, Plan, Recipe, Round, Estimate)
+_KINDS = (Aggregator, FeaturesClassifier, MultiLabelAggregator, MultiLabelMBEM, *_LEARNERS)
+_PARTS = (
+    *(Candidates, Factors, Groups, Mistakes, PackedStrings, Features, Plan, Recipe, Round, Estimate),
+    *(_question_cells.Cells, _hierarchy.SharedWorkers, _rounds.Recipe, _rounds.Round, _rounds.Calibration),
+    AveragedHeads,
+)
 _NETWORKS = {  # by name: their modules load torch
     "_learner": ("TorchLearner",),
     "_annot_mix": ("AnnotMix",),
@@ -41,6 +48,7 @@ _NETWORKS = {  # by name: their modules load torch
     "_doctor_net": ("DoctorNet", "HeadsLearner"),
     "_geo_crowd_net": ("GeoCrowdNet",),
     "_noise_layer": ("DropoutNoiseLayer", "NoiseLayer"),
+    "_sigmoid_heads": ("SigmoidHeads",),
     "_union_net": ("UnionNet",),
 }
 
@@ -136,7 +144,7 @@ def _our_types() -> Iterator[str]:
     """Yield the full names of the types of ours that a file may hold, and nothing else."""
     for kind in _PARTS:
         yield f"{kind.__module__}.{kind.__qualname__}"
-    for module in (aggregation, learning, workers):
+    for module in (aggregation, learning, multilabel, workers):
         for name in module.__all__:
             value = getattr(module, name)
             if isinstance(value, type) and issubclass(value, BaseEstimator | ClassifierBase):

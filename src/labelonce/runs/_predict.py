@@ -6,12 +6,16 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from labelonce._types import TOOLS
 from labelonce.data import _ids
 from labelonce.formats._answers import Fields
+from labelonce.formats._registry import find_labels
+from labelonce.multilabel import MultiLabelMBEM
 from labelonce.runs._folder import RunFolder
 from labelonce.runs._images import check_extras, read_new_images
 from labelonce.runs._inputs import Rows, read_features, read_texts
 from labelonce.runs._model_file import load
+from labelonce.runs._questions import predict_questions
 from labelonce.runs._record import ImageInput, RunRecord, TextInput
 
 
@@ -25,11 +29,17 @@ def read_run(folder: Path) -> RunRecord:
     return record
 
 
-def predict(folder: Path, path: Path, *, proba: bool = False) -> pa.Table:
-    """Return label and confidence of every row of a file or image of a folder; with `proba` also of every class."""
+def predict(folder: Path, path: Path, *, proba: bool = False, joined: bool = False) -> pa.Table:
+    """Return label and confidence of every row of a file or image of a folder; with `proba` also of every class.
+
+    A run on questions gives one column for each of them instead, or if `joined` one label "cat|dog" for all that are
+    answered yes, without the tasks that have none.
+    """
     record = read_run(folder)
     rows = _read_rows(path, record)
     clf = load(RunFolder(folder).file("model.skops"))
+    if isinstance(clf, MultiLabelMBEM):
+        return predict_questions(clf, rows, proba=proba, joined=joined)
     probabilities = clf.predict_proba(rows.X)
     columns = {
         "task": pa.array(rows.tasks),
@@ -48,7 +58,10 @@ def _read_rows(path: Path, record: RunRecord) -> Rows:
         check_extras()
         return read_new_images(path, features.size, features.named)
     if isinstance(features, TextInput):
-        return read_texts(path, features.column, fields=Fields(options.task), new=True)
+        file = find_labels(path, hint=False)
+        return read_texts(
+            file if file.format in TOOLS else path, features.column, fields=Fields(options.task), new=True
+        )
     rows = read_features(
         path,
         task=options.task or "task",

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, is_dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import UnionType
 from typing import Any, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -159,8 +159,41 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class QuestionRecipe:
+    """How the heads of several questions were fitted: the options of `MultiLabelMBEM` that were given or chosen.
+
+    `workers` says in what they may differ between questions: their skill, how strict they are, or everything.
+    """
+
+    predictions: str
+    weighting: str
+    workers: Literal["skill", "strictness", "everything"]
+    learner: str
+    rounds: int
+
+
+@dataclass(frozen=True)
+class QuestionOutcome:
+    """What came out for every question: its share of yes among the answers given and among the labels found.
+
+    `agreement` is how often the model says what the workers say, `mean_confidence` what the fit itself gives its
+    labels, which nothing checked.
+    """
+
+    questions: list[str | int]
+    given: list[float | None]
+    shares: list[float]
+    agreement: float
+    mean_confidence: float
+
+    def __post_init__(self) -> None:
+        if not len(self.questions) == len(self.given) == len(self.shares):
+            raise ValueError(f"got {len(self.shares)} result.shares of {len(self.questions)} result.questions")
+
+
+@dataclass(frozen=True)
 class RoundEntry:
-    """A round of `MBEM.history_`, with None for a number that there is not."""
+    """A round of the fit's `history_`, with None for a number that there is not."""
 
     round: int
     agreement: float
@@ -173,8 +206,9 @@ class RoundEntry:
     @classmethod
     def of(cls, entry: dict[str, Any]) -> Self:
         """Return an entry of the history as a record."""
-        known: dict[str, Any] = {name: None if value != value else value for name, value in entry.items()}
-        return cls(**{field.name: known[field.name] for field in fields(cls)})
+        known = {field.name: entry.get(field.name) for field in fields(cls)}
+        numbers: dict[str, Any] = {name: None if value != value else value for name, value in known.items()}
+        return cls(**numbers)
 
 
 @dataclass(frozen=True)
@@ -220,9 +254,19 @@ class RunRecord(Job):
     warnings: list[str]
     features: NumberInput | TextInput | ImageInput
     data: DataSize
-    recipe: UsedRecipe
-    result: Outcome
+    recipe: UsedRecipe | QuestionRecipe
+    result: Outcome | QuestionOutcome
     rounds: list[RoundEntry]
+
+    @property
+    def outcome(self) -> Outcome:
+        """The result of a run on classes; one on questions is an error."""
+        if isinstance(self.result, QuestionOutcome):
+            raise ValueError(
+                f"the run must be of labels that are classes; got one of {len(self.result.questions)} questions. Use "
+                "labelonce show, predict and report, or its labels.parquet."
+            )
+        return self.result
 
 
 def _written(fields: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -261,6 +305,13 @@ def read_record(kind: type[_Record], path: Path, fix: str) -> _Record:
 _hints = cache(get_type_hints)
 
 
+def _missing_keys(value: Any, kind: Any) -> int:
+    """Return how many keys of a record a JSON object lacks, so that of several records the nearest is read."""
+    if not (isinstance(kind, type) and is_dataclass(kind) and isinstance(value, dict)):
+        return 0
+    return len(set(_hints(kind)) - set(value))
+
+
 def _parsed(kind: Any, value: Any, place: str) -> Any:
     """Return a JSON value as the type it must be of."""
     origin, inside = get_origin(kind), get_args(kind)
@@ -272,9 +323,12 @@ def _parsed(kind: Any, value: Any, place: str) -> Any:
         found = {name: hint for name, hint in hints.items() if name in value}
         return kind(**{name: _parsed(hint, value[name], f"{place}{name}.") for name, hint in found.items()})
     if origin in (UnionType, Union):
-        for one in inside:
+        nearest = sorted(inside, key=partial(_missing_keys, value))
+        for one in nearest:
             with suppress(ValueError):
                 return _parsed(one, value, place)
+        if isinstance(value, dict):
+            return _parsed(nearest[0], value, place)  # whose error says what is wrong
     elif origin in (list, tuple) and isinstance(value, list):
         return origin(_parsed(inside[0], one, f"{place}{row}.") for row, one in enumerate(value))
     elif origin is dict and isinstance(value, dict):

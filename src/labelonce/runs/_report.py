@@ -9,10 +9,11 @@ from pyarrow import parquet
 
 from labelonce.data._gold import check_gold
 from labelonce.io import read_gold
-from labelonce.learning import MBEM
+from labelonce.multilabel import MultiLabelMBEM, read_multilabel_gold
 from labelonce.report import write_report
 from labelonce.report._accuracy import Accuracy, measured_accuracy
 from labelonce.report._facts import read_facts
+from labelonce.report._questions import questions_accuracy
 from labelonce.runs._folder import RunFolder
 from labelonce.runs._model_file import load
 from labelonce.runs._predict import read_run
@@ -23,14 +24,17 @@ from labelonce.runs._results import MEDIA
 def report(folder: Path, *, gold: Path | None = None) -> Accuracy | None:
     """Write the report of a finished run again; with `gold` it measures what was estimated, and this returns it."""
     record, run = read_run(folder), RunFolder(folder)
-    known = None
-    if gold is not None:
-        known = read_gold(gold, task=record.options.task, label=record.options.label)
+    columns: dict[str, Any] = {"task": record.options.task}
     with run.locked():
-        clf: MBEM = load(run.file("model.skops"))
+        clf: Any = load(run.file("model.skops"))
         annotations = clf.annotations_
-        measured = None
-        if known is not None:
+        measured, known = None, None
+        if isinstance(clf, MultiLabelMBEM):
+            if gold is not None:
+                known = read_multilabel_gold(gold, annotations, question=record.options.label, **columns)
+                measured = questions_accuracy(clf, annotations, known)
+        elif gold is not None:
+            known = read_gold(gold, label=record.options.label, **columns)
             measured = measured_accuracy(read_facts(clf, annotations), check_gold(known, annotations))
         shown = _media(run)
         write_report(

@@ -53,9 +53,10 @@ def review(folder: Path, *, least: float = LEAST) -> pa.Table:
     The text or the path of the image of a task is in the table where the run has them.
     """
     record = read_run(folder)
+    outcome = record.outcome
     path = RunFolder(folder).file("labels.parquet")
     table = parquet.read_table(path)
-    classes = _ids.column_of(record.result.classes, "classes")
+    classes = _ids.column_of(outcome.classes, "classes")
     many = "posterior_class_1" in table.column_names
     wanted = ["task", "label", "given", "workers", *([] if many else (f"posterior_{name}" for name in classes))]
     missing = [name for name in wanted if name not in table.column_names]

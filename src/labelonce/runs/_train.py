@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -26,16 +27,28 @@ from labelonce._validate import check_int
 from labelonce.data import Annotations
 from labelonce.data._check import check_two_classes, spelling_doubts
 from labelonce.files._atomic import atomic_write
+from labelonce.files._open import File
 from labelonce.formats._answers import Fields
 from labelonce.formats._registry import find_labels
 from labelonce.io import read_annotations, read_class_groups, write
 from labelonce.learning import MBEM, BoostedTrees, SoftmaxRegression, text_model
 from labelonce.learning._features import DEFAULT_C
+from labelonce.multilabel import MultiLabelAnnotations, MultiLabelMBEM
 from labelonce.runs._folder import START_OVER, RunFolder, write_record
 from labelonce.runs._gold import choose_gold
 from labelonce.runs._images import Images, check_extras, network_for, read_images
 from labelonce.runs._inputs import Rows, align_rows, read_features, read_texts
 from labelonce.runs._model_file import dumped, load
+from labelonce.runs._questions import (
+    check_question_options,
+    choose_question_gold,
+    has_questions,
+    labels_of_questions,
+    question_estimator,
+    question_parts,
+    read_questions,
+    stages_of_questions,
+)
 from labelonce.runs._record import (
     DataSize,
     EstimatedAccuracy,
@@ -63,10 +76,15 @@ _PACKAGES = ("labelonce", "numpy", "scipy", "scikit-learn", "pyarrow", "skops")
 class Inputs:
     """What the options' files hold, with the annotations in the order of the rows."""
 
-    annotations: Annotations
+    annotations: Any  # Annotations, or MultiLabelAnnotations
     rows: Rows
     gold: dict[Any, Any] | None
     images: Images | None = None
+
+    @property
+    def on_questions(self) -> bool:
+        """Whether there are several labels at once."""
+        return isinstance(self.annotations, MultiLabelAnnotations)
 
 
 def train(options: Options, folder: Path, *, progress: Progress | None = None) -> RunRecord:
@@ -94,17 +112,18 @@ def resume(folder: Path, *, progress: Progress | None = None) -> RunRecord:
         inputs = read_inputs(options)
         _check_unchanged(job, _job(options, inputs))
         saved = run.checkpoint()
-        clf = _estimator(options, inputs) if saved is None else _checkpointed(saved)
+        clf = _estimator(options, inputs) if saved is None else _checkpointed(saved, inputs)
         return _finish(run, job, inputs, clf, resume=saved is not None, progress=progress)
 
 
-def _checkpointed(path: Path) -> MBEM:
+def _checkpointed(path: Path, inputs: Inputs) -> Any:
     try:
         clf = load(path)
     except ValueError as error:
         raise ValueError(f"{error} {START_OVER}") from error
-    if not isinstance(clf, MBEM):
-        raise ValueError(f"{path} must hold an MBEM; got {type(clf).__name__}. {START_OVER}")
+    wanted = MultiLabelMBEM if inputs.on_questions else MBEM
+    if not isinstance(clf, wanted):
+        raise ValueError(f"{path} must hold an {wanted.__name__}; got {type(clf).__name__}. {START_OVER}")
     return clf
 
 
@@ -129,10 +148,7 @@ def read_inputs(options: Options) -> Inputs:
     if options.images is not None:
         _check_images_alone(options)
     labels = find_labels(options.labels, options.format)
-    annotations = read_annotations(labels, **options.source)
-    check_two_classes(annotations, labels.path)
-    for doubt in spelling_doubts(annotations):
-        warnings.warn(f"{labels.path}: {doubt.sentence}", UserWarning, stacklevel=3)
+    annotations = _read_labels(labels, options)
     source = Path(options.features or options.labels)
     images = None
     if options.images is not None:
@@ -148,8 +164,22 @@ def read_inputs(options: Options) -> Inputs:
     annotations = align_rows(annotations, rows, source)
     if options.groups is not None:
         read_class_groups(options.groups, annotations)
-    gold = choose_gold(labels, options.gold, annotations, **options.source)
+    of_questions = isinstance(annotations, MultiLabelAnnotations)
+    choose: Any = choose_question_gold if of_questions else choose_gold
+    gold = choose(labels, options.gold, annotations, **options.source)
     return Inputs(annotations, rows, gold, images)
+
+
+def _read_labels(labels: File, options: Options) -> Any:
+    """Return the annotations in the file of labels: of classes, or of questions."""
+    if has_questions(labels, options.source):
+        check_question_options(options)
+        return read_questions(labels, options.source, ignore=(options.text,) if options.text else ())
+    annotations = read_annotations(labels, **options.source)
+    check_two_classes(annotations, labels.path)
+    for doubt in spelling_doubts(annotations):
+        warnings.warn(f"{labels.path}: {doubt.sentence}", UserWarning, stacklevel=4)
+    return annotations
 
 
 def _check_images_alone(options: Options) -> None:
@@ -203,7 +233,9 @@ def _check_unchanged(before: Job, now: Job) -> None:
             )
 
 
-def _estimator(options: Options, inputs: Inputs) -> MBEM:
+def _estimator(options: Options, inputs: Inputs) -> Any:
+    if inputs.on_questions:
+        return question_estimator(options, inputs.rows)
     workers = None if options.groups is None else Grouped(read_class_groups(options.groups, inputs.annotations))
     return MBEM(_learner(options, inputs), rounds=options.rounds, worker_model=workers, random_state=options.seed)
 
@@ -221,7 +253,7 @@ def _learner(options: Options, inputs: Inputs) -> Any:
 
 
 def _finish(
-    run: RunFolder, job: Job, inputs: Inputs, clf: MBEM, *, resume: bool, progress: Progress | None
+    run: RunFolder, job: Job, inputs: Inputs, clf: Any, *, resume: bool, progress: Progress | None
 ) -> RunRecord:
     """Fit with a checkpoint at every stage, then write the results and put them in place."""
     say = progress or (lambda *_: None)
@@ -232,19 +264,34 @@ def _finish(
         warnings.simplefilter("always")
         for _ in clf.stages(inputs.rows.X, inputs.annotations, gold=inputs.gold, resume=resume):
             run.save_checkpoint(dumped(clf), _sentences(before, caught))
-            say("round", len(clf.history_), clf._plan.rounds)
-            if len(clf.history_) == clf._plan.rounds:
+            done, planned = _stages_of(clf, inputs)
+            say("round", done, planned)
+            if done == planned and not inputs.on_questions:
                 say("confidence", 0, 0)
     say("writing", 0, 0)
     record = _record(job, clf, inputs, _sentences(before, caught))
     staged = run.staging()
-    write(labels_of(clf, inputs.annotations, **_shown(inputs)), staged / "labels.parquet")
-    write(workers_of(clf, inputs.annotations), staged / "workers.parquet")
+    labels, workers = _tables(clf, inputs)
+    write(labels, staged / "labels.parquet")
+    write(workers, staged / "workers.parquet")
     atomic_write(staged / "model.skops", dumped(clf))
     record = _write_report(staged / "report.html", clf, inputs, record)
     write_record(staged / "run.json", record)
     run.commit()
     return record
+
+
+def _stages_of(clf: Any, inputs: Inputs) -> tuple[int, int]:
+    """Return how many rounds are done, and how many there will be."""
+    return stages_of_questions(clf) if inputs.on_questions else (len(clf.history_), clf._plan.rounds)
+
+
+def _tables(clf: Any, inputs: Inputs) -> tuple[pa.Table, pa.Table]:
+    """Return what is known of every task, and of every worker."""
+    annotations, shown = inputs.annotations, _shown(inputs)
+    if inputs.on_questions:
+        return labels_of_questions(clf, annotations, **shown), clf.workers_to_frame()
+    return labels_of(clf, annotations, **shown), workers_of(clf, annotations)
 
 
 def _shown(inputs: Inputs) -> dict[str, list[str]]:
@@ -259,35 +306,43 @@ def _sentences(before: list[str], caught: list[warnings.WarningMessage]) -> list
     return list(dict.fromkeys([*before, *(str(warning.message) for warning in caught)]))
 
 
-def _record(job: Job, clf: MBEM, inputs: Inputs, said: list[str]) -> RunRecord:
-    ann, last, recipe = inputs.annotations, clf.history_[-1], clf.recipe_
-    shares = np.bincount(clf.posterior_.argmax(axis=1), minlength=ann.n_classes) / ann.n_tasks
+def _record(job: Job, clf: Any, inputs: Inputs, said: list[str]) -> RunRecord:
+    parts = question_parts if inputs.on_questions else _class_parts
     return RunRecord(
         **vars(job),
         finished=_now(),
         warnings=said,
         features=_model_input(job.options, inputs),
-        data=DataSize(
+        **parts(clf, inputs.annotations, inputs.gold),
+        rounds=[RoundEntry.of(entry) for entry in clf.history_],
+    )
+
+
+def _class_parts(clf: MBEM, ann: Annotations, gold: dict[Any, Any] | None) -> dict[str, Any]:
+    """Return the parts of the record that are about the classes: data, recipe and result."""
+    recipe = clf.recipe_
+    shares = np.bincount(clf.posterior_.argmax(axis=1), minlength=ann.n_classes) / ann.n_tasks
+    return {
+        "data": DataSize(
             annotations=len(ann),
             tasks=ann.n_tasks,
             labelled_tasks=len(np.unique(ann.task)),
             workers=ann.n_workers,
             redundancy=ann.redundancy,
-            gold=0 if inputs.gold is None else len(inputs.gold),
+            gold=len(gold or {}),
         ),
-        recipe=UsedRecipe(
+        "recipe": UsedRecipe(
             **{name: recipe[name] for name in ("predictions", "counts", "posterior", "weighting", "prior")},
             learner=described(recipe["learner"]),
             rounds=clf.n_rounds_,
         ),
-        result=Outcome(
+        "result": Outcome(
             EstimatedAccuracy(**vars(clf.estimated_accuracy_), held_out=clf.trust_ is not None),
-            last["agreement"],
+            clf.history_[-1]["agreement"],
             ann.classes.tolist(),
             shares.tolist(),
         ),
-        rounds=[RoundEntry.of(entry) for entry in clf.history_],
-    )
+    }
 
 
 def _model_input(options: Options, inputs: Inputs) -> NumberInput | TextInput | ImageInput:
@@ -298,19 +353,15 @@ def _model_input(options: Options, inputs: Inputs) -> NumberInput | TextInput | 
     return NumberInput(inputs.rows.columns, inputs.rows.X.shape[1])
 
 
-def _write_report(path: Path, clf: MBEM, inputs: Inputs, record: RunRecord) -> RunRecord:
+def _write_report(path: Path, clf: Any, inputs: Inputs, record: RunRecord) -> RunRecord:
     """Write the report where its libraries are here; return the record, which says if it was not."""
-    if inputs.annotations.is_scale:
-        sentence = "report.html was not written: it is about labels that are classes, and the answers are a scale."
-        return replace(record, warnings=[*record.warnings, sentence])
+    reason = _no_report(inputs)
     try:
         report = import_module("labelonce.report")
     except ImportError as error:
-        return replace(record, warnings=[*record.warnings, f"report.html was not written: {error}"])
-    sizes = (inputs.annotations.n_tasks, inputs.annotations.n_workers, inputs.annotations.n_classes)
-    if is_large(*sizes):
-        said = f"report.html was not written: {sizes[2]:,} classes are too many; see labels.parquet, workers.parquet."
-        return replace(record, warnings=[*record.warnings, said])
+        reason = str(error)
+    if reason:
+        return replace(record, warnings=[*record.warnings, f"report.html was not written: {reason}"])
     shown, rows, images = record.with_paths(near).to_dict(), inputs.rows, inputs.images
     if images is None:
         texts = rows.X if isinstance(rows.X, list) else None
@@ -321,3 +372,15 @@ def _write_report(path: Path, clf: MBEM, inputs: Inputs, record: RunRecord) -> R
     except ValueError:  # a file has gone since it was read
         report.write_report(path, clf, inputs.annotations, images=rows.X, run=shown)
     return record
+
+
+def _no_report(inputs: Inputs) -> str:
+    """Return why there is no report of such annotations, nothing where there is one."""
+    ann = inputs.annotations
+    if inputs.on_questions:
+        return ""
+    if ann.is_scale:
+        return "it is about labels that are classes, and the answers are a scale."
+    if is_large(ann.n_tasks, ann.n_workers, ann.n_classes):
+        return f"{ann.n_classes:,} classes are too many; see labels.parquet, workers.parquet."
+    return ""

@@ -1,0 +1,187 @@
+"""A run on questions, several labels at once: how its files are read, what is fitted, and what is kept of it."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pyarrow as pa
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from labelonce._messages import argument, described
+from labelonce._types import TOOLS, Floats
+from labelonce.data import _ids
+from labelonce.files._open import File
+from labelonce.formats._answers import SEPARATOR
+from labelonce.formats._registry import find_labels
+from labelonce.learning import BoostedTrees
+from labelonce.multilabel import (
+    MultiLabelAnnotations,
+    MultiLabelMBEM,
+    SigmoidRegression,
+    read_multilabel,
+    read_multilabel_gold,
+    text_heads,
+)
+from labelonce.multilabel._check import yes_shares
+from labelonce.multilabel._mbem import PENALTIES
+from labelonce.multilabel._read import is_multilabel
+from labelonce.runs._images import network_for
+from labelonce.runs._record import DataSize, Options, QuestionOutcome, QuestionRecipe
+
+if TYPE_CHECKING:
+    from labelonce.runs._inputs import Rows
+
+QUESTIONS = "questions"  # of `multiple`: check boxes of an export, or the columns of a wide table, as questions
+_READ = ("task", "worker", "answers", "duplicates", "rejected")
+Known = dict[tuple[Any, Any], int] | None
+
+
+def has_questions(file: File, source: dict[str, Any]) -> bool:
+    """Return whether a file is to be read as questions: by its columns, or as `multiple` says."""
+    return source.get("multiple") == QUESTIONS or is_multilabel(file)
+
+
+def read_questions(file: File, source: dict[str, Any], **more: Any) -> MultiLabelAnnotations:
+    """Return the questions in a file, read as the options of a source say."""
+    if source.get("classes"):
+        got = ",".join(map(str, source["classes"]))
+        raise ValueError(f"{argument('classes')} must be left out for questions; got {got}.")
+    kept: dict[str, Any] = {name: source[name] for name in _READ if name in source}
+    if "label" in source:
+        kept["question"] = source["label"]
+    return read_multilabel(file, **(more | kept))
+
+
+def choose_question_gold(
+    labels: str | os.PathLike[str],
+    gold: str | os.PathLike[str] | None,
+    annotations: MultiLabelAnnotations,
+    **source: Any,
+) -> Known:
+    """Return the known answers in a file, else those in the export that the labels came from, with a warning."""
+    columns = {"task": source.get("task"), "question": source.get("label")}
+    file = find_labels(labels, source.get("format"))
+    if gold is not None:
+        return read_multilabel_gold(gold, annotations, **columns)
+    if file.format not in TOOLS:
+        return None
+    own = read_multilabel_gold(file, annotations, **columns)
+    if own:
+        n = len({task for task, _ in own})
+        warnings.warn(
+            f"{file.path}: its true labels of {n:,} task{'s' if n > 1 else ''} are used as gold.", stacklevel=2
+        )
+    return own or None
+
+
+def check_question_options(options: Options) -> None:
+    """Raise where options are for classes alone."""
+    if options.groups is not None:
+        raise ValueError(f"{argument('groups')} must be left out for questions; got {options.groups}.")
+
+
+def question_estimator(options: Options, rows: Rows) -> MultiLabelMBEM:
+    """Return the unfitted model of a run on questions."""
+    learner: Any = [make_pipeline(StandardScaler(), SigmoidRegression(C=C)) for C in PENALTIES]
+    if options.images is not None:
+        learner = network_for(len(rows.tasks))
+    elif options.text is not None:
+        learner = text_heads()
+    elif options.model == "boost":
+        learner = BoostedTrees()
+    rounds: dict[str, Any] = {} if options.rounds == "auto" else {"rounds": options.rounds}
+    return MultiLabelMBEM(learner, **rounds, options=rounds or None, random_state=options.seed)
+
+
+def stages_of_questions(clf: MultiLabelMBEM) -> tuple[int, int]:
+    """Return how many rounds are done and how many there will be; or questions, where each is fitted on its own."""
+    if clf._sharing == "none":
+        return len(clf.models_), len(clf.questions_)
+    return sum(last.number for last in clf._last if last is not None), clf.rounds * len(clf._recipes)
+
+
+def question_parts(clf: MultiLabelMBEM, annotations: MultiLabelAnnotations, gold: Known) -> dict[str, Any]:
+    """Return the parts of the record that are about the questions: data, recipe and result."""
+    shares = yes_shares(annotations, "question")
+    entries = clf.history_[-1:] or [one.history_[-1] for one in clf.models_ if not isinstance(one, float)]
+    posterior = clf.posterior_
+    return {
+        "data": DataSize(
+            annotations=len(annotations),
+            tasks=annotations.n_tasks,
+            labelled_tasks=len(np.unique(annotations.task)),
+            workers=annotations.n_workers,
+            redundancy=annotations.redundancy,
+            gold=len(gold or {}),
+        ),
+        "recipe": QuestionRecipe(
+            predictions=str(clf.recipe_.get("predictions", "out_of_fold")),
+            weighting=str(clf.recipe_.get("weighting", "information")),
+            workers=_differ_in(clf),
+            learner=described(clf.recipe_.get("learner", clf.learner)),
+            rounds=clf.rounds,
+        ),
+        "result": QuestionOutcome(
+            questions=annotations.questions.tolist(),
+            given=[None if np.isnan(share) else float(share) for share in shares],
+            shares=clf.labels_.mean(axis=0).tolist(),
+            agreement=float(np.mean([entry["agreement"] for entry in entries])) if entries else 0.0,
+            mean_confidence=float(np.maximum(posterior, 1 - posterior).mean()),
+        ),
+    }
+
+
+def _differ_in(clf: MultiLabelMBEM) -> Literal["skill", "strictness", "everything"]:
+    if clf._sharing == "none":
+        return "everything"
+    return "skill" if clf.recipe_["by_skill"] else "strictness"
+
+
+def labels_of_questions(clf: MultiLabelMBEM, annotations: MultiLabelAnnotations, **shown: list[str]) -> pa.Table:
+    """Return `clf.to_frame()` with the given answers and their workers as lists, and what is `shown` of every task."""
+    n = annotations.n_tasks * annotations.n_questions
+    place = annotations.task.astype(np.int64) * annotations.n_questions + annotations.question
+    ends = pa.array(np.searchsorted(place, np.arange(n + 1)), type=pa.int32())
+    table = clf.to_frame()
+    for name, values in (
+        ("given", annotations.answers[annotations.answer]),
+        ("workers", annotations.workers[annotations.worker]),
+    ):
+        table = table.append_column(name, pa.ListArray.from_arrays(ends, pa.array(values)))
+    for name, texts in shown.items():
+        number = np.repeat(np.arange(annotations.n_tasks, dtype=np.int32), annotations.n_questions)
+        table = table.append_column(name, pa.DictionaryArray.from_arrays(pa.array(number), pa.array(texts)))
+    return table
+
+
+def predict_questions(clf: MultiLabelMBEM, rows: Rows, *, proba: bool, joined: bool) -> pa.Table:
+    """Return one row per task and one column per question, with `proba` one more for its probability.
+
+    If `joined`, the table that `ticked_table` makes instead.
+    """
+    probability = clf.predict_proba(rows.X)
+    labels = (probability > clf.thresholds_).astype(np.int64)
+    if joined:
+        return ticked_table(rows.tasks, clf.questions_, labels, probability)
+    said = clf._yes_no[labels]
+    columns: dict[str, Any] = {"task": pa.array(rows.tasks)}
+    columns |= {str(name): pa.array(said[:, k]) for k, name in enumerate(clf.questions_)}
+    if proba:
+        columns |= {f"probability_{name}": probability[:, k] for k, name in enumerate(clf.questions_)}
+    return pa.table(columns)
+
+
+def ticked_table(tasks: Any, questions: Any, labels: Any, probability: Floats) -> pa.Table:
+    """Return one row per task with a label: the labels joined, and the least sure of them as confidence.
+
+    Tasks without a label are left out, since an export has no prediction for "none".
+    """
+    some = np.flatnonzero((labels == 1).any(axis=1))
+    names = questions.astype(str)
+    joined = [SEPARATOR.join(names[labels[task] == 1]) for task in some]
+    sure = [float(probability[task][labels[task] == 1].min()) for task in some]
+    return pa.table({"task": _ids.decode(some.astype(np.int32), tasks), "label": joined, "confidence": sure})

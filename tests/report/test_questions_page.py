@@ -1,0 +1,132 @@
+"""The page about several labels at once: its numbers, its escaping, in a browser in light and dark."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from questions import crowd
+
+import labelonce as lo
+from labelonce.multilabel import (
+    MultiLabelAnnotations,
+    MultiLabelDawidSkene,
+    MultiLabelMBEM,
+    MultiLabelVote,
+    SigmoidRegression,
+)
+from labelonce.report._questions import questions_accuracy, read_question_facts
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+ODD = "<script>document.title='owned'</script>"
+
+
+def renamed(made: Any) -> MultiLabelAnnotations:
+    ann = made.annotations
+    workers = np.array([ODD, "שרה", *(f"worker {k}" for k in range(2, ann.n_workers))], dtype=object)
+    questions = np.array(["<b>dog</b>", *ann.questions[1:]], dtype=object)
+    rows = (ann.task, ann.question, ann.worker, ann.answer)
+    return MultiLabelAnnotations(*rows, ann.tasks, questions, workers, ann.answers, ann.values)
+
+
+@pytest.fixture(scope="module")
+def fitted() -> tuple[Any, Any, Any]:
+    made = crowd(n_tasks=200, n_questions=4, redundancy=3)
+    ann = renamed(made)
+    return MultiLabelDawidSkene().fit(ann), ann, made.y_true
+
+
+@pytest.fixture(scope="module")
+def page(fitted: tuple[Any, Any, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    model, ann, _ = fitted
+    lo.write_report(path, model, ann, title="Boxes & co", texts=["<i>text</i>"] * 200)
+    return path
+
+
+def test_names_and_texts_are_escaped(page: Path) -> None:
+    text = page.read_text()
+    assert ODD not in text
+    assert "&lt;b&gt;dog&lt;/b&gt;" in text
+    assert "&lt;i&gt;text&lt;/i&gt;" in text
+    assert "<script" not in text
+
+
+def test_the_same_fit_gives_the_same_bytes(fitted: tuple[Any, Any, Any], page: Path, tmp_path: Path) -> None:
+    lo.write_report(tmp_path / "again.html", *fitted[:2], title="Boxes & co", texts=["<i>text</i>"] * 200)
+    assert (tmp_path / "again.html").read_bytes() == page.read_bytes()
+
+
+def test_strictness_is_that_of_the_table_of_workers(fitted: tuple[Any, Any, Any]) -> None:
+    model, ann, _ = fitted
+    found = read_question_facts(model, ann).strictness(by_question=False)
+    by_name = dict(zip(ann.workers[found.worker], found.value, strict=True))
+    table = model.workers_to_frame()
+    for name, value in zip(table["worker"].to_pylist(), table["strictness"].to_pylist(), strict=True):
+        assert by_name[name] == pytest.approx(value)
+
+
+def test_strictness_by_question_adds_up_to_that_of_the_worker(fitted: tuple[Any, Any, Any]) -> None:
+    facts = read_question_facts(*fitted[:2])
+    whole, parts = facts.strictness(by_question=False), facts.strictness(by_question=True)
+    for worker, value, answers in zip(whole.worker, whole.value, whole.answers, strict=True):
+        own = parts.worker == worker
+        assert (parts.value[own] @ parts.answers[own]) / answers == pytest.approx(value)
+
+
+def test_gold_is_measured_by_question(fitted: tuple[Any, Any, Any], tmp_path: Path) -> None:
+    model, ann, y_true = fitted
+    gold = np.where(np.arange(200)[:, None] < 50, y_true, -1)
+    measured = questions_accuracy(model, ann, gold)
+    assert measured.n_gold == 200
+    assert measured.value == pytest.approx((model.labels_[:50] == y_true[:50]).mean())
+    lo.write_report(tmp_path / "gold.html", model, ann, gold=gold)
+    assert "Right labels, measured" in (tmp_path / "gold.html").read_text()
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_every_multilabel_model_has_a_page(tmp_path: Path) -> None:
+    once = crowd(n_tasks=80, n_questions=3, redundancy=1).annotations
+    X = np.random.default_rng(0).normal(size=(80, 3))
+    lo.write_report(tmp_path / "vote.html", MultiLabelVote().fit(once), once)
+    assert "Nothing can be compared" in (tmp_path / "vote.html").read_text()
+    lo.write_report(tmp_path / "mbem.html", MultiLabelMBEM(SigmoidRegression(C=0.1), rounds=2).fit(X, once), once)
+    assert "Model agrees with answers" in (tmp_path / "mbem.html").read_text()
+
+
+def test_other_annotations_and_unfitted_models_are_named(fitted: tuple[Any, Any, Any], tmp_path: Path) -> None:
+    model, ann, _ = fitted
+    with pytest.raises(ValueError, match=r"its 200 tasks .*; got 10"):
+        lo.write_report(tmp_path / "x.html", model, ann.select(np.arange(200) < 10))
+    with pytest.raises(TypeError, match=r"got MultiLabelVote\. Call its fit first"):
+        lo.write_report(tmp_path / "x.html", MultiLabelVote(), ann)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install 'labelonce[dev]'")
+    if CHROMIUM is None:
+        pytest.skip("no Chromium: apt-get install chromium")
+    with sync_api.sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 1200), ("light", 390)])
+def test_the_page_opens_alone_in_light_and_dark_and_fits(browser: Any, page: Path, scheme: str, width: int) -> None:
+    trouble: list[str] = []
+    opened = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": 900})
+    opened.on("console", lambda message: trouble.append(message.text))
+    opened.on("request", lambda asked: trouble.append(asked.url))
+    opened.goto(page.as_uri())
+    assert opened.title() == "Boxes & co"
+    assert opened.evaluate("document.documentElement.scrollWidth") <= width
+    colour = opened.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (colour == "rgb(14, 20, 26)") == (scheme == "dark")
+    opened.locator("#question-1 summary").click()
+    assert opened.locator("#question-1 h3").first.is_visible()
+    opened.close()
+    assert trouble == [page.as_uri()]
