@@ -11,8 +11,10 @@ cross-validation on the answers, "truth" the same on true labels; "one per label
 its published form, "shared" is `MultiLabelMBEM`, which is not told which crowd it is.
 
 "layout" is that of the paper's MS-COCO experiment: 80 labels of which a task has about three, 40 workers who miss and
-invent labels at rates of their own, a budget of 2,000 judgements that is spent on 2,000 tasks once, or on fewer tasks
-more often, beside all 2,000 tasks judged nine times. Features are Gaussian with one direction per label.
+invent labels at rates of their own, a budget of 1,000 judgements that is spent on 1,000 tasks once, or on fewer tasks
+three, five or nine times, beside all 1,000 tasks judged nine times. Features are Gaussian with one direction per label.
+
+With so many labels as in CAL500 and in the layout, "one per label" does not choose its penalty but has C = 0.01.
 """
 
 import argparse
@@ -36,7 +38,8 @@ QUALITIES = (0.2, 0.3, 0.5)
 CROWDS = ("all labels", "per label")
 N_WORKERS = 20
 PENALTIES = (0.001, 0.01, 0.1, 1.0)
-BUDGET, REDUNDANCIES = 2_000, (1, 3, 5)
+BUDGET, REDUNDANCIES = 1_000, (1, 3, 5, 9)
+MANY = ("cal500", "layout")  # sets with so many labels that one MBEM per label cannot afford a choice
 METHODS = ("raw", "majority vote", "EM", "paper", "one per label", "shared", "truth")
 Floats = Any
 
@@ -87,7 +90,7 @@ def layout(seed: int, redundancy: int, *, fixed: bool = True) -> tuple[Floats, A
 
     def draw(n: int) -> tuple[Floats, Floats]:
         y = rng.random((n, n_questions)) < share
-        return y @ direction * 0.45 + rng.normal(size=(n, n_features)) * 2.0, y.astype(int)
+        return y @ direction * 0.8 + rng.normal(size=(n, n_features)) * 2.0, y.astype(int)
 
     X, y = draw(BUDGET)
     X_test, y_test = draw(2_000)
@@ -127,11 +130,13 @@ def by_cross_validation(X: Floats, targets: Floats) -> SigmoidRegression:
     return SigmoidRegression(C=min(PENALTIES, key=loss)).fit(X, targets)
 
 
-def methods(X: Floats, ann: lo.MultiLabelAnnotations, y_true: Floats) -> dict[str, Callable[[], Any]]:
+def methods(X: Floats, ann: lo.MultiLabelAnnotations, y_true: Floats, *, many: bool) -> dict[str, Callable[[], Any]]:
     """Return what is compared, by name."""
     votes = lo.MultiLabelVote().fit(ann).posterior_
-    per_label = {"rounds": 5, "confidence": "posterior"}
-    learners = [lo.SoftmaxRegression(C=C) for C in PENALTIES[1:3]]
+    per_label: dict[str, Any] = {"rounds": 5, "confidence": "posterior"}
+    learners: Any = [lo.SoftmaxRegression(C=C) for C in PENALTIES[1:3]]
+    if many:
+        learners, per_label = learners[0], per_label | {"predictions": "out_of_fold"}
     return {
         "raw": lambda: by_cross_validation(X, votes),
         "paper": lambda: lo.MultiLabelMBEM.paper(lo.SoftmaxRegression(C=by_cross_validation(X, votes).C)).fit(X, ann),
@@ -152,19 +157,20 @@ def trial(set: str, crowd: str, quality: float, method: str, seed: int) -> recor
     started = time.perf_counter()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = candidates(X, ann, y)[method]()
+        found = candidates(X, ann, y, many=set in MANY)[method]()
     seconds = time.perf_counter() - started
     row = {"set": set, "crowd": crowd, "quality": quality, "method": method, "seed": seed}
     row |= measure(y_test, found.predict_proba(X_test)) | {"seconds": round(seconds, 2)}
     if method == "shared":
         spread = {"strength": found.question_strength_.round(2).tolist(), "spread": found.skill_spread_}
-        row |= spread | {"by_skill": found.recipe_["by_skill"], "predictions": found.recipe_["predictions"]}
+        row |= spread | {name: found.recipe_[name] for name in ("by_skill", "predictions", "averaged")}
+        row |= {"C": found.recipe_["learner"].C}
     return row
 
 
-def candidates(X: Floats, ann: lo.MultiLabelAnnotations, y: Floats) -> dict[str, Callable[[], Any]]:
+def candidates(X: Floats, ann: lo.MultiLabelAnnotations, y: Floats, *, many: bool) -> dict[str, Callable[[], Any]]:
     """Return the methods, with the two of the paper's table that need several judgements of a task."""
-    found = methods(X, ann, y)
+    found = methods(X, ann, y, many=many)
     if ann.redundancy > 1:
         found["majority vote"] = lambda: by_cross_validation(X, lo.MultiLabelVote().fit(ann).labels_.astype(float))
         found["EM"] = lambda: by_cross_validation(
@@ -185,6 +191,8 @@ def points(options: argparse.Namespace) -> list[dict[str, Any]]:
             names = ["raw", "paper", "one per label", "shared", "truth"]
             if name == "layout" and quality > 1:
                 names = ["majority vote", "EM", *names[1:]]
+            if name != "layout" and (crowd, quality) != crowds[0]:
+                names.remove("truth")  # which does not depend on the crowd
             wanted += [
                 {"set": name, "crowd": crowd, "quality": quality, "method": method, "seed": seed}
                 for method in names
@@ -208,15 +216,38 @@ def table(trials: list[record.Trial]) -> str:
         for key in dict.fromkeys((row["set"], row["crowd"], row["quality"]) for row in trials):
             cells = []
             for method in names:
-                own = [
-                    100 * row[figure]
+                same = key[:1] if method == "truth" and key[0] != "layout" else key
+                own = {
+                    row["seed"]: 100 * row[figure]
                     for row in trials
-                    if (row["set"], row["crowd"], row["quality"]) == key and row["method"] == method
-                ]
-                cells.append(record.mean_error(own))
+                    if (row["set"], row["crowd"], row["quality"])[: len(same)] == same and row["method"] == method
+                }
+                cells.append(record.mean_error(list(own.values())))
             rows.append([*key, *cells])
         text.append(f"{name}\n\n" + record.markdown(["set", "crowd", "quality or redundancy", *names], rows))
     return "\n".join(text)
+
+
+def draw(trials: list[record.Trial], path: Path) -> None:
+    """Draw the layout's mean average precision and micro F1 against judgements per task, the total fixed."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+    rows = [row for row in trials if (row["set"], row["crowd"]) == ("layout", "fixed budget")]
+    for axis, (key, name) in zip(axes, (("mAP", "mean average precision"), ("micro", "micro F1")), strict=True):
+        for method in METHODS:
+            points = sorted({row["quality"] for row in rows if row["method"] == method})
+            values = [
+                np.mean([row[key] for row in rows if (row["method"], row["quality"]) == (method, one)])
+                for one in points
+            ]
+            if points:
+                axis.plot(points, values, marker="o", linestyle=":" if method == "truth" else "-", label=method)
+        axis.set(xlabel="judgements per task, total fixed", ylabel=name, xticks=REDUNDANCIES)
+        axis.spines[["top", "right"]].set_visible(False)
+    axes[0].legend(frameon=False, fontsize=8)
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
 
 
 if __name__ == "__main__":
@@ -224,4 +255,4 @@ if __name__ == "__main__":
     parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
     parser.add_argument("--seeds", type=int, default=5)
-    record.main(parser.parse_args(), run, table)
+    record.main(parser.parse_args(), run, table, draw=draw, image="multilabel_layout.png")
