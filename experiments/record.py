@@ -10,6 +10,7 @@ import json
 import math
 import os
 import platform
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -44,9 +45,19 @@ def machine() -> dict[str, Any]:
 
 
 def command() -> str:
-    """Return the command line of this script, as typed from the root of the repository."""
-    script = Path(sys.argv[0]).resolve()
-    return " ".join(["python", f"{script.parent.name}/{script.name}", *sys.argv[1:]])
+    """Return the command line of this script, as typed from the root of the repository, wherever its results go."""
+    script, words = Path(sys.argv[0]).resolve(), list(sys.argv[1:])
+    if "--out" in words:
+        place = words.index("--out")
+        del words[place : place + 2]
+    return shlex.join(["python", f"{script.parent.name}/{script.name}", *words])
+
+
+def commands(path: Path) -> str:
+    """Return the commands that have made a results file which this one resumes, one after another."""
+    found = json.loads(path.read_text()) if path.exists() else []
+    earlier = found.get("command", "").split(" && ") if isinstance(found, dict) else []
+    return " && ".join([*(one for one in earlier if one and one != command()), command()])
 
 
 def read(path: Path) -> list[Trial]:
@@ -58,9 +69,16 @@ def read(path: Path) -> list[Trial]:
     return trials
 
 
-def write(path: Path, trials: Sequence[Trial], *, settings: Mapping[str, Any] | None = None, seconds: float) -> None:
-    """Write trials and what made them; `seconds` is the wall time of this run."""
-    about: dict[str, Any] = {"command": command(), "settings": dict(settings or {}), "versions": versions()}
+def write(
+    path: Path,
+    trials: Sequence[Trial],
+    *,
+    settings: Mapping[str, Any] | None = None,
+    seconds: float,
+    made_by: str | None = None,
+) -> None:
+    """Write trials and what made them: `made_by` commands, by default this one, of which the last took `seconds`."""
+    about: dict[str, Any] = {"command": made_by or command(), "settings": dict(settings or {}), "versions": versions()}
     about |= {"machine": machine(), "seconds": round(seconds, 1)}
     write_text(path, json.dumps(about | {"trials": list(trials)}, indent=1) + "\n")
 
@@ -92,12 +110,13 @@ def resume(
     done = read(options.out)
     seen = {_key(row, keys) for row in done}
     todo = [point for point in points if _key(point, keys) not in seen]
+    made_by = commands(options.out)
     started = time.perf_counter()
     work = (delayed(trial)(**point) for point in todo)
     for row in Parallel(n_jobs=options.jobs, return_as="generator_unordered")(work):
         done.append(row)
         done.sort(key=lambda row: [_rank(row[key], (order or {}).get(key)) for key in keys])
-        write(options.out, done, settings=settings, seconds=time.perf_counter() - started)
+        write(options.out, done, settings=settings, seconds=time.perf_counter() - started, made_by=made_by)
         print(*_key(row, keys), row.get("accuracy", ""), flush=True)
 
 

@@ -37,6 +37,24 @@ def test_a_results_file_says_what_made_it(record: Any, tmp_path: Path, monkeypat
     assert os.listdir(tmp_path) == ["out.json"]
 
 
+def test_the_command_does_not_say_where_the_results_went(record: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "sys.argv", [str(EXPERIMENTS / "some.py"), "--out", "/there/x.json", "--worlds", "wall robot"]
+    )
+    assert record.command() == "python experiments/some.py --worlds 'wall robot'"
+
+
+def test_a_resumed_file_names_all_commands_that_made_it(
+    record: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seed in ("1", "2", "1"):
+        monkeypatch.setattr("sys.argv", [str(EXPERIMENTS / "some.py"), "--seeds", seed])
+        options = options_of(record, tmp_path / "out.json")
+        record.resume(options, lambda seed: {"seed": seed}, [{"seed": int(seed)}])
+    found = json.loads((tmp_path / "out.json").read_text())
+    assert found["command"] == "python experiments/some.py --seeds 1 && python experiments/some.py --seeds 2"
+
+
 @pytest.mark.parametrize("text", ['{"trials": [{"a": 1}]}', '{"about": {}, "rows": [{"a": 1}]}', '[{"a": 1}]'])
 def test_files_of_every_version_are_read(record: Any, tmp_path: Path, text: str) -> None:
     (tmp_path / "out.json").write_text(text)
