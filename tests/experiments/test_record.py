@@ -38,9 +38,7 @@ def test_a_results_file_says_what_made_it(record: Any, tmp_path: Path, monkeypat
 
 
 def test_the_command_does_not_say_where_the_results_went(record: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "sys.argv", [str(EXPERIMENTS / "some.py"), "--out", "/there/x.json", "--worlds", "wall robot"]
-    )
+    monkeypatch.setattr("sys.argv", [str(EXPERIMENTS / "some.py"), "--out", "/there/x.json", "--worlds", "wall robot"])
     assert record.command() == "python experiments/some.py --worlds 'wall robot'"
 
 

@@ -1,6 +1,7 @@
 """A belief is updated exactly, one answer at a time."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 
 from labelonce._types import Floats
@@ -43,3 +44,17 @@ def test_a_thousand_answers_do_not_underflow() -> None:
     for _ in range(1000):
         belief.update(0, np.log([0.3, 0.2]))
     assert_allclose(belief.posterior(), [[1.0, 0.0]], atol=1e-12)
+
+
+def test_what_is_kept_is_what_would_be_computed_after_updates_and_after_a_refit() -> None:
+    rng = np.random.default_rng(3)
+    belief, tasks = Belief(rng.dirichlet(np.ones(3), 8)), np.array([5, 1, 6])
+    belief.keep(tasks)
+    for task in (1, 2, 6, 1):
+        belief.update(task, np.log(rng.dirichlet(np.ones(3))))
+        assert_allclose(belief.posterior(tasks), belief.posterior(tasks.copy()), rtol=1e-12)
+    belief.replace(rng.normal(size=(8, 3)))
+    belief.keep(tasks)
+    assert_allclose(belief.posterior(tasks), belief.posterior(tasks.copy()), rtol=1e-12)
+    with pytest.raises(ValueError, match="read-only"):
+        tasks[0] = 2

@@ -181,7 +181,7 @@ def first_targets(engine: Engine, recipe: Recipe, gold: Codes | None, start: Flo
     n_classes = recipe.first_confusion.shape[1]
     log_prior = np.full(n_classes, -np.log(n_classes))
     posterior = engine.e_step(floored_log(recipe.first_confusion), log_prior, gold).posterior
-    return posterior, task_weight(recipe, posterior, start, first=True, engine=engine)
+    return posterior, (start > 0) * task_weight(recipe, posterior, start, first=True, engine=engine)
 
 
 def vote_targets(engine: Engine, gold: Codes | None) -> tuple[Floats, Floats]:

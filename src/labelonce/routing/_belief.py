@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,10 +52,12 @@ class Belief:
         self.log_posterior = _normalised(np.asarray(log_posterior, dtype=np.float64))
         self.risk: Floats = 1 - np.exp(self.log_posterior.max(axis=1))
         self._risk_sum = float(self.risk.sum())
+        self._kept: _Kept | None = None
 
     def restore(self, log_posterior: Floats, risk: Floats) -> None:
         """Believe what a belief of the same tasks did when it was saved, to the last digit."""
         self.log_posterior, self.risk, self._risk_sum = log_posterior, risk, float(risk.sum())
+        self._kept = None
 
     def update(self, task: int, log_chances: Floats) -> None:
         """Take an answer for a task: `log_chances` of that answer, by true class."""
@@ -65,9 +67,20 @@ class Belief:
         risk = 1 - float(np.exp(row.max()))
         self._risk_sum += risk - float(self.risk[task])
         self.log_posterior[task], self.risk[task] = row, risk
+        if self._kept is not None and task in self._kept.place:
+            self._kept.posterior[self._kept.place[task]] = np.exp(row)
+
+    def keep(self, tasks: Codes) -> None:
+        """Keep P(true label) of tasks that will be asked for often, by this very array, which becomes read-only."""
+        if self._kept is None or self._kept.tasks is not tasks:
+            tasks.flags.writeable = False
+            place = dict(zip(tasks.tolist(), range(len(tasks)), strict=True))
+            self._kept = _Kept(tasks, place, np.exp(self.log_posterior[tasks]))
 
     def posterior(self, tasks: Tasks = slice(None)) -> Floats:
-        """Return P(true label) of some tasks, (n_tasks, n_classes)."""
+        """Return P(true label) of some tasks, (n_tasks, n_classes); not to be changed in place."""
+        if self._kept is not None and tasks is self._kept.tasks:
+            return self._kept.posterior
         return np.asarray(np.exp(self.log_posterior[tasks]))
 
     def entropy(self, tasks: Tasks = slice(None)) -> Floats:
@@ -79,6 +92,14 @@ class Belief:
     def mean_risk(self) -> float:
         """Chance that the most probable label of the average task is wrong."""
         return self._risk_sum / len(self.risk)
+
+
+class _Kept(NamedTuple):
+    """Tasks, the place of each among them, and their posteriors, always up to date."""
+
+    tasks: Codes
+    place: dict[int, int]
+    posterior: Floats
 
 
 def _normalised(log_joint: Floats) -> Floats:

@@ -366,6 +366,7 @@ class Router:
             tasks = self._open(self._everything)
             self._pool = Pool.draw(self.state, self.strategy, tasks, self._leased())
             self._stale = len(self.tasks)
+        self.belief.keep(self._pool.tasks)
         if self._stale > _STALE * len(self._pool.tasks):
             self._stale = 0
             if self.may_decline:
