@@ -42,3 +42,12 @@ def test_a_task_that_was_outside_joins_when_it_is_offered(state: State) -> None:
     pool = Pool.draw(state, routing.Random(), np.arange(1, 300, dtype=np.int32), np.zeros(0, dtype=np.int32))
     pool.set_free(0, free=True)
     assert pool.tasks[pool.free][-1] == 0
+
+
+def test_among_equal_tasks_the_shortlist_is_left_to_chance(state: State) -> None:
+    strategy = routing.Information()
+    many, nobody = State(3, None, np.ones(5000), np.full(5000, -1, dtype=np.int32), 0), np.zeros(0, dtype=np.int32)
+    strategy.refitted(many)
+    pools = [Pool.draw(many, strategy, np.arange(5000, dtype=np.int32), nobody) for _ in range(30)]
+    assert max(len(pool.tasks) for pool in pools) < len(state.gold)
+    assert 0.4 < np.mean([(pool.tasks < 2500).mean() for pool in pools]) < 0.6

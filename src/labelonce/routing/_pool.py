@@ -35,11 +35,9 @@ class Pool:
     @classmethod
     def draw(cls, state: State, strategy: Strategy, open_tasks: Codes, leased: Codes) -> Pool:
         """Return the pool of the open tasks."""
-        tasks = state.rng.permutation(open_tasks)
         size = max(_FEWEST, _NUMBERS // state.n_classes)
-        is_all = len(tasks) <= size
-        if not is_all:
-            tasks = strategy.shortlist(state, tasks, size)
+        is_all = len(open_tasks) <= size
+        tasks = state.rng.permutation(open_tasks if is_all else strategy.shortlist(state, open_tasks, size))
         return cls(tasks, ~np.isin(tasks, leased), state.n_tasks, is_all=is_all)
 
     @property

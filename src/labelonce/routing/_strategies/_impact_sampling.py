@@ -58,5 +58,6 @@ class ImpactSampling(Strategy):
 
     def shortlist(self, state: State, tasks: Codes, n: int) -> Codes:
         """Return the tasks of the largest doubt times leverage: cheaper than the expected change."""
+        tasks = state.rng.permutation(tasks)
         scores = state.belief.entropy(tasks) * self._leverage[tasks] / state.prices[tasks]
         return best_of(tasks, scores[None], n)

@@ -12,6 +12,7 @@ from labelonce.routing._state import ANYBODY, State
 from labelonce.routing._strategies._strategy import Strategy, best_of
 
 _LOOKED_AT = 16  # times as many tasks as are wanted for a shortlist
+_TIE = 1e-9  # of risk, below which it is left to chance which task is looked at
 
 
 @dataclass
@@ -60,17 +61,21 @@ class Information(Strategy):
 
         Of very many tasks only the riskiest and, for specialists in rare classes, some at random are looked at.
         """
-        looked_at = n * _LOOKED_AT
-        if len(tasks) > looked_at:
-            risky = np.argpartition(state.belief.risk[tasks], len(tasks) - looked_at // 2)[-looked_at // 2 :]
-            tasks = tasks[np.union1d(risky, np.arange(looked_at // 2))]  # the order is random
+        half = n * _LOOKED_AT // 2
+        if len(tasks) > 2 * half:
+            risk = state.belief.risk[tasks] + _TIE * state.rng.random(len(tasks))
+            looked_at = np.zeros(len(tasks), dtype=bool)
+            looked_at[np.argpartition(risk, len(tasks) - half)[-half:]] = True
+            looked_at[state.rng.integers(len(tasks), size=half)] = True
+            tasks = tasks[looked_at]
+        tasks = state.rng.permutation(tasks)
         posterior = state.belief.posterior(tasks)
         anybody = mutual_information(posterior, state.confusion_of(ANYBODY))
         doubts, sure = (posterior * (1 - posterior)).T, (posterior**2).sum(axis=1)
         lists = np.concatenate([anybody[None], state.belief.entropy(tasks)[None], doubts])
         found = best_of(tasks, lists / state.prices[tasks], n)
         surest = best_of(tasks, sure[None] / state.prices[tasks], max(1, n // 16))
-        return tasks[np.isin(tasks, np.concatenate([found, surest]))]
+        return np.union1d(found, surest)
 
     def settled(self, state: State, tasks: Codes) -> Mask:
         """Return where the risk is below the threshold."""

@@ -45,7 +45,8 @@ class Strategy(ABC):
         """Take note of an answer, which the state already has."""
 
     def shortlist(self, state: State, tasks: Codes, n: int) -> Codes:
-        """Return about `n` of many tasks that are worth looking at, whoever the worker is, in the order given."""
+        """Return about `n` of many tasks that are worth looking at, whoever the worker is; ties go at random."""
+        tasks = state.rng.permutation(tasks)
         return best_of(tasks, (self.scores(state, ANYBODY, tasks) / state.prices[tasks])[None], n)
 
     def settled(self, state: State, tasks: Codes) -> Mask:
