@@ -7,7 +7,15 @@ import pytest
 from grouped_crowd import GROUP, ROWS, crowd, factors
 from numpy.testing import assert_allclose, assert_array_equal
 
-from labelonce._kernels import CandidateSums, Mistakes, Tallies, _engine, candidate_classes, make_candidate_engine
+from labelonce._kernels import (
+    CandidateSums,
+    Chances,
+    Mistakes,
+    Tallies,
+    _engine,
+    candidate_classes,
+    make_candidate_engine,
+)
 from labelonce._types import Codes, Floats
 
 pytestmark = pytest.mark.neural
@@ -63,7 +71,7 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("labelonce._kernels._candidate_sums._DRAWN", 20)
     numpy_sums, torch_sums, log_prior = both(ROWS["class"], 3, "float64")
     workers = factors(ROWS["class"])
-    assert len(torch_sums._parts) > 5
+    assert len(torch_sums.parts) > 5
     wanted, tallies = (one.sweep(workers, log_prior)[0] for one in (numpy_sums, torch_sums))
     assert_same(tallies, wanted, 1e-12)
     assert_array_equal(tallies.drawn_right, wanted.drawn_right)
@@ -84,3 +92,21 @@ def test_small_ones_stay_with_numpy() -> None:
     ann, mistakes = crowd(2), Mistakes.inside(GROUP)
     made = make_candidate_engine(ann, candidate_classes(ann, mistakes), mistakes, ROWS["worker"])
     assert isinstance(made, CandidateSums)
+
+
+@pytest.mark.parametrize("redundancy", [1, 3])
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
+def test_both_engines_hear_the_same(row: Codes, redundancy: int) -> None:
+    numpy_sums, torch_sums, log_prior = both(row, redundancy, "float64")
+    workers, grid = factors(row), np.linspace(0.05, 0.95, 7)
+    one, other = numpy_sums.evidence(), torch_sums.evidence()
+    belief = np.random.default_rng(6).dirichlet(np.ones(7), (7, int(row.max()) + 1))
+    for _ in range(3):
+        wanted = one.step(Chances(grid, belief), workers, log_prior)
+        found = other.step(Chances(grid, belief), workers, log_prior)
+        there = np.isfinite(log_prior)
+        assert_allclose(found.messages[there], wanted.messages[there], atol=1e-9)
+        assert_allclose(found.log_likelihood, wanted.log_likelihood, atol=1e-9)
+        assert_same(found.tallies, wanted.tallies, 1e-9)
+        belief = np.exp(wanted.log_likelihood - wanted.log_likelihood.max(axis=2, keepdims=True))
+        belief /= belief.sum(axis=2, keepdims=True)

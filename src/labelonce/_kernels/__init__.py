@@ -37,6 +37,7 @@ from labelonce._kernels._shared import SharedEngine, total
 
 if TYPE_CHECKING:
     from labelonce._kernels._blocks import BLOCK_SIZE, Block, BlockSums
+    from labelonce._kernels._candidate_evidence import CandidateEvidence, Chances, Heard
     from labelonce._kernels._candidate_sums import CandidateSums
     from labelonce._kernels._candidates import Candidates, as_dense, candidate_classes, join_candidates
     from labelonce._kernels._cells import LabelCells
@@ -51,12 +52,15 @@ __all__ = [
     "Block",
     "BlockSums",
     "CandidateEngine",
+    "CandidateEvidence",
     "CandidateSums",
     "Candidates",
+    "Chances",
     "ConfusionOnRequest",
     "EStep",
     "Engine",
     "Factors",
+    "Heard",
     "LabelCells",
     "Mistakes",
     "ScipyEngine",
@@ -85,7 +89,10 @@ __all__ = [
 _HOME = {  # loaded when used: the torch engine needs no scipy, the base install has no torch
     "ScipyEngine": "_scipy",
     "AnnotationSums": "_sums",
+    "CandidateEvidence": "_candidate_evidence",
     "CandidateSums": "_candidate_sums",
+    "Chances": "_candidate_evidence",
+    "Heard": "_candidate_evidence",
     "Candidates": "_candidates",
     "as_dense": "_candidates",
     "candidate_classes": "_candidates",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -14,6 +14,9 @@ from labelonce._kernels._posterior import normalise
 from labelonce._types import Codes, Floats
 from labelonce.data import Annotations
 from labelonce.data._rows import first_rows
+
+if TYPE_CHECKING:
+    from labelonce._kernels._candidate_evidence import CandidateEvidence
 
 _BLOCK = 1 << 18  # numbers in a block
 _DRAWN = 200_000  # tasks whose true class is drawn to learn a population by
@@ -103,7 +106,7 @@ class CandidateSums:
 
     def m_step(self, posterior: Candidates, weight: Floats | None = None) -> Tallies:
         """Return right and wrong labels as posteriors on these candidates see them; tasks count `weight`, or 1."""
-        totals = _Totals(self)
+        totals = Totals(self)
         for part in self.parts():
             wide = np.concatenate([posterior.probability[part.tasks], posterior.rest[part.tasks, None]], axis=1)
             if weight is not None:
@@ -113,7 +116,7 @@ class CandidateSums:
 
     def sweep(self, factors: Factors, log_prior: Floats) -> tuple[Tallies, float]:
         """Return what `m_step` gives for the posteriors of `e_step`, never held all at once; the log-likelihood."""
-        tables, totals, total = factors.log_tables(self.dtype), _Totals(self), 0.0
+        tables, totals, total = factors.log_tables(self.dtype), Totals(self), 0.0
         for part in self.parts():
             joint = self._messages(part, tables)
             joint += log_prior[part.tasks]
@@ -121,6 +124,12 @@ class CandidateSums:
             totals.add(part, joint)
             totals.draw(part, joint)
         return totals.tallies(drawn=True), total
+
+    def evidence(self) -> CandidateEvidence:
+        """Return what labels say of their workers, to be heard in steps."""
+        from labelonce._kernels._candidate_evidence import CandidateEvidence
+
+        return CandidateEvidence(self)
 
     def as_candidates(self, wide: Floats) -> Candidates:
         """Return probabilities (n_tasks, width + 1) as distributions."""
@@ -154,6 +163,10 @@ class CandidateSums:
         message = log_wrong.take(part.cell)
         message += log_share.take(part.index)
         message[np.arange(len(message)), part.own] = log_right.take(part.label_cell)
+        return self.by_task(part, message)
+
+    def by_task(self, part: Part, message: Floats) -> Any:
+        """Return the sums of what each annotation of a block says over those of each task."""
         if part.local is None:
             return message
         start = self._start[part.tasks.start : part.tasks.stop + 1] - part.rows.start
@@ -162,7 +175,9 @@ class CandidateSums:
         return by_task @ message
 
 
-class _Totals:
+class Totals:
+    """Sums over blocks."""
+
     def __init__(self, sums: CandidateSums) -> None:
         self._sums = sums
         n_cells = sums.n_workers * (sums.n_rows + 1)

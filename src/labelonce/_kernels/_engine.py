@@ -11,6 +11,7 @@ from labelonce._types import ENGINES, Codes, Floats
 if TYPE_CHECKING:
     import numpy as np
 
+    from labelonce._kernels._candidate_evidence import Chances, Heard
     from labelonce._kernels._candidate_sums import CandidateStep
     from labelonce._kernels._candidates import Candidates
     from labelonce._kernels._factors import Factors, Mistakes, Tallies
@@ -76,6 +77,13 @@ class Engine(Protocol):
         """Return the counts that `m_step` gives for the posteriors of `e_step`, and the tasks of each class."""
 
 
+class Evidence(Protocol):
+    """What the labels of tasks with candidates say of their workers; see `CandidateEvidence`."""
+
+    def step(self, chances: Chances, factors: Factors, log_prior: Any) -> Heard:
+        """Return what labels say now."""
+
+
 class CandidateEngine(Protocol):
     """The annotations of tasks with candidates, ready for many iterations; arrays in, arrays out."""
 
@@ -99,6 +107,9 @@ class CandidateEngine(Protocol):
 
     def sweep(self, factors: Factors, log_prior: Any) -> tuple[Tallies, float]:
         """Return what `m_step` gives for the posteriors of `e_step`, never held all at once; the log-likelihood."""
+
+    def evidence(self) -> Evidence:
+        """Return what labels say of their workers, to be heard in steps."""
 
     def as_candidates(self, wide: Floats) -> Candidates:
         """Return probabilities (n_tasks, width + 1) as distributions."""

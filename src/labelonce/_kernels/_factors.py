@@ -212,7 +212,7 @@ class Factors:
         """Return P(given | true) of the worker, entry by entry; the three are broadcast."""
         worker, true, given = np.broadcast_arrays(worker, true, given)
         right = self.right[worker, self.row[true]]
-        return np.asarray(np.where(true == given, right, (1 - right) * self._shares[self.mistakes.index(given, true)]))
+        return np.asarray(np.where(true == given, right, (1 - right) * self.shares[self.mistakes.index(given, true)]))
 
     def confusion(self, worker: int) -> Floats:
         """Return one worker's matrix [true, given]."""
@@ -288,7 +288,7 @@ class Factors:
         return np.asarray(true + np.minimum(total[1:] - total[start[true]], 1.0))
 
     @cached_property
-    def _shares(self) -> Floats:
+    def shares(self) -> Floats:
         """Return P(given | true, wrong) in the order of `Mistakes.index`."""
         return np.concatenate([self.share, self.other_share, [self.other_share.mean()]])
 
@@ -298,7 +298,7 @@ class Factors:
         The last row stands for the mean over all rows, the last share for the mean over all true classes.
         """
         right = np.concatenate([self.right, self.right.mean(axis=1, keepdims=True)], axis=1)
-        logs = (np.log(np.maximum(one, _FLOOR)) for one in (right, 1 - right, self._shares))
+        logs = (np.log(np.maximum(one, _FLOOR)) for one in (right, 1 - right, self.shares))
         log_right, log_wrong, log_share = (one.astype(dtype, copy=False) for one in logs)
         return log_right.ravel(), log_wrong.ravel(), log_share
 

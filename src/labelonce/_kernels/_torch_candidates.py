@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
@@ -17,7 +17,10 @@ from labelonce._processes import find_device
 from labelonce._types import Codes, Floats
 from labelonce.data import Annotations
 
-_BLOCK = {"cpu": 1 << 20, "cuda": 1 << 27}  # numbers in a block
+if TYPE_CHECKING:
+    from labelonce._kernels._torch_evidence import TorchCandidateEvidence
+
+_BLOCK = {"cpu": 1 << 20, "cuda": 1 << 24}  # numbers in a block
 
 
 class _Tables(NamedTuple):
@@ -29,7 +32,7 @@ class _Tables(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class _TorchPart:
+class TorchPart:
     """A block on the device: `Part` as tensors, and where each task's annotations start; None if each has one."""
 
     tasks: slice
@@ -40,6 +43,12 @@ class _TorchPart:
     own: Tensor
     label_cell: Tensor
     uniform: Tensor
+
+    def by_task(self, message: Tensor) -> Tensor:
+        """Return the sums of what each annotation says over those of each task."""
+        if self.start is None:
+            return message
+        return torch.segment_reduce(message, "sum", offsets=self.start, unsafe=True, initial=0)
 
 
 class TorchCandidateSums:
@@ -62,12 +71,12 @@ class TorchCandidateSums:
         dtype: str = "float64",
         device: str | None = None,
     ) -> None:
-        self.device, self.dtype = find_device(device), np.dtype(dtype)
+        self.device, self.dtype, self.kind = find_device(device), np.dtype(dtype), getattr(torch, dtype)
         self.classes, self.mistakes = classes, mistakes
         self.n_workers, self.n_classes, self.n_rows = annotations.n_workers, annotations.n_classes, int(row.max()) + 1
         self._n_shares = len(mistakes) + self.n_classes + 1
         sums = CandidateSums(annotations, classes, mistakes, row, dtype)
-        self._parts = [self._put(part, sums.uniform[part.tasks]) for part in sums.parts(_BLOCK[self.device.type])]
+        self.parts = [self._put(part, sums.uniform[part.tasks]) for part in sums.parts(_BLOCK[self.device.type])]
 
     @property
     def n_tasks(self) -> int:
@@ -93,14 +102,14 @@ class TorchCandidateSums:
         """Return the sum of log P(label | true) over each task's labels, by candidate, (n_tasks, width + 1)."""
         found = np.empty((self.n_tasks, self.classes.shape[1] + 1), self.dtype)
         tables = self._tables(factors)
-        for part in self._parts:
+        for part in self.parts:
             found[part.tasks] = _messages(part, tables).cpu().numpy()
         return found
 
     def m_step(self, posterior: Candidates, weight: Floats | None = None) -> Tallies:
         """Return right and wrong labels as posteriors on these candidates see them; tasks count `weight`, or 1."""
-        totals = _Totals(self)
-        for part in self._parts:
+        totals = TorchTotals(self)
+        for part in self.parts:
             wide = np.concatenate([posterior.probability[part.tasks], posterior.rest[part.tasks, None]], axis=1)
             if weight is not None:
                 wide = wide * weight[part.tasks, None]
@@ -109,12 +118,18 @@ class TorchCandidateSums:
 
     def sweep(self, factors: Factors, log_prior: Any) -> tuple[Tallies, float]:
         """Return what `m_step` gives for the posteriors of `e_step`, which stay here; the log-likelihood."""
-        totals, total, every = _Totals(self), self._zero(), drawn_step(self.n_tasks)
+        totals, total, every = TorchTotals(self), self._zero(), drawn_step(self.n_tasks)
         for part, posterior, log_likelihood in self._posteriors(factors, log_prior):
             totals.add(part, posterior)
             totals.draw(part, posterior, every)
             total += log_likelihood
         return totals.tallies(drawn=True), float(total)
+
+    def evidence(self) -> TorchCandidateEvidence:
+        """Return what labels say of their workers, to be heard in steps."""
+        from labelonce._kernels._torch_evidence import TorchCandidateEvidence
+
+        return TorchCandidateEvidence(self)
 
     def as_candidates(self, wide: Floats) -> Candidates:
         """Return probabilities (n_tasks, width + 1) as distributions."""
@@ -123,7 +138,7 @@ class TorchCandidateSums:
     def _zero(self) -> Tensor:
         return torch.zeros((), dtype=torch.float64, device=self.device)
 
-    def _put(self, part: Part, uniform: Floats) -> _TorchPart:
+    def _put(self, part: Part, uniform: Floats) -> TorchPart:
         """Return a block on the device."""
         n_tasks, n = part.tasks.stop - part.tasks.start, part.rows.stop - part.rows.start
         local = np.arange(n_tasks) if part.local is None else part.local
@@ -132,7 +147,7 @@ class TorchCandidateSums:
         index = np.where(padding, anywhere, part.index).astype(np.int32)
         start = None if part.local is None else self._tensor(np.searchsorted(part.local, np.arange(n_tasks + 1)))
         places = map(self._tensor, (part.cell, index, part.own.astype(np.int64), part.label_cell, uniform))
-        return _TorchPart(part.tasks, self._tensor(local), start, *places)
+        return TorchPart(part.tasks, self._tensor(local), start, *places)
 
     def _tensor(self, array: Any) -> Tensor:
         return torch.as_tensor(array, device=self.device)
@@ -140,24 +155,22 @@ class TorchCandidateSums:
     def _tables(self, factors: Factors) -> _Tables:
         return _Tables(*map(self._tensor, factors.log_tables(self.dtype)))
 
-    def _posteriors(self, factors: Factors, log_prior: Any) -> Iterator[tuple[_TorchPart, Tensor, Tensor]]:
+    def _posteriors(self, factors: Factors, log_prior: Any) -> Iterator[tuple[TorchPart, Tensor, Tensor]]:
         tables, prior = self._tables(factors), self.keep(log_prior)
-        for part in self._parts:
+        for part in self.parts:
             joint = _messages(part, tables) + prior[part.tasks]
             evidence = joint.logsumexp(dim=1, keepdim=True)
             yield part, joint.sub_(evidence).exp_(), evidence.sum(dtype=torch.float64)
 
 
-def _messages(part: _TorchPart, tables: _Tables) -> Tensor:
+def _messages(part: TorchPart, tables: _Tables) -> Tensor:
     message = tables.wrong[part.cell]
     message += tables.share[part.index]
     message.scatter_(1, part.own[:, None], tables.right[part.label_cell][:, None])
-    if part.start is None:
-        return message
-    return torch.segment_reduce(message, "sum", offsets=part.start, unsafe=True, initial=0)
+    return part.by_task(message)
 
 
-class _Totals:
+class TorchTotals:
     """Sums over blocks in float64."""
 
     def __init__(self, sums: TorchCandidateSums) -> None:
@@ -167,7 +180,7 @@ class _Totals:
         zeros = (torch.zeros(size, dtype=torch.float64, device=sums.device) for size in sizes)
         self.right, self.wrong, self.given, self.drawn_right, self.drawn_wrong = zeros
 
-    def add(self, part: _TorchPart, posterior: Tensor) -> None:
+    def add(self, part: TorchPart, posterior: Tensor) -> None:
         """Add what a block's posteriors (n_tasks, width + 1) amount to."""
         by_label = posterior[part.local].double()
         self.right.index_add_(0, part.label_cell, by_label.gather(1, part.own[:, None])[:, 0])
@@ -176,7 +189,7 @@ class _Totals:
         self.given.index_add_(0, part.index[:, :-1].flatten(), by_label[:, :-1].flatten())
         self.given[-1] += by_label[:, -1].sum()  # of classes that are no candidates: all in one place
 
-    def draw(self, part: _TorchPart, posterior: Tensor, every: int) -> None:
+    def draw(self, part: TorchPart, posterior: Tensor, every: int) -> None:
         """Count labels against one class that is drawn for every so many tasks, by the numbers of `CandidateSums`."""
         uniform = part.uniform[:, None] * posterior.sum(dim=1, keepdim=True)
         drawn = (posterior.cumsum(dim=1) < uniform).sum(dim=1).clamp_(max=posterior.shape[1] - 1)[part.local]

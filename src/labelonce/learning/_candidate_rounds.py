@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from labelonce._kernels import CandidateEngine, Candidates, Mistakes, candidate_classes, make_candidate_engine
+from labelonce._kernels import (
+    CandidateEngine,
+    Candidates,
+    Mistakes,
+    candidate_classes,
+    make_candidate_engine,
+    normalise,
+)
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats, Mask
 from labelonce.data import Annotations
@@ -150,6 +157,7 @@ class CandidateJudge:
     ) -> None:
         self.annotations, self.recipe, self.gold = annotations, recipe, gold
         self.workers, self.predictions, self.spoken = workers, predictions, spoken
+        self.heard: Floats | None = None  # what the labels say, where each is judged by others
         size = len(annotations) * (predictions.classes.shape[1] + 1)
         self.sums = self._engine(annotations, predictions.classes, "float32" if size > _SINGLE else "float64")
 
@@ -203,6 +211,10 @@ class CandidateJudge:
             log_prior = self._by_class(prior)
         else:
             log_prior = self._calibrated(number, prior)
+        if self.heard is not None:
+            joint = (self.heard + self._with_gold(log_prior)).astype(self.sums.dtype, copy=False)
+            log_likelihood = normalise(joint)
+            return self.workers, prior, self.sums.as_candidates(joint), log_likelihood
         step = self.sums.e_step(self.workers.factors_, self._with_gold(log_prior))
         return self.workers, prior, step.posterior, step.log_likelihood
 
@@ -226,21 +238,30 @@ class CandidateJudge:
         sums = self._engine(self.annotations.select(one_of), self.predictions.classes[tasks])
         found = CandidateCalibration.none(n_classes)
         found = calibrate_candidates(some, sums.messages(self.workers.factors_), shares, pull, found)
-        if self.recipe.counts == "refined":
-            self._refine(self._with_gold(calibrated_log_prior(self.predictions, self.spoken, found, self.sums.dtype)))
-            found = calibrate_candidates(some, sums.messages(self.workers.factors_), shares, pull, found)
+        if self.recipe.counts == "refined" and isinstance(self.workers, Grouped):
+            found = self._listen(found, lambda said, near: calibrate_candidates(some, said[tasks], shares, pull, near))
         self.calibration = found
         return calibrated_log_prior(self.predictions, self.spoken, found, self.sums.dtype)
 
-    def _refine(self, log_prior: Floats) -> None:
-        """Count the workers against the posterior that they give themselves, near the fixed point."""
-        log_prior = self.sums.keep(log_prior)
+    def _listen(
+        self, found: CandidateCalibration, calibrate: Callable[[Floats, CandidateCalibration], CandidateCalibration]
+    ) -> CandidateCalibration:
+        """Estimate workers and calibration by each other, near the fixed point; return the calibration.
+
+        What a label says of its task is judged by the other labels of its worker. Else every label would vouch for
+        itself through its worker, and predictions that agree with the labels would seem too sure.
+        """
+        evidence = self.sums.evidence()
         for _ in range(_REFINEMENTS):
             before = self.workers.factors_.right
-            tallies, _ = self.sums.sweep(self.workers.factors_, log_prior)
-            self.workers.fit_tallies(tallies)
+            log_prior = calibrated_log_prior(self.predictions, self.spoken, found, self.sums.dtype)
+            said = evidence.step(self.workers.chances, self.workers.factors_, self._with_gold(log_prior))
+            self.workers.fit_evidence(said)
+            self.heard = said.messages
+            found = calibrate(said.messages, found)
             if float(np.abs(self.workers.factors_.right - before).mean()) < _SETTLED:
                 break
+        return found
 
     def _sample(self) -> Any:
         """Return tasks with labels to calibrate by, all or a draw of many, always the same, in order."""

@@ -6,13 +6,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from labelonce._kernels import Candidates, CandidateSums, Factors, Mistakes, Tallies, candidate_classes
+from labelonce._kernels import Candidates, CandidateSums, Chances, Factors, Heard, Mistakes, Tallies, candidate_classes
 from labelonce._sklearn import check_is_fitted
 from labelonce._types import Codes, Floats
 from labelonce._validate import check_choice, check_codes, check_number
 from labelonce.data import Annotations
 from labelonce.data._answers import only_classes
 from labelonce.workers._base import WorkerModel, _check_predictions, _check_weight
+from labelonce.workers._chance_grid import ChanceGrid
 from labelonce.workers._class_wise import ClassWise
 from labelonce.workers._groups import Groups, find_groups, read_groups
 from labelonce.workers._intervals import beta_interval
@@ -83,6 +84,7 @@ class Grouped(WorkerModel):
     groups_: Groups | None
     leak_: float
     population_: tuple[float, float]
+    _chances: OneCoin | ClassWise | ChanceGrid
 
     def __init__(self, groups: Any = None, *, rows: str = "worker", errors: str = "crowd", leak: Any = "auto") -> None:
         self.groups = groups
@@ -164,15 +166,14 @@ class Grouped(WorkerModel):
         `first`: they are by a model's picks among the classes that labels speak for, which say nothing of the leak.
         """
         self._chances = self._learn_chances(tallies)
-        self.population_ = self._chances.population_
-        shares = learn_shares(
-            self._mistakes,
-            tallies,
-            crowd=self.errors == "crowd",
-            leak=LEAK if first and self.leak == "auto" else self.leak,
-        )
-        self.leak_, self.error_strength_ = shares.leak, shares.strength
         right = self._chances.chance().reshape(len(tallies.right), -1)
+        return self._set_factors(tallies, right, LEAK if first and self.leak == "auto" else self.leak)
+
+    def _set_factors(self, tallies: Tallies, right: Floats, leak: Any) -> Self:
+        """Set the workers from their chances of being right and the crowd's mistakes."""
+        self.population_ = self._chances.population_
+        shares = learn_shares(self._mistakes, tallies, crowd=self.errors == "crowd", leak=leak)
+        self.leak_, self.error_strength_ = shares.leak, shares.strength
         never = np.bincount(self._row, self._mistakes.empty) == np.bincount(self._row)
         if self.leak == 0 and self.groups_ is not None:
             right = np.where(never, 1.0, right)
@@ -181,10 +182,26 @@ class Grouped(WorkerModel):
         self.factors_ = Factors(right, self._row, self._mistakes, shares.share, shares.other_share)
         return self
 
+    @property
+    def chances(self) -> Chances:
+        """What is believed of the chances of being right; the whole population before any evidence was heard."""
+        grid = vars(self).get("_chances")
+        if not isinstance(grid, ChanceGrid):
+            grid = ChanceGrid(*self.factors_.right.shape)
+        return Chances(grid.grid, grid.belief)
+
+    def fit_evidence(self, heard: Heard) -> Self:
+        """Estimate the workers from the likelihoods of their labels by chance, and the mistakes that they make."""
+        chances = vars(self).get("_chances")
+        if not isinstance(chances, ChanceGrid):
+            chances = self._chances = ChanceGrid(*self.factors_.right.shape)
+        chances.learn(heard.log_likelihood)
+        return self._set_factors(heard.tallies, chances.chance(), self.leak)
+
     def _learn_chances(self, tallies: Tallies) -> OneCoin | ClassWise:
         right, wrong = tallies.right, np.maximum(tallies.wrong, 0.0)
         before = vars(self).get("_chances")  # of the last step of EM, if there was one
-        near = None if before is None else before.mode
+        near = None if before is None or isinstance(before, ChanceGrid) else before.mode
         drawn = (right, wrong)
         if tallies.drawn_right is not None and tallies.drawn_wrong is not None:
             drawn = (tallies.drawn_right, tallies.drawn_wrong)
@@ -214,7 +231,9 @@ class Grouped(WorkerModel):
 
     def _right_moments(self) -> tuple[Floats, Floats]:
         """Return mean and variance of the chances of being right, (n_workers, n_rows)."""
-        if isinstance(self._chances, OneCoin):
+        if isinstance(self._chances, ChanceGrid):
+            mean, variance = self._chances.moments()
+        elif isinstance(self._chances, OneCoin):
             mean, variance = (part[:, None] for part in self._chances.chance_moments())
         else:
             mean, variance = self._chances._right_moments()

@@ -9,7 +9,6 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 from scipy.special import pdtrc
 
 from labelonce._kernels import Candidates
@@ -17,6 +16,7 @@ from labelonce._messages import shorten, show
 from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import check_choice, check_codes
 from labelonce.data import Annotations, _ids
+from labelonce.workers._communities import communities
 
 SEPARATOR = "/"
 _FEWEST = 3  # tasks on which two classes must meet
@@ -147,8 +147,9 @@ def find_groups(annotations: Annotations, predictions: Any = None) -> Groups:
 
     Two classes meet on a task if both were given to it, or one was given and the other predicted. How often they would
     meet by chance follows from how often each meets any other class; pairs above that by a Poisson test (one pair in
-    all is kept by mistake in a hundred crowds), and seen at least three times, are joined, and the connected components
-    are the groups. A class without such a pair is a group of its own.
+    all is kept by mistake in a hundred crowds), and seen at least three times, are joined. The groups are the connected
+    components, or their communities where some pairs bridge groups, as classes do that a model takes for each other. A
+    class without such a pair is a group of its own.
 
     Parameters
     ----------
@@ -178,8 +179,8 @@ def find_groups(annotations: Annotations, predictions: Any = None) -> Groups:
         )
     kept = meetings.data >= _FEWEST
     kept &= pdtrc(meetings.data - 1, _by_chance(meetings)) < _FALSE_PAIRS / _n_pairs(annotations.n_classes)
-    joined = sparse.coo_array((kept[kept], (meetings.row[kept], meetings.col[kept])), shape=meetings.shape)
-    return Groups.of(connected_components(joined, directed=False)[1])
+    joined = sparse.coo_array((meetings.data[kept], (meetings.row[kept], meetings.col[kept])), shape=meetings.shape)
+    return Groups.of(communities(joined + joined.T))
 
 
 def _meetings(annotations: Annotations, predictions: Any) -> Any:
