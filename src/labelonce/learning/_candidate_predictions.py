@@ -10,7 +10,7 @@ import numpy as np
 from labelonce._kernels import Candidates, join_candidates
 from labelonce._types import Codes, Floats
 from labelonce.learning._learner import Learner
-from labelonce.learning._predict import take_rows
+from labelonce.learning._predict import fit_to_rows, take_rows
 
 _AT_ONCE = 25 * 10**6  # probabilities that are held at a time
 _SINGLE = 10**7  # candidates of all tasks from which their probabilities are kept in float32
@@ -31,6 +31,41 @@ def predict_candidates(model: Learner, X: Any, classes: Codes, top: int) -> Cand
         dense = model.predict_proba(take_rows(X, rows))
         parts.append(on_candidates(dense, classes[rows], top, dtype))
     return Candidates.joined(parts)
+
+
+def candidates_out_of_fold(
+    learner: Any,
+    X: Any,
+    targets: Candidates,
+    weight: Floats,
+    own: Codes,
+    top: int,
+    *,
+    n_folds: int,
+    rng: np.random.Generator,
+) -> Candidates:
+    """Return predictions for every task by a model that was fitted without it, on `own` and its `top` classes.
+
+    Where no other task has a weight, nothing is known: equal probabilities.
+    """
+    fold = rng.permutation(len(targets)) % n_folds
+    n_classes = targets.n_classes
+    width = own.shape[1] + top
+    classes = np.full((len(own), width), -1, dtype=np.int32)
+    classes[:, : own.shape[1]] = own
+    even = (classes >= 0) / n_classes
+    probability, rest = even, 1 - even.sum(axis=1)
+    for number in np.unique(fold):
+        seen = np.flatnonzero((fold != number) & (weight > 0))
+        left_out = np.flatnonzero(fold == number)
+        if not len(seen):
+            continue
+        model = fit_to_rows(learner, X, targets, weight, seen)
+        found = predict_candidates(model, take_rows(X, left_out), own[left_out], top)
+        n = found.classes.shape[1]
+        classes[left_out, :n], probability[left_out, :n], rest[left_out] = found.classes, found.probability, found.rest
+    used = max(1, int((classes >= 0).sum(axis=1).max(initial=1)))
+    return Candidates(classes[:, :used], probability[:, :used], rest, n_classes)
 
 
 def on_candidates(dense: Floats, classes: Codes, top: int, dtype: Any = np.float64) -> Candidates:

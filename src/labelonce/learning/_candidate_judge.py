@@ -1,0 +1,178 @@
+"""What predictions on candidates and the annotations of their tasks say of the workers, and of each other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from labelonce._kernels import CandidateEngine, Candidates, make_candidate_engine, normalise
+from labelonce._types import Codes, Floats, Mask
+from labelonce.data import Annotations
+from labelonce.learning._calibration import pull_in_round
+from labelonce.learning._candidate_calibration import (
+    CandidateCalibration,
+    Spoken,
+    calibrate_candidates,
+    calibrated_log_prior,
+)
+from labelonce.learning._rounds import Recipe
+from labelonce.workers import Grouped
+
+_REFINEMENTS, _LAST_REFINEMENTS = 10, 2  # of workers and calibration by each other within a round at most
+_ENOUGH = 200_000  # annotations: of many more a draw is refined first, then all a little
+_SETTLED = 1e-3  # mean change of the chances of being right in such a step: near the fixed point
+_FEW_TASKS, _MANY_TASKS = 10_000, 50_000  # to calibrate by: 30 per class, within these
+_SINGLE = 10**7  # candidates of all annotations from which sums are in float32
+
+
+class CandidateJudge:
+    """Predictions on candidates and the annotations of their tasks: what they say of the workers and of each other."""
+
+    def __init__(
+        self,
+        annotations: Annotations,
+        recipe: Recipe,
+        gold: Codes | None,
+        workers: Grouped,
+        predictions: Candidates,
+        spoken: Mask,
+    ) -> None:
+        self.annotations, self.recipe, self.gold = annotations, recipe, gold
+        self.workers, self.predictions, self.spoken = workers, predictions, spoken
+        self.heard: Floats | None = None  # what the labels say, where each is judged by others
+        size = len(annotations) * (predictions.classes.shape[1] + 1)
+        self.sums = self.engine(annotations, predictions.classes, "float32" if size > _SINGLE else "float64")
+
+    def engine(self, annotations: Annotations, classes: Codes, dtype: str = "float64") -> CandidateEngine:
+        """Return the engine of tasks with candidates."""
+        engine, device = self.recipe.engine, self.recipe.device
+        return make_candidate_engine(
+            annotations, classes, *self.workers.pattern, dtype=dtype, engine=engine, device=device
+        )
+
+    def verdict(self, number: int) -> tuple[Grouped, Floats, Candidates, float]:
+        """Return the workers, the class prior, the posteriors and the log-likelihood of a round."""
+        first = number == 1
+        picks = self._picks()
+        soft = self.recipe.counts == "soft" and not first
+        counted = self.predictions.with_gold(self.gold) if soft else picks
+        self.workers.fit_tallies(self.sums.m_step(counted), first=True)
+        prior = self._class_prior(picks)
+        if self.recipe.posterior == "prior" or first:
+            log_prior = self._with_gold(self._by_class(prior))
+        else:
+            log_prior = self._calibrated(number, prior)
+        if self.heard is not None:
+            joint = (self.heard + log_prior).astype(self.sums.dtype, copy=False)
+            log_likelihood = normalise(joint)
+            return self.workers, prior, self.sums.as_candidates(joint), log_likelihood
+        step = self.sums.e_step(self.workers.factors_, log_prior)
+        return self.workers, prior, step.posterior, step.log_likelihood
+
+    def _picks(self) -> Candidates:
+        """Return the most probable class among those that the labels speak for, of every task; gold where known."""
+        probability = self.predictions.probability
+        score = probability + self.spoken  # those that they speak for are above all others
+        best = np.zeros_like(probability)
+        best[np.arange(len(best)), np.where(self.predictions.classes >= 0, score, -1.0).argmax(axis=1)] = 1.0
+        certain = Candidates(self.predictions.classes, best, np.zeros(len(best)), self.predictions.n_classes)
+        return certain.with_gold(self.gold)
+
+    def _calibrated(self, number: int, prior: Floats) -> Floats:
+        """Return the calibrated log prior of every task, and refine the workers by it."""
+        given = np.bincount(self.annotations.label, minlength=self.annotations.n_classes) + 1.0
+        shares = given / given.sum() if isinstance(self.recipe.prior, str) else prior
+        fitter = _Fitter(self, shares, pull_in_round(number))
+        found = fitter.fit(fitter.messages(), CandidateCalibration.none(len(shares)))
+        if self.recipe.counts == "refined" and isinstance(self.workers, Grouped):
+            steps, most = _REFINEMENTS, _ENOUGH / max(1, len(self.annotations))
+            if most < 0.5:
+                some = self.select(np.random.default_rng(1).random(len(self.predictions)) < most)
+                found = some.listen(_Fitter(some, shares, pull_in_round(number)), found, steps)
+                steps = _LAST_REFINEMENTS
+            found = self.listen(fitter, found, steps)
+        self.calibration = found
+        return self._log_prior(found)
+
+    def select(self, one_of: Mask) -> CandidateJudge:
+        """Return the judge of some tasks, who shares the workers."""
+        gold = None if self.gold is None else self.gold[one_of]
+        tasks = np.flatnonzero(one_of)
+        of = (self.workers, self.predictions[tasks], self.spoken[tasks])
+        return CandidateJudge(self.annotations.select(one_of), self.recipe, gold, *of)
+
+    def listen(self, fitter: _Fitter, found: CandidateCalibration, most: int) -> CandidateCalibration:
+        """Estimate workers and calibration by each other, near the fixed point; return the calibration.
+
+        What a label says of its task is judged by the other labels of its worker. Else every label would vouch for
+        itself through its worker, and predictions that agree with the labels would seem too sure.
+        """
+        evidence = self.sums.evidence()
+        for _ in range(most):
+            before = self.workers.factors_.right
+            said = evidence.step(self.workers.chances, self.workers.factors_, self._log_prior(found))
+            self.workers.fit_evidence(said)
+            self.heard = said.messages
+            found = fitter.fit(said.messages[fitter.tasks], found)
+            if float(np.abs(self.workers.factors_.right - before).mean()) < _SETTLED:
+                break
+        return found
+
+    def _log_prior(self, found: CandidateCalibration) -> Floats:
+        """Return what predictions say of the true label, calibrated, and gold."""
+        return self._with_gold(calibrated_log_prior(self.predictions, self.spoken, found, self.sums.dtype))
+
+    def _class_prior(self, picks: Candidates) -> Floats:
+        """Return P(true label): given, the share of the model's picks, the one that explains the labels, or uniform."""
+        n_classes, prior = self.annotations.n_classes, self.recipe.prior
+        if not isinstance(prior, str):
+            return np.asarray(prior, dtype=np.float64)
+        if prior == "picks":
+            mass = picks.shares()
+            return np.asarray(mass / mass.sum())
+        learned = np.full(n_classes, 1 / n_classes)
+        for _ in range(20 if prior == "learned" else 0):
+            mass = self.sums.e_step(self.workers.factors_, self._by_class(learned)).posterior.shares() + 1.0
+            learned = mass / mass.sum()
+        return learned
+
+    def _by_class(self, prior: Floats) -> Floats:
+        """Return a class prior as the log prior of every task's candidates."""
+        classes = self.predictions.classes
+        wide = np.zeros((len(classes), classes.shape[1] + 1), dtype=self.sums.dtype)
+        np.copyto(wide[:, :-1], prior.astype(wide.dtype).take(classes, mode="wrap"), where=classes >= 0)
+        wide[:, -1] = np.maximum(1 - wide[:, :-1].sum(axis=1), 0.0)
+        with np.errstate(divide="ignore"):
+            return np.log(wide, out=wide)
+
+    def _with_gold(self, log_prior: Floats) -> Floats:
+        if self.gold is None:
+            return log_prior
+        known = np.flatnonzero(self.gold >= 0)
+        own = self.predictions.classes[known] == self.gold[known, None]
+        log_prior[known] = np.where(np.pad(own, ((0, 0), (0, 1))), 0.0, -np.inf)
+        return log_prior
+
+
+class _Fitter:
+    """Fits calibrations to a draw of a judge's tasks, always the same, in order."""
+
+    def __init__(self, judge: CandidateJudge, shares: Floats, pull: float) -> None:
+        self._judge, self._shares, self._pull = judge, shares, pull
+        annotations = judge.annotations
+        labelled = np.flatnonzero(np.bincount(annotations.task, minlength=annotations.n_tasks))
+        most = int(np.clip(30 * annotations.n_classes, _FEW_TASKS, _MANY_TASKS))
+        if len(labelled) > most:
+            labelled = np.sort(np.random.default_rng(0).choice(labelled, most, replace=False))
+        self.tasks = labelled
+        self._spoken = Spoken.of(judge.predictions[labelled], judge.spoken[labelled])
+
+    def messages(self) -> Floats:
+        """Return what the labels of these tasks say, by the workers as they are now."""
+        judge = self._judge
+        one_of = np.isin(np.arange(len(judge.predictions)), self.tasks)
+        sums = judge.engine(judge.annotations.select(one_of), judge.predictions.classes[self.tasks])
+        return sums.messages(judge.workers.factors_)
+
+    def fit(self, messages: Floats, near: CandidateCalibration) -> CandidateCalibration:
+        """Return the calibration that explains the labels best, searched from one that is near."""
+        return calibrate_candidates(self._spoken, messages, self._shares, self._pull, near)
