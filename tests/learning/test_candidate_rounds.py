@@ -92,6 +92,17 @@ def test_rounds_find_the_same_with_both_engines() -> None:
     assert (found[0].labels_ == found[1].labels_).mean() > 0.99
 
 
+@pytest.mark.parametrize(("name", "value"), [("_MANY_ROWS", 10), ("_ENOUGH", 400)])
+def test_very_many_rows_or_annotations_are_refined_more_cheaply(
+    monkeypatch: pytest.MonkeyPatch, fitted: Any, name: str, value: int
+) -> None:
+    whole, X, y, ann, _ = fitted
+    monkeypatch.setattr(f"labelonce.learning._candidate_judge.{name}", value)
+    cheap = lo.MBEM(learner(), worker_model=workers.Grouped(GROUP), rounds=3).fit(X, ann)
+    assert np.abs(cheap.skill_ - whole.skill_).max() > 1e-6
+    assert (cheap.labels_ == y).mean() > (whole.labels_ == y).mean() - 0.05
+
+
 def test_rounds_resume_where_they_stopped() -> None:
     X, _, ann, _ = problem(n_tasks=1200)
     options: dict[str, Any] = {"worker_model": workers.Grouped(GROUP), "confidence": "posterior", "tol": 0.0}

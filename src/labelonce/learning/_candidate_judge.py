@@ -18,6 +18,7 @@ from labelonce.learning._rounds import Recipe
 from labelonce.workers import Grouped
 
 _REFINEMENTS, _LAST_REFINEMENTS = 10, 2  # of workers and calibration by each other within a round at most
+_MANY_ROWS = 200_000  # of all workers together: what is believed of each would take too much memory
 _ENOUGH = 200_000  # annotations: of many more a draw is refined first, then all a little
 _SETTLED = 1e-3  # mean change of the chances of being right in such a step: near the fixed point
 _FEW_TASKS, _MANY_TASKS = 10_000, 50_000  # to calibrate by: 30 per class, within these
@@ -84,14 +85,30 @@ class CandidateJudge:
         fitter = _Fitter(self, shares, pull_in_round(number))
         found = fitter.fit(fitter.messages(), CandidateCalibration.none(len(shares)))
         if self.recipe.counts == "refined" and isinstance(self.workers, Grouped):
-            steps, most = _REFINEMENTS, _ENOUGH / max(1, len(self.annotations))
-            if most < 0.5:
-                some = self.select(np.random.default_rng(1).random(len(self.predictions)) < most)
-                found = some.listen(_Fitter(some, shares, pull_in_round(number)), found, steps)
-                steps = _LAST_REFINEMENTS
-            found = self.listen(fitter, found, steps)
+            found = self._refined(fitter, found)
         self.calibration = found
         return self._log_prior(found)
+
+    def _refined(self, fitter: _Fitter, found: CandidateCalibration) -> CandidateCalibration:
+        """Refine workers and calibration by each other; of many annotations a draw first, then all."""
+        if self.workers.factors_.right.size > _MANY_ROWS:
+            return self._count(fitter, found)
+        steps, share = _REFINEMENTS, _ENOUGH / max(1, len(self.annotations))
+        if share < 0.5:
+            some = self.select(np.random.default_rng(1).random(len(self.predictions)) < share)
+            found = some.listen(fitter.of(some), found, steps)
+            steps = _LAST_REFINEMENTS
+        return self.listen(fitter, found, steps)
+
+    def _count(self, fitter: _Fitter, found: CandidateCalibration) -> CandidateCalibration:
+        """Count right and wrong labels against the posterior that they give themselves: where rows are very many."""
+        log_prior = self.sums.keep(self._log_prior(found))
+        for _ in range(_REFINEMENTS):
+            before = self.workers.factors_.right
+            self.workers.fit_tallies(self.sums.sweep(self.workers.factors_, log_prior)[0])
+            if float(np.abs(self.workers.factors_.right - before).mean()) < _SETTLED:
+                break
+        return fitter.fit(fitter.messages(), found)
 
     def select(self, one_of: Mask) -> CandidateJudge:
         """Return the judge of some tasks, who shares the workers."""
@@ -165,6 +182,10 @@ class _Fitter:
             labelled = np.sort(np.random.default_rng(0).choice(labelled, most, replace=False))
         self.tasks = labelled
         self._spoken = Spoken.of(judge.predictions[labelled], judge.spoken[labelled])
+
+    def of(self, judge: CandidateJudge) -> _Fitter:
+        """Return one for another judge's tasks."""
+        return _Fitter(judge, self._shares, self._pull)
 
     def messages(self) -> Floats:
         """Return what the labels of these tasks say, by the workers as they are now."""
