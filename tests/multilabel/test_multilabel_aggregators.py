@@ -11,7 +11,7 @@ from questions import crowd
 from labelonce import DawidSkene
 from labelonce.aggregation import RedundancyWarning
 from labelonce.multilabel import MultiLabelAggregator, MultiLabelAnnotations, MultiLabelDawidSkene, MultiLabelVote
-from labelonce.multilabel._cells import Cells
+from labelonce.multilabel._answer_sums import AnswerSums
 from labelonce.multilabel._hierarchy import STRENGTHS, strength
 from labelonce.multilabel._threshold import thresholds
 
@@ -210,7 +210,7 @@ def test_only_multi_label_annotations_are_taken() -> None:
 
 def test_counts_and_ratios_are_brute_force_sums() -> None:
     ann = crowd(n_tasks=20, redundancy=2).annotations
-    cells = Cells.of(ann)
+    cells = AnswerSums.of(ann)
     posterior = np.random.default_rng(0).random(len(ann.pair_start))
     counts = np.zeros((cells.n_cells, 2, 2))
     for i in range(len(ann)):

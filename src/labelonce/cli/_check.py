@@ -14,7 +14,7 @@ import pyarrow as pa
 from labelonce._messages import argument, printable, show
 from labelonce._types import TABLES
 from labelonce.cli._multilabel import check_questions
-from labelonce.cli._print import print_json, print_note, print_plain
+from labelonce.cli._print import print_json, print_note, print_plain, problem_lines
 from labelonce.data._check import ROW_LABELS, SKILL_LABELS, Check, check
 from labelonce.files._open import File
 from labelonce.files._table_reader import first_rows
@@ -68,9 +68,7 @@ def _lines(file: File, found: Check, left_out: dict[str, int], command: str) -> 
     if left_out:
         yield f"  left out: {', '.join(f'{reason} {n:,}' for reason, n in left_out.items())}"
     yield ""
-    yield "What looks wrong" if found.problems else "What looks wrong: nothing"
-    yield from (f"  {problem.kind}: {problem.sentence}" for problem in found.problems)
-    yield ""
+    yield from problem_lines(found)
     yield "What can be estimated"
     yield from (f"  {line}" for line in _estimates(found))
     yield from (f"  {finding.kind}: {finding.sentence}" for finding in found.notes)

@@ -9,7 +9,15 @@ from typing import Any, cast
 import numpy as np
 
 from labelonce._messages import printable
-from labelonce.cli._print import print_json, print_plain, print_rows, print_status, print_table, warnings_as_notes
+from labelonce.cli._print import (
+    print_json,
+    print_plain,
+    print_rows,
+    print_status,
+    print_table,
+    problem_lines,
+    warnings_as_notes,
+)
 from labelonce.files._open import File
 from labelonce.io import detect_format, write
 from labelonce.multilabel import (
@@ -103,9 +111,7 @@ def _lines(file: File, found: MultiLabelCheck) -> Iterator[str]:
     yield f"  yes: {', '.join(f'{name} {share:.1%}' for name, share in shown[:_MOST])}{more}"
     yield f"  answers per question: {found.redundancy:.3g}; {found.asked_share:.0%} of all questions were asked"
     yield ""
-    yield "What looks wrong" if found.problems else "What looks wrong: nothing"
-    yield from (f"  {problem.kind}: {problem.sentence}" for problem in found.problems)
-    yield ""
+    yield from problem_lines(found)
     yield "What can be estimated"
     if found.agreement is None:
         yield "  agreement: unknown, no question has two answers"

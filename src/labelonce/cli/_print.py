@@ -16,6 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from labelonce._messages import printable
+from labelonce.data._check import Summary
 from labelonce.files._table_writer import write_table
 
 stdout = Console(highlight=False)
@@ -91,3 +92,10 @@ def one_line(message: str) -> str:
     """Return a message of the library on one line, as a sentence."""
     message = printable(" ".join(message.split("\n")))
     return message if message.endswith((".", "?")) else f"{message}."
+
+
+def problem_lines(found: Summary) -> Iterator[str]:
+    """Yield what looks wrong, one line for each problem, and an empty line after them."""
+    yield "What looks wrong" if found.problems else "What looks wrong: nothing"
+    yield from (f"  {problem.kind}: {problem.sentence}" for problem in found.problems)
+    yield ""

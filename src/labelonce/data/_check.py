@@ -14,6 +14,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from labelonce._messages import argument, shorten, show
+from labelonce._types import Codes
 from labelonce.data import _rows
 from labelonce.data._annotations import MIN_OVERLAP, Annotations
 from labelonce.data._spelling import alike, blank_twins, look_missing
@@ -38,7 +39,26 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Check:
+class Summary:
+    """What every check says, whether the annotations are of classes or of questions."""
+
+    n_annotations: int
+    n_tasks: int
+    n_workers: int
+    redundancy: float
+    overlap: float
+    agreement: float | None
+    needs_features: bool
+    problems: tuple[Finding, ...]
+    notes: tuple[Finding, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it as plain values, for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Check(Summary):
     """What `check` found.
 
     Attributes
@@ -70,29 +90,16 @@ class Check:
         What a person should look at, and what limits the estimates.
     """
 
-    n_annotations: int
-    n_tasks: int
-    n_workers: int
     n_classes: int
-    redundancy: float
     classes: dict[str, int]
     other_answers: dict[str, int]
     tasks_by_redundancy: dict[int, int]
-    overlap: float
-    agreement: float | None
     chance_agreement: float
     n_groups: int
     largest_group: float
     labels_per_worker: dict[str, float]
     skill_share: float
     confusion_share: float
-    needs_features: bool
-    problems: tuple[Finding, ...]
-    notes: tuple[Finding, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all of it as plain values, for JSON."""
-        return asdict(self)
 
 
 def check(annotations: Annotations) -> Check:
@@ -114,7 +121,8 @@ def check(annotations: Annotations) -> Check:
     per_answer = np.bincount(annotations.label, minlength=annotations.n_answers)
     n_classes = 0 if annotations.is_scale else annotations.n_classes  # of the answers
     given = {str(name): int(n) for name, n in zip(annotations.answers, per_answer, strict=True)}
-    agreement, chance = _agreement(annotations, per_task, per_answer)
+    agreement = agreement_within(annotations.task, annotations.label, annotations.n_answers)
+    chance = float(((per_answer / len(annotations)) ** 2).sum())
     n_groups, largest = _groups(annotations)
     sizes, tasks = np.unique(per_task, return_counts=True)
     overlap = float((per_task > 1).sum() / (per_task > 0).sum())
@@ -302,15 +310,13 @@ def _n_pairs(per_task: Counts) -> int:
     return int((per_task.astype(np.int64) * (per_task - 1) // 2).sum())
 
 
-def _agreement(annotations: Annotations, per_task: Counts, per_answer: Counts) -> tuple[float | None, float]:
-    """Return the share of pairs of annotations of one task that agree, and what chance would give."""
-    chance = float(((per_answer / len(annotations)) ** 2).sum())
-    n_pairs = _n_pairs(per_task)
+def agreement_within(group: Codes, given: Codes, n_answers: int) -> float | None:
+    """Return how often two annotations of one group are the same; None where no group has two."""
+    n_pairs = _n_pairs(np.bincount(group))
     if n_pairs == 0:
-        return None, chance
-    keys = annotations.task.astype(np.int64) * annotations.n_answers + annotations.label
-    _, same = np.unique(keys, return_counts=True)
-    return _n_pairs(same) / n_pairs, chance
+        return None
+    _, same = np.unique(group.astype(np.int64) * n_answers + given, return_counts=True)
+    return _n_pairs(same) / n_pairs
 
 
 def _groups(annotations: Annotations) -> tuple[int, float]:

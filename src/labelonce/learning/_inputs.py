@@ -112,6 +112,10 @@ def _align(annotations: Annotations, ids: Any, where: str, n: int) -> Annotation
 def _from_array(y: Any, X: Any, classes: Any) -> Annotations:
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None: give Annotations, a matrix or labels.")
+    if hasattr(y, "of_question"):
+        raise TypeError(
+            f"y must have one label per annotation; got {y!r}. Use MultiLabelMBEM, or give y.of_question(name)."
+        )
     y = _as_array(y)
     if y.ndim not in (1, 2):
         raise ValueError(f"y must be labels (n_tasks,) or a matrix (n_tasks, n_workers); got shape {y.shape}.")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from labelonce._messages import show
 from labelonce._types import Floats
 from labelonce.data._annotations import MIN_OVERLAP
-from labelonce.data._check import SKILL_LABELS, Finding
+from labelonce.data._check import SKILL_LABELS, Finding, Summary, agreement_within
 from labelonce.data._spelling import alike
 from labelonce.multilabel._annotations import MultiLabelAnnotations
 
@@ -19,12 +18,12 @@ _CONSTANT = 30  # answers after which a worker who always says the same is worth
 
 
 @dataclass(frozen=True)
-class MultiLabelCheck:
+class MultiLabelCheck(Summary):
     """What `MultiLabelAnnotations.check` found.
 
     Attributes
     ----------
-    n_annotations, n_tasks, n_questions, n_workers : int
+    n_annotations, n_tasks, n_workers, n_questions : int
     redundancy : float
         Answers to a question about a task, of those that anybody was asked.
     answers : dict
@@ -43,23 +42,10 @@ class MultiLabelCheck:
         What a person should look at, and what limits the estimates.
     """
 
-    n_annotations: int
-    n_tasks: int
     n_questions: int
-    n_workers: int
-    redundancy: float
     answers: dict[str, int]
     yes_share: dict[str, float | None]
     asked_share: float
-    overlap: float
-    agreement: float | None
-    needs_features: bool
-    problems: tuple[Finding, ...]
-    notes: tuple[Finding, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all of it as plain values, for JSON."""
-        return asdict(self)
 
 
 def check(annotations: MultiLabelAnnotations) -> MultiLabelCheck:
@@ -81,7 +67,7 @@ def check(annotations: MultiLabelAnnotations) -> MultiLabelCheck:
         },
         asked_share=len(sizes) / (annotations.n_tasks * annotations.n_questions),
         overlap=overlap,
-        agreement=_agreement(annotations),
+        agreement=agreement_within(annotations.pair, annotations.answer, annotations.n_answers),
         needs_features=overlap < MIN_OVERLAP,
         problems=tuple(_problems(annotations, shares)),
         notes=tuple(_notes(annotations, overlap)),
@@ -96,16 +82,6 @@ def yes_shares(annotations: MultiLabelAnnotations, by: str) -> Floats:
     code = getattr(annotations, by)[says]
     total, count = np.bincount(code, value[says], minlength=n), np.bincount(code, minlength=n)
     return np.asarray(np.divide(total, count, out=np.full(n, np.nan), where=count > 0))
-
-
-def _agreement(annotations: MultiLabelAnnotations) -> float | None:
-    sizes = np.diff(np.append(annotations.pair_start, len(annotations))).astype(np.int64)
-    n_pairs = int((sizes * (sizes - 1) // 2).sum())
-    if not n_pairs:
-        return None
-    key = annotations.pair.astype(np.int64) * annotations.n_answers + annotations.answer
-    same = np.bincount(np.unique(key, return_inverse=True)[1])
-    return int((same * (same - 1) // 2).sum()) / n_pairs
 
 
 def _problems(annotations: MultiLabelAnnotations, shares: Floats) -> Iterator[Finding]:

@@ -13,8 +13,8 @@ from labelonce._sklearn import check_is_fitted
 from labelonce._types import Floats
 from labelonce._validate import check_choice, check_int, check_number
 from labelonce.multilabel._annotations import MultiLabelAnnotations
+from labelonce.multilabel._answer_sums import AnswerSums, left_out_score
 from labelonce.multilabel._base import Fit, MultiLabelAggregator, votes_of, warn_if_asked_once
-from labelonce.multilabel._cells import Cells, left_out_score
 from labelonce.multilabel._context import Context
 from labelonce.multilabel._hierarchy import SharedWorkers, shrunk_shares
 
@@ -114,7 +114,7 @@ class MultiLabelDawidSkene(MultiLabelAggregator):
     fit_power_: float
     n_iter_: int
     converged_: bool
-    _cells: Cells
+    _sums: AnswerSums
     _evidence: Floats
 
     def __init__(
@@ -139,20 +139,20 @@ class MultiLabelDawidSkene(MultiLabelAggregator):
     def _fit(self, annotations: MultiLabelAnnotations, gold: Floats) -> Fit:
         sharing = self._check_options(annotations.n_questions)
         warn_if_asked_once(annotations, type(self).__name__)
-        cells = Cells.of(annotations, by_question=sharing != "full")
+        sums = AnswerSums.of(annotations, by_question=sharing != "full")
         votes = np.where(gold >= 0, gold, votes_of(annotations))
         shape = annotations.n_tasks, annotations.n_questions
-        others = Context(cells, votes, *shape) if self.context == "votes" else None
-        run = _Run(cells, votes, gold, annotations, sharing, self.smoothing, others, self.max_iter, self.tol)
+        others = Context(sums, votes, *shape) if self.context == "votes" else None
+        run = _Run(sums, votes, gold, annotations, sharing, self.smoothing, others, self.max_iter, self.tol)
         fit_power, state = self._fit_at_best_power(run, sharing)
         power = fit_power
         if self.power == "auto" and sharing != "none":
             power = max(_POWERS, key=lambda one: run.score(state, one))
-        self._cells, self._evidence = cells, state.evidence
-        posterior = expit(state.log_odds + power * cells.by_pair(state.ratios))
-        workers = state.workers or SharedWorkers.of(cells.counts(posterior), cells)
+        self._sums, self._evidence = sums, state.evidence
+        posterior = expit(state.log_odds + power * sums.by_pair(state.ratios))
+        workers = state.workers or SharedWorkers.of(sums.counts(posterior), sums)
         if state.workers is None:
-            workers.refine(cells.counts(posterior), cells, strengths=False)
+            workers.refine(sums.counts(posterior), sums, strengths=False)
         found: dict[str, Any] = {
             "prior_": state.prior,
             "worker_confusion_": workers.worker,
@@ -196,7 +196,7 @@ class MultiLabelDawidSkene(MultiLabelAggregator):
     def confusion_(self) -> Floats:
         """P(answer | true), [worker, question, true, answer]; for a question not asked, the worker's own matrix."""
         check_is_fitted(self, "worker_confusion_")
-        return self._cells.table(self._evidence, self.worker_confusion_, len(self.questions_))
+        return self._sums.table(self._evidence, self.worker_confusion_, len(self.questions_))
 
     def workers_to_frame(self) -> pa.Table:
         """Return the table of `MultiLabelVote`, with P(yes | yes) and P(no | no) of every worker."""
@@ -211,7 +211,7 @@ class MultiLabelDawidSkene(MultiLabelAggregator):
 class _Run:
     """Everything that stays the same while EM climbs."""
 
-    cells: Cells
+    sums: AnswerSums
     votes: Floats
     gold: Floats
     annotations: MultiLabelAnnotations
@@ -225,16 +225,16 @@ class _Run:
         """Return where EM ends that starts at the votes."""
         posterior, workers, state = self.votes, None, None
         for number in range(1, self.max_iter + 1):
-            counts = self.cells.counts(posterior)
+            counts = self.sums.counts(posterior)
             if self.sharing != "none":
-                workers = workers or SharedWorkers.of(counts, self.cells)
+                workers = workers or SharedWorkers.of(counts, self.sums)
                 often = number <= _RARELY or number % _RARELY == 0
-                workers.refine(counts, self.cells, strengths=often)
-            evidence = counts + self._pseudo_counts() if workers is None else workers.evidence(counts, self.cells)
+                workers.refine(counts, self.sums, strengths=often)
+            evidence = counts + self._pseudo_counts() if workers is None else workers.evidence(counts, self.sums)
             own = None if workers is None else posterior
-            ratios = self.cells.log_ratios(evidence, own)
+            ratios = self.sums.log_ratios(evidence, own)
             prior, log_odds = self._prior(posterior)
-            moved = expit(log_odds + power * self.cells.by_pair(ratios))
+            moved = expit(log_odds + power * self.sums.by_pair(ratios))
             moved = np.where(self.gold >= 0, self.gold, moved)
             change = float(np.abs(moved - posterior).mean())
             posterior = moved
@@ -246,10 +246,10 @@ class _Run:
 
     def score(self, state: _State, power: float) -> float:
         """Return how well answers are predicted by the others to their question."""
-        return left_out_score(self.cells, state.evidence, state.posterior, state.log_odds, state.ratios, power)
+        return left_out_score(self.sums, state.evidence, state.posterior, state.log_odds, state.ratios, power)
 
     def _prior(self, posterior: Floats) -> tuple[Floats, Floats]:
-        n, question = self.annotations.n_questions, self.cells.pair_question
+        n, question = self.annotations.n_questions, self.sums.pair_question
         total = np.bincount(question, minlength=n)
         of_yes = np.bincount(question, posterior, minlength=n)
         if self.sharing == "none":

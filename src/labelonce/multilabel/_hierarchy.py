@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import digamma, expit, gammaln, logit
 
 from labelonce._types import Codes, Floats
-from labelonce.multilabel._cells import Cells
+from labelonce.multilabel._answer_sums import AnswerSums
 
 STRENGTHS = np.exp(np.linspace(np.log(0.3), np.log(3000.0), 28))
 """Among these the strengths are searched: from matrices of their own for everybody to one for all."""
@@ -54,21 +54,21 @@ class SharedWorkers:
     skill_spread: float = 0.0
 
     @classmethod
-    def of(cls, counts: Floats, cells: Cells, *, by_skill: bool = False) -> SharedWorkers:
+    def of(cls, counts: Floats, sums: AnswerSums, *, by_skill: bool = False) -> SharedWorkers:
         """Return workers who all answer as the crowd does."""
         crowd = counts.sum(axis=0) + 1.0
         crowd /= crowd.sum(axis=1, keepdims=True)
-        worker = np.repeat(crowd[None], cells.n_workers, axis=0)
-        return cls(crowd, worker, np.full(2, 4.0), np.full(2, 4.0), by_skill and cells.n_answers == 2)
+        worker = np.repeat(crowd[None], sums.n_workers, axis=0)
+        return cls(crowd, worker, np.full(2, 4.0), np.full(2, 4.0), by_skill and sums.n_answers == 2)
 
-    def refine(self, counts: Floats, cells: Cells, *, strengths: bool = True) -> None:
+    def refine(self, counts: Floats, sums: AnswerSums, *, strengths: bool = True) -> None:
         """Learn the levels from counts [cell, true, answer], and with `strengths` how far each is shrunk."""
         for true in (0, 1):
-            base = self.worker[cells.cell_worker, true]
+            base = self.worker[sums.cell_worker, true]
             if strengths:
                 self.question_strength[true] = strength(counts[:, true], base)
             drawn = tables(counts[:, true], base, float(self.question_strength[true]))
-            of_worker = sum_by(cells.cell_worker, drawn, cells.n_workers)
+            of_worker = sum_by(sums.cell_worker, drawn, sums.n_workers)
             crowd = np.broadcast_to(self.crowd[true], of_worker.shape)
             if strengths:
                 self.worker_strength[true] = strength(of_worker, crowd)
@@ -78,11 +78,11 @@ class SharedWorkers:
             shrunk = of_worker + size * self.crowd[true]
             self.worker[:, true] = shrunk / shrunk.sum(axis=1, keepdims=True)
         if strengths and self.by_skill:
-            self.skill_spread = best_skill_spread(counts, self.worker[cells.cell_worker])
+            self.skill_spread = best_skill_spread(counts, self.worker[sums.cell_worker])
 
-    def evidence(self, counts: Floats, cells: Cells) -> Floats:
+    def evidence(self, counts: Floats, sums: AnswerSums) -> Floats:
         """Return counts plus what the worker's overall chances are worth, [cell, true, answer]."""
-        base = self.worker[cells.cell_worker]
+        base = self.worker[sums.cell_worker]
         if self.by_skill and self.skill_spread:
             chance = skilled(counts, base, self.skill_spread)
             return np.asarray(chance * (counts.sum(axis=(1, 2)) + _NODE_WORTH)[:, None, None])

@@ -17,9 +17,9 @@ from labelonce.learning import MBEM, SoftmaxRegression
 from labelonce.learning._inputs import split_task_column
 from labelonce.learning._mbem import Callback
 from labelonce.multilabel._annotations import MultiLabelAnnotations
+from labelonce.multilabel._answer_sums import AnswerSums
 from labelonce.multilabel._average import average_heads, mean_probability
 from labelonce.multilabel._base import check_annotations, labels_table, pair_gold, worker_columns, yes_and_no
-from labelonce.multilabel._cells import Cells
 from labelonce.multilabel._per_question import PerQuestion
 from labelonce.multilabel._rounds import Recipe, Round, fit_last, run_rounds
 from labelonce.multilabel._selection import choose_recipes
@@ -281,8 +281,8 @@ class MultiLabelMBEM(BaseEstimator):
         self.posterior_[annotations.task[start], annotations.question[start]] = mean_probability(
             [one.posterior for one in last]
         )
-        cells = Cells.of(annotations)
-        tables = [cells.table(one.evidence, one.workers.worker, n_questions) for one in last]
+        sums = AnswerSums.of(annotations)
+        tables = [sums.table(one.evidence, one.workers.worker, n_questions) for one in last]
         self.confusion_ = np.asarray(sum(tables) / len(tables))
         workers = last[0].workers
         self.question_strength_, self.worker_strength_ = workers.question_strength, workers.worker_strength

@@ -14,8 +14,8 @@ from labelonce._sklearn import clone, count_rows, select_rows
 from labelonce._types import Codes, Floats, Mask
 from labelonce.learning._calibration import pull_in_round
 from labelonce.multilabel._annotations import MultiLabelAnnotations
+from labelonce.multilabel._answer_sums import AnswerSums
 from labelonce.multilabel._base import votes_of
-from labelonce.multilabel._cells import Cells
 from labelonce.multilabel._hierarchy import SharedWorkers
 from labelonce.multilabel._sigmoid import SigmoidRegression
 
@@ -79,8 +79,8 @@ def run_rounds(
     after: Round | None = None,
 ) -> Iterator[Round]:
     """Yield rounds, starting from the votes or after a round; `gold` is 0, 1 or -1 for every pair."""
-    cells, n_tasks, n_questions = Cells.of(annotations), annotations.n_tasks, annotations.n_questions
-    place = cells.pair_task, cells.pair_question
+    sums, n_tasks, n_questions = AnswerSums.of(annotations), annotations.n_tasks, annotations.n_questions
+    place = sums.pair_task, sums.pair_question
     votes = np.where(gold >= 0, gold, votes_of(annotations))
     shares = np.bincount(place[1], votes, minlength=n_questions) + 0.5
     shares /= np.bincount(place[1], minlength=n_questions) + 1.0
@@ -92,9 +92,9 @@ def run_rounds(
     for number in range(1 if after is None else after.number + 1, recipe.rounds + 1):
         targets = filled(posterior, place, (n_tasks, n_questions), 0.5)
         model, predicted = heads.fit(X, targets, filled(weight, place, targets.shape, 0.0))
-        found = judge(cells, predicted[place], shares, gold, number, by_skill=recipe.by_skill)
+        found = judge(sums, predicted[place], shares, gold, number, by_skill=recipe.by_skill)
         log_odds, workers, evidence, calibration = found
-        posterior = answered(cells, log_odds, evidence, gold)
+        posterior = answered(sums, log_odds, evidence, gold)
         weight = pair_weight(posterior, place[1], n_questions, recipe.weighting)
         yield Round(number, model, heads.parts, posterior, log_odds, workers, evidence, calibration)
 
@@ -139,7 +139,7 @@ def fit_heads(learner: Any, X: Any, targets: Floats, weight: Floats, before: Any
 
 
 def judge(
-    cells: Cells, predicted: Floats, shares: Floats, gold: Floats, number: int, *, by_skill: bool
+    sums: AnswerSums, predicted: Floats, shares: Floats, gold: Floats, number: int, *, by_skill: bool
 ) -> tuple[Floats, SharedWorkers, Floats, Calibration]:
     """Return the log-odds of pairs before their answers, the workers, their evidence and the calibration.
 
@@ -149,36 +149,36 @@ def judge(
     """
     n_questions = len(shares)
     picks = np.where(gold >= 0, gold, (predicted > 0.5).astype(np.float64))
-    counts = cells.counts(picks)
-    workers = SharedWorkers.of(counts, cells, by_skill=by_skill)
+    counts = sums.counts(picks)
+    workers = SharedWorkers.of(counts, sums, by_skill=by_skill)
     for _ in range(3):
-        workers.refine(counts, cells)
-    evidence = workers.evidence(counts, cells)
-    said = cells.by_pair(cells.log_ratios(evidence, picks))
+        workers.refine(counts, sums)
+    evidence = workers.evidence(counts, sums)
+    said = sums.by_pair(sums.log_ratios(evidence, picks))
     if number == 1:
         even = Calibration(np.ones(n_questions), np.zeros(n_questions))
         return np.zeros(len(picks)), workers, evidence, even
     shown, pull = log_odds_of(predicted), pull_in_round(number)
-    found = calibrate(shown, said, cells.pair_question, shares, pull)
-    log_odds = found.apply(shown, cells.pair_question)
+    found = calibrate(shown, said, sums.pair_question, shares, pull)
+    log_odds = found.apply(shown, sums.pair_question)
     posterior = np.where(gold >= 0, gold, expit(log_odds + said))
     for step in range(_REFINEMENTS):
-        counts = cells.counts(posterior)
-        workers.refine(counts, cells, strengths=step % 3 == 0)
-        evidence = workers.evidence(counts, cells)
-        said = cells.by_pair(cells.log_ratios(evidence, posterior))
+        counts = sums.counts(posterior)
+        workers.refine(counts, sums, strengths=step % 3 == 0)
+        evidence = workers.evidence(counts, sums)
+        said = sums.by_pair(sums.log_ratios(evidence, posterior))
         moved = np.where(gold >= 0, gold, expit(log_odds + said))
         change, posterior = float(np.abs(moved - posterior).mean()), moved
         if change < _SETTLED:
             break
-    found = calibrate(shown, said, cells.pair_question, shares, pull, found)
-    return found.apply(shown, cells.pair_question), workers, evidence, found
+    found = calibrate(shown, said, sums.pair_question, shares, pull, found)
+    return found.apply(shown, sums.pair_question), workers, evidence, found
 
 
-def answered(cells: Cells, log_odds: Floats, evidence: Floats, gold: Floats) -> Floats:
+def answered(sums: AnswerSums, log_odds: Floats, evidence: Floats, gold: Floats) -> Floats:
     """Return P(yes) of pairs after their answers, each answer judged by the worker's others."""
-    said = cells.by_pair(cells.log_ratios(evidence))
-    posterior = expit(log_odds + cells.by_pair(cells.log_ratios(evidence, expit(log_odds + said))))
+    said = sums.by_pair(sums.log_ratios(evidence))
+    posterior = expit(log_odds + sums.by_pair(sums.log_ratios(evidence, expit(log_odds + said))))
     return np.where(gold >= 0, gold, posterior)
 
 
@@ -256,8 +256,8 @@ def held_out_scores(
     place = np.cumsum(held_out) - 1
     shown = log_odds_of(model.predict_proba(select_rows(X, outside))[place[task], question])
     yes = expit(last.calibration.apply(shown, question))
-    cells = Cells.of(seen)
-    table = cells.table(last.evidence, last.workers.worker, annotations.n_questions)
+    sums = AnswerSums.of(seen)
+    table = sums.table(last.evidence, last.workers.worker, annotations.n_questions)
     chance = table[annotations.worker[rows], question, :, annotations.answer[rows]]
     log_chance = np.log(yes * chance[:, 1] + (1 - yes) * chance[:, 0])
     return np.asarray(np.bincount(place[task], log_chance, minlength=len(outside)), dtype=np.float64)

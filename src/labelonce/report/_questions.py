@@ -109,8 +109,8 @@ def read_question_facts(fitted: Any, annotations: MultiLabelAnnotations) -> Ques
     """Return the facts of a fitted multi-label model and the annotations of its fit."""
     if not hasattr(fitted, "questions_") or not hasattr(fitted, "thresholds_"):
         raise TypeError(
-            f"fitted must be a fitted MultiLabelMBEM or multi-label aggregator; got {type(fitted).__name__}. Call its "
-            "fit first."
+            "fitted must be a fitted MultiLabelMBEM, MultiLabelDawidSkene or MultiLabelVote where annotations are of "
+            f"questions; got {type(fitted).__name__}. Call its fit first, or give annotations.of_question(name)."
         )
     for name in ("tasks", "questions", "workers"):
         given, wanted = getattr(annotations, name), getattr(fitted, f"{name}_")

@@ -28,7 +28,7 @@ from labelonce.learning._plan import Plan
 from labelonce.learning._rounds import Recipe, Round
 from labelonce.learning._softmax import SoftmaxModel
 from labelonce.multilabel import MultiLabelAggregator, MultiLabelMBEM, _hierarchy, _rounds
-from labelonce.multilabel import _cells as _question_cells
+from labelonce.multilabel._answer_sums import AnswerSums
 from labelonce.multilabel._average import AveragedHeads
 from labelonce.workers._chance_grid import ChanceGrid
 from labelonce.workers._groups import Groups
@@ -38,7 +38,7 @@ _LEARNERS = (Learner, SoftmaxModel)
 _KINDS = (Aggregator, FeaturesClassifier, MultiLabelAggregator, MultiLabelMBEM, *_LEARNERS)
 _PARTS = (
     *(Candidates, ChanceGrid, Factors, Groups, Mistakes, PackedStrings, Features, Plan, Recipe, Round, Estimate),
-    *(_question_cells.Cells, _hierarchy.SharedWorkers, _rounds.Recipe, _rounds.Round, _rounds.Calibration),
+    *(AnswerSums, _hierarchy.SharedWorkers, _rounds.Recipe, _rounds.Round, _rounds.Calibration),
     AveragedHeads,
 )
 _NETWORKS = {  # by name: their modules load torch

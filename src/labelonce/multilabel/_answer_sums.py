@@ -14,7 +14,7 @@ _TINY = 1e-12
 
 
 @dataclass(frozen=True)
-class Cells:
+class AnswerSums:
     """Which pair, and which cell of a worker and a question, every answer belongs to.
 
     Only cells and pairs with answers are there. `pair_*` have one entry per pair, `cell_*` one per cell, the others
@@ -34,7 +34,7 @@ class Cells:
     n_questions: int
 
     @classmethod
-    def of(cls, annotations: MultiLabelAnnotations, *, by_question: bool = True) -> Cells:
+    def of(cls, annotations: MultiLabelAnnotations, *, by_question: bool = True) -> AnswerSums:
         """Return the cells of annotations; without `by_question` each worker is one cell."""
         question = annotations.question if by_question else np.zeros_like(annotations.question)
         n_questions = annotations.n_questions if by_question else 1
@@ -106,14 +106,14 @@ class Cells:
 
 
 def left_out_score(
-    cells: Cells, evidence: Floats, posterior: Floats, log_odds: Floats, ratios: Floats, power: float
+    sums: AnswerSums, evidence: Floats, posterior: Floats, log_odds: Floats, ratios: Floats, power: float
 ) -> float:
     """Return the mean log-probability of an answer given the other answers to its question, for one power.
 
     `log_odds` are those of the pairs before any answer, `ratios` what every answer says. Neither the pair nor the
     worker has seen the answer that is predicted.
     """
-    others = cells.by_pair(ratios)[cells.pair] - ratios
-    yes = expit(log_odds[cells.pair] + power * others)
-    (given_no, total_no), (given_yes, total_yes) = cells.own(evidence, posterior)
+    others = sums.by_pair(ratios)[sums.pair] - ratios
+    yes = expit(log_odds[sums.pair] + power * others)
+    (given_no, total_no), (given_yes, total_yes) = sums.own(evidence, posterior)
     return float(np.log(yes * given_yes / total_yes + (1 - yes) * given_no / total_no).mean())
