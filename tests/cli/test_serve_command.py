@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -14,6 +13,9 @@ from pathlib import Path
 
 import pytest
 from commands import labelonce_cli
+from service_crowd import free_port
+
+from labelonce.service import Project
 
 pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[service]'")
 
@@ -26,9 +28,7 @@ def tasks(tmp_path: Path) -> Path:
 
 
 def test_a_project_is_made_and_served(tmp_path: Path, tasks: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     url = f"http://127.0.0.1:{port}"
     options = ["--tasks", str(tasks), "--classes", "cat,dog", "--text", "text", "--workers", "ann, bob", "--url", url]
     made = json.loads(labelonce_cli("project", tmp_path / "pets", *options, "--json").stdout)
@@ -48,6 +48,10 @@ def test_a_project_is_made_and_served(tmp_path: Path, tasks: Path) -> None:
         request = urllib.request.Request(f"{url}/api/next", headers={"Authorization": f"Bearer {token}"})
         with urllib.request.urlopen(request) as answer:
             assert json.loads(answer.read())["task"] in ("a", "b")
+        for other, said in ((port, f"port {port} of 127.0.0.1 must be free"), (free_port(), "must be served once")):
+            again = labelonce_cli("serve", tmp_path / "pets", "--port", str(other))
+            assert (again.returncode, again.stderr.count("\n")) == (2, 2)  # what it serves, and what is wrong
+            assert said in again.stderr
     finally:
         process.send_signal(signal.SIGINT)
         assert process.wait(30) in (0, 130)
@@ -58,6 +62,23 @@ def test_workers_are_added_to_a_project(tmp_path: Path, tasks: Path) -> None:
     added = labelonce_cli("project", tmp_path / "pets", "--workers", "eve")
     assert added.stdout.startswith("eve: http://127.0.0.1:8080/#token=")
     assert "dashboard" not in added.stdout
+
+
+def test_a_link_is_made_worthless(tmp_path: Path, tasks: Path) -> None:
+    options = ["--classes", "cat,dog", "--text", "text", "--workers", "ann,bob"]
+    labelonce_cli("project", tmp_path / "pets", "--tasks", tasks, *options)
+    assert "bob work no longer" in labelonce_cli("project", tmp_path / "pets", "--revoke", "bob").stderr
+    store = Project(tmp_path / "pets").store()
+    assert sorted(worker for _, worker in store.tokens().values()) == ["", "ann"]
+    store.close()
+    again = labelonce_cli("project", tmp_path / "pets", "--revoke", "bob")
+    assert (again.returncode, "got 'bob', who has none" in again.stderr) == (2, True)
+
+
+def test_a_project_with_check_boxes_is_made(tmp_path: Path, tasks: Path) -> None:
+    options = ["--classes", "cat,dog", "--text", "text", "--multilabel"]
+    labelonce_cli("project", tmp_path / "pets", "--tasks", tasks, *options)
+    assert Project(tmp_path / "pets").settings.multilabel
 
 
 @pytest.mark.parametrize(

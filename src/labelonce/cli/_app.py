@@ -461,6 +461,9 @@ def project(
         bool, typer.Option("--multilabel", help="Several labels can be true of a task: check boxes.")
     ] = False,
     workers: Annotated[str | None, typer.Option(help="Who labels, with commas between: each gets a link.")] = None,
+    revoke: Annotated[
+        str | None, typer.Option(help="Whose links shall work no longer, with commas between; their labels stay.")
+    ] = None,
     title: Annotated[
         str | None, typer.Option(help="What people see above the tasks; default: the folder's name.")
     ] = None,
@@ -492,10 +495,15 @@ def project(
 
     - `labelonce project pets --workers eve`  (one more worker)
 
+    - `labelonce project pets --revoke bob`  (his link works no longer)
+
     - `labelonce project pets --label-studio http://127.0.0.1:8090 --label-studio-project 1`
     """
-    from labelonce.cli._serve import run_project
+    from labelonce.cli._serve import run_project, run_revoke
 
+    if revoke is not None:
+        run_revoke(folder, revoke)
+        return
     options = {"title": title, "task": task, "text": text, "image": image, "multilabel": multilabel}
     there = (label_studio, label_studio_project)
     run_project(folder, tasks, classes, workers, there=there, url=url, as_json=as_json, **options)

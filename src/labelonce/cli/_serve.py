@@ -53,6 +53,15 @@ def run_project(
     stderr.print(f"{len(project.tasks):,} tasks, learning from {source}; next: labelonce serve {folder}", markup=False)
 
 
+def run_revoke(folder: Path, workers: str) -> None:
+    """Make the links of workers worthless."""
+    project, names = Project(folder), _words(workers)
+    for name in names:
+        if not project.revoke([name]):
+            raise ValueError(f"--revoke must name workers with a link; got {name!r}, who has none.")
+    stderr.print(f"the links of {', '.join(names)} work no longer; their labels stay", markup=False)
+
+
 def run_serve(folder: Path, there: tuple[str | None, int | None], *, host: str, port: int, url: str | None) -> None:
     """Serve a project until it is interrupted."""
     project, tool = Project(folder), _label_studio(*there)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response
 from fastapi import Path as InPath
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
 
 from labelonce import __version__
@@ -24,6 +25,7 @@ from labelonce.service._messages import (
     Given,
     Kept,
     Me,
+    Name,
     NewWorker,
     Next,
     Page,
@@ -71,25 +73,28 @@ def create_app(
     bridge = None if label_studio is None else Bridge(service, label_studio, url=url)
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        await service.start()
-        try:
-            if bridge is not None:
-                await bridge.start()
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        async with AsyncExitStack() as running:
+            try:
+                await service.start()
+                running.push_async_callback(service.stop)
+                if bridge is not None:
+                    running.push_async_callback(bridge.stop)
+                    await bridge.start()
+            except Exception as error:
+                app.state.trouble = error  # a server logs it, and ends without it
+                raise
             yield
-        finally:
-            if bridge is not None:
-                await bridge.stop()
-            await service.stop()
 
     app = FastAPI(
         title="labelonce", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None, responses=_REFUSALS
     )
-    app.state.service, app.state.bridge = service, bridge
+    app.state.service, app.state.bridge, app.state.trouble = service, bridge, None
     if bridge is not None:
         app.include_router(label_studio_routes(bridge))
-    app.add_middleware(Guarded)
+    app.add_middleware(Guarded, tools=_paths_of_tools(bridge, argilla is not None))
     app.add_exception_handler(Refused, _refused)
+    app.add_exception_handler(RequestValidationError, _malformed)
     if argilla is not None:
         _add_argilla(app, service, *argilla)
     _add_pages(app)
@@ -98,12 +103,25 @@ def create_app(
     return app
 
 
+def _paths_of_tools(bridge: Bridge | None, argilla: bool) -> tuple[str, ...]:
+    """Return where tools send us whole tasks: paths that only they know, or where a signature is checked first."""
+    ours = () if bridge is None else (f"/label-studio/{bridge.secret}/",)
+    return (*ours, "/argilla/webhook") if argilla else ours
+
+
 async def _refused(_: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, Refused)  # registered for nothing else
     headers = {"Retry-After": str(int(error.wait) + 1)} if error.wait else {}
     if error.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     return JSONResponse({"detail": error.sentence}, error.status, headers)
+
+
+async def _malformed(_: Request, error: Exception) -> JSONResponse:
+    """Say what is wrong without repeating what was sent, which may be no JSON: NaN is none."""
+    assert isinstance(error, RequestValidationError)  # registered for nothing else
+    found = [{name: one[name] for name in ("loc", "msg", "type")} for one in error.errors()]
+    return JSONResponse({"detail": found}, 422)
 
 
 async def person_of(request: Request) -> Person:
@@ -237,6 +255,11 @@ def _add_for_admins(app: FastAPI, service: Service) -> None:
     async def add_worker(body: NewWorker, admin: Admin) -> Token:  # noqa: ARG001  # must have a token
         """Make a token for a worker; it is shown this once."""
         return Token(worker=body.worker, token=await service.add_worker(body.worker))
+
+    @app.delete("/api/tokens")
+    async def revoke(worker: Annotated[Name, Query()], admin: Admin) -> dict[str, int]:  # noqa: ARG001  # must have a token
+        """Make all tokens of a worker worthless; the labels stay."""
+        return {"revoked": await service.revoke(worker)}
 
     @app.get("/api/labels")
     async def labels(

@@ -60,15 +60,20 @@ def main(folder: Path) -> int:
         place = _unfinished(project) or _begun(project)
         if place is None:
             return TOO_FEW
-        _finish(project, place)
+        try:
+            _finish(project, place)
+        except Exception:
+            shutil.rmtree(place)  # the next one begins anew, with the answers of then; one that was killed is resumed
+            raise
         _forget_old(project)
     return 0
 
 
 def newest(project: Project) -> Found | None:
-    """Return the newest finished fit, None if there is none."""
+    """Return the newest finished fit of the project's tasks and classes, None if there is none."""
     finished = [path for path in _folders(project) if (path / "fit.json").exists() and (path / "belief.npz").exists()]
-    return read(finished[-1]) if finished else None
+    found = read(finished[-1]) if finished else None
+    return found if found is not None and _subject(project).items() <= found.about.items() else None
 
 
 def read(place: Path) -> Found:
@@ -90,6 +95,11 @@ def history(project: Project) -> list[dict[str, Any]]:
             about = json.loads((place / "fit.json").read_bytes())
             found.append({"fit": int(place.name), "labels": about["labels"]} | (about["accuracy"] or {}))
     return found
+
+
+def _subject(project: Project) -> dict[str, Any]:
+    """Return what a fit is about: one of other tasks or classes, such as those of yesterday's file, is of no use."""
+    return {"tasks": project.tasks.digest, "classes": list(project.settings.classes)}
 
 
 def _folders(project: Project) -> list[Path]:
@@ -145,8 +155,7 @@ def _finish(project: Project, place: Path) -> None:
     about |= {
         "seconds": round(time.time() - started, 3),
         "finished": time.time(),
-        "classes": list(project.settings.classes),
-    }
+    } | _subject(project)
     atomic_write(place / "fit.json", json.dumps(about).encode())
 
 

@@ -29,17 +29,20 @@ class TooLarge(Exception):
 
 
 class Guarded:
-    """An ASGI application behind a limit on bodies, with safe headers on every answer."""
+    """An ASGI application behind a limit on bodies, with safe headers on every answer.
 
-    def __init__(self, app: App) -> None:
-        self._app = app
+    Bodies below the paths `tools` may be large.
+    """
+
+    def __init__(self, app: App, tools: tuple[str, ...] = ()) -> None:
+        self._app, self._tools = app, tools
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Answer a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        largest = _LARGEST if scope["path"].startswith("/api/") else _LARGEST_OF_TOOLS
+        largest = _LARGEST_OF_TOOLS if scope["path"].startswith(self._tools) else _LARGEST
         seen, started = 0, False
 
         async def counted() -> Message:

@@ -9,6 +9,8 @@ import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
+from labelonce._messages import show
+
 _SECONDS = 120
 _BATCH = 200
 _TAB = "Most uncertain first (labelonce)"
@@ -73,6 +75,8 @@ class LabelStudio:
         if path.startswith(("http://", "https://")):
             with urllib.request.urlopen(path, timeout=_SECONDS) as answer:
                 return bytes(answer.read())
+        if not path.startswith("/"):  # "@example.com" behind our URL would be another server
+            raise ValueError(f"a file of a task must be named by a path or by http(s)://...; got {show(path)}.")
         return self._asked("GET", path, None)
 
     def call(self, method: str, path: str, body: Any = None) -> Any:
@@ -103,8 +107,22 @@ class LabelStudio:
         request = urllib.request.Request(
             self.url + path, data, headers | {"Content-Type": "application/json"}, method=method
         )
-        with urllib.request.urlopen(request, timeout=_SECONDS) as answer:
+        with _OPENER.open(request, timeout=_SECONDS) as answer:
             return bytes(answer.read())
+
+
+class _KeepToOneServer(urllib.request.HTTPRedirectHandler):
+    """Follows redirects, such as that of an upload to where files are stored, but takes the token nowhere else."""
+
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+        """Return the request to the new address."""
+        found = super().redirect_request(req, fp, code, msg, headers, newurl)
+        if found is not None and urllib.parse.urlsplit(newurl)[:2] != urllib.parse.urlsplit(req.full_url)[:2]:
+            found.remove_header("Authorization")
+        return found
+
+
+_OPENER = urllib.request.build_opener(_KeepToOneServer)
 
 
 def _is_personal(token: str) -> bool:

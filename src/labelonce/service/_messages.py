@@ -6,8 +6,15 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+_TEXT = r"^[^\x00]*$"  # PostgreSQL keeps no such character
 Key = Annotated[
-    str, Field(min_length=1, max_length=200, description="The sender's own name of it: sent twice, it counts once.")
+    str,
+    Field(
+        min_length=1,
+        max_length=200,
+        pattern=_TEXT,
+        description="The sender's own name of it: sent twice, it counts once.",
+    ),
 ]
 TaskId = Annotated[str, Field(min_length=1, max_length=1000)]
 Name = Annotated[str, Field(min_length=1, max_length=100)]
@@ -33,7 +40,7 @@ class Skipped(BaseModel):
     model_config = ConfigDict(extra="forbid")
     key: Key
     task: TaskId
-    reason: Annotated[str, Field(min_length=1, max_length=1000)]
+    reason: Annotated[str, Field(min_length=1, max_length=1000, pattern=_TEXT)]
 
 
 class NewWorker(BaseModel):

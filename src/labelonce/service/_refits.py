@@ -87,9 +87,12 @@ class Refits:
             self.trouble = said[-1] if said else f"the fit ended with exit code {code}"
             return
         self.trouble = None
-        found = await asyncio.to_thread(newest, self.project)
-        if found is not None:
-            await self._adopt(found)
+        try:
+            found = await asyncio.to_thread(newest, self.project)
+            if found is not None:
+                await self._adopt(found)
+        except Exception as error:  # such as a file of tasks that was edited meanwhile
+            self.trouble = str(error)
 
     async def _fit(self) -> tuple[int, list[str]]:
         one_thread: dict[str, Any] = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import gc
+import logging
 import socket
 import sys
+from contextlib import suppress
 from typing import Any
 
 import uvicorn
 
 _SWITCH = 0.0005  # seconds that a thread which computes beside keeps the others waiting, at every turn
 _KEEP_ALIVE = 75  # seconds: somebody who thinks about a task need not connect again
+_WAITING = 2048  # connections
 
 
 class Server(uvicorn.Server):
@@ -22,14 +25,23 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, then set aside what is there."""
         await super().startup(sockets)
+        logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
         gc.collect()
         gc.freeze()
 
 
 def run(app: Any, *, host: str, port: int) -> None:
-    """Serve an application until the process is interrupted."""
-    config = uvicorn.Config(
-        app, host=host, port=port, log_level="warning", access_log=False, timeout_keep_alive=_KEEP_ALIVE
-    )
+    """Serve an application until the process is interrupted; what keeps it from starting is one sentence."""
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = socket.create_server((host, port), family=family, backlog=_WAITING)
+    except OSError as error:
+        raise ValueError(f"port {port} of {host} must be free to listen at; got: {error}. Name another.") from error
+    # Before it has started, an error is told by the exception; later ones are logged.
+    config = uvicorn.Config(app, log_level="critical", access_log=False, timeout_keep_alive=_KEEP_ALIVE)
+    server = Server(config)
     sys.setswitchinterval(_SWITCH)
-    Server(config).run()
+    with listening, suppress(KeyboardInterrupt, SystemExit):
+        server.run(sockets=[listening])
+    if not server.started:
+        raise app.state.trouble or RuntimeError("the service must start; uvicorn gave up without a word.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
 from typing import Any
@@ -23,6 +24,7 @@ from labelonce.service._writer import Writer
 _GUESSES_PER_SECOND = 0.5  # wrong tokens from one address
 _GUESSES = 20
 _TRIES = 5
+_TOKENS_EVERY = 10.0  # seconds after which it is looked again which tokens there are
 _BURST_SECONDS = 3.0  # of requests at once
 
 
@@ -43,6 +45,7 @@ class Service:
         self._rate = Rate(rate, max(1.0, rate * _BURST_SECONDS))
         self._guesses = Rate(_GUESSES_PER_SECOND, _GUESSES)
         self._people: dict[str, Person] = {}
+        self._people_read = 0.0
         self._beside = asyncio.Lock()  # one thread computes for the router at a time
         self.on_fit: Callable[[], None] = lambda: None
         self._held = AsyncExitStack()
@@ -76,6 +79,9 @@ class Service:
     async def person(self, token: str | None, address: str) -> Person:
         """Return whose token it is; no token, an unknown one or too many requests are refused."""
         hashed = hash_of(token or "")
+        if time.monotonic() - self._people_read > _TOKENS_EVERY:  # one may have been revoked
+            self._people_read = time.monotonic()
+            self._reading = asyncio.create_task(self._read_people())
         person = self._people.get(hashed)
         if person is None:
             if wait := self._guesses.wait(address):
@@ -136,9 +142,22 @@ class Service:
         await self._read_people()
         return token
 
+    async def revoke(self, worker: str) -> int:
+        """Make the tokens of a worker worthless and return how many there were."""
+        found = await self._writer.read(lambda store: store.remove_tokens(worker))
+        await self._read_people()
+        return found
+
     async def answers(self) -> list[Stored]:
-        """Return all answers."""
-        return await self._writer.read(Store.answers)
+        """Return all answers, read over another connection: nobody's label waits for that."""
+        return await asyncio.to_thread(self._read_answers)
+
+    def _read_answers(self) -> list[Stored]:
+        store = self.project.store()
+        try:
+            return store.answers()
+        finally:
+            store.close()
 
     async def mirror(self, origin: str, answer: Answer | None) -> None:
         """Make the answer of this name in another tool what it is there now; None: it is gone."""
@@ -213,6 +232,7 @@ class Service:
 
     async def _read_people(self) -> None:
         found = await self._writer.read(Store.tokens)
+        self._people_read = time.monotonic()
         self._people = {hashed: Person(role, worker, hashed) for hashed, (role, worker) in found.items()}
 
 

@@ -144,6 +144,12 @@ class Store:
         )
         self._connected().commit()
 
+    def remove_tokens(self, worker: str) -> int:
+        """Forget all tokens of a worker and return how many there were."""
+        gone = self._run("DELETE FROM tokens WHERE role = 'worker' AND worker = ? RETURNING hash", (worker,)).fetchall()
+        self._connected().commit()
+        return len(gone)
+
     def tokens(self) -> dict[str, tuple[str, str]]:
         """Return role and worker by the hashes of all tokens."""
         rows = self._rows("SELECT hash, role, worker FROM tokens ORDER BY made_at")
@@ -170,8 +176,12 @@ class Store:
             raise
 
     def commit(self) -> None:
-        """Bring to the disk what was prepared."""
-        self._connected().commit()
+        """Bring to the disk what was prepared; where that fails, nothing of it comes with a later one."""
+        try:
+            self._connected().commit()
+        except BaseException:
+            self._connected().rollback()
+            raise
 
     def _write(self, wishes: Sequence[Answer | Undo]) -> list[Written]:
         done = self.prepare(wishes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,11 @@ class Tasks:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @property
+    def digest(self) -> str:
+        """What changes whenever a task is added, taken out or moved."""
+        return hashlib.sha256("\0".join(self.names).encode()).hexdigest()
 
     def shown(self, name: str) -> dict[str, Any]:
         """Return what a worker sees of a task."""

@@ -64,12 +64,17 @@ class Writer:
         while self._waiting:
             async with self._one_at_a_time:
                 group, self._waiting = self._waiting, []
-                try:
-                    done = await self._written([wish for wish, _ in group])
-                except Exception as error:
-                    _settle(group, [error] * len(group))
-                else:
-                    _settle(group, done)
+                done = await self._tried(group)
+                if isinstance(done[0], Exception) and len(group) > 1:  # it may be the fault of one: each for itself
+                    done = [(await self._tried([one]))[0] for one in group]
+                _settle(group, done)
+
+    async def _tried(self, group: _Group) -> Sequence[Written | Exception]:
+        """Write a group and return what became of it, or for everybody why it failed."""
+        try:
+            return await self._written([wish for wish, _ in group])
+        except Exception as error:
+            return [error] * len(group)
 
 
 def _settle(group: _Group, results: Sequence[Written | Exception]) -> None:

@@ -1,0 +1,230 @@
+"""What people do to a service, on purpose or not: odd requests, lost tokens, edited files, fits that fail."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from service_projects import Client, serving, text_project
+
+from labelonce.service import LabelStudio, Project
+from labelonce.service import _fit as fits
+from labelonce.service import _service as service_module
+from labelonce.service._refits import Refits
+from labelonce.service._store import Answer, Store
+from labelonce.service._writer import Writer
+
+pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[service]'")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return text_project(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ('{"key": "k", "task": "a", "label": "dog", "seconds": NaN}', 422),
+        ('{"key": "k", "task": "a", "label": "dog", "seconds": 1e999}', 422),
+        ('{"key": "k", "task": "a", "label": "dog", "more": NaN}', 422),
+        ('{"key": "k\\u0000", "task": "a", "label": "dog"}', 422),
+        ('{"key": "\\ud800", "task": "a", "label": "dog"}', 422),
+        ('{"key": "k", "task": "\\u0000", "label": "dog"}', 404),
+        ("[" * 60_000, 400),
+        ("\xff", 400),
+        (" " * 70_000, 413),
+    ],
+)
+def test_odd_bodies_are_refused_and_nothing_fails(project: Project, body: str, status: int) -> None:
+    with serving(project) as http:
+        token = project.add_workers(["ann"])["ann"]
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        found = http.post("/api/annotations", content=body.encode("latin-1"), headers=headers)
+        assert found.status_code == status
+        assert "detail" in found.json()
+        assert Client(http, token).label("a", "dog").status_code == 200  # still there
+
+
+@pytest.mark.parametrize("path", ["/..%2fproject.toml", "/label.js/../annotations.db", "//etc/passwd", "/fits/"])
+def test_no_path_leads_to_a_file_of_the_project(project: Project, path: str) -> None:
+    with serving(project) as http:
+        assert http.get(path).status_code == 404
+
+
+def test_a_large_body_is_for_those_who_know_the_secret(project: Project) -> None:
+    with serving(project) as http:
+        assert http.post("/label-studio/guessed/webhook", content=b" " * 100_000).status_code == 413
+
+
+def test_a_revoked_token_opens_nothing_and_the_labels_stay(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service_module, "_TOKENS_EVERY", 0.0)
+    tokens = project.add_workers(["ann", "bob"])
+    with serving(project) as http:
+        ann, bob, admin = (Client(http, token) for token in (*tokens.values(), project.add_admin()))
+        assert ann.label("a", "dog").status_code == bob.label("a", "dog").status_code == 200
+        assert ann.post("/api/annotations").status_code != 403
+        assert Client(http, tokens["bob"]).delete("/api/tokens?worker=ann").status_code == 403
+        assert admin.delete("/api/tokens?worker=ann").json() == {"revoked": 1}
+        assert ann.get("/api/next").status_code == 401
+        assert project.revoke(["bob"]) == 1  # from outside, such as by the command
+        assert 401 in [bob.get("/api/next").status_code for _ in range(100)]
+        assert admin.get("/api/progress").json()["labels"] == 2
+
+
+def test_a_wish_that_cannot_be_written_harms_no_other_one_of_its_group(tmp_path: Path) -> None:
+    async def write() -> list[Any]:
+        writer = Writer(Store(str(tmp_path / "answers.db")))
+        wishes = [Answer("ann", key, key, "cat") for key in ("a", "\ud800", "c")]
+        found = await asyncio.gather(*(writer.write(wish) for wish in wishes), return_exceptions=True)
+        await writer.close()
+        return found
+
+    first, bad, last = asyncio.run(write())
+    assert (first.changed, last.changed) == (True, True)
+    assert isinstance(bad, UnicodeEncodeError)
+    store = Store(str(tmp_path / "answers.db"))
+    assert [row.task for row in store.answers()] == ["a", "c"]
+    store.close()
+
+
+class Full:
+    """A connection whose disk is full once."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection, self.full = connection, True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._connection, name)
+
+    def commit(self) -> None:
+        if self.full:
+            self.full = False
+            raise sqlite3.OperationalError("database or disk is full")
+        self._connection.commit()
+
+
+def test_what_a_full_disk_refused_does_not_come_with_the_next_answer(tmp_path: Path) -> None:
+    store = Store(str(tmp_path / "answers.db"))
+    store._connection = Full(store._connection)
+    with pytest.raises(sqlite3.OperationalError, match="disk is full"):
+        store.write([Answer("ann", "1", "a", "cat")])
+    (second,) = store.write([Answer("ann", "2", "b", "cat")])
+    assert second.changed
+    assert [row.task for row in store.answers()] == ["b"]
+    (again,) = store.write([Answer("ann", "1", "a", "cat")])
+    assert again.changed  # so that the router hears of it
+    store.close()
+
+
+def labelled(project: Project) -> None:
+    store = project.store()
+    store.write([Answer(w, t, t, "dog" if t < "c" else "cat") for w in ("ann", "bob", "eve") for t in "abcd"])
+    store.close()
+
+
+def test_a_fit_that_failed_is_begun_anew_with_the_answers_of_then(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labelled(project)
+    with monkeypatch.context() as patched:
+        patched.setattr(fits, "_finish", lambda *_: (_ for _ in ()).throw(ValueError("no fit of these")))
+        with pytest.raises(ValueError, match="no fit of these"):
+            fits.main(project.folder)
+    store = project.store()
+    store.write([Answer("kim", "e", "e", "cat")])
+    store.close()
+    assert fits.main(project.folder) == 0
+    found = fits.newest(project)
+    assert found is not None
+    assert found.about["labels"] == 13
+
+
+def test_tasks_may_be_added_and_moved_between_two_services(project: Project) -> None:
+    labelled(project)
+    assert fits.main(project.folder) == 0
+    path = project.folder / project.settings.tasks
+    head, *rows = path.read_text("utf-8").splitlines()
+    path.write_text("\n".join([head, "new,one more", *reversed(rows)]) + "\n", "utf-8")
+    edited = Project(project.folder)
+    assert fits.newest(edited) is None
+    with serving(edited) as http:
+        admin = Client(http, edited.add_admin())
+        progress = admin.get("/api/progress").json()
+        assert (progress["tasks"], progress["labels"], progress["fit"]) == (7, 12, None)
+        found = {row["task"]: row["label"] for row in admin.get("/api/labels").json()["rows"] if row["labels"]}
+        assert found == {"a": "dog", "b": "dog", "c": "cat", "d": "cat"}
+    assert fits.main(edited.folder) == 0
+    assert fits.newest(edited) is not None
+
+
+def test_a_fit_that_cannot_be_taken_over_is_told(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def unable(_: fits.Found) -> None:
+        raise ValueError("the posterior of a fit must have shape (6, 2)")
+
+    async def fit(_: Refits) -> tuple[int, list[str]]:
+        return 0, []
+
+    labelled(project)
+    assert fits.main(project.folder) == 0
+    monkeypatch.setattr(Refits, "_fit", fit)
+
+    async def run() -> str | None:
+        refits = Refits(project, unable)
+        assert refits.start(12)
+        await refits.wait()
+        return refits.trouble
+
+    assert asyncio.run(run()) == "the posterior of a fit must have shape (6, 2)"
+
+
+@contextmanager
+def web(answer: Any) -> Iterator[tuple[str, list[Any]]]:
+    """Run a server that keeps the headers of its requests."""
+    seen: list[Any] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            seen.append(self.headers)
+            answer(self)
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", seen
+        server.shutdown()
+
+
+def said(handler: BaseHTTPRequestHandler) -> None:
+    content = json.dumps("content").encode()
+    handler.send_response(200)
+    handler.send_header("Content-Length", str(len(content)))
+    handler.end_headers()
+    handler.wfile.write(content)
+
+
+def test_the_token_of_label_studio_is_sent_to_no_other_server() -> None:
+    with web(said) as (stranger, seen):
+
+        def elsewhere(handler: BaseHTTPRequestHandler) -> None:
+            handler.send_response(302)
+            handler.send_header("Location", f"{stranger}/stored.png")
+            handler.end_headers()
+
+        with web(elsewhere) as (own, asked):
+            tool = LabelStudio(own, "token", 1)
+            assert tool.content("/data/upload/1.png") == b'"content"'
+            assert [headers["Authorization"] for headers in asked] == ["Token token"]
+            assert [headers["Authorization"] for headers in seen] == [None]
+            with pytest.raises(ValueError, match=r"http\(s\)://...; got '@127\.0\.0\.1/1\.png'"):
+                tool.content("@127.0.0.1/1.png")
