@@ -13,7 +13,7 @@ from service_projects import serving, text_project
 pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[service]'")
 schemathesis = pytest.importorskip("schemathesis", reason="no schemathesis: pip install 'labelonce[dev]'")
 REFUSED = (400, 401, 403, 404, 405, 409, 413, 422, 429)
-OPERATIONS = 13
+OPERATIONS = 14
 
 
 @pytest.fixture(scope="module")
