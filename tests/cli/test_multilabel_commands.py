@@ -56,6 +56,14 @@ def test_check_boxes_go_back_to_label_studio(tmp_path: Path) -> None:
     assert task["predictions"][0]["result"][0]["value"] == {"choices": ["dog", "sea"]}
 
 
+def test_ticks_in_a_column_of_another_name_are_read_by_it(tmp_path: Path, capfd: Capture) -> None:
+    path = tmp_path / "tags.csv"
+    path.write_text("photo,who,tags\n1,ann,dog|sea\n1,bob,dog\n2,bob,\n")
+    names = ["--task-column", "photo", "--worker-column", "who", "--label-column", "tags"]
+    assert run_in_process(["check", str(path), *names, "--multiple", "questions", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)["n_questions"] == 2
+
+
 def test_check_says_what_is_in_the_questions(ticked: Path, capfd: Capture) -> None:
     assert run_in_process(["check", str(ticked), "--json"]) == 0
     found = json.loads(capfd.readouterr().out)

@@ -1,6 +1,7 @@
 """Files of questions: four layouts give the same annotations; bad files say what is wrong in one sentence."""
 
 import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -18,6 +19,15 @@ TICKED = "task,worker,ticked\n1,ann,dog|sea\n1,bob,dog\n2,bob,\n"
 @pytest.fixture
 def wanted() -> MultiLabelAnnotations:
     return MultiLabelAnnotations.from_ticked([1, 1, 2], ["ann", "bob", "bob"], [["dog", "sea"], ["dog"], []])
+
+
+@pytest.mark.parametrize("separator", [";", ", ", "/"])
+def test_labels_made_of_others_are_an_error_that_names_the_separator(tmp_path: Path, separator: str) -> None:
+    path = tmp_path / "ticked.csv"
+    path.write_text(f'task,worker,ticked\n1,ann,"dog{separator}sea"\n1,bob,dog\n2,bob,sea\n')
+    fix = re.escape(f"Replace {separator.strip()!r} by '|'")
+    with pytest.raises(ValueError, match=f"got 'dog{separator}sea' at row 0.*{fix}"):
+        read_multilabel(path)
 
 
 @pytest.mark.parametrize("text", [LONG, WIDE, TICKED], ids=["long", "wide", "ticked"])

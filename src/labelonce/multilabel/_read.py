@@ -20,6 +20,8 @@ from labelonce.formats._answers import SEPARATOR, Answers, Fields, LeftOutWarnin
 from labelonce.multilabel._annotations import MultiLabelAnnotations
 from labelonce.multilabel._base import pair_gold
 
+_OTHER_SEPARATORS = ";,/"
+
 
 def read_multilabel(
     path: str | os.PathLike[str],
@@ -70,7 +72,7 @@ def read_multilabel(
         if file.format in TOOLS:
             found = tools.read(file, Fields(task, worker, question), rejected)
             return _from_export(found, str(file.path), questions, duplicates)
-        present = _columns(file)
+        present = column_names(file)
         wanted = {key: role[key] for key in ("task", "question", "worker", "answer")}
         if question or answer or {role["question"], role["answer"]} <= set(present):
             columns = read_columns(file, wanted)
@@ -148,13 +150,13 @@ def is_multilabel(path: str | os.PathLike[str], format: str | None = None) -> bo
     if file.format in TOOLS:
         return False
     try:
-        present = set(_columns(file))
+        present = set(column_names(file))
     except (ValueError, OSError, pa.ArrowException):  # whoever reads the labels says what is wrong
         return False
     return {"question", "answer"} <= present or ("ticked" in present and "label" not in present)
 
 
-def _columns(file: File) -> list[str]:
+def column_names(file: File) -> list[str]:
     try:
         names: list[str] = first_rows(file).schema.names
     except StopIteration:
@@ -167,7 +169,22 @@ def _from_ticked(file: File, role: dict[str, str], questions: Any, duplicates: D
     find_columns(table.column_names, {"ticked": role["ticked"]})
     task, worker = (id_column(table, role[key], file) for key in ("task", "worker"))
     ticked = [_labels(cell, row) for row, cell in enumerate(table.column(role["ticked"]).to_pylist())]
+    _check_separator(ticked)
     return MultiLabelAnnotations.from_ticked(task, worker, ticked, questions=questions, duplicates=duplicates)
+
+
+def _check_separator(ticked: list[list[Any]]) -> None:
+    """Raise where a label is made of others: another separator would make questions of combinations."""
+    names = {label for labels in ticked for label in labels if isinstance(label, str)}
+    for row, labels in enumerate(ticked):
+        for label in labels:
+            for other in _OTHER_SEPARATORS:
+                parts = [part.strip() for part in str(label).split(other)]
+                if len(parts) > 1 and names.issuperset(parts):
+                    raise ValueError(
+                        f"ticked labels must have {SEPARATOR!r} between them; got {show(label)} at row {row}, which is "
+                        f"made of other labels. Replace {other!r} by {SEPARATOR!r}."
+                    )
 
 
 def _labels(cell: Any, row: int) -> list[Any]:

@@ -28,7 +28,7 @@ from labelonce.multilabel import (
 )
 from labelonce.multilabel._check import yes_shares
 from labelonce.multilabel._mbem import PENALTIES
-from labelonce.multilabel._read import is_multilabel
+from labelonce.multilabel._read import column_names, is_multilabel
 from labelonce.runs._images import network_for
 from labelonce.runs._record import DataSize, Options, QuestionOutcome, QuestionRecipe
 
@@ -52,7 +52,8 @@ def read_questions(file: File, source: dict[str, Any], **more: Any) -> MultiLabe
         raise ValueError(f"{argument('classes')} must be left out for questions; got {got}.")
     kept: dict[str, Any] = {name: source[name] for name in _READ if name in source}
     if "label" in source:
-        kept["question"] = source["label"]
+        ticks = file.format not in TOOLS and "answer" not in column_names(file)
+        kept["ticked" if ticks else "question"] = source["label"]
     return read_multilabel(file, **(more | kept))
 
 
