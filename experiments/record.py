@@ -47,17 +47,17 @@ def machine() -> dict[str, Any]:
 def command() -> str:
     """Return the command line of this script, as typed from the root of the repository, wherever its results go."""
     script, words = Path(sys.argv[0]).resolve(), list(sys.argv[1:])
-    if "--out" in words:
-        place = words.index("--out")
+    for option in {"--out", "--join"} & set(words):
+        place = words.index(option)
         del words[place : place + 2]
     return shlex.join(["python", f"{script.parent.name}/{script.name}", *words])
 
 
-def commands(path: Path) -> str:
-    """Return the commands that have made a results file which this one resumes, one after another."""
-    found = json.loads(path.read_text()) if path.exists() else []
-    earlier = found.get("command", "").split(" && ") if isinstance(found, dict) else []
-    return " && ".join([*(one for one in earlier if one and one != command()), command()])
+def commands(paths: Iterable[Path]) -> str:
+    """Return the commands that have made results files which this one resumes, and this one, one after another."""
+    found = [json.loads(path.read_text()) for path in paths if path.exists()]
+    earlier = [one for about in found if isinstance(about, dict) for one in about.get("command", "").split(" && ")]
+    return " && ".join(dict.fromkeys([*(one for one in earlier if one and one != command()), command()]))
 
 
 def read(path: Path) -> list[Trial]:
@@ -102,21 +102,28 @@ def resume(
     """Run the points that the results file does not have, some at a time, and write the file after each.
 
     `trial(**point)` returns the point and what was measured. Trials are kept in the order of their points' values, or
-    in the given `order` of a key's values.
+    in the given `order` of a key's values. Those of another file to `join`, which ran elsewhere, are taken over.
     """
     from joblib import Parallel, delayed
 
     keys = list(points[0])
-    done = read(options.out)
-    seen = {_key(row, keys) for row in done}
+    files = [options.out] if options.join is None else [options.out, options.join]
+    seen = {_key(row, keys): row for path in reversed(files) for row in read(path)}
+    done = list(seen.values())
     todo = [point for point in points if _key(point, keys) not in seen]
-    made_by = commands(options.out)
+    made_by = commands(files)
     started = time.perf_counter()
+
+    def keep() -> None:
+        done.sort(key=lambda row: [_rank(row[key], (order or {}).get(key)) for key in keys])
+        write(options.out, done, settings=settings, seconds=time.perf_counter() - started, made_by=made_by)
+
+    if options.join is not None:
+        keep()
     work = (delayed(trial)(**point) for point in todo)
     for row in Parallel(n_jobs=options.jobs, return_as="generator_unordered")(work):
         done.append(row)
-        done.sort(key=lambda row: [_rank(row[key], (order or {}).get(key)) for key in keys])
-        write(options.out, done, settings=settings, seconds=time.perf_counter() - started, made_by=made_by)
+        keep()
         print(*_key(row, keys), row.get("accuracy", ""), flush=True)
 
 
@@ -173,6 +180,7 @@ def arguments(description: str | None, path: Path | None) -> argparse.ArgumentPa
     parser.add_argument("--table", action="store_true", help="run nothing, make table and figure of the results")
     parser.add_argument("--again", action="store_true", help="start again instead of resuming")
     parser.add_argument("--jobs", type=int, default=2, help="trials at a time")
+    parser.add_argument("--join", type=Path, help="another results file of this script, whose trials are taken over")
     parser.add_argument("--out", type=Path, default=path, help="the results file; table and figure go beside it")
     return parser
 

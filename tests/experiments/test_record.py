@@ -53,6 +53,18 @@ def test_a_resumed_file_names_all_commands_that_made_it(
     assert found["command"] == "python experiments/some.py --seeds 1 && python experiments/some.py --seeds 2"
 
 
+def test_results_that_were_made_elsewhere_are_joined(
+    record: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for seed, join in (("2", []), ("1", ["--join", str(tmp_path / "2.json")])):
+        monkeypatch.setattr("sys.argv", [str(EXPERIMENTS / "some.py"), "--seeds", seed, *join])
+        options = options_of(record, tmp_path / f"{seed}.json", *join)
+        record.resume(options, lambda seed: {"seed": seed}, [{"seed": int(seed)}])
+    found = json.loads((tmp_path / "1.json").read_text())
+    assert found["trials"] == [{"seed": 1}, {"seed": 2}]
+    assert found["command"] == "python experiments/some.py --seeds 2 && python experiments/some.py --seeds 1"
+
+
 @pytest.mark.parametrize("text", ['{"trials": [{"a": 1}]}', '{"about": {}, "rows": [{"a": 1}]}', '[{"a": 1}]'])
 def test_files_of_every_version_are_read(record: Any, tmp_path: Path, text: str) -> None:
     (tmp_path / "out.json").write_text(text)

@@ -283,12 +283,12 @@ def test_a_refit_replaces_all_beliefs() -> None:
     assert_allclose(router.belief.posterior(), router.model_.posterior_, atol=1e-6)
 
 
-def test_a_refit_starts_from_the_workers_of_the_last_one_pulled_to_their_population() -> None:
+def test_a_refit_starts_from_the_workers_of_the_last_one() -> None:
     learner = clone(LEARNER).set_params(rounds=1)
     router = new(learner=learner)
     drive(router, 30, refit_after=1000)
     router.refit()
-    workers = (router.state.confusion + router.state.population) / 2
+    workers = router.state.confusion
     drive(router, 8, start=30, refit_after=1000)
     router.refit()
     annotations = lo.Annotations.from_arrays(*router.state.rows(), classes=range(N_CLASSES)).align(range(N_TASKS))

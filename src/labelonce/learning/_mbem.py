@@ -250,8 +250,8 @@ class MBEM(AnnotationsScorer):
             The task id of every row of X, where y is Annotations.
         confusion : (n_workers, n_classes, n_answers) array, optional
             What is known of the workers beforehand, such as `confusion_` of an earlier fit. The first model is then
-            trained on what their labels say, instead of on vote fractions, so that fewer rounds are needed where many
-            workers guess. The workers are judged anew in every round.
+            trained half on vote fractions, half on what labels of such workers say, so that fewer rounds are needed
+            where many workers guess. The workers are judged anew in every round.
         """
         for _ in self.stages(X, y, gold=gold, tasks=tasks, confusion=confusion):
             pass

@@ -175,13 +175,21 @@ def judge_with_all_labels(this: Round, annotations: Annotations, recipe: Recipe,
 
 
 def first_targets(engine: Engine, recipe: Recipe, gold: Codes | None, start: Floats) -> tuple[Floats, Floats]:
-    """Return what the first model is fitted to, and its weight: the votes, or what labels of known workers say."""
+    """Return what the first model is fitted to, and its weight: the votes, or the mean of these and what workers say.
+
+    Workers of whom something is known tell which votes to believe. The votes stay, because a mistake about the workers
+    would confirm itself: a class whose workers are believed too little would not be learned again.
+    """
+    votes, counted = vote_targets(engine, gold)
     if recipe.first_confusion is None:
-        return vote_targets(engine, gold)
+        return votes, counted
     n_classes = recipe.first_confusion.shape[1]
     log_prior = np.full(n_classes, -np.log(n_classes))
-    posterior = engine.e_step(floored_log(recipe.first_confusion), log_prior, gold).posterior
-    return posterior, (start > 0) * task_weight(recipe, posterior, start, first=True, engine=engine)
+    said = engine.e_step(floored_log(recipe.first_confusion), log_prior, gold).posterior
+    told = (start > 0) * task_weight(recipe, said, start, first=True, engine=engine)
+    weight = counted + told
+    share = np.divide(told, weight, out=np.zeros_like(weight), where=weight > 0)[:, None]
+    return (1 - share) * votes + share * said, weight / 2
 
 
 def vote_targets(engine: Engine, gold: Codes | None) -> tuple[Floats, Floats]:

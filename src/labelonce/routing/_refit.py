@@ -17,7 +17,6 @@ from labelonce.learning._many_classes import uses_candidates
 from labelonce.learning._scoring import AnnotationsScorer
 from labelonce.routing._state import State, known_rows
 
-_DOUBT = 0.5  # how far workers of the last fit are pulled to their population, before a refit starts from them
 Estimator = Aggregator | AnnotationsScorer
 
 
@@ -59,13 +58,11 @@ def _known_before(state: State, estimator: Estimator, annotations: Annotations) 
     """Return what a fit may start from: the workers of the last one; nothing where it takes nothing.
 
     The rounds of `MBEM` start from vote fractions otherwise, in which those who guess are the majority where they are
-    sent to the same tasks; the few rounds of a refit are not enough to find out. The workers are pulled to their
-    population: what the last fit got wrong must not confirm itself.
+    sent to the same tasks; the few rounds of a refit are not enough to find out.
     """
     if not isinstance(estimator, MBEM) or not state.n_fitted or uses_candidates(estimator.worker_model, annotations):
         return {}
-    found = np.stack([state.confusion_of(worker) for worker in range(annotations.n_workers)])
-    return {"confusion": (1 - _DOUBT) * found + _DOUBT * state.population}
+    return {"confusion": np.stack([state.confusion_of(worker) for worker in range(annotations.n_workers)])}
 
 
 def softened(posterior: Floats, temperature: float, state: State) -> Floats:
