@@ -1,9 +1,13 @@
 """Fits are counted, announced and limited."""
 
+import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
@@ -12,6 +16,8 @@ import labelonce as lo
 from labelonce import Annotations
 from labelonce._types import Floats
 from labelonce.learning import RepeatedRows, SoftmaxRegression
+from labelonce.learning._predict import cross_fit
+from labelonce.learning._rounds import run_rounds
 
 # A tree that memorises the labels of a few noisy tasks is doubted, and rightly; here only its fits count.
 pytestmark = pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")
@@ -43,6 +49,58 @@ def test_every_fit_is_counted_and_none_is_above_the_limit(max_fits: Any, monkeyp
     clf = lo.MBEM(DecisionTreeClassifier(random_state=0), max_fits=max_fits).fit(*problem())
     assert clf.recipe_["predictions"] == "out_of_fold"
     assert clf.n_fits_ == len(made) <= (15 if max_fits == "auto" else max_fits)
+
+
+def test_a_limited_fit_out_of_fold_is_the_average_of_its_folds_over_all_rounds() -> None:
+    X, ann = problem()
+    clf = lo.MBEM(DecisionTreeClassifier(min_samples_leaf=5, random_state=0)).fit(X, ann)
+    assert (clf.n_fits_, clf.n_rounds_, clf.recipe_["averaged"]) == (1 + 3 * 4, 3, (1, 2, 3))
+    recipe = replace(clf._plan.recipe, of_folds=False)
+    predictions: list[Floats] = []
+    for number, this in enumerate(run_rounds(X, ann, recipe, gold=None, seed=clf._plan.seed, last=3), 1):
+        rng = np.random.default_rng([clf._plan.seed, number])
+        models, unseen = cross_fit(recipe.learner, X, this.targets, this.target_weight, n_folds=4, rng=rng)
+        assert_array_equal(unseen, this.predictions)
+        predictions += [model.predict_proba(X) for model in models]
+        if number == 3:
+            break
+    assert_allclose(clf.predict_proba(X), np.mean(predictions, axis=0), atol=1e-12)
+    assert_array_equal(clf.posterior_, this.posterior)
+
+
+def test_a_limited_fit_resumes_from_any_stage() -> None:
+    X, ann = problem()
+    forest = RandomForestClassifier(5, random_state=0)
+    saved = [pickle.dumps(clf) for clf in lo.MBEM(forest).stages(X, ann)]
+    whole = lo.MBEM(forest).fit(X, ann)
+    assert len(saved) == 1 + whole.n_rounds_ > 2
+    for content in saved:
+        clf = pickle.loads(content)
+        list(clf.stages(X, ann, resume=True))
+        assert_array_equal(clf.posterior_, whole.posterior_)
+        assert_array_equal(clf.predict_proba(X), whole.predict_proba(X))
+        assert (clf.n_fits_, str(clf.history_)) == (whole.n_fits_, str(whole.history_))
+
+
+def test_of_several_learners_the_one_that_is_right_about_unseen_tasks_runs_on() -> None:
+    X, ann = problem(400)
+    stump, tree = DecisionTreeClassifier(max_depth=1), DecisionTreeClassifier(min_samples_leaf=5, random_state=0)
+    clf = lo.MBEM([stump, tree]).fit(X, ann)
+    assert clf.recipe_["learner"].estimator is not stump
+    assert clf.recipe_["learner"].get_params()["estimator__min_samples_leaf"] == 5
+    assert clf.n_fits_ == 2 * (1 + 4) + 2 * 4
+    tried = np.isfinite([row["held_out_scores"] for row in clf.choices_])
+    assert tried.tolist() == [[True, False, False], [True, True, True]]
+    assert {row["predictions"] for row in clf.choices_} == {"out_of_fold"}  # also of the stump, which does not memorise
+
+
+def test_with_given_rounds_the_last_model_is_fitted_to_all_tasks() -> None:
+    X, ann = problem()
+    trees = [DecisionTreeClassifier(min_samples_leaf=leaf, random_state=0) for leaf in (5, 8)]
+    clf = lo.MBEM(trees, rounds=3, tol=0.0).fit(X, ann)
+    assert (clf.n_rounds_, clf.recipe_["averaged"]) == (3, ())
+    tree = clone(clf._plan.recipe.learner).fit(X, clf._last.targets, clf._last.target_weight)
+    assert_array_equal(clf.predict_proba(X), tree.predict_proba(X))
 
 
 def test_given_rounds_and_cheap_learners_are_not_limited() -> None:

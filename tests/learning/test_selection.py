@@ -1,6 +1,7 @@
 """Choosing without gold: the held-out log-likelihood, its splits, and what it picks."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from types import SimpleNamespace
 from typing import Any
@@ -163,6 +164,18 @@ def test_gold_of_held_out_tasks_judges_and_is_not_shown() -> None:
     (this,) = islice(run_rounds(candidates[0].X, parts[0][0], candidates[0].recipe, gold=hidden, seed=0, last=1), 1)
     right = this.model.predict_proba(candidates[0].X).argmax(axis=1)[held] == y_true[held]
     assert_array_equal(trials.right()[0, 0], right)
+
+
+def test_gold_of_tasks_that_are_fitted_to_is_not_hidden() -> None:
+    ann, y_true = crowd(n_tasks=60)
+    one = candidate(features(y_true), 1.0)
+    one = replace(one, recipe=replace(one.recipe, predictions="out_of_fold", of_folds=True))
+    gold = y_true.astype(np.int32)
+    trials = Trials([one], [(ann, ann)], gold, max_rounds=1, seed=0, keep_rounds=True)
+    trials.run_round(0)
+    assert_array_equal(trials.rounds[0][0].posterior.argmax(axis=1), y_true)
+    right = trials.rounds[0][0].predictions.argmax(axis=1) == y_true
+    assert_array_equal(trials.right()[0, 0], right[np.unique(ann.task)])
 
 
 def test_the_best_is_near_and_the_others_by_a_paired_error() -> None:

@@ -2,44 +2,77 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from labelonce._kernels import ScipyEngine
-from labelonce._types import Codes
+from labelonce._types import Codes, Floats
 from labelonce.data import Annotations
 from labelonce.data._answers import disagreement
 from labelonce.learning._features import GivenLearner
+from labelonce.learning._fits import FRUGAL_FOLDS
 from labelonce.learning._learner import Learner
 from labelonce.learning._predict import out_of_fold
-from labelonce.learning._rounds import Recipe, fit_model, learner_of_round, vote_targets
+from labelonce.learning._rounds import (
+    Recipe,
+    Round,
+    fit_model,
+    learner_of_round,
+    run_rounds,
+    vote_targets,
+)
 
 MEMORISED = 0.25  # share of the disagreement of models that did not see the task
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One of the ways to fit that the options leave open: a learner given, its transformed features, and a recipe."""
+    """One of the ways to fit that the options leave open: a learner given, its transformed features, and a recipe.
+
+    `first` is its first round, where that was done already to find out whether the learner memorises.
+    """
 
     given: GivenLearner
     X: Any
     recipe: Recipe
+    first: Round | None = None
 
 
 def memorises(learner: Learner, X: Any, annotations: Annotations, gold: Codes | None, seed: int, n_folds: int) -> bool:
-    """Return whether a learner reproduces labels that it should disagree with.
-
-    Only disagreement tells workers apart. A model that has memorised the labels agrees with everybody, so that
-    all workers look alike; then they must be judged by models that did not see the task.
-    """
+    """Return whether a learner reproduces labels that it should disagree with."""
     posterior, weight = vote_targets(ScipyEngine(annotations, "float64"), gold)
     rng = np.random.default_rng([seed, 0])
     learner = learner_of_round(learner, 1, 1, np.random.default_rng([seed, 0]))
     model = fit_model(learner, X, posterior, weight)
     fresh = out_of_fold(learner, X, posterior, weight, n_folds=n_folds, rng=rng)
-    own_left, fresh_left = (
-        disagreement(annotations, predictions.argmax(axis=1)) for predictions in (model.predict_proba(X), fresh)
-    )
+    return reproduces(annotations, model.predict_proba(X), fresh)
+
+
+def begun(candidate: Candidate, annotations: Annotations, gold: Codes | None, seed: int, last: int) -> Candidate:
+    """Return a candidate after its first round, out of fold, which one more fit tells whether to do the others so."""
+    out = replace(candidate.recipe, predictions="out_of_fold", of_folds=True)
+    first = next(run_rounds(candidate.X, annotations, out, gold=gold, seed=seed, last=last))
+    learner = learner_of_round(out.learner, 1, last, np.random.default_rng([seed, 0]))
+    own = fit_model(learner, candidate.X, first.targets, first.target_weight).predict_proba(candidate.X)
+    recipe = out if reproduces(annotations, own, first.predictions) else replace(out, predictions="in_sample")
+    return replace(candidate, recipe=recipe, first=first)
+
+
+def alike(candidates: list[Candidate]) -> list[Candidate]:
+    """Return candidates that can be judged by the same tasks: if one is out of fold, all are."""
+    if not any(one.recipe.predictions == "out_of_fold" for one in candidates):
+        folds: dict[str, Any] = {"of_folds": False, "n_folds": FRUGAL_FOLDS}
+        return [replace(one, recipe=replace(one.recipe, **folds), first=None) for one in candidates]
+    return [replace(one, recipe=replace(one.recipe, predictions="out_of_fold", of_folds=True)) for one in candidates]
+
+
+def reproduces(annotations: Annotations, own: Floats, fresh: Floats) -> bool:
+    """Return whether a model agrees with labels that models which did not see the task disagree with.
+
+    Only disagreement tells workers apart. A model that has memorised the labels agrees with everybody, so that
+    all workers look alike; then they must be judged by models that did not see the task.
+    """
+    own_left, fresh_left = (disagreement(annotations, predictions.argmax(axis=1)) for predictions in (own, fresh))
     return own_left < (1 - MEMORISED) * fresh_left

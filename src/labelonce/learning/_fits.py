@@ -12,9 +12,10 @@ from typing import Any
 
 FRUGAL_FITS = 15
 FRUGAL_FITS_MORE = 5  # for every further learner
-FRUGAL_FOLDS = 2
+FRUGAL_FOLDS = 2  # at least, and where folds only calibrate the confidence
+_MOST_FOLDS = 5
+_ROUNDS_IN_FOLDS = 3  # that folds leave fits for: with fewer folds the rounds confirm themselves
 _CLEAR = "\r\x1b[K"  # takes away what was written on the line
-_FINISH = 1 + FRUGAL_FOLDS  # fits of the one round on all tasks that ends a frugal fit out of fold
 
 
 @dataclass
@@ -84,19 +85,28 @@ def drawn_bar(done: int, total: int, width: int = 20) -> str:
     return f"[{'#' * full}{'.' * (width - full)}]"
 
 
-def affordable_rounds(left: int, n_candidates: int, max_rounds: int, *, in_folds: bool) -> int:
-    """Return how many rounds fit into `left` fits: one trial of all candidates, the best's further rounds, and the run.
+def frugal_folds(budget: int, n_learners: int = 1) -> int:
+    """Return how many folds leave fits for three rounds, after the one that tells whether a learner memorises.
 
-    A run out of fold resumes from its trial, so that only its last round is fitted to all tasks; any other run does all
-    its rounds again, and folds of the last to calibrate its confidence.
+    >>> [frugal_folds(budget) for budget in (9, 15, 16)], frugal_folds(20, n_learners=2)
+    ([2, 4, 5], 4)
+    """
+    folds = (budget - 1 - FRUGAL_FITS_MORE * (n_learners - 1)) // _ROUNDS_IN_FOLDS
+    return min(max(folds, FRUGAL_FOLDS), _MOST_FOLDS)
 
-    >>> affordable_rounds(12, 1, 6, in_folds=False), affordable_rounds(12, 1, 6, in_folds=True)
-    (5, 4)
+
+def affordable_rounds(left: int, n_open: int, max_rounds: int, *, in_folds: bool, n_folds: int) -> int:
+    """Return how many rounds fit into `left` fits, where `n_open` candidates have yet to do their first.
+
+    Out of fold the best candidate's further rounds are the run. Otherwise they are tried on a part of the tasks, done
+    again on all, and folds of the last calibrate its confidence.
+
+    >>> affordable_rounds(10, 1, 6, in_folds=False, n_folds=2), affordable_rounds(10, 0, 6, in_folds=True, n_folds=4)
+    (4, 3)
     """
     for rounds in range(max_rounds, 1, -1):
-        trial = n_candidates + rounds - 1
-        needed = FRUGAL_FOLDS * trial + _FINISH if in_folds else trial + rounds + FRUGAL_FOLDS
-        if needed <= left:
+        trial = n_open + rounds - 1
+        if (n_folds * trial if in_folds else trial + rounds + n_folds) <= left:
             return rounds
     return 1
 

@@ -98,7 +98,7 @@ def settle_candidates(options: MBEM, X: Any, annotations: Annotations) -> Settle
         for number, (one, score) in rows
     ]
     plan = Plan(given.whole, recipe, seed, rounds, False, [])
-    return Settled(plan, given.features, transformed, None, table, log.number)
+    return Settled(plan, given.features, transformed, [], table, log.number)
 
 
 def _learners(learner: Any, workers: Grouped | Known, annotations: Annotations) -> list[GivenLearner]:

@@ -88,8 +88,9 @@ class MBEM(AnnotationsScorer):
     holdout : float
         Share of the tasks that is held out, with all their labels, to choose the recipe.
     max_fits : int or "auto"
-        Most fits that choosing and running take together, where there is something to choose; fewer of them try fewer
-        rounds. "auto": 15, and 5 for every further learner; no limit for `SoftmaxRegression` on few enough data.
+        Most fits that choosing and running take together, where there is something to choose; fewer of them mean fewer
+        folds and rounds. "auto": 15, and 5 for every further learner; no limit for `SoftmaxRegression` on few enough
+        data. A learner that memorises is then the average of the models of all folds and rounds.
     callbacks : sequence of callables
         Each is called after every round with that round's entry of `history_`, and while the recipe is chosen after
         every fit with a dict: round (0), fits, planned_fits, seconds_left.
@@ -174,6 +175,7 @@ class MBEM(AnnotationsScorer):
     choices_: list[dict[str, Any]]
     history_: list[dict[str, Any]]
     _plan: Plan
+    _done: list[Round]  # rounds that the choice of the recipe has done
     _last: Any  # a Round; None before the first
     trust_: float | None
     _unseen_picks: Codes | None  # of models that did not see the task
@@ -310,7 +312,7 @@ class MBEM(AnnotationsScorer):
                 shape = (annotations.n_workers, annotations.n_classes, annotations.n_answers)
                 confusion = check_distribution(confusion, "confusion", shape)
             settled = settle(self, X, annotations, gold, listener=self._tell, confusion=confusion)
-        self._plan, self._features, self._last = settled.plan, settled.features, settled.before
+        self._plan, self._features, self._done, self._last = settled.plan, settled.features, settled.done, None
         self.n_fits_ = settled.n_fits
         self._averaged: list[Learner] = []
         self.tasks_, self.workers_, self.classes_ = annotations.tasks, annotations.workers, annotations.classes
@@ -386,7 +388,7 @@ class MBEM(AnnotationsScorer):
         recipe, tol = self._plan.recipe, 0.0 if self._plan.rounds_chosen else self.tol
         rounds: Any = candidate_rounds if recipe.candidates else run_rounds
         doing = partial(rounds, X, annotations, recipe, gold=gold, seed=self._plan.seed)
-        coming = doing(last=self._plan.rounds, after=self._last)
+        coming = doing(last=self._plan.rounds, after=self._done[-1] if self._done else self._last)
         while (done := 0 if self._last is None else self._last.number) < self._plan.rounds:
             if self.history_ and self.history_[-1]["posterior_change"] < tol:
                 if not recipe.learner.last_round_differs:
@@ -395,7 +397,7 @@ class MBEM(AnnotationsScorer):
                 coming = doing(last=done + 1, after=self._last)
             log = FitLog()
             with counting(log), sharing_threads([recipe.learner], X, annotations.n_classes):
-                this = next(coming)
+                this = self._done[done] if done < len(self._done) else next(coming)
             self.n_fits_ += log.number
             entry = history_entry(annotations, this, self._last, shared=recipe.learner.shared)
             if done < len(self._plan.scores):
@@ -411,7 +413,7 @@ class MBEM(AnnotationsScorer):
             self._averaged = [*self._averaged, last.model]
             model = average_models(self._averaged)
         if last.number == self._plan.rounds:
-            self._averaged = []
+            self._averaged, self._done = [], []
         names = ("predictions", "counts", "posterior", "weighting", "prior")
         recipe = {name: getattr(self._plan.recipe, name) for name in names} | {
             "learner": clone(self._plan.learner),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,18 +12,18 @@ from labelonce._processes import n_processes
 from labelonce._types import Codes, Floats
 from labelonce._validate import check_rng
 from labelonce.data import Annotations
-from labelonce.learning._candidates import Candidate, memorises
+from labelonce.learning._candidates import Candidate, alike, begun, memorises
 from labelonce.learning._features import Features, GivenLearner, given_learners
 from labelonce.learning._fits import (
     FRUGAL_FITS,
     FRUGAL_FITS_MORE,
-    FRUGAL_FOLDS,
     FitLog,
     affordable_rounds,
     counting,
+    frugal_folds,
     most_fits,
 )
-from labelonce.learning._rounds import N_FOLDS, Recipe, Round, judge_with_all_labels
+from labelonce.learning._rounds import N_FOLDS, Recipe, Round
 from labelonce.learning._selection import Choice, choose_recipe
 from labelonce.learning._threads import sharing_threads
 from labelonce.workers import Full
@@ -54,14 +54,14 @@ class Plan:
 class Settled:
     """A plan with what was found on the way to it.
 
-    `X` holds the features as `features` transformed them; `before` is the round after which the run resumes, if any;
+    `X` holds the features as `features` transformed them; `done` are the rounds that the run need not do again;
     `table` has one row per candidate; `n_fits` counts the fits made.
     """
 
     plan: Plan
     features: Features
     X: Any
-    before: Round | None
+    done: list[Round]
     table: list[dict[str, Any]]
     n_fits: int
 
@@ -91,17 +91,15 @@ def settle(
         if to_choose and len(np.unique(annotations.task)) > 1:
             in_folds = any(one.recipe.predictions == "out_of_fold" for one in candidates)
             if budget is not None and free:
-                left = budget - log.number
-                longest = affordable_rounds(left, len(candidates), longest, in_folds=in_folds)
+                n_open, n_folds = sum(one.first is None for one in candidates), candidates[0].recipe.n_folds
+                longest = affordable_rounds(budget - log.number, n_open, longest, in_folds=in_folds, n_folds=n_folds)
             log.planned = budget or log.number + most_fits(len(candidates), longest, in_folds=in_folds)
             how: dict[str, Any] = {"max_rounds": longest, "free": free, "frugal": budget is not None}
             best = choose_recipe(candidates, annotations, gold, share=options.holdout, seed=seed, **how)
     chosen = candidates[best.number]
-    plan = Plan(chosen.given.whole, chosen.recipe, seed, best.rounds, free, best.scores, best.averaged)
-    before = best.before
-    if before is not None:
-        before = judge_with_all_labels(before, annotations, chosen.recipe, gold)
-    return Settled(plan, chosen.given.features, chosen.X, before, best.table, log.number)
+    recipe = chosen.recipe if free else replace(chosen.recipe, of_folds=False)
+    plan = Plan(chosen.given.whole, recipe, seed, best.rounds, free, best.scores, best.averaged)
+    return Settled(plan, chosen.given.features, chosen.X, best.done, best.table, log.number)
 
 
 def open_candidates(
@@ -125,20 +123,23 @@ def open_candidates(
             done[id(given.features)] = given.features.fit(X, annotations).transform(X)
     features = [done[id(given.features)] for given in givens]
     budget = fit_budget(options, givens, features, annotations.n_classes)
-    n_folds = N_FOLDS if budget is None else FRUGAL_FOLDS
+    n_folds = N_FOLDS if budget is None else frugal_folds(budget, len(givens))
     where: dict[str, Any] = {"engine": options.engine, "device": options.device, "n_folds": n_folds}
     where["first_confusion"] = confusion
     found = []
     for given, transformed in zip(givens, features, strict=True):
         learner = given.learner
         how = learner.auto.get("predictions", "auto") if options.predictions == "auto" else options.predictions
-        if how == "auto":
+        recipe = Recipe(learner, workers, how, options.counts, posteriors[0], options.weighting, options.prior, **where)
+        candidate = Candidate(given, transformed, recipe)
+        if how == "auto" and budget is None:
             memorised = memorises(learner, transformed, annotations, gold, seed, n_folds)
             how = "out_of_fold" if memorised else "in_sample"
-        for kind in posteriors:
-            recipe = Recipe(learner, workers, how, options.counts, kind, options.weighting, options.prior, **where)
-            found.append(Candidate(given, transformed, recipe))
-    return found, budget
+            candidate = replace(candidate, recipe=replace(recipe, predictions=how))
+        elif how == "auto":
+            candidate = begun(candidate, annotations, gold, seed, options.max_rounds)
+        found += [replace(candidate, recipe=replace(candidate.recipe, posterior=kind)) for kind in posteriors]
+    return (found if budget is None else alike(found)), budget
 
 
 def fit_budget(options: MBEM, givens: list[GivenLearner], features: list[Any], n_classes: int) -> int | None:

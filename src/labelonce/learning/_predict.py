@@ -62,12 +62,20 @@ def fit_to_rows(learner: Learner, X: Any, targets: Any, weight: Floats, rows: np
 def out_of_fold(
     learner: Learner, X: Any, targets: Floats, weight: Floats, *, n_folds: int, rng: np.random.Generator
 ) -> Floats:
-    """Return P(class) of every task by a model that was fitted without it, shape (n_tasks, n_classes).
+    """Return P(class) of every task by a model that was fitted without it, shape (n_tasks, n_classes)."""
+    return cross_fit(learner, X, targets, weight, n_folds=n_folds, rng=rng)[1]
+
+
+def cross_fit(
+    learner: Learner, X: Any, targets: Floats, weight: Floats, *, n_folds: int, rng: np.random.Generator
+) -> tuple[list[Learner], Floats]:
+    """Return models, each fitted without a part of the tasks, and P(class) of every task by the one that left it out.
 
     Where no other task has a weight, nothing is known: equal probabilities.
     """
     fold = rng.permutation(len(targets)) % n_folds
     predictions = np.full(targets.shape, 1 / targets.shape[1])
+    models = []
     for number in np.unique(fold):
         seen = np.flatnonzero((fold != number) & (weight > 0))
         left_out = np.flatnonzero(fold == number)
@@ -75,4 +83,5 @@ def out_of_fold(
             continue
         model = fit_to_rows(learner, X, targets, weight, seen)
         predictions[left_out] = model.predict_proba(take_rows(X, left_out))
-    return predictions
+        models.append(model)
+    return models, predictions

@@ -22,9 +22,10 @@ from labelonce._kernels import (
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
 from labelonce.data import Annotations
+from labelonce.learning._average import average_models
 from labelonce.learning._calibration import calibrate, label_shares, pull_in_round, sample_tasks
 from labelonce.learning._learner import Learner
-from labelonce.learning._predict import fit_to_rows, out_of_fold
+from labelonce.learning._predict import cross_fit, fit_to_rows, out_of_fold
 from labelonce.workers import WorkerModel
 
 N_FOLDS = 5
@@ -46,6 +47,7 @@ class Recipe:
     engine: str = "auto"
     device: str | None = None
     n_folds: int = N_FOLDS
+    of_folds: bool = False  # the model of a round is the average of those of its folds, and none is fitted to all tasks
     candidates: bool = False  # posteriors on a few classes of each task, where there are many
     first_confusion: Floats | None = None  # of the workers, where something is known of them before the first round
 
@@ -133,6 +135,9 @@ def fit_and_predict(
     if recipe.predictions == "in_sample":
         model = fit_model(learner, X, targets, weight)
         return model, model.predict_proba(X)
+    if recipe.of_folds:
+        models, predictions = cross_fit(learner, X, targets, weight, n_folds=recipe.n_folds, rng=rng)
+        return average_models(models or [fit_model(learner, X, targets, weight)]), predictions
     model = fit_model(learner, X, targets, weight) if keep else learner
     return model, out_of_fold(learner, X, targets, weight, n_folds=recipe.n_folds, rng=rng)
 
@@ -163,15 +168,6 @@ def judge_round(
     weight = task_weight(recipe, posterior, start, first=number == 1, engine=engine)
     found = (workers.confusion_, prior, posterior, weight, workers, log_likelihood)
     return Round(number, model, predictions, *found, targets, target_weight)
-
-
-def judge_with_all_labels(this: Round, annotations: Annotations, recipe: Recipe, gold: Codes | None) -> Round:
-    """Return a round of a trial as its predictions see it with the labels that were held out from them."""
-    engine = make_engine(annotations, "float64", recipe.engine, recipe.device)
-    start = answered(annotations, gold)
-    sample = sample_tasks(annotations, engine)
-    fitted = Fitted(this.model, this.predictions, this.targets, this.target_weight)
-    return judge_round(engine, recipe, fitted, gold, number=this.number, start=start, sample=sample)
 
 
 def first_targets(engine: Engine, recipe: Recipe, gold: Codes | None, start: Floats) -> tuple[Floats, Floats]:

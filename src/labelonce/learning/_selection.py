@@ -57,7 +57,7 @@ def annotation_log_likelihood(annotations: Annotations, predictions: Any, confus
 class Choice:
     """Which candidate won, its last round and the rounds to average; its scores, and a table of all candidates.
 
-    `before` is the round of a trial after which a frugal run resumes.
+    `done` are the rounds of a frugal choice out of fold: they were fitted to all tasks and need no other run.
     """
 
     number: int
@@ -65,7 +65,7 @@ class Choice:
     averaged: tuple[int, ...] = ()
     scores: list[float] = field(default_factory=list)
     table: list[dict[str, Any]] = field(default_factory=list)
-    before: Round | None = None
+    done: list[Round] = field(default_factory=list)
 
 
 def choose_recipe(
@@ -84,13 +84,15 @@ def choose_recipe(
     Averaged are the rounds that are as right as the best, see `near_best`. Whole tasks are held out: a model that has
     memorised the other labels of a task predicts one more label of it well, and new tasks badly. Small sets are split
     more than once. All candidates run three rounds; the best two run on. If `frugal`, one split, one round of all, and
-    the best runs on.
+    the best runs on; out of fold see `choose_in_folds`.
     """
+    if frugal and candidates[0].recipe.of_folds:
+        return choose_in_folds(candidates, annotations, gold, max_rounds=max_rounds, free=free, seed=seed)
     n_tasks = share * len(np.unique(annotations.task))
     n_splits = 1 if frugal else int(np.clip(round(_ENOUGH / max(n_tasks, 1.0)), 1, 3))
     heats, n_finalists = (1, 1) if frugal else (_HEATS, _FINALISTS)
     parts = hold_out_tasks(annotations, share, n_splits, np.random.default_rng([seed, 0]))
-    trials = Trials(candidates, parts, gold, max_rounds=max_rounds, seed=seed, keep_rounds=frugal)
+    trials = Trials(candidates, parts, gold, max_rounds=max_rounds, seed=seed)
     running = np.arange(len(candidates))
     for place in range(max_rounds):
         for number in running.tolist():
@@ -103,10 +105,37 @@ def choose_recipe(
     number = int(np.where(near, trials.accuracy(), -np.inf).max(axis=1).argmax())
     averaged = tuple((1 + np.flatnonzero(near[number])).tolist())
     found = (trials.scores[number].tolist(), _table(candidates, trials, near))
-    if frugal and candidates[number].recipe.predictions == "out_of_fold":
-        last = 1 + int(np.where(near[number], trials.accuracy()[number], -np.inf).argmax())
-        return Choice(number, last, (), *found, trials.rounds[number][last - 2] if last > 1 else None)
     return Choice(number, averaged[-1], averaged, *found)
+
+
+def choose_in_folds(
+    candidates: list[Candidate],
+    annotations: Annotations,
+    gold: Codes | None,
+    *,
+    max_rounds: int,
+    free: bool,
+    seed: int,
+) -> Choice:
+    """Return the candidate whose first round is right most often on tasks it did not see, and its rounds.
+
+    No task is held out: each is judged by models that were fitted without it. They are the rounds' own, so that
+    nothing is fitted twice, and their average over all rounds is the model. To pick the best rounds by the same labels
+    loses more than the worse rounds do to the average. Where the number of rounds is given, the last is left to be
+    done, with a model fitted to all tasks.
+    """
+    parts = [(annotations, annotations)]
+    trials = Trials(candidates, parts, gold, max_rounds=max_rounds, seed=seed, keep_rounds=True)
+    for number in range(len(candidates)):
+        trials.run_round(number)
+    best = int(trials.accuracy()[:, 0].argmax())
+    n_rounds = max_rounds if free else max_rounds - 1
+    for _ in range(n_rounds - 1):
+        trials.run_round(best)
+    near = near_best(trials.right(), trials.done())
+    found: dict[str, Any] = {"scores": trials.scores[best].tolist(), "table": _table(candidates, trials, near)}
+    every = tuple(range(1, max_rounds + 1)) if free else ()
+    return Choice(best, max_rounds, every, **found, done=trials.rounds[best][:n_rounds])
 
 
 def near_best(values: Floats, eligible: Mask) -> Mask:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +35,10 @@ class Trials:
         Mean log-likelihood of the held-out annotations; NaN where a trial has not come so far.
     rounds : list of list of Round
         The rounds of each candidate on the first split, if they are to be kept: they hold arrays of all tasks.
+
+    Notes
+    -----
+    Where every round is out of fold, what is fitted to may be judged itself: no model has seen the task it judges.
     """
 
     def __init__(
@@ -49,7 +54,7 @@ class Trials:
         self._gold = gold
         self._held = [held for _, held in parts]
         self._tasks = [np.unique(held.task) for held in self._held]
-        hidden = [_without(gold, tasks) for tasks in self._tasks]
+        hidden = [_without(gold, np.setdiff1d(held.task, seen.task)) for seen, held in parts]
         self._runs = [
             [judged_rounds(candidate, part, known, seed, max_rounds) for part, known in zip(parts, hidden, strict=True)]
             for candidate in candidates
@@ -103,13 +108,10 @@ class Trials:
 
 def judged_rounds(candidate: Candidate, part: Part, gold: Codes | None, seed: int, last: int) -> Iterator[Round]:
     """Yield rounds on one part of the annotations without end; all their predictions for the other are honest."""
-    yield from run_rounds(candidate.X, part[0], candidate.recipe, gold=gold, seed=seed, last=last, trial=True)
-
-
-def _posterior(annotations: Annotations, confusion: Floats, gold: Codes | None) -> Floats:
-    """Return P(true label) of every task by its labels or gold alone."""
-    flat = np.zeros(annotations.n_classes)
-    return ScipyEngine(annotations, "float64").e_step(floored_log(confusion), flat, gold).posterior
+    if candidate.first is not None:
+        yield candidate.first
+    how: dict[str, Any] = {"gold": gold, "seed": seed, "last": last, "after": candidate.first, "trial": True}
+    yield from run_rounds(candidate.X, part[0], candidate.recipe, **how)
 
 
 def _without(gold: Codes | None, tasks: Codes) -> Codes | None:
