@@ -2,9 +2,9 @@
 
 Labels of digits and of LabelMe's photographs are bought as in routing.py, at random or by `Information`. The same
 labels are then fitted in four ways: as they are; with every task weighted by how much rarer such tasks are among those
-labelled than among all (a logistic regression that tells the two apart by their features); with predictions whose
-log-odds are scaled by one factor that suits the posteriors of tasks that were labelled at random at the start, by
-models that did not see them; and with the class shares that explain the predictions of all tasks best. Measured on test
+labelled than among all (a logistic regression that tells the two apart by their features); sharpened as
+`Router.predict_proba` does, by the tasks that it had labelled at random; and with the class shares that explain the
+predictions of all tasks best. Measured on test
 tasks: accuracy, expected calibration error, how much higher the mean confidence is than the accuracy, and the distance
 of the class shares of the picks from the true ones.
 
@@ -14,22 +14,20 @@ of the class shares of the picks from the true ones.
 
 import time
 import warnings
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import numpy as np
 from record import RESULTS, Trial, arguments, main, markdown, mean_error, resume
-from routing import STRATEGIES, World, draw, quality, router_of, spend
-from scipy.optimize import minimize_scalar
+from routing import RANDOM_SHARE, STRATEGIES, World, draw, quality, router_of, spend
 from sklearn.linear_model import LogisticRegression
 
 import labelonce as lo
 from labelonce import routing
-from labelonce.learning._predict import out_of_fold
-from labelonce.learning._softmax import softmax
 
 PATH = RESULTS / "routing_selection.json"
-WAYS = ("as it is", "weighted", "scaled", "class shares")
+WAYS = ("as it is", "weighted", "sharpened", "class shares")
 MEASURES = ("accuracy", "calibration", "too_sure", "balance")
 _MOST = 5.0  # times that a task may count more or less than usual
 
@@ -40,14 +38,15 @@ def trial(world: str, crowd: str, strategy: str, seed: int) -> Trial:
     started = time.process_time()
     rng = np.random.default_rng(seed)
     problem, workers = draw(world, crowd, rng)
-    router = router_of(problem, STRATEGIES[strategy], seed)
+    router = router_of(problem, replace(STRATEGIES[strategy], random_share=RANDOM_SHARE), seed)
     spend(router, problem, workers, rng)
     row: Trial = {"world": world, "crowd": crowd, "strategy": strategy, "seed": seed}
-    row |= {way: measures(chances, problem.y_test) for way, chances in fits_of(router, problem, rng).items()}
+    row |= {way: measures(chances, problem.y_test) for way, chances in fits_of(router, problem).items()}
+    row["exponent"] = router.exponent
     return row | {"cpu_s": time.process_time() - started}
 
 
-def fits_of(router: routing.Router, problem: World, rng: np.random.Generator) -> dict[str, Any]:
+def fits_of(router: routing.Router, problem: World) -> dict[str, Any]:
     """Return the chances of the test tasks by every way of fitting."""
     model: Any = router.model_
     labelled = np.flatnonzero(router.state.n_labels > 0)
@@ -57,9 +56,7 @@ def fits_of(router: routing.Router, problem: World, rng: np.random.Generator) ->
     found = {"as it is": plain}
     rarer = rarity(problem.X, labelled)
     found["weighted"] = lo.SoftmaxRegression(C=problem.C).fit(X, targets, weight * rarer).predict_proba(problem.X_test)
-    unseen = out_of_fold(lo.SoftmaxRegression(C=problem.C), X, targets, weight, n_folds=5, rng=rng)
-    at_random = np.isin(labelled, np.array(router.state.task[: int(problem.start * problem.budget)]))
-    found["scaled"] = scaled(plain, best_scale(unseen[at_random], targets[at_random]))
+    found["sharpened"] = router.predict_proba(problem.X_test)
     shares = plain_shares(lo.SoftmaxRegression(C=problem.C).fit(X, targets, weight).predict_proba(problem.X))
     assumed = weight @ targets / weight.sum()
     found["class shares"] = plain * (shares / np.maximum(assumed, 1e-9))
@@ -82,21 +79,6 @@ def rarity(X: Any, labelled: Any) -> Any:
     odds = LogisticRegression(max_iter=500).fit(both, chosen).decision_function(X[labelled])
     ratio = np.exp(-odds) * len(labelled) / len(X)
     return np.clip(ratio / ratio.mean(), 1 / _MOST, _MOST)
-
-
-def scaled(chances: Any, factor: float) -> Any:
-    """Return chances with all log-odds multiplied by a factor."""
-    return softmax(factor * np.log(np.maximum(chances, 1e-12)))
-
-
-def best_scale(chances: Any, posterior: Any) -> float:
-    """Return the factor by which scaled chances suit the posteriors best."""
-
-    def loss(log_factor: float) -> float:
-        found = scaled(chances, float(np.exp(log_factor)))
-        return float(-(posterior * np.log(np.maximum(found, 1e-12))).sum())
-
-    return float(np.exp(minimize_scalar(loss, bounds=(-2, 2), method="bounded").x))
 
 
 def plain_shares(chances: Any) -> Any:
