@@ -346,10 +346,35 @@ class Setting:
         each = [saved(smooth(row["accuracy"]), self.spent, self.goals[row["seed"]]) for row in rows]
         return float(np.median(np.nan_to_num(each))) if each else float("nan")
 
-    def behind(self, name: str) -> float:
-        """Return how far the mean curve is below the best that may do the same: decline workers, ask gold questions."""
-        peers = [curve for other, curve in self.means.items() if _may(other) == _may(name)]
-        return float((np.max(peers, axis=0) - self.means[name]).max())
+    def behind(self, name: str) -> "Gap":
+        """Return where the mean curve is most below that of another strategy that may do the same."""
+        peers = [other for other in self.means if _may(other) == _may(name)]
+        gaps = np.array([self.means[other] - self.means[name] for other in peers])
+        peer, point = np.unravel_index(int(gaps.argmax()), gaps.shape)
+        error = self._error(peers[peer], name, int(point))
+        return Gap(float(gaps[peer, point]), error, peers[peer], float(self.spent[point] / self.spent[-1]))
+
+    def _error(self, one: str, other: str, point: int) -> float:
+        """Return the standard error of the difference of two mean curves at a point, of draws that both have."""
+        values = [{row["seed"]: smooth(row["accuracy"])[point] for row in self.rows[name]} for name in (one, other)]
+        differences = [values[0][seed] - values[1][seed] for seed in values[0].keys() & values[1].keys()]
+        return float(np.std(differences, ddof=1) / np.sqrt(len(differences))) if len(differences) > 1 else float("nan")
+
+
+@dataclass(frozen=True)
+class Gap:
+    """How far a curve is below that of the leader, give or take an error, and after which share of the budget."""
+
+    size: float
+    error: float
+    leader: str
+    at: float
+
+    def __str__(self) -> str:
+        if self.size <= 0:
+            return "never behind"
+        leader = self.leader.removesuffix(", may decline")
+        return f"{100 * self.size:.1f} ± {100 * self.error:.1f} ({leader}, at {100 * self.at:.0f} %)"
 
 
 def _may(name: str) -> tuple[bool, bool]:
@@ -367,9 +392,10 @@ def table(trials: list[Trial]) -> str:
         for name in SHOWN[1:]:
             both = (found.saved(name), found.median_saved(name)) if name in found.means else None
             cells.append("" if both is None else f"{_share(both[0])} ({_share(both[1])})")
-        behind = [f"{100 * found.behind(name):.1f}" for name in OURS if name in found.means]
-        rows.append([f"{world}, {crowd}", *cells, ", ".join(behind), len(found.goals)])
-    return markdown(["world, crowd", *SHOWN[1:], "ours, most behind the best", "draws"], rows)
+        behind = [str(found.behind(name)) if name in found.means else "" for name in OURS]
+        rows.append([f"{world}, {crowd}", *cells, *behind, len(found.goals)])
+    last = ["all served: most behind the best", "may decline: most behind the best", "draws"]
+    return markdown(["world, crowd", *SHOWN[1:], *last], rows)
 
 
 def details(trials: list[Trial]) -> str:
@@ -385,7 +411,7 @@ def _details_of(found: Setting) -> str:
     rows = []
     for name, mean in found.means.items():
         cells = [name, _share(found.saved(name)), _share(found.median_saved(name))]
-        cells += [f"{100 * mean.mean():.2f}", f"{100 * mean[-1]:.1f}", f"{100 * found.behind(name):.1f}"]
+        cells += [f"{100 * mean.mean():.2f}", f"{100 * mean[-1]:.1f}", f"{100 * found.behind(name).size:.1f}"]
         own = found.rows[name]
         cells += [f"{100 * np.mean([row[key][-1] for row in own]):.1f}" for key in ("calibration", "balance")]
         rows.append([*cells, len(own)])
