@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from sklearn.datasets import load_digits
 import labelonce as lo
 from labelonce.service import Project
 from labelonce.service import _fit as fits
+from labelonce.service._live import Job
 from labelonce.service._live_router import LiveRouter
 from labelonce.service._outlook import outlook
 from labelonce.service._store import Answer
@@ -83,6 +85,29 @@ def test_the_router_believes_the_fit_and_later_answers(fitted: tuple[Project, An
     assert again.router.state.n_fitted == len(answers)
     live.undo(later)
     assert_allclose(live.router.belief.posterior(), found.fit.posterior, atol=1e-9)
+
+
+def test_a_task_that_a_newer_fit_doubts_is_offered_again(fitted: tuple[Project, Any]) -> None:
+    project, _ = fitted
+    found = fits.newest(project)
+    assert found is not None
+    sure = replace(found, fit=replace(found.fit, posterior=np.eye(3)[found.fit.posterior.argmax(axis=1)]))
+    store = project.store()
+    live = LiveRouter(project, store.answers(), sure)
+    store.close()
+    assert live.next("new") is None
+    doubting = replace(found, number=2, fit=replace(found.fit, posterior=np.full((120, 3), 1 / 3)))
+    done(live.adoption(doubting))
+    live.adopted(doubting)
+    done(live.drawing())
+    assert live.next("new") is not None
+    assert live.drawing() is None
+
+
+def done(job: Job | None) -> None:
+    assert job is not None
+    job.compute()
+    assert job.finish()
 
 
 def test_everything_but_the_answers_can_be_deleted_and_comes_back(fitted: tuple[Project, Any], tmp_path: Path) -> None:

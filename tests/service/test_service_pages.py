@@ -143,7 +143,8 @@ def test_the_dashboard_shows_the_labels_of_check_boxes(browser: Any, tmp_path: P
         visit = Visit(browser, f"{http.base_url}/dashboard#token={project.add_admin()}")
         visit.page.locator("#labels tbody tr").first.wait_for()
         assert visit.page.locator("#labels tbody td:nth-child(2)").all_inner_texts()[:2] == ["dog", "dog, sea"]
-        assert "next 100 labels" in visit.text("#outlook")
+        assert "more boxes right" in visit.text("#outlook")
+        assert "a box is ticked, or left, rightly" in visit.text("#workers caption")
         assert visit.page.locator("#workers tbody tr").count() == 2
         visit.page.close()
         assert visit.trouble == []
@@ -242,6 +243,7 @@ def test_the_dashboard_says_how_far_it_is(browser: Any, filled: Project, tmp_pat
         assert "of 80" in visit.text("#cards")
         assert "by estimate" in visit.text("#accuracy")
         assert "next 100 labels" in visit.text("#outlook")
+        assert "more tasks right" in visit.text("#outlook")
         assert visit.page.locator("#workers tbody th").all_inner_texts().count("<i>bob</i>") == 1
         assert visit.page.locator("#chart .dot").count() == 1
         visit.page.get_by_role("button", name="Next").click()

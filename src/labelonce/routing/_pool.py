@@ -31,6 +31,7 @@ class Pool:
         self._place: Codes = np.full(n_tasks, -1, dtype=np.int32)
         self._place[tasks] = np.arange(len(tasks), dtype=np.int32)
         self._answered: dict[int, list[int]] = {}
+        self._worn_out = False
 
     @classmethod
     def draw(cls, state: State, strategy: Strategy, open_tasks: Codes, leased: Codes) -> Pool:
@@ -48,11 +49,11 @@ class Pool:
     @property
     def half_used(self) -> bool:
         """Whether it is time to draw the next one beside."""
-        return not self.is_all and self.taken >= len(self.tasks) // 8
+        return self._worn_out or (not self.is_all and self.taken >= len(self.tasks) // 8)
 
     def wear_out(self) -> None:
-        """Take it that the next one is due: what is worth most has changed."""
-        self.taken = max(self.taken, len(self.tasks) // 8)
+        """Take it that the next one is due: what is open, and what is worth most, has changed."""
+        self._worn_out = True
 
     def scores(self, state: State, strategy: Strategy, worker: int, answered: Codes) -> Floats:
         """Return the scores of all tasks for a worker, -inf where it cannot have the task."""

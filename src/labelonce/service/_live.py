@@ -15,7 +15,7 @@ from labelonce.service._outlook import STEP
 from labelonce.service._project import Project
 from labelonce.service._store import Stored
 
-_LITTLE = 0.5  # tasks that a hundred more labels would make right, below which it is time to stop
+_LITTLE = 0.5  # tasks, or boxes, that a hundred more labels would make right, below which it is time to stop
 
 
 class Job(Protocol):
@@ -100,6 +100,7 @@ class Live(ABC):
         """Return how far the project is."""
         return {
             "tasks": len(self.tasks),
+            "multilabel": self.settings.multilabel,
             "labelled": int((self.labels_per_task > 0).sum()),
             "settled": self.n_settled,
             "labels": self.n_labels,
@@ -127,6 +128,11 @@ class Live(ABC):
             | {"flags": known.get(worker, {}).get("flags", [])}
             for worker in everybody
         ]
+
+    @property
+    def n_decisions(self) -> int:
+        """How many labels are to be found: one per task, with check boxes one per box."""
+        return len(self.tasks) * (len(self.settings.classes) if self.settings.multilabel else 1)
 
     def drawing(self) -> Job | None:
         """Return the work of looking for the tasks that are worth most among all, None where it is not due."""
@@ -199,14 +205,14 @@ class Live(ABC):
         """Return what the next hundred labels are expected to bring, as the newest fit saw it, and when to stop."""
         if self.found is None:
             return None
-        steps, n_tasks = self.found.about["outlook"], len(self.tasks)
-        gains = [(after["accuracy"] - before["accuracy"]) * n_tasks for before, after in pairwise(steps)]
+        steps = self.found.about["outlook"]
+        gains = [(after["accuracy"] - before["accuracy"]) * self.n_decisions for before, after in pairwise(steps)]
         spent = next((place for place, gain in enumerate(gains) if gain < _LITTLE), None)
         target = 1 - self.settings.max_risk if self.settings.max_risk else None
         reached = [step["labels"] for step in steps if target is not None and step["accuracy"] >= target]
         return {
             "next": STEP,
-            "tasks_made_right": gains[0],
+            "made_right": gains[0],
             "steps": steps,
             "worth_it_for": None if spent is None else steps[spent]["labels"],
             "target": target,

@@ -42,8 +42,8 @@ function showProgress(found) {
 
 function outlook(found) {
   if (!found.outlook) return "The first fit says what the next labels are expected to bring.";
-  const { next, tasks_made_right: made, steps } = found.outlook;
-  return `The next ${next} labels are expected to make ${made.toFixed(1)} more tasks right: ${percent(steps[0].accuracy, 2)} to ${percent(steps[1].accuracy, 2)} of all.`;
+  const { next, made_right: made, steps } = found.outlook;
+  return `The next ${next} labels are expected to make ${made.toFixed(1)} more ${found.multilabel ? "boxes" : "tasks"} right: ${percent(steps[0].accuracy, 2)} to ${percent(steps[1].accuracy, 2)} of all.`;
 }
 
 function whenToStop(found) {
@@ -55,8 +55,9 @@ function whenToStop(found) {
     return after === null ? `The target of ${percent(target)} is more than ${most} labels away.` : `The target of ${percent(target)} is about ${number(after)} labels away.`;
   }
   if (worth === null) return `Go on: even after ${most} more labels a hundred would still pay.`;
-  if (worth === 0) return "It is time to stop: a hundred more labels would make less than half a task right.";
-  return `Go on for about ${number(worth)} labels: after that a hundred would make less than half a task right.`;
+  const little = `less than half a ${found.multilabel ? "box" : "task"} right`;
+  if (worth === 0) return `It is time to stop: a hundred more labels would make ${little}.`;
+  return `Go on for about ${number(worth)} labels: after that a hundred would make ${little}.`;
 }
 
 function draw(found) {
@@ -169,6 +170,8 @@ signIn(async (me) => {
   if (me.role !== "admin") throw new Refusal(403, "The dashboard needs the admin's token.");
   document.title = `${me.title}: dashboard`;
   part("title").textContent = me.title;
+  const right = me.multilabel ? "that a box is ticked, or left, rightly" : "of giving the true label";
+  part("skill").textContent = `Skill is the chance ${right}, with a 90 % interval.`;
   build();
   await refresh();
   setInterval(() => refresh().catch((error) => {
