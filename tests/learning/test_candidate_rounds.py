@@ -164,7 +164,8 @@ def test_one_round_with_all_classes_as_candidates_is_the_dense_one() -> None:
     model = learner().fit(X, ann.label)
     dense = np.zeros((400, 60))
     dense[:, model.classes_] = model.predict_proba(X)
-    recipe = Recipe(model, workers.Grouped(np.zeros(60, int), errors="uniform"), candidates=True)
+    one_group = workers.Grouped(np.zeros(60, int), errors="uniform")
+    recipe = Recipe(model, one_group, posterior="prior", candidates=True)
     crew = workers.Grouped(np.zeros(60, int), errors="uniform").prepare(ann)
     judge = CandidateJudge(ann, recipe, None, crew, Candidates.from_dense(dense, 60), np.ones((400, 60), bool))
     found, prior, posterior, log_likelihood = judge.verdict(1)
@@ -263,10 +264,12 @@ def test_rounds_do_not_depend_on_the_names_of_classes() -> None:
     group = np.empty(60, int)
     group[order] = GROUP
     tight = lo.SoftmaxRegression(C=0.1, tol=1e-8)
-    one = next(
-        candidate_rounds(X, ann, Recipe(tight, workers.Grouped(GROUP), candidates=True), gold=None, seed=0, last=1)
-    )
-    two = next(
-        candidate_rounds(X, renamed, Recipe(tight, workers.Grouped(group), candidates=True), gold=None, seed=0, last=1)
-    )
-    assert_allclose(two.posterior.to_dense()[:, order], one.posterior.to_dense(), atol=1e-4)
+    for kind, atol in (("prior", 1e-4), ("joint", 0.1)):  # the search for a calibration ends before it has converged
+        found = [
+            next(candidate_rounds(X, labels, Recipe(tight, crew, **how), gold=None, seed=0, last=1)).posterior
+            for how in [{"posterior": kind, "candidates": True}]
+            for labels, crew in ((ann, workers.Grouped(GROUP)), (renamed, workers.Grouped(group)))
+        ]
+        difference = np.abs(found[1].to_dense()[:, order] - found[0].to_dense())
+        assert difference.max() < atol
+        assert difference.sum(axis=1).mean() < atol / 10

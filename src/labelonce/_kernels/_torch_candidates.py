@@ -38,6 +38,7 @@ class TorchPart:
     tasks: slice
     local: Tensor
     start: Tensor | None
+    each: int  # labels of every task, 0 if not all have as many
     cell: Tensor
     index: Tensor
     own: Tensor
@@ -48,6 +49,8 @@ class TorchPart:
         """Return the sums of what each annotation says over those of each task."""
         if self.start is None:
             return message
+        if self.each:
+            return message.view(-1, self.each, message.shape[1]).sum(dim=1)
         return torch.segment_reduce(message, "sum", offsets=self.start, unsafe=True, initial=0)
 
 
@@ -145,9 +148,12 @@ class TorchCandidateSums:
         padding = np.pad(self.classes[part.tasks] < 0, ((0, 0), (0, 1)))[local]
         anywhere = np.arange(n)[:, None] % self._n_shares  # padding adds nothing, but takes long if all to one place
         index = np.where(padding, anywhere, part.index).astype(np.int32)
-        start = None if part.local is None else self._tensor(np.searchsorted(part.local, np.arange(n_tasks + 1)))
+        start, each = None, 1
+        if part.local is not None:
+            first = np.searchsorted(part.local, np.arange(n_tasks + 1))
+            start, each = self._tensor(first), int(first[1]) if (np.diff(first) == first[1]).all() else 0
         places = map(self._tensor, (part.cell, index, part.own.astype(np.int64), part.label_cell, uniform))
-        return TorchPart(part.tasks, self._tensor(local), start, *places)
+        return TorchPart(part.tasks, self._tensor(local), start, each, *places)
 
     def _tensor(self, array: Any) -> Tensor:
         return torch.as_tensor(array, device=self.device)

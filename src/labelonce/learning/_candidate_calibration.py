@@ -3,7 +3,8 @@
 A label says two things: which classes it speaks for (its group), nearly always right, and which of them, often wrong.
 A prediction that is sure of a wrong group would be flattened by a single exponent until it says nothing within the
 group either, and there it is all that tells workers apart. So there is one exponent between the classes that the labels
-speak for and all others, and one inside them.
+speak for and all others, and one inside them. Where the labels' classes are no groups, of which each task has exactly
+one, that would favour the labels whatever they are: then there is one exponent for all classes.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ class Spoken:
     Attributes
     ----------
     spoken : (width + 1, n_tasks)
-        Whether a candidate is one that the task's labels speak for; all are, where there is no label.
+        Whether a candidate is one that the task's labels speak for; all are, where there is no label, and all and the
+        rest where there are no groups.
     within : (width + 1, n_tasks)
         Log P(class | spoken), 0 elsewhere.
     between : (width + 1, n_tasks)
@@ -53,7 +55,10 @@ class Spoken:
     mass : (n_tasks,)
         Log P(spoken).
     code : (width + 1, n_tasks)
-        The class; 0 where there is none, as in the last row, which is the rest.
+        The class; the number of classes where there is none, as in the last row, which is the rest.
+    number : (n_tasks,)
+        Log of the number of classes in the rest, each of which is flattened by itself where there are no groups, and
+        shifted as all classes are on average; 0 where there are groups.
     """
 
     spoken: Mask
@@ -61,11 +66,16 @@ class Spoken:
     between: Floats
     mass: Floats
     code: Codes
+    number: Floats
 
     @classmethod
-    def of(cls, predictions: Candidates, spoken: Mask) -> Spoken:
-        """Return the parts of predictions; `spoken` (n_tasks, width) is as above."""
+    def of(cls, predictions: Candidates, spoken: Mask | None) -> Spoken:
+        """Return the parts of predictions; `spoken` (n_tasks, width) is as above, None without groups."""
         there = predictions.classes >= 0
+        code = np.where(there, predictions.classes, predictions.n_classes).T
+        code = np.concatenate([code, np.full((1, len(there)), predictions.n_classes, np.int32)])
+        if spoken is None:
+            return cls._without_groups(predictions, there, code)
         mine = spoken & there
         mine[~mine.any(axis=1)] = True
         mine &= there
@@ -75,12 +85,25 @@ class Spoken:
         open_ = np.concatenate([there.T, np.full((1, len(wide.T)), True)]) & ~mine
         mass = np.where(mine, wide, 0.0).sum(axis=0)
         within = np.where(mine, np.log(wide / mass), 0.0)
-        code = np.concatenate([np.maximum(predictions.classes, 0).T, np.zeros((1, len(wide.T)), np.int32)])
-        return cls(mine, within, np.where(open_, np.log(wide), -np.inf), np.log(mass), np.ascontiguousarray(code))
+        between = np.where(open_, np.log(wide), -np.inf)
+        return cls(mine, within, between, np.log(mass), np.ascontiguousarray(code), np.zeros(len(there)))
+
+    @classmethod
+    def _without_groups(cls, predictions: Candidates, there: Mask, code: Codes) -> Spoken:
+        """Return predictions of which all classes are in one part, the rest too."""
+        number = np.log(np.maximum(predictions.n_classes - there.sum(axis=1), 1))
+        wide = np.concatenate([np.maximum(predictions.probability, LEAST), predictions.rest[:, None] + LEAST], axis=1)
+        within = np.log(np.ascontiguousarray(wide.T))
+        within[-1] -= number
+        mine = np.concatenate([there.T, np.full((1, len(there)), True)])
+        nothing = np.full_like(within, -np.inf)
+        return cls(mine, np.where(mine, within, 0.0), nothing, np.zeros(len(there)), np.ascontiguousarray(code), number)
 
     def shown(self, found: CandidateCalibration) -> tuple[Floats, Floats, Floats]:
         """Return calibrated P(class | spoken), P(class) of the others, and P(spoken)."""
-        score = np.where(self.spoken, found.inside * self.within + found.shift[self.code], -np.inf)
+        shift = np.append(found.shift, found.shift.mean())
+        score = np.where(self.spoken, found.inside * self.within + shift[self.code], -np.inf)
+        score[-1] += self.number
         np.exp(np.subtract(score, score.max(axis=0), out=score), out=score)
         score /= score.sum(axis=0)
         top = np.maximum(self.mass, self.between.max(axis=0))
@@ -98,21 +121,21 @@ class Spoken:
 
 
 def calibrated_log_prior(
-    predictions: Candidates, spoken: Mask, found: CandidateCalibration, dtype: Any = np.float64
+    predictions: Candidates, spoken: Mask | None, found: CandidateCalibration, dtype: Any = np.float64
 ) -> Floats:
     """Return the calibrated log P(true label) of all tasks, (n_tasks, width + 1), made a block of tasks at a time."""
     log_prior = np.empty((len(predictions), predictions.classes.shape[1] + 1), dtype=dtype)
     step = max(1, _BLOCK // log_prior.shape[1])
     for start in range(0, len(predictions), step):
         tasks = slice(start, start + step)
-        log_prior[tasks] = Spoken.of(predictions[tasks], spoken[tasks]).log_prior(found)
+        log_prior[tasks] = Spoken.of(predictions[tasks], None if spoken is None else spoken[tasks]).log_prior(found)
     return log_prior
 
 
 def calibrate_candidates(
-    said: Spoken, messages: Floats, shares: Floats, pull: float, start: CandidateCalibration
+    said: Spoken, messages: Floats, shares: Floats, pull: float, start: CandidateCalibration, *, steps: int = _STEPS
 ) -> CandidateCalibration:
-    """Return the exponents and shifts with which predictions explain the annotations best.
+    """Return the exponents and shifts with which predictions explain the annotations best, after so many steps.
 
     `messages` (n_tasks, width + 1) are the sums of log P(label | true). The classes are pulled to `shares`, as in
     `calibrate`, by what is predicted among the classes that labels speak for.
@@ -133,23 +156,24 @@ def calibrate_candidates(
         mine = np.where(said.spoken, joint, 0.0)
         held = mine.sum(axis=0)
         share = np.maximum(_sums(flat, inside, n_classes) / n_tasks, 1e-12)
-        wanted = pull * shares / share
+        wanted = np.append(pull * shares / share, 0.0)
         pulled = np.where(said.spoken, wanted[said.code], 0.0)
         slope = mine - held * inside + inside * (pulled - (inside * pulled).sum(axis=0))
         by_inside = here.inside * np.vdot(slope, said.within)
         by_between = np.vdot(joint - mine - others, between) + np.vdot(held - mass, said.mass)
         value = np.log(likelihood).sum() + pull * n_tasks * (shares @ np.log(share))
-        slopes = np.concatenate([[by_inside, here.between * by_between], _sums(flat, slope, n_classes)])
+        by_shift = _sums(flat, slope, n_classes) + slope[-1].sum() / n_classes  # the rest is shifted by the mean
+        slopes = np.concatenate([[by_inside, here.between * by_between], by_shift])
         return -float(value) / n_tasks, -slopes / n_tasks
 
     point = np.concatenate([np.log([start.inside, start.between]), start.shift])
     whole: Any = [tuple(np.log(_EXPONENTS))] * 2 + [(-_SHIFT, _SHIFT)] * n_classes
     alone: Any = [(here, here) for here in point]
     alone[1] = whole[1]  # first: it is the steepest by far, and would throw the others to their ends
-    for bounds, steps in ((alone, _FIRST_STEPS), (whole, _STEPS)):
-        point = minimize(loss, point, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps}).x
+    for bounds, most in ((alone, min(steps, _FIRST_STEPS)), (whole, steps)):
+        point = minimize(loss, point, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": most}).x
     return CandidateCalibration(float(np.exp(point[0])), float(np.exp(point[1])), point[2:])
 
 
 def _sums(code: Any, values: Floats, n_classes: int) -> Floats:
-    return np.asarray(np.bincount(code, values.ravel(), n_classes), dtype=np.float64)
+    return np.asarray(np.bincount(code, values.ravel(), n_classes + 1)[:n_classes], dtype=np.float64)

@@ -20,6 +20,7 @@ from labelonce.workers import Grouped
 _REFINEMENTS, _LAST_REFINEMENTS = 10, 2  # of workers and calibration by each other within a round at most
 _MANY_ROWS = 200_000  # of all workers together: what is believed of each would take too much memory
 _ENOUGH = 200_000  # annotations: of many more a draw is refined first, then all a little
+_FEW_STEPS = 8  # of the search for a calibration that is nearly known
 _SETTLED = 1e-3  # mean change of the chances of being right in such a step: near the fixed point
 _FEW_TASKS, _MANY_TASKS = 10_000, 50_000  # to calibrate by: 30 per class, within these
 _SINGLE = 10**7  # candidates of all annotations from which sums are in float32
@@ -35,7 +36,7 @@ class CandidateJudge:
         gold: Codes | None,
         workers: Grouped,
         predictions: Candidates,
-        spoken: Mask,
+        spoken: Mask | None,
     ) -> None:
         self.annotations, self.recipe, self.gold = annotations, recipe, gold
         self.workers, self.predictions, self.spoken = workers, predictions, spoken
@@ -58,7 +59,7 @@ class CandidateJudge:
         counted = self.predictions.with_gold(self.gold) if soft else picks
         self.workers.fit_tallies(self.sums.m_step(counted), first=True)
         prior = self._class_prior(picks)
-        if self.recipe.posterior == "prior" or first:
+        if self.recipe.posterior == "prior" or (first and not self._tells_apart):
             log_prior = self._with_gold(self._by_class(prior))
         else:
             log_prior = self._calibrated(number, prior)
@@ -72,18 +73,26 @@ class CandidateJudge:
     def _picks(self) -> Candidates:
         """Return the most probable class among those that the labels speak for, of every task; gold where known."""
         probability = self.predictions.probability
-        score = probability + self.spoken  # those that they speak for are above all others
+        score = probability if self.spoken is None else probability + self.spoken  # above all others
         best = np.zeros_like(probability)
         best[np.arange(len(best)), np.where(self.predictions.classes >= 0, score, -1.0).argmax(axis=1)] = 1.0
         certain = Candidates(self.predictions.classes, best, np.zeros(len(best)), self.predictions.n_classes)
         return certain.with_gold(self.gold)
 
+    @property
+    def _tells_apart(self) -> bool:
+        """Whether a first model, which has learned the labels, may already judge them.
+
+        Within a group it tells classes apart that the labels mix up. Without groups it would confirm the labels.
+        """
+        return isinstance(self.workers, Grouped) and self.workers.in_groups
+
     def _calibrated(self, number: int, prior: Floats) -> Floats:
         """Return the calibrated log prior of every task, and refine the workers by it."""
         given = np.bincount(self.annotations.label, minlength=self.annotations.n_classes) + 1.0
         shares = given / given.sum() if isinstance(self.recipe.prior, str) else prior
-        fitter = _Fitter(self, shares, pull_in_round(number))
-        found = fitter.fit(fitter.messages(), CandidateCalibration.none(len(shares)))
+        fitter = _Fitter(self, shares, pull_in_round(max(number, 2)))
+        found = fitter.fit(fitter.messages())
         if self.recipe.counts == "refined" and isinstance(self.workers, Grouped):
             found = self._refined(fitter, found)
         self.calibration = found
@@ -114,7 +123,7 @@ class CandidateJudge:
         """Return the judge of some tasks, who shares the workers."""
         gold = None if self.gold is None else self.gold[one_of]
         tasks = np.flatnonzero(one_of)
-        of = (self.workers, self.predictions[tasks], self.spoken[tasks])
+        of = (self.workers, self.predictions[tasks], None if self.spoken is None else self.spoken[tasks])
         return CandidateJudge(self.annotations.select(one_of), self.recipe, gold, *of)
 
     def listen(self, fitter: _Fitter, found: CandidateCalibration, most: int) -> CandidateCalibration:
@@ -181,7 +190,7 @@ class _Fitter:
         if len(labelled) > most:
             labelled = np.sort(np.random.default_rng(0).choice(labelled, most, replace=False))
         self.tasks = labelled
-        self._spoken = Spoken.of(judge.predictions[labelled], judge.spoken[labelled])
+        self._said = Spoken.of(judge.predictions[labelled], None if judge.spoken is None else judge.spoken[labelled])
 
     def of(self, judge: CandidateJudge) -> _Fitter:
         """Return one for another judge's tasks."""
@@ -194,6 +203,9 @@ class _Fitter:
         sums = judge.engine(judge.annotations.select(one_of), judge.predictions.classes[self.tasks])
         return sums.messages(judge.workers.factors_)
 
-    def fit(self, messages: Floats, near: CandidateCalibration) -> CandidateCalibration:
-        """Return the calibration that explains the labels best, searched from one that is near."""
-        return calibrate_candidates(self._spoken, messages, self._shares, self._pull, near)
+    def fit(self, messages: Floats, near: CandidateCalibration | None = None) -> CandidateCalibration:
+        """Return the calibration that explains the labels best, or a better one than one that is near."""
+        if near is None:
+            none = CandidateCalibration.none(len(self._shares))
+            return calibrate_candidates(self._said, messages, self._shares, self._pull, none)
+        return calibrate_candidates(self._said, messages, self._shares, self._pull, near, steps=_FEW_STEPS)

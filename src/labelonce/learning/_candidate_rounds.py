@@ -108,9 +108,9 @@ def judge_after(asked: Asked, annotations: Annotations, gold: Codes | None, pick
         workers.prepare(annotations)
     own = candidate_classes(annotations, workers.pattern[0], more)
     predictions = asked.predict(own, TOP)
-    spoken: Mask = np.ones_like(predictions.classes, dtype=bool)
-    if len(workers.pattern[0]):
-        spoken[:] = False
+    spoken: Mask | None = None
+    if workers.in_groups:
+        spoken = np.zeros_like(predictions.classes, dtype=bool)
         kept = min(own.shape[1], spoken.shape[1])
         spoken[:, :kept] = (own[:, :kept] >= 0) & (predictions.classes[:, :kept] == own[:, :kept])
     return CandidateJudge(annotations, asked.recipe, gold, workers, predictions, spoken)

@@ -95,7 +95,8 @@ class Grouped(WorkerModel):
     def prepare(self, annotations: Annotations, picks: Codes | Candidates | None = None) -> Self:
         """Set which classes are confused with each other; `picks` are a model's classes, -1 for none, or candidates."""
         self._check()
-        self.__dict__.pop("_chances", None)
+        for name in ("_chances", "error_strength_"):
+            self.__dict__.pop(name, None)
         groups = self.groups
         if isinstance(groups, str) and groups == "auto":
             groups = find_groups(annotations, picks)
@@ -156,6 +157,11 @@ class Grouped(WorkerModel):
         return self.errors == "crowd" if self.groups is None else isinstance(self.groups, str) and self.groups == "auto"
 
     @property
+    def in_groups(self) -> bool:
+        """Whether a label speaks for the classes of one group, after `prepare`."""
+        return self.groups_ is not None
+
+    @property
     def pattern(self) -> tuple[Mistakes, Codes]:
         """The pairs with a share of their own, and the row of every class, after `prepare`."""
         return self._mistakes, self._row
@@ -172,7 +178,8 @@ class Grouped(WorkerModel):
     def _set_factors(self, tallies: Tallies, right: Floats, leak: Any) -> Self:
         """Set the workers from their chances of being right and the crowd's mistakes."""
         self.population_ = self._chances.population_
-        shares = learn_shares(self._mistakes, tallies, crowd=self.errors == "crowd", leak=leak)
+        near = vars(self).get("error_strength_")
+        shares = learn_shares(self._mistakes, tallies, crowd=self.errors == "crowd", leak=leak, near=near)
         self.leak_, self.error_strength_ = shares.leak, shares.strength
         never = np.bincount(self._row, self._mistakes.empty) == np.bincount(self._row)
         if self.leak == 0 and self.groups_ is not None:
@@ -217,7 +224,8 @@ class Grouped(WorkerModel):
 
     def _fit(self, counts: Floats) -> None:
         self._check()
-        self.__dict__.pop("_chances", None)
+        for name in ("_chances", "error_strength_"):
+            self.__dict__.pop(name, None)
         n_classes = counts.shape[1]
         groups = None if self.groups is None else read_groups(self.groups, np.arange(n_classes))
         true, given = (part.ravel().astype(np.int32) for part in np.indices((n_classes, n_classes)))

@@ -49,6 +49,11 @@ class Known(WorkerModel):
         return False
 
     @property
+    def in_groups(self) -> bool:
+        """Whether a label speaks for the classes of one group."""
+        return len(self.factors_.mistakes) > 0
+
+    @property
     def pattern(self) -> tuple[Mistakes, Codes]:
         """The pairs with a share of their own, and the row of every class."""
         return self.factors_.mistakes, self.factors_.row

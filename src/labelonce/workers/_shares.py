@@ -29,16 +29,17 @@ class Shares:
     strength: float
 
 
-def learn_shares(pairs: Mistakes, tallies: Tallies, *, crowd: bool, leak: Any) -> Shares:
+def learn_shares(pairs: Mistakes, tallies: Tallies, *, crowd: bool, leak: Any, near: float | None = None) -> Shares:
     """Return the shares of wrong labels, those of pairs shrunk towards equal ones as far as the evidence asks.
 
     A wrong label is one of its true class's pairs with probability 1 - leak, else any label; which of the two it was is
-    split in steps of EM. With `crowd` False all pairs of a true class have equal shares; `leak` is a number or "auto".
+    split in steps of EM. With `crowd` False all pairs of a true class have equal shares; `leak` is a number or "auto";
+    `near` is the strength of the equal shares where it is nearly known, as in a step of EM.
     """
     n_others = max(pairs.n_classes - 1, 1)
     number: Floats = np.bincount(pairs.true, minlength=pairs.n_classes)[pairs.true].astype(np.float64)
     own = even = 1 / np.maximum(number, 1)
-    size = _evidence_size(pairs, tallies.mistakes, number) if crowd and len(pairs) else float("inf")
+    size = _evidence_size(pairs, tallies.mistakes, number, near) if crowd and len(pairs) else float("inf")
     found = LEAK if leak == "auto" else float(leak)
     if not len(pairs):
         found = 1.0
@@ -64,7 +65,7 @@ def _part(own: Floats, leak: float, n_others: int) -> Floats:
     return np.asarray((1 - leak) * own / np.maximum((1 - leak) * own + leak / n_others, 1e-300))
 
 
-def _evidence_size(pairs: Mistakes, amounts: Floats, number: Floats) -> float:
+def _evidence_size(pairs: Mistakes, amounts: Floats, number: Floats, near: float | None) -> float:
     """Return how many wrong labels of a true class its equal shares are worth, by marginal likelihood."""
     several = number > 1
     amounts, number, true = amounts[several], number[several], pairs.true[several]
@@ -82,7 +83,8 @@ def _evidence_size(pairs: Mistakes, amounts: Floats, number: Floats) -> float:
         by_size -= (digamma(size + totals) - digamma(size)).sum()
         return float(value) + log_prior, -by_size / point**2 + slope
 
-    return float(strength(most_likely(log_density, np.array([0.2]))[0]))
+    start = 0.2 if near is None or not np.isfinite(near) else 1 / (1 + near)
+    return float(strength(most_likely(log_density, np.array([start]))[0]))
 
 
 def commonest_mistakes(
