@@ -32,11 +32,7 @@ class Server(uvicorn.Server):
 
 def run(app: Any, *, host: str, port: int) -> None:
     """Serve an application until the process is interrupted; what keeps it from starting is one sentence."""
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        listening = socket.create_server((host, port), family=family, backlog=_WAITING)
-    except OSError as error:
-        raise ValueError(f"port {port} of {host} must be free to listen at; got: {error}. Name another.") from error
+    listening = _listening(host, port)
     # Before it has started, an error is told by the exception; later ones are logged.
     config = uvicorn.Config(app, log_level="critical", access_log=False, timeout_keep_alive=_KEEP_ALIVE)
     server = Server(config)
@@ -45,3 +41,18 @@ def run(app: Any, *, host: str, port: int) -> None:
         server.run(sockets=[listening])
     if not server.started:
         raise app.state.trouble or RuntimeError("the service must start; uvicorn gave up without a word.")
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # The protocol is named: only then asyncio sends every part of an answer at once, and nobody waits for the rest.
+    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a killed service is started again at once
+        found.bind((host, port))
+        found.listen(_WAITING)
+    except OSError as error:
+        found.close()
+        raise ValueError(f"port {port} of {host} must be free to listen at; got: {error}. Name another.") from error
+    return found
