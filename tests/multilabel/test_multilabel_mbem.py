@@ -78,6 +78,32 @@ def test_one_question_is_mbem(made: tuple[Any, Any, Any]) -> None:
     assert_allclose(clf.posterior_[:, 0], binary.posterior_[:, 1], rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    "heads",
+    [
+        SigmoidRegression(C=0.1),
+        PerQuestion(SoftmaxRegression(C=0.1)),
+        make_pipeline(StandardScaler(with_mean=False, with_std=False), SigmoidRegression(C=0.1)),
+    ],
+)
+def test_heads_become_the_model_of_a_single_question(made: tuple[Any, Any, Any], heads: Any) -> None:
+    X, _, ann = made
+    first = ann.question == 0
+    rows = (ann.task[first], ["q0"] * int(first.sum()), ann.worker[first], ann.answer[first])
+    one = MultiLabelAnnotations.from_arrays(*rows)
+    fixed: dict[str, Any] = {"rounds": 1, "predictions": "in_sample", "confidence": "posterior"}
+    clf = MultiLabelMBEM(heads, options=fixed).fit(X, one)
+    binary = MBEM(SoftmaxRegression(C=0.1), **fixed).fit(X, one.of_question("q0"))
+    assert_allclose(clf.predict_proba(X)[:, 0], binary.predict_proba(X)[:, 1], atol=1e-5)
+
+
+def test_pipelines_of_a_list_share_their_first_steps(made: tuple[Any, Any, Any]) -> None:
+    X, _, ann = made
+    pipelines = [make_pipeline(StandardScaler(), SigmoidRegression()), SigmoidRegression()]
+    with pytest.raises(ValueError, match=r"same steps before the last; got .*StandardScaler.* and SigmoidRegression"):
+        MultiLabelMBEM(pipelines).fit(X, ann)
+
+
 def test_the_paper_is_the_papers_mbem_for_every_label(made: tuple[Any, Any, Any]) -> None:
     X, _, ann = made
     clf = MultiLabelMBEM.paper(SoftmaxRegression(C=0.1)).fit(X, ann)

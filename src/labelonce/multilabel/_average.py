@@ -40,6 +40,10 @@ class AveragedHeads(BaseEstimator):
         self.models_ = [clone(model).fit(X, y, sample_weight) for model in self.models]
         return self
 
+    def for_one_question(self) -> list[Any]:
+        """Return the models for one question, from which `MBEM` chooses."""
+        return [model.for_one_question() for model in self.models]
+
     def predict_proba(self, X: Any) -> Floats:
         """Return P(yes | features), shape (n_tasks, n_questions)."""
         check_is_fitted(self, "models_")

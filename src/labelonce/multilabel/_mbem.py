@@ -7,27 +7,23 @@ from typing import Any, Self, cast
 
 import numpy as np
 import pyarrow as pa
-from sklearn.pipeline import make_pipeline
 
-from labelonce._sklearn import BaseEstimator, check_is_fitted, clone, count_rows
+from labelonce._sklearn import BaseEstimator, check_is_fitted, count_rows
 from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import RandomState, check_choice, check_int, check_number, check_rng
 from labelonce.data._annotations import check_positions
-from labelonce.learning import MBEM, SoftmaxRegression
+from labelonce.learning import MBEM
 from labelonce.learning._inputs import split_task_column
 from labelonce.learning._mbem import Callback
 from labelonce.multilabel._annotations import MultiLabelAnnotations
 from labelonce.multilabel._answer_sums import AnswerSums
 from labelonce.multilabel._average import average_heads, mean_probability
 from labelonce.multilabel._base import check_annotations, labels_table, pair_gold, worker_columns, yes_and_no
-from labelonce.multilabel._per_question import PerQuestion
+from labelonce.multilabel._learners import fit_one, learners_of
 from labelonce.multilabel._rounds import Recipe, Round, fit_last, run_rounds
 from labelonce.multilabel._selection import choose_recipes
 from labelonce.multilabel._sigmoid import SigmoidRegression
 from labelonce.multilabel._threshold import THRESHOLDS, thresholds
-
-PENALTIES = (0.001, 0.01, 0.1, 1.0)
-"""What `C` of the default learner is chosen from."""
 
 
 class MultiLabelMBEM(BaseEstimator):
@@ -255,7 +251,7 @@ class MultiLabelMBEM(BaseEstimator):
     def _shared(self, X: Any, annotations: MultiLabelAnnotations, gold: Floats, resume: bool) -> Iterator[Self]:
         """Choose recipes and do the rounds with each of them, or those that are left."""
         if not resume:
-            learners, self._features = _learners(self.learner, X)
+            learners, self._features = learners_of(self.learner, X)
             X = self._transformed(X)
             self._seed = int(check_rng(self.random_state).integers(2**31))
             self._recipes, self.choices_ = self._choose(X, annotations, gold, learners)
@@ -318,7 +314,7 @@ class MultiLabelMBEM(BaseEstimator):
         yes = self._yes_code = int(np.flatnonzero(annotations.answers == self._yes_no[1])[0])
         self.models_ = self.models_ if resume else []
         for number in range(len(self.models_), annotations.n_questions):
-            model = _one(_for_one(self.learner), options, X, annotations, number, wide[:, number], yes)
+            model = fit_one(self.learner, options, X, annotations, number, wide[:, number], yes)
             self.models_ = [*self.models_, model]
             yield self
         posterior, confusion = [], []
@@ -393,27 +389,6 @@ def _indicator(y: Any) -> Any:
     return MultiLabelAnnotations.from_indicator(y)
 
 
-def _learners(learner: Any, X: Any) -> tuple[list[Any], Any]:
-    """Return the learners to choose from, and the fitted transformer before them, None where there is none."""
-    if learner is None:
-        return [SigmoidRegression(C=C) for C in PENALTIES], None
-    given = list(learner) if isinstance(learner, list | tuple) else [learner]
-    features = None
-    if any(hasattr(one, "steps") for one in given):
-        before = {repr(one[:-1]) if hasattr(one, "steps") else type(one).__name__ for one in given}
-        if len(before) > 1:
-            raise ValueError(f"learners must have the same steps before the last; got {' and '.join(sorted(before))}.")
-        features, given = clone(given[0][:-1]).fit(X), [one[-1] for one in given]
-    return [_with_heads(one) for one in given], features
-
-
-def _with_heads(learner: Any) -> Any:
-    """Return a learner for all questions: itself, a network with a head for each, or one model for each."""
-    if getattr(learner, "fits_questions", False):
-        return learner
-    return learner.with_sigmoid_heads() if hasattr(learner, "with_sigmoid_heads") else PerQuestion(learner)
-
-
 def _entry(annotations: MultiLabelAnnotations, this: Round, before: Round | None) -> dict[str, Any]:
     """Return one row of the history."""
     said = annotations.values[annotations.answer]
@@ -426,33 +401,3 @@ def _entry(annotations: MultiLabelAnnotations, this: Round, before: Round | None
         "mean_confidence": float(np.maximum(this.posterior, 1 - this.posterior).mean()),
         "posterior_change": changed,
     }
-
-
-def _for_one(learner: Any) -> Any:
-    """Return a learner for the `MBEM` of one question: heads of several questions become their model of one."""
-    if isinstance(learner, list | tuple):
-        return [_for_one(one) for one in learner]
-    if hasattr(learner, "steps"):
-        return make_pipeline(*(step for _, step in learner.steps[:-1]), _for_one(learner[-1]))
-    return SoftmaxRegression(C=learner.C) if isinstance(learner, SigmoidRegression) else learner
-
-
-def _one(
-    learner: Any,
-    options: Mapping[str, Any],
-    X: Any,
-    annotations: MultiLabelAnnotations,
-    number: int,
-    gold: Any,
-    yes: int,
-) -> Any:
-    """Return the `MBEM` of one question, or its share of yes where all answers to it are the same."""
-    one = annotations.of_question(annotations.questions[number]) if (annotations.question == number).any() else None
-    if one is None or len(np.unique(one.label)) < 2:
-        n = 0 if one is None else len(one)
-        n_yes = 0 if one is None else int((one.label == yes).sum())
-        return float((n_yes + 0.5) / (n + 1.0))
-    known = gold >= 0
-    codes = np.where(gold > 0, yes, 1 - yes)
-    given = {task: annotations.answers[code] for task, code in zip(one.tasks[known], codes[known], strict=True)}
-    return MBEM(learner, **options).fit(X, one, gold=given or None)

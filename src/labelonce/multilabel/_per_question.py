@@ -54,6 +54,10 @@ class PerQuestion(BaseEstimator):
         both = np.stack([1 - target[rows], target[rows]], axis=1)
         return as_learner(clone(self.estimator)).fit(select_rows(X, rows), both, weight[rows])
 
+    def for_one_question(self) -> Any:
+        """Return the classifier itself."""
+        return self.estimator
+
     def predict_proba(self, X: Any) -> Floats:
         """Return P(yes | features), shape (n_tasks, n_questions)."""
         check_is_fitted(self, "models_")

@@ -13,6 +13,7 @@ from labelonce._kernels import blas_threads
 from labelonce._sklearn import BaseEstimator, check_is_fitted, validate_data
 from labelonce._types import Floats
 from labelonce._validate import check_int, check_number
+from labelonce.learning._softmax import SoftmaxRegression
 from labelonce.learning._text import TEXT_C, TextFeatures
 
 _CHECKS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
@@ -83,6 +84,10 @@ class SigmoidRegression(BaseEstimator):
         self.intercept_: Floats = coefficients[-1]
         self.n_iter_ = int(found.nit)
         return self
+
+    def for_one_question(self) -> SoftmaxRegression:
+        """Return the same regression for one question, whose answers are two classes."""
+        return SoftmaxRegression(C=self.C)
 
     def predict_proba(self, X: Any) -> Floats:
         """Return P(yes | features), shape (n_tasks, n_questions)."""

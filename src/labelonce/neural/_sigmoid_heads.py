@@ -67,6 +67,10 @@ class SigmoidHeads(TorchLearner):
         # No and yes side by side: a mixture of tasks mixes these, and a question that was not asked has neither.
         return self._fit(X, np.hstack([scaled * (1 - targets), scaled * targets]), asked.astype(np.float64))
 
+    def for_one_question(self) -> TorchLearner:
+        """Return the same network for one question, whose answers are two classes."""
+        return TorchLearner(**self.get_params(deep=False))
+
     def loss(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Return the loss summed over the batch; targets are weights of no, then of yes, for every question."""
         n = logits.shape[1]

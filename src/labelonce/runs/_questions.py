@@ -27,7 +27,7 @@ from labelonce.multilabel import (
     text_heads,
 )
 from labelonce.multilabel._check import yes_shares
-from labelonce.multilabel._mbem import PENALTIES
+from labelonce.multilabel._learners import PENALTIES
 from labelonce.multilabel._read import column_names, is_multilabel
 from labelonce.runs._images import network_for
 from labelonce.runs._record import DataSize, Options, QuestionOutcome, QuestionRecipe
