@@ -187,7 +187,7 @@ def points(options: argparse.Namespace) -> list[dict[str, Any]]:
             crowds = [*[("fixed budget", float(r)) for r in REDUNDANCIES], ("nine judgements", 9.0)]
         else:
             crowds = [(crowd, quality) for crowd in CROWDS for quality in QUALITIES]
-        for (crowd, quality), seed in ((c, s) for c in crowds for s in range(options.seeds)):
+        for seed, (crowd, quality) in ((s, c) for s in range(options.seeds) for c in crowds):
             names = ["raw", "paper", "one per label", "shared", "truth"]
             if name == "layout" and quality > 1:
                 names = ["majority vote", "EM", *names[1:]]
