@@ -207,25 +207,30 @@ def run(options: argparse.Namespace) -> None:
 
 
 def table(trials: list[record.Trial]) -> str:
-    """Return one table per figure: mean over seeds in percent."""
+    """Return one table per figure: mean over seeds in percent, and how far shared is from one per label."""
     text = []
+    seen = {row["method"] for row in trials}
+    names = [name for name in METHODS if name in seen]
     for figure, name in (("mAP", "Mean average precision"), ("micro", "Micro F1"), ("macro", "Macro F1")):
-        seen = {row["method"] for row in trials}
-        names = [name for name in METHODS if name in seen]
         rows = []
         for key in dict.fromkeys((row["set"], row["crowd"], row["quality"]) for row in trials):
-            cells = []
-            for method in names:
-                same = key[:1] if method == "truth" and key[0] != "layout" else key
-                own = {
-                    row["seed"]: 100 * row[figure]
-                    for row in trials
-                    if (row["set"], row["crowd"], row["quality"])[: len(same)] == same and row["method"] == method
-                }
-                cells.append(record.mean_error(list(own.values())))
-            rows.append([*key, *cells])
-        text.append(f"{name}\n\n" + record.markdown(["set", "crowd", "quality or redundancy", *names], rows))
+            found = {method: by_seed(trials, key, method, figure) for method in names}
+            shared, apart = found.get("shared", {}), found.get("one per label", {})
+            gain = record.mean_error([shared[seed] - apart[seed] for seed in shared if seed in apart], sign="+")
+            rows.append([*key, *(record.mean_error(list(found[method].values())) for method in names), gain])
+        head = ["set", "crowd", "quality or redundancy", *names, "shared - one per label"]
+        text.append(f"{name}\n\n" + record.markdown(head, rows))
     return "\n".join(text)
+
+
+def by_seed(trials: list[record.Trial], key: tuple[Any, ...], method: str, figure: str) -> dict[int, float]:
+    """Return a method's figure in percent by seed; the truth of a set does not depend on the crowd."""
+    same = key[:1] if method == "truth" and key[0] != "layout" else key
+    return {
+        row["seed"]: 100 * row[figure]
+        for row in trials
+        if (row["set"], row["crowd"], row["quality"])[: len(same)] == same and row["method"] == method
+    }
 
 
 def draw(trials: list[record.Trial], path: Path) -> None:
