@@ -27,7 +27,7 @@ class AveragedHeads(BaseEstimator):
     --------
     >>> X, y = np.array([[-1.0], [1.0]]), np.array([[0.0], [1.0]])
     >>> AveragedHeads([SigmoidRegression(C=0.1), SigmoidRegression(C=10.0)]).fit(X, y).predict_proba(X[:1]).round(2)
-    array([[0.2]])
+    array([[0.25]])
     """
 
     fits_questions: ClassVar[bool] = True

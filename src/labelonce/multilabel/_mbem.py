@@ -195,8 +195,10 @@ class MultiLabelMBEM(BaseEstimator):
         >>> stages = clf.stages(X, (X > 0).astype(int))
         >>> next(stages).n_rounds_, next(stages).n_rounds_
         (0, 1)
-        >>> [clf.n_rounds_ for _ in clf.stages(X, (X > 0).astype(int), resume=True)]
-        [2]
+        >>> for _ in clf.stages(X, (X > 0).astype(int), resume=True):
+        ...     pass
+        >>> clf.n_rounds_
+        2
         """
         X, annotations = _match(X, y, tasks)
         sharing = self._sharing = self._check_options(annotations.n_questions)

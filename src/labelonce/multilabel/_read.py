@@ -109,10 +109,7 @@ def read_multilabel_gold(
     >>> ann = MultiLabelAnnotations.from_ticked([1, 2], ["ann", "bob"], [["dog"], ["sea"]])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "gold.csv")
-    ...     _ = path.write_text("task,question,answer
-    1,dog,yes
-    1,sea,no
-    ")
+    ...     _ = path.write_text("task,question,answer\n1,dog,yes\n1,sea,no\n")
     ...     read_multilabel_gold(path, ann)
     {(1, 'dog'): 1, (1, 'sea'): 0}
     """
