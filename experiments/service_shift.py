@@ -4,8 +4,8 @@ Digits, 300 tasks; twenty workers of mixed quality: eight are right in 0.9 of ca
 in random order, ask for a task and answer it; after every 60 labels all are fitted anew, up to 360 labels. "http": over
 `labelonce serve`, with its refits in processes of their own. "library": a `Router` with the same learner. Accuracy is
 that of the labels found for all tasks. Saved is the share of labels not needed to reach the final accuracy of random
-assignment, from curves smoothed over three neighbours. Both ways fit from nothing every time, and buy no labels of random
-tasks.
+assignment, from curves smoothed over three neighbours. Both ways fit from nothing every time, and buy no labels of
+random tasks.
 
     python experiments/service_shift.py
 """
@@ -62,9 +62,7 @@ class Library:
 
     def fit(self) -> Any:
         """Fit everything and return the labels found."""
-        self.router.state.n_fitted = (
-            0  # begin anew, as the fits of the service do, not from the workers of the last fit
-        )
+        self.router.state.n_fitted = 0  # begin anew, as the service does, and not from the workers of the last fit
         self.router.refit()
         return np.asarray(self.router.belief.posterior()).argmax(axis=1)
 
