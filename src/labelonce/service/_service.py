@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack, suppress
 from typing import Any
 
@@ -46,6 +46,7 @@ class Service:
         self._guesses = Rate(_GUESSES_PER_SECOND, _GUESSES)
         self._people: dict[str, Person] = {}
         self._people_read = 0.0
+        self._tasks: set[asyncio.Task[None]] = set()
         self._beside = asyncio.Lock()  # one thread computes for the router at a time
         self.on_fit: Callable[[], None] = lambda: None
         self._held = AsyncExitStack()
@@ -73,6 +74,7 @@ class Service:
     async def stop(self) -> None:
         """Finish what is being written, and stop the fit."""
         await self.refits.close()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._writer.close()
         await self._held.aclose()
 
@@ -81,7 +83,7 @@ class Service:
         hashed = hash_of(token or "")
         if time.monotonic() - self._people_read > _TOKENS_EVERY:  # one may have been revoked
             self._people_read = time.monotonic()
-            self._reading = asyncio.create_task(self._read_people())
+            self._start(self._read_people())
         person = self._people.get(hashed)
         if person is None:
             if wait := self._guesses.wait(address):
@@ -193,8 +195,14 @@ class Service:
         """Return the task that a worker should label now."""
         task = self.live.next(worker)
         if not self._beside.locked() and (job := self.live.drawing()) is not None:
-            self._drawing = asyncio.create_task(self._do(lambda: job))
+            self._start(self._do(lambda: job))
         return task
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Let something be done soon, and before the service stops."""
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _do(self, job_of: Callable[[], Job]) -> None:
         """Let a thread do what takes long, while everybody is served."""
