@@ -35,6 +35,7 @@ MODELS: dict[str, tuple[str, Callable[[Any, Any], workers.WorkerModel]]] = {
     "leak": ("superclasses, learned leak", lambda groups, _: workers.Grouped(groups, errors="uniform")),
     "both": ("superclasses, learned leak, the crowd's mistakes", lambda groups, _: workers.Grouped(groups)),
     "crowd": ("no groups, the crowd's 19 commonest mistakes", lambda _, __: workers.Grouped()),
+    "found": ("groups found, learned leak, the crowd's mistakes", lambda _, __: workers.Grouped("auto")),
     "wrong": ("wrong groups, learned leak", lambda _, dealt: workers.Grouped(dealt, errors="uniform")),
     "wrong both": ("wrong groups, learned leak, the crowd's mistakes", lambda _, dealt: workers.Grouped(dealt)),
 }

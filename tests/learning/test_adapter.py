@@ -20,8 +20,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+from labelonce._kernels import Candidates
 from labelonce._types import Floats
-from labelonce.learning._adapter import RepeatedRows, as_learner, check_targets, repeat_rows
+from labelonce.learning._adapter import RepeatedRows, as_learner, check_targets, repeat_candidates, repeat_rows
 from labelonce.learning._softmax import SoftmaxRegression
 
 TIGHT: dict[str, Any] = {"tol": 1e-9, "max_iter": 10_000}
@@ -197,3 +198,33 @@ def test_a_top_below_one_is_refused() -> None:
 def test_targets_that_are_no_posteriors_are_refused(targets: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         check_targets(targets, 3)
+
+
+def test_candidates_are_repeated_as_the_dense_targets_are() -> None:
+    dense = posteriors(n_classes=8)
+    targets, weight = Candidates.from_dense(dense, 8), weights()
+    for found, expected in zip(
+        *(_by_row(*rows) for rows in (repeat_candidates(targets, weight, 3), repeat_rows(dense, weight, 3))),
+        strict=True,
+    ):
+        assert_allclose(found, expected)
+
+
+def _by_row(task: Any, code: Any, weight: Floats) -> tuple[Any, Any, Floats]:
+    order = np.lexsort((code, task))
+    return task[order], code[order], weight[order]
+
+
+def test_a_task_without_candidates_has_no_row_and_padding_none() -> None:
+    targets = Candidates(
+        np.array([[2, 0], [1, -1], [3, 4]], np.int32),
+        np.array([[0.5, 0.4], [1.0, 0.0], [0.0, 0.0]]),
+        np.array([0.1, 0.0, 1.0]),
+        9,
+    )
+    task, code, weight = repeat_candidates(targets, np.array([1.0, 2.0, 3.0]), 3)
+    assert_array_equal(task, [0, 0, 1])
+    assert_array_equal(code, [2, 0, 1])
+    assert_allclose(weight, [5 / 9, 4 / 9, 2.0])
+    fitted = RepeatedRows(GaussianNB()).fit(np.array([[0.0], [1.0], [5.0]]), targets)
+    assert fitted.predict_proba(np.array([[1.0]])).shape == (1, 9)

@@ -236,7 +236,10 @@ def test_the_rule_for_candidates() -> None:
     few = simulate.annotate(
         np.zeros(50, int), simulate.one_coin([0.8] * 5, 10), simulate.assign(50, 5, 1, rng=0), rng=0
     )
-    assert not uses_candidates(None, ann)
+    assert uses_candidates(None, ann)
+    assert str(candidate_workers(None)) == "Grouped(groups='auto')"
+    _, _, enough, _ = problem(n_tasks=18_000)  # ten labels of each of 30 workers for each of 60 classes
+    assert not uses_candidates(None, enough)
     many = Annotations(ann.task, ann.worker, ann.label, ann.tasks, ann.workers, np.arange(3000))
     assert uses_candidates(None, many)
     assert uses_candidates(workers.OneCoin(), many)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from labelonce.learning._mbem import MBEM
 
 FEW_CLASSES = 50
+_LABELS_PER_ROW = 10  # of a worker's matrix, mean over workers and classes, that are enough to estimate it
 _ROUNDS = 4
 _HEAD = 200  # classes from which the default learner predicts the group first
 _ENOUGH_TASKS = 50_000  # to choose a learner by
@@ -34,10 +35,9 @@ _ENOUGH_TASKS = 50_000  # to choose a learner by
 def uses_candidates(worker_model: WorkerModel | None, annotations: Annotations) -> bool:
     """Return whether posteriors live on candidates: with more than 50 classes, if the workers are factors.
 
-    `Grouped` workers and `Known` factors are. So are the default, `OneCoin` and `ClassWise` where dense arrays would be
-    too large (`is_large`); `Full`, `Counted` and `Known` matrices never are. Where it fits, the default is `Full`:
-    without groups, one matrix of mistakes for all workers is partly the model's own mistakes, and a network that
-    learns from it confirms them.
+    `Grouped` workers and `Known` factors are. So are `OneCoin` and `ClassWise` where dense arrays would be too large
+    (`is_large`); `Full`, `Counted` and `Known` matrices never are. The default is what the data can bear: a matrix per
+    worker (`Full`) where there are labels enough for its rows, else groups found in the labels and predictions.
     """
     n_classes = annotations.n_classes
     if n_classes <= FEW_CLASSES or not annotations.is_square:
@@ -45,7 +45,9 @@ def uses_candidates(worker_model: WorkerModel | None, annotations: Annotations) 
     large = is_large(annotations.n_tasks, annotations.n_workers, n_classes)
     if isinstance(worker_model, Known):
         return isinstance(worker_model.confusion, Factors)
-    if worker_model is None or isinstance(worker_model, OneCoin) or type(worker_model) is ClassWise:
+    if worker_model is None:
+        return large or len(annotations) < _LABELS_PER_ROW * annotations.n_workers * n_classes
+    if isinstance(worker_model, OneCoin) or type(worker_model) is ClassWise:
         return large
     return isinstance(worker_model, Grouped)
 
@@ -58,7 +60,7 @@ def candidate_workers(worker_model: WorkerModel | None) -> Grouped | Known:
     Grouped(errors='uniform', rows='class')
     """
     if worker_model is None:
-        return Grouped()
+        return Grouped("auto")
     if isinstance(worker_model, OneCoin):
         return Grouped(rows="worker", errors="uniform")
     if isinstance(worker_model, ClassWise) and not isinstance(worker_model, Full):

@@ -11,6 +11,7 @@ from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
 from labelonce._kernels import Candidates
+from labelonce._memory import MOST_NUMBERS
 from labelonce._sklearn import clone, count_rows, select_rows
 from labelonce._types import Floats
 from labelonce.learning._fits import count_fit
@@ -53,10 +54,22 @@ def fit_to_rows(learner: Learner, X: Any, targets: Any, weight: Floats, rows: np
         if len(rows) < len(targets):
             X, targets, weight = take_rows(X, rows), targets[rows], weight[rows]
         if isinstance(targets, Candidates) and not learner.takes_candidates:
-            targets = targets.to_dense()
+            targets = dense_targets(learner, targets)
         fitted: Learner = clone(learner).fit(X, targets, sample_weight=weight)
     count_fit()
     return fitted
+
+
+def dense_targets(learner: Learner, targets: Candidates) -> Floats:
+    """Return targets on candidates as an array, for a learner that takes nothing else; too large ones are an error."""
+    n_tasks, n_classes = targets.shape
+    if n_tasks * n_classes > MOST_NUMBERS:
+        raise ValueError(
+            f"{type(learner).__name__} must have at most {MOST_NUMBERS:,} targets, one per task and class; got "
+            f"{n_tasks:,} tasks x {n_classes:,} classes. Use SoftmaxRegression(), learning.GroupedSoftmax(groups) or a "
+            "network, which take the few classes in question of each task."
+        )
+    return targets.to_dense()
 
 
 def out_of_fold(
