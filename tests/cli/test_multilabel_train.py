@@ -89,6 +89,11 @@ def test_show_prints_questions_and_the_strictness_of_workers(folder: Path, capsy
     printed = capsys.readouterr().out
     assert "450 answers to 3 questions about 150 tasks by 6 workers" in printed
     assert "Workers, strictest first" in printed
+    assert [line.split("\t")[0] for line in printed.split("# Questions\n")[1].splitlines()[1:4]] == [
+        "dog",
+        "sea",
+        "night",
+    ]
     assert run_in_process(["show", str(folder / "run"), "--json"]) == 0
     assert len(json.loads(capsys.readouterr().out)["workers"]) == 6
 

@@ -71,6 +71,7 @@ def test_strictness_is_that_of_the_table_of_workers(fitted: tuple[Any, Any, Any]
 def test_strictness_by_question_adds_up_to_that_of_the_worker(fitted: tuple[Any, Any, Any]) -> None:
     facts = read_question_facts(*fitted[:2])
     whole, parts = facts.strictness(by_question=False), facts.strictness(by_question=True)
+    assert len(parts.worker) == 4 * len(whole.worker)
     for worker, value, answers in zip(whole.worker, whole.value, whole.answers, strict=True):
         own = parts.worker == worker
         assert (parts.value[own] @ parts.answers[own]) / answers == pytest.approx(value)
