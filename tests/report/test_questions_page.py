@@ -17,7 +17,7 @@ from labelonce.multilabel import (
     MultiLabelVote,
     SigmoidRegression,
 )
-from labelonce.report._questions import questions_accuracy, read_question_facts
+from labelonce.report._questions import Strictness, questions_accuracy, read_question_facts
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ODD = "<script>document.title='owned'</script>"
@@ -77,6 +77,11 @@ def test_strictness_by_question_adds_up_to_that_of_the_worker(fitted: tuple[Any,
         assert (parts.value[own] @ parts.answers[own]) / answers == pytest.approx(value)
 
 
+def test_few_answers_are_not_ranked_as_extreme() -> None:
+    few, many = Strictness(*(np.array(one) for one in ([0, 1], [0, 0], [10, 500], [0.1, 0.1], [0.3, 0.25]))).ranked
+    assert 0 < few < many
+
+
 def test_gold_is_measured_by_question(fitted: tuple[Any, Any, Any], tmp_path: Path) -> None:
     model, ann, y_true = fitted
     gold = np.where(np.arange(200)[:, None] < 50, y_true, -1)
@@ -85,6 +90,16 @@ def test_gold_is_measured_by_question(fitted: tuple[Any, Any, Any], tmp_path: Pa
     assert measured.value == pytest.approx((model.labels_[:50] == y_true[:50]).mean())
     lo.write_report(tmp_path / "gold.html", model, ann, gold=gold)
     assert "Right labels, measured" in (tmp_path / "gold.html").read_text()
+
+
+def test_matrices_that_there_is_no_room_for_are_left_out(
+    fitted: tuple[Any, Any, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lo.write_report(tmp_path / "all.html", *fitted[:2])
+    assert "Yes to false" in (tmp_path / "all.html").read_text()
+    monkeypatch.setattr("labelonce.report._questions.MOST_NUMBERS", 10)
+    lo.write_report(tmp_path / "few.html", *fitted[:2])
+    assert "Yes to false" not in (tmp_path / "few.html").read_text()
 
 
 @pytest.mark.filterwarnings("ignore")

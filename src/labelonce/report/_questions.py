@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from labelonce._memory import MOST_NUMBERS
 from labelonce._messages import shorten
 from labelonce._types import Codes, Floats
 from labelonce.data._annotations import MIN_OVERLAP
@@ -25,6 +26,7 @@ from labelonce.workers._intervals import beta_interval
 MOST_WORKERS = 60  # rows of the table of workers, strictest and most lenient
 MOST_DETAILS = 60  # questions with a part of their own
 FEW_ANSWERS = 10  # below which a worker's strictness is not shown
+LEANING = 50.0  # answers that an average worker is worth, where workers are put in order
 _TASKS, _EXTREMES, _ANSWERS = 4, 4, 6
 _CHOICE = ("learner", "by_skill", "predictions", "score")
 
@@ -71,8 +73,10 @@ class QuestionFacts:
 
     @cached_property
     def confusion(self) -> Floats | None:
-        """P(answer | true), [worker, question, true, answer]; None of a vote."""
-        return getattr(self.fitted, "confusion_", None)
+        """P(answer | true), [worker, question, true, answer]; None of a vote, or where there is no room for it."""
+        ann = self.annotations
+        too_large = 2 * ann.n_workers * ann.n_questions * ann.n_answers > MOST_NUMBERS
+        return None if too_large else getattr(self.fitted, "confusion_", None)
 
     def strictness(self, *, by_question: bool) -> Strictness:
         """Return how strict the workers are, overall or on each question."""
@@ -104,6 +108,11 @@ class Strictness:
         """How much less often the worker says yes than is found to be true."""
         return self.found - self.said
 
+    @property
+    def ranked(self) -> Floats:
+        """The same, leaning on 0 where answers are few: chance makes few answers extreme."""
+        return np.asarray(self.value * self.answers / (self.answers + LEANING))
+
 
 def read_question_facts(fitted: Any, annotations: MultiLabelAnnotations) -> QuestionFacts:
     """Return the facts of a fitted multi-label model and the annotations of its fit."""
@@ -120,7 +129,9 @@ def read_question_facts(fitted: Any, annotations: MultiLabelAnnotations) -> Ques
                 f"{len(given):,}, {shorten(given, 3)}."
             )
     start = annotations.pair_start
-    posterior = fitted.posterior_[annotations.task[start], annotations.question[start]]
+    posterior = getattr(fitted, "pair_posterior_", None)  # an aggregator's array of all pairs may be large
+    if posterior is None:
+        posterior = fitted.posterior_[annotations.task[start], annotations.question[start]]
     # A fit with features has thresholds for predictions; its labels of training tasks are those above one half.
     half = np.full(annotations.n_questions, 0.5)
     return QuestionFacts(fitted, annotations, posterior, half if hasattr(fitted, "history_") else fitted.thresholds_)
@@ -208,7 +219,7 @@ def _question_rows(facts: QuestionFacts, gold: Floats) -> list[dict[str, Any]]:
 def _worker_rows(facts: QuestionFacts) -> list[dict[str, Any]]:
     """Return the workers with enough answers, the strictest first; of many, both ends of the list."""
     found = facts.strictness(by_question=False)
-    order = np.argsort(-found.value, kind="stable")
+    order = np.argsort(-found.ranked, kind="stable")
     order = order[found.answers[order] >= FEW_ANSWERS]
     if len(order) > MOST_WORKERS:
         order = np.concatenate([order[: MOST_WORKERS // 2], order[-MOST_WORKERS // 2 :]])
@@ -245,7 +256,7 @@ def _details(facts: QuestionFacts, order: list[int], texts: Any, images: Any) ->
     parts = []
     for question in order:
         rows = np.flatnonzero((by_question.question == question) & (by_question.answers >= FEW_ANSWERS))
-        rows = rows[np.argsort(-by_question.value[rows], kind="stable")]
+        rows = rows[np.argsort(-by_question.ranked[rows], kind="stable")]
         strict = [place for place in rows[:_EXTREMES].tolist() if by_question.value[place] > 0]
         lenient = [place for place in rows[::-1][:_EXTREMES].tolist() if by_question.value[place] < 0]
         pairs = np.flatnonzero((facts.pair_question == question) & (facts.sure < UNSURE))
