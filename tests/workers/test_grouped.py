@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from labelonce import Annotations, simulate
-from labelonce._kernels import Candidates
+from labelonce._kernels import Candidates, CandidateSums, Tallies, candidate_classes
 from labelonce._types import Codes, Floats
 from labelonce.workers import ClassWise, Grouped, OneCoin
 from labelonce.workers._grouped import sample_rows
@@ -153,3 +153,22 @@ def test_predictions_of_another_length_are_told() -> None:
     ann, y_true = crowd()
     with pytest.raises(ValueError, match="one entry per task, 900; got 3"):
         Grouped(GROUP).fit(ann, y_true[:3])
+
+
+def test_a_population_is_learned_again_only_where_labels_have_moved() -> None:
+    """Steps of EM near its fixed point keep the population, so that they are cheap; others learn it."""
+    y_true = np.arange(400) % 4
+    right = np.random.default_rng(0).random((400, 6)) < np.linspace(0.3, 0.9, 6)
+    ann = Annotations.from_matrix(np.where(right, y_true[:, None], (y_true ^ 1)[:, None]))
+    model = Grouped(np.array([0, 0, 1, 1])).prepare(ann)
+    classes = candidate_classes(ann, model.pattern[0])
+    sums = CandidateSums(ann, classes, *model.pattern)
+    tallies = sums.m_step(Candidates(classes, np.eye(4)[y_true][np.arange(400)[:, None], classes], np.zeros(400), 4))
+    populations = []
+    for share in (0.0, 0.0, 0.001, 0.2):
+        moved = Tallies(
+            tallies.right * (1 - share), tallies.wrong + share * tallies.right, tallies.mistakes, tallies.others
+        )
+        populations.append(model.fit_tallies(moved).population_)
+    assert populations[1] == populations[2]
+    assert populations[3] != pytest.approx(populations[2], rel=1e-3)

@@ -75,16 +75,24 @@ class ClassWise(WorkerModel):
         self.learn(counts, (counts[0][kept], counts[1][kept]))
         self.factors_ = Factors.one_coin(self._right, counts[0].shape[1])
 
-    def learn(self, counts: tuple[Floats, Floats], sample: tuple[Floats, Floats], near: Floats | None = None) -> None:
+    def learn(
+        self,
+        counts: tuple[Floats, Floats],
+        sample: tuple[Floats, Floats],
+        near: Floats | None = None,
+        *,
+        is_known: bool = False,
+    ) -> None:
         """Find the population from right and wrong labels by worker and row, those of all or of a sample of workers.
 
-        `near` are its parameters where they are nearly known, as in a step of EM: `mode` of the last one.
+        `near` are its parameters where they are nearly known, as in a step of EM: `mode` of the last one, which is kept
+        if it `is_known` well enough.
         """
         self._right_counts, self._sample_counts = counts, sample
         self._index()
         right, wrong = float(self._sample.right.sum()), float(self._sample.wrong.sum())
         start = np.array([(right + 1) / (right + wrong + 2), 0.2, 0.2]) if near is None else near
-        self._mode = most_likely(self._log_density, start)
+        self._mode = start if is_known else most_likely(self._log_density, start)
         mean, size = self._mode[0], float(strength(self._mode[1]))
         self.population_, self.strength_ = (mean * size, (1 - mean) * size), float(strength(self._mode[2]))
         self._right = self._right_moments_at(self._mode)[0]

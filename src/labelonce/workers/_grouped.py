@@ -22,6 +22,7 @@ from labelonce.workers._shares import LEAK, commonest_mistakes, learn_shares
 
 ROWS = ("worker", "group", "class", "position")
 _SAMPLE = (400, 10)  # workers, and rows of each, that tell the population
+_MOVED = 0.003  # mean change of the shares of right labels from which a population is learned again
 _ROWS = 2000  # with labels, up to which all workers do
 
 
@@ -95,7 +96,7 @@ class Grouped(WorkerModel):
     def prepare(self, annotations: Annotations, picks: Codes | Candidates | None = None) -> Self:
         """Set which classes are confused with each other; `picks` are a model's classes, -1 for none, or candidates."""
         self._check()
-        for name in ("_chances", "error_strength_"):
+        for name in ("_chances", "error_strength_", "_learned_from"):
             self.__dict__.pop(name, None)
         groups = self.groups
         if isinstance(groups, str) and groups == "auto":
@@ -209,6 +210,7 @@ class Grouped(WorkerModel):
         right, wrong = tallies.right, np.maximum(tallies.wrong, 0.0)
         before = vars(self).get("_chances")  # of the last step of EM, if there was one
         near = None if before is None or isinstance(before, ChanceGrid) else before.mode
+        is_known = near is not None and not self._has_moved(right, wrong)
         drawn = (right, wrong)
         if tallies.drawn_right is not None and tallies.drawn_wrong is not None:
             drawn = (tallies.drawn_right, tallies.drawn_wrong)
@@ -216,15 +218,23 @@ class Grouped(WorkerModel):
             coin = OneCoin()
             counts = right[:, 0], wrong[:, 0]
             some = np.flatnonzero(counts[0] + counts[1])[:: max(1, len(right) // _ROWS)]
-            coin.learn(counts, (drawn[0][some, 0], drawn[1][some, 0]), near)
+            coin.learn(counts, (drawn[0][some, 0], drawn[1][some, 0]), near, is_known=is_known)
             return coin
         rows = ClassWise()
-        rows.learn((right, wrong), sample_rows(*drawn), near)
+        rows.learn((right, wrong), sample_rows(*drawn), near, is_known=is_known)
         return rows
+
+    def _has_moved(self, right: Floats, wrong: Floats) -> bool:
+        """Return whether the shares of right labels are others than when the population was learned, and note them."""
+        share, before = right / np.maximum(right + wrong, 1.0), vars(self).get("_learned_from")
+        if before is not None and before.shape == share.shape and float(np.abs(share - before).mean()) < _MOVED:
+            return False
+        self._learned_from = share
+        return True
 
     def _fit(self, counts: Floats) -> None:
         self._check()
-        for name in ("_chances", "error_strength_"):
+        for name in ("_chances", "error_strength_", "_learned_from"):
             self.__dict__.pop(name, None)
         n_classes = counts.shape[1]
         groups = None if self.groups is None else read_groups(self.groups, np.arange(n_classes))

@@ -73,15 +73,22 @@ class OneCoin(WorkerModel):
         self.learn(counts, (counts[0][kept], counts[1][kept]))
         self.factors_ = Factors.one_coin(self.chance(), n_classes)
 
-    def learn(self, counts: tuple[Floats, Floats], sample: tuple[Floats, Floats], near: Floats | None = None) -> None:
+    def learn(
+        self,
+        counts: tuple[Floats, Floats],
+        sample: tuple[Floats, Floats],
+        near: Floats | None = None,
+        *,
+        is_known: bool = False,
+    ) -> None:
         """Find the population from right and wrong labels of workers, those of all or of a sample of them.
 
-        `near` are its parameters where they are nearly known, as in a step of EM: `mode` of the last one.
+        `near` and `is_known` are as in `ClassWise`.
         """
         self._sample, self._counts = sample, counts
         right, wrong = (float(part.sum()) for part in self._sample)
         start = np.array([(right + 1) / (right + wrong + 2), 0.2]) if near is None else near
-        self._mode = most_likely(self._log_density, start)
+        self._mode = start if is_known else most_likely(self._log_density, start)
         mean, size = self._mode[0], float(strength(self._mode[1]))
         self.population_ = (mean * size, (1 - mean) * size)
 
