@@ -219,6 +219,8 @@ class Service:
             return
         await self._do(lambda: self.live.adoption(found))
         self.live.adopted(found)
+        if (job := self.live.drawing()) is not None:  # what is worth most has changed
+            await self._do(lambda: job)
         self._history = [entry for entry in self._history if entry["fit"] != found.number]
         accuracy = found.about["accuracy"] or {}
         self._history.append({"fit": found.number, "labels": found.about["labels"]} | accuracy)
