@@ -45,7 +45,7 @@ def test_the_choice_is_by_held_out_labels(leaderboard: Any) -> None:
 
 def test_every_method_but_mbem_has_the_same_candidates(leaderboard: Any) -> None:
     for method in leaderboard.LINEAR:
-        found = leaderboard.candidates(method, 0)
+        found = leaderboard.candidates(method, 0, "digits")
         assert len(found) == (1 if method == "MBEM" else len(leaderboard.PENALTIES))
     assert set(leaderboard.METHODS) >= set(leaderboard.PUBLISHED)
 
