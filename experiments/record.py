@@ -53,11 +53,16 @@ def command() -> str:
     return shlex.join(["python", f"{script.parent.name}/{script.name}", *words])
 
 
-def commands(paths: Iterable[Path]) -> str:
-    """Return the commands that have made results files which this one resumes, and this one, one after another."""
+def makers(paths: Iterable[Path]) -> dict[str, Any]:
+    """Return the commands and machines that made results files which this command resumes, this one last."""
     found = [json.loads(path.read_text()) for path in paths if path.exists()]
-    earlier = [one for about in found if isinstance(about, dict) for one in about.get("command", "").split(" && ")]
-    return " && ".join(dict.fromkeys([*(one for one in earlier if one and one != command()), command()]))
+    abouts = [about for about in found if isinstance(about, dict)]
+    earlier = [one for about in abouts for one in about.get("command", "").split(" && ")]
+    names = dict.fromkeys([*(one for one in earlier if one and one != command()), command()])
+    seen = [about["machine"] for about in abouts if "machine" in about]
+    machines = [one for known in seen for one in (known if isinstance(known, list) else [known])]
+    distinct = [one for place, one in enumerate([*machines, machine()]) if one not in machines[:place]]
+    return {"command": " && ".join(names), "machine": distinct if len(distinct) > 1 else distinct[0]}
 
 
 def read(path: Path) -> list[Trial]:
@@ -75,11 +80,11 @@ def write(
     *,
     settings: Mapping[str, Any] | None = None,
     seconds: float,
-    made_by: str | None = None,
+    made_by: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write trials and what made them: `made_by` commands, by default this one, of which the last took `seconds`."""
-    about: dict[str, Any] = {"command": made_by or command(), "settings": dict(settings or {}), "versions": versions()}
-    about |= {"machine": machine(), "seconds": round(seconds, 1)}
+    """Write trials and what made them, by default this command on this machine, in `seconds`."""
+    about: dict[str, Any] = {"command": command(), "settings": dict(settings or {}), "versions": versions()}
+    about |= {"machine": machine(), "seconds": round(seconds, 1)} | dict(made_by or {})
     write_text(path, json.dumps(about | {"trials": list(trials)}, indent=1) + "\n")
 
 
@@ -111,7 +116,7 @@ def resume(
     seen = {_key(row, keys): row for path in reversed(files) for row in read(path)}
     done = list(seen.values())
     todo = [point for point in points if _key(point, keys) not in seen]
-    made_by = commands(files)
+    made_by = makers(files)
     started = time.perf_counter()
 
     def keep() -> None:

@@ -326,14 +326,20 @@ def settings_of(trials: list[Trial]) -> list[tuple[str, str]]:
 
 
 class Setting:
-    """The trials of one world and crowd, by strategy, and how they compare with `Random`."""
+    """The trials of one world and crowd, by strategy, and how they compare with `Random`.
+
+    Draws differ more than strategies do, so that only those count which all strategies have.
+    """
 
     def __init__(self, trials: list[Trial], world: str, crowd: str) -> None:
         own = [row for row in trials if (row["world"], row["crowd"]) == (world, crowd)]
         names = dict.fromkeys(row["strategy"] for row in own)
+        shared = set.intersection(*({row["seed"] for row in own if row["strategy"] == name} for name in names))
+        own = [row for row in own if row["seed"] in shared]
         self.rows = {name: [row for row in own if row["strategy"] == name] for name in names}
-        self.spent = np.asarray(own[0]["spent"])
-        self.means = {name: np.mean([smooth(row["accuracy"]) for row in self.rows[name]], axis=0) for name in names}
+        self.spent = np.asarray(own[0]["spent"]) if own else np.zeros(0)
+        curves = {name: [smooth(row["accuracy"]) for row in rows] for name, rows in self.rows.items() if rows}
+        self.means = {name: np.mean(found, axis=0) for name, found in curves.items()}
         self.goals = {row["seed"]: smooth(row["accuracy"])[-1] for row in self.rows.get("Random", [])}
 
     def saved(self, name: str) -> float:
@@ -355,9 +361,9 @@ class Setting:
         return Gap(float(gaps[peer, point]), error, peers[peer], float(self.spent[point] / self.spent[-1]))
 
     def _error(self, one: str, other: str, point: int) -> float:
-        """Return the standard error of the difference of two mean curves at a point, of draws that both have."""
+        """Return the standard error of the difference of two mean curves at a point."""
         values = [{row["seed"]: smooth(row["accuracy"])[point] for row in self.rows[name]} for name in (one, other)]
-        differences = [values[0][seed] - values[1][seed] for seed in values[0].keys() & values[1].keys()]
+        differences = [values[0][seed] - values[1][seed] for seed in values[0]]
         return float(np.std(differences, ddof=1) / np.sqrt(len(differences))) if len(differences) > 1 else float("nan")
 
 
@@ -374,7 +380,8 @@ class Gap:
         if self.size <= 0:
             return "never behind"
         leader = self.leader.removesuffix(", may decline")
-        return f"{100 * self.size:.1f} ± {100 * self.error:.1f} ({leader}, at {100 * self.at:.0f} %)"
+        error = "" if np.isnan(self.error) else f" ± {100 * self.error:.1f}"
+        return f"{100 * self.size:.1f}{error} ({leader}, at {100 * self.at:.0f} %)"
 
 
 def _may(name: str) -> tuple[bool, bool]:
@@ -386,7 +393,7 @@ def table(trials: list[Trial]) -> str:
     rows = []
     for world, crowd in settings_of(trials):
         found = Setting(trials, world, crowd)
-        if not found.goals:
+        if not found.goals or OURS[0] not in found.means:
             continue
         cells = []
         for name in SHOWN[1:]:
@@ -436,12 +443,10 @@ def figure(trials: list[Trial], path: Path) -> None:
     size = (4 * columns, 3.2 * -(-len(found) // columns))
     drawing, axes = plt.subplots(-(-len(found) // columns), columns, figsize=size, squeeze=False)
     for axis, (world, crowd) in zip(axes.flat, found, strict=False):
-        for name in SHOWN:
-            rows = [row for row in trials if (row["world"], row["crowd"], row["strategy"]) == (world, crowd, name)]
-            if rows:
-                axis.plot(
-                    rows[0]["spent"], 100 * np.mean([smooth(row["accuracy"]) for row in rows], axis=0), label=name
-                )
+        setting = Setting(trials, world, crowd)
+        for number, name in enumerate(SHOWN):
+            if name in setting.means:
+                axis.plot(setting.spent, 100 * setting.means[name], label=name, color=f"C{number}")
         axis.set(title=f"{world}, {crowd}", xlabel="labels bought", ylabel="test accuracy, %")
     for axis in axes.flat[len(found) :]:
         axis.set_axis_off()

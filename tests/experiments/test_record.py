@@ -58,10 +58,12 @@ def test_results_that_were_made_elsewhere_are_joined(
 ) -> None:
     for seed, join in (("2", []), ("1", ["--join", str(tmp_path / "2.json")])):
         monkeypatch.setattr("sys.argv", [str(EXPERIMENTS / "some.py"), "--seeds", seed, *join])
+        monkeypatch.setattr(record, "machine", lambda seed=seed: {"cpu": f"machine {seed}"})
         options = options_of(record, tmp_path / f"{seed}.json", *join)
         record.resume(options, lambda seed: {"seed": seed}, [{"seed": int(seed)}])
     found = json.loads((tmp_path / "1.json").read_text())
     assert found["trials"] == [{"seed": 1}, {"seed": 2}]
+    assert found["machine"] == [{"cpu": "machine 2"}, {"cpu": "machine 1"}]
     assert found["command"] == "python experiments/some.py --seeds 2 && python experiments/some.py --seeds 1"
 
 
