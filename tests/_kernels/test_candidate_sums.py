@@ -161,6 +161,14 @@ def test_what_is_said_of_candidates_is_true_of_the_dense_array() -> None:
     assert_allclose(one[3:5].to_dense(), dense[3:5])
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_probability_of_zero_has_no_entropy(dtype: str) -> None:
+    sure = Candidates(
+        np.array([[0, 1], [2, -1]], np.int32), np.array([[1.0, 0.0], [0.5, 0.0]], dtype), np.array([0.0, 0.5], dtype), 3
+    )
+    assert_allclose(sure.information(), [1.0, 1 - 1.5 * np.log(2) / np.log(3)], atol=1e-6)
+
+
 def test_the_top_classes_keep_their_probabilities() -> None:
     one = some_candidates(0)
     top = one.top(2)

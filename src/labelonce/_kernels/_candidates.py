@@ -128,8 +128,9 @@ class Candidates:
         for part in self._parts():
             one = self[part]
             inside, rest, each = one.probability, one.rest, one.each_other
-            entropy = -(inside * np.log(np.maximum(inside, 1e-300))).sum(axis=1)
-            entropy -= rest * np.log(np.maximum(each, 1e-300))
+            least = np.finfo(inside.dtype).tiny  # 0 log 0 is 0, in float32 too
+            entropy = -(inside * np.log(np.maximum(inside, least))).sum(axis=1)
+            entropy -= rest * np.log(np.maximum(each, least))
             found[part] = 1 - entropy / np.log(self.n_classes)
         return np.clip(found, 0.0, 1.0)
 
