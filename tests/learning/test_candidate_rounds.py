@@ -1,6 +1,7 @@
 """MBEM at many classes: rounds on candidates, what they leave behind, and that they find what dense rounds find."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -97,6 +98,8 @@ def test_very_many_rows_or_annotations_are_refined_more_cheaply(
     monkeypatch: pytest.MonkeyPatch, fitted: Any, name: str, value: int
 ) -> None:
     whole, X, y, ann, _ = fitted
+    if name == "_ENOUGH":
+        monkeypatch.setattr("labelonce.learning._candidate_judge._PLENTY", 1000)
     monkeypatch.setattr(f"labelonce.learning._candidate_judge.{name}", value)
     cheap = lo.MBEM(learner(), worker_model=workers.Grouped(GROUP), rounds=3).fit(X, ann)
     assert np.abs(cheap.skill_ - whole.skill_).max() > 1e-6
@@ -275,3 +278,28 @@ def test_rounds_do_not_depend_on_the_names_of_classes() -> None:
         difference = np.abs(found[1].to_dense()[:, order] - found[0].to_dense())
         assert difference.max() < atol
         assert difference.sum(axis=1).mean() < atol / 10
+
+
+class AsksItself(lo.SoftmaxRegression):
+    """A learner that says that it may be asked about the tasks that it was fitted to."""
+
+    auto: ClassVar[Mapping[str, Any]] = {"predictions": "in_sample"}
+
+
+@pytest.mark.parametrize(("kind", "same"), [(lo.SoftmaxRegression, True), (AsksItself, False)])
+def test_a_first_model_judges_labels_only_if_it_may_be_asked_about_its_own_tasks(kind: Any, same: bool) -> None:
+    X, _, ann, _ = problem(n_tasks=600)
+    found: list[Any] = [
+        next(
+            candidate_rounds(
+                X,
+                ann,
+                Recipe(kind(C=0.1), workers.Grouped(GROUP), posterior=how, candidates=True),
+                gold=None,
+                seed=0,
+                last=1,
+            )
+        ).posterior
+        for how in ("prior", "joint")
+    ]
+    assert (found[0].change(found[1]) < 1e-12) == same

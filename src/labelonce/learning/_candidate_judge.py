@@ -19,6 +19,7 @@ from labelonce.workers import Grouped
 
 _REFINEMENTS, _LAST_REFINEMENTS = 10, 2  # of workers and calibration by each other within a round at most
 _MANY_ROWS = 200_000  # of all workers together: what is believed of each would take too much memory
+_PLENTY = 80  # labels per row, mean, from which counting them does as well
 _ENOUGH = 200_000  # annotations: of many more a draw is refined first, then all a little
 _FEW_STEPS = 8  # of the search for a calibration that is nearly known
 _SETTLED = 1e-3  # mean change of the chances of being right in such a step: near the fixed point
@@ -83,9 +84,12 @@ class CandidateJudge:
     def _tells_apart(self) -> bool:
         """Whether a first model, which has learned the labels, may already judge them.
 
-        Within a group it tells classes apart that the labels mix up. Without groups it would confirm the labels.
+        Within a group it tells classes apart that the labels mix up, unless it has memorised the labels, as a linear
+        model of many features does: a learner says of itself that it may be asked about its own tasks. Without groups
+        it would confirm the labels.
         """
-        return isinstance(self.workers, Grouped) and self.workers.in_groups
+        may_be_asked = self.recipe.learner.auto.get("predictions") == "in_sample"
+        return may_be_asked and isinstance(self.workers, Grouped) and self.workers.in_groups
 
     def _calibrated(self, number: int, prior: Floats) -> Floats:
         """Return the calibrated log prior of every task, and refine the workers by it."""
@@ -100,7 +104,8 @@ class CandidateJudge:
 
     def _refined(self, fitter: _Fitter, found: CandidateCalibration) -> CandidateCalibration:
         """Refine workers and calibration by each other; of many annotations a draw first, then all."""
-        if self.workers.factors_.right.size > _MANY_ROWS:
+        n_rows = self.workers.factors_.right.size
+        if n_rows > _MANY_ROWS or len(self.annotations) > _PLENTY * n_rows:
             return self._count(fitter, found)
         steps, share = _REFINEMENTS, _ENOUGH / max(1, len(self.annotations))
         if share < 0.5:
@@ -110,7 +115,10 @@ class CandidateJudge:
         return self.listen(fitter, found, steps)
 
     def _count(self, fitter: _Fitter, found: CandidateCalibration) -> CandidateCalibration:
-        """Count right and wrong labels against the posterior that they give themselves: where rows are very many."""
+        """Count right and wrong labels against the posterior that they give themselves: cheaper.
+
+        Where rows are very many, or have so many labels each that one label hardly counts.
+        """
         log_prior = self.sums.keep(self._log_prior(found))
         for _ in range(_REFINEMENTS):
             before = self.workers.factors_.right
