@@ -270,14 +270,12 @@ def test_rounds_do_not_depend_on_the_names_of_classes() -> None:
     group = np.empty(60, int)
     group[order] = GROUP
     tight = lo.SoftmaxRegression(C=0.1, tol=1e-8)
-    for kind, atol in (("prior", 1e-4), ("joint", 0.1)):  # the search for a calibration ends before it has converged
+    for kind in ("prior", "joint"):
         found: list[Any] = []
         for labels, crew in ((ann, workers.Grouped(GROUP)), (renamed, workers.Grouped(group))):
             recipe = Recipe(tight, crew, posterior=kind, candidates=True)
             found.append(next(candidate_rounds(X, labels, recipe, gold=None, seed=0, last=1)).posterior)
-        difference = np.abs(found[1].to_dense()[:, order] - found[0].to_dense())
-        assert difference.max() < atol
-        assert difference.sum(axis=1).mean() < atol / 10
+        assert_allclose(found[1].to_dense()[:, order], found[0].to_dense(), atol=1e-4)
 
 
 class AsksItself(lo.SoftmaxRegression):
