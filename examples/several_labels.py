@@ -1,7 +1,4 @@
-"""Several labels at once: two properties of digits, one judgement per picture, by workers of whom most guess.
-
-python examples/several_labels.py
-"""
+"""Several labels at once: two properties of digits, one judgement per picture, by workers of whom most guess."""
 
 import numpy as np
 from sklearn.datasets import load_digits
