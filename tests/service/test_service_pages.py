@@ -265,6 +265,14 @@ def test_the_dashboard_says_how_far_it_is(browser: Any, filled: Project, tmp_pat
         assert worker.trouble == []
 
 
+def test_the_dashboard_has_no_empty_chart_before_the_first_fit(browser: Any, project: Project) -> None:
+    with serving(project) as http:
+        visit = Visit(browser, f"{http.base_url}/dashboard#token={project.add_admin()}")
+        visit.page.get_by_text("says how many labels are right").wait_for()
+        assert visit.page.locator("#chart").is_hidden()
+        visit.page.close()
+
+
 def test_a_worker_does_not_get_the_dashboard(browser: Any, filled: Project) -> None:
     with serving(filled) as http:
         visit = Visit(browser, f"{http.base_url}/dashboard#token={filled.add_workers(['kim'])['kim']}")

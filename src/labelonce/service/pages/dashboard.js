@@ -62,6 +62,7 @@ function whenToStop(found) {
 
 function draw(found) {
   const points = found.history.filter((entry) => entry.accuracy !== undefined);
+  part("chart").toggleAttribute("hidden", !points.length);
   const ahead = found.outlook ? found.outlook.steps : [];
   const bought = points.length ? points.at(-1).labels : 0;
   const most = Math.max(1, bought + (ahead.length ? ahead.at(-1).labels : 0));
