@@ -125,7 +125,7 @@ class Candidates:
         if self.n_classes == 1:
             return np.ones(len(self))
         found = np.empty(len(self))
-        for part in self._parts():
+        for part in self.parts():
             one = self[part]
             inside, rest, each = one.probability, one.rest, one.each_other
             least = np.finfo(inside.dtype).tiny  # 0 log 0 is 0, in float32 too
@@ -146,7 +146,7 @@ class Candidates:
     def change(self, other: Candidates) -> float:
         """Return the mean total variation to other distributions of the same tasks."""
         total = 0.0
-        for part in self._parts():
+        for part in self.parts():
             one, two = self[part], other[part]
             both = _at_all(two, one.classes)
             total += float(np.abs(np.where(one.classes >= 0, one.probability - both, 0.0)).sum())
@@ -186,7 +186,8 @@ class Candidates:
         dense[task, self.classes[task, place]] = self.probability[task, place]
         return dense
 
-    def _parts(self) -> Iterator[slice]:
+    def parts(self) -> Iterator[slice]:
+        """Yield blocks of tasks, whose numbers are few beside those of all."""
         rows = max(1, _BLOCK // self.classes.shape[1])
         return (slice(start, start + rows) for start in range(0, len(self), rows))
 

@@ -60,6 +60,7 @@ class CandidateJudge:
         counted = self.predictions.with_gold(self.gold) if soft else picks
         self.workers.fit_tallies(self.sums.m_step(counted), first=True)
         prior = self._class_prior(picks)
+        del picks, counted  # the posteriors of a million tasks need the room
         if self.recipe.posterior == "prior" or (first and not self._tells_apart):
             log_prior = self._with_gold(self._by_class(prior))
         else:
@@ -73,10 +74,13 @@ class CandidateJudge:
 
     def _picks(self) -> Candidates:
         """Return the most probable class among those that the labels speak for, of every task; gold where known."""
-        probability = self.predictions.probability
-        score = probability if self.spoken is None else probability + self.spoken  # above all others
-        best = np.zeros_like(probability)
-        best[np.arange(len(best)), np.where(self.predictions.classes >= 0, score, -1.0).argmax(axis=1)] = 1.0
+        best = np.zeros_like(self.predictions.probability)
+        for tasks in self.predictions.parts():
+            some = self.predictions[tasks]
+            score = np.where(some.classes >= 0, some.probability, -1.0)
+            if self.spoken is not None:
+                score += self.spoken[tasks]  # above all others
+            best[tasks][np.arange(len(some)), score.argmax(axis=1)] = 1.0
         certain = Candidates(self.predictions.classes, best, np.zeros(len(best)), self.predictions.n_classes)
         return certain.with_gold(self.gold)
 

@@ -54,6 +54,7 @@ def candidate_rounds(
         this = Round(number, model, judge.predictions, workers.factors_, prior, *seen, *fitted_to)
         posterior = found
         yield this
+        del asked, judge, found, fitted_to, seen, this  # what only they hold would lie beside the next round's
 
 
 def fit_again(learner: Learner, X: Any, targets: Candidates, weight: Floats, before: Learner | None) -> Learner:
