@@ -234,12 +234,27 @@ def test_a_wrong_group_is_flattened_without_flattening_what_is_said_inside_the_r
     assert found.inside == pytest.approx(1.0, abs=0.15)
 
 
+def test_few_labels_of_many_classes_lose_nothing_by_default() -> None:
+    """Groups found among few disagreements would leave classes alone, and then every label is taken to be right."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 200, 3000)
+    X = (1.2 * rng.normal(size=(200, 24)))[y] + rng.normal(size=(3000, 24))
+    confusion = simulate.grouped_hammer_spammer(40, np.arange(200) // 10, quality=0.4, rng=0)
+    ann = simulate.annotate(y, confusion, simulate.assign(3000, 40, 1, rng), rng)
+    vote = (ann.label == y[ann.task]).mean()
+    for model in (None, workers.Grouped("auto")):
+        found = lo.MBEM(lo.SoftmaxRegression(C=0.1), worker_model=model, rounds=3, confidence="posterior").fit(X, ann)
+        assert (found.labels_ == y).mean() > vote + 0.3
+
+
 def test_the_rule_for_candidates() -> None:
     _, _, ann, true = problem(n_tasks=200)
     few = simulate.annotate(
         np.zeros(50, int), simulate.one_coin([0.8] * 5, 10), simulate.assign(50, 5, 1, rng=0), rng=0
     )
-    assert uses_candidates(None, ann)
+    _, _, some, _ = problem(n_tasks=7_000)
+    assert uses_candidates(None, some)
+    assert not uses_candidates(None, ann)  # three labels of a class: whom it is taken for cannot be found
     assert str(candidate_workers(None)) == "Grouped(groups='auto')"
     _, _, enough, _ = problem(n_tasks=18_000)  # ten labels of each of 30 workers for each of 60 classes
     assert not uses_candidates(None, enough)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from labelonce.learning._mbem import MBEM
 
 FEW_CLASSES = 50
+_LABELS_PER_CLASS = 100  # in all, from which groups can be found
 _LABELS_PER_ROW = 10  # of a worker's matrix, mean over workers and classes, that are enough to estimate it
 _ROUNDS = 4
 _HEAD = 200  # classes from which the default learner predicts the group first
@@ -37,7 +38,8 @@ def uses_candidates(worker_model: WorkerModel | None, annotations: Annotations) 
 
     `Grouped` workers and `Known` factors are. So are `OneCoin` and `ClassWise` where dense arrays would be too large
     (`is_large`); `Full`, `Counted` and `Known` matrices never are. The default is what the data can bear: a matrix per
-    worker (`Full`) where there are labels enough for its rows, else groups found in the labels and predictions.
+    worker (`Full`) where there are labels enough for its rows, or too few of a class to tell whom it is taken for; else
+    groups found in the labels and predictions.
     """
     n_classes = annotations.n_classes
     if n_classes <= FEW_CLASSES or not annotations.is_square:
@@ -46,7 +48,8 @@ def uses_candidates(worker_model: WorkerModel | None, annotations: Annotations) 
     if isinstance(worker_model, Known):
         return isinstance(worker_model.confusion, Factors)
     if worker_model is None:
-        return large or len(annotations) < _LABELS_PER_ROW * annotations.n_workers * n_classes
+        too_few = len(annotations) < _LABELS_PER_ROW * annotations.n_workers * n_classes
+        return large or (too_few and len(annotations) >= _LABELS_PER_CLASS * n_classes)
     if isinstance(worker_model, OneCoin) or type(worker_model) is ClassWise:
         return large
     return isinstance(worker_model, Grouped)

@@ -15,13 +15,14 @@ from labelonce.data._answers import only_classes
 from labelonce.workers._base import WorkerModel, _check_predictions, _check_weight
 from labelonce.workers._chance_grid import ChanceGrid
 from labelonce.workers._class_wise import ClassWise
-from labelonce.workers._groups import Groups, find_groups, read_groups
+from labelonce.workers._groups import Groups, groups_and_share, read_groups
 from labelonce.workers._intervals import beta_interval
 from labelonce.workers._one_coin import OneCoin
 from labelonce.workers._shares import LEAK, commonest_mistakes, learn_shares
 
 ROWS = ("worker", "group", "class", "position")
 _SAMPLE = (400, 10)  # workers, and rows of each, that tell the population
+_MOST = 0.5  # of the disagreements that found groups must tell something about
 _MOVED = 0.003  # mean change of the shares of right labels from which a population is learned again
 _ROWS = 2000  # with labels, up to which all workers do
 
@@ -40,8 +41,9 @@ class Grouped(WorkerModel):
     groups : None, mapping, table, "taxonomy", "auto" or Groups
         Classes that are confused with each other: a mapping of class to group, a frame with the columns class and
         group, one group per class, "taxonomy" for classes such as animal/dog/beagle, or "auto": found in the labels
-        (and, with one label per task, in the predictions). None: no groups; the 19 commonest mistakes of each class
-        are learned instead.
+        (and, with one label per task, in the predictions), and used if half of the disagreements or more are about
+        classes that have a group. None, or too few: no groups; the 19 commonest mistakes of each class are learned
+        instead.
     rows : {"worker", "group", "class", "position"}
         What a worker has one chance of being right for: all classes, the classes of a group, each class, or all classes
         with the same place within their group.
@@ -100,7 +102,9 @@ class Grouped(WorkerModel):
             self.__dict__.pop(name, None)
         groups = self.groups
         if isinstance(groups, str) and groups == "auto":
-            groups = find_groups(annotations, picks)
+            groups, told = groups_and_share(annotations, picks)
+            if told < _MOST and self.rows in ("worker", "class"):
+                groups = None  # a class alone in its group would be right whatever is said
         elif groups is not None:
             groups = read_groups(groups, annotations.classes)
         if isinstance(picks, Candidates):

@@ -169,9 +169,14 @@ def find_groups(annotations: Annotations, predictions: Any = None) -> Groups:
     >>> find_groups(ann).group
     array([0, 0, 0, 1, 1, 1], dtype=int32)
     """
+    return groups_and_share(annotations, predictions)[0]
+
+
+def groups_and_share(annotations: Annotations, predictions: Any = None) -> tuple[Groups, float]:
+    """Return what `find_groups` does, and the share of all meetings that no class takes part in that is alone."""
     meetings = _meetings(annotations, predictions)
     if meetings.nnz == 0 and predictions is not None:
-        return Groups.of(np.arange(annotations.n_classes, dtype=np.int32))
+        return Groups.of(np.arange(annotations.n_classes, dtype=np.int32)), 1.0
     if meetings.nnz == 0:
         raise ValueError(
             f"groups can be found where a task has two different labels, or with predictions; got "
@@ -180,7 +185,10 @@ def find_groups(annotations: Annotations, predictions: Any = None) -> Groups:
     kept = meetings.data >= _FEWEST
     kept &= pdtrc(meetings.data - 1, _by_chance(meetings)) < _FALSE_PAIRS / _n_pairs(annotations.n_classes)
     joined = sparse.coo_array((meetings.data[kept], (meetings.row[kept], meetings.col[kept])), shape=meetings.shape)
-    return Groups.of(communities(joined + joined.T))
+    found = Groups.of(communities(joined + joined.T))
+    alone = np.bincount(found.group)[found.group] == 1
+    told = ~(alone[meetings.row] | alone[meetings.col])
+    return found, float(meetings.data[told].sum() / meetings.data.sum())
 
 
 def _meetings(annotations: Annotations, predictions: Any) -> Any:
