@@ -111,14 +111,7 @@ def question_parts(clf: MultiLabelMBEM, annotations: MultiLabelAnnotations, gold
     entries = clf.history_[-1:] or [one.history_[-1] for one in clf.models_ if not isinstance(one, float)]
     posterior = clf.posterior_
     return {
-        "data": DataSize(
-            annotations=len(annotations),
-            tasks=annotations.n_tasks,
-            labelled_tasks=len(np.unique(annotations.task)),
-            workers=annotations.n_workers,
-            redundancy=annotations.redundancy,
-            gold=len(gold or {}),
-        ),
+        "data": DataSize.of(annotations, gold),
         "recipe": QuestionRecipe(
             predictions=str(clf.recipe_.get("predictions", "out_of_fold")),
             weighting=str(clf.recipe_.get("weighting", "information")),

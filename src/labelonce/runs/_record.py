@@ -10,10 +10,16 @@ from dataclasses import asdict, dataclass, fields, is_dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
 
 from labelonce._messages import show
 from labelonce._types import GROUPINGS, Duplicates, Format, Model, Multiple, Rejected
+
+if TYPE_CHECKING:
+    from labelonce.data import Annotations
+    from labelonce.multilabel import MultiLabelAnnotations
 
 FORMAT = 1
 PATHS = ("labels", "features", "images", "gold", "groups")
@@ -115,6 +121,18 @@ class DataSize:
     workers: int
     redundancy: float
     gold: int
+
+    @classmethod
+    def of(cls, annotations: Annotations | MultiLabelAnnotations, gold: Mapping[Any, Any] | None) -> Self:
+        """Return the size of annotations and of the known true labels."""
+        return cls(
+            annotations=len(annotations),
+            tasks=annotations.n_tasks,
+            labelled_tasks=len(np.unique(annotations.task)),
+            workers=annotations.n_workers,
+            redundancy=annotations.redundancy,
+            gold=len(gold or {}),
+        )
 
 
 @dataclass(frozen=True)

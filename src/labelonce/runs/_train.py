@@ -323,14 +323,7 @@ def _class_parts(clf: MBEM, ann: Annotations, gold: dict[Any, Any] | None) -> di
     recipe = clf.recipe_
     shares = np.bincount(clf.posterior_.argmax(axis=1), minlength=ann.n_classes) / ann.n_tasks
     return {
-        "data": DataSize(
-            annotations=len(ann),
-            tasks=ann.n_tasks,
-            labelled_tasks=len(np.unique(ann.task)),
-            workers=ann.n_workers,
-            redundancy=ann.redundancy,
-            gold=len(gold or {}),
-        ),
+        "data": DataSize.of(ann, gold),
         "recipe": UsedRecipe(
             **{name: recipe[name] for name in ("predictions", "counts", "posterior", "weighting", "prior")},
             learner=described(recipe["learner"]),
