@@ -10,6 +10,10 @@ from typing import Any
 
 import numpy as np
 import torch
+
+# Loaded before the processes are joined: its default arguments keep the group that there is, torch loads it with the
+# first optimiser, and threads of a group that is kept may touch a tensor while Python ends, which aborts the process.
+import torch.distributed.nn.functional
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
