@@ -124,6 +124,7 @@ def _context(facts: Facts, gold: Any, *, texts: Any, images: Any, seconds: Any) 
     lists = {"labels-to-check.csv": as_csv(to_check), "workers.csv": as_csv(workers_list(facts, table))}
     return {
         "facts": facts,
+        "method": facts.method,
         "n": {"labels": len(ann), "tasks": int(facts.labelled.sum()), "workers": int((table.labels > 0).sum())}
         | {"unlabelled": int((~facts.labelled).sum()), "classes": ann.n_classes, "redundancy": ann.redundancy},
         "accuracy": accuracy,
@@ -191,17 +192,19 @@ def _render(name: str, context: dict[str, Any]) -> str:
 def _template(name: str) -> Any:
     """Return the template of a page, with all in it that is the same in every report."""
     try:
-        from jinja2 import Environment, StrictUndefined
+        from jinja2 import Environment, FunctionLoader, StrictUndefined
     except ImportError as error:
         raise ImportError("the report needs Jinja2; install it with: pip install 'labelonce[report]'.") from error
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    folder = files("labelonce.report")
+    load = FunctionLoader(lambda file: folder.joinpath(f"{file}.html").read_text("utf-8"))
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, loader=load, trim_blocks=True, lstrip_blocks=True
+    )
     environment.filters |= {"percent": _percent, "number": _number}
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
-    folder = files("labelonce.report")
     own = {kind: folder.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("css", "js")}
     hashes = {f"{kind}_hash": _hash(text) for kind, text in own.items()}
-    source = folder.joinpath(f"{name}.html").read_text("utf-8")
-    return environment.from_string(source, globals=own | hashes | {"version": __version__})
+    return environment.get_template(name, globals=own | hashes | {"version": __version__})
 
 
 def _hash(source: str) -> str:
