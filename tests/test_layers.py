@@ -11,29 +11,25 @@ import pytest
 import labelonce
 
 PACKAGE = Path(labelonce.__file__).parent
-RANK = {
-    name: rank
-    for rank, names in enumerate(
-        [
-            ["_types", "_messages", "_sklearn"],
-            ["_memory", "_processes", "_validate"],
-            ["data"],
-            ["files", "_kernels"],
-            ["formats", "simulate", "metrics", "datasets", "theory", "workers"],
-            ["io", "aggregation"],
-            ["learning", "sharded"],
-            ["neural", "routing"],
-            ["multilabel"],
-            ["report"],
-            ["runs"],
-            ["planning"],
-            ["service"],
-            ["cli"],
-            ["__main__"],
-        ]
-    )
-    for name in names
-}
+ROOT = PACKAGE.parent.parent
+LAYERS = [
+    ["_types", "_messages", "_sklearn"],
+    ["_memory", "_processes", "_validate"],
+    ["data"],
+    ["files", "_kernels"],
+    ["formats", "simulate", "metrics", "datasets", "theory", "workers"],
+    ["io", "aggregation"],
+    ["learning", "sharded"],
+    ["neural", "routing"],
+    ["multilabel"],
+    ["report"],
+    ["runs"],
+    ["planning"],
+    ["service"],
+    ["cli"],
+    ["__main__"],
+]
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 HEAVY = ["torch", "pandas", "matplotlib", "fastapi", "polars"]
 
 
@@ -67,6 +63,18 @@ def test_the_folders_of_the_tests_are_those_of_the_package() -> None:
     folders = {path.parent for path in Path(__file__).parent.glob("*/test_*.py")}
     mirrored = {folder.name for folder in folders} - {"experiments"}  # which mirrors the scripts beside the package
     assert {name for name in mirrored if not (PACKAGE / name).is_dir()} == set()
+
+
+def test_the_map_for_contributors_has_these_layers() -> None:
+    chart = (ROOT / "CONTRIBUTING.md").read_text().split("```\n_types")[1].split("```")[0]
+    drawn = [sorted(layer.split(", ")) for layer in " ".join(f"_types{chart}".split()).split(" < ")]
+    assert drawn == [sorted(layer) for layer in LAYERS[:-1]]
+
+
+def test_every_folder_is_on_the_page_that_says_where_what_lives() -> None:
+    page = (ROOT / "docs" / "how-it-works.md").read_text().split("## Where what lives")[1]
+    folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert {name for name in folders if f"`{name}/`" not in page} == set()
 
 
 def loaded_after(statement: str) -> set[str]:
