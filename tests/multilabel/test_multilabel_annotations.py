@@ -156,8 +156,10 @@ def test_known_words_need_no_declaration() -> None:
 
 
 def test_other_answers_must_be_declared() -> None:
-    with pytest.raises(ValueError, match="got 'ja' \\(1 others in total\\)"):
+    with pytest.raises(ValueError, match="got 'ja' \\(1 in total\\)"):
         MultiLabelAnnotations.from_arrays([1], ["a"], ["x"], ["ja"])
+    with pytest.raises(ValueError, match="got 2 \\(1 in total\\)"):
+        MultiLabelAnnotations.from_arrays([1, 2, 3], ["a"] * 3, ["x"] * 3, [0, 1, 2])
     with pytest.raises(ValueError, match="got \\['ja'\\]"):
         MultiLabelAnnotations.from_arrays([1], ["a"], ["x"], ["ja"], answers={"ja": 1})
     with pytest.raises(ValueError, match=r"got 2\.0 for 'ja'"):

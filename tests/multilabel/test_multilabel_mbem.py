@@ -184,6 +184,12 @@ def test_an_indicator_matrix_is_one_workers_answers() -> None:
     assert (clf.predict(X) == y).mean() > 0.95
 
 
+@pytest.mark.parametrize("n_tasks", [1, 2])
+def test_very_few_tasks_are_fitted(n_tasks: int) -> None:
+    X = np.random.default_rng(0).normal(size=(n_tasks, 2))
+    assert MultiLabelMBEM().fit(X, (X > 0).astype(int)).predict(X).shape == (n_tasks, 2)
+
+
 def test_gold_is_kept(made: tuple[Any, Any, Any]) -> None:
     X, y_true, ann = made
     gold = np.where(np.arange(700)[:, None] < 200, y_true, -1)

@@ -69,9 +69,10 @@ def _known(seen: Ids) -> tuple[Ids, Floats]:
         return np.array([0, 1]), np.array([0.0, 1.0])
     unknown = [value for value in seen.tolist() if value not in WORDS]
     if unknown:
+        odd = [value for value in unknown if value not in (0, 1)] or unknown
         raise ValueError(
             f"answers must be 0 and 1, or the words {', '.join(WORDS)}, where they are not declared; got "
-            f"{show(unknown[0])} ({len(unknown)} others in total). Declare them from no to yes with "
+            f"{show(odd[0])} ({len(odd)} in total). Declare them from no to yes with "
             f"{argument('answers')}"
         )
     return declare({word: value for word, value in WORDS.items() if word in ("no", "yes") or word in seen})
