@@ -49,7 +49,7 @@ LINEAR = ["truth", "vote", "soft vote", "Dawid-Skene, then train", "CandidateLab
 NETWORKS = [
     "truth, network", "soft vote, network", "DoctorNet, equal", "DoctorNet", "NoiseLayer", "DropoutNoiseLayer",
     "CrowdLayer MW", "CrowdLayer VW", "CrowdLayer VW+B", "CoNAL", "UnionNet", "GeoCrowdNet F", "GeoCrowdNet W",
-    "AnnotMix", "MBEM, network",
+    "AnnotMix", "MaxMIG", "MBEM, network",
 ]  # fmt: skip
 METHODS = LINEAR + NETWORKS
 PUBLISHED = {  # on LabelMe, VGG features, all labels: by the authors' code or notebook, best epochs included
@@ -157,6 +157,7 @@ def network_makers() -> dict[str, Callable[..., Any]]:
         "GeoCrowdNet F": neural.GeoCrowdNet,
         "GeoCrowdNet W": partial(neural.GeoCrowdNet, term="W"),
         "AnnotMix": neural.AnnotMix,
+        "MaxMIG": neural.MaxMIG,
     }
 
 

@@ -32,6 +32,7 @@ METHODS: dict[str, Any] = {
     "GeoCrowdNet W": partial(neural.GeoCrowdNet, term="W"),
     "CCEM": partial(neural.GeoCrowdNet, term="none"),
     "AnnotMix": neural.AnnotMix,
+    "MaxMIG": neural.MaxMIG,
 }
 NOT_RANDOM: dict[str, dict[str, float]] = {"DropoutNoiseLayer": {"dropout": 0.0}, "AnnotMix": {"alpha": 0.0}}
 ONE_MATRIX = {"NoiseLayer", "DropoutNoiseLayer"}  # for the whole crowd
@@ -226,6 +227,7 @@ def test_another_learner_is_refused() -> None:
         (neural.GeoCrowdNet(term="G"), "'G'"),
         (neural.GeoCrowdNet(start=1.0), "1.0"),
         (neural.UnionNet(start=0.0), "0.0"),
+        (neural.MaxMIG(start=0.0), "0.0"),
         (neural.AnnotMix(alpha=-0.5), "-0.5"),
         (neural.NoiseLayer(burn_in=1.0), "1.0"),
         (neural.DropoutNoiseLayer(dropout=1.0), "1.0"),

@@ -8,7 +8,7 @@ import torch
 from numpy.testing import assert_allclose
 from torch.nn import functional as F
 
-from labelonce import neural
+from labelonce import Annotations, neural
 from labelonce._types import Floats
 from labelonce.neural._worker_layer import GOLD, nearly_identity
 
@@ -153,6 +153,48 @@ def test_annot_mix_mixes_features_workers_and_labels_alike() -> None:
     assert_allclose(array(torch.cat([shares, labels], dim=1)), array(batch), atol=1e-6)
     assert_allclose(array(shares.sum(dim=1)), 1, atol=1e-6)
     assert not torch.equal(batch, whole)
+
+
+def information_gain() -> Any:
+    """Return the layer of MaxMIG for three tasks with 2, 1 and 2 labels, far from its start."""
+    matrix = np.full((3, N_WORKERS), -1)
+    matrix[[0, 0, 1, 2, 2], WORKER] = LABEL
+    layer: Any = neural.MaxMIG()._layer(N_WORKERS, N_CLASSES)
+    layer.look(Annotations.from_matrix(matrix, classes=np.arange(N_CLASSES)), None)
+    torch.manual_seed(1)
+    for parameter in layer.parameters():
+        parameter.requires_grad_(False).add_(torch.randn(parameter.shape))
+    return layer
+
+
+def test_the_loss_of_max_mig_is_minus_the_bound_of_the_information() -> None:
+    layer = information_gain()
+    weight, bias, share = array(layer.weight), array(layer.bias), np.exp(array(layer.log_shares))
+    given = [[(0, 3), (2, 0)], [(1, 1)], [(1, 2), (0, 2)]]
+    g = np.array([softmax(bias + sum(weight[a, s] for a, s in labels)) for labels in given])
+    g[1] = [0, 0, 1, 0]  # gold
+    h = softmax(array(LOGITS[:3]))
+    k = np.array([[(h[i] * g[j] / share).sum() for j in range(3)] for i in range(3)])
+    apart = [k[i, j] for i in range(3) for j in range(3) if i != j]
+    wanted = np.mean(apart) - 1 - np.log(k.diagonal()).mean()
+    loss = layer(LOGITS[:3], BATCH[:3], torch.arange(3), torch.tensor([-1, 2, -1]))
+    assert float(loss) == pytest.approx(wanted, abs=1e-4)
+    assert_allclose(array(layer.confusion())[1, :, 2], softmax(weight[1], axis=0)[2], atol=1e-6)
+
+
+def test_max_mig_starts_from_how_workers_agree_with_others() -> None:
+    rng = np.random.default_rng(0)
+    ann = Annotations.from_matrix(np.column_stack([*[rng.integers(0, 3, 90)] * 3, rng.integers(0, 3, 90)]))
+    layer: Any = neural.MaxMIG()._layer(4, 3)
+    layer.look(ann, None)
+    right = array(layer.confusion()).diagonal(axis1=1, axis2=2).mean(axis=1)
+    assert right[:3].min() > 0.6
+    assert right[3] < 0.45
+    assert_allclose(array(layer.weight.exp().sum(dim=1)), 1, atol=1e-5)  # over labels, for each class
+    layer.look(
+        Annotations.from_matrix(rng.integers(0, 3, 90)[:, None], classes=[0, 1, 2]), None
+    )  # one label says nothing
+    assert_allclose(array(layer.confusion()).diagonal(axis1=1, axis2=2), 0.9, atol=1e-6)
 
 
 @pytest.mark.parametrize("right", [0.25, 0.9])

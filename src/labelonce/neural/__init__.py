@@ -13,6 +13,7 @@ from labelonce.neural._crowd_network import CrowdNetwork
 from labelonce.neural._doctor_net import DoctorNet
 from labelonce.neural._geo_crowd_net import GeoCrowdNet
 from labelonce.neural._learner import TorchLearner, image_learner
+from labelonce.neural._max_mig import MaxMIG
 from labelonce.neural._networks import FastNet, fast_net, mlp, resnet9, resnet18, resnet20
 from labelonce.neural._noise_layer import DropoutNoiseLayer, NoiseLayer
 from labelonce.neural._sigmoid_heads import SigmoidHeads
@@ -27,6 +28,7 @@ __all__ = [
     "DropoutNoiseLayer",
     "FastNet",
     "GeoCrowdNet",
+    "MaxMIG",
     "NoiseLayer",
     "SigmoidHeads",
     "TorchLearner",

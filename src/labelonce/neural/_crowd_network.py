@@ -26,7 +26,7 @@ from labelonce.neural._learner import TorchLearner
 from labelonce.neural._networks import mlp
 from labelonce.neural._steps import explained_alone
 from labelonce.neural._training import Rows, Training
-from labelonce.neural._worker_layer import GOLD, WithWorkers, WorkerLayer
+from labelonce.neural._worker_layer import GOLD, TopLayer, WithWorkers
 
 _AS_THEY_ARE = {"holdout": 0.0, "mixup": 0.0, "label_smoothing": 0.0, "shared": False, "checkpoint": None}
 
@@ -97,8 +97,15 @@ class CrowdNetwork(AnnotationsScorer):
         """Raise if an option is not what it must be."""
 
     @abstractmethod
-    def _layer(self, n_workers: int, n_classes: int) -> WorkerLayer:
+    def _layer(self, n_workers: int, n_classes: int) -> TopLayer:
         """Return a fresh layer of workers."""
+
+    def _rows(self, annotations: Annotations, gold: Codes | None) -> tuple[Codes, Codes, Codes]:
+        """Return what batches are made of: task, worker and label of every annotation, each gold as one more."""
+        known = np.flatnonzero(gold >= 0) if gold is not None else np.empty(0, dtype=np.int64)
+        task = np.concatenate([annotations.task, known])
+        worker = np.concatenate([annotations.worker, np.full(len(known), GOLD)])
+        return task, worker, np.concatenate([annotations.label, gold[known] if gold is not None else known])
 
     def _n_outputs(self, n_workers: int, n_classes: int) -> int:  # noqa: ARG002  # some have outputs for each worker
         """Return how many numbers the network gives per task."""
@@ -152,10 +159,8 @@ class AnnotationsTrainer(TorchLearner):
 
     def fit_annotations(self, X: Any, annotations: Annotations, gold: Codes | None) -> None:
         """Train on every annotation, and on every gold as one more."""
-        known = np.flatnonzero(gold >= 0) if gold is not None else np.empty(0, dtype=np.int64)
-        worker = np.concatenate([annotations.worker, np.full(len(known), GOLD)])
-        label = np.concatenate([annotations.label, gold[known] if gold is not None else known])
-        self._task = np.concatenate([annotations.task, known]).astype(np.int64)
+        task, worker, label = self.crowd._rows(annotations, gold)
+        self._task, self._given = task.astype(np.int64), (annotations, gold)
         self.shape = annotations.n_workers, annotations.n_classes
         self.classes_ = np.arange(self.crowd._n_outputs(*self.shape))
         self._check()
@@ -172,7 +177,9 @@ class AnnotationsTrainer(TorchLearner):
     def make_module(self, n_classes: int, example: torch.Tensor) -> nn.Module:  # noqa: ARG002  # the targets are codes
         """Return a fresh network with a layer of workers, whose sizes the example sets."""
         base = super().make_module(len(self.classes_), example)
-        whole = WithWorkers(base, self.crowd._layer(*self.shape).to(example.device))
+        layer = self.crowd._layer(*self.shape)
+        layer.look(*self._given)
+        whole = WithWorkers(base, layer.to(example.device))
         nobody = torch.zeros(len(example), dtype=torch.long, device=example.device)
         with torch.no_grad(), self._autocast():
             whole.eval()(example, nobody, nobody)

@@ -10,15 +10,16 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from labelonce._types import Codes
+from labelonce.data import Annotations
+
 Annotation = tuple[torch.Tensor, torch.Tensor, torch.Tensor]  # features, worker and label of each
 
 GOLD = -1  # in the place of a worker: the label is the true one
 
 
-class WorkerLayer(nn.Module, ABC):
-    """Base of the layers that turn the network's output into the probability of the label that a worker gave.
-
-    Workers start alike, and classes too, so that neither the order of workers nor that of classes matters.
+class TopLayer(nn.Module, ABC):
+    """Base of what training alone has on top of a network: it turns the network's output into a loss.
 
     Attributes
     ----------
@@ -28,13 +29,29 @@ class WorkerLayer(nn.Module, ABC):
 
     done: float = 0.0
 
-    @abstractmethod
-    def log_given(self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:
-        """Return log P(label given | features, worker), shape (n, n_classes), of annotations with inputs `batch`."""
+    def look(self, annotations: Annotations, gold: Codes | None) -> None:
+        """Look at what is trained on, before the first batch."""
 
     def mixed(self, batch: torch.Tensor, worker: torch.Tensor, label: torch.Tensor) -> Annotation:
         """Return the annotations that are trained on in the place of those of a batch."""
         return batch, worker, label
+
+    @abstractmethod
+    def forward(
+        self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor, label: torch.Tensor
+    ) -> torch.Tensor:
+        """Return the mean loss of a batch."""
+
+
+class WorkerLayer(TopLayer):
+    """Base of the layers that turn the network's output into the probability of the label that a worker gave.
+
+    Workers start alike, and classes too, so that neither the order of workers nor that of classes matters.
+    """
+
+    @abstractmethod
+    def log_given(self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:
+        """Return log P(label given | features, worker), shape (n, n_classes), of annotations with inputs `batch`."""
 
     def log_true(self, logits: torch.Tensor) -> torch.Tensor:
         """Return log P(true label | features), shape (n, n_classes)."""
@@ -64,7 +81,7 @@ class ConfusionLayer(WorkerLayer):
 class WithWorkers(nn.Module):
     """A network with a worker layer on top; what it returns is the loss of a batch of annotations."""
 
-    def __init__(self, base: nn.Module, layer: WorkerLayer) -> None:
+    def __init__(self, base: nn.Module, layer: TopLayer) -> None:
         super().__init__()
         self.base, self.layer = base, layer
 

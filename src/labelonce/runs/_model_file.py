@@ -48,6 +48,7 @@ _NETWORKS = {  # by name: their modules load torch
     "_crowd_layer": ("CrowdLayer",),
     "_doctor_net": ("DoctorNet", "HeadsLearner"),
     "_geo_crowd_net": ("GeoCrowdNet",),
+    "_max_mig": ("MaxMIG",),
     "_noise_layer": ("DropoutNoiseLayer", "NoiseLayer"),
     "_sigmoid_heads": ("SigmoidHeads",),
     "_union_net": ("UnionNet",),
