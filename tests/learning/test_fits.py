@@ -68,6 +68,15 @@ def test_a_limited_fit_out_of_fold_is_the_average_of_its_folds_over_all_rounds()
     assert_array_equal(clf.posterior_, this.posterior)
 
 
+def test_given_rounds_out_of_fold_that_stop_early_end_with_a_model_of_all_tasks() -> None:
+    X, ann = problem()
+    tree = DecisionTreeClassifier(min_samples_leaf=5, random_state=0)
+    clf = lo.MBEM([tree, tree], rounds=5, tol=0.9, max_fits=30).fit(X, ann)
+    assert (clf.recipe_["predictions"], clf.recipe_["averaged"]) == ("out_of_fold", ())
+    assert clf.n_rounds_ < 5
+    assert isinstance(clf.model_, RepeatedRows)
+
+
 def test_a_limited_fit_resumes_from_any_stage() -> None:
     X, ann = problem()
     forest = RandomForestClassifier(5, random_state=0)

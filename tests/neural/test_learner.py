@@ -327,7 +327,8 @@ class Noting:
 def test_callbacks_hear_of_every_epoch_within_mbem(bound: bool) -> None:
     noting = Noting()
     callback = noting.__call__ if bound else noting
-    lo.MBEM(learner(epochs=2, callbacks=[callback]), rounds=3, tol=0.0).fit(features(), np.arange(len(features())) % 3)
+    net = learner(epochs=2, callbacks=[callback])
+    lo.MBEM(net, rounds=3, predictions="in_sample", tol=0.0).fit(features(), np.arange(len(features())) % 3)
     assert noting.seen == [1, 2] * (3 + TorchLearner.n_folds)  # three rounds, then the fits that its confidence takes
 
 

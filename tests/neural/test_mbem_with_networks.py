@@ -1,23 +1,42 @@
 """MBEM with networks: its own recipe, rounds of different length, other starts every round, images and data sets."""
 
+import pickle
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from crowds import Problem, crowd_with_features
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from torch import nn
 
 import labelonce as lo
 from labelonce import neural
+from labelonce._kernels import ScipyEngine, vote_fractions
+from labelonce.learning._plan import settle
+from labelonce.learning._predict import out_of_fold
 from labelonce.neural import TorchLearner
+from labelonce.runs._images import network_for
 
 FEW: dict[str, Any] = {"epochs": 4, "batch_size": 20, "lr": 0.1, "device": "cpu"}
 
 
+MANY: dict[str, Any] = FEW | {
+    "epochs": 40,
+    "batch_size": 50,
+    "optimizer": "adamw",
+    "lr": 0.01,
+}  # epochs, so that labels are memorised
+
+
 def tasks(n_tasks: int = 200) -> Problem:
     return crowd_with_features(n_tasks, 10, n_features=4, hammers=0.4)
+
+
+def memorising(**options: Any) -> TorchLearner:
+    return TorchLearner(partial(neural.mlp, width=64, depth=1), **MANY | options)
 
 
 def test_networks_tell_workers_apart_at_one_label_a_task() -> None:
@@ -45,6 +64,84 @@ def test_the_network_s_own_rounds_stop_where_nothing_changes() -> None:
     model: Any = sure.model_
     assert len(model.history_) == 4  # the last round is done
     assert sure.set_params(tol=0.0).resume(X, y, rounds=2).n_rounds_ == n_rounds + 2
+
+
+def test_a_network_that_memorises_is_judged_by_networks_that_did_not_see_the_task() -> None:
+    X, ann, _, _ = tasks(100)
+    learner = memorising(random_state=0)
+    clf = lo.MBEM(learner).fit(X, ann)
+    assert (clf.recipe_["predictions"], clf.recipe_["averaged"], clf.n_rounds_) == ("out_of_fold", (1, 9), 9)
+    assert clf.n_fits_ == 1 + 2 * 9 + 1  # the first model, the folds, the last model
+    first, last = clf.model_.models_
+    votes = vote_fractions(ScipyEngine(ann, "float64").vote_counts(), None)
+    assert_allclose(first.predict_proba(X), learner.fit(X, votes).predict_proba(X), atol=1e-4)
+    assert_allclose(last.predict_proba(X), learner.fit(X, *fitted_to(clf)).predict_proba(X), atol=1e-4)
+    half = out_of_fold(learner, X, *fitted_to(clf), n_folds=2, rng=np.random.default_rng([clf._plan.seed, 9]))
+    assert_allclose(clf.predictions_, half, atol=1e-4)
+
+
+def fitted_to(clf: lo.MBEM) -> tuple[Any, Any]:
+    return clf._last.targets, clf._last.target_weight
+
+
+def test_a_network_beats_the_same_network_trained_on_the_votes_though_it_memorises() -> None:
+    X, ann, y, confusion = crowd_with_features(600, 10, n_features=12, hammers=0.4)
+    seen = ann.task < 300
+    ann = lo.Annotations.from_arrays(ann.task[seen], ann.worker[seen], ann.label[seen], classes=[0, 1, 2])
+    votes = lo.TrainOnAggregate(lo.MajorityVote(), memorising(random_state=0), targets="soft").fit(X[:300], ann)
+    clf = lo.MBEM(memorising(random_state=0)).fit(X[:300], ann)
+    assert (clf.predict(X[300:]) == y[300:]).mean() > (votes.predict(X[300:]) == y[300:]).mean() + 0.15
+    hammer = confusion[:, 0, 0] == 1
+    assert clf.skill_[hammer].min() > clf.skill_[~hammer].max()
+
+
+def test_networks_with_short_early_rounds_have_the_plan_that_was_measured_on_images() -> None:
+    X = np.zeros((6000, 2, 2, 3), dtype=np.uint8)
+    ann = lo.Annotations.from_arrays(np.arange(6000), np.arange(6000) % 7, np.arange(6000) % 10)
+    for learner in (neural.image_learner(), network_for(6000), network_for(600)):
+        found = settle(lo.MBEM(learner), X, ann, None, listener=lambda _: None)
+        assert (found.n_fits, found.done, found.table) == (0, [], [])  # nothing is measured before the first round
+        plan = found.plan
+        assert (plan.rounds, plan.averaged, plan.rounds_chosen, plan.scores) == (9, (), False, [])
+        assert (plan.recipe.predictions, plan.recipe.of_folds, plan.recipe.last_round_differs) == (
+            "in_sample",
+            False,
+            True,
+        )
+        assert plan.recipe.for_round(9, 9).predictions == "in_sample"
+
+
+def test_a_network_that_processes_share_is_never_fitted_to_folds() -> None:
+    X, ann, _, _ = tasks()
+    found = settle(lo.MBEM(memorising(shared=True)), X, ann, None, listener=lambda _: None)
+    assert (found.n_fits, found.plan.recipe.predictions) == (0, "in_sample")
+
+
+@pytest.mark.parametrize("kind", ["pickle", "file"])
+def test_a_network_that_memorises_resumes_from_any_stage(kind: str, tmp_path: Path) -> None:
+    X, ann, _, _ = tasks(60)
+    one = lo.MBEM(memorising(), rounds=3, random_state=1)
+    whole = lo.MBEM(memorising(), rounds=3, random_state=1).fit(X, ann)
+    assert whole.recipe_["averaged"] == (1, 3)
+    for number, clf in enumerate(one.stages(X, ann)):
+        if kind == "file" and number > 0:  # there is no model before the first round
+            lo.save(clf, tmp_path / str(number))
+        else:
+            (tmp_path / str(number)).write_bytes(pickle.dumps(clf))
+    for number in range(1 if kind == "file" else 0, 4):
+        path = tmp_path / str(number)
+        clf = lo.load(path) if kind == "file" else pickle.loads(path.read_bytes())
+        list(clf.stages(X, ann, resume=True))
+        assert_allclose(clf.posterior_, whole.posterior_, atol=1e-9)
+        assert_allclose(clf.predict_proba(X), whole.predict_proba(X), atol=1e-6)
+
+
+def test_rounds_of_folds_that_stop_early_end_with_a_model_of_all_tasks() -> None:
+    X, ann, _, _ = tasks(60)
+    clf = lo.MBEM(memorising(), rounds=6, tol=0.9).fit(X, ann)
+    assert clf.n_rounds_ < 6
+    assert clf.recipe_["averaged"] == (1, clf.n_rounds_)
+    assert [type(one) for one in clf.model_.models_] == [TorchLearner] * 2
 
 
 def test_given_options_go_before_the_network_s_own() -> None:
@@ -77,8 +174,8 @@ def test_every_round_starts_elsewhere_and_the_whole_repeats() -> None:
             seeds.append(self.random_state)
             return super().fit(*args, **options)
 
-    one = lo.MBEM(Noted(neural.mlp, **FEW), rounds=2, random_state=3).fit(X, ann)
-    two = lo.MBEM(Noted(neural.mlp, **FEW), rounds=2, random_state=3).fit(X, ann)
+    one = lo.MBEM(Noted(neural.mlp, **FEW), rounds=2, predictions="in_sample", random_state=3).fit(X, ann)
+    two = lo.MBEM(Noted(neural.mlp, **FEW), rounds=2, predictions="in_sample", random_state=3).fit(X, ann)
     assert seeds[0] != seeds[1]
     assert seeds[: len(seeds) // 2] == seeds[len(seeds) // 2 :]
     assert_array_equal(one.posterior_, two.posterior_)

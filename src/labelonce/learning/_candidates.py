@@ -50,14 +50,20 @@ def memorises(learner: Learner, X: Any, annotations: Annotations, gold: Codes | 
     return reproduces(annotations, model.predict_proba(X), fresh)
 
 
-def begun(candidate: Candidate, annotations: Annotations, gold: Codes | None, seed: int, last: int) -> Candidate:
-    """Return a candidate after its first round, out of fold, which one more fit tells whether to do the others so."""
+def begun(
+    candidate: Candidate, annotations: Annotations, gold: Codes | None, seed: int, last: int, *, keep: bool = False
+) -> Candidate:
+    """Return a candidate after its first round, out of fold, which one more fit tells whether to do the others so.
+
+    If that model, fitted to all tasks, is to `keep`, it is the model of the round instead of those of the folds.
+    """
     out = replace(candidate.recipe, predictions="out_of_fold", of_folds=True)
     first = next(run_rounds(candidate.X, annotations, out, gold=gold, seed=seed, last=last))
     learner = learner_of_round(out.learner, 1, last, np.random.default_rng([seed, 0]))
-    own = fit_model(learner, candidate.X, first.targets, first.target_weight).predict_proba(candidate.X)
+    model = fit_model(learner, candidate.X, first.targets, first.target_weight)
+    own = model.predict_proba(candidate.X)
     recipe = out if reproduces(annotations, own, first.predictions) else replace(out, predictions="in_sample")
-    return replace(candidate, recipe=recipe, first=first)
+    return replace(candidate, recipe=recipe, first=replace(first, model=model) if keep else first)
 
 
 def alike(candidates: list[Candidate]) -> list[Candidate]:

@@ -25,6 +25,9 @@ class Learner(ClassifierBase, ABC):
     auto : mapping
         What `rounds="auto"` and `predictions="auto"` of `MBEM` stand for with a learner that is too expensive to try
         recipes with; empty: they are chosen.
+    may_memorise : bool
+        Whether the first round has to tell if it learns labels by heart, before `auto` says that it may be asked about
+        its own tasks.
     takes_candidates : bool
         Whether targets may be `Candidates`: probabilities of a few classes per task, where there are many.
     shared : bool
@@ -71,6 +74,11 @@ class Learner(ClassifierBase, ABC):
         """Return an unfitted copy for round `number` of `MBEM`, of which `last` is meant to be the last."""
         copy: Self = clone(self)
         return copy
+
+    @property
+    def may_memorise(self) -> bool:
+        """Whether the first round has to tell if it learns labels by heart."""
+        return False
 
     @property
     def last_round_differs(self) -> bool:

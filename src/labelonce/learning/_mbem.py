@@ -62,7 +62,7 @@ class MBEM(AnnotationsScorer):
     predictions : {"auto", "in_sample", "out_of_fold"}
         Whether the workers are judged by the model or by models that did not see the task. "auto": by the model,
         unless it has memorised, in the first round, more than a quarter of the labels that models which did not
-        see the task disagree with.
+        see the task disagree with. Networks whose early rounds are short are not measured: by the model.
     posterior : {"joint", "prior", "auto"}
         Whether the model's calibrated prediction for a task replaces the class prior from the second round on.
         "auto" tries both, in twice the time.
@@ -324,8 +324,8 @@ class MBEM(AnnotationsScorer):
         """Do more rounds, starting from the last one of the fit.
 
         The result is the same as that of asking for all rounds at once, except for learners that train longer in the
-        last round. X, y, gold and tasks must be those of the fit. If the rounds had stopped by `tol`, no round follows,
-        or one for such a learner.
+        last round, and for networks that memorise, whose model is then that of the last round alone. X, y, gold and
+        tasks must be those of the fit. If the rounds had stopped by `tol`, no round follows, or one for such a learner.
         """
         check_is_fitted(self, "model_")
         self._same_rows(X, y, tasks)
@@ -392,9 +392,10 @@ class MBEM(AnnotationsScorer):
         coming = doing(last=self._plan.rounds, after=self._done[-1] if self._done else self._last)
         while (done := 0 if self._last is None else self._last.number) < self._plan.rounds:
             if self.history_ and self.history_[-1]["posterior_change"] < tol:
-                if not recipe.learner.last_round_differs:
+                if not recipe.last_round_differs:
                     break
-                self._plan = replace(self._plan, rounds=done + 1)
+                averaged = tuple(min(number, done + 1) for number in self._plan.averaged)
+                self._plan, self._done = replace(self._plan, rounds=done + 1, averaged=averaged), []
                 coming = doing(last=done + 1, after=self._last)
             log = FitLog()
             with counting(log), sharing_threads([recipe.learner], X, annotations.n_classes):
@@ -414,7 +415,9 @@ class MBEM(AnnotationsScorer):
             self._averaged = [*self._averaged, last.model]
             model = average_models(self._averaged)
         if last.number == self._plan.rounds:
-            self._averaged, self._done = [], []
+            self._averaged = []
+        if last.number >= len(self._done):
+            self._done = []
         names = ("predictions", "counts", "posterior", "weighting", "prior")
         recipe = {name: getattr(self._plan.recipe, name) for name in names} | {
             "learner": clone(self._plan.learner),

@@ -23,6 +23,7 @@ from labelonce.learning._fits import (
     frugal_folds,
     most_fits,
 )
+from labelonce.learning._learner import Learner
 from labelonce.learning._rounds import N_FOLDS, Recipe, Round
 from labelonce.learning._selection import Choice, choose_recipe
 from labelonce.learning._threads import sharing_threads
@@ -97,7 +98,9 @@ def settle(
             how: dict[str, Any] = {"max_rounds": longest, "free": free, "frugal": budget is not None}
             best = choose_recipe(candidates, annotations, gold, share=options.holdout, seed=seed, **how)
     chosen = candidates[best.number]
-    recipe = chosen.recipe if free else replace(chosen.recipe, of_folds=False)
+    recipe = chosen.recipe if free else replace(chosen.recipe, fits_last=True)
+    if chosen.first is not None and not to_choose and best.rounds > 1:
+        best = replace(best, done=[chosen.first], averaged=(1, best.rounds))
     plan = Plan(chosen.given.whole, recipe, seed, best.rounds, free, best.scores, best.averaged)
     return Settled(plan, chosen.given.features, chosen.X, best.done, best.table, log.number)
 
@@ -129,17 +132,27 @@ def open_candidates(
     found = []
     for given, transformed in zip(givens, features, strict=True):
         learner = given.learner
-        how = learner.auto.get("predictions", "auto") if options.predictions == "auto" else options.predictions
+        how = judged_by(options, learner)
         recipe = Recipe(learner, workers, how, options.counts, posteriors[0], options.weighting, options.prior, **where)
         candidate = Candidate(given, transformed, recipe)
-        if how == "auto" and budget is None:
+        if how == "auto" and budget is None and not learner.may_memorise:
             memorised = memorises(learner, transformed, annotations, gold, seed, n_folds)
             how = "out_of_fold" if memorised else "in_sample"
             candidate = replace(candidate, recipe=replace(recipe, predictions=how))
         elif how == "auto":
-            candidate = begun(candidate, annotations, gold, seed, options.max_rounds)
+            folds = n_folds if budget is not None else learner.n_folds
+            candidate = replace(candidate, recipe=replace(recipe, n_folds=folds))
+            candidate = begun(candidate, annotations, gold, seed, options.max_rounds, keep=budget is None)
         found += [replace(candidate, recipe=replace(candidate.recipe, posterior=kind)) for kind in posteriors]
-    return (found if budget is None else alike(found)), budget
+    unlimited = budget is None and all(one.first is None for one in found)
+    return (found if unlimited else alike(found)), budget
+
+
+def judged_by(options: MBEM, learner: Learner) -> str:
+    """Return whose predictions judge the workers; "auto": its first round is to tell whether the learner memorises."""
+    if options.predictions != "auto":
+        return options.predictions
+    return "auto" if learner.may_memorise else str(learner.auto.get("predictions", "auto"))
 
 
 def fit_budget(options: MBEM, givens: list[GivenLearner], features: list[Any], n_classes: int) -> int | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,8 +48,18 @@ class Recipe:
     device: str | None = None
     n_folds: int = N_FOLDS
     of_folds: bool = False  # the model of a round is the average of those of its folds, and none is fitted to all tasks
+    fits_last: bool = False  # but for the last round's
     candidates: bool = False  # posteriors on a few classes of each task, where there are many
     first_confusion: Floats | None = None  # of the workers, where something is known of them before the first round
+
+    @property
+    def last_round_differs(self) -> bool:
+        """Whether the model of the last round is fitted with more care than those before it."""
+        return self.learner.last_round_differs or (self.of_folds and self.fits_last)
+
+    def for_round(self, number: int, last: int) -> Recipe:
+        """Return the recipe of a round, of which `last` is meant to be the last."""
+        return replace(self, of_folds=False) if self.fits_last and number >= last else self
 
 
 @dataclass(frozen=True)
@@ -103,7 +113,8 @@ def run_rounds(
         number += 1
         rng = np.random.default_rng([seed, number])
         learner = learner_of_round(recipe.learner, number, last, rng)
-        model, predictions = fit_and_predict(learner, X, posterior, weight, recipe, rng, keep=not trial)
+        how = recipe.for_round(number, last)
+        model, predictions = fit_and_predict(learner, X, posterior, weight, how, rng, keep=not trial)
         fitted = Fitted(model, predictions, posterior, weight)
         this = judge_round(engine, recipe, fitted, gold, number=number, start=start, sample=sample)
         posterior, weight = this.posterior, this.weight

@@ -150,6 +150,14 @@ class TorchLearner(Steps):
         """Whether the last round of `MBEM` has other epochs than those before it."""
         return any(epochs != self.epochs for epochs in self.epochs_by_round)
 
+    @property
+    def may_memorise(self) -> bool:
+        """Whether the first round of `MBEM` has to tell if the network learns labels by heart.
+
+        Where early rounds are short it does not, and one that is shared cannot be fitted to folds.
+        """
+        return not (self.last_round_differs or self.shared)
+
     def with_sigmoid_heads(self) -> TorchLearner:
         """Return a learner with the same options and a head per question, for several labels at once."""
         from labelonce.neural._sigmoid_heads import SigmoidHeads  # it extends what is defined here
