@@ -16,12 +16,12 @@ CHANCE = 1 / (1 + np.exp(-3 * X[:, 0]))
 Y = (RNG.random(2 * N) < CHANCE).astype(int)
 
 
-def routed(C: float) -> Router:
-    """Return a router whose model is as flat as `C` makes it, with one label of a good worker for every task."""
+def routed(C: float, n_labels: int = N) -> Router:
+    """Return a router whose model is as flat as `C` makes it, with labels of good workers, one for every task."""
     learner = lo.MBEM(lo.SoftmaxRegression(C=C), rounds=2, predictions="in_sample", confidence="posterior")
     router = Router(range(N), [0, 1], X=X[:N], learner=learner, strategy=Random(), random_share=0.3)
     rng = np.random.default_rng(1)
-    for turn in range(N):
+    for turn in range(n_labels):
         worker = turn % 5
         task = router.next(worker)
         router.add(task, worker, int(Y[task] ^ (rng.random() < 0.1)))
@@ -46,7 +46,8 @@ def test_sharpened_by_one_changes_nothing_and_by_two_squares_the_odds() -> None:
 def test_without_a_sample_or_without_mbem_nothing_is_changed() -> None:
     router = routed(C=1.0)
     assert exponent_of(router.model_, router.state, np.zeros(0, dtype=np.int32)) == 1.0
-    assert exponent_of(None, router.state, np.arange(5, dtype=np.int32)) == 1.0
+    for model in (None, lo.DawidSkene()):
+        assert exponent_of(model, router.state, np.arange(5, dtype=np.int32)) == 1.0
 
 
 def test_the_evidence_of_labels_is_the_sum_of_their_log_chances() -> None:
@@ -56,6 +57,55 @@ def test_the_evidence_of_labels_is_the_sum_of_their_log_chances() -> None:
     state.n_fitted = 3
     expected = state.log_chances(0, 1) + state.log_chances(1, 1)
     assert_allclose(labels_evidence(state, np.array([0, 1])), [expected, np.zeros(2)])
+
+
+def test_the_evidence_is_that_of_the_labels_that_the_fit_knew() -> None:
+    state = State(2, None, np.ones(2), np.full(2, -1, dtype=np.int32), seed=0)
+    state.add(0, 0, 1)
+    state.n_fitted = 1
+    state.add(0, 1, 1)
+    state.add(1, 0, 0)
+    assert_allclose(labels_evidence(state, np.array([0, 1])), [state.log_chances(0, 1), np.zeros(2)])
+
+
+def test_few_labels_move_the_exponent_little() -> None:
+    router = routed(C=0.01)
+    sample = router._random.sample(router.state)
+    few, many = (exponent_of(router.model_, router.state, sample[:n]) for n in (3, len(sample)))
+    assert len(sample) > 100
+    assert abs(np.log(few)) < 0.2 < np.log(1.5) < np.log(many)
+
+
+def test_a_model_that_knows_its_tasks_by_heart_is_flattened() -> None:
+    # On its own tasks it is as sure as their labels want it to be; on others it is not to be trusted.
+    rng = np.random.default_rng(2)
+    features = np.column_stack([X[:200, 0], rng.normal(size=(200, 60))])
+    learner = lo.MBEM(lo.SoftmaxRegression(C=10.0), rounds=2, predictions="in_sample", confidence="posterior")
+    router = Router(range(200), [0, 1], X=features, learner=learner, strategy=Random())
+    for task in range(200):
+        router.add(task, task % 3, int(Y[task]))
+    router.refit()
+    assert router.exponent < 0.6
+
+
+def test_only_the_random_tasks_count() -> None:
+    router = routed(C=0.1, n_labels=N // 4)
+    labelled = np.flatnonzero(router.state.n_labels).astype(np.int32)
+    sample = router._random.sample(router.state)
+    assert 50 < len(sample) < 0.7 * len(labelled)
+    by_sample, by_all = (exponent_of(router.model_, router.state, tasks) for tasks in (sample, labelled))
+    assert_allclose(router.exponent, by_sample)
+    assert abs(by_sample / by_all - 1) > 1e-3
+
+
+def test_a_refit_finds_the_exponent_anew() -> None:
+    router = routed(C=0.01)
+    first = router.exponent
+    for task in range(N):
+        router.add(task, 99, int(Y[task]))
+    assert router.exponent == first
+    router.refit()
+    assert router.exponent != first
 
 
 def test_predict_proba_needs_a_refit() -> None:
