@@ -10,6 +10,7 @@ of the budget at random. The budget is one label per task; a worker who is turne
     python experiments/routing.py            # needs the data of datasets.md; resumes where it was stopped
     python experiments/routing.py --worlds digits --seeds 0 1 --jobs 2
     python experiments/routing.py --table    # tables and figure alone, from results/routing.json
+    python experiments/routing.py --rounds 8 # of MBEM in a refit instead of 4; into results/routing-8-rounds.json
 """
 
 import os
@@ -17,6 +18,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,7 @@ from labelonce import routing
 
 PATH = RESULTS / "routing.json"
 SEEDS, N_WORKERS, N_BATCHES = range(5), 40, 20
+ROUNDS = 4  # of a refit
 RANDOM_SHARE = 0.05  # the router's default
 CROWDS = ("hammer-spammer", "class-wise", "specialists", "identical")
 
@@ -215,25 +218,24 @@ def draw(world: str, crowd: str, rng: np.random.Generator) -> tuple[World, Crowd
     return World(X[:n], data.gold[:n], X[test], data.gold[test], 0.1, 0.1, n), Replayed(tasks)
 
 
-def trial(world: str, crowd: str, strategy: str, seed: int) -> Trial:
+def trial(world: str, crowd: str, strategy: str, seed: int, rounds: int = ROUNDS) -> Trial:
     """Return, after every batch, the test accuracy, and how far chances and class shares are from the truth."""
     warnings.simplefilter("ignore")
     started = time.process_time()
     rng = np.random.default_rng(seed)
     problem, workers = draw(world, crowd, rng)
-    router = router_of(problem, STRATEGIES[strategy], seed)
+    router = router_of(problem, STRATEGIES[strategy], seed, rounds=rounds)
     points = spend(router, problem, workers, rng)
     row: Trial = {"world": world, "crowd": crowd, "strategy": strategy, "seed": seed}
     row |= {name: [one[name] for one in points] for name in points[0]}
     return row | {"final": points[-1]["accuracy"], "cpu_s": time.process_time() - started}
 
 
-def router_of(problem: World, rule: Rule, seed: int) -> routing.Router:
+def router_of(problem: World, rule: Rule, seed: int, *, rounds: int = ROUNDS) -> routing.Router:
     """Return a router that has no answers yet."""
     n, n_classes = len(problem.y), int(problem.y.max()) + 1
-    learner = lo.MBEM(
-        lo.SoftmaxRegression(C=problem.C), rounds=4, predictions="in_sample", confidence="posterior", random_state=seed
-    )
+    model = lo.SoftmaxRegression(C=problem.C)
+    learner = lo.MBEM(model, rounds=rounds, predictions="in_sample", confidence="posterior", random_state=seed)
     known = np.random.default_rng([seed, 1]).permutation(n)[: rule.gold]
     return routing.Router(
         np.arange(n),
@@ -461,7 +463,10 @@ if __name__ == "__main__":
     parser.add_argument("--crowds", nargs="+", default=[*CROWDS, "real"])
     parser.add_argument("--strategies", nargs="+", default=list(STRATEGIES))
     parser.add_argument("--seeds", nargs="+", type=int, default=list(SEEDS))
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
     asked = parser.parse_args()
+    if asked.out == PATH and asked.rounds != ROUNDS:
+        asked.out = PATH.with_name(f"routing-{asked.rounds}-rounds.json")
     points = [
         {"world": world, "crowd": crowd, "strategy": strategy, "seed": seed}
         for seed, world, crowd, strategy in product(asked.seeds, asked.worlds, asked.crowds, asked.strategies)
@@ -470,9 +475,11 @@ if __name__ == "__main__":
     order = {"strategy": list(STRATEGIES)}
     main(
         asked,
-        lambda options: resume(options, trial, points, order=order),
+        lambda options: resume(
+            options, partial(trial, rounds=asked.rounds), points, order=order, settings={"rounds": asked.rounds}
+        ),
         table,
         draw=figure,
-        image="routing.png",
+        image=f"{asked.out.stem}.png",
     )
     write_text(asked.out.with_name(f"{asked.out.stem}-strategies.md"), details(read(asked.out)))

@@ -59,7 +59,7 @@ def test_one_who_seems_to_guess_gets_a_task_that_is_nearly_settled() -> None:
     state = state_of(posterior, one_coin([0.98, 0.5], 2))
     for task, worker in product(range(2, 22), (0, 1)):
         state.add(task, worker, worker)
-    strategy = routing.Information(trial=0)
+    strategy = routing.Information(trial=0, about_workers=30)
     best = [strategy.scores(state, worker, everything(state)[:2]).argmax() for worker in (0, 1)]
     assert best == [0, 1]
 
