@@ -156,6 +156,7 @@ class TorchLearner(Steps):
 
         Where early rounds are short it does not, and one that is shared cannot be fitted to folds.
         """
+        self._check()
         return not (self.last_round_differs or self.shared)
 
     def with_sigmoid_heads(self) -> TorchLearner:
