@@ -1,8 +1,10 @@
 """How sure the labels are: MBEM's confidence before and after calibration, beside the truth that it never saw.
 
 Every set at one label per task and at several. The constants of `labelonce.learning._confidence` were chosen on seeds
-0 and 1 of these sets; here are seeds 2 to 5, and sets that no constant has seen (marked "new"). All labels of a real
-crowd are there once, so that the rows "all" have been seen. `own` is the
+0 and 1 of these sets (and with many classes of others like them); here are seeds 2 to 5, and sets that no constant has
+seen (marked "new"). All labels of a real crowd are there once, so that the rows "all" have been seen. With many classes
+the workers take them for each other in groups of ten, the groups are given, wrong or to be found, classes are points in
+20 dimensions and tasks normal around them; CIFAR-100N is 12,000 of its real labels with such features. `own` is the
 probability that the rounds themselves give to their labels, `shown` the calibrated one that people see. Small
 photographs are 380 of LabelMe's, 32 x 32 pixels, by 15 simulated workers of whom 5 are good, with the network of
 `labelonce train --images`, which memorises its labels.
@@ -17,16 +19,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from mbem_on_real_crowds import draw
+from cifar100n_workers import crowd as cifar100n
+from mbem_on_real_crowds import SUITABLE_PENALTY, draw
 from record import RESULTS, Trial, arguments, main, markdown, resume
 from sklearn.datasets import load_breast_cancer, load_digits, make_classification
 
 import labelonce as lo
+from labelonce import workers
 from labelonce.learning._confidence import LEVEL
 
 PATH = RESULTS / "confidence.json"
 Redundancy = int | Literal["all"]
-REAL = {"labelme": 0.01, "sentiment_polarity": 1.0, "amazon_isbook": 10.0}  # penalties that suit the sets
 TITLES = {
     "digits": "digits, hammers and spammers",
     "class-wise": "digits, class-wise spammers",
@@ -37,19 +40,31 @@ TITLES = {
     "made-up": "made-up features, workers of all kinds",
     "tumours": "tumours, malignant or benign, workers of all kinds (new)",
     "photographs": "small photographs (new)",
+    "many given": "100 classes, groups given",
+    "many found": "100 classes, groups found",
+    "many class-wise": "200 classes, class-wise spammers, groups given",
+    "many class-wise found": "200 classes, class-wise spammers, groups found",
+    "many wrong": "100 classes, wrong groups given",
+    "many anywhere": "100 classes, mistakes anywhere",
+    "cifar100n superclasses": "CIFAR-100N, superclasses given",
+    "cifar100n found": "CIFAR-100N, groups found",
+    "many alike": "60 classes that look like those of their group, groups found (new)",
 }
 SEEDS = (2, 3, 4, 5)
 REVIEWED = (0.05, 0.1, 0.2)
 BINS = 10
 
 
-def crowd(name: str, redundancy: Redundancy, seed: int) -> tuple[Any, Any, lo.Annotations, Any]:
-    """Return features, true labels, annotations and the learner of a set."""
-    if name in REAL:
+def crowd(name: str, redundancy: Redundancy, seed: int) -> tuple[Any, Any, lo.Annotations, lo.MBEM]:
+    """Return features, true labels, annotations and the classifier of a set."""
+    if name in SUITABLE_PENALTY:
         X, y, _, _, ann = draw(name, redundancy, seed)
-        return X, y, ann, lo.SoftmaxRegression(C=REAL[name])
+        return X, y, ann, lo.MBEM(lo.SoftmaxRegression(C=SUITABLE_PENALTY[name]), rounds=5)
+    if name.startswith(("many", "cifar100n")):
+        assert isinstance(redundancy, int)
+        return crowd_of_many(name, redundancy, seed)
     rng = np.random.default_rng(seed)
-    learner: Any = lo.SoftmaxRegression()
+    clf = lo.MBEM(lo.SoftmaxRegression(), rounds=5)
     if name == "made-up":
         X, y = make_classification(2000, 20, n_informative=8, n_classes=4, random_state=seed)
         confusion = lo.simulate.dirichlet(40, 4, rng)
@@ -60,7 +75,7 @@ def crowd(name: str, redundancy: Redundancy, seed: int) -> tuple[Any, Any, lo.An
         data = lo.datasets.load("labelme", images=True)
         rows = rng.permutation(1000)[:380]
         X, y = np.asarray(data.images)[rows][:, ::2, ::2], data.gold[rows]
-        confusion, learner = lo.simulate.hammer_spammer(15, 8, 1 / 3, rng, exact=True), small_network(len(y))
+        confusion, clf = lo.simulate.hammer_spammer(15, 8, 1 / 3, rng, exact=True), lo.MBEM(small_network(len(y)))
     else:
         X, y = load_digits(return_X_y=True)
         rows = rng.permutation(len(y))[:1297]
@@ -69,7 +84,32 @@ def crowd(name: str, redundancy: Redundancy, seed: int) -> tuple[Any, Any, lo.An
         confusion = crowds(50, 10, 0.2, rng)
     assert isinstance(redundancy, int)
     assignment = lo.simulate.assign(len(y), len(confusion), redundancy, rng)
-    return X, y, lo.simulate.annotate(y, confusion, assignment, rng), learner
+    return X, y, lo.simulate.annotate(y, confusion, assignment, rng), clf
+
+
+def crowd_of_many(name: str, redundancy: int, seed: int) -> tuple[Any, Any, lo.Annotations, lo.MBEM]:
+    """Return a set of many classes, of a hundred labels each but for CIFAR-100N."""
+    rng = np.random.default_rng(seed)
+    n_classes = 200 if "class-wise" in name else 60 if "alike" in name else 100
+    groups = np.arange(n_classes) // 10
+    points = rng.normal(size=(n_classes, 20))
+    if name == "many alike":
+        points = 0.7 * (points + rng.normal(size=(len(points) // 10, 20))[groups])
+    if name.startswith("cifar100n"):
+        labels, y, groups = cifar100n()
+        some = np.isin(np.arange(len(y)), rng.permutation(len(y))[:12_000])
+        y, ann = y[some], labels.select(some)
+    else:
+        y, n_workers = rng.integers(0, n_classes, 100 * n_classes // redundancy), n_classes
+        kind = "grouped_class_wise_hammer_spammer" if "class-wise" in name else "grouped_hammer_spammer"
+        among = np.zeros_like(groups) if name == "many anywhere" else groups
+        crowd = getattr(lo.simulate, kind)(n_workers, among, 0.3, rng)
+        ann = lo.simulate.annotate(y, crowd, lo.simulate.assign(len(y), n_workers, redundancy, rng), rng)
+    X = points[y] + rng.normal(size=(len(y), 20))
+    given = {"many wrong": np.arange(n_classes) % 10, "many anywhere": None}.get(name, groups)
+    rows = "position" if name == "many class-wise" else "worker"
+    model = workers.Grouped("auto") if name.endswith(("found", "alike")) else workers.Grouped(given, rows=rows)
+    return X, ann.classes[y], ann, lo.MBEM(lo.SoftmaxRegression(C=0.1, tol=1e-3), worker_model=model, rounds=4)
 
 
 def small_network(n_images: int) -> Any:
@@ -85,8 +125,7 @@ def small_network(n_images: int) -> Any:
 def trial(name: str, redundancy: Redundancy, seed: int) -> Trial:
     """Return how confidence, skills and the review list of a fit compare with the truth."""
     started = time.process_time()
-    X, y, ann, learner = crowd(name, redundancy, seed)
-    clf = lo.MBEM(learner) if name == "photographs" else lo.MBEM(learner, rounds=5)
+    X, y, ann, clf = crowd(name, redundancy, seed)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         clf.fit(X, ann)
@@ -96,7 +135,8 @@ def trial(name: str, redundancy: Redundancy, seed: int) -> Trial:
     given = ann.classes[ann.label] == y[ann.task]
     found: Trial = {"name": name, "redundancy": redundancy, "seed": seed, "right": float(right.mean())}
     found["right by held-out models"] = float((ann.classes[clf._unseen_picks] == y).mean())
-    found["undecided"] = float((np.ptp(np.sort(clf.calibrated_)[:, -2:], axis=1) == 0).mean())
+    best = np.sort(getattr(clf.calibrated_, "probability", clf.calibrated_))[:, -2:]
+    found["undecided"] = float((np.ptp(best, axis=1) == 0).mean())
     found["vote"] = float((lo.MajorityVote().fit(ann).labels_ == y).mean())
     found |= {"estimate": list(vars(clf.estimated_accuracy_).values()), "trust": clf.trust_, "doubts": doubts}
     found |= {"own": reliability(own, right), "shown": reliability(clf.confidence_, right)}
@@ -187,8 +227,8 @@ def points() -> list[Trial]:
     """Return every set with its redundancies and seeds; all labels of a real crowd are there once."""
     found: list[Trial] = []
     for name in TITLES:
-        several: Redundancy = 3 if name not in REAL else "all"
-        for redundancy in (1, several):
+        several: Redundancy = 3 if name not in SUITABLE_PENALTY else "all"
+        for redundancy in (1, several) if not name.startswith("cifar100n") else (1,):
             seeds = SEEDS[:1] if redundancy == "all" else SEEDS[:2] if name == "photographs" else SEEDS
             found += [{"name": name, "redundancy": redundancy, "seed": seed} for seed in seeds]
     return found

@@ -18,7 +18,7 @@ import warnings
 from typing import Any
 
 import numpy as np
-from mbem_on_real_crowds import draw
+from mbem_on_real_crowds import SUITABLE_PENALTY, draw
 from record import RESULTS, Trial, arguments, main, markdown, mean_error, resume
 from scipy import special
 from sklearn.datasets import load_digits
@@ -33,7 +33,6 @@ from labelonce.learning._rounds import N_FOLDS, Fitted, Recipe, answered, fit_an
 from labelonce.workers import Full
 
 PATH = RESULTS / "difficulty.json"
-REAL = {"labelme": 0.01, "sentiment_polarity": 1.0, "amazon_isbook": 10.0}  # penalties that suit the sets
 TITLES = {
     "none": "digits, no difficulty",
     "any": "digits, difficulty apart from the features",
@@ -115,9 +114,9 @@ def fitted(X: Any, ann: lo.Annotations, learner: Any, kind: str) -> tuple[Any, A
 
 def crowd(name: str, redundancy: Any, seed: int) -> tuple[Any, Any, Any, Any, lo.Annotations, Any]:
     """Return features and classes of train and test tasks, annotations and the learner."""
-    if name in REAL:
+    if name in SUITABLE_PENALTY:
         X, y, X_test, y_test, ann = draw(name, redundancy, seed)
-        return X, y, X_test, y_test, ann, lo.SoftmaxRegression(C=REAL[name])
+        return X, y, X_test, y_test, ann, lo.SoftmaxRegression(C=SUITABLE_PENALTY[name])
     rng = np.random.default_rng(seed)
     X, y = load_digits(return_X_y=True)
     order = rng.permutation(len(y))
@@ -164,7 +163,7 @@ def table(trials: list[Trial]) -> str:
             cells += [
                 mean_error([100 * (one[what][kind] - one[what]["none"]) for one in of], sign="+") for kind in KINDS[1:]
             ]
-        shown = 5 if redundancy == "all" and name not in REAL else redundancy
+        shown = 5 if redundancy == "all" and name not in SUITABLE_PENALTY else redundancy
         rows.append([TITLES[name], shown, len(of), *cells])
     return markdown(head, rows)
 
@@ -174,7 +173,7 @@ def points() -> list[Trial]:
     found: list[Trial] = []
     for name in TITLES:
         for redundancy in (1, "all"):
-            seeds = [0] if redundancy == "all" and name in REAL else SEEDS
+            seeds = [0] if redundancy == "all" and name in SUITABLE_PENALTY else SEEDS
             found += [{"name": name, "redundancy": redundancy, "seed": seed} for seed in seeds]
     return found
 

@@ -225,3 +225,14 @@ def test_labels_of_hard_tasks_are_trusted_less() -> None:
         found = lo.DawidSkene().fit(ann).posterior_
         trusts.append(calibrated(ann, predictions, Full(), None, seed=0, promised=found).trust)
     assert trusts[1] < 0.6 * trusts[0]
+
+
+def test_reconciling_keeps_the_mass_and_lowers_only_what_is_above_the_label() -> None:
+    rng = np.random.default_rng(0)
+    posterior, labels = rng.dirichlet(np.ones(5), size=200), rng.integers(0, 5, 200).astype(np.int32)
+    found = reconciled(posterior, labels)
+    own = found[np.arange(200), labels]
+    assert_allclose(found.sum(axis=1), 1.0)
+    assert_array_equal(found.max(axis=1), own)
+    others = np.arange(5) != labels[:, None]
+    assert_allclose(found[others], np.minimum(posterior, own[:, None])[others])

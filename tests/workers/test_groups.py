@@ -13,7 +13,8 @@ from sklearn.metrics import adjusted_rand_score
 from labelonce import Annotations, simulate
 from labelonce._kernels import Candidates
 from labelonce._types import Ids
-from labelonce.workers._groups import Groups, find_groups, read_groups, taxonomy_groups
+from labelonce.workers import Grouped
+from labelonce.workers._groups import Groups, find_groups, groups_hold, read_groups, taxonomy_groups
 
 CLASSES = np.array(["beagle", "poodle", "siamese", "tabby"], dtype=object)
 TABLE = {"tabby": "cat", "poodle": "dog", "siamese": "cat", "beagle": "dog"}
@@ -174,3 +175,47 @@ def test_the_members_of_all_groups_are_all_classes() -> None:
     assert_array_equal(np.concatenate([groups.members(g) for g in range(3)]), groups.by_group)
     assert_array_equal(np.sort(groups.by_group), np.arange(5))
     assert taxonomy_groups(np.array(["a/b"], dtype=object)).n_groups == 1
+
+
+@pytest.mark.parametrize(("model", "leaving", "holds"), [(0.6, 0.0, True), (0.9, 0.2, True), (0.9, 0.9, False)])
+def test_groups_hold_where_labels_that_sure_predictions_contradict_stay_inside(
+    model: float, leaving: float, holds: bool
+) -> None:
+    """A weak model is wrong about the group more often than the labels, but not where it is sure."""
+    rng = np.random.default_rng(0)
+    group = np.arange(60) // 6
+    y = rng.integers(0, 60, 4000)
+    inside, anywhere = 6 * group[y] + rng.integers(0, 6, 4000), rng.integers(0, 60, 4000)
+    label = np.where(rng.random(4000) < 0.5, y, np.where(rng.random(4000) < leaving, anywhere, inside))
+    right = rng.random(4000) < model
+    pick, sure = np.where(right, y, rng.integers(0, 60, 4000)), np.where(right, 0.5, 0.3) + 0.4 * rng.random(4000)
+    predictions = Candidates(pick[:, None].astype(np.int32), sure[:, None], 1 - sure, 60)
+    ann = Annotations.from_matrix(label[:, None], classes=np.arange(60))
+    assert groups_hold(ann, predictions, Groups.of(group)) is holds
+
+
+@pytest.mark.parametrize(
+    ("predictions", "sentence"),
+    [
+        (np.zeros(3, int), "one entry per task, 4; got 3"),
+        (np.full(4, 0.5), r"integer array; got float64 of shape \(4,\)"),
+        (np.array(3), r"integer array; got int64 of shape \(\)"),
+        (np.full(4, 9), r"in \[0, 4\); got 9 at position 0"),
+        (np.full((4, 7), 1 / 7), r"shape \(4, 4\); got \(4, 7\)"),
+        (Candidates.certain(np.zeros(5, np.int32), 4), r"shape \(4, 4\); got \(5, 4\)"),
+    ],
+)
+def test_predictions_of_other_tasks_or_classes_are_refused_in_one_sentence(predictions: Any, sentence: str) -> None:
+    ann = Annotations.from_matrix(np.arange(4)[:, None])
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        find_groups(ann, predictions)
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        Grouped().fit(ann, predictions)
+
+
+def test_a_group_too_large_to_hold_its_pairs_is_refused_before_the_memory_is_asked_for() -> None:
+    classes = np.arange(60_000)
+    ann = Annotations.from_matrix(np.array([[3, 4], [5, 5]]), classes=classes)
+    with pytest.raises(ValueError, match=r"got 3,600,000,000 and 120,000: the largest group has 60,000 classes"):
+        Grouped(np.zeros(60_000, int)).fit(ann, np.array([3, 5]))
+    assert Grouped(classes // 10).fit(ann, np.array([3, 5])).factors_.shape == (2, 60_000, 60_000)

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from labelonce._kernels import Candidates, CandidateSums, candidate_classes, normalise
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
 from labelonce.data import Annotations
 from labelonce.learning._candidate_calibration import LEAST
+from labelonce.learning._candidate_judge import CandidateJudge
 from labelonce.learning._candidate_predictions import candidates_out_of_fold
 from labelonce.learning._candidate_rounds import TOP
-from labelonce.learning._confidence import FOLDS, USUAL_TRUST, Confidence, best_trust, flattest, overlaps
+from labelonce.learning._confidence import Confidence, flattest, reconciled, rows_with_company, trust_by
 from labelonce.learning._rounds import Recipe, Round, learner_of_round
 from labelonce.workers._grouped import moved
+
+_USUAL_TRUST = 0.75  # where hardly any task has two labels; more than with few classes: their group is nearly certain
 
 
 def unseen_candidates(X: Any, recipe: Recipe, last: Round, seed: int) -> Candidates:
@@ -31,27 +37,43 @@ def unseen_candidates(X: Any, recipe: Recipe, last: Round, seed: int) -> Candida
 
 
 def calibrated_candidates(
-    annotations: Annotations, predictions: Candidates, worker_model: Any, gold: Codes | None, seed: int
+    annotations: Annotations, predictions: Candidates, recipe: Recipe, last: Round, gold: Codes | None
 ) -> Confidence:
     """Return the confidence that predictions by models that did not see the task, and the labels, give together.
 
-    As `calibrated` does, on candidates: workers are counted against the picks on the other tasks.
+    With few classes such predictions are taken as they are. With many they are far too unsure: a few tasks of each
+    class leave them flat, and they pick a class outside the label's group where labels are never wrong. So they are
+    judged as in a round: one exponent inside the groups and one between them, found together with the workers, each
+    label judged by the other labels of its worker. Groups that are to be found are found anew, by these predictions.
+    The likelihoods of the labels are raised to the power `trust`, as in `calibrated`.
     """
-    flattened = flattest(annotations, predictions.top_class(), lambda one: sureness(predictions, one))
-    workers = clone(worker_model).prepare(annotations, predictions.top_class())
-    more = predictions.classes if gold is None else np.concatenate([gold[:, None], predictions.classes], axis=1)
-    own = moved(predictions, candidate_classes(annotations, workers.pattern[0], more))
-    log_prior = flattened * np.log(np.concatenate([own.probability, own.rest[:, None]], axis=1) + LEAST)
-    log_prior[:, :-1][own.classes < 0] = -np.inf
-    said = _labels_evidence(annotations, own, workers, np.random.default_rng([seed, 7]))
-    trust = USUAL_TRUST
-    if overlaps(annotations):
-        workers.fit_tallies(CandidateSums(annotations, own.classes, *workers.pattern).m_step(_picks(own)))
-        trust = best_trust(lambda one: _label_by_label(annotations, own, workers, log_prior, said, one))
+    labels = last.posterior.top_class()
+    judge = _judge(annotations, predictions, recipe, labels, gold)
+    log_prior, said = judge.opinion(max(2, last.number))
+    trust = trust_by(
+        annotations,
+        gold,
+        lambda: _by_gold(judge, said, gold),
+        lambda: _by_labels(judge, log_prior),
+        usual=_USUAL_TRUST,
+    )
     joint = log_prior + trust * said
     normalise(joint)
-    posterior = Candidates(own.classes, joint[:, :-1], joint[:, -1], own.n_classes)
-    return Confidence(posterior.with_gold(gold), trust, flattened)  # type: ignore[arg-type]  # as an array is
+    posterior = reconciled_candidates(judge.sums.as_candidates(joint).with_gold(gold), labels)
+    flattened = flattest(annotations, predictions.top_class(), lambda one: sureness(predictions, one))
+    return Confidence(posterior, trust, flattened)  # type: ignore[arg-type]  # as an array is
+
+
+def reconciled_candidates(posterior: Candidates, labels: Codes) -> Candidates:
+    """Return what `reconciled` does of an array, on candidates; the labels must be among them.
+
+    >>> sure = Candidates(np.array([[3, 1]]), np.array([[0.2, 0.6]]), np.array([0.2]), 5)
+    >>> reconciled_candidates(sure, np.array([3])).probability
+    array([[0.4, 0.4]])
+    """
+    place = (posterior.classes == labels[:, None]).argmax(axis=1)
+    found = reconciled(posterior.probability, place.astype(np.int32))
+    return Candidates(posterior.classes, found, posterior.rest, posterior.n_classes)
 
 
 def sureness(predictions: Candidates, exponent: float) -> Floats:
@@ -62,58 +84,51 @@ def sureness(predictions: Candidates, exponent: float) -> Floats:
     return np.asarray(inside.max(axis=1) / total)
 
 
-def _labels_evidence(annotations: Annotations, own: Candidates, workers: Any, rng: np.random.Generator) -> Floats:
-    """Return the log P(labels | true) of every task's candidates, its workers counted on other tasks."""
-    fold = rng.permutation(annotations.n_tasks) % FOLDS
-    certain = _picks(own)
-    said = np.zeros((len(own), own.classes.shape[1] + 1))
-    sums = CandidateSums(annotations, own.classes, *workers.pattern)
-    for number in np.unique(fold):
-        left_out = fold == number
-        fitted = clone(workers).prepare(annotations, own.top_class())
-        fitted.fit_tallies(sums.m_step(certain, (~left_out).astype(np.float64)))
-        said[left_out] = sums.messages(fitted.factors_)[left_out]
-    return said
+def _judge(
+    annotations: Annotations, predictions: Candidates, recipe: Recipe, labels: Codes, gold: Codes | None
+) -> CandidateJudge:
+    """Return the judge of the predictions, with the labels of the rounds among the candidates."""
+    workers: Any = clone(recipe.worker_model).prepare(annotations, predictions.top_class())
+    known = [] if gold is None else [gold[:, None]]
+    own = candidate_classes(annotations, workers.pattern[0], known[0] if known else None)
+    more = np.concatenate([*known, labels[:, None], predictions.classes], axis=1)
+    wide = moved(predictions, candidate_classes(annotations, workers.pattern[0], more))
+    refined = replace(recipe, counts="refined")
+    return CandidateJudge.of(annotations, refined, gold, workers, wide, own)
 
 
-def _picks(own: Candidates) -> Candidates:
-    """Return the most probable candidates as if they were certain."""
-    picks = np.zeros_like(own.probability)
-    picks[np.arange(len(picks)), own.probability.argmax(axis=1)] = 1.0
-    return Candidates(own.classes, picks, np.zeros(len(picks)), own.n_classes)
+def _by_gold(judge: CandidateJudge, said: Floats, gold: Any) -> Callable[[float], Floats]:
+    """Return the log-probabilities of the known true labels by prediction and labels, as a function of the trust."""
+    known = np.flatnonzero(gold >= 0)
+    own = judge.predictions[known].classes == gold[known, None]
+    log_prior = judge.log_prior(known)
+
+    def of(trust: float) -> Floats:
+        joint = log_prior + trust * said[known]
+        normalise(joint)
+        return np.asarray(np.log(np.maximum(joint[:, :-1][own], 1e-300)))
+
+    return of
 
 
-def _label_by_label(
-    annotations: Annotations, own: Candidates, workers: Any, log_prior: Floats, said: Floats, trust: float
-) -> Floats:
-    """Return the log-likelihood of each label of tasks with several, by the other labels of its task."""
-    several = np.flatnonzero(np.bincount(annotations.task, minlength=annotations.n_tasks) > 1)
-    task = np.random.default_rng(0).permutation(several)[:20_000]
-    one_of = np.isin(np.arange(annotations.n_tasks), task)
-    rows = np.flatnonzero(one_of[annotations.task])
-    return _left_one_out(annotations, rows, own, workers, log_prior, said, trust)
-
-
-def _left_one_out(
-    annotations: Annotations,
-    rows: Any,
-    own: Candidates,
-    workers: Any,
-    log_prior: Floats,
-    said: Floats,
-    trust: float,
-) -> Floats:
-    task = annotations.task[rows]
+def _by_labels(judge: CandidateJudge, log_prior: Floats) -> Callable[[float], Floats]:
+    """Return the log-likelihoods of labels by the other labels of their task, as a function of the trust."""
+    annotations = judge.annotations
+    rows = rows_with_company(annotations)
+    task, ids = annotations.task[rows], np.arange(len(rows), dtype=np.int32)
     alone = Annotations(
-        np.arange(len(rows), dtype=np.int32),
-        annotations.worker[rows],
-        annotations.label[rows],
-        np.arange(len(rows)),
-        annotations.workers,
-        annotations.classes,
+        ids, annotations.worker[rows], annotations.label[rows], ids, annotations.workers, annotations.classes
     )
-    sums = CandidateSums(alone, own.classes[task], *workers.pattern)
-    message = sums.messages(workers.factors_)
-    joint = log_prior[task] + trust * (said[task] - message)
-    normalise(joint)
-    return np.asarray(np.log(np.maximum((joint * np.exp(message)).sum(axis=1), 1e-300)))
+    sums = CandidateSums(alone, judge.predictions.classes[task], *judge.workers.pattern)
+    said = sums.messages(judge.workers.factors_)
+    tasks, place = np.unique(task, return_inverse=True)
+    by_task = sparse.csr_array((np.ones(len(rows)), (place, ids)), shape=(len(tasks), len(rows)))
+    others = (by_task @ said)[place] - said
+    start, likely = log_prior[task], np.exp(said)
+
+    def of(trust: float) -> Floats:
+        joint = start + trust * others
+        normalise(joint)
+        return np.asarray(np.log(np.maximum((joint * likely).sum(axis=1), 1e-300)))
+
+    return of

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from labelonce._kernels import CandidateEngine, Candidates, make_candidate_engine, normalise
@@ -45,6 +47,27 @@ class CandidateJudge:
         size = len(annotations) * (predictions.classes.shape[1] + 1)
         self.sums = self.engine(annotations, predictions.classes, "float32" if size > _SINGLE else "float64")
 
+    @classmethod
+    def of(
+        cls,
+        annotations: Annotations,
+        recipe: Recipe,
+        gold: Codes | None,
+        workers: Grouped,
+        predictions: Candidates,
+        own: Codes,
+    ) -> CandidateJudge:
+        """Return the judge of predictions on candidates of which the first are `own`, those that labels speak for.
+
+        Where mistakes do not stay within the groups, labels speak for no classes in particular.
+        """
+        spoken: Mask | None = None
+        if workers.in_groups and workers.holds(annotations, predictions):
+            spoken = np.zeros_like(predictions.classes, dtype=bool)
+            kept = min(own.shape[1], spoken.shape[1])
+            spoken[:, :kept] = (own[:, :kept] >= 0) & (predictions.classes[:, :kept] == own[:, :kept])
+        return cls(annotations, recipe, gold, workers, predictions, spoken)
+
     def engine(self, annotations: Annotations, classes: Codes, dtype: str = "float64") -> CandidateEngine:
         """Return the engine of tasks with candidates."""
         engine, device = self.recipe.engine, self.recipe.device
@@ -58,7 +81,7 @@ class CandidateJudge:
         picks = self._picks()
         soft = self.recipe.counts == "soft" and not first
         counted = self.predictions.with_gold(self.gold) if soft else picks
-        self.workers.fit_tallies(self.sums.m_step(counted), first=True)
+        self.workers.fit_tallies(self.sums.m_step(counted), first=not self._is_doubted)
         prior = self._class_prior(picks)
         del picks, counted  # the posteriors of a million tasks need the room
         if self.recipe.posterior == "prior" or (first and not self._tells_apart):
@@ -71,6 +94,18 @@ class CandidateJudge:
             return self.workers, prior, self.sums.as_candidates(joint), log_likelihood
         step = self.sums.e_step(self.workers.factors_, log_prior)
         return self.workers, prior, step.posterior, step.log_likelihood
+
+    def opinion(self, number: int) -> tuple[Floats, Floats]:
+        """Return the calibrated log prior of every task, with gold, and what its labels say, each judged by others."""
+        picks = self._picks()
+        self.workers.fit_tallies(self.sums.m_step(picks), first=not self._is_doubted)
+        log_prior = self._calibrated(number, self._class_prior(picks))
+        return log_prior, self.sums.messages(self.workers.factors_) if self.heard is None else self.heard
+
+    def log_prior(self, tasks: Any) -> Floats:
+        """Return what the predictions of some tasks say of the true label, calibrated, without gold."""
+        spoken = None if self.spoken is None else self.spoken[tasks]
+        return calibrated_log_prior(self.predictions[tasks], spoken, self.calibration)
 
     def _picks(self) -> Candidates:
         """Return the most probable class among those that the labels speak for, of every task; gold where known."""
@@ -93,7 +128,12 @@ class CandidateJudge:
         it would confirm the labels.
         """
         may_be_asked = self.recipe.learner.auto.get("predictions") == "in_sample"
-        return may_be_asked and isinstance(self.workers, Grouped) and self.workers.in_groups
+        return may_be_asked and isinstance(self.workers, Grouped) and self.spoken is not None
+
+    @property
+    def _is_doubted(self) -> bool:
+        """Whether there are groups that labels leave, so that picks tell how often."""
+        return self.workers.in_groups and self.spoken is None
 
     def _calibrated(self, number: int, prior: Floats) -> Floats:
         """Return the calibrated log prior of every task, and refine the workers by it."""

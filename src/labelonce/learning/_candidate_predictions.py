@@ -10,7 +10,7 @@ import numpy as np
 from labelonce._kernels import Candidates, join_candidates
 from labelonce._types import Codes, Floats
 from labelonce.learning._learner import Learner
-from labelonce.learning._predict import fit_to_rows, take_rows
+from labelonce.learning._predict import models_of_folds, take_rows
 
 _AT_ONCE = 25 * 10**6  # probabilities that are held at a time
 _SINGLE = 10**7  # candidates of all tasks from which their probabilities are kept in float32
@@ -48,19 +48,13 @@ def candidates_out_of_fold(
 
     Where no other task has a weight, nothing is known: equal probabilities.
     """
-    fold = rng.permutation(len(targets)) % n_folds
     n_classes = targets.n_classes
     width = own.shape[1] + top
     classes = np.full((len(own), width), -1, dtype=np.int32)
     classes[:, : own.shape[1]] = own
     even = (classes >= 0) / n_classes
     probability, rest = even, 1 - even.sum(axis=1)
-    for number in np.unique(fold):
-        seen = np.flatnonzero((fold != number) & (weight > 0))
-        left_out = np.flatnonzero(fold == number)
-        if not len(seen):
-            continue
-        model = fit_to_rows(learner, X, targets, weight, seen)
+    for left_out, model in models_of_folds(learner, X, targets, weight, n_folds=n_folds, rng=rng):
         found = predict_candidates(model, take_rows(X, left_out), own[left_out], top)
         n = found.classes.shape[1]
         classes[left_out, :n], probability[left_out, :n], rest[left_out] = found.classes, found.probability, found.rest

@@ -10,7 +10,7 @@ import numpy as np
 
 from labelonce._kernels import Candidates, Mistakes, candidate_classes
 from labelonce._sklearn import clone
-from labelonce._types import Codes, Floats, Mask
+from labelonce._types import Codes, Floats
 from labelonce.data import Annotations
 from labelonce.learning._candidate_judge import CandidateJudge
 from labelonce.learning._candidate_predictions import candidates_out_of_fold, predict_candidates
@@ -109,12 +109,7 @@ def judge_after(asked: Asked, annotations: Annotations, gold: Codes | None, pick
         workers.prepare(annotations)
     own = candidate_classes(annotations, workers.pattern[0], more)
     predictions = asked.predict(own, TOP)
-    spoken: Mask | None = None
-    if workers.in_groups:
-        spoken = np.zeros_like(predictions.classes, dtype=bool)
-        kept = min(own.shape[1], spoken.shape[1])
-        spoken[:, :kept] = (own[:, :kept] >= 0) & (predictions.classes[:, :kept] == own[:, :kept])
-    return CandidateJudge(annotations, asked.recipe, gold, workers, predictions, spoken)
+    return CandidateJudge.of(annotations, asked.recipe, gold, workers, predictions, own)
 
 
 def vote_candidates(annotations: Annotations, gold: Codes | None) -> tuple[Candidates, Floats]:

@@ -13,7 +13,6 @@ from labelonce._kernels import ScipyEngine, floored_log
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
 from labelonce.data import Annotations
-from labelonce.data._annotations import MIN_OVERLAP
 from labelonce.workers import WorkerModel
 from labelonce.workers._intervals import beta_interval
 
@@ -82,20 +81,12 @@ def calibrated(
         against += several * (promised - against)
     said = _labels_evidence(annotations, against, worker_model, np.random.default_rng([seed, 7]))
     by_task = _sum_by_task(annotations, said)
-    trust = USUAL_TRUST
-    if gold is not None and (gold >= 0).sum() >= _ENOUGH_GOLD:
-        known = np.flatnonzero(gold >= 0)
-        places = np.arange(len(known)), gold[known]
-        trust = best_trust(lambda one: _normalised(log_predictions[known] + one * by_task[known])[places])
-    elif several * len(annotations) >= _ENOUGH_LABELS:
-        rows = _rows_with_company(annotations)
-        task = annotations.task[rows]
-        others = by_task[task] - said[rows]
-        trust = best_trust(
-            lambda one: np.logaddexp.reduce(_normalised(log_predictions[task] + one * others) + said[rows], axis=1),
-            errors=0.0,
-        )
-        trust **= _SHARED
+    trust = trust_by(
+        annotations,
+        gold,
+        lambda: _by_gold(log_predictions, by_task, gold),
+        lambda: _by_labels(annotations, log_predictions, by_task, said),
+    )
     posterior = np.exp(_normalised(log_predictions + trust * by_task))
     if gold is not None:
         known = np.flatnonzero(gold >= 0)
@@ -107,16 +98,24 @@ def reconciled(posterior: Floats, labels: Codes) -> Floats:
     """Return the posterior where no class is more probable than the label of its task.
 
     The labels are those of the rounds. Where models that did not see the task find another class more probable, either
-    is right about as often, so that both get the mean of their probabilities: such a task is undecided, and is not
-    shown as one thing with another beside it that is more probable.
+    is right about as often, so that both get the mean of their probabilities, and so does any third that is above it:
+    such a task is undecided, and is not shown as one thing with another beside it that is more probable.
 
-    >>> reconciled(np.array([[0.2, 0.7, 0.1], [0.6, 0.3, 0.1]]), np.array([0, 0])).round(2)
+    >>> reconciled(np.array([[0.2, 0.7, 0.1], [0.6, 0.3, 0.1], [0.0, 0.6, 0.4]]), np.array([0, 0, 0])).round(2)
     array([[0.45, 0.45, 0.1 ],
-           [0.6 , 0.3 , 0.1 ]])
+           [0.6 , 0.3 , 0.1 ],
+           [0.33, 0.33, 0.33]])
     """
-    rows, rival = np.arange(len(labels)), posterior.argmax(axis=1)
+    own = posterior[np.arange(len(labels)), labels]
+    rows = np.flatnonzero(posterior.max(axis=1) > own)
+    some = posterior[rows]
+    ranked = -np.sort(-some, axis=1)
+    means = (own[rows, None] + ranked.cumsum(axis=1)) / (2 + np.arange(ranked.shape[1]))
+    below = np.pad(ranked[:, 1:], ((0, 0), (0, 1))) <= means  # the next class stays as it is
+    level = means[np.arange(len(rows)), below.argmax(axis=1)]
     found = posterior.copy()
-    found[rows, labels] = found[rows, rival] = (posterior[rows, labels] + posterior[rows, rival]) / 2
+    found[rows] = np.minimum(some, level[:, None])
+    found[rows, labels[rows]] = level
     return found
 
 
@@ -285,12 +284,6 @@ def _sum_by_task(annotations: Annotations, values: Floats) -> Floats:
     return np.asarray(per_task @ values)
 
 
-def overlaps(annotations: Annotations) -> bool:
-    """Return whether more than a few tasks have several labels."""
-    per_task = np.bincount(annotations.task)
-    return bool((per_task > 1).sum() >= MIN_OVERLAP * (per_task > 0).sum())
-
-
 def share_with_company(annotations: Annotations) -> float:
     """Return the share of the labels whose task has another label.
 
@@ -300,11 +293,47 @@ def share_with_company(annotations: Annotations) -> float:
     return float((np.bincount(annotations.task)[annotations.task] > 1).mean())
 
 
-def _rows_with_company(annotations: Annotations) -> Codes:
+def rows_with_company(annotations: Annotations) -> Codes:
     """Return the annotations of tasks with several labels, of a draw of tasks where there are many."""
     several = np.flatnonzero(np.bincount(annotations.task) > 1)
     drawn = np.random.default_rng(0).permutation(several)[:_ENOUGH_TASKS]
     return np.flatnonzero(np.isin(annotations.task, drawn)).astype(np.int32)
+
+
+def trust_by(
+    annotations: Annotations,
+    gold: Codes | None,
+    by_gold: Callable[[], Callable[[float], Floats]],
+    by_labels: Callable[[], Callable[[float], Floats]],
+    *,
+    usual: float = USUAL_TRUST,
+) -> float:
+    """Return the exponent of what the labels say, by gold, or by labels with company; the usual one with neither.
+
+    Each way is asked for its log-likelihoods as a function of the exponent.
+    """
+    if gold is not None and (gold >= 0).sum() >= _ENOUGH_GOLD:
+        return best_trust(by_gold())
+    if share_with_company(annotations) * len(annotations) >= _ENOUGH_LABELS:
+        return float(best_trust(by_labels(), errors=0.0) ** _SHARED)
+    return usual
+
+
+def _by_gold(log_predictions: Floats, by_task: Floats, gold: Any) -> Callable[[float], Floats]:
+    """Return the log-probabilities of the known true labels by prediction and labels, as a function of the trust."""
+    known = np.flatnonzero(gold >= 0)
+    places = np.arange(len(known)), gold[known]
+    return lambda one: np.asarray(_normalised(log_predictions[known] + one * by_task[known])[places])
+
+
+def _by_labels(
+    annotations: Annotations, log_predictions: Floats, by_task: Floats, said: Floats
+) -> Callable[[float], Floats]:
+    """Return the log-likelihoods of labels by the other labels of their task, as a function of the trust."""
+    rows = rows_with_company(annotations)
+    task = annotations.task[rows]
+    others = by_task[task] - said[rows]
+    return lambda one: np.logaddexp.reduce(_normalised(log_predictions[task] + one * others) + said[rows], axis=1)
 
 
 def best_trust(log_likelihoods: Callable[[float], Floats], *, errors: float = 1.0) -> float:

@@ -472,7 +472,7 @@ class MBEM(AnnotationsScorer):
         recipe, seed = self._plan.recipe, self._plan.seed
         if recipe.candidates:
             candidates = unseen_candidates(X, recipe, self._last, seed)
-            return candidates, calibrated_candidates(annotations, candidates, recipe.worker_model, gold, seed)
+            return candidates, calibrated_candidates(annotations, candidates, recipe, self._last, gold)
         unseen, promised = unseen_predictions(X, recipe, self._last, seed), self.posterior_
         found = calibrated(annotations, unseen, recipe.worker_model, gold, seed, promised=promised)
         return unseen, replace(found, posterior=reconciled(found.posterior, promised.argmax(axis=1)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -86,15 +87,23 @@ def cross_fit(
 
     Where no other task has a weight, nothing is known: equal probabilities.
     """
-    fold = rng.permutation(len(targets)) % n_folds
     predictions = np.full(targets.shape, 1 / targets.shape[1])
     models = []
-    for number in np.unique(fold):
-        seen = np.flatnonzero((fold != number) & (weight > 0))
-        left_out = np.flatnonzero(fold == number)
-        if not len(seen):
-            continue
-        model = fit_to_rows(learner, X, targets, weight, seen)
+    for left_out, model in models_of_folds(learner, X, targets, weight, n_folds=n_folds, rng=rng):
         predictions[left_out] = model.predict_proba(take_rows(X, left_out))
         models.append(model)
     return models, predictions
+
+
+def models_of_folds(
+    learner: Learner, X: Any, targets: Any, weight: Floats, *, n_folds: int, rng: np.random.Generator
+) -> Iterator[tuple[npt.NDArray[np.integer[Any]], Learner]]:
+    """Yield the tasks of each fold and a model fitted to the others, if any of these has a weight.
+
+    Targets are an array or `Candidates`.
+    """
+    fold = rng.permutation(len(targets)) % n_folds
+    for number in np.unique(fold):
+        seen = np.flatnonzero((fold != number) & (weight > 0))
+        if len(seen):
+            yield np.flatnonzero(fold == number), fit_to_rows(learner, X, targets, weight, seen)

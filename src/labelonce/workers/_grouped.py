@@ -9,13 +9,13 @@ import numpy as np
 from labelonce._kernels import Candidates, CandidateSums, Chances, Factors, Heard, Mistakes, Tallies, candidate_classes
 from labelonce._sklearn import check_is_fitted
 from labelonce._types import Codes, Floats
-from labelonce._validate import check_choice, check_codes, check_number
+from labelonce._validate import check_choice, check_number
 from labelonce.data import Annotations
 from labelonce.data._answers import only_classes
 from labelonce.workers._base import WorkerModel, _check_predictions, _check_weight
 from labelonce.workers._chance_grid import ChanceGrid
 from labelonce.workers._class_wise import ClassWise
-from labelonce.workers._groups import Groups, groups_and_share, read_groups
+from labelonce.workers._groups import Groups, check_room, groups_and_share, groups_hold, read_groups
 from labelonce.workers._intervals import beta_interval
 from labelonce.workers._one_coin import OneCoin
 from labelonce.workers._shares import LEAK, commonest_mistakes, learn_shares
@@ -107,6 +107,8 @@ class Grouped(WorkerModel):
                 groups = None  # a class alone in its group would be right whatever is said
         elif groups is not None:
             groups = read_groups(groups, annotations.classes)
+        if groups is not None:
+            check_room(groups, annotations.n_tasks)
         if isinstance(picks, Candidates):
             picks = picks.top_class()
         true = np.full(annotations.n_tasks, -1, dtype=np.int32) if picks is None else picks
@@ -165,6 +167,10 @@ class Grouped(WorkerModel):
     def in_groups(self) -> bool:
         """Whether a label speaks for the classes of one group, after `prepare`."""
         return self.groups_ is not None
+
+    def holds(self, annotations: Annotations, predictions: Candidates) -> bool:
+        """Return whether labels stay within the groups, as far as sure predictions tell, after `prepare`."""
+        return self.groups_ is not None and groups_hold(annotations, predictions, self.groups_)
 
     @property
     def pattern(self) -> tuple[Mistakes, Codes]:
@@ -311,16 +317,12 @@ def moved(posterior: Candidates, classes: Codes) -> Candidates:
 
 
 def _as_candidates(predictions: Any, annotations: Annotations) -> Candidates:
-    if isinstance(predictions, Candidates):
-        return predictions
-    values = np.asarray(predictions)
-    if values.ndim == 1:
-        codes = check_codes(values, "predictions", annotations.n_classes)
-        if len(codes) != annotations.n_tasks:
-            raise ValueError(f"predictions must have one entry per task, {annotations.n_tasks}; got {len(codes)}.")
-        return Candidates.certain(codes, annotations.n_classes)
-    dense = _check_predictions(values, annotations)
-    return Candidates.from_dense(dense, annotations.n_classes)
+    found = _check_predictions(predictions, annotations)
+    if isinstance(found, Candidates):
+        return found
+    if found.ndim == 1:
+        return Candidates.certain(found, annotations.n_classes)
+    return Candidates.from_dense(found, annotations.n_classes)
 
 
 def _tallies_of(counts: Floats, row: Codes, mistakes: Mistakes) -> Tallies:

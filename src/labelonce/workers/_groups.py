@@ -12,16 +12,20 @@ from scipy import sparse
 from scipy.special import pdtrc
 
 from labelonce._kernels import Candidates
+from labelonce._memory import MOST_NUMBERS
 from labelonce._messages import shorten, show
 from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import check_choice, check_codes
 from labelonce.data import Annotations, _ids
+from labelonce.workers._base import _check_predictions
 from labelonce.workers._communities import communities
 
 SEPARATOR = "/"
 _FEWEST = 3  # tasks on which two classes must meet
 _SURE = (0.95, 0.9, 0.8, 0.7, 0.6, 0.5)  # of a prediction, if enough are that
 _PER_CLASS = 50  # predictions that are enough
+_SUREST, _CONTRADICTIONS, _INSIDE = 0.05, 20, 0.5  # share of labels, least number, and share inside to hold
+_MOST_PAIRS = MOST_NUMBERS // 8
 _FALSE_PAIRS = 0.01  # pairs kept by chance, over all pairs: one of them would merge two groups
 
 
@@ -191,6 +195,35 @@ def groups_and_share(annotations: Annotations, predictions: Any = None) -> tuple
     return found, float(meetings.data[told].sum() / meetings.data.sum())
 
 
+def check_room(groups: Groups, n_tasks: int) -> None:
+    """Raise if the pairs of classes in one group, or the classes in question of all tasks, are too many to hold."""
+    pairs, largest = int((groups.sizes.astype(np.int64) ** 2).sum()), int(groups.sizes.max())
+    if pairs > _MOST_PAIRS or n_tasks * largest > MOST_NUMBERS:
+        raise ValueError(
+            f"groups must have at most {_MOST_PAIRS:,} pairs of classes, and {MOST_NUMBERS:,} classes in question over "
+            f"all tasks; got {pairs:,} and {n_tasks * largest:,}: the largest group has {largest:,} classes. Split it, "
+            "or leave groups out: Grouped()."
+        )
+
+
+def groups_hold(annotations: Annotations, predictions: Candidates, groups: Groups) -> bool:
+    """Return whether labels are taken to stay within the groups of the true classes.
+
+    Of the surest predictions, one in twenty labels, those that contradict a label tell: at least half of the two must
+    be of one group. Where the groups are right, nearly all are, however weak the model; of the mistakes of real workers
+    a third, of groups that have nothing to do with the mistakes next to none. Too few contradictions tell nothing.
+    """
+    if not len(annotations):
+        return True
+    task, picks = annotations.task, predictions.top_class()
+    sure = predictions.confidence()[task]
+    other = (sure >= np.quantile(sure, 1 - _SUREST)) & (picks[task] != annotations.label)
+    if np.count_nonzero(other) < _CONTRADICTIONS:
+        return True
+    inside = groups.group[picks[task[other]]] == groups.group[annotations.label[other]]
+    return bool(inside.mean() >= _INSIDE)
+
+
 def _meetings(annotations: Annotations, predictions: Any) -> Any:
     """Return on how many tasks each pair of classes meets: the upper triangle, without the diagonal, as COO."""
     task, label = annotations.task, annotations.label
@@ -217,21 +250,16 @@ def _n_pairs(n_classes: int) -> int:
 
 
 def _prediction_codes(predictions: Any, annotations: Annotations) -> Codes:
-    if isinstance(predictions, Candidates):
-        return _sure_codes(predictions.top_class(), predictions.confidence(), annotations)
-    values = np.asarray(predictions)
-    if values.ndim == 2:
-        return _sure_codes(values.argmax(axis=1), values.max(axis=1), annotations)
-    if values.shape != (annotations.n_tasks,):
-        raise ValueError(f"predictions must have one entry per task, {annotations.n_tasks}; got {len(values)}.")
-    check_codes(np.maximum(values, 0), "predictions", annotations.n_classes)
+    values = predictions if isinstance(predictions, Candidates) else np.asarray(predictions)
+    if isinstance(values, Candidates) or values.ndim == 2:
+        found = _check_predictions(values, annotations)
+        return _sure_codes(found.argmax(axis=1), found.max(axis=1), annotations)
+    _check_predictions(np.maximum(values, 0) if values.dtype.kind == "i" else values, annotations)
     return values.astype(np.int32)
 
 
 def _sure_codes(codes: Any, confidence: Floats, annotations: Annotations) -> Codes:
     """Return the predictions of which the model is sure, -1 for the others."""
-    if len(codes) != annotations.n_tasks:
-        raise ValueError(f"predictions must have one entry per task, {annotations.n_tasks}; got {len(codes)}.")
     enough = _PER_CLASS * annotations.n_classes
     least = next((level for level in _SURE if np.count_nonzero(confidence >= level) >= enough), 0.0)
     return np.where(confidence >= least, codes, -1).astype(np.int32)

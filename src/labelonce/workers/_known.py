@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from labelonce._kernels import Factors, Mistakes, Tallies
+from labelonce._kernels import Candidates, Factors, Mistakes, Tallies
 from labelonce._types import Codes, Floats
 from labelonce._validate import check_distribution
 from labelonce.data import Annotations
@@ -52,6 +52,10 @@ class Known(WorkerModel):
     def in_groups(self) -> bool:
         """Whether a label speaks for the classes of one group."""
         return len(self.factors_.mistakes) > 0
+
+    def holds(self, annotations: Annotations, predictions: Candidates) -> bool:  # noqa: ARG002  # as `Grouped` does
+        """Return whether labels stay within groups: it is known."""
+        return self.in_groups
 
     @property
     def pattern(self) -> tuple[Mistakes, Codes]:
