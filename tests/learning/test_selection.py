@@ -19,7 +19,7 @@ from labelonce.learning import SoftmaxRegression, _trials
 from labelonce.learning._candidates import Candidate
 from labelonce.learning._features import given_learners
 from labelonce.learning._rounds import Recipe, run_rounds
-from labelonce.learning._selection import Choice, choose_recipe, near_best
+from labelonce.learning._selection import Choice, choose_recipe, held_out_parts, near_best
 from labelonce.learning._trials import Trials
 from labelonce.workers import OneCoin
 
@@ -80,6 +80,13 @@ def test_whole_tasks_are_held_out_and_none_twice(share: float, n_splits: int) ->
         assert not tasks & set(seen.task.tolist())
         assert len(seen) + len(held) == len(ann)
     assert len(set.union(*held_out)) == sum(map(len, held_out))
+
+
+@pytest.mark.parametrize(("n_tasks", "n_splits"), [(100, 3), (3000, 2), (6000, 1), (20_000, 1)])
+def test_small_sets_are_split_more_often(n_tasks: int, n_splits: int) -> None:
+    ann = Annotations.from_arrays(range(n_tasks), np.arange(n_tasks) % 7, np.arange(n_tasks) % 2)
+    assert len(held_out_parts(ann, 0.2, seed=0)) == n_splits
+    assert len(held_out_parts(ann, 0.2, seed=0, most=1)) == 1
 
 
 def test_neither_part_is_empty() -> None:

@@ -13,10 +13,10 @@ from labelonce.data import Annotations
 from labelonce.data._split import hold_out_tasks
 from labelonce.learning._candidates import Candidate
 from labelonce.learning._rounds import Round
-from labelonce.learning._trials import Trials, log_likelihoods
+from labelonce.learning._trials import Part, Trials, log_likelihoods
 
 _ENOUGH = 1200  # held-out tasks that settle a choice
-_HEATS = 3  # rounds that all candidates get
+HEATS = 3  # rounds that all candidates get
 _FINALISTS = 2
 
 
@@ -88,20 +88,34 @@ def choose_recipe(
     """
     if frugal and candidates[0].recipe.of_folds:
         return choose_in_folds(candidates, annotations, gold, max_rounds=max_rounds, free=free, seed=seed)
-    n_tasks = share * len(np.unique(annotations.task))
-    n_splits = 1 if frugal else int(np.clip(round(_ENOUGH / max(n_tasks, 1.0)), 1, 3))
-    heats, n_finalists = (1, 1) if frugal else (_HEATS, _FINALISTS)
-    parts = hold_out_tasks(annotations, share, n_splits, np.random.default_rng([seed, 0]))
+    heats, n_finalists = (1, 1) if frugal else (HEATS, _FINALISTS)
+    parts = held_out_parts(annotations, share, seed, most=1 if frugal else 3)
     trials = Trials(candidates, parts, gold, max_rounds=max_rounds, seed=seed)
-    running = np.arange(len(candidates))
+    running = list(range(len(candidates)))
     for place in range(max_rounds):
-        for number in running.tolist():
+        for number in running:
             trials.run_round(number)
-        if place == heats - 1 and len(running) > n_finalists:
-            best = np.nanmax(trials.accuracy(), axis=1)
-            running = np.sort(np.argsort(-best, kind="stable")[:n_finalists])
-    right = trials.right()
-    near = near_best(right, trials.done() & (free | (np.arange(max_rounds) == max_rounds - 1)))
+        if place == heats - 1:
+            running = finalists(trials, n_finalists)
+    return choice_so_far(candidates, trials, trials.done() & (free | (np.arange(max_rounds) == max_rounds - 1)))
+
+
+def held_out_parts(annotations: Annotations, share: float, seed: int, *, most: int = 3) -> list[Part]:
+    """Return the splits into tasks to fit to and tasks held out: as many as small sets need, at most so many."""
+    n_tasks = share * len(np.unique(annotations.task))
+    n_splits = int(np.clip(round(_ENOUGH / max(n_tasks, 1.0)), 1, most))
+    return hold_out_tasks(annotations, share, n_splits, np.random.default_rng([seed, 0]))
+
+
+def finalists(trials: Trials, most: int = _FINALISTS) -> list[int]:
+    """Return the numbers of the candidates that are right most often so far."""
+    best = np.nanmax(trials.accuracy(), axis=1)
+    return sorted(np.argsort(-best, kind="stable")[:most].tolist())
+
+
+def choice_so_far(candidates: list[Candidate], trials: Trials, eligible: Mask) -> Choice:
+    """Return the choice among the eligible rounds of the candidates."""
+    near = near_best(trials.right(), eligible)
     number = int(np.where(near, trials.accuracy(), -np.inf).max(axis=1).argmax())
     averaged = tuple((1 + np.flatnonzero(near[number])).tolist())
     found = (trials.scores[number].tolist(), _table(candidates, trials, near))
