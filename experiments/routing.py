@@ -354,9 +354,13 @@ class Setting:
         each = [saved(smooth(row["accuracy"]), self.spent, self.goals[row["seed"]]) for row in rows]
         return float(np.median(np.nan_to_num(each))) if each else float("nan")
 
+    def peers(self, name: str) -> list[str]:
+        """Return the other strategies that may do the same; none for one without trials."""
+        return [other for other in self.means if name in self.means and other != name and _may(other) == _may(name)]
+
     def behind(self, name: str) -> "Gap":
         """Return where the mean curve is most below that of another strategy that may do the same."""
-        peers = [other for other in self.means if _may(other) == _may(name)]
+        peers = [name, *self.peers(name)]
         gaps = np.array([self.means[other] - self.means[name] for other in peers])
         peer, point = np.unravel_index(int(gaps.argmax()), gaps.shape)
         error = self._error(peers[peer], name, int(point))
@@ -401,7 +405,7 @@ def table(trials: list[Trial]) -> str:
         for name in SHOWN[1:]:
             both = (found.saved(name), found.median_saved(name)) if name in found.means else None
             cells.append("" if both is None else f"{_share(both[0])} ({_share(both[1])})")
-        behind = [str(found.behind(name)) if name in found.means else "" for name in OURS]
+        behind = [str(found.behind(name)) if found.peers(name) else "" for name in OURS]
         rows.append([f"{world}, {crowd}", *cells, *behind, len(found.goals)])
     last = ["all served: most behind the best", "may decline: most behind the best", "draws"]
     return markdown(["world, crowd", *SHOWN[1:], *last], rows)
