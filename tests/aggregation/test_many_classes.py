@@ -207,3 +207,10 @@ def test_only_workers_in_groups_take_the_place_of_matrices() -> None:
         lo.DawidSkene(worker_model=workers.OneCoin()).fit(ann)
     with pytest.raises(ValueError, match=r"partial_fit must have worker_model=None; got Grouped\(\)"):
         lo.DawidSkene(worker_model=workers.Grouped()).partial_fit(ann)
+
+
+def test_sixty_thousand_classes_need_no_matrix_of_them() -> None:
+    label = np.array([[3, 3, 59_999], [7, 7, 7]])
+    ann = lo.Annotations.from_matrix(label, classes=np.arange(60_000))
+    model = lo.DawidSkene(worker_model=workers.Grouped(np.arange(60_000) // 10))
+    assert model.fit(ann).labels_.tolist() == [3, 7]

@@ -62,7 +62,10 @@ def test_the_parent_of_a_path_is_its_group() -> None:
         ("taxonomy", r"path such as animal/dog/beagle .* got 'beagle' \(4 in total\)"),
         (np.array([0, 1, 1]), r"one entry per class, 4 .* got 3"),
         ({0: "cat", 1: "dog"}, r"must be strings, .* got integers"),
-        ("found", r"one of 'taxonomy'; got 'found'"),
+        ("found", r"one of 'taxonomy', 'auto'; got 'found'"),
+        ("auto", "which needs annotations: use fit"),
+        (5, r"one whole number per class, 'taxonomy' or 'auto'; got 5 \(int\)"),
+        (np.array([0.0, 0.5, 1.0, 1.5]), r"one whole number per class.* \(ndarray\)"),
         ([("tabby", "cat", 1)], r"pairs of a class and its group; got \[\('tabby', 'cat', 1\)\]"),
     ],
 )

@@ -125,7 +125,8 @@ class DawidSkene(OnlineEM):
         super()._check_options(n_classes)
         check_choice(self.start, "start", ("votes", "spectral"))
         check_int(self.n_splits, "n_splits", 1)
-        check_float32_is_smooth(self.dtype, float(pseudo_counts(self.smoothing, n_classes).min()))
+        if self.worker_model is None:  # which has no smoothing, and may have too many classes for a matrix
+            check_float32_is_smooth(self.dtype, float(pseudo_counts(self.smoothing, n_classes).min()))
 
     def _takes_answers_of(self, annotations: Annotations) -> bool:
         return self.worker_model is None and super()._takes_answers_of(annotations)

@@ -21,6 +21,7 @@ from labelonce.learning._predict import fit_to_rows, take_rows
 from labelonce.learning._rounds import N_FOLDS, Recipe
 from labelonce.learning._softmax import SoftmaxRegression
 from labelonce.workers import ClassWise, Full, Grouped, Known, OneCoin, WorkerModel
+from labelonce.workers._groups import labels_tell_groups
 
 if TYPE_CHECKING:
     from labelonce.learning._mbem import MBEM
@@ -38,8 +39,8 @@ def uses_candidates(worker_model: WorkerModel | None, annotations: Annotations) 
 
     `Grouped` workers and `Known` factors are. So are `OneCoin` and `ClassWise` where dense arrays would be too large
     (`is_large`); `Full`, `Counted` and `Known` matrices never are. The default is what the data can bear: a matrix per
-    worker (`Full`) where there are labels enough for its rows, or too few of a class to tell whom it is taken for; else
-    groups found in the labels and predictions.
+    worker (`Full`) where there are labels enough for its rows, or too few of a class to tell whom it is taken for, that
+    is fewer than a hundred, and tasks with several labels do not tell either; else groups that are found.
     """
     n_classes = annotations.n_classes
     if n_classes <= FEW_CLASSES or not annotations.is_square:
@@ -49,7 +50,8 @@ def uses_candidates(worker_model: WorkerModel | None, annotations: Annotations) 
         return isinstance(worker_model.confusion, Factors)
     if worker_model is None:
         too_few = len(annotations) < _LABELS_PER_ROW * annotations.n_workers * n_classes
-        return large or (too_few and len(annotations) >= _LABELS_PER_CLASS * n_classes)
+        tell = len(annotations) >= _LABELS_PER_CLASS * n_classes or labels_tell_groups(annotations)
+        return large or (too_few and tell)
     if isinstance(worker_model, OneCoin) or type(worker_model) is ClassWise:
         return large
     return isinstance(worker_model, Grouped)

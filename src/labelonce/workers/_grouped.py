@@ -15,14 +15,13 @@ from labelonce.data._answers import only_classes
 from labelonce.workers._base import WorkerModel, _check_predictions, _check_weight
 from labelonce.workers._chance_grid import ChanceGrid
 from labelonce.workers._class_wise import ClassWise
-from labelonce.workers._groups import Groups, check_room, groups_and_share, groups_hold, read_groups
+from labelonce.workers._groups import TOLD, Groups, check_room, groups_and_share, groups_hold, read_groups
 from labelonce.workers._intervals import beta_interval
 from labelonce.workers._one_coin import OneCoin
 from labelonce.workers._shares import LEAK, commonest_mistakes, learn_shares
 
 ROWS = ("worker", "group", "class", "position")
 _SAMPLE = (400, 10)  # workers, and rows of each, that tell the population
-_MOST = 0.5  # of the disagreements that found groups must tell something about
 _MOVED = 0.003  # mean change of the shares of right labels from which a population is learned again
 _ROWS = 2000  # with labels, up to which all workers do
 
@@ -103,7 +102,7 @@ class Grouped(WorkerModel):
         groups = self.groups
         if isinstance(groups, str) and groups == "auto":
             groups, told = groups_and_share(annotations, picks)
-            if told < _MOST and self.rows in ("worker", "class"):
+            if told < TOLD and self.rows in ("worker", "class"):
                 groups = None  # a class alone in its group would be right whatever is said
         elif groups is not None:
             groups = read_groups(groups, annotations.classes)

@@ -26,6 +26,7 @@ _SURE = (0.95, 0.9, 0.8, 0.7, 0.6, 0.5)  # of a prediction, if enough are that
 _PER_CLASS = 50  # predictions that are enough
 _SUREST, _CONTRADICTIONS, _INSIDE = 0.05, 20, 0.5  # share of labels, least number, and share inside to hold
 _MOST_PAIRS = MOST_NUMBERS // 8
+TOLD = 0.5  # of the disagreements that found groups must tell something about
 _FALSE_PAIRS = 0.01  # pairs kept by chance, over all pairs: one of them would merge two groups
 
 
@@ -118,7 +119,9 @@ def read_groups(groups: Any, classes: Ids) -> Groups:
     if isinstance(groups, Groups):
         return _check_size(groups, classes)
     if isinstance(groups, str):
-        check_choice(groups, "groups", ("taxonomy",))
+        check_choice(groups, "groups", ("taxonomy", "auto"))
+        if groups == "auto":
+            raise ValueError("groups must be given to count labels; got 'auto', which needs annotations: use fit.")
         return taxonomy_groups(classes)
     if isinstance(groups, np.ndarray) and groups.ndim == 1 and groups.dtype.kind in "iu":
         return _check_size(Groups.of(np.unique(groups, return_inverse=True)[1], names=np.unique(groups)), classes)
@@ -195,6 +198,12 @@ def groups_and_share(annotations: Annotations, predictions: Any = None) -> tuple
     return found, float(meetings.data[told].sum() / meetings.data.sum())
 
 
+def labels_tell_groups(annotations: Annotations) -> bool:
+    """Return whether labels of the same tasks tell, without a model, which classes are taken for each other."""
+    groups, told = groups_and_share(annotations, np.full(annotations.n_tasks, -1, dtype=np.int32))
+    return groups.n_groups < annotations.n_classes and told >= TOLD
+
+
 def check_room(groups: Groups, n_tasks: int) -> None:
     """Raise if the pairs of classes in one group, or the classes in question of all tasks, are too many to hold."""
     pairs, largest = int((groups.sizes.astype(np.int64) ** 2).sum()), int(groups.sizes.max())
@@ -213,8 +222,6 @@ def groups_hold(annotations: Annotations, predictions: Candidates, groups: Group
     be of one group. Where the groups are right, nearly all are, however weak the model; of the mistakes of real workers
     a third, of groups that have nothing to do with the mistakes next to none. Too few contradictions tell nothing.
     """
-    if not len(annotations):
-        return True
     task, picks = annotations.task, predictions.top_class()
     sure = predictions.confidence()[task]
     other = (sure >= np.quantile(sure, 1 - _SUREST)) & (picks[task] != annotations.label)
@@ -282,6 +289,11 @@ def _two_columns(groups: Any) -> tuple[Any, Any]:
         if any(not isinstance(pair, (list, tuple)) or len(pair) != 2 for pair in groups):
             raise TypeError(f"groups must be pairs of a class and its group; got {shorten(groups, 3)}.")
         return [pair[0] for pair in groups], [pair[1] for pair in groups]
+    if not any(hasattr(groups, name) for name in ("keys", "columns", "__arrow_c_stream__")):
+        raise TypeError(
+            "groups must be a mapping of class to group, a table with the columns class and group, pairs, an array of "
+            f"one whole number per class, 'taxonomy' or 'auto'; got {show(groups)} ({type(groups).__name__})."
+        )
     members, names = _ids.frame_columns(groups, **{"class": "class", "group": "group"})
     return members, names
 
