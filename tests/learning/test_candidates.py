@@ -36,3 +36,11 @@ def test_a_learner_by_heart_memorises_and_a_constant_one_does_not() -> None:
     X = np.arange(50.0)[:, None]
     assert memorises(Memory(), X, ann, None, seed=0, n_folds=5)
     assert not memorises(Constant(), X, ann, None, seed=0, n_folds=5)
+
+
+def test_knowing_the_votes_by_heart_is_memorising_where_most_labels_lose_them() -> None:
+    labels = np.random.default_rng(0).integers(0, 6, (50, 10))
+    ann = Annotations.from_matrix(labels, classes=np.arange(6))
+    X = np.arange(50.0)[:, None]
+    assert memorises(Memory(), X, ann, None, seed=0, n_folds=5)
+    assert not memorises(Constant(), X, ann, None, seed=0, n_folds=5)
