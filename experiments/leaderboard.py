@@ -220,6 +220,17 @@ def by_cell(trials: list[Trial]) -> dict[tuple[Any, Any], dict[str, list[float]]
     return cells
 
 
+def shared_draws(trials: list[Trial]) -> list[Trial]:
+    """Return the trials of draws that all methods of their cell have: only those can be ranked."""
+    methods: dict[tuple[Any, Any], set[str]] = {}
+    drawn: dict[tuple[Any, Any, Any], set[str]] = {}
+    for row in trials:
+        methods.setdefault((row["data"], row["redundancy"]), set()).add(row["method"])
+        drawn.setdefault((row["data"], row["redundancy"], row["seed"]), set()).add(row["method"])
+    whole = {draw for draw, found in drawn.items() if found == methods[draw[:2]]}
+    return [row for row in trials if (row["data"], row["redundancy"], row["seed"]) in whole]
+
+
 def mean_ranks(cells: dict[tuple[Any, Any], dict[str, list[float]]]) -> dict[str, float]:
     """Return the mean over cells of a method's rank by mean accuracy, the truth left out; ties share their mean."""
     ranks: dict[str, list[float]] = {}
@@ -234,7 +245,7 @@ def mean_ranks(cells: dict[tuple[Any, Any], dict[str, list[float]]]) -> dict[str
 def table(trials: list[Trial]) -> str:
     """Return mean and standard error of every method in every cell, its mean rank, and what was published."""
     cells = by_cell(trials)
-    ranks = mean_ranks(cells)
+    ranks = mean_ranks(by_cell(shared_draws(trials)))
     used = sorted(dict.fromkeys(row["method"] for row in trials), key=lambda method: ranks.get(method, 0.0))
     seconds = {method: fmean(row["cpu_s"] for row in trials if row["method"] == method) for method in used}
     head = ["method", "mean rank", *(f"{name}, r = {r}" for name, r in cells), "CPU seconds", "published, LabelMe all"]
@@ -255,11 +266,12 @@ def plot(trials: list[Trial], path: Path) -> None:
     """Draw the mean rank of every method, best on top."""
     from matplotlib import pyplot as plt
 
-    ranks = dict(sorted(mean_ranks(by_cell(trials)).items(), key=lambda item: -item[1]))
+    cells = by_cell(shared_draws(trials))
+    ranks = dict(sorted(mean_ranks(cells).items(), key=lambda item: -item[1]))
     figure, axis = plt.subplots(figsize=(8, 0.3 * len(ranks) + 1), layout="constrained")
     colours = ["C3" if method.startswith("MBEM") else "C7" for method in ranks]
     axis.barh(list(ranks), list(ranks.values()), color=colours)
-    axis.set_xlabel(f"mean rank over {len(by_cell(trials))} sets (1: the most accurate)")
+    axis.set_xlabel(f"mean rank over {len(cells)} sets (1: the most accurate)")
     axis.grid(axis="x", alpha=0.3)
     figure.savefig(path, dpi=90)
 

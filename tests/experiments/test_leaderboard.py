@@ -30,6 +30,13 @@ def test_ranks_are_means_over_sets_without_the_truth_and_ties_share_theirs(leade
     assert ranks == {"vote": (3 + 2) / 2, "MBEM": (1.5 + 1) / 2, "CoNAL": 1.5}
 
 
+def test_only_draws_that_all_methods_have_are_ranked(leaderboard: Any) -> None:
+    rows = trials("one", vote=0.5, MBEM=0.8) + trials("two", vote=0.9)
+    lonely = [{**row, "seed": 1} for row in trials("one", vote=0.9)]
+    assert leaderboard.shared_draws(rows + lonely) == rows
+    assert leaderboard.table(rows + lonely).splitlines()[2].startswith("| MBEM | 1.0 | 80.0 ")
+
+
 def test_the_table_has_the_best_first_and_published_figures(leaderboard: Any) -> None:
     lines = leaderboard.table(trials("labelme", vote=0.5, MBEM=0.8, CoNAL=0.7)).splitlines()
     assert [line.split(" | ")[0].strip("| ") for line in lines[2:]] == ["MBEM", "CoNAL", "vote"]

@@ -252,12 +252,12 @@ def test_the_rule_for_candidates() -> None:
     few = simulate.annotate(
         np.zeros(50, int), simulate.one_coin([0.8] * 5, 10), simulate.assign(50, 5, 1, rng=0), rng=0
     )
-    _, _, some, _ = problem(n_tasks=7_000)
+    _, _, some, _ = problem(n_tasks=12_500)
     assert uses_candidates(None, some)
     assert not uses_candidates(None, ann)  # three labels of a class: whom it is taken for cannot be found
     _, _, several, _ = problem(n_tasks=1200, redundancy=3)  # sixty labels of a class, of which those of a task tell
     assert uses_candidates(None, several)
-    assert not uses_candidates(None, problem(n_tasks=3600)[2])
+    assert not uses_candidates(None, problem(n_tasks=11_500)[2])
     assert str(candidate_workers(None)) == "Grouped(groups='auto')"
     _, _, enough, _ = problem(n_tasks=18_000)  # ten labels of each of 30 workers for each of 60 classes
     assert not uses_candidates(None, enough)

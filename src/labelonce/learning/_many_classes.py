@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from labelonce.learning._mbem import MBEM
 
 FEW_CLASSES = 50
-_LABELS_PER_CLASS = 100  # in all, from which groups can be found
+_LABELS_PER_CLASS = 200  # in all, from which groups can be found
 _LABELS_PER_ROW = 10  # of a worker's matrix, mean over workers and classes, that are enough to estimate it
 _ROUNDS = 4
 _HEAD = 200  # classes from which the default learner predicts the group first
@@ -40,7 +40,7 @@ def uses_candidates(worker_model: WorkerModel | None, annotations: Annotations) 
     `Grouped` workers and `Known` factors are. So are `OneCoin` and `ClassWise` where dense arrays would be too large
     (`is_large`); `Full`, `Counted` and `Known` matrices never are. The default is what the data can bear: a matrix per
     worker (`Full`) where there are labels enough for its rows, or too few of a class to tell whom it is taken for, that
-    is fewer than a hundred, and tasks with several labels do not tell either; else groups that are found.
+    is fewer than two hundred, and tasks with several labels do not tell either; else groups that are found.
     """
     n_classes = annotations.n_classes
     if n_classes <= FEW_CLASSES or not annotations.is_square:

@@ -77,7 +77,7 @@ class MBEM(AnnotationsScorer):
         not see the task (five more fits on parts of the tasks, two for networks), or on the posterior of the rounds,
         which costs nothing and is too sure of itself.
     worker_model : WorkerModel, optional
-        Default `workers.Full()`; with more than 50 classes, fewer than ten labels per worker and class, and a hundred
+        Default `workers.Full()`; with more than 50 classes, fewer than ten labels per worker and class, and 200
         or more per class or several per task that tell which classes are confused, `workers.Grouped("auto")`.
     prior : {"uniform", "learned", "picks"} or (n_classes,) array
         P(true label) where no prediction replaces it. "learned": what explains the annotations best, given the
