@@ -118,8 +118,9 @@ def test_mbem_over_shards_of_tasks_is_mbem_over_all(tmp_path: Path) -> None:
     order = np.concatenate([np.flatnonzero(part["mine"]) for part in parts])
     place = np.argsort(order)
     moved = lo.Annotations.from_arrays(place[ann.task], ann.worker, ann.label, duplicates="keep").align(np.arange(240))
-    workers = lo.workers.Counted()  # no search, whose stop would blow the noise of sums up
-    one = lo.MBEM(neural.TorchLearner(neural.mlp, **FEW), worker_model=workers, rounds=3, tol=0.0).fit(X[order], moved)
+    # Counted: no search, whose stop would blow the noise of sums up. In sample: as networks that processes share are.
+    how: dict[str, Any] = {"worker_model": lo.workers.Counted(), "predictions": "in_sample", "rounds": 3, "tol": 0.0}
+    one = lo.MBEM(neural.TorchLearner(neural.mlp, **FEW), **how).fit(X[order], moved)
     assert_allclose(np.concatenate([part["posterior"] for part in parts]), one.posterior_, atol=1e-5)
     for part in parts:
         assert_allclose(part["confusion"], one.confusion_, atol=1e-5)
