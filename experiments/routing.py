@@ -456,7 +456,9 @@ def figure(trials: list[Trial], path: Path) -> None:
         axis.set(title=f"{world}, {crowd}", xlabel="labels bought", ylabel="test accuracy, %")
     for axis in axes.flat[len(found) :]:
         axis.set_axis_off()
-    axes.flat[0].legend(fontsize=7)
+    drawn = {label: line for axis in axes.flat for line, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    names = [name for name in SHOWN if name in drawn]  # some are in some worlds alone
+    axes.flat[0].legend([drawn[name] for name in names], names, fontsize=7)
     drawing.tight_layout()
     drawing.savefig(path, dpi=110)
 
