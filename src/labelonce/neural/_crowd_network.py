@@ -158,7 +158,7 @@ class AnnotationsTrainer(TorchLearner):
         return [module.layer for module in self.modules_]
 
     def fit_annotations(self, X: Any, annotations: Annotations, gold: Codes | None) -> None:
-        """Train on every annotation, and on every gold as one more."""
+        """Train on every row: for most methods an annotation, and every gold as one more."""
         task, worker, label = self.crowd._rows(annotations, gold)
         self._task, self._given = task.astype(np.int64), (annotations, gold)
         self.shape = annotations.n_workers, annotations.n_classes
