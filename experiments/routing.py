@@ -1,16 +1,15 @@
 """What choosing the next task, and its worker, saves: accuracy against money for every strategy of `labelonce.routing`.
 
-Workers arrive at random and are given one task each; after every batch MBEM is fitted to all labels, and its test
-accuracy noted. Simulated workers on digits, LabelMe's photographs, the wall-following robot and film reviews:
-hammer-spammers (quality 0.2), class-wise ones (0.2), specialists (0.9 right in three classes, 0.3 elsewhere; in one
-class of four or two), and identical workers (0.7); LabelMe's own labels replayed, where a worker can only be asked what
-it answered. The robot starts with half of its tasks labelled, as in ActiveLab's experiment; the others with a tenth
-of the budget at random. The budget is one label per task; a worker who is turned away costs nothing.
+Workers arrive at random and are given one task each; after every batch eight rounds of MBEM are fitted to all labels,
+and the test accuracy noted. Simulated workers on digits, LabelMe's photographs, the wall-following robot and film
+reviews: hammer-spammers (quality 0.2), class-wise ones (0.2), specialists (0.9 right in three classes, 0.3 elsewhere;
+in one class of four or two), and identical workers (0.7); LabelMe's own labels replayed, where a worker can only be
+asked what it answered. The robot starts with half of its tasks labelled, as in ActiveLab's experiment; the others with
+a tenth of the budget at random. The budget is one label per task; a worker who is turned away costs nothing.
 
     python experiments/routing.py            # needs the data of datasets.md; resumes where it was stopped
-    python experiments/routing.py --worlds digits --seeds 0 1 --jobs 2
+    python experiments/routing.py --worlds digits --seeds 10 11 --jobs 2
     python experiments/routing.py --table    # tables and figure alone, from results/routing.json
-    python experiments/routing.py --rounds 8 # of MBEM in a refit instead of 4; into results/routing-8-rounds.json
 """
 
 import os
@@ -18,7 +17,6 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -36,8 +34,8 @@ import labelonce as lo
 from labelonce import routing
 
 PATH = RESULTS / "routing.json"
-SEEDS, N_WORKERS, N_BATCHES = range(5), 40, 20
-ROUNDS = 4  # of a refit
+SEEDS, N_WORKERS, N_BATCHES = range(10, 15), 40, 20
+ROUNDS = 8  # of a refit
 RANDOM_SHARE = 0.05  # the router's default
 CROWDS = ("hammer-spammer", "class-wise", "specialists", "identical")
 
@@ -218,13 +216,13 @@ def draw(world: str, crowd: str, rng: np.random.Generator) -> tuple[World, Crowd
     return World(X[:n], data.gold[:n], X[test], data.gold[test], 0.1, 0.1, n), Replayed(tasks)
 
 
-def trial(world: str, crowd: str, strategy: str, seed: int, rounds: int = ROUNDS) -> Trial:
+def trial(world: str, crowd: str, strategy: str, seed: int) -> Trial:
     """Return, after every batch, the test accuracy, and how far chances and class shares are from the truth."""
     warnings.simplefilter("ignore")
     started = time.process_time()
     rng = np.random.default_rng(seed)
     problem, workers = draw(world, crowd, rng)
-    router = router_of(problem, STRATEGIES[strategy], seed, rounds=rounds)
+    router = router_of(problem, STRATEGIES[strategy], seed)
     points = spend(router, problem, workers, rng)
     row: Trial = {"world": world, "crowd": crowd, "strategy": strategy, "seed": seed}
     row |= {name: [one[name] for one in points] for name in points[0]}
@@ -469,10 +467,7 @@ if __name__ == "__main__":
     parser.add_argument("--crowds", nargs="+", default=[*CROWDS, "real"])
     parser.add_argument("--strategies", nargs="+", default=list(STRATEGIES))
     parser.add_argument("--seeds", nargs="+", type=int, default=list(SEEDS))
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
     asked = parser.parse_args()
-    if asked.out == PATH and asked.rounds != ROUNDS:
-        asked.out = PATH.with_name(f"routing-{asked.rounds}-rounds.json")
     points = [
         {"world": world, "crowd": crowd, "strategy": strategy, "seed": seed}
         for seed, world, crowd, strategy in product(asked.seeds, asked.worlds, asked.crowds, asked.strategies)
@@ -481,11 +476,9 @@ if __name__ == "__main__":
     order = {"strategy": list(STRATEGIES)}
     main(
         asked,
-        lambda options: resume(
-            options, partial(trial, rounds=asked.rounds), points, order=order, settings={"rounds": asked.rounds}
-        ),
+        lambda options: resume(options, trial, points, order=order, settings={"rounds": ROUNDS}),
         table,
         draw=figure,
-        image=f"{asked.out.stem}.png",
+        image="routing.png",
     )
     write_text(asked.out.with_name(f"{asked.out.stem}-strategies.md"), details(read(asked.out)))

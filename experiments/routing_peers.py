@@ -2,10 +2,10 @@
 
 The published packages choose what is labelled next in worlds of routing.py, batch by batch, with a logistic regression
 on majority votes as their model; MBEM is fitted to what was bought, as it is for everybody, so that only choices
-differ. ActiveLab gets predictions that did not see the task, and its batch is the tasks with the lowest scores, each
-labelled by whoever arrives. `SingleAnnotatorWrapper` takes the least confident predictions, and workers at random.
-`IntervalEstimationThreshold` chooses the workers too: all who may be among the best label the least confident task that
-has no label. Our own rows are those of results/routing.json, of the same draws.
+differ; in four rounds, not in eight as in routing.py. ActiveLab gets predictions that did not see the task, and its
+batch is the tasks with the lowest scores, each labelled by whoever arrives. `SingleAnnotatorWrapper` takes the least
+confident predictions, and workers at random. `IntervalEstimationThreshold` chooses the workers too: all who may be
+among the best label the least confident task that has no label. Our own strategies choose in the same draws.
 
     make routing-peers                                                # sets up the environment, then runs the next line
     .venv-routing-peers/bin/python experiments/routing_peers.py           # resumes where it was stopped
@@ -19,14 +19,15 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from record import RESULTS, Trial, arguments, main, read, resume
-from routing import SHOWN, Buying, Crowd, Rule, details, draw, router_of, spend
+from record import RESULTS, Trial, arguments, main, resume
+from routing import SHOWN, STRATEGIES, Buying, Crowd, details, draw, router_of, spend
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
 from labelonce import routing
 
 PATH = RESULTS / "routing_peers.json"
+ROUNDS = 4  # of MBEM in a refit
 
 
 def labels_of(router: routing.Router, n_workers: int) -> Any:
@@ -116,13 +117,13 @@ PEERS: dict[str, Buying] = {
 
 
 def trial(world: str, crowd: str, strategy: str, seed: int) -> Trial:
-    """Return what a package's choices are worth after every batch."""
+    """Return what the choices of a package, or of a strategy of ours, are worth after every batch."""
     warnings.simplefilter("ignore")
     started = time.process_time()
     rng = np.random.default_rng(seed)
     problem, workers = draw(world, crowd, rng)
-    router = router_of(problem, Rule(routing.Random()), seed)
-    points = spend(router, problem, workers, rng, PEERS[strategy])
+    router = router_of(problem, STRATEGIES.get(strategy, STRATEGIES["Random"]), seed, rounds=ROUNDS)
+    points = spend(router, problem, workers, rng, PEERS.get(strategy))
     row: Trial = {"world": world, "crowd": crowd, "strategy": strategy, "seed": seed}
     row |= {name: [one[name] for one in points] for name in points[0]}
     return row | {"final": points[-1]["accuracy"], "cpu_s": time.process_time() - started}
@@ -133,21 +134,15 @@ def versions() -> dict[str, str]:
     return {package: version(package) for package in ("cleanlab", "scikit-activeml")}
 
 
-def table(trials: list[Trial]) -> str:
-    """Return the tables of routing.py, with our rows of the same draws."""
-    drawn = {(row["world"], row["crowd"], row["seed"]) for row in trials}
-    ours = [row for row in read(RESULTS / "routing.json") if row["strategy"] in SHOWN]
-    return details([row for row in ours if (row["world"], row["crowd"], row["seed"]) in drawn] + trials)
-
-
 if __name__ == "__main__":
     parser = arguments(__doc__, PATH)
     parser.add_argument("--worlds", nargs="+", default=["digits"])
     parser.add_argument("--crowds", nargs="+", default=["class-wise", "identical"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[10, 11, 12])
+    parser.add_argument("--strategies", nargs="+", default=[*SHOWN, *PEERS])
     asked = parser.parse_args()
     points = [
         {"world": world, "crowd": crowd, "strategy": strategy, "seed": seed}
-        for seed, world, crowd, strategy in product(asked.seeds, asked.worlds, asked.crowds, PEERS)
+        for seed, world, crowd, strategy in product(asked.seeds, asked.worlds, asked.crowds, asked.strategies)
     ]
-    main(asked, lambda options: resume(options, trial, points, settings=versions()), table)
+    main(asked, lambda options: resume(options, trial, points, settings={"rounds": ROUNDS} | versions()), details)

@@ -2,8 +2,8 @@
 
 Their protocol: 2,000 tasks in four classes, of which 1,000 start with one label; 30 workers who make the same mistakes
 and are right with 0.85 of their labels; 19 rounds of 100 labels; extremely randomised trees; accuracy on 1,000 other
-readings. Ours are strategies of `labelonce.routing` with MBEM around the same trees. Their curves come from the data
-folder (`wall_robot/activelab_results.json`); draws of workers and tasks are not the same as theirs.
+readings. Ours are strategies of `labelonce.routing` with four rounds of MBEM around the same trees. Their curves come
+from the data folder (`wall_robot/activelab_results.json`); draws of workers and tasks are not the same as theirs.
 
     python experiments/routing_robot.py            # needs the data of datasets.md; resumes where it was stopped
     python experiments/routing_robot.py --table    # table alone, from results/routing_robot.json
@@ -27,6 +27,7 @@ from labelonce import routing
 
 PATH = RESULTS / "routing_robot.json"
 N_WORKERS, N_START, N_ROUNDS, N_EACH, RIGHT = 30, 1000, 19, 100, 0.85
+ROUNDS = 4  # of MBEM in a refit
 STRATEGIES: dict[str, routing.Strategy] = {
     "Random": routing.Random(),
     "FewestLabels": routing.FewestLabels(),
@@ -63,7 +64,7 @@ def trial(strategy: str, seed: int) -> Trial:
     problem = World(X[train], y[train], X[test], y[test], C=1.0, start=0.0, budget=N_START + N_ROUNDS * N_EACH)
     crowd = Crowd(problem.y, np.tile(mistakes_of(4, rng), (N_WORKERS, 1, 1)), rng)
     trees = ExtraTreesClassifier(random_state=seed)
-    learner = lo.MBEM(trees, rounds=4, predictions="out_of_fold", confidence="posterior", random_state=seed)
+    learner = lo.MBEM(trees, rounds=ROUNDS, predictions="out_of_fold", confidence="posterior", random_state=seed)
     router = routing.Router(
         np.arange(2000),
         np.arange(4),
@@ -114,4 +115,10 @@ if __name__ == "__main__":
     parser.add_argument("--seeds", nargs="+", type=int, default=list(range(5)))
     asked = parser.parse_args()
     points = [{"strategy": strategy, "seed": seed} for seed, strategy in product(asked.seeds, STRATEGIES)]
-    main(asked, lambda options: resume(options, trial, points, order={"strategy": list(STRATEGIES)}), table)
+    main(
+        asked,
+        lambda options: resume(
+            options, trial, points, order={"strategy": list(STRATEGIES)}, settings={"rounds": ROUNDS}
+        ),
+        table,
+    )
