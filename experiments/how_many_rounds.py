@@ -25,8 +25,8 @@ from sklearn.datasets import make_classification
 import labelonce as lo
 from labelonce.learning._average import average_models
 from labelonce.learning._features import given_learners
-from labelonce.learning._plan import open_candidates
 from labelonce.learning._rounds import run_rounds
+from labelonce.learning._schedule import open_candidates
 from labelonce.learning._selection import HEATS, Choice, choice_so_far, finalists, held_out_parts
 from labelonce.learning._trials import Trials
 

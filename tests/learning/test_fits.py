@@ -55,10 +55,10 @@ def test_a_limited_fit_out_of_fold_is_the_average_of_its_folds_over_all_rounds()
     X, ann = problem()
     clf = lo.MBEM(DecisionTreeClassifier(min_samples_leaf=5, random_state=0)).fit(X, ann)
     assert (clf.n_fits_, clf.n_rounds_, clf.recipe_["averaged"]) == (1 + 3 * 4, 3, (1, 2, 3))
-    recipe = replace(clf._plan.recipe, of_folds=False)
+    recipe = replace(clf._schedule.recipe, of_folds=False)
     predictions: list[Floats] = []
-    for number, this in enumerate(run_rounds(X, ann, recipe, gold=None, seed=clf._plan.seed, last=3), 1):
-        rng = np.random.default_rng([clf._plan.seed, number])
+    for number, this in enumerate(run_rounds(X, ann, recipe, gold=None, seed=clf._schedule.seed, last=3), 1):
+        rng = np.random.default_rng([clf._schedule.seed, number])
         models, unseen = cross_fit(recipe.learner, X, this.targets, this.target_weight, n_folds=4, rng=rng)
         assert_array_equal(unseen, this.predictions)
         predictions += [model.predict_proba(X) for model in models]
@@ -108,7 +108,7 @@ def test_with_given_rounds_the_last_model_is_fitted_to_all_tasks() -> None:
     trees = [DecisionTreeClassifier(min_samples_leaf=leaf, random_state=0) for leaf in (5, 8)]
     clf = lo.MBEM(trees, rounds=3, tol=0.0).fit(X, ann)
     assert (clf.n_rounds_, clf.recipe_["averaged"]) == (3, ())
-    tree = clone(clf._plan.recipe.learner).fit(X, clf._last.targets, clf._last.target_weight)
+    tree = clone(clf._schedule.recipe.learner).fit(X, clf._last.targets, clf._last.target_weight)
     assert_array_equal(clf.predict_proba(X), tree.predict_proba(X))
 
 

@@ -15,8 +15,8 @@ from torch import nn
 import labelonce as lo
 from labelonce import neural
 from labelonce._kernels import ScipyEngine, vote_fractions
-from labelonce.learning._plan import settle
 from labelonce.learning._predict import out_of_fold
+from labelonce.learning._schedule import settle
 from labelonce.neural import TorchLearner
 from labelonce.runs._images import network_for
 
@@ -76,7 +76,7 @@ def test_a_network_that_memorises_is_judged_by_networks_that_did_not_see_the_tas
     votes = vote_fractions(ScipyEngine(ann, "float64").vote_counts(), None)
     assert_allclose(first.predict_proba(X), learner.fit(X, votes).predict_proba(X), atol=1e-4)
     assert_allclose(last.predict_proba(X), learner.fit(X, *fitted_to(clf)).predict_proba(X), atol=1e-4)
-    half = out_of_fold(learner, X, *fitted_to(clf), n_folds=2, rng=np.random.default_rng([clf._plan.seed, 9]))
+    half = out_of_fold(learner, X, *fitted_to(clf), n_folds=2, rng=np.random.default_rng([clf._schedule.seed, 9]))
     assert_allclose(clf.predictions_, half, atol=1e-4)
 
 
@@ -101,7 +101,7 @@ def test_networks_with_short_early_rounds_have_the_plan_that_was_measured_on_ima
     for learner in (neural.image_learner(), network_for(6000), network_for(600)):
         found = settle(lo.MBEM(learner), X, ann, None, listener=lambda _: None)
         assert (found.n_fits, found.done, found.table) == (0, [], [])  # nothing is measured before the first round
-        plan = found.plan
+        plan = found.schedule
         assert (plan.rounds, plan.averaged, plan.rounds_chosen, plan.scores) == (9, (), False, [])
         assert (plan.recipe.predictions, plan.recipe.of_folds, plan.recipe.last_round_differs) == (
             "in_sample",
@@ -114,7 +114,7 @@ def test_networks_with_short_early_rounds_have_the_plan_that_was_measured_on_ima
 def test_a_network_that_processes_share_is_never_fitted_to_folds() -> None:
     X, ann, _, _ = tasks()
     found = settle(lo.MBEM(memorising(shared=True)), X, ann, None, listener=lambda _: None)
-    assert (found.n_fits, found.plan.recipe.predictions) == (0, "in_sample")
+    assert (found.n_fits, found.schedule.recipe.predictions) == (0, "in_sample")
 
 
 @pytest.mark.parametrize("kind", ["pickle", "file"])

@@ -16,9 +16,9 @@ from labelonce.learning._candidate_rounds import vote_candidates
 from labelonce.learning._features import DEFAULT_C, GivenLearner, given_learners
 from labelonce.learning._fits import FRUGAL_FOLDS, FitLog, counting
 from labelonce.learning._grouped_softmax import GroupedSoftmax
-from labelonce.learning._plan import Plan, Settled
 from labelonce.learning._predict import fit_to_rows, take_rows
 from labelonce.learning._rounds import N_FOLDS, Recipe
+from labelonce.learning._schedule import Schedule, Settled
 from labelonce.learning._softmax import SoftmaxRegression
 from labelonce.workers import ClassWise, Full, Grouped, Known, OneCoin, WorkerModel
 from labelonce.workers._groups import labels_tell_groups
@@ -75,7 +75,7 @@ def candidate_workers(worker_model: WorkerModel | None) -> Grouped | Known:
 
 
 def settle_candidates(options: MBEM, X: Any, annotations: Annotations) -> Settled:
-    """Return the plan of a fit on candidates: of several learners the one that predicts held-out labels best.
+    """Return the schedule of a fit on candidates: of several learners the one that predicts held-out labels best.
 
     Nothing else is tried out, since every fit is expensive.
     """
@@ -104,8 +104,8 @@ def settle_candidates(options: MBEM, X: Any, annotations: Annotations) -> Settle
         {"learner": one.learner} | used | {"held_out_scores": [score], "near_best": [number == best]}
         for number, (one, score) in rows
     ]
-    plan = Plan(given.whole, recipe, seed, rounds, False, [])
-    return Settled(plan, given.features, transformed, [], table, log.number)
+    schedule = Schedule(given.whole, recipe, seed, rounds, False, [])
+    return Settled(schedule, given.features, transformed, [], table, log.number)
 
 
 def _learners(learner: Any, workers: Grouped | Known, annotations: Annotations) -> list[GivenLearner]:

@@ -30,9 +30,9 @@ from labelonce.learning._history import history_entry
 from labelonce.learning._inputs import check_arrays, check_features, match_rows
 from labelonce.learning._learner import Learner
 from labelonce.learning._many_classes import settle_candidates, uses_candidates
-from labelonce.learning._plan import Plan, settle
 from labelonce.learning._review import LEAST, review_table
 from labelonce.learning._rounds import Round, run_rounds, unseen_predictions
+from labelonce.learning._schedule import Schedule, settle
 from labelonce.learning._scoring import AnnotationsScorer
 from labelonce.learning._threads import sharing_threads
 from labelonce.workers import Counted, Full, WorkerModel
@@ -175,7 +175,7 @@ class MBEM(AnnotationsScorer):
     recipe_: dict[str, Any]
     choices_: list[dict[str, Any]]
     history_: list[dict[str, Any]]
-    _plan: Plan
+    _schedule: Schedule
     _done: list[Round]  # rounds that the choice of the recipe has done
     _last: Any  # a Round; None before the first
     trust_: float | None
@@ -302,7 +302,7 @@ class MBEM(AnnotationsScorer):
         warn_of_doubt(annotations, self._last, self.history_[-1]["held_out_score"], unseen)
 
     def _choose(self, X: Any, annotations: Annotations, gold: Codes | None, confusion: Any) -> Any:
-        """Set the plan, and return the features that it is carried out with."""
+        """Set the schedule, and return the features that its rounds are fitted to."""
         if uses_candidates(self.worker_model, annotations):
             if confusion is not None:
                 raise ValueError(f"confusion must be None with so many classes; got it with {annotations.n_classes}.")
@@ -313,7 +313,7 @@ class MBEM(AnnotationsScorer):
                 shape = (annotations.n_workers, annotations.n_classes, annotations.n_answers)
                 confusion = check_distribution(confusion, "confusion", shape)
             settled = settle(self, X, annotations, gold, listener=self._tell, confusion=confusion)
-        self._plan, self._features, self._done, self._last = settled.plan, settled.features, settled.done, None
+        self._schedule, self._features, self._done, self._last = settled.schedule, settled.features, settled.done, None
         self.n_fits_ = settled.n_fits
         self._averaged: list[Learner] = []
         self.tasks_, self.workers_, self.classes_ = annotations.tasks, annotations.workers, annotations.classes
@@ -329,7 +329,7 @@ class MBEM(AnnotationsScorer):
         """
         check_is_fitted(self, "model_")
         self._same_rows(X, y, tasks)
-        self._plan = replace(self._plan, rounds=self.n_rounds_ + check_int(rounds, "rounds", 1), averaged=())
+        self._schedule = replace(self._schedule, rounds=self.n_rounds_ + check_int(rounds, "rounds", 1), averaged=())
         for _ in self.stages(X, y, gold=gold, tasks=tasks, resume=True):
             pass
         return self
@@ -386,24 +386,24 @@ class MBEM(AnnotationsScorer):
 
     def _run(self, X: Any, annotations: Annotations, gold: Codes | None) -> Iterator[Self]:
         """Do the rounds that are left on all annotations, and keep what each found."""
-        recipe, tol = self._plan.recipe, 0.0 if self._plan.rounds_chosen else self.tol
+        recipe, tol = self._schedule.recipe, 0.0 if self._schedule.rounds_chosen else self.tol
         rounds: Any = candidate_rounds if recipe.candidates else run_rounds
-        doing = partial(rounds, X, annotations, recipe, gold=gold, seed=self._plan.seed)
-        coming = doing(last=self._plan.rounds, after=self._done[-1] if self._done else self._last)
-        while (done := 0 if self._last is None else self._last.number) < self._plan.rounds:
+        doing = partial(rounds, X, annotations, recipe, gold=gold, seed=self._schedule.seed)
+        coming = doing(last=self._schedule.rounds, after=self._done[-1] if self._done else self._last)
+        while (done := 0 if self._last is None else self._last.number) < self._schedule.rounds:
             if self.history_ and self.history_[-1]["posterior_change"] < tol:
                 if not recipe.last_round_differs:
                     break
-                averaged = tuple(min(number, done + 1) for number in self._plan.averaged)
-                self._plan, self._done = replace(self._plan, rounds=done + 1, averaged=averaged), []
+                averaged = tuple(min(number, done + 1) for number in self._schedule.averaged)
+                self._schedule, self._done = replace(self._schedule, rounds=done + 1, averaged=averaged), []
                 coming = doing(last=done + 1, after=self._last)
             log = FitLog()
             with counting(log), sharing_threads([recipe.learner], X, annotations.n_classes):
                 this = self._done[done] if done < len(self._done) else next(coming)
             self.n_fits_ += log.number
             entry = history_entry(annotations, this, self._last, shared=recipe.learner.shared)
-            if done < len(self._plan.scores):
-                entry["held_out_score"] = self._plan.scores[done]
+            if done < len(self._schedule.scores):
+                entry["held_out_score"] = self._schedule.scores[done]
             self._keep(annotations, this, entry)
             self._tell(entry)
             yield self
@@ -411,19 +411,19 @@ class MBEM(AnnotationsScorer):
     def _keep(self, annotations: Annotations, last: Round, entry: dict[str, Any]) -> None:
         """Set the fitted attributes to what a round found."""
         model = last.model
-        if last.number in self._plan.averaged:
+        if last.number in self._schedule.averaged:
             self._averaged = [*self._averaged, last.model]
             model = average_models(self._averaged)
-        if last.number == self._plan.rounds:
+        if last.number == self._schedule.rounds:
             self._averaged = []
         if last.number >= len(self._done):
             self._done = []
         names = ("predictions", "counts", "posterior", "weighting", "prior")
-        recipe = {name: getattr(self._plan.recipe, name) for name in names} | {
-            "learner": clone(self._plan.learner),
-            "worker_model": clone(self._plan.recipe.worker_model),
+        recipe = {name: getattr(self._schedule.recipe, name) for name in names} | {
+            "learner": clone(self._schedule.learner),
+            "worker_model": clone(self._schedule.recipe.worker_model),
             "rounds": last.number,
-            "averaged": self._plan.averaged,
+            "averaged": self._schedule.averaged,
         }
         set_fitted(
             self,
@@ -447,7 +447,7 @@ class MBEM(AnnotationsScorer):
 
     def _judge(self, X: Any, annotations: Annotations, gold: Codes | None) -> Floats | None:
         """Set what people are shown, and return the predictions behind it, of models that did not see the task."""
-        recipe, labels = self._plan.recipe, self.posterior_.argmax(axis=1)
+        recipe, labels = self._schedule.recipe, self.posterior_.argmax(axis=1)
         unseen, self.trust_, self._unseen_picks = None, None, None
         self._given = annotations.task, annotations.worker, annotations.label
         self.calibrated_: Floats = self.posterior_
@@ -469,7 +469,7 @@ class MBEM(AnnotationsScorer):
 
     def _held_out(self, X: Any, annotations: Annotations, gold: Codes | None) -> tuple[Any, Confidence]:
         """Return the predictions of models that did not see the task, and the confidence that follows."""
-        recipe, seed = self._plan.recipe, self._plan.seed
+        recipe, seed = self._schedule.recipe, self._schedule.seed
         if recipe.candidates:
             candidates = unseen_candidates(X, recipe, self._last, seed)
             return candidates, calibrated_candidates(annotations, candidates, recipe, self._last, gold)
@@ -479,9 +479,8 @@ class MBEM(AnnotationsScorer):
 
     def _skills(self, level: float) -> tuple[Floats, Floats, Floats]:
         """Return the skills that people are shown, and the ends of their intervals; only where models were held out."""
-        annotations = Annotations(*self._given, self.tasks_, self.workers_, self.classes_, self.answers_)
         shown = (self.calibrated_, self.posterior_)
-        return skills(annotations, *shown, trust=self.trust_ or 0.0, picks=self._unseen_picks, level=level)
+        return skills(self.annotations_, *shown, trust=self.trust_ or 0.0, picks=self._unseen_picks, level=level)
 
     def to_frame(self) -> pa.Table:
         """Return an Arrow table with one row per task: task, label, confidence, and `posterior_<class>`, calibrated."""
@@ -491,7 +490,7 @@ class MBEM(AnnotationsScorer):
     @property
     def annotations_(self) -> Annotations:
         """The annotations of the fit."""
-        check_is_fitted(self, "confidence_")
+        check_is_fitted(self, "_given")
         return Annotations(*self._given, self.tasks_, self.workers_, self.classes_, self.answers_)
 
     def review(self, *, least: float = LEAST) -> pa.Table:

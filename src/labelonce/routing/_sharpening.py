@@ -33,10 +33,12 @@ def exponent_of(model: Any, state: State, sample: Codes) -> float:
     The predictions are by models that did not see the task. Few labels say little: the exponent's logarithm is
     normally distributed around 0 before they are looked at. 1 where there is no model, or none of `MBEM`.
     """
-    if not isinstance(model, MBEM) or not len(sample) or model._plan.recipe.candidates:
+    if not isinstance(model, MBEM) or not len(sample) or model._schedule.recipe.candidates:
         return 1.0
     X = model._features.transform(state.X)
-    log_predictions = floored_log(unseen_predictions(X, model._plan.recipe, model._last, model._plan.seed)[sample])
+    log_predictions = floored_log(
+        unseen_predictions(X, model._schedule.recipe, model._last, model._schedule.seed)[sample]
+    )
     said = labels_evidence(state, sample)
 
     def loss(log_exponent: float) -> float:

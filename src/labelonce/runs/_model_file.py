@@ -24,8 +24,8 @@ from labelonce.files._atomic import atomic_write
 from labelonce.learning import Learner
 from labelonce.learning._confidence import Estimate
 from labelonce.learning._features import Features, FeaturesClassifier
-from labelonce.learning._plan import Plan
 from labelonce.learning._rounds import Recipe, Round
+from labelonce.learning._schedule import Schedule
 from labelonce.learning._softmax import SoftmaxModel
 from labelonce.multilabel import MultiLabelAggregator, MultiLabelMBEM, _hierarchy, _rounds
 from labelonce.multilabel._answer_sums import AnswerSums
@@ -37,7 +37,7 @@ _FORMAT = 1
 _LEARNERS = (Learner, SoftmaxModel)
 _KINDS = (Aggregator, FeaturesClassifier, MultiLabelAggregator, MultiLabelMBEM, *_LEARNERS)
 _PARTS = (
-    *(Candidates, ChanceGrid, Factors, Groups, Mistakes, PackedStrings, Features, Plan, Recipe, Round, Estimate),
+    *(Candidates, ChanceGrid, Factors, Groups, Mistakes, PackedStrings, Features, Schedule, Recipe, Round, Estimate),
     *(AnswerSums, _hierarchy.SharedWorkers, _rounds.Recipe, _rounds.Round, _rounds.Calibration),
     AveragedHeads,
 )

@@ -283,7 +283,7 @@ def _finish(
 
 def _stages_of(clf: Any, inputs: Inputs) -> tuple[int, int]:
     """Return how many rounds are done, and how many there will be."""
-    return stages_of_questions(clf) if inputs.on_questions else (len(clf.history_), clf._plan.rounds)
+    return stages_of_questions(clf) if inputs.on_questions else (len(clf.history_), clf._schedule.rounds)
 
 
 def _tables(clf: Any, inputs: Inputs) -> tuple[pa.Table, pa.Table]:

@@ -1,4 +1,4 @@
-"""The plan of a fit: the recipe and the rounds that the options leave open, settled before the first round."""
+"""The schedule of a fit: the recipe and the rounds that the options leave open, settled before the first round."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Plan:
+class Schedule:
     """What a fit has settled on, chosen or given, before its first round.
 
     `learner` has its transformers before it, as it was given. `rounds` is the number of the last round;
@@ -53,13 +53,13 @@ class Plan:
 
 @dataclass(frozen=True)
 class Settled:
-    """A plan with what was found on the way to it.
+    """A schedule with what was found on the way to it.
 
     `X` holds the features as `features` transformed them; `done` are the rounds that the run need not do again;
     `table` has one row per candidate; `n_fits` counts the fits made.
     """
 
-    plan: Plan
+    schedule: Schedule
     features: Features
     X: Any
     done: list[Round]
@@ -76,7 +76,7 @@ def settle(
     listener: Callable[[dict[str, Any]], None],
     confusion: Floats | None = None,
 ) -> Settled:
-    """Return the plan that the options of an `MBEM` give; held-out tasks choose what they leave open."""
+    """Return the schedule that the options of an `MBEM` give; held-out tasks choose what they leave open."""
     seed = int(check_rng(options.random_state).integers(2**31))
     log = FitLog(listener=listener)
     givens = given_learners(options.learner)
@@ -101,8 +101,8 @@ def settle(
     recipe = chosen.recipe if free else replace(chosen.recipe, fits_last=True)
     if chosen.first is not None and not to_choose and best.rounds > 1:
         best = replace(best, done=[chosen.first], averaged=(1, best.rounds))
-    plan = Plan(chosen.given.whole, recipe, seed, best.rounds, free, best.scores, best.averaged)
-    return Settled(plan, chosen.given.features, chosen.X, best.done, best.table, log.number)
+    schedule = Schedule(chosen.given.whole, recipe, seed, best.rounds, free, best.scores, best.averaged)
+    return Settled(schedule, chosen.given.features, chosen.X, best.done, best.table, log.number)
 
 
 def open_candidates(
