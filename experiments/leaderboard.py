@@ -46,11 +46,22 @@ IMAGE_STEPS = (
 )
 DOUBTFUL = 0.5
 LINEAR = ["truth", "vote", "soft vote", "Dawid-Skene, then train", "CandidateLabels", "Raykar", "MBEM paper", "MBEM"]
-NETWORKS = [
-    "truth, network", "soft vote, network", "DoctorNet, equal", "DoctorNet", "NoiseLayer", "DropoutNoiseLayer",
-    "CrowdLayer MW", "CrowdLayer VW", "CrowdLayer VW+B", "CoNAL", "UnionNet", "GeoCrowdNet F", "GeoCrowdNet W",
-    "AnnotMix", "MaxMIG", "MBEM, network",
-]  # fmt: skip
+CROWD_NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {  # what only networks have: names in `neural`, and options
+    "DoctorNet, equal": ("DoctorNet", {"weights": "equal"}),
+    "DoctorNet": ("DoctorNet", {}),
+    "NoiseLayer": ("NoiseLayer", {}),
+    "DropoutNoiseLayer": ("DropoutNoiseLayer", {}),
+    "CrowdLayer MW": ("CrowdLayer", {}),
+    "CrowdLayer VW": ("CrowdLayer", {"kind": "VW"}),
+    "CrowdLayer VW+B": ("CrowdLayer", {"kind": "VW+B"}),
+    "CoNAL": ("CoNAL", {}),
+    "UnionNet": ("UnionNet", {}),
+    "GeoCrowdNet F": ("GeoCrowdNet", {}),
+    "GeoCrowdNet W": ("GeoCrowdNet", {"term": "W"}),
+    "AnnotMix": ("AnnotMix", {}),
+    "MaxMIG": ("MaxMIG", {}),
+}
+NETWORKS = ["truth, network", "soft vote, network", *CROWD_NETWORKS, "MBEM, network"]
 METHODS = LINEAR + NETWORKS
 PUBLISHED = {  # on LabelMe, VGG features, all labels: by the authors' code or notebook, best epochs included
     "truth, network": "91.2 (CrowdLayer's notebook)",
@@ -124,7 +135,7 @@ def image_network(seed: int, **step: Any) -> Any:
 def makers() -> dict[str, Callable[..., Any]]:
     """Return for every method what makes it from a learner; those of networks may take `start` too."""
     soft = partial(lo.TrainOnAggregate, lo.MajorityVote(), targets="soft")
-    found: dict[str, Callable[..., Any]] = {
+    return {
         "truth": soft,
         "vote": partial(lo.TrainOnAggregate, lo.MajorityVote()),
         "soft vote": soft,
@@ -137,28 +148,13 @@ def makers() -> dict[str, Callable[..., Any]]:
         "soft vote, network": soft,
         "MBEM, network": partial(lo.MBEM, confidence="posterior"),
     }
-    return found
 
 
 def network_makers() -> dict[str, Callable[..., Any]]:
-    """Return the methods that only networks have."""
+    """Return what makes the methods that only networks have."""
     from labelonce import neural
 
-    return {
-        "DoctorNet, equal": partial(neural.DoctorNet, weights="equal"),
-        "DoctorNet": neural.DoctorNet,
-        "NoiseLayer": neural.NoiseLayer,
-        "DropoutNoiseLayer": neural.DropoutNoiseLayer,
-        "CrowdLayer MW": neural.CrowdLayer,
-        "CrowdLayer VW": partial(neural.CrowdLayer, kind="VW"),
-        "CrowdLayer VW+B": partial(neural.CrowdLayer, kind="VW+B"),
-        "CoNAL": neural.CoNAL,
-        "UnionNet": neural.UnionNet,
-        "GeoCrowdNet F": neural.GeoCrowdNet,
-        "GeoCrowdNet W": partial(neural.GeoCrowdNet, term="W"),
-        "AnnotMix": neural.AnnotMix,
-        "MaxMIG": neural.MaxMIG,
-    }
+    return {method: partial(getattr(neural, name), **options) for method, (name, options) in CROWD_NETWORKS.items()}
 
 
 def candidates(method: str, seed: int, data: str) -> list[Any]:

@@ -18,21 +18,17 @@ import labelonce as lo
 from labelonce import Annotations, neural
 from labelonce.neural import TorchLearner
 
+EXPORTED = [getattr(neural, name) for name in neural.__all__]
 METHODS: dict[str, Any] = {
-    "DoctorNet": neural.DoctorNet,
+    one.__name__: one
+    for one in EXPORTED
+    if isinstance(one, type) and issubclass(one, neural.CrowdNetwork) and one is not neural.CrowdNetwork
+} | {
     "DoctorNet, equal weights": partial(neural.DoctorNet, weights="equal"),
-    "NoiseLayer": neural.NoiseLayer,
-    "DropoutNoiseLayer": neural.DropoutNoiseLayer,
-    "CrowdLayer MW": neural.CrowdLayer,
     "CrowdLayer VW": partial(neural.CrowdLayer, kind="VW"),
     "CrowdLayer VW+B": partial(neural.CrowdLayer, kind="VW+B"),
-    "CoNAL": neural.CoNAL,
-    "UnionNet": neural.UnionNet,
-    "GeoCrowdNet F": neural.GeoCrowdNet,
     "GeoCrowdNet W": partial(neural.GeoCrowdNet, term="W"),
     "CCEM": partial(neural.GeoCrowdNet, term="none"),
-    "AnnotMix": neural.AnnotMix,
-    "MaxMIG": neural.MaxMIG,
 }
 NOT_RANDOM: dict[str, dict[str, float]] = {"DropoutNoiseLayer": {"dropout": 0.0}, "AnnotMix": {"alpha": 0.0}}
 ONE_MATRIX = {"NoiseLayer", "DropoutNoiseLayer"}  # for the whole crowd
