@@ -23,8 +23,8 @@ Written by `python experiments/index.py`. One script per claim; its docstring sa
 beside the scripts as JSON (trials with their seeds, settings, versions, machine and time) and as a Markdown table that
 the docs include. `record.py` writes, resumes and tabulates them for both folders; every experiment takes `--table`
 (make the table again), `--again` (start again instead of resuming), `--jobs` and `--out` (another results file, as for
-comparing a rerun with what is committed). Seconds are the wall time that the results file notes, or in older files the
-sum of its trials. Scripts marked * need a [data folder](../docs/datasets.md).
+comparing a rerun with what is committed). Seconds are the sum of what the trials took, or the wall time that the results
+file notes where that is longer. Scripts marked * need a [data folder](../docs/datasets.md).
 
 ## Experiments: how accurate
 
@@ -59,13 +59,18 @@ def results_of(script: Path) -> list[Path]:
 
 
 def seconds_of(path: Path) -> float:
-    """Return the wall time that a results file notes, else the sum of what its trials note."""
+    """Return what the trials of a results file took, or the wall time that it notes where that is longer.
+
+    Neither is enough: the wall time of a file that was resumed is that of its last run, and not all trials note theirs.
+    """
     if not path.exists():
         return 0.0
     found = json.loads(path.read_text())
-    if isinstance(found, dict) and "seconds" in (about := found.get("about", found)):
-        return float(about["seconds"])
-    return next((total for name in OF_A_TRIAL if (total := _sum_of(name, found))), 0.0)
+    noted = 0.0
+    if isinstance(found, dict):
+        noted = float(found.get("about", found).get("seconds", 0.0))
+        found = found.get("trials", found.get("rows", found))
+    return max(noted, next((total for name in OF_A_TRIAL if (total := _sum_of(name, found))), 0.0))
 
 
 def _sum_of(name: str, value: Any) -> float:

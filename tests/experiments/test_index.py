@@ -51,10 +51,12 @@ def test_scripts_and_results_that_the_docs_name_exist(text: str) -> None:
     assert [name for name in named if not (ROOT / name).is_file()] == []
 
 
-def test_seconds_are_those_noted_or_the_sum_of_the_trials(index: Any, tmp_path: Path) -> None:
+def test_seconds_are_those_noted_or_the_sum_of_the_trials_whichever_is_longer(index: Any, tmp_path: Path) -> None:
     path = tmp_path / "out.json"
     path.write_text('{"seconds": 7.5, "trials": [{"cpu_s": 1.0}]}')
     assert index.seconds_of(path) == 7.5
+    path.write_text('{"seconds": 0.1, "trials": [{"cpu_s": 1.0}, {"cpu_s": 2.0}]}')  # resumed with nothing to do
+    assert index.seconds_of(path) == 3.0
     path.write_text('{"about": {"seconds": 3}, "rows": []}')
     assert index.seconds_of(path) == 3.0
     path.write_text('[{"a": {"cpu_s": 1.0}, "b": {"cpu_s": 2.5}}]')
