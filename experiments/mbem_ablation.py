@@ -22,7 +22,7 @@ import labelonce as lo
 
 PATH = RESULTS / "mbem_ablation.json"
 SEEDS = {"hammer-spammer": 5, "class-wise": 5, "labelme": 3, "amazon_isbook": 3, "sentiment_polarity": 3}
-PENALTY = {"hammer-spammer": 1.0, "class-wise": 1.0, "labelme": 0.01, "amazon_isbook": 1.0, "sentiment_polarity": 10.0}
+PENALTY = {"hammer-spammer": 1.0, "class-wise": 1.0} | mbem_on_real_crowds.SUITABLE_PENALTY
 BASE, UNBALANCED = "four rounds", "predictions' class balance left alone"
 VARIANTS: dict[str, dict[str, Any]] = {
     BASE: {},

@@ -25,7 +25,7 @@ PATH = RESULTS / "mbem_on_real_crowds.json"
 NAMES = ("sentiment_polarity", "labelme", "amazon_isbook")
 PENALTIES = {"labelme": (0.001, 0.01, 0.1)}
 TEXT_PENALTIES = (0.1, 1.0, 10.0)
-SUITABLE_PENALTY = {"labelme": 0.01, "sentiment_polarity": 1.0, "amazon_isbook": 10.0}  # where one is enough
+SUITABLE_PENALTY = {"labelme": 0.01, "sentiment_polarity": 10.0, "amazon_isbook": 10.0}  # where one is enough
 METHODS = ["truth", "MV", "weighted MV", "DawidSkene, then train", "OneCoin, then train", "MBEM paper", "MBEM"]
 
 
