@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from cifar100n_workers import crowd as cifar100n
+from many_classes_default import draw_labels
 from mbem_on_real_crowds import SUITABLE_PENALTY, draw
 from record import RESULTS, Trial, arguments, main, markdown, resume
 from sklearn.datasets import load_breast_cancer, load_digits, make_classification
@@ -91,20 +91,12 @@ def crowd_of_many(name: str, redundancy: int, seed: int) -> tuple[Any, Any, lo.A
     """Return a set of many classes, of a hundred labels each but for CIFAR-100N."""
     rng = np.random.default_rng(seed)
     n_classes = 200 if "class-wise" in name else 60 if "alike" in name else 100
-    groups = np.arange(n_classes) // 10
     points = rng.normal(size=(n_classes, 20))
     if name == "many alike":
-        points = 0.7 * (points + rng.normal(size=(len(points) // 10, 20))[groups])
-    if name.startswith("cifar100n"):
-        labels, y, groups = cifar100n()
-        some = np.isin(np.arange(len(y)), rng.permutation(len(y))[:12_000])
-        y, ann = y[some], labels.select(some)
-    else:
-        y, n_workers = rng.integers(0, n_classes, 100 * n_classes // redundancy), n_classes
-        kind = "grouped_class_wise_hammer_spammer" if "class-wise" in name else "grouped_hammer_spammer"
-        among = np.zeros_like(groups) if name == "many anywhere" else groups
-        crowd = getattr(lo.simulate, kind)(n_workers, among, 0.3, rng)
-        ann = lo.simulate.annotate(y, crowd, lo.simulate.assign(len(y), n_workers, redundancy, rng), rng)
+        points = 0.7 * (points + rng.normal(size=(len(points) // 10, 20)).repeat(10, axis=0))
+    kind = next((kind for kind in ("cifar100n", "class-wise", "anywhere") if kind in name), "hammers")
+    n_labels = 12_000 if kind == "cifar100n" else 100 * n_classes
+    y, ann, groups = draw_labels(kind, n_classes, n_labels, n_classes, redundancy, rng)
     X = points[y] + rng.normal(size=(len(y), 20))
     given = {"many wrong": np.arange(n_classes) % 10, "many anywhere": None}.get(name, groups)
     rows = "position" if name == "many class-wise" else "worker"

@@ -23,8 +23,8 @@ Written by `python experiments/index.py`. One script per claim; its docstring sa
 beside the scripts as JSON (trials with their seeds, settings, versions, machine and time) and as a Markdown table that
 the docs include. `record.py` writes, resumes and tabulates them for both folders; every experiment takes `--table`
 (make the table again), `--again` (start again instead of resuming), `--jobs` and `--out` (another results file, as for
-comparing a rerun with what is committed). Seconds are the sum of what the trials took, or the wall time that the results
-file notes where that is longer. Scripts marked * need a [data folder](../docs/datasets.md).
+comparing a rerun with what is committed). Seconds are the sum of what the trials took, or the wall time that the
+results file notes where that is longer. Scripts marked * need a [data folder](../docs/datasets.md).
 
 ## Experiments: how accurate
 

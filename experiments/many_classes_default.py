@@ -49,17 +49,24 @@ MODELS: dict[str, Any] = {
 def crowd(kind: str, classes: int, per_class: int, redundancy: int, seed: int) -> tuple[Any, Any, lo.Annotations, Any]:
     """Return features, true classes, annotations and the groups, if there are any."""
     rng = np.random.default_rng([seed, classes, per_class])
-    groups, n = np.arange(classes) // 10, classes * per_class
+    n = classes * per_class
+    y, ann, groups = draw_labels(kind, classes, n, max(30, n // 150), redundancy, rng)
+    X = rng.normal(size=(classes, 20))[y] + rng.normal(size=(len(y), 20))
+    return X, y, ann, groups if kind in ("hammers", "class-wise", "cifar100n") else None
+
+
+def draw_labels(
+    kind: str, classes: int, n: int, n_workers: int, redundancy: int, rng: np.random.Generator
+) -> tuple[Any, lo.Annotations, Any]:
+    """Return true classes, `n` annotations and the groups of classes: CIFAR-100N's own, else tens."""
     if kind == "cifar100n":
         labels, y, groups = cifar100n()
         some = np.isin(np.arange(len(y)), rng.permutation(len(y))[:n])
-        y, ann = y[some], labels.select(some)
-    else:
-        y, n_workers = rng.integers(0, classes, n // redundancy), max(30, n // 150)
-        crew = workers_of(kind, groups, n_workers, rng)
-        ann = lo.simulate.annotate(y, crew, lo.simulate.assign(len(y), n_workers, redundancy, rng), rng)
-    X = rng.normal(size=(classes, 20))[y] + rng.normal(size=(len(y), 20))
-    return X, y, ann, groups if kind in ("hammers", "class-wise", "cifar100n") else None
+        return y[some], labels.select(some), groups
+    groups = np.arange(classes) // 10
+    y = rng.integers(0, classes, n // redundancy)
+    crew = workers_of(kind, groups, n_workers, rng)
+    return y, lo.simulate.annotate(y, crew, lo.simulate.assign(len(y), n_workers, redundancy, rng), rng), groups
 
 
 def workers_of(kind: str, groups: Any, n_workers: int, rng: np.random.Generator) -> Factors:

@@ -55,14 +55,23 @@ def command() -> str:
 
 def makers(paths: Iterable[Path]) -> dict[str, Any]:
     """Return the commands and machines that made results files which this command resumes, this one last."""
-    found = [json.loads(path.read_text()) for path in paths if path.exists()]
-    abouts = [about for about in found if isinstance(about, dict)]
+    abouts = _abouts(paths)
     earlier = [one for about in abouts for one in about.get("command", "").split(" && ")]
     names = dict.fromkeys([*(one for one in earlier if one and one != command()), command()])
     seen = [about["machine"] for about in abouts if "machine" in about]
     machines = [one for known in seen for one in (known if isinstance(known, list) else [known])]
     distinct = [one for place, one in enumerate([*machines, machine()]) if one not in machines[:place]]
     return {"command": " && ".join(names), "machine": distinct if len(distinct) > 1 else distinct[0]}
+
+
+def seconds_before(paths: Iterable[Path]) -> float:
+    """Return the seconds that results files which this command resumes have taken so far."""
+    return float(sum(about.get("seconds", 0.0) for about in _abouts(paths)))
+
+
+def _abouts(paths: Iterable[Path]) -> list[dict[str, Any]]:
+    found = [json.loads(path.read_text()) for path in paths if path.exists()]
+    return [about for about in found if isinstance(about, dict)]
 
 
 def read(path: Path) -> list[Trial]:
@@ -117,7 +126,7 @@ def resume(
     done = list(seen.values())
     todo = [point for point in points if _key(point, keys) not in seen]
     made_by = makers(files)
-    started = time.perf_counter()
+    started = time.perf_counter() - seconds_before(files)
 
     def keep() -> None:
         done.sort(key=lambda row: [_rank(row[key], (order or {}).get(key)) for key in keys])

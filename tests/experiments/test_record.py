@@ -67,6 +67,17 @@ def test_results_that_were_made_elsewhere_are_joined(
     assert found["command"] == "python experiments/some.py --seeds 2 && python experiments/some.py --seeds 1"
 
 
+def test_the_seconds_of_a_resumed_file_are_those_of_all_its_runs(
+    record: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = iter(range(0, 1000, 10))
+    monkeypatch.setattr(record.time, "perf_counter", lambda: next(clock))  # ten seconds a look
+    options = options_of(record, tmp_path / "out.json")
+    for seed in (1, 2):
+        record.resume(options, lambda seed: {"seed": seed}, [{"seed": seed}])
+    assert json.loads(options.out.read_text())["seconds"] == 20
+
+
 @pytest.mark.parametrize("text", ['{"trials": [{"a": 1}]}', '{"about": {}, "rows": [{"a": 1}]}', '[{"a": 1}]'])
 def test_files_of_every_version_are_read(record: Any, tmp_path: Path, text: str) -> None:
     (tmp_path / "out.json").write_text(text)
@@ -143,15 +154,10 @@ def test_a_table_of_nothing_is_refused_and_the_old_one_stays(record: Any, tmp_pa
     assert (tmp_path / "out.md").read_text() == "a table\n"
 
 
-TABLES = {
-    "aggregators_on_real_crowds": "aggregators_on_real_crowds",
-    "character_ngrams": "character_ngrams",
-    "class_balance": "class_balance",
-    "mbem_ablation": "mbem_ablation",
-    "mbem_on_real_crowds": "mbem_on_real_crowds",
-    "quality_and_redundancy": "digits",
-    "report_accuracy_estimate": "report_accuracy_estimate",
-    "worker_recovery": "worker_recovery",
+TABLES = {"quality_and_redundancy": "digits"} | {
+    path.stem: path.stem
+    for path in sorted(EXPERIMENTS.glob("*.py"))
+    if "\ndef table(trials" in path.read_text() and (EXPERIMENTS / "results" / f"{path.stem}.json").exists()
 }
 
 
@@ -160,5 +166,5 @@ def test_the_committed_tables_are_those_of_the_committed_results(record: Any, sc
     path = EXPERIMENTS / "results" / f"{TABLES[script]}.json"
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(EXPERIMENTS))
-        made = import_module(script).table(record.read(path))
+        made = pytest.importorskip(script, exc_type=ImportError).table(record.read(path))  # some need torch
     assert made == path.with_suffix(".md").read_text()
