@@ -10,7 +10,7 @@ from scipy.optimize import approx_fprime
 
 import labelonce as lo
 from labelonce import Annotations, simulate, workers
-from labelonce._kernels import Candidates, ScipyEngine, floored_log
+from labelonce._kernels import Arrays, Candidates, ScipyEngine, floored_log
 from labelonce._types import Codes, Floats
 from labelonce.learning import _candidate_calibration as calibration
 from labelonce.learning._candidate_calibration import CandidateCalibration, Spoken, calibrate_candidates
@@ -85,9 +85,12 @@ def test_held_out_labels_are_scored_as_by_matrices(fitted: Any) -> None:
 @pytest.mark.neural
 def test_rounds_find_the_same_with_both_engines() -> None:
     """The search for a calibration ends before it has converged, so that differences of rounding grow a little."""
-    X, _, ann, _ = problem(n_tasks=1200)
+    X, y, ann, _ = problem(n_tasks=1200)
     options: dict[str, Any] = {"worker_model": workers.Grouped(GROUP), "confidence": "posterior", "rounds": 2}
-    found = [lo.MBEM(learner(), engine=engine, device="cpu", **options).fit(X, ann) for engine in ("scipy", "torch")]
+    found = [
+        lo.MBEM(learner(), engine=engine, device="cpu", **options).fit(X, ann, gold=dict(enumerate(y[:5])))
+        for engine in ("scipy", "torch")
+    ]
     posteriors: list[Any] = [one.posterior_ for one in found]
     assert posteriors[0].change(posteriors[1]) < 0.01
     assert (found[0].labels_ == found[1].labels_).mean() > 0.99
@@ -193,6 +196,22 @@ def test_no_calibration_leaves_predictions_alone() -> None:
     found, said = predictions_of()
     wide = np.concatenate([found.probability, found.rest[:, None]], axis=1)
     assert_allclose(np.exp(said.log_prior(CandidateCalibration.none(7))), wide, atol=1e-5)
+
+
+@pytest.mark.neural
+def test_calibration_is_the_same_where_torch_works() -> None:
+    import torch
+
+    _, said = predictions_of()
+    there = said.on(Arrays(torch, torch.as_tensor, lambda tensor: tensor.numpy()))
+    rng = np.random.default_rng(1)
+    messages, shares = 2 * rng.normal(size=(40, 5)), rng.dirichlet(np.full(7, 5.0))
+    none = CandidateCalibration.none(7)
+    found, same = (calibrate_candidates(one, messages, shares, 0.5, none, steps=10) for one in (said, there))
+    assert same.inside == pytest.approx(found.inside, rel=1e-5)
+    assert same.between == pytest.approx(found.between, rel=1e-5)
+    assert_allclose(same.shift, found.shift, atol=1e-5)
+    assert_allclose(there.log_prior(found).numpy(), said.log_prior(found), atol=1e-12)
 
 
 def test_the_slopes_of_calibration_are_those_of_its_loss(monkeypatch: pytest.MonkeyPatch) -> None:

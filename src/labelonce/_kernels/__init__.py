@@ -11,6 +11,7 @@ knows that layout; confusion comes in and counts go out as [worker, true, given]
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from labelonce._kernels._arrays import NUMPY, Arrays
 from labelonce._kernels._blas import blas_threads
 from labelonce._kernels._confusion import one_coin_confusion
 from labelonce._kernels._engine import (
@@ -48,7 +49,9 @@ if TYPE_CHECKING:
 __all__ = [
     "BLOCK_SIZE",
     "DEVICES",
+    "NUMPY",
     "AnnotationSums",
+    "Arrays",
     "Block",
     "BlockSums",
     "CandidateEngine",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from labelonce._kernels._arrays import NUMPY
 from labelonce._kernels._candidates import Candidates
 from labelonce._kernels._factors import Factors, Mistakes, Tallies
 from labelonce._kernels._posterior import normalise
@@ -56,6 +57,8 @@ class CandidateSums:
     row : (n_classes,)
         As in `Factors`.
     """
+
+    arrays = NUMPY
 
     def __init__(
         self, annotations: Annotations, classes: Codes, mistakes: Mistakes, row: Codes, dtype: str = "float64"

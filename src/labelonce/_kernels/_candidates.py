@@ -148,11 +148,11 @@ class Candidates:
         total = 0.0
         for part in self.parts():
             one, two = self[part], other[part]
-            both = _at_all(two, one.classes)
-            total += float(np.abs(np.where(one.classes >= 0, one.probability - both, 0.0)).sum())
-            back = _at_all(one, two.classes)
-            new = (two.classes >= 0) & ~_contains(one.classes, two.classes)
-            total += float(np.abs(np.where(new, two.probability - back, 0.0)).sum())
+            same = (one.classes[:, :, None] == two.classes[:, None, :]) & (one.classes >= 0)[:, :, None]
+            own = np.where(same.any(axis=2), np.einsum("ijk,ik->ij", same, two.probability), two.each_other[:, None])
+            total += float(np.abs(np.where(one.classes >= 0, one.probability - own, 0.0)).sum())
+            new = (two.classes >= 0) & ~same.any(axis=1)
+            total += float(np.abs(np.where(new, two.probability - one.each_other[:, None], 0.0)).sum())
             n_neither = self.n_classes - (one.classes >= 0).sum(axis=1) - new.sum(axis=1)
             total += float((n_neither * np.abs(one.each_other - two.each_other)).sum())
         return total / (2 * max(len(self), 1))
@@ -199,12 +199,6 @@ def as_dense(posterior: Floats | Candidates) -> Floats:
 
 def _contains(classes: Codes, wanted: Codes) -> Any:
     return np.stack([(classes == column[:, None]).any(axis=1) for column in wanted.T], axis=1)
-
-
-def _at_all(one: Candidates, classes: Codes) -> Floats:
-    """Return the probabilities of several classes of each task."""
-    tasks = np.arange(len(one))
-    return np.stack([one.at(tasks, column) for column in classes.T], axis=1)
 
 
 def candidate_classes(annotations: Annotations, mistakes: Mistakes, more: Codes | None = None) -> Codes:

@@ -6,6 +6,7 @@ import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from labelonce._kernels._arrays import Arrays
 from labelonce._types import ENGINES, Codes, Floats
 
 if TYPE_CHECKING:
@@ -89,6 +90,7 @@ class CandidateEngine(Protocol):
 
     classes: Codes
     dtype: np.dtype[Any]
+    arrays: Arrays
 
     def keep(self, log_prior: Floats) -> Any:
         """Return a log prior as the engine's steps take it, where many steps use it."""

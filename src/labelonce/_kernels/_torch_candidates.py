@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from labelonce._kernels._arrays import Arrays
 from labelonce._kernels._candidate_sums import CandidateStep, CandidateSums, Part, as_tallies, drawn_step
 from labelonce._kernels._candidates import Candidates
 from labelonce._kernels._factors import Factors, Mistakes, Tallies
@@ -75,6 +76,7 @@ class TorchCandidateSums:
         device: str | None = None,
     ) -> None:
         self.device, self.dtype, self.kind = find_device(device), np.dtype(dtype), getattr(torch, dtype)
+        self.arrays = Arrays(torch, self._tensor, lambda tensor: tensor.cpu().numpy())
         self.classes, self.mistakes = classes, mistakes
         self.n_workers, self.n_classes, self.n_rows = annotations.n_workers, annotations.n_classes, int(row.max()) + 1
         self._n_shares = len(mistakes) + self.n_classes + 1
@@ -89,7 +91,7 @@ class TorchCandidateSums:
     def keep(self, log_prior: Any) -> Tensor:
         """Return a log prior as a tensor on the device, where many steps may use it."""
         if isinstance(log_prior, Tensor):
-            return log_prior
+            return log_prior.to(self.kind)
         return self._tensor(np.asarray(log_prior, dtype=self.dtype))
 
     def e_step(self, factors: Factors, log_prior: Any) -> CandidateStep:

@@ -9,13 +9,13 @@ one, that would favour the labels whatever they are: then there is one exponent 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 
-from labelonce._kernels import Candidates
+from labelonce._kernels import NUMPY, Arrays, Candidates
 from labelonce._types import Codes, Floats, Mask
 
 _EXPONENTS = (0.3, 15.0)  # between which predictions are flattened or sharpened: those of noisy labels are very flat
@@ -59,14 +59,17 @@ class Spoken:
     number : (n_tasks,)
         Log of the number of classes in the rest, each of which is flattened by itself where there are no groups, and
         shifted as all classes are on average; 0 where there are groups.
+    arrays : Arrays
+        Where these are: numpy's, or tensors on a device.
     """
 
-    spoken: Mask
-    within: Floats
-    between: Floats
-    mass: Floats
-    code: Codes
-    number: Floats
+    spoken: Any
+    within: Any
+    between: Any
+    mass: Any
+    code: Any
+    number: Any
+    arrays: Arrays = NUMPY
 
     @classmethod
     def of(cls, predictions: Candidates, spoken: Mask | None) -> Spoken:
@@ -99,25 +102,37 @@ class Spoken:
         nothing = np.full_like(within, -np.inf)
         return cls(mine, np.where(mine, within, 0.0), nothing, np.zeros(len(there)), np.ascontiguousarray(code), number)
 
-    def shown(self, found: CandidateCalibration) -> tuple[Floats, Floats, Floats]:
+    def on(self, arrays: Arrays) -> Spoken:
+        """Return the same predictions elsewhere."""
+        parts = {field.name: arrays.put(getattr(self, field.name)) for field in fields(self)[:-1]}
+        return replace(self, **parts, arrays=arrays)
+
+    def shown(self, found: CandidateCalibration) -> tuple[Any, Any, Any]:
         """Return calibrated P(class | spoken), P(class) of the others, and P(spoken)."""
-        shift = np.append(found.shift, found.shift.mean())
-        score = np.where(self.spoken, found.inside * self.within + shift[self.code], -np.inf)
+        xp = self.arrays.functions
+        shift = self.arrays.put(np.append(found.shift, found.shift.mean()))
+        score = xp.where(self.spoken, found.inside * self.within + shift[self.code], -np.inf)
         score[-1] += self.number
-        np.exp(np.subtract(score, score.max(axis=0), out=score), out=score)
-        score /= score.sum(axis=0)
-        top = np.maximum(self.mass, self.between.max(axis=0))
-        others = np.exp(found.between * (self.between - top))
-        mass = np.exp(found.between * (self.mass - top))
-        total = mass + others.sum(axis=0)
+        score -= xp.amax(score, 0)
+        xp.exp(score, out=score)
+        score /= score.sum(0)
+        top = xp.maximum(self.mass, xp.amax(self.between, 0))
+        others = xp.exp(found.between * (self.between - top))
+        mass = xp.exp(found.between * (self.mass - top))
+        total = mass + others.sum(0)
         others /= total
         return score, others, mass / total
 
-    def log_prior(self, found: CandidateCalibration) -> Floats:
+    def log_prior(self, found: CandidateCalibration) -> Any:
         """Return log P(true label), (n_tasks, width + 1)."""
         inside, others, mass = self.shown(found)
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(inside * mass + others).T)
+            return self.arrays.functions.log(inside * mass + others).T
+
+    def by_class(self, values: Any, n_classes: int) -> Floats:
+        """Return the sums over tasks of values of the candidates."""
+        whole = self.arrays.functions.bincount(self.code.ravel(), values.ravel(), n_classes + 1)
+        return np.asarray(self.arrays.get(whole)[:n_classes], dtype=np.float64)
 
 
 def calibrated_log_prior(
@@ -141,30 +156,30 @@ def calibrate_candidates(
     `calibrate`, by what is predicted among the classes that labels speak for.
     """
     n_tasks, n_classes = said.within.shape[1], len(shares)
-    odds = np.ascontiguousarray(messages.T, dtype=np.float64)
-    possible = said.spoken | np.isfinite(said.between)
-    odds = np.where(possible, np.exp(odds - np.where(possible, odds, -np.inf).max(axis=0)), 0.0)
-    flat = said.code.ravel()
-    between = np.where(np.isfinite(said.between), said.between, 0.0)
+    xp, put = said.arrays.functions, said.arrays.put
+    odds = put(np.ascontiguousarray(messages.T, dtype=np.float64))
+    possible = said.spoken | xp.isfinite(said.between)
+    odds = xp.where(possible, xp.exp(odds - xp.amax(xp.where(possible, odds, -np.inf), 0)), 0.0)
+    between = xp.where(xp.isfinite(said.between), said.between, 0.0)
 
     def loss(point: Floats) -> tuple[float, Floats]:
         here = CandidateCalibration(float(np.exp(point[0])), float(np.exp(point[1])), point[2:])
         inside, others, mass = said.shown(here)
         joint = (inside * mass + others) * odds
-        likelihood = np.maximum(joint.sum(axis=0), 1e-300)
+        likelihood = joint.sum(0).clip(1e-300)
         joint /= likelihood
-        mine = np.where(said.spoken, joint, 0.0)
-        held = mine.sum(axis=0)
-        share = np.maximum(_sums(flat, inside, n_classes) / n_tasks, 1e-12)
-        wanted = np.append(pull * shares / share, 0.0)
-        pulled = np.where(said.spoken, wanted[said.code], 0.0)
-        slope = mine - held * inside + inside * (pulled - (inside * pulled).sum(axis=0))
-        by_inside = here.inside * np.vdot(slope, said.within)
-        by_between = np.vdot(joint - mine - others, between) + np.vdot(held - mass, said.mass)
-        value = np.log(likelihood).sum() + pull * n_tasks * (shares @ np.log(share))
-        by_shift = _sums(flat, slope, n_classes) + slope[-1].sum() / n_classes  # the rest is shifted by the mean
+        mine = xp.where(said.spoken, joint, 0.0)
+        held = mine.sum(0)
+        share = np.maximum(said.by_class(inside, n_classes) / n_tasks, 1e-12)
+        wanted = put(np.append(pull * shares / share, 0.0))
+        pulled = xp.where(said.spoken, wanted[said.code], 0.0)
+        slope = mine - held * inside + inside * (pulled - (inside * pulled).sum(0))
+        by_inside = here.inside * float(xp.tensordot(slope, said.within, 2))
+        by_between = float(xp.tensordot(joint - mine - others, between, 2) + xp.tensordot(held - mass, said.mass, 1))
+        value = float(xp.log(likelihood).sum()) + pull * n_tasks * float(shares @ np.log(share))
+        by_shift = said.by_class(slope, n_classes) + float(slope[-1].sum()) / n_classes  # the rest: by the mean
         slopes = np.concatenate([[by_inside, here.between * by_between], by_shift])
-        return -float(value) / n_tasks, -slopes / n_tasks
+        return -value / n_tasks, -slopes / n_tasks
 
     point = np.concatenate([np.log([start.inside, start.between]), start.shift])
     whole: Any = [tuple(np.log(_EXPONENTS))] * 2 + [(-_SHIFT, _SHIFT)] * n_classes
@@ -173,7 +188,3 @@ def calibrate_candidates(
     for bounds, most in ((alone, min(steps, _FIRST_STEPS)), (whole, steps)):
         point = minimize(loss, point, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": most}).x
     return CandidateCalibration(float(np.exp(point[0])), float(np.exp(point[1])), point[2:])
-
-
-def _sums(code: Any, values: Floats, n_classes: int) -> Floats:
-    return np.asarray(np.bincount(code, values.ravel(), n_classes + 1)[:n_classes], dtype=np.float64)

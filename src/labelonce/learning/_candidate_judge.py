@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import CandidateEngine, Candidates, make_candidate_engine, normalise
+from labelonce._kernels import NUMPY, CandidateEngine, Candidates, make_candidate_engine, normalise
 from labelonce._types import Codes, Floats, Mask
 from labelonce.data import Annotations
 from labelonce.learning._calibration import pull_in_round
@@ -44,6 +44,7 @@ class CandidateJudge:
         self.annotations, self.recipe, self.gold = annotations, recipe, gold
         self.workers, self.predictions, self.spoken = workers, predictions, spoken
         self.heard: Floats | None = None  # what the labels say, where each is judged by others
+        self._said: Spoken | None = None  # the predictions on the engine's device
         size = len(annotations) * (predictions.classes.shape[1] + 1)
         self.sums = self.engine(annotations, predictions.classes, "float32" if size > _SINGLE else "float64")
 
@@ -85,7 +86,7 @@ class CandidateJudge:
         prior = self._class_prior(picks)
         del picks, counted  # the posteriors of a million tasks need the room
         if self.recipe.posterior == "prior" or (first and not self._tells_apart):
-            log_prior = self._with_gold(self._by_class(prior))
+            log_prior = self._with_gold(self.sums.keep(self._by_class(prior)))
         else:
             log_prior = self._calibrated(number, prior)
         if self.heard is not None:
@@ -144,7 +145,7 @@ class CandidateJudge:
         if self.recipe.counts == "refined" and isinstance(self.workers, Grouped):
             found = self._refined(fitter, found)
         self.calibration = found
-        return self._log_prior(found)
+        return np.asarray(self.sums.arrays.get(self._log_prior(found)))
 
     def _refined(self, fitter: _Fitter, found: CandidateCalibration) -> CandidateCalibration:
         """Refine workers and calibration by each other; of many annotations a draw first, then all."""
@@ -195,9 +196,14 @@ class CandidateJudge:
                 break
         return found
 
-    def _log_prior(self, found: CandidateCalibration) -> Floats:
-        """Return what predictions say of the true label, calibrated, and gold."""
-        return self._with_gold(calibrated_log_prior(self.predictions, self.spoken, found, self.sums.dtype))
+    def _log_prior(self, found: CandidateCalibration) -> Any:
+        """Return what predictions say of the true label, calibrated, and gold, where the engine works."""
+        if self.sums.arrays is NUMPY or self.predictions.probability.size > _SINGLE:  # in blocks: little room
+            log_prior = calibrated_log_prior(self.predictions, self.spoken, found, self.sums.dtype)
+            return self._with_gold(self.sums.keep(log_prior))
+        if self._said is None:
+            self._said = Spoken.of(self.predictions, self.spoken).on(self.sums.arrays)
+        return self._with_gold(self.sums.keep(self._said.log_prior(found)))
 
     def _class_prior(self, picks: Candidates) -> Floats:
         """Return P(true label): given, the share of the model's picks, the one that explains the labels, or uniform."""
@@ -222,12 +228,12 @@ class CandidateJudge:
         with np.errstate(divide="ignore"):
             return np.log(wide, out=wide)
 
-    def _with_gold(self, log_prior: Floats) -> Floats:
+    def _with_gold(self, log_prior: Any) -> Any:
         if self.gold is None:
             return log_prior
-        known = np.flatnonzero(self.gold >= 0)
-        own = self.predictions.classes[known] == self.gold[known, None]
-        log_prior[known] = np.where(np.pad(own, ((0, 0), (0, 1))), 0.0, -np.inf)
+        known, put = np.flatnonzero(self.gold >= 0), self.sums.arrays.put
+        own = np.pad(self.predictions.classes[known] == self.gold[known, None], ((0, 0), (0, 1)))
+        log_prior[put(known)] = put(np.where(own, 0.0, -np.inf).astype(self.sums.dtype))
         return log_prior
 
 
@@ -242,7 +248,8 @@ class _Fitter:
         if len(labelled) > most:
             labelled = np.sort(np.random.default_rng(0).choice(labelled, most, replace=False))
         self.tasks = labelled
-        self._said = Spoken.of(judge.predictions[labelled], None if judge.spoken is None else judge.spoken[labelled])
+        spoken = None if judge.spoken is None else judge.spoken[labelled]
+        self._said = Spoken.of(judge.predictions[labelled], spoken).on(judge.sums.arrays)
 
     def of(self, judge: CandidateJudge) -> _Fitter:
         """Return one for another judge's tasks."""

@@ -54,7 +54,8 @@ class ChanceGrid:
             weight = kind[:, None, :] / by_kind
             self.belief = likelihood * (weight @ self.kinds)
             self.belief /= self.belief.sum(axis=2, keepdims=True)
-            mass = np.einsum("wrg,wru,wr->ug", likelihood, weight, seen) * self.kinds
+            told = (weight * seen[:, :, None]).reshape(-1, len(self.shares))
+            mass = (told.T @ likelihood.reshape(len(told), -1)) * self.kinds
             self.kinds = mass + _PSEUDO / mass.shape[1]
             self.kinds /= self.kinds.sum(axis=1, keepdims=True)
             self.shares = (kind.sum(axis=0) + 1) / (len(kind) + len(self.shares))
