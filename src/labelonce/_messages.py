@@ -27,6 +27,17 @@ def argument(name: str, *values: str) -> str:
     return f"{option} {listed}".rstrip() if option else f"{name}={listed or '...'}"
 
 
+def named(name: str) -> str:
+    """Return the name of an argument as the caller knows it: `seed` in Python, `--seed` on the command line."""
+    return (_OPTIONS.get() or {}).get(name, name)
+
+
+def is_offered(name: str) -> bool:
+    """Return whether the caller can give an argument: always in Python, on the command line if there is an option."""
+    options = _OPTIONS.get()
+    return options is None or name in options
+
+
 @contextmanager
 def named_as_options(options: Mapping[str, str]) -> Iterator[None]:
     """Let `argument` speak to somebody at the command line, whose options are given by the names of arguments."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._messages import show
+from labelonce._messages import named, show
 from labelonce._types import Codes, Floats
 
 MAX_ANNOTATIONS = 2**31 - 1
@@ -39,24 +39,25 @@ def check_count(n_annotations: int) -> int:
 def check_choice(value: str, name: str, choices: tuple[str, ...]) -> str:
     """Return `value` if it is one of `choices`."""
     if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
+        raise ValueError(f"{named(name)} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
     return value
 
 
-def check_int(value: Any, name: str, minimum: int) -> int:
-    """Return `value` as an int of at least `minimum`."""
+def check_int(value: Any, name: str, minimum: int, *, or_else: str = "") -> int:
+    """Return `value` as an int of at least `minimum`; the error also names a word that is allowed instead."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
-        raise ValueError(f"{name} must be an integer of at least {minimum}; got {value!r}.")
+        more = f", or {or_else}" if or_else else ""
+        raise ValueError(f"{named(name)} must be an integer of at least {minimum}{more}; got {value!r}.")
     return int(value)
 
 
 def check_number(value: Any, name: str, low: float, high: float = np.inf) -> float:
     """Return `value` as a finite float in [low, high]."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise ValueError(f"{name} must be a number; got {value!r}.")
+        raise ValueError(f"{named(name)} must be a number; got {value!r}.")
     if not (np.isfinite(value) and low <= value <= high):
         bound = f"at least {low:g}" if high == np.inf else f"in [{low:g}, {high:g}]"
-        raise ValueError(f"{name} must be {bound}; got {value!r}.")
+        raise ValueError(f"{named(name)} must be {bound}; got {value!r}.")
     return float(value)
 
 

@@ -96,7 +96,12 @@ def test_aggregate_takes_groups_of_classes(groups: str, tmp_path: Path, capfd: p
             [],
             "in one group; got 'dog/beagle' in 'a' and 'b'",
         ),
-        ("class,genus\ndog/beagle,a\n", [], "the group column must be one of"),
+        (
+            "class,genus\ndog/beagle,a\n",
+            [],
+            "the group column must be one of ['class', 'genus']; got 'group'. Rename it in the file.",
+        ),
+        ("a,b\n1,2\n", [], "must be among ['a', 'b']; got 'class' and 'group'. Rename them in the file."),
         ("class,group\n", ["--method", "wawa"], "--groups must go with --method dawid-skene; got wawa"),
     ],
 )
@@ -107,6 +112,14 @@ def test_groups_that_are_no_groups_are_one_sentence(
     arguments = ["aggregate", str(species(tmp_path)), "--groups", str(tmp_path / "groups.csv"), *options]
     assert run_in_process(arguments) == 2
     assert sentence in capfd.readouterr().err
+
+
+def test_aggregate_does_not_write_over_the_groups(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    groups = tmp_path / "groups.csv"
+    groups.write_text("class,group\ndog/beagle,dog\n")
+    assert run_in_process(["aggregate", str(species(tmp_path)), "--groups", str(groups), "-o", str(groups)]) == 2
+    assert "--output must not be a file that is read" in capfd.readouterr().err
+    assert groups.read_text() == "class,group\ndog/beagle,dog\n"
 
 
 def test_one_label_per_task_is_noted_on_stderr(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -190,6 +203,13 @@ def test_demo_leaves_other_peoples_folders_alone(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "labels.csv" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["labels.csv"]
+
+
+def test_demo_leaves_a_file_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "thesis.doc").write_text("mine")
+    assert run_in_process(["demo", "-o", str(tmp_path / "thesis.doc")]) == 2
+    assert "thesis.doc must be a folder; got a file." in capsys.readouterr().err
+    assert (tmp_path / "thesis.doc").read_text() == "mine"
 
 
 def test_compare_prints_every_method_and_recommends_one(labels: Path, tmp_path: Path) -> None:

@@ -47,6 +47,26 @@ def test_another_method_is_named(ticked: Path, capfd: Capture) -> None:
     assert "--method must be majority-vote or dawid-skene for questions; got glad." in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("option", [("--groups", "auto"), ("--engine", "scipy")])
+def test_an_option_for_classes_is_refused(ticked: Path, option: tuple[str, str], capfd: Capture) -> None:
+    assert run_in_process(["aggregate", str(ticked), *option]) == 2
+    assert f"{option[0]} must be left out for questions; got {option[1]}." in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["compare", "next"])
+def test_commands_for_one_label_say_who_takes_several(ticked: Path, command: str, capfd: Capture) -> None:
+    assert run_in_process([command, str(ticked)]) == 2
+    error = capfd.readouterr().err
+    assert f"{ticked}: {command} must have one label per row; got questions" in error
+    assert "Use labelonce aggregate or train." in error
+
+
+def test_columns_of_gold_that_no_option_names_are_to_be_renamed(ticked: Path, tmp_path: Path, capfd: Capture) -> None:
+    (tmp_path / "gold.csv").write_text("task,label\n1,dog\n")
+    assert run_in_process(["aggregate", str(ticked), "--gold", str(tmp_path / "gold.csv")]) == 2
+    assert "got 'question' and 'answer'. Rename them in the file." in capfd.readouterr().err
+
+
 def test_check_boxes_go_back_to_label_studio(tmp_path: Path) -> None:
     path, out = export(tmp_path / "export.json"), tmp_path / "predictions.json"
     command = ["aggregate", str(path), "--multiple", "questions", "-o", str(out), "--output-format", "label-studio"]

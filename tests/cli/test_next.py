@@ -75,6 +75,19 @@ def test_each_and_max_labels_are_kept(files: tuple[Path, Path], tmp_path: Path) 
     assert {int(row["task"][1:]) for row in found} <= set(range(60, 80))
 
 
+@pytest.mark.parametrize(
+    ("cell", "fix"), [("", "(1 in total). Fill them in.\n"), ("a", "got 'a' at row 0 (string). Drop the column.")]
+)
+def test_what_is_wrong_with_features_is_said_without_options_of_other_commands(
+    cell: str, fix: str, files: tuple[Path, Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    labels, features = files
+    head, first, *rest = features.read_text().splitlines()
+    features.write_text("\n".join([head, f"{first.rpartition(',')[0]},{cell}", *rest]))
+    assert run_in_process(["next", str(labels), "--features", str(features)]) == 2
+    assert fix in capfd.readouterr().err
+
+
 def test_it_does_not_write_over_what_it_reads(files: tuple[Path, Path], capfd: pytest.CaptureFixture[str]) -> None:
     labels, _ = files
     assert run_in_process(["next", str(labels), "-o", str(labels)]) == 2

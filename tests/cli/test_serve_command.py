@@ -86,6 +86,7 @@ def test_a_project_with_check_boxes_is_made(tmp_path: Path, tasks: Path) -> None
     [
         (["project", "new"], "must have --tasks and --classes"),
         (["project", "new", "--tasks", "missing.csv", "--classes", "a,b"], "missing.csv"),
+        (["project", __file__, "--tasks", __file__, "--classes", "a,b"], "must be a folder; got a file. Name another"),
         (["serve", "missing"], "missing must hold a project.toml"),
     ],
 )

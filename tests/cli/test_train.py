@@ -172,8 +172,10 @@ def bad_inputs(folder: Path) -> dict[str, tuple[list[str], str]]:
             "column 'task'; got",
         ),
         "text among numbers": ([labels, "--features", labels], "column 'worker' must hold numbers; got 'w"),
-        "rounds": ([labels, "--features", features, "--rounds", "0"], "rounds must be an integer of at least 1; got 0"),
-        "a word for rounds": ([labels, "--features", features, "--rounds", "many"], "got 'many'"),
+        "rounds": ([labels, "--features", features, "--rounds", "0"], "--rounds must be an integer of at least 1, or"),
+        "a word for rounds": ([labels, "--features", features, "--rounds", "many"], "or auto; got 'many'"),
+        "seed": ([labels, "--features", features, "--seed", "-1"], "--seed must be an integer of at least 0; got -1"),
+        "no paths": ([labels, "--features", features, "--groups", "taxonomy"], "must be a path such as animal/dog/"),
         "gold elsewhere": ([labels, "--features", features, "--gold", str(folder / "other.csv")], "got 1000"),
         "text and trees": ([labels, "--text", "text", "--model", "boost"], "--text must go with --model softmax"),
         "nothing to resume": (["--resume"], "must hold a stopped run; got none. Check the folder that -o names"),
@@ -208,6 +210,22 @@ def test_a_folder_with_other_files_is_left_alone(folder: Path, tmp_path: Path, c
     arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "-o", str(tmp_path)]
     assert run_in_process(arguments) == 2
     assert "got one with other files, such as 'thesis.doc'" in capsys.readouterr().err
+
+
+def test_a_file_in_the_place_of_the_folder_is_left_alone(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "run").write_text("mine")
+    arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv")]
+    assert run_in_process([*arguments, "-o", str(tmp_path / "run")]) == 2
+    assert "run must be a folder; got a file. Name another one." in capsys.readouterr().err
+    assert (tmp_path / "run").read_text() == "mine"
+
+
+def test_groups_of_few_classes_are_taken(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "groups.csv").write_text("class,group\ncat,pet\ndog,pet\nowl,bird\n")
+    arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "--rounds", "1"]
+    for groups in (str(tmp_path / "groups.csv"), "auto"):
+        assert run_in_process([*arguments, "--groups", groups, "-o", str(tmp_path / "run")]) == 0
+        assert run_in_process(["show", str(tmp_path / "run")]) == 0
 
 
 def test_a_run_json_of_somebody_else_is_left_alone(folder: Path, tmp_path: Path, capsys: Capture) -> None:

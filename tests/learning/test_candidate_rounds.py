@@ -288,7 +288,30 @@ def test_the_rule_for_candidates() -> None:
     assert not uses_candidates(workers.Full(), ann)
     assert not uses_candidates(workers.OneCoin(), ann)
     assert not uses_candidates(workers.Grouped(), few)
+    assert uses_candidates(workers.Grouped("auto"), few)
     assert candidate_workers(workers.OneCoin()).get_params()["rows"] == "worker"
+
+
+def few_named_classes() -> tuple[Floats, Any, Annotations, Any]:
+    """Return features, true labels and annotations of six animals in two groups, and the group of each."""
+    rng = np.random.default_rng(0)
+    group, names = np.arange(6) // 3, np.array(["ape", "bat", "cow", "dab", "eel", "ray"], dtype=object)
+    y = rng.integers(0, 6, 600)
+    X = rng.normal(size=(6, 8))[y] + 0.7 * rng.normal(size=(600, 8))
+    true = simulate.grouped_hammer_spammer(12, group, 0.4, rng)
+    ann = simulate.annotate(y, true, simulate.assign(600, 12, 1, rng), rng)
+    return X, names[y], Annotations(ann.task, ann.worker, ann.label, ann.tasks, ann.workers, names), group
+
+
+def test_groups_of_few_classes_may_be_named_or_found() -> None:
+    X, y, ann, group = few_named_classes()
+    options: dict[str, Any] = {"rounds": 2, "confidence": "posterior"}
+    by_code = lo.MBEM(learner(), worker_model=workers.Grouped(group), **options).fit(X, ann)
+    table = dict(zip(ann.classes.tolist(), np.array(["land", "sea"])[group].tolist(), strict=True))
+    by_name = lo.MBEM(learner(), worker_model=workers.Grouped(table), **options).fit(X, ann)
+    assert_array_equal(by_name.posterior_, by_code.posterior_)
+    found = lo.MBEM(learner(), worker_model=workers.Grouped("auto"), **options).fit(X, ann)
+    assert (found.labels_ == y).mean() > 0.9
 
 
 def test_of_several_learners_the_one_that_predicts_held_out_labels_best_is_taken() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from labelonce._types import TABLES
+from labelonce._types import GROUPINGS, TABLES
 from labelonce.aggregation import Aggregator
 from labelonce.aggregation._base import probabilities_at
 from labelonce.aggregation._registry import COMMANDS, aggregator_of
@@ -35,11 +35,15 @@ def run_aggregate(
     as_json: bool,
 ) -> None:
     """Read the annotations as `source` says, fit the method, write its labels and workers."""
-    check_outputs([path, gold], output=(output, output_format), workers=(workers, None))
+    table = None if groups is None or groups in GROUPINGS else Path(groups)
+    check_outputs([path, gold, table], output=(output, output_format), workers=(workers, None))
     if workers is not None and detect_format(workers, reading=False) not in TABLES:
         raise ValueError(f"--workers must be a table, such as workers.csv; got {workers}.")
     file = find_labels(path, source.get("format"))
     if has_questions(file, source):
+        for option, value in (("groups", groups), ("engine", engine)):
+            if value is not None:
+                raise ValueError(f"--{option} must be left out for questions; got {value}.")
         written: dict[str, Any] = {"output": output, "output_format": output_format, "workers": workers}
         aggregate_questions(file, source, method=method, gold=gold, as_json=as_json, **written)
         return

@@ -9,7 +9,7 @@ from typing import Any
 from labelonce.aggregation import compare_aggregators
 from labelonce.cli._print import cell, print_json, print_note, print_plain, print_status, print_table
 from labelonce.cli._progress import shown_progress
-from labelonce.cli._source import check_outputs, read_comparable
+from labelonce.cli._source import check_no_questions, check_outputs, read_comparable
 from labelonce.formats._registry import find_labels
 from labelonce.io import write
 
@@ -22,7 +22,9 @@ def run_compare(
 ) -> None:
     """Print the table of methods and the recommended one; gold has the columns that `source` names."""
     check_outputs([file, gold], output=(output, None))
-    annotations, known = read_comparable(find_labels(file, source.get("format")), source, gold)
+    labels = find_labels(file, source.get("format"))
+    check_no_questions(labels, source, "compare")
+    annotations, known = read_comparable(labels, source, gold)
     with shown_progress(as_json=as_json) as progress:
         say = partial(progress, "comparing")
         comparison = compare_aggregators(annotations, gold=known, random_state=seed, progress=say)

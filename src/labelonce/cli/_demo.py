@@ -25,6 +25,7 @@ from labelonce.cli._print import print_plain, print_table, warnings_as_notes
 from labelonce.cli._progress import shown_progress
 from labelonce.cli._show import worker_row
 from labelonce.data import Annotations
+from labelonce.files._open import check_no_file
 from labelonce.io import write
 from labelonce.learning import MBEM, OracleConfusion, SoftmaxRegression, TrainOnAggregate
 from labelonce.learning._features import DEFAULT_C
@@ -69,6 +70,7 @@ def run_demo(seed: int, folder: Path) -> None:
 
 
 def _check_ours(folder: Path) -> None:
+    check_no_file(folder)
     names = {entry.name for entry in folder.iterdir()} if folder.exists() else set()
     if others := names - {LABELS, PIXELS, NEW, RUN}:
         raise ValueError(

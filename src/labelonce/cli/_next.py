@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from labelonce.cli._print import print_json, print_note, print_rows, print_status, warnings_as_notes
 from labelonce.cli._progress import shown_progress
-from labelonce.cli._source import check_outputs
+from labelonce.cli._source import check_no_questions, check_outputs
 from labelonce.data import Annotations
 from labelonce.data._answers import only_classes
 from labelonce.data._check import check_two_classes
@@ -44,6 +44,7 @@ def run_next(
     check_outputs([file, features, gold], output=(output, None))
     with warnings_as_notes():
         labels = find_labels(file, source.get("format"))
+        check_no_questions(labels, source, "next")
         annotations = read_annotations(labels, **source)
         annotations = only_classes(annotations, "next")
     check_two_classes(annotations, file)

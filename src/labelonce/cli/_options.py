@@ -82,6 +82,8 @@ def speak_of_options(context: typer.Context, app: typer.Typer) -> None:
     """Let messages about an argument name the option of the command that was called."""
     command = typer.main.get_group(app).commands[context.invoked_subcommand or ""]
     options = {one.name: one.opts[0] for one in command.params if one.param_type_name == "option" and one.name}
+    if "seed" in options:
+        options["random_state"] = options["seed"]
     context.with_resource(named_as_options(options))
 
 

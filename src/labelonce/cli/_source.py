@@ -15,6 +15,7 @@ from labelonce.data._check import check_two_classes, spelling_doubts
 from labelonce.files._open import File
 from labelonce.io import check_target, read_annotations
 from labelonce.runs._gold import choose_gold
+from labelonce.runs._questions import has_questions
 
 
 def check_outputs(read: Sequence[Path | None], **outputs: tuple[Path | None, str | None]) -> None:
@@ -32,6 +33,15 @@ def check_outputs(read: Sequence[Path | None], **outputs: tuple[Path | None, str
                 f"--{option} must not be a file that is read or written already; got {path}. Name another one."
             )
         taken.add(path.resolve())
+
+
+def check_no_questions(file: File, source: dict[str, Any], command: str) -> None:
+    """Raise where a file has several labels at once, which a command cannot take."""
+    if has_questions(file, source):
+        raise ValueError(
+            f"{file.path}: {command} must have one label per row; got questions, several labels at once. Use "
+            "labelonce aggregate or train."
+        )
 
 
 def read_comparable(file: File, source: dict[str, Any], gold: Path | None) -> tuple[Annotations, dict[Any, Any] | None]:

@@ -90,6 +90,12 @@ def naming(file: File, may: str = "open") -> Iterator[None]:
         raise (TypeError if isinstance(error, TypeError) else ValueError)(f"{file.path}: {error}") from error
 
 
+def check_no_file(folder: Path) -> None:
+    """Raise where a folder is to be made or used and a file is in its place."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} must be a folder; got a file. Name another one.")
+
+
 def with_path(error: OSError, path: Path, may: str) -> OSError:
     """Return the system's error as a sentence that begins with the file's name."""
     reason = os.strerror(error.errno) if error.errno else str(error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pyarrow import csv, ipc, parquet
 from pyarrow.json import ParseOptions, ReadOptions, read_json
 
-from labelonce._messages import argument, printable, shorten
+from labelonce._messages import argument, is_offered, printable, shorten
 from labelonce._validate import check_count
 from labelonce.data._ids import is_text
 from labelonce.files._csv_quotes import check_quotes
@@ -23,6 +23,7 @@ from labelonce.files._open import BINARY, DELIMITERS, LONGEST_LINE, File, Text, 
 from labelonce.files._table_writer import ROWS
 
 _JSON_TYPES = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
+_NAMED = ("task", "worker", "label", "question", "answer", "ticked")  # roles whose columns are arguments of readers
 _BYTES = 2**22
 _MANY_ROWS, _MANY_BYTES = 10**6, 20 * 10**6
 
@@ -98,17 +99,25 @@ def find_columns(names: Iterable[str], wanted: Mapping[str, str]) -> list[str]:
     missing = {role: name for role, name in wanted.items() if name not in present}
     if len(missing) > 1 and not _other_delimiter(present):
         roles, got = (" and ".join(map(str, part)) for part in (missing, map(repr, missing.values())))
-        fix = f"Name them with {', '.join(map(argument, missing))}"
         raise ValueError(
-            f"the {roles} columns must be among {shorten(np.array(present, dtype=object), 20)}; got {got}. {fix}"
+            f"the {roles} columns must be among {shorten(np.array(present, dtype=object), 20)}; got {got}. "
+            f"{_naming(missing)}"
         )
     for role, name in wanted.items():
         if present.count(name) != 1:
-            fix = _other_delimiter(present) or f"Name it with {argument(role)}"
+            fix = _other_delimiter(present) or _naming([role])
             fix = "Rename the second one." if name in present else fix
             shown = shorten(np.array(present, dtype=object), 20)
             raise ValueError(f"the {role} column must be one of {shown}; got {name!r}. {fix}")
     return list(dict.fromkeys(wanted.values()))
+
+
+def _naming(roles: Collection[str]) -> str:
+    """Return how columns that are not there can be named, if the caller can name them at all."""
+    them = "it" if len(roles) == 1 else "them"
+    if all(role in _NAMED and is_offered(role) for role in roles):
+        return f"Name {them} with {', '.join(map(argument, roles))}"
+    return f"Rename {them} in the file."
 
 
 def _other_delimiter(present: list[str]) -> str | None:

@@ -37,14 +37,17 @@ _ENOUGH_TASKS = 50_000  # to choose a learner by
 def uses_candidates(worker_model: WorkerModel | None, annotations: Annotations) -> bool:
     """Return whether posteriors live on candidates: with more than 50 classes, if the workers are factors.
 
-    `Grouped` workers and `Known` factors are. So are `OneCoin` and `ClassWise` where dense arrays would be too large
-    (`is_large`); `Full`, `Counted` and `Known` matrices never are. The default is what the data can bear: a matrix per
-    worker (`Full`) where there are labels enough for its rows, or too few of a class to tell whom it is taken for, that
-    is fewer than two hundred, and tasks with several labels do not tell either; else groups that are found.
+    `Grouped` workers and `Known` factors are; with fewer classes only `Grouped` ones whose groups are to be found,
+    which counts alone do not tell. So are `OneCoin` and `ClassWise` where dense arrays would be too large (`is_large`);
+    `Full`, `Counted` and `Known` matrices never are. The default is what the data can bear: a matrix per worker
+    (`Full`) where there are labels enough for its rows, or too few of a class to tell whom it is taken for, that is
+    fewer than two hundred, and tasks with several labels do not tell either; else groups that are found.
     """
     n_classes = annotations.n_classes
-    if n_classes <= FEW_CLASSES or not annotations.is_square:
+    if not annotations.is_square:
         return False
+    if n_classes <= FEW_CLASSES:
+        return isinstance(worker_model, Grouped) and worker_model.finds_groups
     large = is_large(annotations.n_tasks, annotations.n_workers, n_classes)
     if isinstance(worker_model, Known):
         return isinstance(worker_model.confusion, Factors)

@@ -27,7 +27,7 @@ from labelonce.learning._learner import Learner
 from labelonce.learning._rounds import N_FOLDS, Recipe, Round
 from labelonce.learning._selection import Choice, choose_recipe
 from labelonce.learning._threads import sharing_threads
-from labelonce.workers import Full
+from labelonce.workers import Full, Grouped
 
 if TYPE_CHECKING:
     from labelonce.learning._mbem import MBEM
@@ -120,6 +120,8 @@ def open_candidates(
     """
     posteriors = ("joint", "prior") if options.posterior == "auto" else (options.posterior,)
     workers = Full() if options.worker_model is None else options.worker_model
+    if isinstance(workers, Grouped):
+        workers = workers.with_groups_of(annotations.classes)
     done: dict[int, Any] = {}
     for given in givens:
         if id(given.features) not in done:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from labelonce._messages import show
 from labelonce.files._atomic import atomic_write, to_disk
+from labelonce.files._open import check_no_file
 from labelonce.runs._record import Job, RunRecord, Stored, Warned, read_json, read_record
 
 RESULTS = ("run.json", "labels.parquet", "workers.parquet", "model.skops", "report.html")
@@ -50,6 +51,7 @@ class RunFolder:
 
     def _check_ours(self) -> None:
         """Raise an error for a folder of somebody else; a damaged record of ours may be replaced."""
+        check_no_file(self.path)
         if not self.path.exists():
             return
         names = {entry.name for entry in self.path.iterdir()}

@@ -199,7 +199,7 @@ def _read_one(path: Path, *, size: int) -> tuple[bytes, int, Any]:
 
 def _squared(content: bytes, path: Path, size: int) -> Any:
     """Return an image in RGB, upright, on white where it is transparent, stretched to a square."""
-    from PIL import Image, ImageOps
+    from PIL import Image, ImageOps, UnidentifiedImageError
 
     try:
         with Image.open(io.BytesIO(content), formats=_FORMATS) as opened:
@@ -212,7 +212,8 @@ def _squared(content: bytes, path: Path, size: int) -> Any:
             "fill the memory; got more. Make it smaller first."
         ) from error
     except Exception as error:  # a broken file may fail in any way
-        raise ValueError(f"{path} must be an image that can be read ({', '.join(_FORMATS)}); got: {error}") from error
+        got = f" {show(content[:12])} at its start" if isinstance(error, UnidentifiedImageError) else f": {error}"
+        raise ValueError(f"{path} must be an image that can be read ({', '.join(_FORMATS)}); got{got}") from error
 
 
 def _in_colours(image: Any) -> Any:

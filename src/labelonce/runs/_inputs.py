@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from labelonce._messages import argument, shorten, show
+from labelonce._messages import argument, is_offered, shorten, show
 from labelonce._types import TABLES, Floats, Ids
 from labelonce.data import Annotations, _ids
 from labelonce.files._open import File, locate, naming, with_path
@@ -67,7 +67,13 @@ def read_features(
     return rows
 
 
+def _without(column: str) -> str:
+    return f"Leave it out with {argument('ignore', column)}." if is_offered("ignore") else "Drop the column."
+
+
 def _for_texts(column: str = "") -> str:
+    if not is_offered("text"):
+        return "Texts must be made numbers first."
     return f"For texts, train with {argument('text', *([column] if column else []))}."
 
 
@@ -158,7 +164,7 @@ def _numbers(table: pa.Table, names: list[str], *, new: bool) -> Floats:
         column = table.column(name)
         if not any(is_kind(column.type) for is_kind in _NUMBERS):
             got = f"got {_first_non_number(column)} ({column.type})"
-            fix = "" if new else f" Leave it out with {argument('ignore', name)}. {_for_texts(name)}"
+            fix = "" if new else f" {_without(name)} {_for_texts(name)}"
             raise ValueError(f"column {name!r} must hold numbers; {got}.{fix}")
         X[:, place] = pc.fill_null(column.cast(pa.float64(), safe=False), np.nan).to_numpy()
     return X
@@ -179,7 +185,8 @@ def _check_finite(rows: Rows, path: Path, missing: bool, *, new: bool) -> None:
     if bad.any():
         row, place = (int(i) for i in np.argwhere(bad)[0])
         name = repr(rows.columns[place]) if rows.columns else str(place)
-        trees = "" if missing or new else f", or train with {argument('model', 'boost')}, which takes missing values"
+        trees = f", or train with {argument('model', 'boost')}, which takes missing values"
+        trees = "" if missing or new or not is_offered("model") else trees
         raise ValueError(
             f"{path}: features must be finite numbers; got {rows.X[row, place]} in column {name} at row {row} "
             f"({int(bad.sum())} in total). Fill them in{trees}."
@@ -208,8 +215,9 @@ def _read_arrays(path: Path, task: str) -> Rows:
             raise with_path(error, path, "open") from error
         raise ValueError(f"{path} must be a whole numpy file; got: {error}.") from error
     except Exception as error:  # a broken archive may fail in any way
+        said = str(error).split(". ")[0]  # the next sentence may tell how to load it unsafely
         raise ValueError(
-            f"{path} must be a whole numpy file of numbers, without pickled objects; got: {error}"
+            f"{path} must be a whole numpy file of numbers, without pickled objects; got: {said}"
         ) from error
     tasks = arrays.pop(task, None)
     if len(arrays) != 1:

@@ -135,7 +135,8 @@ def read_inputs(options: Options) -> Inputs:
     if options.model not in MODELS:
         raise ValueError(f"model must be one of {', '.join(MODELS)}; got {options.model!r}.")
     if options.rounds != "auto":
-        check_int(options.rounds, "rounds", 1)
+        check_int(options.rounds, "rounds", 1, or_else="auto")
+    check_int(options.seed, "seed", 0)
     if options.model == "boost" and find_spec("lightgbm") is None:
         raise ValueError(
             f"{argument('model', 'boost')} needs LightGBM; install it with: pip install 'labelonce[boost]'."

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from labelonce._messages import show
-from labelonce.files._open import locate
+from labelonce.files._open import check_no_file, locate
 from labelonce.service._settings import FILE, Settings, read_settings, write_settings
 from labelonce.service._store import Store, database_of
 from labelonce.service._tasks import IMAGE_TYPES, Tasks, guessed_source
@@ -82,6 +82,7 @@ class Project:
             More settings, as in `project.toml`.
         """
         folder, source = Path(folder), Path(tasks)
+        check_no_file(folder)
         if folder.exists() and any(folder.iterdir()):
             raise ValueError(f"{folder} must be a new folder; got one with files, such as {_first(folder)}.")
         options: dict[str, Any] = {"title": title or folder.resolve().name, "classes": tuple(classes)}

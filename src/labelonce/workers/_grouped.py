@@ -7,8 +7,8 @@ from typing import Any, Self
 import numpy as np
 
 from labelonce._kernels import Candidates, CandidateSums, Chances, Factors, Heard, Mistakes, Tallies, candidate_classes
-from labelonce._sklearn import check_is_fitted
-from labelonce._types import Codes, Floats
+from labelonce._sklearn import check_is_fitted, clone
+from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import check_choice, check_number
 from labelonce.data import Annotations
 from labelonce.data._answers import only_classes
@@ -100,7 +100,7 @@ class Grouped(WorkerModel):
         for name in ("_chances", "error_strength_", "_learned_from"):
             self.__dict__.pop(name, None)
         groups = self.groups
-        if isinstance(groups, str) and groups == "auto":
+        if self.finds_groups:
             groups, told = groups_and_share(annotations, picks)
             if told < TOLD and self.rows in ("worker", "class"):
                 groups = None  # a class alone in its group would be right whatever is said
@@ -160,7 +160,17 @@ class Grouped(WorkerModel):
     @property
     def needs_picks(self) -> bool:
         """Whether `prepare` has to know a model's picks."""
-        return self.errors == "crowd" if self.groups is None else isinstance(self.groups, str) and self.groups == "auto"
+        return self.errors == "crowd" if self.groups is None else self.finds_groups
+
+    @property
+    def finds_groups(self) -> bool:
+        """Whether the groups are to be found in annotations."""
+        return isinstance(self.groups, str) and self.groups == "auto"
+
+    def with_groups_of(self, classes: Ids) -> Self:
+        """Return a copy that knows the group of every class by its code, for counts, which have no ids."""
+        known: Self = clone(self)
+        return known if self.groups is None else known.set_params(groups=read_groups(self.groups, classes))
 
     @property
     def in_groups(self) -> bool:
