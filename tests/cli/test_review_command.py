@@ -106,6 +106,39 @@ def test_bad_gold_leaves_the_report_as_it_was(folder: Path, tmp_path: Path, caps
     assert (folder / "run" / "report.html").read_bytes() == before
 
 
+@pytest.mark.parametrize("gold", ["task,label\n0,maybe\n", "task,label\n777,yes\n", "task,label\n"])
+def test_gold_that_is_none_of_the_run_is_told_with_its_file(
+    gold: str, folder: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    (tmp_path / "checked.csv").write_text(gold)
+    assert run_in_process(["report", str(folder / "run"), "--gold", str(tmp_path / "checked.csv")]) == 2
+    assert capsys.readouterr().err.startswith(f"labelonce: {tmp_path / 'checked.csv'}")
+
+
+@pytest.mark.parametrize(
+    ("command", "name"), [("review", "labels.parquet"), ("show", "workers.parquet"), ("report", "model.skops")]
+)
+@pytest.mark.parametrize("content", [None, b"x"])
+def test_a_lost_or_damaged_file_of_the_run_is_named(
+    command: str, name: str, content: bytes | None, folder: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    file = Path(shutil.copytree(folder / "run", tmp_path / "run")) / name
+    file.unlink() if content is None else file.write_bytes(content)
+    assert run_in_process([command, str(tmp_path / "run")]) == 2
+    error = capsys.readouterr().err
+    assert f"{file}" in error
+    assert "must be" in error
+
+
+@pytest.mark.parametrize("command", [["review"], ["predict", "new.csv"]])
+def test_nothing_is_written_over_the_run(command: list[str], folder: Path, capsys: Capture) -> None:
+    run = folder / "run"
+    before = (run / "labels.parquet").read_bytes()
+    assert run_in_process([command[0], str(run), *command[1:], "-o", str(run / "labels.parquet")]) == 2
+    assert "--output must not be a file that is read or written already" in capsys.readouterr().err
+    assert (run / "labels.parquet").read_bytes() == before
+
+
 def test_what_was_measured_is_json_for_programs(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     shutil.copytree(folder / "run", tmp_path / "run")
     arguments = ["report", str(tmp_path / "run"), "--gold", str(folder / "gold.csv"), "--json"]

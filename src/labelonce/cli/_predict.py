@@ -10,7 +10,7 @@ from labelonce.cli._print import print_rows, print_status
 from labelonce.cli._source import check_outputs
 from labelonce.formats._registry import find_labels
 from labelonce.io import detect_format, write
-from labelonce.runs import predict, read_run
+from labelonce.runs import RunFolder, predict, read_run
 from labelonce.runs._record import QuestionOutcome, near
 
 
@@ -18,7 +18,7 @@ def run_predict(
     folder: Path, file: Path, *, output: Path | None, output_format: str | None, proba: bool, as_json: bool
 ) -> None:
     """Write the labels of new rows."""
-    check_outputs([file], output=(output, output_format))
+    check_outputs([file, *RunFolder(folder).results], output=(output, output_format))
     to_tool = output is not None and detect_format(output, format=output_format, reading=False) in TOOLS
     table = predict(folder, file, proba=proba and not to_tool, joined=to_tool)
     if output is None:

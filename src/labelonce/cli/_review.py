@@ -9,12 +9,12 @@ from labelonce.cli._source import check_outputs
 from labelonce.files._open import DELIMITERS
 from labelonce.io import detect_format, write
 from labelonce.report._lists import safe_cells
-from labelonce.runs import read_run, review
+from labelonce.runs import RunFolder, read_run, review
 
 
 def run_review(folder: Path, *, output: Path | None, least: float, top: int | None, as_json: bool) -> None:
     """Write the labels of a run that are worth checking."""
-    check_outputs([], output=(output, None))
+    check_outputs(RunFolder(folder).results, output=(output, None))
     if not read_run(folder).outcome.estimated_accuracy.held_out:
         print_note("nothing was held out in this run: the chances below are the model's own, and usually too low.")
     table = review(folder, least=least)

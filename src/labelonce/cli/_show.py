@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, cast
 
-from pyarrow import parquet
-
 from labelonce._messages import printable
 from labelonce.cli._multilabel import QUESTION_WORKER, print_questions, question_worker_row, summary_of_questions
 from labelonce.cli._print import cell, print_json, print_plain, print_table
@@ -17,7 +15,7 @@ from labelonce.runs._record import QuestionOutcome, UsedRecipe, near
 def run_show(folder: Path, *, n_workers: int, as_json: bool) -> None:
     """Print what a run found: a summary, its rounds and its workers, and the questions of a run on several."""
     record = read_run(folder)
-    workers = parquet.read_table(RunFolder(folder).file("workers.parquet")).to_pylist()
+    workers = RunFolder(folder).table("workers.parquet").to_pylist()
     if as_json:
         print_json(record.to_dict() | {"workers": workers})
         return

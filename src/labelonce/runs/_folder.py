@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import parquet
 
 from labelonce._messages import show
 from labelonce.files._atomic import atomic_write, to_disk
@@ -88,6 +91,22 @@ class RunFolder:
     def file(self, name: str) -> Path:
         """Return where a file of the result lies."""
         return located(self.path, name)
+
+    @property
+    def results(self) -> list[Path]:
+        """The files of a result, there or not, which nothing else may be written over."""
+        return [self.path / name for name in RESULTS]
+
+    def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return a table of the result, or those of some columns that it has; a lost or damaged one is an error."""
+        path = self.file(name)
+        try:
+            wanted = columns and [one for one in columns if one in parquet.read_schema(path).names]
+            return parquet.read_table(path, columns=wanted)
+        except (OSError, pa.ArrowException) as error:
+            got = "a damaged one" if path.exists() else "none"
+            fix = "Restore it, or train again."
+            raise ValueError(f"{path} must be the table that train wrote; got {got}. {fix}") from error
 
     def save_checkpoint(self, content: bytes, warnings: list[str]) -> None:
         """Keep the state of the fit, and what it has warned of, in place of the ones before.

@@ -21,6 +21,7 @@ from labelonce.aggregation import Aggregator
 from labelonce.aggregation._online import OnlineEM
 from labelonce.data._packed_strings import PackedStrings
 from labelonce.files._atomic import atomic_write
+from labelonce.files._open import with_path
 from labelonce.learning import Learner
 from labelonce.learning._confidence import Estimate
 from labelonce.learning._features import Features, FeaturesClassifier
@@ -102,8 +103,10 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
     from skops.io import loads
     from skops.io.exceptions import UntrustedTypesFoundException
 
-    with Path(path).open("rb") as file:
-        content = file.read()
+    try:
+        content = Path(path).read_bytes()
+    except OSError as error:
+        raise with_path(error, Path(path), "open") from error
     if not zipfile.is_zipfile(io.BytesIO(content)):
         raise ValueError(f"{path} must be a file that labelonce.save wrote; got {content[:20]!r} at its start.")
     known = [*_our_types(), *trusted]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sized
 from pathlib import Path
 from typing import Any
-
-from pyarrow import parquet
 
 from labelonce.data._gold import check_gold
 from labelonce.io import read_gold
@@ -32,9 +31,11 @@ def report(folder: Path, *, gold: Path | None = None) -> Accuracy | None:
         if isinstance(clf, MultiLabelMBEM):
             if gold is not None:
                 known = read_multilabel_gold(gold, annotations, question=record.options.label, **columns)
+                _check_any(known, gold)
                 measured = questions_accuracy(clf, annotations, known)
         elif gold is not None:
-            known = read_gold(gold, label=record.options.label, **columns)
+            known = read_gold(gold, label=record.options.label, annotations=annotations, **columns)
+            _check_any(known, gold)
             measured = measured_accuracy(read_facts(clf, annotations), check_gold(known, annotations))
         shown = _media(run)
         write_report(
@@ -43,11 +44,15 @@ def report(folder: Path, *, gold: Path | None = None) -> Accuracy | None:
     return measured
 
 
+def _check_any(known: Sized, gold: Path) -> None:
+    if not len(known):
+        raise ValueError(f"{gold} must hold a true label at least; got none.")
+
+
 def _media(run: RunFolder) -> dict[str, Any]:
     """Return the texts of the tasks, or the paths of their images that are still there."""
-    path = run.file("labels.parquet")
-    names = [name for name in MEDIA if name in parquet.read_schema(path).names]
-    table = parquet.read_table(path, columns=["task", *names])
+    table = run.table("labels.parquet", ["task", *MEDIA])
+    names = [name for name in MEDIA if name in table.column_names]
     found = dict(zip(table["task"].to_pylist(), table[names[0]].to_pylist(), strict=True)) if names else {}
     if "image" in names:
         return {"images": {task: name for task, name in found.items() if Path(name).is_file()}}

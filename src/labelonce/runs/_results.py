@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import parquet
 
 from labelonce._kernels import Candidates
 from labelonce.data import Annotations, _ids, _rows
@@ -54,13 +53,14 @@ def review(folder: Path, *, least: float = LEAST) -> pa.Table:
     """
     record = read_run(folder)
     outcome = record.outcome
-    path = RunFolder(folder).file("labels.parquet")
-    table = parquet.read_table(path)
+    run = RunFolder(folder)
+    table = run.table("labels.parquet")
     classes = _ids.column_of(outcome.classes, "classes")
     many = "posterior_class_1" in table.column_names
     wanted = ["task", "label", "given", "workers", *([] if many else (f"posterior_{name}" for name in classes))]
     missing = [name for name in wanted if name not in table.column_names]
     if missing:
+        path = run.file("labels.parquet")
         raise ValueError(f"{path} must have a column {missing[0]!r}; got none. Train again with this version.")
     annotations = given_annotations(table, classes)
     posterior: Any = (
