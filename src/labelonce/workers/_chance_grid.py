@@ -44,18 +44,18 @@ class ChanceGrid:
 
     def learn(self, log_likelihood: Floats) -> None:
         """Learn from the log-likelihoods of labels by worker, row and chance; starts where it ended before."""
-        likelihood = np.exp(log_likelihood - log_likelihood.max(axis=2, keepdims=True))
-        seen = np.ptp(log_likelihood, axis=2) > 0
+        n_workers, n_rows, n_grid = log_likelihood.shape
+        likelihood = np.exp(log_likelihood - log_likelihood.max(axis=2, keepdims=True)).reshape(-1, n_grid)
+        seen = (np.ptp(log_likelihood, axis=2) > 0).reshape(-1, 1)
         for _ in range(_STEPS):
-            by_kind = np.maximum(likelihood @ self.kinds.T, 1e-300)  # (n_workers, n_rows, n_kinds)
-            log_kind = np.log(by_kind).sum(axis=1) + np.log(self.shares)
+            by_kind = np.maximum(likelihood @ self.kinds.T, 1e-300)  # (n_workers * n_rows, n_kinds)
+            log_kind = np.log(by_kind).reshape(n_workers, n_rows, -1).sum(axis=1) + np.log(self.shares)
             kind = np.exp(log_kind - log_kind.max(axis=1, keepdims=True))
             kind /= kind.sum(axis=1, keepdims=True)
-            weight = kind[:, None, :] / by_kind
-            self.belief = likelihood * (weight @ self.kinds)
-            self.belief /= self.belief.sum(axis=2, keepdims=True)
-            told = (weight * seen[:, :, None]).reshape(-1, len(self.shares))
-            mass = (told.T @ likelihood.reshape(len(told), -1)) * self.kinds
+            weight = np.repeat(kind, n_rows, axis=0) / by_kind
+            belief = likelihood * (weight @ self.kinds)
+            self.belief = (belief / belief.sum(axis=1, keepdims=True)).reshape(log_likelihood.shape)
+            mass = ((weight * seen).T @ likelihood) * self.kinds
             self.kinds = mass + _PSEUDO / mass.shape[1]
             self.kinds /= self.kinds.sum(axis=1, keepdims=True)
             self.shares = (kind.sum(axis=0) + 1) / (len(kind) + len(self.shares))
