@@ -64,6 +64,14 @@ def test_workers_are_added_to_a_project(tmp_path: Path, tasks: Path) -> None:
     assert "dashboard" not in added.stdout
 
 
+@pytest.mark.parametrize("option", [["--title", "Dogs"], ["--text", "text"], ["--multilabel"], ["--classes", "a,b"]])
+def test_what_a_project_has_in_its_file_is_not_taken_again(tmp_path: Path, tasks: Path, option: list[str]) -> None:
+    Project.make(tmp_path / "pets", tasks, ["cat", "dog"], text="text")
+    run = labelonce_cli("project", tmp_path / "pets", "--workers", "eve", *option)
+    assert run.returncode == 2
+    assert f"must be a new folder to take {option[0]}; got a project. Edit its project.toml" in run.stderr
+
+
 def test_a_link_is_made_worthless(tmp_path: Path, tasks: Path) -> None:
     options = ["--classes", "cat,dog", "--text", "text", "--workers", "ann,bob"]
     labelonce_cli("project", tmp_path / "pets", "--tasks", tasks, *options)

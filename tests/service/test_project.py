@@ -78,6 +78,24 @@ def test_only_images_in_the_folder_are_shown(tmp_path: Path, name: str) -> None:
     assert not (tmp_path / "p").exists()
 
 
+@pytest.mark.parametrize(
+    ("table", "columns", "said"),
+    [
+        ("task,text\n1,a dog\n2,\n", {"text": "text"}, "'text' must hold a text in every row; got '' at row 1"),
+        ("task,x\n1,0.5\n2,\n", {}, "must be finite numbers; got nan in column 'x' at row 1"),
+        ("task,text\n1,a dog\n1,a cat\n", {"text": "text"}, "must not repeat an id; got 1 2 times"),
+        ("task,text\n1,a dog\n", {"text": "review"}, r"column 'review'; got none among \['task', 'text'\]"),
+    ],
+)
+def test_tasks_that_no_fit_could_learn_from_are_told_before_anybody_labels(
+    tmp_path: Path, table: str, columns: dict[str, str], said: str
+) -> None:
+    (tmp_path / "rows.csv").write_text(table)
+    with pytest.raises(ValueError, match=rf"rows\.csv: .*{said}"):
+        Project.make(tmp_path / "pets", tmp_path / "rows.csv", ["cat", "dog"], **columns)
+    assert not (tmp_path / "pets").exists()
+
+
 def test_a_folder_with_files_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("task\na\n")
     with pytest.raises(ValueError, match=r"such as 't\.csv'"):

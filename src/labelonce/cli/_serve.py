@@ -11,6 +11,8 @@ from labelonce.service import LabelStudio, Project, serve
 from labelonce.service._label_studio_project import project_from
 from labelonce.service._settings import FILE
 
+_OF_NEW = ("title", "text", "image", "multilabel")  # options that a project which is there has in its file
+
 
 def run_project(
     folder: Path,
@@ -25,15 +27,19 @@ def run_project(
 ) -> None:
     """Make a project, or add workers to one, and print the links."""
     is_new, tool = not (folder / FILE).exists(), _label_studio(*there)
+    asked = {"--tasks": tasks, "--classes": classes} | {f"--{name}": options[name] for name in _OF_NEW}
+    given = [option for option, value in asked.items() if value]
     if is_new and tool is not None:
+        if extra := [option for option in given if option != "--title"]:
+            raise ValueError(f"{extra[0]} must be left out with --label-studio, whose project says it; got both.")
         project = project_from(folder, tool, **{"title": options["title"]} if options["title"] else {})
     elif is_new:
         if tasks is None or classes is None:
             raise ValueError("a new project must have --tasks and --classes; got one of them at most.")
         project = Project.make(folder, tasks, _words(classes), **options)
-    elif tasks is not None or classes is not None:
+    elif given:
         raise ValueError(
-            f"{folder} must be a new folder to get tasks; got a project. Edit its {FILE}, or name another."
+            f"{folder} must be a new folder to take {given[0]}; got a project. Edit its {FILE}, or name another."
         )
     else:
         project = Project(folder)

@@ -15,7 +15,7 @@ from labelonce._messages import show
 from labelonce.files._open import check_no_file, locate
 from labelonce.service._settings import FILE, Settings, read_settings, write_settings
 from labelonce.service._store import Store, database_of
-from labelonce.service._tasks import IMAGE_TYPES, Tasks, guessed_source
+from labelonce.service._tasks import IMAGE_TYPES, Tasks, check_tasks, guessed_source
 from labelonce.service._tokens import hash_of, new_token
 
 _MOST_LETTERS = 100  # of a worker's name
@@ -95,6 +95,8 @@ class Project:
             options |= {"image": "image", "text": "", "task": "task"}
             guess = "images"
         chosen = Settings(**{"learn_from": guess} | options)
+        if not images:
+            check_tasks(source, chosen)
         folder.mkdir(parents=True, exist_ok=True)
         try:
             _copy_images(source, folder) if images else _copy_table(source, folder, chosen)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from labelonce._messages import show
+from labelonce._messages import shorten, show
 from labelonce._types import Ids
 from labelonce.files._open import locate, naming
 from labelonce.files._table_reader import read_table
-from labelonce.runs._inputs import tasks_of
+from labelonce.formats._answers import Fields
+from labelonce.runs._inputs import read_features, read_texts, tasks_of
 from labelonce.service._settings import Settings, Source
 
 IMAGE_TYPES = {
@@ -81,6 +83,16 @@ def guessed_source(path: Path, *, task: str, text: str, image: str) -> Source:
     return "text" if text else "images" if image else "nothing"
 
 
+def check_tasks(path: Path, settings: Settings) -> None:
+    """Raise where a table is no table of tasks, or a fit could not learn from it, before anybody labels."""
+    Tasks(path.parent, replace(settings, tasks=path.name))
+    shown = tuple(name for name in (settings.text, settings.image) if name)
+    if settings.learn_from == "features":
+        read_features(path, task=settings.task, ignore=shown)
+    elif settings.learn_from == "text":
+        read_texts(path, settings.text, fields=Fields(settings.task))
+
+
 def thumbnails(paths: list[Path], *, most: int = 16) -> Any:
     """Return the images as rows of numbers, all brought to one small size: what a quick model learns from."""
     try:
@@ -103,7 +115,7 @@ def thumbnails(paths: list[Path], *, most: int = 16) -> Any:
 
 def _strings(table: pa.Table, name: str) -> list[str]:
     if name not in table.column_names:
-        raise ValueError(f"the table must have a column {name!r}; got none among {table.column_names}.")
+        raise ValueError(f"the table must have a column {name!r}; got none among {shorten(table.column_names, 20)}.")
     found = table.column(name).cast(pa.string()).to_pylist()
     for row, value in enumerate(found):
         if value is None:
