@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import sparse
 
 import labelonce as lo
 from labelonce._sklearn import clone
@@ -324,6 +325,21 @@ def test_without_features_an_aggregator_is_fitted() -> None:
     assert router.belief.mean_risk < 0.05
 
 
+def test_a_strategy_by_its_name_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"strategy must be one of labelonce.routing.*got 'Random'"):
+        Router(["a", "b"], [0, 1], strategy="Random")  # type: ignore[arg-type]
+
+
+def test_features_may_be_sparse() -> None:
+    X = np.eye(2)[np.arange(20) % 2]
+    dense, thin = (Router(range(20), [0, 1], X=one, learner=lo.SoftmaxRegression()) for one in (X, sparse.csr_array(X)))
+    for router in (dense, thin):
+        for task in range(10):
+            router.add(task, task % 3, task % 2)
+        router.refit()
+    assert_allclose(thin.belief.posterior(), dense.belief.posterior(), atol=1e-6)
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -350,6 +366,9 @@ def test_a_bad_answer_is_refused(given: tuple[Any, Any, Any], message: str) -> N
         ({"learner": lo.SoftmaxRegression()}, "X=None"),
         ({"max_labels": 0}, "max_labels must be an integer of at least 1; got 0"),
         ({"temperature": 0.0}, "temperature must be at least 0.001; got 0.0"),
+        ({"budget": "ten"}, "budget must be a number; got 'ten'"),
+        ({"max_risk": 5}, r"max_risk must be in \[0, 1\]; got 5"),
+        ({"min_gain": -1.0}, "min_gain must be at least 0; got -1.0"),
     ],
 )
 def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:

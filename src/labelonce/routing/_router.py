@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from labelonce._messages import shorten, show
+from labelonce._sklearn import count_rows
 from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import check_int, check_number
 from labelonce.data import _ids
@@ -129,14 +130,19 @@ class Router:
         self.tasks: Ids = _ids.table_of(tasks, "tasks")
         self.classes: Ids = _ids.table_of(classes, "classes")
         self.workers: list[Any] = []
-        if X is not None and (n_rows := getattr(X, "shape", (len(X),))[0]) != len(self.tasks):
+        if X is not None and (n_rows := count_rows(X)) != len(self.tasks):
             raise ValueError(f"X must have one row per task, {len(self.tasks)}; got {n_rows}.")
         self._estimator = estimator_of(learner, X)
         self.strategy = Information() if strategy is None else strategy
+        if not isinstance(self.strategy, Strategy):
+            raise TypeError(f"strategy must be one of labelonce.routing, such as Random(); got {show(strategy)}.")
         self.costs, self.capacity = _check_prices(costs), capacity
         self.max_labels = None if max_labels is None else check_int(max_labels, "max_labels", 1)
         self.gold_tests = check_int(gold_tests, "gold_tests", 0)
-        self.may_decline, self.budget, self.max_risk, self.min_gain = may_decline, budget, max_risk, min_gain
+        self.may_decline = may_decline
+        self.budget = None if budget is None else check_number(budget, "budget", 0.0)
+        self.max_risk = None if max_risk is None else check_number(max_risk, "max_risk", 0.0, 1.0)
+        self.min_gain = None if min_gain is None else check_number(min_gain, "min_gain", 0.0)
         self.temperature = check_number(temperature, "temperature", 1e-3)
         self._clock = clock
         self._task_codes = {task: code for code, task in enumerate(self.tasks.tolist())}
