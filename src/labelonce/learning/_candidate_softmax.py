@@ -59,9 +59,9 @@ def fit_candidates(
     Few tasks: to `tol`. Many: on samples that grow, each from the coefficients of the last, until the gradient is
     small beside that of the start; `warm`: the start is good, so on all tasks at once.
     """
-    n_iter = 0
+    n_iter, many = 0, len(targets) * targets.n_classes > 100 * _MANY
     stages: Any = ((1.0, max_iter),)
-    if len(targets) * targets.n_classes > 100 * _MANY:
+    if many:
         stages = _WARM if warm else _STAGES
     order = np.random.default_rng(0).permutation(len(targets)) if len(stages) > 1 else None
     point = start
@@ -71,8 +71,7 @@ def fit_candidates(
         else:
             rows = np.sort(order[: int(share * len(targets))])
             some = (X[rows], targets[rows], weight[rows] / weight[rows].sum())
-        rough = len(targets) * targets.n_classes > 100 * _MANY
-        options = {"maxiter": min(most, max_iter), "gtol": tol, "ftol": 1e-5 if rough else 1e-9, "maxls": 20}
+        options = {"maxiter": min(most, max_iter), "gtol": tol, "ftol": 1e-5 if many else 1e-9, "maxls": 20}
         with blas_threads(X.shape[0] * start.size):
             found = minimize(
                 candidate_loss, point.ravel(), args=(*some, penalty), jac=True, method="L-BFGS-B", options=options

@@ -6,7 +6,6 @@ import os
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -157,12 +156,6 @@ class Project:
         finally:
             store.close()
         return made
-
-    def with_settings(self, **changes: Any) -> Project:
-        """Return the project with other settings, which are not written."""
-        other = Project(self.folder)
-        other.settings = replace(self.settings, **changes)
-        return other
 
 
 @contextmanager

@@ -106,10 +106,6 @@ class ClassWise(WorkerModel):
         """Return the mean chance of being right, (n_workers, n_rows)."""
         return self._right
 
-    def log_evidence(self) -> float:
-        """Return the log-likelihood of the sample's labels, and of the population."""
-        return self._log_density(self._mode)[0]
-
     def _index(self) -> None:
         self._sample, self._rows = LabelledRows.of(*self._sample_counts), LabelledRows.of(*self._right_counts)
 
