@@ -83,6 +83,23 @@ def test_a_link_is_made_worthless(tmp_path: Path, tasks: Path) -> None:
     assert (again.returncode, "got 'bob', who has none" in again.stderr) == (2, True)
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--revoke", "ann,eve"], "must name workers with a link; got 'eve', who has none"),
+        (["--revoke", ","], "must name workers with a link; got nobody"),
+        (["--revoke", "ann", "--workers", "eve"], "--revoke must go without other options"),
+    ],
+)
+def test_links_are_made_worthless_all_or_none(tmp_path: Path, tasks: Path, options: list[str], said: str) -> None:
+    project = Project.make(tmp_path / "pets", tasks, ["cat", "dog"], text="text")
+    project.add_workers(["ann"])
+    run = labelonce_cli("project", tmp_path / "pets", *options)
+    assert (run.returncode, run.stderr.count("\n")) == (2, 1)
+    assert said in run.stderr
+    assert project.workers() == ["ann"]
+
+
 def test_a_project_with_check_boxes_is_made(tmp_path: Path, tasks: Path) -> None:
     options = ["--classes", "cat,dog", "--text", "text", "--multilabel"]
     labelonce_cli("project", tmp_path / "pets", "--tasks", tasks, *options)

@@ -502,6 +502,8 @@ def project(
     from labelonce.cli._serve import run_project, run_revoke
 
     if revoke is not None:
+        if any((tasks, classes, workers, title, text, image, multilabel, label_studio)):
+            raise ValueError("--revoke must go without other options; got more. Use two commands.")
         run_revoke(folder, revoke)
         return
     options = {"title": title, "task": task, "text": text, "image": image, "multilabel": multilabel}

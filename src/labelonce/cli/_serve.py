@@ -26,23 +26,8 @@ def run_project(
     **options: Any,
 ) -> None:
     """Make a project, or add workers to one, and print the links."""
-    is_new, tool = not (folder / FILE).exists(), _label_studio(*there)
-    asked = {"--tasks": tasks, "--classes": classes} | {f"--{name}": options[name] for name in _OF_NEW}
-    given = [option for option, value in asked.items() if value]
-    if is_new and tool is not None:
-        if extra := [option for option in given if option != "--title"]:
-            raise ValueError(f"{extra[0]} must be left out with --label-studio, whose project says it; got both.")
-        project = project_from(folder, tool, **{"title": options["title"]} if options["title"] else {})
-    elif is_new:
-        if tasks is None or classes is None:
-            raise ValueError("a new project must have --tasks and --classes; got one of them at most.")
-        project = Project.make(folder, tasks, _words(classes), **options)
-    elif given:
-        raise ValueError(
-            f"{folder} must be a new folder to take {given[0]}; got a project. Edit its {FILE}, or name another."
-        )
-    else:
-        project = Project(folder)
+    is_new = not (folder / FILE).exists()
+    project = _project_of(folder, tasks, classes, _label_studio(*there), **options)
     if not is_new and not workers:
         raise ValueError(f"{folder} is a project already; name --workers to add to it.")
     tokens = project.add_workers(_words(workers or ""))
@@ -59,12 +44,37 @@ def run_project(
     stderr.print(f"{len(project.tasks):,} tasks, learning from {source}; next: labelonce serve {folder}", markup=False)
 
 
+def _project_of(
+    folder: Path, tasks: Path | None, classes: str | None, tool: LabelStudio | None, **options: Any
+) -> Project:
+    """Return the project in a folder, made where there is none; options that nobody would look at are an error."""
+    is_new = not (folder / FILE).exists()
+    asked = {"--tasks": tasks, "--classes": classes} | {f"--{name}": options[name] for name in _OF_NEW}
+    given = [option for option, value in asked.items() if value]
+    if is_new and tool is not None:
+        if extra := [option for option in given if option != "--title"]:
+            raise ValueError(f"{extra[0]} must be left out with --label-studio, whose project says it; got both.")
+        return project_from(folder, tool, **{"title": options["title"]} if options["title"] else {})
+    if is_new:
+        if tasks is None or classes is None:
+            raise ValueError("a new project must have --tasks and --classes; got one of them at most.")
+        return Project.make(folder, tasks, _words(classes), **options)
+    if given:
+        raise ValueError(
+            f"{folder} must be a new folder to take {given[0]}; got a project. Edit its {FILE}, or name another."
+        )
+    return Project(folder)
+
+
 def run_revoke(folder: Path, workers: str) -> None:
     """Make the links of workers worthless."""
     project, names = Project(folder), _words(workers)
-    for name in names:
-        if not project.revoke([name]):
-            raise ValueError(f"--revoke must name workers with a link; got {name!r}, who has none.")
+    known = project.workers()
+    unknown = [name for name in names if name not in known]
+    if unknown or not names:
+        got = f"{unknown[0]!r}, who has none" if unknown else "nobody"
+        raise ValueError(f"--revoke must name workers with a link; got {got}.")
+    project.revoke(names)
     stderr.print(f"the links of {', '.join(names)} work no longer; their labels stay", markup=False)
 
 

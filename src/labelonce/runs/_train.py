@@ -129,25 +129,7 @@ def _checkpointed(path: Path, inputs: Inputs) -> Any:
 
 def read_inputs(options: Options) -> Inputs:
     """Return what the options' files hold; files that do not go together are an error."""
-    if options.features is None and options.text is None and options.images is None:
-        kinds = f"{argument('features')}, {argument('text')} or {argument('images')}"
-        raise ValueError(f"train must have {kinds}; got none of them.")
-    if options.model not in MODELS:
-        raise ValueError(f"model must be one of {', '.join(MODELS)}; got {options.model!r}.")
-    if options.rounds != "auto":
-        check_int(options.rounds, "rounds", 1, or_else="auto")
-    check_int(options.seed, "seed", 0)
-    if options.model == "boost" and find_spec("lightgbm") is None:
-        raise ValueError(
-            f"{argument('model', 'boost')} needs LightGBM; install it with: pip install 'labelonce[boost]'."
-        )
-    if options.text is not None and options.model != "softmax":
-        raise ValueError(f"{argument('text')} must go with {argument('model', 'softmax')}; got {options.model!r}.")
-    if options.text is not None and options.ignore:
-        rule = f"{argument('ignore')} must go with {argument('features')} alone"
-        raise ValueError(f"{rule}; got {argument('text', options.text)} as well.")
-    if options.images is not None:
-        _check_images_alone(options)
+    _check_options(options)
     labels = find_labels(options.labels, options.format)
     annotations = _read_labels(labels, options)
     source = Path(options.features or options.labels)
@@ -169,6 +151,29 @@ def read_inputs(options: Options) -> Inputs:
     choose: Any = choose_question_gold if of_questions else choose_gold
     gold = choose(labels, options.gold, annotations, **options.source)
     return Inputs(annotations, rows, gold, images)
+
+
+def _check_options(options: Options) -> None:
+    """Raise where options cannot be, or do not go together, before any file is read."""
+    if options.features is None and options.text is None and options.images is None:
+        kinds = f"{argument('features')}, {argument('text')} or {argument('images')}"
+        raise ValueError(f"train must have {kinds}; got none of them.")
+    if options.model not in MODELS:
+        raise ValueError(f"model must be one of {', '.join(MODELS)}; got {options.model!r}.")
+    if options.rounds != "auto":
+        check_int(options.rounds, "rounds", 1, or_else="auto")
+    check_int(options.seed, "seed", 0)
+    if options.model == "boost" and find_spec("lightgbm") is None:
+        raise ValueError(
+            f"{argument('model', 'boost')} needs LightGBM; install it with: pip install 'labelonce[boost]'."
+        )
+    if options.text is not None and options.model != "softmax":
+        raise ValueError(f"{argument('text')} must go with {argument('model', 'softmax')}; got {options.model!r}.")
+    if options.text is not None and options.ignore:
+        rule = f"{argument('ignore')} must go with {argument('features')} alone"
+        raise ValueError(f"{rule}; got {argument('text', options.text)} as well.")
+    if options.images is not None:
+        _check_images_alone(options)
 
 
 def _read_labels(labels: File, options: Options) -> Any:

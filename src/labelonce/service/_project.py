@@ -131,6 +131,14 @@ class Project:
             check_worker(worker)
         return self._tokens([("worker", worker) for worker in workers])
 
+    def workers(self) -> list[str]:
+        """Return the workers who have a token."""
+        store = self.store()
+        try:
+            return [worker for role, worker in store.tokens().values() if role == "worker"]
+        finally:
+            store.close()
+
     def revoke(self, workers: Sequence[str]) -> int:
         """Make the tokens of these workers worthless, within seconds where the project is served; return how many.
 
