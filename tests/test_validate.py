@@ -13,7 +13,9 @@ def test_columns_of_one_length_return_it() -> None:
 
 
 def test_columns_of_other_lengths_are_refused_with_each() -> None:
-    with pytest.raises(ValueError, match="the same length; got task 1, worker 2, label 3"):
+    with pytest.raises(
+        ValueError, match="task, worker and label must have the same length; got task 1, worker 2, label 3"
+    ):
         _validate.check_columns(task=[1], worker=[1, 2], label=[1, 2, 3])
 
 

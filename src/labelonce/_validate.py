@@ -20,7 +20,8 @@ def check_columns(**columns: Any) -> int:
     lengths = {name: check_length(values, name) for name, values in columns.items()}
     if len(set(lengths.values())) > 1:
         shown = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise ValueError(f"task, worker and label must have the same length; got {shown}.")
+        *names, last = lengths
+        raise ValueError(f"{', '.join(names)} and {last} must have the same length; got {shown}.")
     return check_count(next(iter(lengths.values())))
 
 

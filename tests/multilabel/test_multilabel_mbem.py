@@ -104,6 +104,20 @@ def test_pipelines_of_a_list_share_their_first_steps(made: tuple[Any, Any, Any])
         MultiLabelMBEM(pipelines).fit(X, ann)
 
 
+@pytest.mark.parametrize(
+    ("learner", "kind", "said"),
+    [
+        (3, TypeError, "must have predict_proba; int has none"),
+        (SigmoidRegression, TypeError, "must be an instance; got the class SigmoidRegression"),
+        ([], ValueError, r"must not be an empty list; got \[\]"),
+    ],
+)
+def test_what_is_no_learner_is_refused(learner: Any, kind: type[Exception], said: str) -> None:
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    with pytest.raises(kind, match=said):
+        MultiLabelMBEM(learner).fit(X, (X > 0).astype(int))
+
+
 def test_the_paper_is_the_papers_mbem_for_every_label(made: tuple[Any, Any, Any]) -> None:
     X, _, ann = made
     clf = MultiLabelMBEM.paper(SoftmaxRegression(C=0.1)).fit(X, ann)

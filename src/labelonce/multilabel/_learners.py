@@ -10,6 +10,7 @@ from sklearn.pipeline import make_pipeline
 
 from labelonce._sklearn import clone
 from labelonce.learning import MBEM
+from labelonce.learning._adapter import as_learner
 from labelonce.multilabel._annotations import MultiLabelAnnotations
 from labelonce.multilabel._per_question import PerQuestion
 from labelonce.multilabel._sigmoid import SigmoidRegression
@@ -23,6 +24,8 @@ def learners_of(learner: Any, X: Any) -> tuple[list[Any], Any]:
     if learner is None:
         return [SigmoidRegression(C=C) for C in PENALTIES], None
     given = list(learner) if isinstance(learner, list | tuple) else [learner]
+    if not given:
+        raise ValueError("learner must not be an empty list; got [].")
     features = None
     if any(hasattr(one, "steps") for one in given):
         before = {repr(one[:-1]) if hasattr(one, "steps") else type(one).__name__ for one in given}
@@ -34,9 +37,14 @@ def learners_of(learner: Any, X: Any) -> tuple[list[Any], Any]:
 
 def _with_heads(learner: Any) -> Any:
     """Return a learner for all questions: itself, a network with a head for each, or one model for each."""
+    if isinstance(learner, type):
+        as_learner(learner)  # which says that it must be an instance
     if getattr(learner, "fits_questions", False):
         return learner
-    return learner.with_sigmoid_heads() if hasattr(learner, "with_sigmoid_heads") else PerQuestion(learner)
+    if hasattr(learner, "with_sigmoid_heads"):
+        return learner.with_sigmoid_heads()
+    as_learner(learner)  # which says so where it is no classifier
+    return PerQuestion(learner)
 
 
 def _for_one(learner: Any) -> Any:
