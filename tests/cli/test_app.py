@@ -114,6 +114,11 @@ def test_groups_that_are_no_groups_are_one_sentence(
     assert sentence in capfd.readouterr().err
 
 
+def test_a_format_without_a_file_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run_in_process(["aggregate", str(species(tmp_path)), "--output-format", "label-studio"]) == 2
+    assert "--output-format must go with --output; got label-studio and no file" in capfd.readouterr().err
+
+
 def test_aggregate_does_not_write_over_the_groups(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     groups = tmp_path / "groups.csv"
     groups.write_text("class,group\ndog/beagle,dog\n")

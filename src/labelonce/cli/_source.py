@@ -25,6 +25,8 @@ def check_outputs(read: Sequence[Path | None], **outputs: tuple[Path | None, str
     """
     taken = {path.resolve() for path in read if path is not None}
     for option, (path, format) in outputs.items():
+        if path is None and format is not None:
+            raise ValueError(f"--output-format must go with --{option}; got {format} and no file. Name one.")
         if path is None:
             continue
         check_target(path, format=format)
