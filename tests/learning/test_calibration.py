@@ -1,5 +1,7 @@
 """Calibration: predictions that explain the annotations best, and classes that are not lost."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from checks import one_hot
@@ -7,7 +9,7 @@ from crowds import crowd
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax
 
-from labelonce import Annotations, simulate
+from labelonce import MBEM, Annotations, SoftmaxRegression, simulate
 from labelonce._kernels import ScipyEngine
 from labelonce._types import Floats
 from labelonce.learning._calibration import Calibration, calibrate, label_shares, sample_tasks
@@ -114,3 +116,18 @@ def test_label_shares_count_what_was_given() -> None:
     ann = Annotations.from_matrix([[0, 0, 2], [2, 2, 2], [0, -1, 1]])
     counts = ScipyEngine(ann, "float64").m_step(np.full((3, 3), 1 / 3))
     assert_allclose(label_shares(counts), np.array([4, 2, 5]) / 11)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_balance_that_is_known_finds_mistakes_that_all_workers_share(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    y_true = np.arange(600) % 2
+    X = np.column_stack([3.0 * y_true - 1.5 + rng.normal(size=600), rng.normal(size=(600, 2))])
+    taken = (y_true == 1) & (X[:, 0] < 1.5)  # for the other class, by everybody
+    label = np.where(rng.random(600) < 0.1, 1 - y_true, np.where(taken, 0, y_true))
+    ann = Annotations.from_arrays(range(600), rng.integers(10, size=600), label)
+    given: dict[str, Any] = {"rounds": 8, "tol": 0.0, "confidence": "posterior"}
+    left, known = (MBEM(SoftmaxRegression(), prior=prior, **given).fit(X, ann) for prior in ("uniform", [0.5, 0.5]))
+    right = [float((clf.predict(X) == y_true).mean()) for clf in (left, known)]
+    assert right[1] > right[0] + 0.05
+    assert abs(known.predict_proba(X)[:, 1].mean() - 0.5) < abs(left.predict_proba(X)[:, 1].mean() - 0.5) / 2

@@ -14,6 +14,7 @@ from labelonce.data import Annotations
 
 _EXPONENTS = (0.3, 5.0)  # between which a model's predictions are flattened or sharpened
 _PULLS = (1.0, 0.5, 0.25, 0.125, 0.1)  # on the class balance in rounds 2, 3, ...: tasks it counts as, as a share
+_KNOWN_PULL = 3.0  # on a class balance that is given, in every round
 _ENOUGH_TASKS = 50_000  # with labels, to calibrate by
 _SHIFT = 10.0  # of a class at most
 _STEPS = 50  # of the search at most
@@ -78,9 +79,13 @@ def calibrate(
     return Calibration(float(np.exp(found[0])), found[1:])
 
 
-def pull_in_round(number: int) -> float:
-    """Return how strongly the class balance is pulled in a round, the second or a later one."""
-    return _PULLS[min(number - 2, len(_PULLS) - 1)]
+def pull_in_round(number: int, *, known: bool = False) -> float:
+    """Return how strongly the class balance is pulled in a round, the second or a later one.
+
+    The labels' shares are let go: workers who share mistakes give some classes too often. A balance that is `known` is
+    not let go, because it tells of such mistakes what no label does.
+    """
+    return _KNOWN_PULL if known else _PULLS[min(number - 2, len(_PULLS) - 1)]
 
 
 def label_shares(counts: Floats, leaning: Floats | None = None) -> Floats:

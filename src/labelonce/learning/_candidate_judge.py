@@ -139,8 +139,9 @@ class CandidateJudge:
     def _calibrated(self, number: int, prior: Floats) -> Floats:
         """Return the calibrated log prior of every task, and refine the workers by it."""
         given = np.bincount(self.annotations.label, minlength=self.annotations.n_classes) + 1.0
-        shares = given / given.sum() if isinstance(self.recipe.prior, str) else prior
-        fitter = _Fitter(self, shares, pull_in_round(max(number, 2)))
+        known = not isinstance(self.recipe.prior, str)
+        shares = prior if known else given / given.sum()
+        fitter = _Fitter(self, shares, pull_in_round(max(number, 2), known=known))
         found = fitter.fit(fitter.messages())
         if self.recipe.counts == "refined" and isinstance(self.workers, Grouped):
             found = self._refined(fitter, found)

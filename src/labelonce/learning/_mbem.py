@@ -46,8 +46,8 @@ class MBEM(AnnotationsScorer):
     Every round fits the learner to the tasks' label posteriors, estimates each worker's confusion from its
     disagreement with the model's predictions, and recomputes the posteriors. `MBEM.paper` is the published
     algorithm. Options that are left open are chosen without gold, by how often a fit is right on tasks held out from
-    it, as far as their labels tell: the best learner, and the average of its models after all rounds that are within
-    one standard error of the best.
+    it, as far as their labels tell: the best learner, and the average of its models after the later half of the rounds
+    that are within one standard error of the best.
 
     Parameters
     ----------
@@ -82,8 +82,9 @@ class MBEM(AnnotationsScorer):
     prior : {"uniform", "learned", "picks"} or (n_classes,) array
         P(true label) where no prediction replaces it. "learned": what explains the annotations best, given the
         workers; "picks": the share of the model's picks, as in the paper's equation 7, which may collapse. The class
-        balance of the predictions is pulled towards the array if there is one, else towards the shares of the labels,
-        less strongly in every round.
+        balance of the predictions is pulled towards the shares of the labels, less strongly in every round; or towards
+        the array, strongly in every round. Give the true balance if you know it, for workers who share mistakes give
+        some classes too often; shares counted in a hundred tasks are too rough.
     max_rounds : int
         Largest number of rounds that "auto" tries.
     holdout : float

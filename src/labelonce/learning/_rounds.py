@@ -261,8 +261,9 @@ def estimate_workers(
     np.log(log_prior, out=log_prior)
     tasks, sample_engine = (slice(None), engine) if sample is None else sample
     log_predictions = log_prior[tasks].copy()
-    pull = pull_in_round(number)
-    shares = prior if not isinstance(recipe.prior, str) else label_shares(counts, engine.leaning)
+    known = not isinstance(recipe.prior, str)
+    pull = pull_in_round(number, known=known)
+    shares = prior if known else label_shares(counts, engine.leaning)
     found = calibrate(log_predictions, sample_engine, workers.confusion_, shares, pull)
     found.apply(log_prior)
     if recipe.counts == "refined":
