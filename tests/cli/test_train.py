@@ -196,6 +196,17 @@ def test_bad_input_is_one_sentence_exit_code_2_and_nothing_written(
     assert not list(tmp_path.iterdir())
 
 
+def test_features_that_say_nothing_are_told_without_arguments_of_the_library(
+    folder: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    (tmp_path / "noise.csv").write_text("task,x\n" + "".join(f"{task},1\n" for task in range(90)))
+    arguments = ["train", str(folder / "labels.csv"), "--features", str(tmp_path / "noise.csv"), "--rounds", "1"]
+    assert run_in_process([*arguments, "-o", str(tmp_path / "run")]) == 0
+    told = capsys.readouterr().err
+    assert "Use better features, or label some tasks again." in told
+    assert "=..." not in told
+
+
 def test_a_failed_run_keeps_the_earlier_result(folder: Path, capsys: Capture) -> None:
     run = folder / "run"
     before = {path.name: path.read_bytes() for path in run.iterdir()}

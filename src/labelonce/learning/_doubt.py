@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from labelonce._messages import show
+from labelonce._messages import is_offered, show
 from labelonce._types import Floats
 from labelonce.data import Annotations
 from labelonce.data._answers import disagreement
@@ -48,16 +48,14 @@ def warn_of_doubt(
     if held_out_score <= by_shares:
         _warn(
             f"the log-likelihood of held-out labels is {held_out_score:.3f}, and {by_shares:.3f} by how often each "
-            "label is given: the features say nothing about them. Are the rows of X in the order of the tasks (give "
-            "tasks=...)? If they are, use better features, or label some tasks again."
+            f"label is given: the features say nothing about them. {_better_features()}"
         )
     seen_left = disagreement(annotations, picks)
     agreed, chance = 1 - seen_left, float(picked @ given)
     if agreed < chance + MIN_ADVANTAGE:
         _warn(
             f"the model agrees with {agreed:.1%} of the labels where chance gives {chance:.1%}: it has learned next "
-            "to nothing, so the workers are judged by noise. Are the rows of X in the order of the tasks (give "
-            "tasks=...)? If they are, use better features, or label some tasks again."
+            f"to nothing, so the workers are judged by noise. {_better_features()}"
         )
     if unseen is not None:
         left = disagreement(annotations, unseen.argmax(axis=1))
@@ -100,6 +98,16 @@ def warn_if_flattened(exponent: float, unseen: Floats, annotations: Annotations)
             "hardly more than with others: the rounds have confirmed themselves. The confidence is lowered towards "
             "what the labels bear out; for better labels use fewer rounds, better features, or label some tasks again."
         )
+
+
+def _better_features() -> str:
+    """Return what to do where features say nothing; those of a file, unlike arrays, are matched by their task ids."""
+    if not is_offered("X"):
+        return "Use better features, or label some tasks again."
+    return (
+        "Are the rows of X in the order of the tasks (give tasks=...)? If they are, use better features, or label some "
+        "tasks again."
+    )
 
 
 def _warn(sentence: str) -> None:
