@@ -249,15 +249,21 @@ def router_of(problem: World, rule: Rule, seed: int, *, rounds: int = ROUNDS) ->
 
 
 def spend(
-    router: routing.Router, problem: World, workers: Crowd, rng: np.random.Generator, buying: Buying | None = None
+    router: routing.Router,
+    problem: World,
+    workers: Crowd,
+    rng: np.random.Generator,
+    buying: Buying | None = None,
+    *,
+    batches: int = N_BATCHES,
 ) -> list[dict[str, float]]:
-    """Spend the budget, the first part of it at random, and return what each refit is worth."""
+    """Spend the budget, or its first batches, the first part of it at random; return what each refit is worth."""
     for task, worker in workers.at_random(int(problem.start * problem.budget), rng):
         router.add(task, worker, int(workers.label[task, worker]))
     router.refit()
     points = [point(router, problem)]
     left = problem.budget - int(router.spent)
-    for batch in range(N_BATCHES):
+    for batch in range(batches):
         (buying or buy)(router, workers, left * (batch + 1) // N_BATCHES - left * batch // N_BATCHES, rng)
         router.refit()
         points.append(point(router, problem))
