@@ -46,8 +46,8 @@ class MBEM(AnnotationsScorer):
     Every round fits the learner to the tasks' label posteriors, estimates each worker's confusion from its
     disagreement with the model's predictions, and recomputes the posteriors. `MBEM.paper` is the published
     algorithm. Options that are left open are chosen without gold, by how often a fit is right on tasks held out from
-    it, as far as their labels tell: the best learner, and the average of its models after the later half of the rounds
-    that are within one standard error of the best.
+    it, as far as their labels tell: the best learner, and the average of its models after all rounds that are within
+    one standard error of the best.
 
     Parameters
     ----------

@@ -81,10 +81,10 @@ def choose_recipe(
 ) -> Choice:
     """Return the candidate that is right most often on held-out tasks, and if `free` its rounds to average.
 
-    Averaged is the later half of the rounds that are as right as the best, see `near_best`. Whole tasks are held out: a
-    model that has memorised the other labels of a task predicts one more label of it well, and new tasks badly. Small
-    sets are split more than once. All candidates run three rounds; the best two run on. If `frugal`, one split, one
-    round of all, and the best runs on; out of fold see `choose_in_folds`.
+    Averaged are the rounds that are as right as the best, see `near_best`. Whole tasks are held out: a model that has
+    memorised the other labels of a task predicts one more label of it well, and new tasks badly. Small sets are split
+    more than once. All candidates run three rounds; the best two run on. If `frugal`, one split, one round of all, and
+    the best runs on; out of fold see `choose_in_folds`.
     """
     if frugal and candidates[0].recipe.of_folds:
         return choose_in_folds(candidates, annotations, gold, max_rounds=max_rounds, free=free, seed=seed)
@@ -114,15 +114,10 @@ def finalists(trials: Trials, most: int = _FINALISTS) -> list[int]:
 
 
 def choice_so_far(candidates: list[Candidate], trials: Trials, eligible: Mask) -> Choice:
-    """Return the choice among the eligible rounds of the candidates.
-
-    Of rounds that held-out labels cannot tell apart the later half is averaged: where workers share mistakes, these
-    labels do not show what later rounds gain.
-    """
+    """Return the choice among the eligible rounds of the candidates."""
     near = near_best(trials.right(), eligible)
     number = int(np.where(near, trials.accuracy(), -np.inf).max(axis=1).argmax())
-    equals = tuple((1 + np.flatnonzero(near[number])).tolist())
-    averaged = equals[len(equals) // 2 :]
+    averaged = tuple((1 + np.flatnonzero(near[number])).tolist())
     found = (trials.scores[number].tolist(), _table(candidates, trials, near))
     return Choice(number, averaged[-1], averaged, *found)
 
