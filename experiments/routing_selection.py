@@ -1,12 +1,11 @@
 """Whether a model suffers from the choice of its training tasks: calibration and class balance, routed against random.
 
-Labels of digits and of LabelMe's photographs are bought as in routing.py, at random or by `Information`, with four
-rounds of MBEM in a refit instead of eight. The same labels are then fitted in four ways: as they are; with every task
-weighted by how much rarer such tasks are among those labelled than among all (a logistic regression that tells the two
-apart by their features); sharpened as `Router.predict_proba` does, by the tasks that it had labelled at random; and
-with the class shares that explain the predictions of all tasks best. Measured on test tasks: accuracy, expected
-calibration error, how much higher the mean confidence is than the accuracy, and the distance of the class shares of the
-picks from the true ones.
+Labels of digits and of LabelMe's photographs are bought as in routing.py, at random or by `Information`. The same
+labels are then fitted in four ways: as they are; with every task weighted by how much rarer such tasks are among those
+labelled than among all (a logistic regression that tells the two apart by their features); sharpened as
+`Router.predict_proba` does, by the tasks that it had labelled at random; and with the class shares that explain the
+predictions of all tasks best. Measured on test tasks: accuracy, expected calibration error, how much higher the mean
+confidence is than the accuracy, and the distance of the class shares of the picks from the true ones.
 
     python experiments/routing_selection.py            # needs the data of datasets.md; resumes where it was stopped
     python experiments/routing_selection.py --table    # table alone, from results/routing_selection.json
@@ -20,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from record import RESULTS, Trial, arguments, main, markdown, mean_error, resume
-from routing import RANDOM_SHARE, STRATEGIES, World, draw, quality, router_of, spend
+from routing import RANDOM_SHARE, ROUNDS, STRATEGIES, World, draw, quality, router_of, spend
 from sklearn.linear_model import LogisticRegression
 
 import labelonce as lo
@@ -29,7 +28,6 @@ from labelonce import routing
 PATH = RESULTS / "routing_selection.json"
 WAYS = ("as it is", "weighted", "sharpened", "class shares")
 MEASURES = ("accuracy", "calibration", "too_sure", "balance")
-ROUNDS = 4  # of a refit
 _MOST = 5.0  # times that a task may count more or less than usual
 
 
@@ -39,7 +37,7 @@ def trial(world: str, crowd: str, strategy: str, seed: int) -> Trial:
     started = time.process_time()
     rng = np.random.default_rng(seed)
     problem, workers = draw(world, crowd, rng)
-    router = router_of(problem, replace(STRATEGIES[strategy], random_share=RANDOM_SHARE), seed, rounds=ROUNDS)
+    router = router_of(problem, replace(STRATEGIES[strategy], random_share=RANDOM_SHARE), seed)
     spend(router, problem, workers, rng)
     row: Trial = {"world": world, "crowd": crowd, "strategy": strategy, "seed": seed}
     row |= {way: measures(chances, problem.y_test) for way, chances in fits_of(router, problem).items()}
