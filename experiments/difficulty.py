@@ -28,7 +28,7 @@ from sklearn.model_selection import cross_val_predict
 import labelonce as lo
 from labelonce._kernels import EStep, ScipyEngine, Sweep, entropy
 from labelonce.learning._calibration import sample_tasks
-from labelonce.learning._candidates import memorises
+from labelonce.learning._contenders import memorises
 from labelonce.learning._rounds import N_FOLDS, Fitted, Recipe, answered, fit_and_predict, judge_round, vote_targets
 from labelonce.workers import Full
 

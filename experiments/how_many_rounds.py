@@ -2,7 +2,7 @@
 
 Simulated workers on digits and on LabelMe's photographs, one label per task of film reviews and of is-it-a-book,
 LabelMe's real crowd, and small made-up sets (200 tasks of 10 features with 30 workers, 384 of 64 with 83, who share
-mistakes). The candidates are the four penalties of `leaderboard.py`. The trials on held-out tasks are run once, and the
+mistakes). The contenders are the four penalties of `leaderboard.py`. The trials on held-out tasks are run once, and the
 choice is made after 4, 6, 8 and 10 rounds, and after the first of 6 to 10 that does not make held-out labels more
 likely; the model is then fitted to all tasks. Beside them the average over both penalties that ran on. Rules were
 looked for on draws from 20 on; the others tell what they are worth.
@@ -26,7 +26,7 @@ import labelonce as lo
 from labelonce.learning._average import average_models
 from labelonce.learning._features import given_learners
 from labelonce.learning._rounds import run_rounds
-from labelonce.learning._schedule import open_candidates
+from labelonce.learning._schedule import open_contenders
 from labelonce.learning._selection import HEATS, Choice, choice_so_far, finalists, held_out_parts
 from labelonce.learning._trials import Trials
 
@@ -78,10 +78,10 @@ def trial(data: str, redundancy: Any, seed: int) -> Trial:
     X, X_test, y_test, ann = draw(data, redundancy, seed)
     options = lo.MBEM(random_state=seed)
     learners = given_learners([lo.SoftmaxRegression(C=C) for C in leaderboard.PENALTIES])
-    candidates, _ = open_candidates(options, learners, X, ann, None, seed, None)
-    chosen, running = choices(candidates, ann, options.holdout, seed)
+    contenders, _ = open_contenders(options, learners, X, ann, None, seed, None)
+    chosen, running = choices(contenders, ann, options.holdout, seed)
     models = {
-        number: [this.model for this in islice(run_rounds(X, ann, candidates[number].recipe, **all_tasks(seed)), MOST)]
+        number: [this.model for this in islice(run_rounds(X, ann, contenders[number].recipe, **all_tasks(seed)), MOST)]
         for number in sorted({*running, *(best.number for best in chosen.values())})
     }
 
@@ -104,17 +104,17 @@ def all_tasks(seed: int) -> dict[str, Any]:
     return {"gold": None, "seed": seed, "last": MOST}
 
 
-def choices(candidates: Any, ann: lo.Annotations, share: float, seed: int) -> tuple[dict[str, Choice], list[int]]:
-    """Return the choice by every rule from the same trials, and the two candidates that ran on."""
-    trials = Trials(candidates, held_out_parts(ann, share, seed), None, max_rounds=MOST, seed=seed)
+def choices(contenders: Any, ann: lo.Annotations, share: float, seed: int) -> tuple[dict[str, Choice], list[int]]:
+    """Return the choice by every rule from the same trials, and the two contenders that ran on."""
+    trials = Trials(contenders, held_out_parts(ann, share, seed), None, max_rounds=MOST, seed=seed)
     chosen: dict[str, Choice] = {}
-    running, rising = list(range(len(candidates))), True
+    running, rising = list(range(len(contenders))), True
     for number in range(1, MOST + 1):
         for one in running:
             trials.run_round(one)
         if number == HEATS:
             running = finalists(trials)
-        best = choice_so_far(candidates, trials, trials.done())
+        best = choice_so_far(contenders, trials, trials.done())
         if number in LIMITS:
             chosen[str(number)] = best
         if number >= LEAST and rising:

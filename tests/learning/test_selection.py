@@ -16,7 +16,7 @@ from labelonce import Annotations, annotation_log_likelihood, simulate
 from labelonce._types import Codes, Floats
 from labelonce.data._split import hold_out, hold_out_tasks
 from labelonce.learning import SoftmaxRegression, _trials
-from labelonce.learning._candidates import Candidate
+from labelonce.learning._contenders import Contender
 from labelonce.learning._features import given_learners
 from labelonce.learning._rounds import Recipe, run_rounds
 from labelonce.learning._selection import Choice, choose_recipe, held_out_parts, near_best
@@ -28,8 +28,8 @@ def features(y_true: Codes) -> Floats:
     return one_hot(y_true, 3) + 0.5 * np.random.default_rng(0).normal(size=(len(y_true), 3))
 
 
-def candidate(X: Floats, C: float) -> Candidate:
-    return Candidate(given_learners(SoftmaxRegression(C=C))[0], X, Recipe(SoftmaxRegression(C=C), OneCoin()))
+def contender(X: Floats, C: float) -> Contender:
+    return Contender(given_learners(SoftmaxRegression(C=C))[0], X, Recipe(SoftmaxRegression(C=C), OneCoin()))
 
 
 def test_log_likelihood_is_a_sum_over_classes_for_every_annotation() -> None:
@@ -97,8 +97,8 @@ def test_neither_part_is_empty() -> None:
 def test_the_candidate_that_is_right_most_often_wins() -> None:
     ann, y_true = crowd()
     X = features(y_true)
-    candidates = [candidate(X, C) for C in (1e-6, 1e-4, 1.0)]
-    best = choose_recipe(candidates, ann, None, max_rounds=2, free=False, share=0.2, seed=0)
+    contenders = [contender(X, C) for C in (1e-6, 1e-4, 1.0)]
+    best = choose_recipe(contenders, ann, None, max_rounds=2, free=False, share=0.2, seed=0)
     assert (best.number, best.rounds, best.averaged) == (2, 2, (2,))
     accuracy = np.array([row["held_out_accuracy"] for row in best.table])
     assert accuracy[2, 1] == accuracy[:, 1].max()
@@ -106,20 +106,20 @@ def test_the_candidate_that_is_right_most_often_wins() -> None:
 
 
 def scripted(monkeypatch: pytest.MonkeyPatch, wrong: dict[float, list[int]]) -> Choice:
-    """The choice among candidates that pick so many of 500 labels otherwise than their perfect worker, each round."""
+    """The choice among contenders that pick so many of 500 labels otherwise than their perfect worker, each round."""
     labels = np.arange(500) % 2
     ann = Annotations.from_arrays(range(500), [0] * 500, labels)
 
-    def rounds(one: Candidate, *_: object) -> Iterator[Any]:
+    def rounds(one: Contender, *_: object) -> Iterator[Any]:
         for number, n_wrong in enumerate(wrong[one.recipe.learner.C]):
             order = np.random.default_rng([number, len(wrong), n_wrong]).permutation(500)
             predictions = one_hot(np.where(order < n_wrong, 1 - labels, labels), 2)
             yield SimpleNamespace(predictions=predictions, confusion=np.eye(2)[None])
 
     monkeypatch.setattr(_trials, "judged_rounds", rounds)
-    candidates = [candidate(np.zeros((1, 1)), C) for C in wrong]
+    contenders = [contender(np.zeros((1, 1)), C) for C in wrong]
     n_rounds = len(next(iter(wrong.values())))
-    return choose_recipe(candidates, ann, None, max_rounds=n_rounds, free=True, share=0.2, seed=0)
+    return choose_recipe(contenders, ann, None, max_rounds=n_rounds, free=True, share=0.2, seed=0)
 
 
 def test_the_rounds_that_are_as_right_as_the_best_are_averaged(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,8 +149,8 @@ def test_memorising_the_other_labels_of_a_task_does_not_win() -> None:
     models = [SoftmaxRegression(C=C).fit(X, vote_fractions(ann)) for C in penalties]
     strong, weak = (float((model.predict(X_new) == (X_new[:, 0] > 0)).mean()) for model in models)
     assert strong > weak + 0.05
-    candidates = [candidate(X, C) for C in penalties]
-    assert choose_recipe(candidates, ann, None, max_rounds=3, free=True, share=0.2, seed=0).number == 0
+    contenders = [contender(X, C) for C in penalties]
+    assert choose_recipe(contenders, ann, None, max_rounds=3, free=True, share=0.2, seed=0).number == 0
 
 
 def vote_fractions(ann: Annotations) -> Floats:
@@ -161,21 +161,21 @@ def vote_fractions(ann: Annotations) -> Floats:
 
 def test_gold_of_held_out_tasks_judges_and_is_not_shown() -> None:
     ann, y_true = crowd(n_tasks=200)
-    candidates = [candidate(features(y_true), 1.0)]
+    contenders = [contender(features(y_true), 1.0)]
     parts = hold_out_tasks(ann, 0.2, 1, np.random.default_rng(0))
-    trials = Trials(candidates, parts, y_true.astype(np.int32), max_rounds=1, seed=0)
+    trials = Trials(contenders, parts, y_true.astype(np.int32), max_rounds=1, seed=0)
     trials.run_round(0)
     held = np.unique(parts[0][1].task)
     hidden = y_true.astype(np.int32)
     hidden[held] = -1
-    (this,) = islice(run_rounds(candidates[0].X, parts[0][0], candidates[0].recipe, gold=hidden, seed=0, last=1), 1)
-    right = this.model.predict_proba(candidates[0].X).argmax(axis=1)[held] == y_true[held]
+    (this,) = islice(run_rounds(contenders[0].X, parts[0][0], contenders[0].recipe, gold=hidden, seed=0, last=1), 1)
+    right = this.model.predict_proba(contenders[0].X).argmax(axis=1)[held] == y_true[held]
     assert_array_equal(trials.right()[0, 0], right)
 
 
 def test_gold_of_tasks_that_are_fitted_to_is_not_hidden() -> None:
     ann, y_true = crowd(n_tasks=60)
-    one = candidate(features(y_true), 1.0)
+    one = contender(features(y_true), 1.0)
     one = replace(one, recipe=replace(one.recipe, predictions="out_of_fold", of_folds=True))
     gold = y_true.astype(np.int32)
     trials = Trials([one], [(ann, ann)], gold, max_rounds=1, seed=0, keep_rounds=True)
@@ -188,14 +188,14 @@ def test_gold_of_tasks_that_are_fitted_to_is_not_hidden() -> None:
 def test_the_best_is_near_and_the_others_by_a_paired_error() -> None:
     rng = np.random.default_rng(0)
     scores = rng.normal(rng.normal(0, 0.1, size=(4, 3, 1)), 1, size=(4, 3, 50))
-    candidates = rng.random((4, 3)) < 0.7
-    near = near_best(scores, candidates)
-    best = max(map(tuple, np.argwhere(candidates).tolist()), key=lambda place: scores[place].mean())
+    contenders = rng.random((4, 3)) < 0.7
+    near = near_best(scores, contenders)
+    best = max(map(tuple, np.argwhere(contenders).tolist()), key=lambda place: scores[place].mean())
     for place in np.ndindex(4, 3):
         gaps = scores[best] - scores[place]
-        assert near[place] == (candidates[place] and gaps.mean() <= gaps.std() / 50**0.5)
+        assert near[place] == (contenders[place] and gaps.mean() <= gaps.std() / 50**0.5)
     assert near[best]
-    assert 1 < near.sum() < candidates.sum()
+    assert 1 < near.sum() < contenders.sum()
 
 
 def test_what_all_find_hard_does_not_widen_the_error() -> None:
@@ -206,8 +206,8 @@ def test_what_all_find_hard_does_not_widen_the_error() -> None:
 
 def test_the_same_seed_chooses_alike() -> None:
     ann, y_true = crowd(n_tasks=100)
-    candidates = [candidate(features(y_true), C) for C in (0.1, 1.0)]
+    contenders = [contender(features(y_true), C) for C in (0.1, 1.0)]
     first, second, other = (
-        choose_recipe(candidates, ann, None, max_rounds=2, free=True, share=0.2, seed=seed) for seed in (0, 0, 1)
+        choose_recipe(contenders, ann, None, max_rounds=2, free=True, share=0.2, seed=seed) for seed in (0, 0, 1)
     )
     assert first.scores == second.scores != other.scores

@@ -119,6 +119,6 @@ def test_the_candidates_share_features_that_are_fitted_once(monkeypatch: pytest.
     assert clf.predict(["good", "bad"]).tolist() == [1, 0]
 
 
-def test_one_penalty_is_one_candidate() -> None:
+def test_one_penalty_is_one_contender() -> None:
     ((_, learner),) = (pipeline.steps[-1] for pipeline in text_model(3.0))
     assert learner.get_params() == SoftmaxRegression(C=3.0).get_params()

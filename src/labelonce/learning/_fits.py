@@ -96,9 +96,9 @@ def frugal_folds(budget: int, n_learners: int = 1) -> int:
 
 
 def affordable_rounds(left: int, n_open: int, max_rounds: int, *, in_folds: bool, n_folds: int) -> int:
-    """Return how many rounds fit into `left` fits, where `n_open` candidates have yet to do their first.
+    """Return how many rounds fit into `left` fits, where `n_open` contenders have yet to do their first.
 
-    Out of fold the best candidate's further rounds are the run. Otherwise they are tried on a part of the tasks, done
+    Out of fold the best contender's further rounds are the run. Otherwise they are tried on a part of the tasks, done
     again on all, and folds of the last calibrate its confidence.
 
     >>> affordable_rounds(10, 1, 6, in_folds=False, n_folds=2), affordable_rounds(10, 0, 6, in_folds=True, n_folds=4)
@@ -111,7 +111,7 @@ def affordable_rounds(left: int, n_open: int, max_rounds: int, *, in_folds: bool
     return 1
 
 
-def most_fits(n_candidates: int, max_rounds: int, *, in_folds: bool) -> int:
+def most_fits(n_contenders: int, max_rounds: int, *, in_folds: bool) -> int:
     """Return how many fits a choice without a limit and its run make at most: three splits, five folds."""
-    trials = n_candidates * min(max_rounds, 3) + min(n_candidates, 2) * max(max_rounds - 3, 0)
+    trials = n_contenders * min(max_rounds, 3) + min(n_contenders, 2) * max(max_rounds - 3, 0)
     return 3 * trials * (5 if in_folds else 1) + (max_rounds * 6 if in_folds else max_rounds + 5)

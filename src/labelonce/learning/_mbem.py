@@ -141,7 +141,7 @@ class MBEM(AnnotationsScorer):
     recipe_ : dict
         The options that were used, chosen or given.
     choices_ : list of dict
-        Every candidate after each round: its mean log-likelihood of held-out annotations (`held_out_scores`), the
+        Every contender after each round: its mean log-likelihood of held-out annotations (`held_out_scores`), the
         estimated share of right picks on held-out tasks (`held_out_accuracy`), and where that is within one standard
         error of the best (`near_best`).
     classes_ : (n_classes,)

@@ -12,7 +12,7 @@ from labelonce._processes import n_processes
 from labelonce._types import Codes, Floats
 from labelonce._validate import check_rng
 from labelonce.data import Annotations
-from labelonce.learning._candidates import Candidate, alike, begun, memorises
+from labelonce.learning._contenders import Contender, alike, begun, memorises
 from labelonce.learning._features import Features, GivenLearner, given_learners
 from labelonce.learning._fits import (
     FRUGAL_FITS,
@@ -56,7 +56,7 @@ class Settled:
     """A schedule with what was found on the way to it.
 
     `X` holds the features as `features` transformed them; `done` are the rounds that the run need not do again;
-    `table` has one row per candidate; `n_fits` counts the fits made.
+    `table` has one row per contender; `n_fits` counts the fits made.
     """
 
     schedule: Schedule
@@ -81,23 +81,23 @@ def settle(
     log = FitLog(listener=listener)
     givens = given_learners(options.learner)
     with counting(log), sharing_threads((given.learner for given in givens), X, annotations.n_classes):
-        candidates, budget = open_candidates(options, givens, X, annotations, gold, seed, confusion)
-        own = candidates[0].recipe.learner.auto if len(candidates) == 1 else {}
+        contenders, budget = open_contenders(options, givens, X, annotations, gold, seed, confusion)
+        own = contenders[0].recipe.learner.auto if len(contenders) == 1 else {}
         rounds = own.get("rounds", "auto") if options.rounds == "auto" else options.rounds
         free = rounds == "auto"
         longest = options.max_rounds if free else rounds
-        to_choose = len(candidates) > 1 or (free and longest > 1)
-        check_shared(candidates, to_choose=to_choose)
+        to_choose = len(contenders) > 1 or (free and longest > 1)
+        check_shared(contenders, to_choose=to_choose)
         best = Choice(0, longest)
         if to_choose and len(np.unique(annotations.task)) > 1:
-            in_folds = any(one.recipe.predictions == "out_of_fold" for one in candidates)
+            in_folds = any(one.recipe.predictions == "out_of_fold" for one in contenders)
             if budget is not None and free:
-                n_open, n_folds = sum(one.first is None for one in candidates), candidates[0].recipe.n_folds
+                n_open, n_folds = sum(one.first is None for one in contenders), contenders[0].recipe.n_folds
                 longest = affordable_rounds(budget - log.number, n_open, longest, in_folds=in_folds, n_folds=n_folds)
-            log.planned = budget or log.number + most_fits(len(candidates), longest, in_folds=in_folds)
+            log.planned = budget or log.number + most_fits(len(contenders), longest, in_folds=in_folds)
             how: dict[str, Any] = {"max_rounds": longest, "free": free, "frugal": budget is not None}
-            best = choose_recipe(candidates, annotations, gold, share=options.holdout, seed=seed, **how)
-    chosen = candidates[best.number]
+            best = choose_recipe(contenders, annotations, gold, share=options.holdout, seed=seed, **how)
+    chosen = contenders[best.number]
     recipe = chosen.recipe if free else replace(chosen.recipe, fits_last=True)
     if chosen.first is not None and not to_choose and best.rounds > 1:
         best = replace(best, done=[chosen.first], averaged=(1, best.rounds))
@@ -105,7 +105,7 @@ def settle(
     return Settled(schedule, chosen.given.features, chosen.X, best.done, best.table, log.number)
 
 
-def open_candidates(
+def open_contenders(
     options: MBEM,
     givens: list[GivenLearner],
     X: Any,
@@ -113,7 +113,7 @@ def open_candidates(
     gold: Codes | None,
     seed: int,
     confusion: Floats | None,
-) -> tuple[list[Candidate], int | None]:
+) -> tuple[list[Contender], int | None]:
     """Return every way to fit that the options leave open, and how many fits may be made.
 
     Transformers that are shared are fitted once.
@@ -136,16 +136,16 @@ def open_candidates(
         learner = given.learner
         how = judged_by(options, learner)
         recipe = Recipe(learner, workers, how, options.counts, posteriors[0], options.weighting, options.prior, **where)
-        candidate = Candidate(given, transformed, recipe)
+        contender = Contender(given, transformed, recipe)
         if how == "auto" and budget is None and not learner.may_memorise:
             memorised = memorises(learner, transformed, annotations, gold, seed, n_folds)
             how = "out_of_fold" if memorised else "in_sample"
-            candidate = replace(candidate, recipe=replace(recipe, predictions=how))
+            contender = replace(contender, recipe=replace(recipe, predictions=how))
         elif how == "auto":
             folds = n_folds if budget is not None else learner.n_folds
-            candidate = replace(candidate, recipe=replace(recipe, n_folds=folds))
-            candidate = begun(candidate, annotations, gold, seed, options.max_rounds, keep=budget is None)
-        found += [replace(candidate, recipe=replace(candidate.recipe, posterior=kind)) for kind in posteriors]
+            contender = replace(contender, recipe=replace(recipe, n_folds=folds))
+            contender = begun(contender, annotations, gold, seed, options.max_rounds, keep=budget is None)
+        found += [replace(contender, recipe=replace(contender.recipe, posterior=kind)) for kind in posteriors]
     unlimited = budget is None and all(one.first is None for one in found)
     return (found if unlimited else alike(found)), budget
 
@@ -169,14 +169,14 @@ def fit_budget(options: MBEM, givens: list[GivenLearner], features: list[Any], n
     return FRUGAL_FITS + FRUGAL_FITS_MORE * (len(givens) - 1)
 
 
-def check_shared(candidates: list[Candidate], *, to_choose: bool) -> None:
+def check_shared(contenders: list[Contender], *, to_choose: bool) -> None:
     """Raise if a learner that is shared by processes would have to be chosen, or fitted to folds."""
-    if not any(candidate.recipe.learner.shared for candidate in candidates):
+    if not any(contender.recipe.learner.shared for contender in contenders):
         return
     if to_choose:
         raise ValueError(
             "a learner that is shared by processes cannot be chosen from several: give one learner, rounds=... and "
             'posterior="joint" or "prior".'
         )
-    if candidates[0].recipe.predictions == "out_of_fold" and n_processes() > 1:
+    if contenders[0].recipe.predictions == "out_of_fold" and n_processes() > 1:
         raise ValueError('a learner that is shared by processes needs predictions="in_sample"; got "out_of_fold".')

@@ -11,12 +11,12 @@ from labelonce._types import Codes, Floats, Mask
 from labelonce._validate import check_distribution
 from labelonce.data import Annotations
 from labelonce.data._split import hold_out_tasks
-from labelonce.learning._candidates import Candidate
+from labelonce.learning._contenders import Contender
 from labelonce.learning._rounds import Round
 from labelonce.learning._trials import Part, Trials, log_likelihoods
 
 _ENOUGH = 1200  # held-out tasks that settle a choice
-HEATS = 3  # rounds that all candidates get
+HEATS = 3  # rounds that all contenders get
 _FINALISTS = 2
 
 
@@ -55,7 +55,7 @@ def annotation_log_likelihood(annotations: Annotations, predictions: Any, confus
 
 @dataclass(frozen=True)
 class Choice:
-    """Which candidate won, its last round and the rounds to average; its scores, and a table of all candidates.
+    """Which contender won, its last round and the rounds to average; its scores, and a table of all contenders.
 
     `done` are the rounds of a frugal choice out of fold: they were fitted to all tasks and need no other run.
     """
@@ -69,7 +69,7 @@ class Choice:
 
 
 def choose_recipe(
-    candidates: list[Candidate],
+    contenders: list[Contender],
     annotations: Annotations,
     gold: Codes | None,
     *,
@@ -79,25 +79,25 @@ def choose_recipe(
     seed: int,
     frugal: bool = False,
 ) -> Choice:
-    """Return the candidate that is right most often on held-out tasks, and if `free` its rounds to average.
+    """Return the contender that is right most often on held-out tasks, and if `free` its rounds to average.
 
     Averaged are the rounds that are as right as the best, see `near_best`. Whole tasks are held out: a model that has
     memorised the other labels of a task predicts one more label of it well, and new tasks badly. Small sets are split
-    more than once. All candidates run three rounds; the best two run on. If `frugal`, one split, one round of all, and
+    more than once. All contenders run three rounds; the best two run on. If `frugal`, one split, one round of all, and
     the best runs on; out of fold see `choose_in_folds`.
     """
-    if frugal and candidates[0].recipe.of_folds:
-        return choose_in_folds(candidates, annotations, gold, max_rounds=max_rounds, free=free, seed=seed)
+    if frugal and contenders[0].recipe.of_folds:
+        return choose_in_folds(contenders, annotations, gold, max_rounds=max_rounds, free=free, seed=seed)
     heats, n_finalists = (1, 1) if frugal else (HEATS, _FINALISTS)
     parts = held_out_parts(annotations, share, seed, most=1 if frugal else 3)
-    trials = Trials(candidates, parts, gold, max_rounds=max_rounds, seed=seed)
-    running = list(range(len(candidates)))
+    trials = Trials(contenders, parts, gold, max_rounds=max_rounds, seed=seed)
+    running = list(range(len(contenders)))
     for place in range(max_rounds):
         for number in running:
             trials.run_round(number)
         if place == heats - 1:
             running = finalists(trials, n_finalists)
-    return choice_so_far(candidates, trials, trials.done() & (free | (np.arange(max_rounds) == max_rounds - 1)))
+    return choice_so_far(contenders, trials, trials.done() & (free | (np.arange(max_rounds) == max_rounds - 1)))
 
 
 def held_out_parts(annotations: Annotations, share: float, seed: int, *, most: int = 3) -> list[Part]:
@@ -108,22 +108,22 @@ def held_out_parts(annotations: Annotations, share: float, seed: int, *, most: i
 
 
 def finalists(trials: Trials, most: int = _FINALISTS) -> list[int]:
-    """Return the numbers of the candidates that are right most often so far."""
+    """Return the numbers of the contenders that are right most often so far."""
     best = np.nanmax(trials.accuracy(), axis=1)
     return sorted(np.argsort(-best, kind="stable")[:most].tolist())
 
 
-def choice_so_far(candidates: list[Candidate], trials: Trials, eligible: Mask) -> Choice:
-    """Return the choice among the eligible rounds of the candidates."""
+def choice_so_far(contenders: list[Contender], trials: Trials, eligible: Mask) -> Choice:
+    """Return the choice among the eligible rounds of the contenders."""
     near = near_best(trials.right(), eligible)
     number = int(np.where(near, trials.accuracy(), -np.inf).max(axis=1).argmax())
     averaged = tuple((1 + np.flatnonzero(near[number])).tolist())
-    found = (trials.scores[number].tolist(), _table(candidates, trials, near))
+    found = (trials.scores[number].tolist(), _table(contenders, trials, near))
     return Choice(number, averaged[-1], averaged, *found)
 
 
 def choose_in_folds(
-    candidates: list[Candidate],
+    contenders: list[Contender],
     annotations: Annotations,
     gold: Codes | None,
     *,
@@ -131,7 +131,7 @@ def choose_in_folds(
     free: bool,
     seed: int,
 ) -> Choice:
-    """Return the candidate whose first round is right most often on tasks it did not see, and its rounds.
+    """Return the contender whose first round is right most often on tasks it did not see, and its rounds.
 
     No task is held out: each is judged by models that were fitted without it. They are the rounds' own, so that
     nothing is fitted twice, and their average over all rounds is the model. To pick the best rounds by the same labels
@@ -139,15 +139,15 @@ def choose_in_folds(
     done, with a model fitted to all tasks.
     """
     parts = [(annotations, annotations)]
-    trials = Trials(candidates, parts, gold, max_rounds=max_rounds, seed=seed, keep_rounds=True)
-    for number in range(len(candidates)):
+    trials = Trials(contenders, parts, gold, max_rounds=max_rounds, seed=seed, keep_rounds=True)
+    for number in range(len(contenders)):
         trials.run_round(number)
     best = int(trials.accuracy()[:, 0].argmax())
     n_rounds = max_rounds if free else max_rounds - 1
     for _ in range(n_rounds - 1):
         trials.run_round(best)
     near = near_best(trials.right(), trials.done())
-    found: dict[str, Any] = {"scores": trials.scores[best].tolist(), "table": _table(candidates, trials, near)}
+    found: dict[str, Any] = {"scores": trials.scores[best].tolist(), "table": _table(contenders, trials, near)}
     every = tuple(range(1, max_rounds + 1)) if free else ()
     return Choice(best, max_rounds, every, **found, done=trials.rounds[best][:n_rounds])
 
@@ -159,8 +159,8 @@ def near_best(values: Floats, eligible: Mask) -> Mask:
 
     Parameters
     ----------
-    values : (n_candidates, n_rounds, n_held)
-    eligible : (n_candidates, n_rounds)
+    values : (n_contenders, n_rounds, n_held)
+    eligible : (n_contenders, n_rounds)
 
     Examples
     --------
@@ -173,10 +173,10 @@ def near_best(values: Floats, eligible: Mask) -> Mask:
     return np.asarray(eligible & (behind.mean(axis=2) <= behind.std(axis=2) / np.sqrt(behind.shape[2])))
 
 
-def _table(candidates: list[Candidate], trials: Trials, near: Mask) -> list[dict[str, Any]]:
-    rows = zip(candidates, trials.scores, trials.accuracy(), near, strict=True)
+def _table(contenders: list[Contender], trials: Trials, near: Mask) -> list[dict[str, Any]]:
+    rows = zip(contenders, trials.scores, trials.accuracy(), near, strict=True)
     return [
-        {name: getattr(candidate.recipe, name) for name in ("learner", "predictions", "posterior")}
+        {name: getattr(contender.recipe, name) for name in ("learner", "predictions", "posterior")}
         | {"held_out_scores": scores.tolist(), "held_out_accuracy": accuracy.tolist(), "near_best": mark.tolist()}
-        for candidate, scores, accuracy, mark in rows
+        for contender, scores, accuracy, mark in rows
     ]

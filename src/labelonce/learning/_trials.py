@@ -1,4 +1,4 @@
-"""Trials: what every candidate of a choice says of tasks that were held out from its fit."""
+"""Trials: what every contender of a choice says of tasks that were held out from its fit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from labelonce._kernels import ScipyEngine, floored_log, label_probabilities
 from labelonce._types import Codes, Floats, Mask
 from labelonce.data import Annotations
-from labelonce.learning._candidates import Candidate
+from labelonce.learning._contenders import Contender
 from labelonce.learning._rounds import Round, run_rounds
 
 Part = tuple[Annotations, Annotations]  # to fit to, held out
@@ -22,19 +22,19 @@ def log_likelihoods(annotations: Annotations, predictions: Floats, confusion: Fl
 
 
 class Trials:
-    """Fits of every candidate to the rest of the tasks, judged after each round by the tasks that were held out.
+    """Fits of every contender to the rest of the tasks, judged after each round by the tasks that were held out.
 
-    How often a candidate's picks are right is estimated by the labels of the held-out tasks, and the workers who gave
-    them are the same for all candidates: those of the trial under which the held-out labels are most likely. Were
-    every candidate judged by its own workers, one that has settled with its workers on something else than the truth
+    How often a contender's picks are right is estimated by the labels of the held-out tasks, and the workers who gave
+    them are the same for all contenders: those of the trial under which the held-out labels are most likely. Were
+    every contender judged by its own workers, one that has settled with its workers on something else than the truth
     would look good to itself; and the likelihood alone asks how sure a model is rather than how often it is right.
 
     Attributes
     ----------
-    scores : (n_candidates, n_rounds)
+    scores : (n_contenders, n_rounds)
         Mean log-likelihood of the held-out annotations; NaN where a trial has not come so far.
     rounds : list of list of Round
-        The rounds of each candidate on the first split, if they are to be kept: they hold arrays of all tasks.
+        The rounds of each contender on the first split, if they are to be kept: they hold arrays of all tasks.
 
     Notes
     -----
@@ -43,7 +43,7 @@ class Trials:
 
     def __init__(
         self,
-        candidates: list[Candidate],
+        contenders: list[Contender],
         parts: list[Part],
         gold: Codes | None,
         *,
@@ -56,20 +56,20 @@ class Trials:
         self._tasks = [np.unique(held.task) for held in self._held]
         hidden = [_without(gold, np.setdiff1d(held.task, seen.task)) for seen, held in parts]
         self._runs = [
-            [judged_rounds(candidate, part, known, seed, max_rounds) for part, known in zip(parts, hidden, strict=True)]
-            for candidate in candidates
+            [judged_rounds(contender, part, known, seed, max_rounds) for part, known in zip(parts, hidden, strict=True)]
+            for contender in contenders
         ]
-        shape = (len(candidates), max_rounds)
+        shape = (len(contenders), max_rounds)
         self.scores = np.full(shape, np.nan)
         self._picks = np.zeros((*shape, sum(map(len, self._tasks))), dtype=np.int32)
-        self._n_done = np.zeros(len(candidates), dtype=int)
+        self._n_done = np.zeros(len(contenders), dtype=int)
         self._best = -np.inf
         self._workers: list[Floats] = []
         self._keep_rounds = keep_rounds
-        self.rounds: list[list[Round]] = [[] for _ in candidates]
+        self.rounds: list[list[Round]] = [[] for _ in contenders]
 
     def run_round(self, number: int) -> None:
-        """Run the next round of a candidate on every split."""
+        """Run the next round of a contender on every split."""
         place = int(self._n_done[number])
         said = [next(run) for run in self._runs[number]]
         likelihood = [
@@ -85,11 +85,11 @@ class Trials:
             self._best, self._workers = score, [this.confusion for this in said]
 
     def done(self) -> Mask:
-        """Return which rounds of which candidates were run."""
+        """Return which rounds of which contenders were run."""
         return np.asarray(np.isfinite(self.scores))
 
     def right(self) -> Floats:
-        """Return P(the pick is right), shape (n_candidates, n_rounds, n_held_out_tasks); NaN if not run."""
+        """Return P(the pick is right), shape (n_contenders, n_rounds, n_held_out_tasks); NaN if not run."""
         posterior = np.concatenate(
             [
                 ScipyEngine(held, "float64").e_step(floored_log(workers), np.zeros(held.n_classes), self._gold)[0][
@@ -102,16 +102,16 @@ class Trials:
         return np.where(self.done()[:, :, None], right, np.nan)
 
     def accuracy(self) -> Floats:
-        """Return the estimated share of right picks, shape (n_candidates, n_rounds)."""
+        """Return the estimated share of right picks, shape (n_contenders, n_rounds)."""
         return np.asarray(self.right().mean(axis=2))
 
 
-def judged_rounds(candidate: Candidate, part: Part, gold: Codes | None, seed: int, last: int) -> Iterator[Round]:
+def judged_rounds(contender: Contender, part: Part, gold: Codes | None, seed: int, last: int) -> Iterator[Round]:
     """Yield rounds on one part of the annotations without end; all their predictions for the other are honest."""
-    if candidate.first is not None:
-        yield candidate.first
-    how: dict[str, Any] = {"gold": gold, "seed": seed, "last": last, "after": candidate.first, "trial": True}
-    yield from run_rounds(candidate.X, part[0], candidate.recipe, **how)
+    if contender.first is not None:
+        yield contender.first
+    how: dict[str, Any] = {"gold": gold, "seed": seed, "last": last, "after": contender.first, "trial": True}
+    yield from run_rounds(contender.X, part[0], contender.recipe, **how)
 
 
 def _without(gold: Codes | None, tasks: Codes) -> Codes | None:

@@ -7,7 +7,7 @@ import numpy as np
 from labelonce import Annotations
 from labelonce._types import Floats
 from labelonce.learning import Learner
-from labelonce.learning._candidates import memorises
+from labelonce.learning._contenders import memorises
 
 
 class Memory(Learner):

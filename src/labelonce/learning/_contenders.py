@@ -28,7 +28,7 @@ MEMORISED = 0.25  # share of the disagreement of models that did not see the tas
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Contender:
     """One of the ways to fit that the options leave open: a learner given, its transformed features, and a recipe.
 
     `first` is its first round, where that was done already to find out whether the learner memorises.
@@ -51,27 +51,27 @@ def memorises(learner: Learner, X: Any, annotations: Annotations, gold: Codes | 
 
 
 def begun(
-    candidate: Candidate, annotations: Annotations, gold: Codes | None, seed: int, last: int, *, keep: bool = False
-) -> Candidate:
-    """Return a candidate after its first round, out of fold, which one more fit tells whether to do the others so.
+    contender: Contender, annotations: Annotations, gold: Codes | None, seed: int, last: int, *, keep: bool = False
+) -> Contender:
+    """Return a contender after its first round, out of fold, which one more fit tells whether to do the others so.
 
     If that model, fitted to all tasks, is to `keep`, it is the model of the round instead of those of the folds.
     """
-    out = replace(candidate.recipe, predictions="out_of_fold", of_folds=True)
-    first = next(run_rounds(candidate.X, annotations, out, gold=gold, seed=seed, last=last))
+    out = replace(contender.recipe, predictions="out_of_fold", of_folds=True)
+    first = next(run_rounds(contender.X, annotations, out, gold=gold, seed=seed, last=last))
     learner = learner_of_round(out.learner, 1, last, np.random.default_rng([seed, 0]))
-    model = fit_model(learner, candidate.X, first.targets, first.target_weight)
-    own = model.predict_proba(candidate.X)
+    model = fit_model(learner, contender.X, first.targets, first.target_weight)
+    own = model.predict_proba(contender.X)
     recipe = out if reproduces(annotations, own, first.predictions) else replace(out, predictions="in_sample")
-    return replace(candidate, recipe=recipe, first=replace(first, model=model) if keep else first)
+    return replace(contender, recipe=recipe, first=replace(first, model=model) if keep else first)
 
 
-def alike(candidates: list[Candidate]) -> list[Candidate]:
-    """Return candidates that can be judged by the same tasks: if one is out of fold, all are."""
-    if not any(one.recipe.predictions == "out_of_fold" for one in candidates):
+def alike(contenders: list[Contender]) -> list[Contender]:
+    """Return contenders that can be judged by the same tasks: if one is out of fold, all are."""
+    if not any(one.recipe.predictions == "out_of_fold" for one in contenders):
         folds: dict[str, Any] = {"of_folds": False, "n_folds": FRUGAL_FOLDS}
-        return [replace(one, recipe=replace(one.recipe, **folds), first=None) for one in candidates]
-    return [replace(one, recipe=replace(one.recipe, predictions="out_of_fold", of_folds=True)) for one in candidates]
+        return [replace(one, recipe=replace(one.recipe, **folds), first=None) for one in contenders]
+    return [replace(one, recipe=replace(one.recipe, predictions="out_of_fold", of_folds=True)) for one in contenders]
 
 
 def reproduces(annotations: Annotations, own: Floats, fresh: Floats) -> bool:
