@@ -359,6 +359,8 @@ def test_a_bad_answer_is_refused(given: tuple[Any, Any, Any], message: str) -> N
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"capacity": -1}, "capacity must be an integer of at least 0; got -1"),
+        ({"capacity": {"ann": 2.5}}, "the capacity of worker 'ann' must be an integer of at least 0; got 2.5"),
         ({"costs": {"ann": 0.0}}, "above 0; got 0.0 for worker 'ann'"),
         ({"task_costs": [1.0, -1.0]}, "above 0; got -1.0 at task 1"),
         ({"gold": {"a": 5}}, "gold must be among .*got 5"),

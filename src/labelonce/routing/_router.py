@@ -136,7 +136,7 @@ class Router:
         self.strategy = Information() if strategy is None else strategy
         if not isinstance(self.strategy, Strategy):
             raise TypeError(f"strategy must be one of labelonce.routing, such as Random(); got {show(strategy)}.")
-        self.costs, self.capacity = _check_prices(costs), capacity
+        self.costs, self.capacity = _check_prices(costs), _check_capacity(capacity)
         self.max_labels = None if max_labels is None else check_int(max_labels, "max_labels", 1)
         self.gold_tests = check_int(gold_tests, "gold_tests", 0)
         self.may_decline = may_decline
@@ -500,3 +500,11 @@ def _check_prices(costs: Any) -> float | Mapping[Any, float]:
         if check_number(cost, f"the cost of worker {show(worker)}" if worker else "costs", 0.0) == 0:
             raise ValueError(f"costs must be above 0; got {cost!r} for worker {show(worker)}.")
     return costs if isinstance(costs, Mapping) else float(costs)
+
+
+def _check_capacity(capacity: Any) -> int | Mapping[Any, int] | None:
+    if isinstance(capacity, Mapping):
+        return {
+            worker: check_int(most, f"the capacity of worker {show(worker)}", 0) for worker, most in capacity.items()
+        }
+    return None if capacity is None else check_int(capacity, "capacity", 0)
