@@ -236,19 +236,18 @@ def stream(options: argparse.Namespace) -> dict[str, Any]:
     import pyarrow.parquet as pq
 
     import labelonce as lo
+    from labelonce import sharded
 
     each: list[float] = []
     with tempfile.TemporaryDirectory(dir=options.scratch) as folder:
         path, prepared, clean = (Path(folder, name) for name in ("labels.parquet", "prepared", "clean"))
         in_child(lambda: write_parquet(path, SIZES[options.size], options.workers))
         times = [time.perf_counter()]
-        prepare_mb = in_child(lambda: lo.sharded.prepare(path, prepared, duplicates="keep"))
+        prepare_mb = in_child(lambda: sharded.prepare(path, prepared, duplicates="keep"))
         times.append(time.perf_counter())
         before_mb = peak_mb()
         model = lo.DawidSkene(max_iter=options.iterations, tol=0.0, dtype="float32")
-        lo.sharded.fit(
-            model, prepared, clean, device=options.device, callback=lambda *_: each.append(time.perf_counter())
-        )
+        sharded.fit(model, prepared, clean, device=options.device, callback=lambda *_: each.append(time.perf_counter()))
         times.append(time.perf_counter())
         fit_mb = peak_mb()
         disk_mb = sum(file.stat().st_size for file in prepared.rglob("*.*") if file.is_file()) / 2**20

@@ -8,6 +8,7 @@ import numpy as np
 from measure import report
 
 import labelonce as lo
+from labelonce import aggregation
 
 
 def main(work: str, size: str, iterations: int, folder: Path) -> None:
@@ -20,7 +21,7 @@ def main(work: str, size: str, iterations: int, folder: Path) -> None:
         report(lambda: lo.read_annotations(path, progress=False), lambda ann: float(len(ann)), **about)
         return
     ann = lo.read_annotations(folder / f"{size}-codes.parquet", progress=False)
-    models: dict[str, lo.aggregation.Aggregator] = {
+    models: dict[str, aggregation.Aggregator] = {
         "majority vote": lo.MajorityVote(),
         "dawid-skene": lo.DawidSkene(max_iter=iterations, tol=0.0),
         "dawid-skene float32": lo.DawidSkene(max_iter=iterations, tol=0.0, dtype="float32"),
@@ -29,10 +30,10 @@ def main(work: str, size: str, iterations: int, folder: Path) -> None:
         "glad": lo.GLAD(max_iter=iterations),
         "mace": lo.MACE(max_iter=iterations, tol=0.0),
         "mace em": lo.MACE(method="em", max_iter=iterations, tol=0.0),
-        "mean field": lo.MeanField(max_iter=iterations, tol=0.0),
-        "belief propagation": lo.BeliefPropagation(max_iter=iterations, tol=0.0),
-        "kos": lo.KOS(max_iter=iterations, tol=0.0),
-        "eigen ratio": lo.EigenRatio(),
+        "mean field": lo.baselines.MeanField(max_iter=iterations, tol=0.0),
+        "belief propagation": lo.baselines.BeliefPropagation(max_iter=iterations, tol=0.0),
+        "kos": lo.baselines.KOS(max_iter=iterations, tol=0.0),
+        "eigen ratio": lo.baselines.EigenRatio(),
     }
     report(lambda: models[work].fit(ann).labels_, lambda labels: float((labels == y_true).mean()), **about)
 

@@ -35,7 +35,7 @@ GROUPS = np.arange(N_CLASSES) // GROUP
 METHODS: dict[str, Any] = {
     "MajorityVote": lo.MajorityVote(),
     "Wawa": lo.Wawa(),
-    "ExpertiseVote": lo.ExpertiseVote(),
+    "ExpertiseVote": lo.baselines.ExpertiseVote(),
     "OneCoin": lo.OneCoin(),
     "DawidSkene, Grouped(table)": lo.DawidSkene(worker_model=workers.Grouped(GROUPS), dtype="float32"),
     "DawidSkene, Grouped('auto')": lo.DawidSkene(worker_model=workers.Grouped("auto"), dtype="float32"),

@@ -5,6 +5,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 import labelonce as lo
+from labelonce import multilabel
 from labelonce.multilabel import bootstrap_interval, f1_score
 
 QUESTIONS = {"even": [0, 2, 4, 6, 8], "has a loop": [0, 6, 8, 9], "below three": [0, 1, 2]}
@@ -23,7 +24,7 @@ def main() -> None:
     print(ann)
 
     clf = lo.MultiLabelMBEM().fit(X, ann)
-    for name, model in (("answers as they are", lo.multilabel.SigmoidRegression(C=0.1).fit(X, said)), ("MBEM", clf)):
+    for name, model in (("answers as they are", multilabel.SigmoidRegression(C=0.1).fit(X, said)), ("MBEM", clf)):
         value, low, high = bootstrap_interval(f1_score, y_test, model.predict(X_test), n_draws=200)
         print(f"{name}: micro F1 {value:.3f} ({low:.3f} to {high:.3f})")
     right = clf.confusion_[:, :, [0, 1], [0, 1]].mean(axis=(1, 2))

@@ -33,7 +33,7 @@ from scipy import sparse
 from sklearn.decomposition import TruncatedSVD
 
 import labelonce as lo
-from labelonce.learning import CandidateLabels, Raykar
+from labelonce.baselines import CandidateLabels, Raykar
 
 PATH = RESULTS / "leaderboard.json"
 PENALTIES = (0.001, 0.01, 0.1, 1.0)

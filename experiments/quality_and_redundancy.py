@@ -94,8 +94,8 @@ def classifier(method: str, C: float, y: Any, ann: lo.Annotations, confusion: An
     makers: dict[str, Callable[[], Any]] = {
         "oracle correct": lambda: lo.OracleCorrect(y, learner),
         "oracle weighted EM": lambda: lo.OracleConfusion(confusion, learner),
-        "forward, true confusion": lambda: lo.ForwardCorrection(confusion, C=C),
-        "unbiased, mean confusion": lambda: lo.UnbiasedLoss(mean, C=C),
+        "forward, true confusion": lambda: lo.baselines.ForwardCorrection(confusion, C=C),
+        "unbiased, mean confusion": lambda: lo.baselines.UnbiasedLoss(mean, C=C),
         "MV": lambda: lo.TrainOnAggregate(lo.MajorityVote(), learner, targets="hard"),
         "weighted MV": lambda: lo.TrainOnAggregate(lo.MajorityVote(), learner, targets="soft"),
         "EM": lambda: lo.TrainOnAggregate(lo.DawidSkene(smoothing=0.0), learner, targets="hard"),

@@ -6,22 +6,9 @@ import pytest
 from checks import Make
 from crowds import crowd
 
-from labelonce import (
-    GLAD,
-    IBCC,
-    KOS,
-    MACE,
-    Annotations,
-    AssignmentWarning,
-    BeliefPropagation,
-    DawidSkene,
-    EigenRatio,
-    MajorityVote,
-    MeanField,
-    OneCoin,
-    RedundancyWarning,
-    Wawa,
-)
+from labelonce import GLAD, IBCC, MACE, Annotations, DawidSkene, MajorityVote, OneCoin, Wawa
+from labelonce.aggregation import RedundancyWarning
+from labelonce.baselines import KOS, AssignmentWarning, BeliefPropagation, EigenRatio, MeanField
 
 MODELS: list[Make] = [DawidSkene, OneCoin, IBCC, Wawa, GLAD, MACE, MeanField, BeliefPropagation]
 

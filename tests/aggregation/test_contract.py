@@ -9,20 +9,9 @@ from checks import CHECKS, Make, annotations
 from hypothesis import given, settings
 from sklearn.exceptions import NotFittedError
 
-from labelonce import (
-    EBCC,
-    IBCC,
-    MACE,
-    Annotations,
-    DataProgramming,
-    DawidSkene,
-    EigenRatio,
-    MinimaxEntropy,
-    MultidimensionalWisdom,
-    OneCoin,
-    SpectralDawidSkene,
-)
+from labelonce import EBCC, IBCC, MACE, Annotations, DawidSkene, OneCoin
 from labelonce.aggregation._registry import aggregators
+from labelonce.baselines import DataProgramming, EigenRatio, MinimaxEntropy, MultidimensionalWisdom, SpectralDawidSkene
 
 QUICK: dict[str, Make] = {  # in place of the defaults, which take long
     "SpectralDawidSkene": lambda: SpectralDawidSkene(n_splits=2),

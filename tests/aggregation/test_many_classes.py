@@ -20,12 +20,12 @@ from labelonce.aggregation import Aggregator
 MODELS: dict[str, Callable[[], Aggregator]] = {
     "vote": lo.MajorityVote,
     "Wawa": lo.Wawa,
-    "expertise": lo.ExpertiseVote,
+    "expertise": lo.baselines.ExpertiseVote,
     "one coin": lo.OneCoin,
     "one coin, learned prior": lambda: lo.OneCoin(prior="learned"),
     "one coin, maximum likelihood": lambda: lo.OneCoin(smoothing=(0.0, 0.0), max_iter=20),
 }
-pytestmark = pytest.mark.filterwarnings("ignore::labelonce.RedundancyWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::labelonce.aggregation.RedundancyWarning")
 
 
 def labelled(n_tasks: int = 300, n_classes: int = 8, seed: int = 0, redundancy: int = 4) -> tuple[Annotations, Any]:

@@ -63,7 +63,7 @@ def test_sixty_thousand_classes_are_refused_in_one_sentence_before_anything_is_m
     tracemalloc.stop()
 
 
-@pytest.mark.filterwarnings("ignore::labelonce.RedundancyWarning")
+@pytest.mark.filterwarnings("ignore::labelonce.aggregation.RedundancyWarning")
 @pytest.mark.parametrize("name", ["MajorityVote", "OneCoin", "Wawa", "ExpertiseVote"])
 def test_sixty_thousand_classes_are_no_matter_to_those_who_follow_the_labels(name: str) -> None:
     model = aggregators()[name]().fit(one_label(100_000, 1000, 60_000))

@@ -14,11 +14,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import average_precision_score
 
 import labelonce as lo
-from labelonce import IBCC, Annotations, DawidSkene, MajorityVote, OneCoin, SpectralDawidSkene, simulate
+from labelonce import IBCC, Annotations, DawidSkene, MajorityVote, OneCoin, simulate
 from labelonce._types import Codes, Floats, Ids
 from labelonce.aggregation import Aggregator
 from labelonce.aggregation._em import answer_pseudo_counts, pseudo_counts
 from labelonce.aggregation._registry import aggregators
+from labelonce.baselines import SpectralDawidSkene
 from labelonce.data import OtherAnswersWarning
 
 Make = Callable[[], Aggregator]

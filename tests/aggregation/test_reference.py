@@ -9,25 +9,16 @@ from typing import Any
 
 import pytest
 
-from labelonce import (
-    EBCC,
-    GLAD,
-    IBCC,
+from labelonce import EBCC, GLAD, IBCC, MACE, DawidSkene, MajorityVote, OneCoin, Wawa, datasets, metrics
+from labelonce.baselines import (
     KOS,
-    MACE,
     BeliefPropagation,
     DataProgramming,
-    DawidSkene,
     EigenRatio,
-    MajorityVote,
     MeanField,
     MinimaxEntropy,
     MultidimensionalWisdom,
-    OneCoin,
     SpectralDawidSkene,
-    Wawa,
-    datasets,
-    metrics,
 )
 
 EXACT: dict[str, Any] = {"tol": 1e-9, "max_iter": 2000}
@@ -90,7 +81,7 @@ def accuracy(name: str, method: str) -> float:
 
 
 @pytest.mark.data
-@pytest.mark.filterwarnings("ignore::labelonce.aggregation.AssignmentWarning")  # KOS on uneven crowds, as tabled
+@pytest.mark.filterwarnings("ignore::labelonce.baselines.AssignmentWarning")  # KOS on uneven crowds, as tabled
 @pytest.mark.parametrize(("name", "method", "expected"), CASES)
 def test_accuracy_equals_the_reference(name: str, method: str, expected: float) -> None:
     assert accuracy(name, method) == pytest.approx(expected, abs=0.002)
@@ -117,7 +108,7 @@ def test_accuracy_equals_crowd_kit(name: str, method: str, expected: float) -> N
 
 
 @pytest.mark.data
-@pytest.mark.filterwarnings("ignore::labelonce.aggregation.AssignmentWarning")
+@pytest.mark.filterwarnings("ignore::labelonce.baselines.AssignmentWarning")
 @pytest.mark.parametrize(
     ("name", "method", "expected"),
     [(name, method, value) for method, row in PINNED.items() for name, value in zip(TABLE, row, strict=True)],
@@ -133,7 +124,7 @@ def test_belief_propagation_gives_the_labels_of_mean_field(name: str) -> None:
 
 
 @pytest.mark.data
-@pytest.mark.filterwarnings("ignore::labelonce.aggregation.AssignmentWarning")
+@pytest.mark.filterwarnings("ignore::labelonce.baselines.AssignmentWarning")
 def test_entries_lose_where_two_workers_share_few_tasks() -> None:
     assert accuracy("adult_content", "eigen ratio, entries") == pytest.approx(0.7067, abs=0.002)
 

@@ -12,7 +12,7 @@ from commands import run_in_process
 from pyarrow import parquet
 
 import labelonce as lo
-from labelonce import simulate
+from labelonce import runs, simulate
 from labelonce.cli._print import print_table
 from labelonce.runs import _train
 
@@ -349,7 +349,7 @@ def test_resume_refuses_other_options_and_changed_files(folder: Path, tmp_path: 
 
 def test_two_runs_cannot_write_at_once(folder: Path, capsys: Capture) -> None:
     arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "--rounds", "1"]
-    with lo.runs.RunFolder(folder / "run").locked():
+    with runs.RunFolder(folder / "run").locked():
         assert run_in_process([*arguments, "-o", str(folder / "run")]) == 2
     assert "another labelonce train is at work there" in capsys.readouterr().err
 

@@ -8,7 +8,7 @@ import pytest
 from questions import crowd
 
 import labelonce as lo
-from labelonce import planning, sharded
+from labelonce import data, planning, sharded
 from labelonce.multilabel import MultiLabelMBEM, SigmoidRegression
 from labelonce.routing import Router
 
@@ -39,10 +39,10 @@ def test_a_plan_takes_fits_to_classes_alone() -> None:
 
 @pytest.mark.neural
 def test_a_network_with_a_crowd_layer_says_how_many_it_leaves_out() -> None:
-    from labelonce import neural
+    from labelonce import baselines, neural
 
-    layer = neural.CrowdLayer(neural.TorchLearner(epochs=1, device="cpu"))
-    with pytest.warns(lo.data.OtherAnswersWarning, match="8 of 24 annotations, such as 'maybe', count for no class"):
+    layer = baselines.CrowdLayer(neural.TorchLearner(epochs=1, device="cpu"))
+    with pytest.warns(data.OtherAnswersWarning, match="8 of 24 annotations, such as 'maybe', count for no class"):
         layer.fit(np.random.default_rng(0).normal(size=(12, 2)).astype(np.float32), unsure())
 
 

@@ -21,7 +21,9 @@ EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 SHORT: dict[str, Any] = {"batch_size": 32, "epochs": 1, "epochs_by_round": (1,), "min_steps": 0, "lr": 0.1}
 NARROW = SHORT | {"module_fn": partial(neural.fast_net, widths=(2, 2, 2))}
 POINT = {"seed": 0, "crowd": "hammer-spammer", "net": "fast", "quality": 0.5, "redundancy": 1, "n_tasks": 60}
-pytestmark = pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning", "ignore::labelonce.RedundancyWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::labelonce.DoubtWarning", "ignore::labelonce.aggregation.RedundancyWarning"
+)
 
 
 @pytest.fixture(scope="module")

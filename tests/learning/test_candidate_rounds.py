@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
 
 import labelonce as lo
-from labelonce import Annotations, simulate, workers
+from labelonce import Annotations, learning, simulate, workers
 from labelonce._kernels import Arrays, Candidates, ScipyEngine, floored_log
 from labelonce._types import Codes, Floats
 from labelonce.learning import _candidate_calibration as calibration
@@ -78,7 +78,7 @@ def test_workers_and_labels_worth_checking_are_told(fitted: Any) -> None:
 
 def test_held_out_labels_are_scored_as_by_matrices(fitted: Any) -> None:
     clf, X, _, ann, _ = fitted
-    by_matrices = lo.annotation_log_likelihood(ann, clf.predict_proba(X), clf.confusion_)
+    by_matrices = learning.annotation_log_likelihood(ann, clf.predict_proba(X), clf.confusion_)
     assert clf.score_annotations(X, ann) == pytest.approx(by_matrices, abs=1e-9)
 
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-import labelonce as lo
-from labelonce import MBEM, Annotations, SoftmaxRegression, simulate, workers
+from labelonce import MBEM, Annotations, SoftmaxRegression, learning, simulate, workers
 from labelonce._types import Codes, Floats
 from labelonce.learning._calibration import label_shares
 
@@ -177,4 +176,4 @@ def test_a_model_trained_by_a_round_counts_as_its_answers_lean() -> None:
     square = ann.only_classes()
     expected = (clf.predictions_.argmax(axis=1)[square.task] == square.label).mean()
     assert clf.history_[-1]["agreement"] == pytest.approx(expected)
-    assert lo.annotation_log_likelihood(ann, clf.predictions_, clf.confusion_) < 0
+    assert learning.annotation_log_likelihood(ann, clf.predictions_, clf.confusion_) < 0

@@ -10,7 +10,7 @@ import pytest
 
 import labelonce as lo
 from labelonce import Annotations, simulate, workers
-from labelonce.learning import Raykar
+from labelonce.baselines import Raykar, UnbiasedLoss
 
 N_TASKS, N_CLASSES = 2000, 60_000
 X = np.zeros((N_TASKS, 2))
@@ -23,13 +23,16 @@ def many_classes() -> Annotations:
 
 LEARNERS: dict[str, tuple[Any, str]] = {
     "Raykar": (Raykar(), "Raykar with 2,000 tasks, 100 workers and 60,000 classes"),
-    "UnbiasedLoss": (lo.UnbiasedLoss(np.eye(2)), "UnbiasedLoss with 2,000 tasks, 100 workers and 60,000 classes"),
+    "UnbiasedLoss": (
+        UnbiasedLoss(np.eye(2)),
+        "UnbiasedLoss with 2,000 tasks, 100 workers and 60,000 classes",
+    ),
     "MBEM": (
         lo.MBEM(lo.SoftmaxRegression(), worker_model=workers.Full()),
         "MBEM with 2,000 tasks, 100 workers and 60,000 classes",
     ),
     "ForwardCorrection": (
-        lo.ForwardCorrection(np.eye(2)),
+        lo.baselines.ForwardCorrection(np.eye(2)),
         "ForwardCorrection with 2,000 tasks, 100 workers and 60,000 classes",
     ),
 }
@@ -53,7 +56,7 @@ def test_plain_labels_of_too_many_classes_are_refused(monkeypatch: pytest.Monkey
         lo.SoftmaxRegression().fit(X, np.arange(N_TASKS) % 900)
 
 
-@pytest.mark.filterwarnings("ignore::labelonce.RedundancyWarning")
+@pytest.mark.filterwarnings("ignore::labelonce.aggregation.RedundancyWarning")
 @pytest.mark.parametrize("targets", ["hard", "soft"])
 @pytest.mark.parametrize("aggregator", [lo.MajorityVote(), lo.OneCoin()])
 def test_training_on_an_aggregate_of_many_classes_is_that_of_few(

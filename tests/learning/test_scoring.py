@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold, cross_val_score
 
-from labelonce import MBEM, Annotations, DawidSkene, SoftmaxRegression, TrainOnAggregate, annotation_log_likelihood
+from labelonce import MBEM, Annotations, DawidSkene, SoftmaxRegression, TrainOnAggregate
 from labelonce._types import Codes, Floats
+from labelonce.learning import annotation_log_likelihood
 
 every_classifier = pytest.mark.parametrize("kind", ["MBEM", "TrainOnAggregate"])
 

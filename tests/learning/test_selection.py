@@ -12,10 +12,10 @@ from checks import one_hot
 from crowds import crowd
 from numpy.testing import assert_array_equal
 
-from labelonce import Annotations, annotation_log_likelihood, simulate
+from labelonce import Annotations, simulate
 from labelonce._types import Codes, Floats
 from labelonce.data._split import hold_out, hold_out_tasks
-from labelonce.learning import SoftmaxRegression, _trials
+from labelonce.learning import SoftmaxRegression, _trials, annotation_log_likelihood
 from labelonce.learning._contenders import Contender
 from labelonce.learning._features import given_learners
 from labelonce.learning._rounds import Recipe, run_rounds

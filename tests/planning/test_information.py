@@ -18,7 +18,7 @@ def told(crowd: Crowd, redundancies: list[int], *, draws: int = 20_000) -> Infor
 def test_gini_of_two_classes_and_symmetric_workers_is_one_minus_two_beta(error_rate: float) -> None:
     redundancies = [1, 2, 3, 7, 40]
     found = told(planning.assume(skill=1 - error_rate), redundancies)
-    beta = np.array([theory.beta_symmetric(error_rate, one) for one in redundancies])
+    beta = np.array([theory._beta_symmetric(error_rate, one) for one in redundancies])
     assert_allclose(found.gini, 1 - 2 * beta, rtol=1e-9)
     assert_allclose(found.beta, beta, rtol=1e-9, atol=1e-13)  # a difference from 1
 
@@ -31,7 +31,7 @@ def test_beta_is_that_of_the_theory_for_unlike_workers() -> None:
 
 def test_accuracy_of_labels_is_one_minus_the_error_of_the_majority() -> None:
     found = told(planning.assume(skill=0.7), [1, 3, 5])
-    assert_allclose(found.label_accuracy, [1 - theory.majority_error(0.3, one) for one in (1, 3, 5)], rtol=1e-9)
+    assert_allclose(found.label_accuracy, [1 - theory._majority_error(0.3, one) for one in (1, 3, 5)], rtol=1e-9)
 
 
 def test_one_label_of_hammers_and_spammers_tells_the_share_of_hammers() -> None:

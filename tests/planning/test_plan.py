@@ -85,7 +85,7 @@ def test_a_small_pool_is_labelled_whole_and_more_often() -> None:
 def test_the_papers_bound_beside_the_plan_is_that_of_the_theory(error_rate: float) -> None:
     found = planning.plan(planning.assume(skill=1 - error_rate), budget=1e6, redundancies=range(1, 51))
     assert found.bound_redundancy == theory.best_redundancy(error_rate)
-    factors = np.array([theory.bound_factor(error_rate, row.redundancy) for row in found.rows])
+    factors = np.array([theory._bound_factor(error_rate, row.redundancy) for row in found.rows])
     assert_allclose(np.array([row.bound for row in found.rows], dtype=float), factors / factors.min(), rtol=1e-6)
     assert found.redundancy == 1
 

@@ -170,7 +170,7 @@ def test_the_policy_stops_a_script_that_is_not_ours(browser: Any, report: Path, 
     opened.page.close()
 
 
-@pytest.mark.filterwarnings("ignore::labelonce.RedundancyWarning")
+@pytest.mark.filterwarnings("ignore::labelonce.aggregation.RedundancyWarning")
 @pytest.mark.parametrize(("n_workers", "n_classes"), [(100_000, 2), (1, 1), (30, 40)])
 def test_any_size_works(browser: Any, tmp_path: Path, n_workers: int, n_classes: int) -> None:
     rng = np.random.default_rng(0)

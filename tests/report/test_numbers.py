@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import norm
 
 import labelonce as lo
+from labelonce import theory
 from labelonce._kernels import ScipyEngine
 from labelonce.data import Annotations
 from labelonce.learning._confidence import Estimate
@@ -118,7 +119,7 @@ def test_a_fit_that_held_nothing_out_only_promises() -> None:
     assert accuracy.kind == "promise"
 
 
-@pytest.mark.filterwarnings("ignore::labelonce.RedundancyWarning")
+@pytest.mark.filterwarnings("ignore::labelonce.aggregation.RedundancyWarning")
 def test_one_label_per_task_without_features_tells_nothing() -> None:
     ann, _ = crowd(n_tasks=100, redundancy=1, confusion=lo.simulate.one_coin([0.9] * 5, 3))
     fitted = lo.DawidSkene().fit(ann)
@@ -179,7 +180,7 @@ def test_votes_of_equal_workers_follow_theory() -> None:
     money = compare_redundancy(known, 0.895)
     assert money is not None
     for row in money.rows:
-        error = lo.theory.majority_error(0.2, row.redundancy)
+        error = theory._majority_error(0.2, row.redundancy)
         assert abs(1 - row.vote - error) < 0.015
         assert row.weighted >= row.vote - 0.015
     assert money.three.labels == 900

@@ -154,7 +154,7 @@ def test_the_record_of_the_run_is_folded(tmp_path: Path) -> None:
     assert "<dt>seed</dt><dd>7</dd>" in folded[0]
 
 
-@pytest.mark.filterwarnings("ignore::labelonce.RedundancyWarning")
+@pytest.mark.filterwarnings("ignore::labelonce.aggregation.RedundancyWarning")
 def test_where_nothing_can_be_estimated_the_measurement_says_so(tmp_path: Path) -> None:
     ann = small_crowd(redundancy=1)
     fitted = lo.DawidSkene().fit(ann)

@@ -18,6 +18,7 @@ from PIL import Image
 from pyarrow import parquet
 
 import labelonce as lo
+from labelonce import runs
 from labelonce.runs import _images, _train
 from labelonce.runs._images import Images, network_for, read_images, read_new_images
 
@@ -234,10 +235,8 @@ def train_again(coloured: Path, run: Path, learner: Callable[[int], Any]) -> str
     """Return the learner in the record of one round, and check that nothing in the folder tells where it lay."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_train, "network_for", learner)
-        options = lo.runs.Options(
-            str(coloured / "labels.csv"), images=str(coloured / "photos"), image_size=16, rounds=1
-        )
-        record = lo.runs.train(options, run)
+        options = runs.Options(str(coloured / "labels.csv"), images=str(coloured / "photos"), image_size=16, rounds=1)
+        record = runs.train(options, run)
     assert " at 0x" not in (run / "run.json").read_text() + (run / "report.html").read_text()
     return record.recipe.learner
 
@@ -319,8 +318,8 @@ def test_an_image_that_disappears_during_training_costs_no_run(
         "read_images",
         lambda *_, **__: Images(images.rows, gone, images.named, images.fingerprint),
     )
-    options = lo.runs.Options(str(coloured / "labels.csv"), images=str(coloured / "photos"), image_size=16, rounds=1)
-    lo.runs.train(options, tmp_path / "run")
+    options = runs.Options(str(coloured / "labels.csv"), images=str(coloured / "photos"), image_size=16, rounds=1)
+    runs.train(options, tmp_path / "run")
     assert "data:image/webp" in (tmp_path / "run" / "report.html").read_text()
 
 

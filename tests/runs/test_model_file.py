@@ -20,6 +20,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from skops.io import dumps
 
 import labelonce as lo
+from labelonce import runs
 from labelonce.aggregation import Aggregator
 from labelonce.aggregation._registry import aggregators
 from labelonce.learning import TextFeatures, text_model
@@ -100,8 +101,8 @@ NOISE = np.eye(3) * 0.7 + 0.1
 ALONE: dict[str, Any] = {
     "SoftmaxRegression": (lo.SoftmaxRegression(C=2.0), False),
     "BoostedTrees": (lo.BoostedTrees(n_estimators=20, min_child_samples=5), False),
-    "ForwardCorrection": (lo.ForwardCorrection(NOISE), True),
-    "UnbiasedLoss": (lo.UnbiasedLoss(NOISE), True),
+    "ForwardCorrection": (lo.baselines.ForwardCorrection(NOISE), True),
+    "UnbiasedLoss": (lo.baselines.UnbiasedLoss(NOISE), True),
 }
 
 
@@ -187,7 +188,7 @@ def call(module: str, function: str, argument: str) -> dict[str, Any]:
 
 def forged(node: dict[str, Any], **files: bytes) -> bytes:
     """Return a genuine file with a foreign node inside."""
-    source = lo.runs._model_file.dumped(lo.MajorityVote().fit(named_crowd()[1]))
+    source = runs._model_file.dumped(lo.MajorityVote().fit(named_crowd()[1]))
     buffer = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(source)) as old, zipfile.ZipFile(buffer, "w") as new:
         for name in old.namelist():

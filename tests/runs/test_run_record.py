@@ -15,7 +15,7 @@ import typer
 from commands import run_in_process
 
 import labelonce as lo
-from labelonce import simulate
+from labelonce import runs, simulate
 from labelonce.runs import Options, RunFolder, RunRecord, _train, train
 from labelonce.runs._folder import write_record
 from labelonce.runs._record import Job, Stored, Warned, read_record
@@ -165,7 +165,7 @@ def test_a_value_of_any_type_anywhere_is_a_record_or_an_error_that_names_the_fil
 
 
 def test_a_record_comes_back_as_it_was_written(folder: Path, tmp_path: Path) -> None:
-    record = lo.runs.read_run(folder / "run")
+    record = runs.read_run(folder / "run")
     write_record(tmp_path / "run.json", record)
     assert read_record(RunRecord, tmp_path / "run.json", "") == record
     assert (tmp_path / "run.json").read_bytes() == (folder / "run" / "run.json").read_bytes()

@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose
 from service_projects import BOXES, Client, boxes_project, serving, text_project
 
 import labelonce as lo
+from labelonce import multilabel
 from labelonce.service import LabelStudio, Project, create_app
 from labelonce.service import _fit as fits
 from labelonce.service._boxes import stored, ticked
@@ -201,7 +202,7 @@ def test_labels_are_sent_listed_undone_and_exported(tmp_path: Path) -> None:
         assert rows[0]["probabilities"][CLASSES[2]] == pytest.approx(0.25)
         for format in ("csv", "parquet"):
             (tmp_path / f"out.{format}").write_bytes(admin.get(f"/api/export?format={format}").content)
-            read = lo.multilabel.read_multilabel(tmp_path / f"out.{format}", questions=CLASSES)
+            read = multilabel.read_multilabel(tmp_path / f"out.{format}", questions=CLASSES)
             expected = lo.MultiLabelAnnotations.from_ticked(
                 ["a", "b"], ["ann", "bob"], [{"dog", "sea"}, set()], questions=CLASSES
             )

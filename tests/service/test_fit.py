@@ -20,6 +20,7 @@ from service_projects import text_project
 from sklearn.datasets import load_digits
 
 import labelonce as lo
+from labelonce import runs
 from labelonce.service import Project
 from labelonce.service import _fit as fits
 from labelonce.service._live import Job
@@ -61,7 +62,7 @@ def test_a_fit_is_a_run_folder_with_what_the_router_needs(fitted: tuple[Project,
     found = fits.newest(project)
     assert found is not None
     assert project.settings.learn_from == "features"
-    assert lo.runs.read_run(project.fits / "000001" / "run").data.annotations == len(y)
+    assert runs.read_run(project.fits / "000001" / "run").data.annotations == len(y)
     assert found.fit.posterior.shape == (len(y), 3)
     assert set(found.about["workers"]) == {f"w{i}" for i in range(5)}
     assert found.about["accuracy"]["low"] <= found.about["accuracy"]["accuracy"] <= found.about["accuracy"]["high"]

@@ -23,6 +23,7 @@ from service_projects import serving
 from sklearn.datasets import load_digits
 
 import labelonce as lo
+from labelonce import runs
 from labelonce.service import LabelStudio, Project
 from labelonce.service import _fit as fits
 from labelonce.service._label_studio_project import project_from
@@ -187,9 +188,9 @@ def test_the_model_is_that_of_a_batch_fit_on_the_same_labels(shift: Shift, tmp_p
     columns = dict(zip(("task", "worker", "label"), zip(*rows, strict=True), strict=True))
     lo.write(pa.table({name: list(values) for name, values in columns.items()}), tmp_path / "labels.parquet")
     features = str(shift.project.folder / shift.project.settings.tasks)
-    options = lo.runs.Options(str(tmp_path / "labels.parquet"), features, ignore=("text",), classes=tuple(CLASSES))
-    lo.runs.train(options, tmp_path / "run")
-    batch = lo.runs.load(tmp_path / "run" / "model.skops")
+    options = runs.Options(str(tmp_path / "labels.parquet"), features, ignore=("text",), classes=tuple(CLASSES))
+    runs.train(options, tmp_path / "run")
+    batch = runs.load(tmp_path / "run" / "model.skops")
     truth = np.array([shift.truth[one] for one in shift.project.tasks.ids.tolist()])
     ours = np.array(CLASSES)[newest(shift).fit.posterior.argmax(axis=1)]
     theirs = np.mean(np.asarray(batch.labels_) == truth)

@@ -15,23 +15,12 @@ import torch
 from crowds import crowd
 from numpy.testing import assert_allclose, assert_array_equal
 
-from labelonce import (
-    EBCC,
-    IBCC,
-    MACE,
-    Annotations,
-    DawidSkene,
-    MajorityVote,
-    OneCoin,
-    RedundancyWarning,
-    SpectralDawidSkene,
-    sharded,
-    simulate,
-    write,
-)
+from labelonce import EBCC, IBCC, MACE, Annotations, DawidSkene, MajorityVote, OneCoin, sharded, simulate, write
 from labelonce._kernels import BlockSums
 from labelonce._processes import Processes
 from labelonce._sklearn import ConvergenceWarning
+from labelonce.aggregation import RedundancyWarning
+from labelonce.baselines import SpectralDawidSkene
 from labelonce.sharded._shards import open_shards
 from labelonce.workers import Grouped
 
@@ -225,8 +214,6 @@ def test_what_cannot_be_done_is_said(prepared: Path, tmp_path: Path) -> None:
     for model in (MACE(), EBCC(), SpectralDawidSkene()):
         with pytest.raises(TypeError, match=f"model must be DawidSkene, OneCoin or IBCC; got {type(model).__name__}"):
             sharded.fit(model, prepared, tmp_path / "out")
-    with pytest.raises(ValueError, match="start must be 'votes' for prepared annotations; got 'spectral'"):
-        sharded.fit(DawidSkene(start="spectral"), prepared, tmp_path / "out")
     with pytest.raises(FileNotFoundError, match=r"none must be a folder; got none\. Make it first"):
         sharded.prepare(write_shuffled(ten_classes(), tmp_path), tmp_path / "none" / "p")
     with pytest.raises(ValueError, match="n_init must be 1 for prepared annotations; got 3"):

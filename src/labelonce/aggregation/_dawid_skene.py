@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import Engine, ScipyEngine, floored_log
+from labelonce._kernels import floored_log
 from labelonce._memory import label_memory
 from labelonce._types import Codes, Floats
-from labelonce._validate import RandomState, check_choice, check_int
+from labelonce._validate import RandomState
 from labelonce.aggregation._base import Fit
 from labelonce.aggregation._em import (
     Parameters,
@@ -20,7 +19,6 @@ from labelonce.aggregation._em import (
     pseudo_counts,
 )
 from labelonce.aggregation._online import OnlineEM, Stream
-from labelonce.aggregation._spectral import spectral_start
 from labelonce.aggregation._worker_model_em import fit_with_worker_model
 from labelonce.data import Annotations
 
@@ -55,12 +53,8 @@ class DawidSkene(OnlineEM):
         Stop after so many iterations, with a warning.
     tol : float
         Stop when the objective per annotation changes by at most this.
-    start : {"votes", "spectral"}
-        Where EM starts: at the vote fractions, or also at an estimate by moments (see `SpectralDawidSkene`), the best
-        of ten random splits of the workers.
     n_init : int
-        Starts; the first from the votes, the others from votes plus noise; with "spectral" as many more from
-        further splits. The best objective wins.
+        Starts; the first from the votes, the others from votes plus noise. The best objective wins.
     dtype : {"float64", "float32"}
         float32 halves the memory; it needs smoothing.
     engine : {"auto", "scipy", "torch"}
@@ -70,7 +64,7 @@ class DawidSkene(OnlineEM):
     worker_model : workers.Grouped, optional
         Workers with few numbers instead of a matrix each, for many classes: mistakes within groups of classes, or those
         that the crowd makes. Posteriors then live on the candidate classes of each task (`Candidates`), and
-        `smoothing`, `start` and `n_init` do not apply; `log_likelihood_` is empty, `worker_model_` the fitted model.
+        `smoothing` and `n_init` do not apply; `log_likelihood_` is empty, `worker_model_` the fitted model.
         Default: a matrix per worker.
     random_state : int, numpy.random.Generator or None
         Breaks ties of `labels_` and draws the further starts.
@@ -91,7 +85,6 @@ class DawidSkene(OnlineEM):
     array([0.83, 0.83, 0.58])
     """
 
-    n_splits = 10
     _takes_scales = True
 
     def __init__(
@@ -101,7 +94,6 @@ class DawidSkene(OnlineEM):
         prior: Any = "learned",
         max_iter: int = 500,
         tol: float = 1e-7,
-        start: str = "votes",
         n_init: int = 1,
         dtype: str = "float64",
         engine: str = "auto",
@@ -113,7 +105,6 @@ class DawidSkene(OnlineEM):
         self.prior = prior
         self.max_iter = max_iter
         self.tol = tol
-        self.start = start
         self.n_init = n_init
         self.dtype = dtype
         self.engine = engine
@@ -123,8 +114,6 @@ class DawidSkene(OnlineEM):
 
     def _check_options(self, n_classes: int) -> None:
         super()._check_options(n_classes)
-        check_choice(self.start, "start", ("votes", "spectral"))
-        check_int(self.n_splits, "n_splits", 1)
         if self.worker_model is None:  # which has no smoothing, and may have too many classes for a matrix
             check_float32_is_smooth(self.dtype, float(pseudo_counts(self.smoothing, n_classes).min()))
 
@@ -148,22 +137,7 @@ class DawidSkene(OnlineEM):
             raise ValueError(
                 f"partial_fit must have worker_model=None; got {self.worker_model!r}. Call fit with all annotations."
             )
-        if self.start == "spectral" and not {"_fitted_on", "_was_saved"} & vars(self).keys():
-            raise ValueError(
-                "partial_fit must follow a fit where the start is 'spectral', because that needs many annotations at "
-                f"once; got a first batch for {type(self).__name__}. Call fit first, or use DawidSkene(start='votes')."
-            )
         return super()._first_stream(annotations)
-
-    def _starts(
-        self, annotations: Annotations, engine: Engine, gold: Codes | None, rng: np.random.Generator
-    ) -> Iterator[Floats]:
-        if self.start == "spectral":
-            square = annotations.only_classes()
-            sums = engine if annotations.is_square else ScipyEngine(square, self.dtype)
-            for _ in range(self.n_init):
-                yield from spectral_start(square, sums, gold, rng, self.n_splits)
-        yield from super()._starts(annotations, engine, gold, rng)
 
     def _m_step(self, confusion_counts: Floats, class_counts: Floats, leaning: Floats | None = None) -> Parameters:
         pseudo = answer_pseudo_counts(self.smoothing, confusion_counts, leaning)

@@ -213,6 +213,14 @@ def check_float32_is_smooth(dtype: str, smallest: float) -> None:
         raise ValueError("dtype='float32' must have smoothing above 0 everywhere; got 0. Smooth, or use 'float64'.")
 
 
+def fixed_prior(prior: Any, n_classes: int) -> Floats:
+    """Return P(true label) of an option that is "uniform" or an array."""
+    if isinstance(prior, str):
+        check_choice(prior, "prior", ("uniform",))
+        return np.full(n_classes, 1 / n_classes)
+    return check_distribution(prior, "prior", (n_classes,))
+
+
 def normalised(counts: Floats) -> Floats:
     """Return counts divided by their sum over the last axis; rows without any become uniform."""
     total = counts.sum(axis=-1, keepdims=True)

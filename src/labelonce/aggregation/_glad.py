@@ -14,7 +14,7 @@ from labelonce._sklearn import ConvergenceWarning
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_int, check_number
 from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
-from labelonce.aggregation._votes import fixed_prior
+from labelonce.aggregation._em import fixed_prior
 from labelonce.data import Annotations
 
 _MAX_STEP = 1.0  # of ability and log-easiness in one Newton step: both have a prior of deviation 1

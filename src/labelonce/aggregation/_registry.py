@@ -8,26 +8,33 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from labelonce.aggregation._base import Aggregator
 
-COMMANDS = {  # the class, and its name on the command line: kos is in _kos.py, one-coin in _one_coin.py
+_OURS = {  # the class, and its name on the command line: ibcc is in _ibcc.py, one-coin in _one_coin.py
     "MajorityVote": "majority-vote",
     "DawidSkene": "dawid-skene",
     "OneCoin": "one-coin",
     "IBCC": "ibcc",
     "Wawa": "wawa",
-    "ExpertiseVote": "expertise-vote",
     "GLAD": "glad",
     "MACE": "mace",
+    "EBCC": "ebcc",
+}
+_BASELINES = {  # the same of those in `labelonce.baselines`
+    "ExpertiseVote": "expertise-vote",
     "MeanField": "mean-field",
     "BeliefPropagation": "belief-propagation",
     "KOS": "kos",
     "EigenRatio": "eigen-ratio",
-    "EBCC": "ebcc",
     "SpectralDawidSkene": "spectral-dawid-skene",
     "MinimaxEntropy": "minimax-entropy",
     "MultidimensionalWisdom": "multidimensional-wisdom",
     "DataProgramming": "data-programming",
 }
-HOMES = {name: f"labelonce.aggregation._{command.replace('-', '_')}" for name, command in COMMANDS.items()}
+COMMANDS = _OURS | _BASELINES
+HOMES = {
+    name: f"labelonce.{room}._{command.replace('-', '_')}"
+    for room, names in (("aggregation", _OURS), ("baselines", _BASELINES))
+    for name, command in names.items()
+}
 
 
 def aggregators() -> dict[str, type[Aggregator]]:

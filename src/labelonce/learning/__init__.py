@@ -4,13 +4,10 @@ from labelonce.learning._adapter import RepeatedRows
 from labelonce.learning._average import AveragedModels
 from labelonce.learning._baselines import OracleConfusion, OracleCorrect, TrainOnAggregate
 from labelonce.learning._boost import BoostedTrees
-from labelonce.learning._candidate_labels import CandidateLabels
-from labelonce.learning._corrected import ForwardCorrection, UnbiasedLoss
 from labelonce.learning._doubt import DoubtWarning
 from labelonce.learning._grouped_softmax import GroupedSoftmax
 from labelonce.learning._learner import Learner
 from labelonce.learning._mbem import MBEM
-from labelonce.learning._raykar import Raykar
 from labelonce.learning._selection import annotation_log_likelihood
 from labelonce.learning._softmax import SoftmaxRegression
 from labelonce.learning._text import TextFeatures, text_model
@@ -19,19 +16,15 @@ __all__ = [
     "MBEM",
     "AveragedModels",
     "BoostedTrees",
-    "CandidateLabels",
     "DoubtWarning",
-    "ForwardCorrection",
     "GroupedSoftmax",
     "Learner",
     "OracleConfusion",
     "OracleCorrect",
-    "Raykar",
     "RepeatedRows",
     "SoftmaxRegression",
     "TextFeatures",
     "TrainOnAggregate",
-    "UnbiasedLoss",
     "annotation_log_likelihood",
     "text_model",
 ]

@@ -40,7 +40,8 @@ class Learner(ClassifierBase, ABC):
     A learner that predicts the class shares whatever the features are:
 
     >>> import numpy as np, labelonce as lo
-    >>> class Shares(lo.learning.Learner):
+    >>> from labelonce.learning import Learner
+    >>> class Shares(Learner):
     ...     def fit(self, X, y, sample_weight=None):
     ...         self.classes_, self.shares_ = np.arange(y.shape[1]), np.average(y, axis=0, weights=sample_weight)
     ...         return self

@@ -39,12 +39,13 @@ def annotation_log_likelihood(annotations: Annotations, predictions: Any, confus
     Examples
     --------
     >>> import numpy as np, labelonce as lo
+    >>> from labelonce.learning import annotation_log_likelihood
     >>> ann = lo.Annotations.from_arrays([0, 1], [0, 0], [0, 1])
     >>> sure = np.array([[0.9, 0.1], [0.1, 0.9]])
     >>> good = np.array([[[0.9, 0.1], [0.1, 0.9]]])
-    >>> round(lo.annotation_log_likelihood(ann, sure, good), 3)
+    >>> round(annotation_log_likelihood(ann, sure, good), 3)
     -0.198
-    >>> round(lo.annotation_log_likelihood(ann, 1 - sure, good), 3)
+    >>> round(annotation_log_likelihood(ann, 1 - sure, good), 3)
     -1.715
     """
     shape = (annotations.n_tasks, annotations.n_classes)

@@ -87,9 +87,10 @@ def text_model(C: Any = TEXT_C) -> list[Pipeline]:
     Examples
     --------
     >>> import labelonce as lo
+    >>> from labelonce.learning import text_model
     >>> ann = lo.Annotations.from_matrix([[0, 0], [0, 0], [1, 1], [1, 1]] * 5)
     >>> texts = ["a good film", "good acting", "a bad film", "bad acting"] * 5
-    >>> lo.MBEM(lo.learning.text_model(), rounds=1).fit(texts, ann).predict(["good", "bad"])
+    >>> lo.MBEM(text_model(), rounds=1).fit(texts, ann).predict(["good", "bad"])
     array([0, 1])
     """
     features = TextFeatures()

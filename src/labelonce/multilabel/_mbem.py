@@ -190,8 +190,9 @@ class MultiLabelMBEM(BaseEstimator):
         Examples
         --------
         >>> import numpy as np, labelonce as lo
+        >>> from labelonce.multilabel import SigmoidRegression
         >>> X = np.random.default_rng(0).normal(size=(60, 2))
-        >>> clf = lo.MultiLabelMBEM(lo.multilabel.SigmoidRegression(C=0.1), rounds=2)
+        >>> clf = lo.MultiLabelMBEM(SigmoidRegression(C=0.1), rounds=2)
         >>> stages = clf.stages(X, (X > 0).astype(int))
         >>> next(stages).n_rounds_, next(stages).n_rounds_
         (0, 1)

@@ -10,7 +10,8 @@ import numpy as np
 from labelonce._kernels import as_dense, floored_log
 from labelonce._sklearn import clone
 from labelonce._types import Floats, Ids
-from labelonce.aggregation import Aggregator, AssignmentWarning, DawidSkene, RedundancyWarning
+from labelonce.aggregation import Aggregator, DawidSkene, RedundancyWarning
+from labelonce.baselines import AssignmentWarning
 from labelonce.data import Annotations, _ids
 from labelonce.learning import MBEM, DoubtWarning
 from labelonce.learning._many_classes import uses_candidates

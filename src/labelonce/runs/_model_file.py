@@ -19,6 +19,7 @@ from labelonce._messages import shorten
 from labelonce._sklearn import BaseEstimator, ClassifierBase, check_is_fitted
 from labelonce.aggregation import Aggregator
 from labelonce.aggregation._online import OnlineEM
+from labelonce.baselines import HOMES
 from labelonce.data._packed_strings import PackedStrings
 from labelonce.files._atomic import atomic_write
 from labelonce.files._open import with_path
@@ -42,18 +43,11 @@ _PARTS = (
     *(AnswerSums, _hierarchy.SharedWorkers, _rounds.Recipe, _rounds.Round, _rounds.Calibration),
     AveragedHeads,
 )
-_NETWORKS = {  # by name: their modules load torch
-    "_learner": ("TorchLearner",),
-    "_annot_mix": ("AnnotMix",),
-    "_conal": ("CoNAL",),
-    "_crowd_layer": ("CrowdLayer",),
-    "_doctor_net": ("DoctorNet", "HeadsLearner"),
-    "_geo_crowd_net": ("GeoCrowdNet",),
-    "_max_mig": ("MaxMIG",),
-    "_noise_layer": ("DropoutNoiseLayer", "NoiseLayer"),
-    "_sigmoid_heads": ("SigmoidHeads",),
-    "_union_net": ("UnionNet",),
-}
+_NETWORKS = (  # by name: their modules load torch
+    "labelonce.neural._learner.TorchLearner",
+    "labelonce.neural._sigmoid_heads.SigmoidHeads",
+    "labelonce.baselines._networks._doctor_net.HeadsLearner",
+)
 
 
 def save(fitted: Any, path: str | os.PathLike[str]) -> None:
@@ -154,8 +148,8 @@ def _our_types() -> Iterator[str]:
             value = getattr(module, name)
             if isinstance(value, type) and issubclass(value, BaseEstimator | ClassifierBase):
                 yield f"{value.__module__}.{value.__qualname__}"
-    for module_name, names in _NETWORKS.items():
-        yield from (f"labelonce.neural.{module_name}.{name}" for name in names)
+    yield from (f"{home}.{name}" for name, home in HOMES.items() if name != "AssignmentWarning")
+    yield from _NETWORKS
 
 
 def _packed(fitted: Any) -> Any:

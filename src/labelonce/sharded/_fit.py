@@ -80,8 +80,6 @@ def fit(
 def _check(model: EMAggregator, shards: Shards, target: Path) -> None:
     if type(model) not in (DawidSkene, OneCoin, IBCC):
         raise TypeError(f"model must be DawidSkene, OneCoin or IBCC; got {type(model).__name__}.")
-    if getattr(model, "start", "votes") != "votes":
-        raise ValueError(f"start must be 'votes' for prepared annotations; got {model.start!r}.")
     if getattr(model, "worker_model", None) is not None:
         raise ValueError(f"worker_model must be None for prepared annotations; got {model.worker_model!r}.")
     if model.n_init != 1:

@@ -1,0 +1,67 @@
+"""Methods that live here for comparison: older aggregators, and learners and networks of the related work.
+
+They are tested and documented as everything else is; what we advise instead is in `aggregation`, `learning` and
+`neural`. The networks need the `neural` extra. Each name is loaded when it is first used.
+"""
+
+from typing import TYPE_CHECKING
+
+from labelonce._lazy import lazy_names
+
+HOMES = {
+    "AnnotMix": "_networks._annot_mix",
+    "AssignmentWarning": "_assignment",
+    "BeliefPropagation": "_belief_propagation",
+    "CandidateLabels": "_candidate_labels",
+    "CoNAL": "_networks._conal",
+    "CrowdLayer": "_networks._crowd_layer",
+    "CrowdNetwork": "_networks._crowd_network",
+    "DataProgramming": "_data_programming",
+    "DoctorNet": "_networks._doctor_net",
+    "DropoutNoiseLayer": "_networks._noise_layer",
+    "EigenRatio": "_eigen_ratio",
+    "ExpertiseVote": "_expertise_vote",
+    "ForwardCorrection": "_corrected",
+    "GeoCrowdNet": "_networks._geo_crowd_net",
+    "KOS": "_kos",
+    "MaxMIG": "_networks._max_mig",
+    "MeanField": "_mean_field",
+    "MinimaxEntropy": "_minimax_entropy",
+    "MultidimensionalWisdom": "_multidimensional_wisdom",
+    "NoiseLayer": "_networks._noise_layer",
+    "Raykar": "_raykar",
+    "SpectralDawidSkene": "_spectral_dawid_skene",
+    "UnbiasedLoss": "_corrected",
+    "UnionNet": "_networks._union_net",
+}
+
+if TYPE_CHECKING:
+    from labelonce.baselines._assignment import AssignmentWarning as AssignmentWarning
+    from labelonce.baselines._belief_propagation import BeliefPropagation as BeliefPropagation
+    from labelonce.baselines._candidate_labels import CandidateLabels as CandidateLabels
+    from labelonce.baselines._corrected import ForwardCorrection as ForwardCorrection
+    from labelonce.baselines._corrected import UnbiasedLoss as UnbiasedLoss
+    from labelonce.baselines._data_programming import DataProgramming as DataProgramming
+    from labelonce.baselines._eigen_ratio import EigenRatio as EigenRatio
+    from labelonce.baselines._expertise_vote import ExpertiseVote as ExpertiseVote
+    from labelonce.baselines._kos import KOS as KOS
+    from labelonce.baselines._mean_field import MeanField as MeanField
+    from labelonce.baselines._minimax_entropy import MinimaxEntropy as MinimaxEntropy
+    from labelonce.baselines._multidimensional_wisdom import MultidimensionalWisdom as MultidimensionalWisdom
+    from labelonce.baselines._networks._annot_mix import AnnotMix as AnnotMix
+    from labelonce.baselines._networks._conal import CoNAL as CoNAL
+    from labelonce.baselines._networks._crowd_layer import CrowdLayer as CrowdLayer
+    from labelonce.baselines._networks._crowd_network import CrowdNetwork as CrowdNetwork
+    from labelonce.baselines._networks._doctor_net import DoctorNet as DoctorNet
+    from labelonce.baselines._networks._geo_crowd_net import GeoCrowdNet as GeoCrowdNet
+    from labelonce.baselines._networks._max_mig import MaxMIG as MaxMIG
+    from labelonce.baselines._networks._noise_layer import DropoutNoiseLayer as DropoutNoiseLayer
+    from labelonce.baselines._networks._noise_layer import NoiseLayer as NoiseLayer
+    from labelonce.baselines._networks._union_net import UnionNet as UnionNet
+    from labelonce.baselines._raykar import Raykar as Raykar
+    from labelonce.baselines._spectral_dawid_skene import SpectralDawidSkene as SpectralDawidSkene
+
+    __all__: list[str]
+else:  # a type checker reads the names above
+    HOMES = {name: f"labelonce.baselines.{module}" for name, module in HOMES.items()}
+    __getattr__, __dir__, __all__ = lazy_names(__name__, HOMES)

@@ -1,0 +1,76 @@
+"""A vote weighted by the number of classes that a worker has identified."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+
+from labelonce import Annotations, MajorityVote, metrics, simulate
+from labelonce.baselines import ExpertiseVote
+
+KNOWN = [[k, k, k, -1, -1] for k in range(4)]
+
+
+def test_weights_grow_with_the_classes_identified() -> None:
+    model = ExpertiseVote().fit(Annotations.from_matrix([*KNOWN, *KNOWN, [0, 0, -1, 3, 3]]))
+    assert_array_equal(model.identified_, [4, 4, 4, 0, 0])
+    assert_allclose(model.weight_, [*[4**0.5 - 4**0.2 + np.log(2.1)] * 3, *[np.log(2.1)] * 2])
+    assert_array_equal(model.valid_, [*[True] * 8, False])
+
+
+def test_a_class_identified_twice_counts_once() -> None:
+    one = ExpertiseVote().fit(Annotations.from_matrix([[0, 0, 0], [1, 1, 1]]))
+    many = ExpertiseVote().fit(Annotations.from_matrix([[0, 0, 0], [1, 1, 1]] * 5))
+    assert_array_equal(one.identified_, many.identified_)
+
+
+def test_numbers_are_counted_against_the_present_vote_until_they_settle() -> None:
+    # The experts of the first rows turn the fifth row, and only then has it been identified by them.
+    labels = [[k, k, k, -1, -1, -1] for k in range(9)]
+    model = ExpertiseVote().fit(Annotations.from_matrix([*labels, [9, 9, -1, 0, 0, -1]]))
+    assert model.labels_[-1] == 9
+    assert model.n_iter_ == 3
+    assert_array_equal(model.identified_[:3], [10, 10, 9])
+
+
+def test_no_task_of_two_unknown_workers_is_valid() -> None:
+    ann = Annotations.from_matrix([[0, 0], [1, 1], [0, 1]])
+    model = ExpertiseVote().fit(ann)
+    assert not model.valid_.any()
+    assert_allclose(model.posterior_, MajorityVote().fit(ann).posterior_)
+
+
+def test_known_labels_are_identified_by_those_who_gave_them() -> None:
+    model = ExpertiseVote().fit(Annotations.from_matrix([[0, 1], [1, 0]]), gold=[0, 1])
+    assert_array_equal(model.identified_, [2, 0])
+    assert_array_equal(model.labels_, [0, 1])
+
+
+def test_experts_are_found_among_many_classes() -> None:
+    rng = np.random.default_rng(0)
+    y_true = rng.integers(0, 200, 3000)
+    crowd = simulate.grouped_hammer_spammer(60, np.arange(200) // 5, 0.4, rng)
+    ann = simulate.annotate(y_true, crowd, simulate.assign(3000, 60, 5, rng, replace=False), rng)
+    model, vote = ExpertiseVote().fit(ann), MajorityVote().fit(ann)
+    expert = crowd.right[:, 0] == 1
+    assert model.weight_[expert].min() > model.weight_[~expert].max()
+    assert metrics.accuracy(y_true, model.posterior_) > metrics.accuracy(y_true, vote.posterior_) + 0.02
+
+
+def test_a_stop_on_the_way_is_announced() -> None:
+    labels = [[k, k, k, -1, -1, -1] for k in range(9)]
+    with pytest.warns(ConvergenceWarning, match="after 1 iterations while 3 workers still changed"):
+        ExpertiseVote(max_iter=1).fit(Annotations.from_matrix(labels))
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"damping": 0.6}, "at most growth, 0.5, .* got 0.6"),
+        ({"least_share": 0.3}, r"least_share must be in \[0.5, 1\]; got 0.3"),
+        ({"max_iter": 0}, "max_iter must be an integer of at least 1; got 0"),
+    ],
+)
+def test_options_out_of_range_are_refused(options: dict[str, float], sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        ExpertiseVote(**options).fit(Annotations.from_matrix([[0, 1]]))  # type: ignore[arg-type]  # which is tested
