@@ -9,6 +9,7 @@ One call of `compare_aggregators` per data set, with the methods' defaults; gold
 
 from typing import Any
 
+import data_sets
 import numpy as np
 from record import RESULTS, Trial, arguments, main, markdown, resume
 
@@ -25,7 +26,7 @@ COLUMNS = {"accuracy": "Accuracy", "log_loss": "Log-loss, nats", "seconds": "Wal
 
 def trial(name: str) -> dict[str, Any]:
     """Return the rows of one data set."""
-    data = lo.datasets.load(name)
+    data = data_sets.load(name)
     assert data.annotations is not None
     gold = data.gold_of(data.annotations)
     comparison = lo.compare_aggregators(data.annotations, gold=np.where(gold >= 0, data.annotations.classes[gold], -1))

@@ -12,6 +12,7 @@ import time
 import warnings
 from typing import Any, Literal
 
+import data_sets
 import numpy as np
 from record import RESULTS, Trial, arguments, main, markdown, resume
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -41,7 +42,7 @@ def tuned(X: Any, y: Any) -> Any:
 def trial(name: str, redundancy: int | Literal["all"], seed: int) -> dict[str, Any]:
     """Return the test accuracy of every method with both kinds of features."""
     warnings.simplefilter("ignore")
-    data = lo.datasets.load(name)
+    data = data_sets.load(name)
     assert data.annotations is not None
     assert data.texts is not None
     ann = data.annotations

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import data_sets
 import numpy as np
 from record import RESULTS, Trial, arguments, main, markdown, resume
 
@@ -44,7 +45,7 @@ MODELS: dict[str, tuple[str, Callable[[Any, Any], workers.WorkerModel]]] = {
 @cache
 def crowd() -> tuple[lo.Annotations, Any, Any]:
     """Return the annotations, the true classes, and the superclass of each class."""
-    data = lo.datasets.load("cifar100n")
+    data = data_sets.load("cifar100n")
     assert data.annotations is not None
     y_true = np.asarray(data.gold)
     groups = np.zeros(len(data.classes), dtype=np.int64)

@@ -37,6 +37,7 @@ from pathlib import Path
 from queue import Empty
 from typing import Any, ClassVar, Self
 
+import data_sets
 import numpy as np
 import torch
 from cifar10_tables import METHODS, environment, kept, key_of, plain, source, write, write_tables
@@ -80,7 +81,7 @@ def load(folder: Path) -> dict[str, Any]:
     """Return images, true and human labels as memory-mapped arrays, decoded into `folder` once."""
     names = ["x", "y", "xt", "yt", "human"]
     if not all((folder / f"{name}.npy").exists() for name in names):
-        data = lo.datasets.load("cifar10n", images=True)
+        data = data_sets.load("cifar10n", images=True)
         assert data.images is not None
         assert data.raw is not None
         human = data.raw.sort_by([("task", "ascending"), ("slot", "ascending")])["label"].to_numpy().reshape(-1, 3)

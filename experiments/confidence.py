@@ -18,6 +18,7 @@ import warnings
 from pathlib import Path
 from typing import Any, Literal
 
+import data_sets
 import numpy as np
 from many_classes_default import draw_labels
 from mbem_on_real_crowds import SUITABLE_PENALTY, draw
@@ -72,7 +73,7 @@ def crowd(name: str, redundancy: Redundancy, seed: int) -> tuple[Any, Any, lo.An
         X, y = load_breast_cancer(return_X_y=True)
         X, confusion = (X - X.mean(axis=0)) / X.std(axis=0), lo.simulate.dirichlet(20, 2, rng)
     elif name == "photographs":
-        data = lo.datasets.load("labelme", images=True)
+        data = data_sets.load("labelme", images=True)
         rows = rng.permutation(1000)[:380]
         X, y = np.asarray(data.images)[rows][:, ::2, ::2], data.gold[rows]
         confusion, clf = lo.simulate.hammer_spammer(15, 8, 1 / 3, rng, exact=True), lo.MBEM(small_network(len(y)))

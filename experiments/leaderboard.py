@@ -25,6 +25,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import data_sets
 import mbem_on_real_crowds as real
 import numpy as np
 import quality_and_redundancy as simulated
@@ -107,7 +108,7 @@ def draw(name: str, redundancy: Any, seed: int) -> tuple[Any, ...]:
 
 def draw_images(redundancy: Any, seed: int) -> tuple[Any, ...]:
     """Return the photographs that CIFAR-10S's workers saw with their gold, CIFAR-10's other test images, and labels."""
-    data = lo.datasets.load(IMAGES, images=True)
+    data = data_sets.load(IMAGES, images=True)
     assert data.annotations is not None
     assert data.images is not None
     ann, gold = data.annotations, np.asarray(data.gold)

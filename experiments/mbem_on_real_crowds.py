@@ -13,6 +13,7 @@ import warnings
 from typing import Any, Literal
 
 import cost_of_choosing
+import data_sets
 import numpy as np
 from record import RESULTS, Trial, arguments, main, markdown, mean_error, renew, resume
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -31,7 +32,7 @@ METHODS = ["truth", "MV", "weighted MV", "DawidSkene, then train", "OneCoin, the
 
 def draw(name: str, redundancy: int | Literal["all"], seed: int) -> tuple[Any, ...]:
     """Return features and gold of the labelled tasks, of the test tasks, and the annotations."""
-    data = lo.datasets.load(name)
+    data = data_sets.load(name)
     assert data.annotations is not None
     assert data.split is not None
     ann = data.annotations

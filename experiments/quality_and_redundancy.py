@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import cost_of_choosing
+import data_sets
 import numpy as np
 from record import RESULTS, Trial, arguments, main, markdown, mean_error, renew, resume
 from sklearn.datasets import load_digits
@@ -55,7 +56,7 @@ def features_of(name: str, rng: np.random.Generator) -> tuple[Any, Any]:
         digits = load_digits()
         order = rng.permutation(len(digits.target))
         return digits.data[order] / 16, digits.target[order]
-    data = lo.datasets.load(name)
+    data = data_sets.load(name)
     assert data.features is not None
     order = rng.permutation(len(data.gold))
     raw, n = data.features[order].astype(np.float64), PROBLEMS[name].n_train

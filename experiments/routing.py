@@ -21,6 +21,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import data_sets
 import numpy as np
 import pyarrow.parquet as pq
 from record import RESULTS, Trial, arguments, main, markdown, read, resume, write_text
@@ -96,7 +97,7 @@ def world_of(name: str, rng: np.random.Generator) -> World:
         return _split(X / 16, y, 1297, rng, C=1.0)
     if name == "wall robot":
         return _robot(rng)
-    data = lo.datasets.load({"film reviews": "sentiment_polarity"}.get(name, "labelme"))
+    data = data_sets.load({"film reviews": "sentiment_polarity"}.get(name, "labelme"))
     if name == "labelme":
         assert data.features is not None
         return _split(data.features.astype(np.float64), data.gold, 1500, rng, C=0.1, components=64)
@@ -204,7 +205,7 @@ def draw(world: str, crowd: str, rng: np.random.Generator) -> tuple[World, Crowd
     if crowd != "real":
         found = world_of(world, rng)
         return found, Crowd(found.y, crowd_of(crowd, int(found.y.max()) + 1, rng), rng)
-    data = lo.datasets.load("labelme")
+    data = data_sets.load("labelme")
     assert data.features is not None
     assert data.annotations is not None
     assert data.split is not None

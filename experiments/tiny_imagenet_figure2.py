@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+import data_sets
 import numpy as np
 import record
 from record import RESULTS, arguments, markdown, mean_error, read
@@ -46,7 +47,7 @@ def load(folder: Path) -> dict[str, Any]:
     names = ("x", "y", "xt", "yt")
     if not all((folder / f"{name}.npy").exists() for name in names):
         folder.mkdir(parents=True, exist_ok=True)
-        data = lo.datasets.load("tiny_imagenet_100", images=True)
+        data = data_sets.load("tiny_imagenet_100", images=True)
         assert data.images is not None
         whole = (data.images[:N_TRAIN], data.gold[:N_TRAIN], data.images[N_TRAIN:], data.gold[N_TRAIN:])
         for name, array in zip(names, whole, strict=True):

@@ -7,9 +7,10 @@ appear in another order than sorted.
 
 from typing import Any
 
+import data_sets
 import pytest
 
-from labelonce import EBCC, GLAD, IBCC, MACE, DawidSkene, MajorityVote, OneCoin, Wawa, datasets, metrics
+from labelonce import EBCC, GLAD, IBCC, MACE, DawidSkene, MajorityVote, OneCoin, Wawa, metrics
 from labelonce.baselines import (
     KOS,
     BeliefPropagation,
@@ -75,7 +76,7 @@ CASES = [(name, method, value) for name, row in TABLE.items() for method, value 
 
 
 def accuracy(name: str, method: str) -> float:
-    data = datasets.load(name)
+    data = data_sets.load(name)
     assert data.annotations is not None
     return metrics.accuracy(data.gold_of(data.annotations), MODELS[method].fit(data.annotations).posterior_)
 

@@ -1,4 +1,4 @@
-"""Real crowd-labelled data sets: three come with the package, the others are read from a folder of your own."""
+"""Real crowd-labelled data sets that come with the package."""
 
 from labelonce.datasets._dataset import Dataset
 from labelonce.datasets._load import load, names

@@ -1,26 +1,23 @@
-"""The record that every loader returns."""
+"""The record that `load` returns."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from labelonce._messages import shorten
-from labelonce._types import Codes, Floats, Ids
+from labelonce._types import Codes
 from labelonce.data import Annotations, _ids
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """A crowd-labelled data set: row i of `gold`, `split`, `features`, `texts` and `images` is task i.
+    """A crowd-labelled data set: row i of `gold` is task i.
 
     The annotations cover only the tasks that workers labelled, and their `tasks` are those row numbers:
-    `data.texts[data.annotations.tasks]` are the texts in the order of the posterior's rows.
+    `data.gold[data.annotations.tasks]` is the gold in the order of the posterior's rows.
 
     Attributes
     ----------
@@ -32,22 +29,9 @@ class Dataset:
         The classes' names in code order; the codes as text where nobody wrote down their meaning.
     annotations : Annotations or None
         Crowd labels; the class ids are the codes 0 .. n_classes - 1, all declared. None without a crowd.
-    split : str array of shape (n_tasks,) or None
-        "train", "valid" or "test". None where the set has no published split.
-    features : float32 array of shape (n_tasks, n_features) or None
-    texts : object array of str, shape (n_tasks,) or None
-    images : uint8 array of shape (n_tasks, height, width, 3) or None
-        RGB, and only if `load` was asked for images.
     raw : pyarrow.Table or None
-        The labels as stored, in file order and repeats included, with the columns that `Annotations` has
-        no room for: `seconds_for_batch_of_5` (cifar100n), `viewtime_ms` (stanford_dogs_crowd), `second`,
-        `prob`, `prob_second`, `impossible_<class>` (cifar10s), the two models compared (`cmp_key` of pandalm), all
-        questions (medical_relations_multilabel, crowdtruth_video).
-    extra : mapping of str to array
-        One row per task, but for `wnids`: `counts` (cifar10h_counts: how many people chose each class),
-        `coarse` (cifar100n: the superclass), `sid`, `term1`, `term2`, `expert`, `baseline`
-        (medical_relations_multilabel, the last two coded as `gold`), `wnids` (tiny_imagenet_100: one WordNet
-        id per class).
+        The labels as stored, with the columns that `Annotations` has no room for: the two models compared (`cmp_key` of
+        pandalm), all questions (crowdtruth_video).
 
     Examples
     --------
@@ -65,12 +49,7 @@ class Dataset:
     gold: Codes
     classes: tuple[str, ...]
     annotations: Annotations | None = None
-    split: Ids | None = None
-    features: Floats | None = None
-    texts: Ids | None = None
-    images: npt.NDArray[np.uint8] | None = None
     raw: pa.Table | None = None
-    extra: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
 
     @property
     def n_tasks(self) -> int:
