@@ -107,6 +107,13 @@ class Aggregator(BaseEstimator, ABC):
             Known true labels: a mapping of task id to class id, or one class id a task with None, NaN or
             -1 where unknown. A pandas Series is read by its index, unless that only counts 0, 1, 2, ...
         """
+        annotations, codes = self._checked(annotations, gold)
+        rng = check_rng(self.random_state)
+        self._check_memory(annotations)
+        return self._keep(annotations, codes, self._fit(annotations, codes, rng), rng)
+
+    def _checked(self, annotations: Annotations, gold: Gold | None) -> tuple[Annotations, Codes | None]:
+        """Return the annotations whose answers mean something to this model, and the class code of each task's gold."""
         if not isinstance(annotations, Annotations):
             raise TypeError(
                 f"annotations must be Annotations; got {type(annotations).__name__}. "
@@ -115,9 +122,16 @@ class Aggregator(BaseEstimator, ABC):
         codes = None if gold is None else check_gold(gold, annotations)
         if not self._takes_answers_of(annotations):
             annotations = only_classes(annotations, type(self).__name__)
-        rng = check_rng(self.random_state)
-        self._check_memory(annotations)
-        fit = self._fit(annotations, codes, rng)
+        return annotations, codes
+
+    def _keep(
+        self,
+        annotations: Annotations,
+        gold: Codes | None,  # noqa: ARG002  # for models that continue from it
+        fit: Fit,
+        rng: np.random.Generator,
+    ) -> Self:
+        """Set the fitted attributes."""
         set_fitted(
             self,
             confusion=fit.confusion,
@@ -134,7 +148,6 @@ class Aggregator(BaseEstimator, ABC):
             converged_=fit.converged,
             **fit.more,
         )
-        self._remember(annotations, codes)
         return self
 
     def _check_memory(self, annotations: Annotations) -> None:
@@ -158,9 +171,6 @@ class Aggregator(BaseEstimator, ABC):
     def _takes_answers_of(self, annotations: Annotations) -> bool:
         """Return whether answers that are no classes mean something to this model."""
         return self._takes_scales if annotations.is_scale else self._takes_others
-
-    def _remember(self, annotations: Annotations | None, gold: Codes | None) -> None:
-        """Keep what a later `partial_fit` needs, None if the annotations are not at hand; most models have none."""
 
     @abstractmethod
     def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
@@ -211,7 +221,7 @@ def set_fitted(
             model.__dict__.pop(name, None)
     known_as, other = ("factors_", "confusion_") if isinstance(confusion, Factors) else ("confusion_", "factors_")
     setattr(model, known_as, confusion)
-    for name in (other, "_answers"):
+    for name in (other, "_answers", "_fitted_on"):
         model.__dict__.pop(name, None)
     leaning = None
     if answers is not None and answers is not classes:

@@ -18,7 +18,7 @@ from labelonce.aggregation._em import (
     normalised,
     pseudo_counts,
 )
-from labelonce.aggregation._online import OnlineEM, Stream
+from labelonce.aggregation._online import OnlineEM
 from labelonce.aggregation._worker_model_em import fit_with_worker_model
 from labelonce.data import Annotations
 
@@ -131,13 +131,6 @@ class DawidSkene(OnlineEM):
         options = {"prior": self.prior, "max_iter": self.max_iter, "tol": self.tol, "dtype": self.dtype}
         options |= {"engine": self.engine, "device": self.device}
         return fit_with_worker_model(self.worker_model, annotations, gold, **options, rng=rng)
-
-    def _first_stream(self, annotations: Annotations) -> Stream:
-        if self.worker_model is not None:
-            raise ValueError(
-                f"partial_fit must have worker_model=None; got {self.worker_model!r}. Call fit with all annotations."
-            )
-        return super()._first_stream(annotations)
 
     def _m_step(self, confusion_counts: Floats, class_counts: Floats, leaning: Floats | None = None) -> Parameters:
         pseudo = answer_pseudo_counts(self.smoothing, confusion_counts, leaning)

@@ -6,6 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -88,13 +89,19 @@ class EMAggregator(Aggregator):
 
     def _climb(self, engine: Engine, start: Floats, gold: Codes | None, n_annotations: int) -> Fit:
         """Return the fit that EM reaches from a start."""
-        counts = Sweep(engine.m_step(start), start.sum(axis=0, dtype=np.float64), -np.inf, engine.leaning)
+        counts = first_counts(engine, start)
         del start  # the largest array: the E-step makes its successor
+        return self._follow(engine, counts, gold, n_annotations)
+
+    def _follow(
+        self, engine: Engine, counts: Sweep, gold: Codes | None, n_annotations: int, steps: int | None = None
+    ) -> Fit:
+        """Return the fit that EM reaches from expected counts, with `steps` after so many."""
 
         def sweep(found: Parameters) -> Sweep:
             return engine.sweep(found.log_confusion, found.log_prior, gold)
 
-        for last in self.iterations(counts, sweep, n_annotations):  # noqa: B007
+        for last in islice(self.iterations(counts, sweep, n_annotations), steps):  # noqa: B007
             pass
         found = last.parameters
         posterior = engine.e_step(found.log_confusion, found.log_prior, gold).posterior
@@ -157,6 +164,11 @@ class AnswersEM(EMAggregator):
     @abstractmethod
     def _m_step(self, confusion_counts: Floats, class_counts: Floats, leaning: Floats | None = None) -> Parameters:
         """Return the parameters as `EMAggregator` does; `leaning` is None where the answers are the classes."""
+
+
+def first_counts(engine: Engine, start: Floats) -> Sweep:
+    """Return the expected counts of a posterior, with which EM starts."""
+    return Sweep(engine.m_step(start), start.sum(axis=0, dtype=np.float64), -np.inf, engine.leaning)
 
 
 def answer_pseudo_counts(smoothing: Any, confusion_counts: Floats, leaning: Floats | None) -> Floats:

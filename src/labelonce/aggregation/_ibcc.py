@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -90,18 +89,12 @@ class IBCC(OnlineEM):
         check_smoothing(self.smoothing, n_classes, "IBCC")
 
     def _m_step(self, confusion_counts: Floats, class_counts: Floats, leaning: Floats | None = None) -> Parameters:
-        found = self._quick_m_step(confusion_counts, class_counts, leaning)
         pseudo = self._pseudo_counts(confusion_counts, leaning)
-        of_prior = dirichlet_prior(self, class_counts, np.ones(len(class_counts)))[2]
-        bound = -divergence(confusion_counts + pseudo, pseudo, found.log_confusion) - of_prior
-        return replace(found, log_penalty=bound)
-
-    def _quick_m_step(
-        self, confusion_counts: Floats, class_counts: Floats, leaning: Floats | None = None
-    ) -> Parameters:
-        counts = confusion_counts + self._pseudo_counts(confusion_counts, leaning)
-        prior, log_prior, _ = dirichlet_prior(self, class_counts, np.ones(len(class_counts)))
-        return Parameters(normalised(counts), prior, expected_log(counts), log_prior, np.nan)
+        counts = confusion_counts + pseudo
+        log_confusion = expected_log(counts)
+        prior, log_prior, of_prior = dirichlet_prior(self, class_counts, np.ones(len(class_counts)))
+        bound = -divergence(counts, pseudo, log_confusion) - of_prior
+        return Parameters(normalised(counts), prior, log_confusion, log_prior, bound)
 
     def _pseudo_counts(self, confusion_counts: Floats, leaning: Floats | None) -> Floats:
         """Return the Dirichlet parameters; that of an answer which nobody gave is all but 0."""

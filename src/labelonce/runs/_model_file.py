@@ -18,7 +18,6 @@ from labelonce._kernels import Candidates, Factors, Mistakes
 from labelonce._messages import shorten
 from labelonce._sklearn import BaseEstimator, ClassifierBase, check_is_fitted
 from labelonce.aggregation import Aggregator
-from labelonce.aggregation._online import OnlineEM
 from labelonce.baselines import HOMES
 from labelonce.data._packed_strings import PackedStrings
 from labelonce.files._atomic import atomic_write
@@ -78,7 +77,7 @@ def save(fitted: Any, path: str | os.PathLike[str]) -> None:
             "with it inside."
         )
     check_is_fitted(fitted, "classes_" if isinstance(fitted, _LEARNERS) else "posterior_")
-    atomic_write(Path(path), dumped(fitted.settled() if isinstance(fitted, OnlineEM) else fitted))
+    atomic_write(Path(path), dumped(fitted))
 
 
 def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
@@ -162,6 +161,8 @@ def _packed(fitted: Any) -> Any:
             setattr(shallow, name, PackedStrings.of(value))
         elif isinstance(value, Aggregator):
             setattr(shallow, name, _packed(value))
+        elif name == "_fitted_on":  # annotations, from which `partial_fit` would continue
+            del shallow._fitted_on
     if "model_" in vars(shallow) and _last_model(fitted) is fitted.model_:
         del shallow.model_  # once is enough
     return shallow

@@ -191,7 +191,6 @@ def _set_fitted(model: EMAggregator, shards: Shards, last: Iteration) -> None:
         n_iter_=len(last.path),
         converged_=last.converged,
     )
-    model._remember(None, None)
 
 
 def _finish(model: EMAggregator, shards: Shards, target: Path, n_processes: int) -> None:
