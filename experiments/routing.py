@@ -24,6 +24,7 @@ from typing import Any
 import data_sets
 import numpy as np
 import pyarrow.parquet as pq
+import strategies
 from record import RESULTS, Trial, arguments, main, markdown, read, resume, write_text
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA, TruncatedSVD
@@ -57,16 +58,16 @@ class Rule:
 STRATEGIES = {
     "Random": Rule(routing.Random()),
     "FewestLabels": Rule(routing.FewestLabels()),
-    "ModelUncertainty": Rule(routing.ModelUncertainty()),
-    "LabelModelUncertainty": Rule(routing.LabelModelUncertainty()),
+    "ModelUncertainty": Rule(strategies.ModelUncertainty()),
+    "LabelModelUncertainty": Rule(strategies.LabelModelUncertainty()),
     "ActiveLab": Rule(routing.ActiveLab()),
-    "ImpactSampling": Rule(routing.ImpactSampling()),
+    "ImpactSampling": Rule(strategies.ImpactSampling()),
     "AdaptiveRounds": Rule(routing.AdaptiveRounds()),
-    "RiskThreshold": Rule(routing.RiskThreshold(risk=0.0)),
+    "RiskThreshold": Rule(strategies.RiskThreshold(risk=0.0)),
     "Information": Rule(routing.Information(), random_share=RANDOM_SHARE),
     "Random, may decline": Rule(routing.Random(decline_below=0.5), may_decline=True),
-    "IntervalEstimation, may decline": Rule(routing.IntervalEstimation(), may_decline=True),
-    "ExpertList, may decline": Rule(routing.ExpertList(risk=0.0), may_decline=True),
+    "IntervalEstimation, may decline": Rule(strategies.IntervalEstimation(), may_decline=True),
+    "ExpertList, may decline": Rule(strategies.ExpertList(risk=0.0), may_decline=True),
     "Information, may decline": Rule(routing.Information(), may_decline=True, random_share=RANDOM_SHARE),
     "WorkerTesting, may decline, 20 gold": Rule(routing.WorkerTesting(), may_decline=True, gold=20),
     "Information, may decline, 20 gold": Rule(

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import strategies
 from record import RESULTS, Trial, arguments, main, markdown, mean_error, resume
 from routing import RANDOM_SHARE, Crowd, World, buy, point, robot_readings
 from sklearn.ensemble import ExtraTreesClassifier
@@ -31,7 +32,7 @@ ROUNDS = 4  # of MBEM in a refit
 STRATEGIES: dict[str, routing.Strategy] = {
     "Random": routing.Random(),
     "FewestLabels": routing.FewestLabels(),
-    "ModelUncertainty": routing.ModelUncertainty(),
+    "ModelUncertainty": strategies.ModelUncertainty(),
     "ActiveLab": routing.ActiveLab(),
     "Information": routing.Information(),
 }

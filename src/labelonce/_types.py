@@ -49,15 +49,9 @@ Strategy = Literal[
     "Information",
     "Random",
     "FewestLabels",
-    "ModelUncertainty",
-    "LabelModelUncertainty",
-    "IntervalEstimation",
     "ActiveLab",
     "AdaptiveRounds",
-    "RiskThreshold",
     "WorkerTesting",
-    "ExpertList",
-    "ImpactSampling",
 ]
 """By what `labelonce next` chooses."""
 

@@ -61,8 +61,7 @@ def new(**options: Any) -> Router:
 
 @pytest.mark.parametrize("name", STRATEGIES)
 def test_one_worker_who_is_always_right_is_asked_every_task_once(name: str) -> None:
-    options: dict[str, Any] = {"risk": 0.0} if name in {"RiskThreshold", "ExpertList"} else {}
-    options |= {"threshold": np.inf} if name == "AdaptiveRounds" else {}
+    options: dict[str, Any] = {"threshold": np.inf} if name == "AdaptiveRounds" else {}
     router, asked = new(strategy=STRATEGIES[name](**options)), []
     while (task := router.next("ann")) is not None:
         router.add(task, "ann", Y[task])

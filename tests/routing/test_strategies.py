@@ -1,11 +1,11 @@
 """What each strategy is after, on states whose answer is known."""
 
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from router_states import everything, state_of
 
 from labelonce import routing
 from labelonce._types import Codes, Floats
@@ -14,20 +14,6 @@ from labelonce.routing._mutual_information import mutual_information
 from labelonce.routing._state import State
 from labelonce.routing._strategies import STRATEGIES
 from labelonce.simulate import one_coin
-
-
-def state_of(posterior: Floats, confusion: Floats) -> State:
-    """A state in which these beliefs and workers are known."""
-    n_tasks, n_classes = posterior.shape
-    state = State(n_classes, None, np.ones(n_tasks), np.full(n_tasks, -1, dtype=np.int32), 0)
-    state.belief.replace(np.log(posterior))
-    state.predictions = posterior.astype(np.float32)
-    state.know_workers(confusion, confusion.mean(axis=0))
-    return state
-
-
-def everything(state: State) -> Codes:
-    return np.arange(state.n_tasks, dtype=np.int32)
 
 
 def test_mutual_information_is_that_of_the_joint_table() -> None:
@@ -50,24 +36,14 @@ def test_information_asks_a_specialist_about_what_it_knows() -> None:
 
 def test_the_answer_of_a_guesser_tells_nothing() -> None:
     state = state_of(np.array([[0.5, 0.5], [0.9, 0.1]]), np.full((1, 2, 2), 0.5))
-    strategy = routing.Information(trial=0, about_workers=0)
+    strategy = routing.Information(trial=0)
     assert_allclose(strategy.scores(state, 0, everything(state)), 0.0, atol=1e-12)
-
-
-def test_one_who_seems_to_guess_gets_a_task_that_is_nearly_settled() -> None:
-    posterior = np.array([[0.5, 0.5], [0.99, 0.01], *[[0.5, 0.5]] * 20])
-    state = state_of(posterior, one_coin([0.98, 0.5], 2))
-    for task, worker in product(range(2, 22), (0, 1)):
-        state.add(task, worker, worker)
-    strategy = routing.Information(trial=0, about_workers=30)
-    best = [strategy.scores(state, worker, everything(state)[:2]).argmax() for worker in (0, 1)]
-    assert best == [0, 1]
 
 
 def test_a_new_worker_gets_tasks_with_the_fewest_labels_first() -> None:
     state = state_of(np.array([[0.5, 0.5], [0.9, 0.1]]), one_coin([0.8], 2))
     state.add(0, 1, 0)
-    strategy = routing.Information(trial=2, about_workers=0)
+    strategy = routing.Information(trial=2)
     assert strategy.scores(state, 0, everything(state)).argmax() == 1
     for _ in range(2):
         state.add(1, 0, 0)
@@ -77,7 +53,7 @@ def test_a_new_worker_gets_tasks_with_the_fewest_labels_first() -> None:
 def test_an_unknown_worker_is_taken_for_the_population() -> None:
     confusion = one_coin([0.9, 0.7], 2)
     state = state_of(np.array([[0.5, 0.5]]), confusion)
-    found = routing.Information(trial=0, about_workers=0).scores(state, 7, everything(state))
+    found = routing.Information(trial=0).scores(state, 7, everything(state))
     assert_allclose(found, mutual_information(np.array([[0.5, 0.5]]), one_coin([0.8], 2)[0]), rtol=1e-9)
 
 
@@ -115,24 +91,6 @@ def test_active_lab_updated_by_answers_is_active_lab_from_scratch() -> None:
     assert_allclose(updated.scores(state, 0, everybody), anew.scores(state, 0, everybody), rtol=1e-9)
 
 
-def test_label_model_uncertainty_is_lowest_where_both_are_sure() -> None:
-    state = state_of(np.array([[0.9, 0.1], [0.5, 0.5], [0.9, 0.1]]), one_coin([0.8], 2))
-    for task, label in [(0, 0), (0, 0), (0, 0), (1, 0), (1, 0), (1, 0)]:
-        state.add(task, 0, label)
-    scores = routing.LabelModelUncertainty().scores(state, 0, everything(state))
-    assert scores[0] < min(scores[1:])
-    assert_allclose(scores[2] ** 2, 0.5 * 0.1, rtol=1e-5)  # no vote is doubt 1/2, the model's is 0.1
-
-
-def test_impact_prefers_what_would_move_most() -> None:
-    state = state_of(np.array([[0.5, 0.5], [0.99, 0.01]]), one_coin([0.9], 2))
-    strategy = routing.ImpactSampling()
-    strategy.refitted(state)
-    scores = strategy.scores(state, 0, everything(state))
-    assert_allclose(scores[0], 0.4, rtol=1e-9)  # from 1/2 to 0.9 whatever the answer
-    assert scores[1] < scores[0]
-
-
 def test_testing_workers_fires_after_wrong_answers_and_hires_after_right_ones() -> None:
     strategy = routing.WorkerTesting(skill=0.9, good=0.5, labels=50)
     state = State(2, None, np.ones(8), np.zeros(8, dtype=np.int32), 0)  # all tasks are gold of class 0
@@ -151,23 +109,6 @@ def test_testing_workers_does_not_pay_where_they_label_little() -> None:
     state = State(2, None, np.ones(2), np.zeros(2, dtype=np.int32), 0)
     strategy.refitted(state)
     assert not strategy.tests(state, 0)
-
-
-@pytest.mark.parametrize("strategy", [routing.IntervalEstimation(), routing.ExpertList()])
-def test_who_is_surely_bad_is_declined(strategy: Strategy) -> None:
-    state = state_of(np.full((60, 2), 0.5), one_coin([0.99, 0.99, 0.1], 2))
-    for task in range(60):
-        for worker in range(3):
-            state.add(task, worker, int(worker == 2))
-    state.n_fitted = 180
-    strategy.refitted(state)
-    assert [strategy.accepts(state, worker) for worker in range(4)] == [True, True, False, True]
-
-
-@pytest.mark.parametrize("strategy", [routing.RiskThreshold(risk=0.1), routing.ExpertList(risk=0.1)])
-def test_tasks_below_the_risk_are_settled(strategy: Strategy) -> None:
-    state = state_of(np.array([[0.95, 0.05], [0.8, 0.2]]), one_coin([0.8], 2))
-    assert strategy.settled(state, everything(state)).tolist() == [True, False]
 
 
 def test_adaptive_rounds_close_what_labels_have_decided() -> None:

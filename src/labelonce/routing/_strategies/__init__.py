@@ -5,24 +5,14 @@ from typing import Any
 from labelonce._validate import check_choice
 from labelonce.routing._strategies._active_lab import ActiveLab as ActiveLab
 from labelonce.routing._strategies._adaptive_rounds import AdaptiveRounds as AdaptiveRounds
-from labelonce.routing._strategies._expert_list import ExpertList as ExpertList
 from labelonce.routing._strategies._fewest_labels import FewestLabels as FewestLabels
-from labelonce.routing._strategies._impact_sampling import ImpactSampling as ImpactSampling
 from labelonce.routing._strategies._information import Information as Information
-from labelonce.routing._strategies._interval_estimation import IntervalEstimation as IntervalEstimation
-from labelonce.routing._strategies._label_model_uncertainty import LabelModelUncertainty as LabelModelUncertainty
-from labelonce.routing._strategies._model_uncertainty import ModelUncertainty as ModelUncertainty
 from labelonce.routing._strategies._random import Random as Random
-from labelonce.routing._strategies._risk_threshold import RiskThreshold as RiskThreshold
 from labelonce.routing._strategies._strategy import Strategy as Strategy
 from labelonce.routing._strategies._worker_testing import WorkerTesting as WorkerTesting
 
 STRATEGIES: dict[str, type[Strategy]] = {
-    one.__name__: one
-    for one in (
-        *(ActiveLab, AdaptiveRounds, ExpertList, FewestLabels, ImpactSampling, Information, IntervalEstimation),
-        *(LabelModelUncertainty, ModelUncertainty, Random, RiskThreshold, WorkerTesting),
-    )
+    one.__name__: one for one in (*(ActiveLab, AdaptiveRounds, FewestLabels, Information, Random, WorkerTesting),)
 }
 
 

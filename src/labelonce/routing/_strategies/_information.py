@@ -25,11 +25,6 @@ class Information(Strategy):
     the average worker would, each on its best task and per unit of money. A task is settled when its risk is not above
     `risk`.
 
-    An answer also tells about its worker, and the more, the surer the label of the task: with `about_workers` above 0,
-    that times P(two draws from what is believed agree) / (n + 1)^2 is added for a worker who has given n answers. So
-    one who seems to guess is given tasks that are nearly settled, where a wrong answer does no harm and shows who gave
-    it. Off by default: it takes the first labels of everybody, at a time when what seems settled is often wrong.
-
     The first `trial` labels of a worker go to random tasks with the fewest labels: what a worker is worth shows on
     typical tasks, and not on those that are in doubt.
 
@@ -45,22 +40,15 @@ class Information(Strategy):
     decline_below: float = 0.5
     risk: float = 0.0
     trial: int = 5
-    about_workers: float = 0.0
 
     def scores(self, state: State, worker: int, tasks: Codes) -> Floats:
-        """Return what the answer tells about the task, and the worker; for a new worker, 1 / (1 + labels)."""
+        """Return what the answer tells about the task; for a new worker, 1 / (1 + labels)."""
         if worker != ANYBODY and state.n_given[worker] < self.trial:
             return 1 / (1.0 + state.n_labels[tasks])
-        posterior = state.belief.posterior(tasks)
-        found = mutual_information(posterior, state.confusion_of(worker))
-        if worker == ANYBODY or self.about_workers == 0:
-            return found
-        return np.asarray(found + self.about_workers / (state.n_given[worker] + 1) ** 2 * (posterior**2).sum(axis=1))
+        return mutual_information(state.belief.posterior(tasks), state.confusion_of(worker))
 
     def shortlist(self, state: State, tasks: Codes, n: int) -> Codes:
         """Return the best tasks for anybody, those of the largest doubt, and those in doubt about a class.
-
-        Where answers are to tell about workers, those of the smallest doubt too.
 
         Of very many tasks only the riskiest and, for specialists in rare classes, some at random are looked at.
         """
@@ -76,12 +64,7 @@ class Information(Strategy):
         anybody = mutual_information(posterior, state.confusion_of(ANYBODY))
         doubts = (posterior * (1 - posterior)).T
         lists = np.concatenate([anybody[None], state.belief.entropy(tasks)[None], doubts])
-        found = best_of(tasks, lists / state.prices[tasks], n)
-        if self.about_workers == 0:
-            return found
-        sure = (posterior**2).sum(axis=1)
-        surest = best_of(tasks, sure[None] / state.prices[tasks], max(1, n // 16))
-        return np.union1d(found, surest)
+        return best_of(tasks, lists / state.prices[tasks], n)
 
     def settled(self, state: State, tasks: Codes) -> Mask:
         """Return where the risk is below the threshold."""
