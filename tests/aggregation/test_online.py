@@ -39,19 +39,21 @@ def test_batches_agree_with_the_full_fit(model: Any) -> None:
     assert_allclose(online.prior_, full.prior_, atol=0.01)
 
 
-@pytest.mark.parametrize("model", MODELS)
-def test_many_batches_reach_the_full_fit(model: Any) -> None:
+def test_a_batch_leaves_other_tasks_until_the_annotations_have_grown_by_half() -> None:
     ann, _ = crowd(n_tasks=300)
-    first, second = batches(ann, 2)
-    full, online = model(tol=1e-13, max_iter=5000).fit(ann), model().partial_fit(first)
-    for part in [second.select(second.tasks == task) for task in second.tasks]:
-        online.partial_fit(part)
-    assert_allclose(online.posterior_, full.posterior_[online.tasks_], atol=0.01)
+    model = DawidSkene().fit(ann.select(np.arange(300) < 200))
+    before = model.posterior_
+    model.partial_fit(ann.select((np.arange(300) >= 200) & (np.arange(300) < 250)))
+    assert_array_equal(model.posterior_[:200], before)
+    assert (model.partial_fit(ann.select(np.arange(300) >= 250)).posterior_[:200] != before).any()
 
 
-def test_the_first_batch_is_a_fit() -> None:
-    ann, _ = crowd()
-    assert_array_equal(DawidSkene().partial_fit(ann).posterior_, DawidSkene().fit(ann).posterior_)
+@pytest.mark.parametrize("model", MODELS)
+def test_many_small_batches_of_few_labels_do_not_settle_on_them(model: Any) -> None:
+    ann, y_true = crowd(n_tasks=1000, redundancy=5)
+    online = streamed(model(), batches(ann, 200))
+    full = (model().fit(ann).labels_ == y_true).mean()
+    assert (online.labels_ == y_true[online.tasks_]).mean() > full - 0.02
 
 
 def test_reading_changes_nothing_and_takes_no_random_numbers() -> None:

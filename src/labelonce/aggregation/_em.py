@@ -6,7 +6,6 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -91,17 +90,11 @@ class EMAggregator(Aggregator):
         """Return the fit that EM reaches from a start."""
         counts = first_counts(engine, start)
         del start  # the largest array: the E-step makes its successor
-        return self._follow(engine, counts, gold, n_annotations)
-
-    def _follow(
-        self, engine: Engine, counts: Sweep, gold: Codes | None, n_annotations: int, steps: int | None = None
-    ) -> Fit:
-        """Return the fit that EM reaches from expected counts, with `steps` after so many."""
 
         def sweep(found: Parameters) -> Sweep:
             return engine.sweep(found.log_confusion, found.log_prior, gold)
 
-        for last in islice(self.iterations(counts, sweep, n_annotations), steps):  # noqa: B007
+        for last in self.iterations(counts, sweep, n_annotations):  # noqa: B007
             pass
         found = last.parameters
         posterior = engine.e_step(found.log_confusion, found.log_prior, gold).posterior

@@ -6,9 +6,9 @@ from typing import Self
 
 import numpy as np
 
-from labelonce._kernels import make_engine
+from labelonce._kernels import make_engine, vote_fractions
 from labelonce._messages import shorten, show
-from labelonce._types import Codes, Ids
+from labelonce._types import Codes, Ids, Mask
 from labelonce._validate import check_rng
 from labelonce.aggregation._base import Fit
 from labelonce.aggregation._em import AnswersEM, first_counts
@@ -16,21 +16,33 @@ from labelonce.data import Annotations, _ids
 from labelonce.data._annotations import sorted_annotations
 from labelonce.data._gold import Gold
 
-_STEPS = 2  # E+M steps on all tasks after a batch; judgement: more cost time, and the next batch brings more steps
+# All tasks get a step when there are so many times the annotations of the last such step. More often, and EM settles on
+# what few labels say: with 1.1, IBCC ends at 28 % right labels for 92 after 1,000 batches of benchmarks/crowd.py at 100k.
+_GROWTH = 1.5
 
 
 class OnlineEM(AnswersEM):
-    """EM that also takes its annotations in batches."""
+    """EM that also takes its annotations in batches, after Welinder and Perona.
 
-    _fitted_on: tuple[Annotations, Codes | None]
+    References
+    ----------
+    P. Welinder and P. Perona, "Online Crowdsourcing: Rating Annotators and Obtaining Cost-Effective Labels", CVPR
+    Workshops 2010.
+
+    R. M. Neal and G. E. Hinton, "A View of the EM Algorithm that Justifies Incremental, Sparse, and Other Variants",
+    Learning in Graphical Models, 1998.
+    """
+
+    _fitted_on: tuple[Annotations, Codes | None, int]  # all so far, gold, and how many there were when all had a step
 
     def partial_fit(self, annotations: Annotations, *, gold: Gold | None = None) -> Self:
-        """Take further annotations, with new tasks and new workers among them, and update all results.
+        """Take further annotations, with new tasks and new workers among them, and update all results by one step.
 
-        EM continues from the posteriors and workers so far, by two steps over all annotations, so a batch costs less
-        than a fit and more the more there is: gather annotations into batches instead of giving one at a time. The
-        first batch is fitted as by `fit`, and after `fit` batches continue from its result. Tasks and workers keep
-        their places, new ones follow. `log_likelihood_` holds the steps of this batch.
+        The tasks of the batch get an E-step from what is known of the workers, the others keep their posterior, and
+        workers and prior follow from all (incremental EM, Neal and Hinton); all tasks get the step whenever the
+        annotations have grown by half. After `fit`, batches continue from its result. Tasks and workers keep their
+        places, new ones follow. A batch costs about as much as an iteration of a fit to all annotations so far: give a
+        thousand labels at a time rather than one. `log_likelihood_` is empty and `converged_` False.
 
         Parameters
         ----------
@@ -45,35 +57,48 @@ class OnlineEM(AnswersEM):
                 f"partial_fit must have worker_model=None; got {self.worker_model!r}. Call fit with all annotations."
             )
         annotations, codes = self._checked(annotations, gold)
-        rng = check_rng(self.random_state)
         if not hasattr(self, "classes_"):
             self._check_options(annotations.n_classes)
-            return self._keep(annotations, codes, self._best_fit(annotations, codes, rng), rng)
+            return self._step(annotations, codes, None, 0)
         if not hasattr(self, "_fitted_on"):
             raise ValueError(
                 f"partial_fit needs the annotations so far, and a saved {type(self).__name__} has none; "
                 "fit all of them again, then continue with partial_fit."
             )
-        every, codes = _joined(*self._fitted_on, annotations, codes)
-        return self._keep(every, codes, self._continued(every, codes), rng)
+        before, known, stepped = self._fitted_on
+        every, codes, touched = _joined(before, known, annotations, codes)
+        return self._step(every, codes, touched, stepped)
 
-    def _continued(self, annotations: Annotations, gold: Codes | None) -> Fit:
-        """Return what some steps find from the posteriors so far; new tasks count from the first E-step on."""
+    def _step(self, annotations: Annotations, gold: Codes | None, touched: Mask | None, stepped: int) -> Self:
+        """Run an E+M step on the touched tasks, or on all if it is time; the first starts from the votes."""
         engine = make_engine(annotations, self.dtype, self.engine, self.device)
-        start = np.zeros((annotations.n_tasks, annotations.n_classes), dtype=self.dtype)
-        start[: len(self.posterior_)] = self.posterior_
-        return self._follow(engine, first_counts(engine, start), gold, len(annotations), _STEPS)
+        if touched is None:
+            start = vote_fractions(engine.vote_counts(), gold)
+        else:
+            start = np.zeros((annotations.n_tasks, annotations.n_classes), dtype=self.dtype)
+            start[: len(self.posterior_)] = self.posterior_  # new tasks say nothing of their workers yet
+        found = self._next(first_counts(engine, start), None)
+        posterior = engine.e_step(found.log_confusion, found.log_prior, gold).posterior
+        if touched is not None and len(annotations) < _GROWTH * stepped:
+            posterior = np.where(touched[:, None], posterior, start)
+        else:
+            stepped = len(annotations)
+        found = self._next(first_counts(engine, posterior), None)
+        fit = Fit(posterior, found.confusion, found.prior, np.array([]), False, 1)
+        self._keep(annotations, gold, fit, check_rng(self.random_state))
+        self._fitted_on = (annotations, gold, stepped)
+        return self
 
-    def _keep(self, annotations: Annotations, gold: Codes | None, found: Fit, rng: np.random.Generator) -> Self:
-        super()._keep(annotations, gold, found, rng)
-        self._fitted_on = (annotations, gold)  # `save` leaves them out
+    def _keep(self, annotations: Annotations, gold: Codes | None, fit: Fit, rng: np.random.Generator) -> Self:
+        super()._keep(annotations, gold, fit, rng)
+        self._fitted_on = (annotations, gold, len(annotations))  # `save` leaves them out
         return self
 
 
 def _joined(
     before: Annotations, known: Codes | None, more: Annotations, gold: Codes | None
-) -> tuple[Annotations, Codes | None]:
-    """Return all annotations with the codes of `before`, new ids after the old ones, and the gold of all tasks."""
+) -> tuple[Annotations, Codes | None, Mask]:
+    """Return all annotations with new ids after the old ones, the gold of all tasks, and which are new or labelled."""
     tasks, task = _extended(before.tasks, more.tasks, "tasks")
     workers, worker = _extended(before.workers, more.workers, "workers")
     label = _ids.lookup(more.answers, before.answers)
@@ -95,7 +120,9 @@ def _joined(
         codes[: len(known)] = known
     if gold is not None:
         codes[task[gold >= 0]] = _classes_of(gold, before, more)
-    return every, codes if (codes >= 0).any() else None
+    touched = np.arange(len(tasks)) >= before.n_tasks
+    touched[task] = True
+    return every, codes if (codes >= 0).any() else None, touched
 
 
 def _extended(old: Ids, new: Ids, name: str) -> tuple[Ids, Codes]:
