@@ -59,17 +59,19 @@ def by_hand(layer: Any, method: Any) -> Floats:
         if isinstance(method, baselines.NoiseLayer):
             rows.append(f @ softmax(array(layer.scores)))
         elif isinstance(method, baselines.DropoutNoiseLayer):
-            rows.append(softmax(array(layer.weight).T @ f))
+            rows.append(softmax(array(layer.scores).T @ f))
         elif isinstance(method, baselines.CrowdLayer) and method.kind == "MW":
-            rows.append(softmax(array(layer.weight)[a].T @ f))
+            rows.append(softmax(array(layer.scores)[a].T @ f))
         elif isinstance(method, baselines.CrowdLayer):
-            rows.append(softmax(array(layer.weight)[a] * f + array(layer.bias)[a]))
+            rows.append(softmax(array(layer.scores)[a] * f + array(layer.bias)[a]))
         elif isinstance(method, baselines.CoNAL):
             v = array(layer.task(x[None]))[0]
             c = 1 / (1 + np.exp(-array(layer.worker)[a] @ v / np.linalg.norm(v)))
-            rows.append(softmax(c * (array(layer.common).T @ f) + (1 - c) * (array(layer.own)[a].T @ f)))
+            rows.append(softmax(c * (array(layer.common).T @ f) + (1 - c) * (array(layer.scores)[a].T @ f)))
         elif isinstance(method, baselines.UnionNet):
-            union = softmax(array(layer.scores).reshape(N_CLASSES, -1)).reshape(N_CLASSES, N_WORKERS, N_CLASSES)
+            union = softmax(array(layer.scores).swapaxes(0, 1).reshape(N_CLASSES, -1)).reshape(
+                N_CLASSES, N_WORKERS, N_CLASSES
+            )
             rows.append(f @ union[:, a])
         else:
             rows.append(f @ softmax(array(layer.scores))[a])
@@ -137,7 +139,7 @@ def test_a_determinant_that_is_not_finite_is_left_out() -> None:
 
 def test_the_penalty_of_conal_is_the_distance_from_the_common_matrix() -> None:
     layer = shaken(baselines.CoNAL(penalty=0.3))
-    apart = np.linalg.norm(array(layer.own) - array(layer.common), axis=(1, 2)).sum()
+    apart = np.linalg.norm(array(layer.scores) - array(layer.common), axis=(1, 2)).sum()
     assert float(layer.penalty(LOGITS)) == pytest.approx(-0.3 * apart, rel=1e-5)
 
 

@@ -14,25 +14,25 @@ HOMES = {
     "BeliefPropagation": "_belief_propagation",
     "CandidateLabels": "_candidate_labels",
     "CoNAL": "_networks._conal",
-    "CrowdLayer": "_networks._crowd_layer",
+    "CrowdLayer": "_networks._matrix_layers",
     "CrowdNetwork": "_networks._crowd_network",
     "DataProgramming": "_data_programming",
     "DoctorNet": "_networks._doctor_net",
-    "DropoutNoiseLayer": "_networks._noise_layer",
+    "DropoutNoiseLayer": "_networks._matrix_layers",
     "EigenRatio": "_eigen_ratio",
     "ExpertiseVote": "_expertise_vote",
     "ForwardCorrection": "_corrected",
-    "GeoCrowdNet": "_networks._geo_crowd_net",
+    "GeoCrowdNet": "_networks._matrix_layers",
     "KOS": "_kos",
     "MaxMIG": "_networks._max_mig",
     "MeanField": "_mean_field",
     "MinimaxEntropy": "_minimax_entropy",
     "MultidimensionalWisdom": "_multidimensional_wisdom",
-    "NoiseLayer": "_networks._noise_layer",
+    "NoiseLayer": "_networks._matrix_layers",
     "Raykar": "_raykar",
     "SpectralDawidSkene": "_spectral_dawid_skene",
     "UnbiasedLoss": "_corrected",
-    "UnionNet": "_networks._union_net",
+    "UnionNet": "_networks._matrix_layers",
 }
 
 if TYPE_CHECKING:
@@ -50,14 +50,14 @@ if TYPE_CHECKING:
     from labelonce.baselines._multidimensional_wisdom import MultidimensionalWisdom as MultidimensionalWisdom
     from labelonce.baselines._networks._annot_mix import AnnotMix as AnnotMix
     from labelonce.baselines._networks._conal import CoNAL as CoNAL
-    from labelonce.baselines._networks._crowd_layer import CrowdLayer as CrowdLayer
     from labelonce.baselines._networks._crowd_network import CrowdNetwork as CrowdNetwork
     from labelonce.baselines._networks._doctor_net import DoctorNet as DoctorNet
-    from labelonce.baselines._networks._geo_crowd_net import GeoCrowdNet as GeoCrowdNet
+    from labelonce.baselines._networks._matrix_layers import CrowdLayer as CrowdLayer
+    from labelonce.baselines._networks._matrix_layers import DropoutNoiseLayer as DropoutNoiseLayer
+    from labelonce.baselines._networks._matrix_layers import GeoCrowdNet as GeoCrowdNet
+    from labelonce.baselines._networks._matrix_layers import NoiseLayer as NoiseLayer
+    from labelonce.baselines._networks._matrix_layers import UnionNet as UnionNet
     from labelonce.baselines._networks._max_mig import MaxMIG as MaxMIG
-    from labelonce.baselines._networks._noise_layer import DropoutNoiseLayer as DropoutNoiseLayer
-    from labelonce.baselines._networks._noise_layer import NoiseLayer as NoiseLayer
-    from labelonce.baselines._networks._union_net import UnionNet as UnionNet
     from labelonce.baselines._raykar import Raykar as Raykar
     from labelonce.baselines._spectral_dawid_skene import SpectralDawidSkene as SpectralDawidSkene
 

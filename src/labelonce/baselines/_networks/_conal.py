@@ -2,15 +2,52 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
 from torch.nn import functional as F
 
-from labelonce._validate import check_int, check_number
+from labelonce._validate import check_int
 from labelonce.baselines._networks._crowd_network import CrowdNetwork
-from labelonce.baselines._networks._worker_layer import ConfusionLayer, WorkerLayer
+from labelonce.baselines._networks._worker_layer import ConfusionLayer
+
+
+class CommonAndOwn(ConfusionLayer):
+    """A matrix that all share, one per worker, and the gate between them."""
+
+    gates: torch.Tensor
+
+    def __init__(self, n_workers: int, n_classes: int, options: CoNAL) -> None:
+        super().__init__(n_workers, torch.eye(n_classes).repeat(n_workers, 1, 1))
+        self.common = nn.Parameter(torch.eye(n_classes))
+        self.worker = nn.Parameter(torch.zeros(n_workers, options.embedding))
+        self.task = nn.Sequential(nn.Flatten(), nn.LazyLinear(128), nn.Linear(128, options.embedding))
+        self.strength = options.penalty
+        # Sum and number of the gates of every worker's annotations, those of late epochs above all.
+        self.register_buffer("gates", torch.tensor([0.5, 1.0]).repeat(n_workers, 1))
+
+    def log_given(self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:
+        """Return the log-softmax of the mixed scores."""
+        gate = (self.worker[worker] * F.normalize(self.task(batch), dim=1)).sum(dim=1).sigmoid()
+        if self.training:
+            new = torch.stack([gate.detach(), torch.ones_like(gate)], dim=1)
+            self.gates.mul_(0.99).index_add_(0, worker, new)
+        matrix = self._mixed(gate, self.scores[worker])
+        return F.log_softmax(torch.einsum("nk,nks->ns", logits.softmax(dim=1), matrix), dim=1)
+
+    def _mixed(self, gate: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
+        gate = gate[:, None, None]
+        return gate * self.common + (1 - gate) * own
+
+    def penalty(self, logits: torch.Tensor) -> torch.Tensor:  # noqa: ARG002  # of the workers alone
+        """Return minus the distances between each worker's matrix and the common one."""
+        apart = ((self.scores - self.common) ** 2).sum(dim=(1, 2))
+        return -self.strength * (apart + 1e-12).sqrt().sum()  # the root of 0 has no gradient
+
+    def confusion(self) -> torch.Tensor:
+        """Return what workers say where f is sure, at their mean gate."""
+        return self._mixed(self.gates[:, 0] / self.gates[:, 1], self.scores).softmax(dim=2)
 
 
 class CoNAL(CrowdNetwork):
@@ -24,36 +61,19 @@ class CoNAL(CrowdNetwork):
     v(x) one of the task, of length 1: on some tasks everybody makes the same mistakes. The loss is the mean
     cross-entropy less `penalty` times the sum of the distances between W_a and W, which keeps them apart.
 
+    `confusion_` is what a worker would say of a task that the network is sure of.
+
     Where the publication's code starts u_a at random and scales it to length 1, here it starts as 0, so that the order
     of workers does not matter.
 
     Parameters
     ----------
-    learner : TorchLearner or Pipeline, optional
-        What is trained and how. Default: one hidden layer of 128 units with dropout 0.5, 50 epochs of batches of 64
-        annotations, AdamW with a rate of 0.01.
+    learner, classes
+        As in `CrowdNetwork`.
     penalty : float
         The publication has 1e-5.
     embedding : int
         Length of u_a and v(x).
-    classes : column, optional
-        As in `MBEM`.
-
-    Attributes
-    ----------
-    model_ : TorchLearner
-        The network without the layer of the workers; the parameters of the last epoch.
-    posterior_ : (n_tasks, n_classes)
-        The network's prediction for a training task times the probability of its labels by `confusion_`.
-    labels_ : (n_tasks,)
-    confusion_ : (n_workers, n_classes, n_classes)
-        What a worker would say of a task that the network is sure of.
-    prior_ : (n_classes,)
-        The mean prediction.
-    skill_ : (n_workers,)
-    history_ : list of dict
-        One entry per epoch.
-    tasks_, workers_, classes_ : arrays
 
     References
     ----------
@@ -68,6 +88,9 @@ class CoNAL(CrowdNetwork):
     True
     """
 
+    _kind = CommonAndOwn
+    _ranges: ClassVar = {"penalty": (0.0,)}
+
     def __init__(self, learner: Any = None, *, penalty: float = 1e-5, embedding: int = 20, classes: Any = None) -> None:
         self.learner = learner
         self.penalty = penalty
@@ -75,46 +98,5 @@ class CoNAL(CrowdNetwork):
         self.classes = classes
 
     def _check(self) -> None:
-        check_number(self.penalty, "penalty", 0.0)
+        super()._check()
         check_int(self.embedding, "embedding", 1)
-
-    def _layer(self, n_workers: int, n_classes: int) -> WorkerLayer:
-        return CommonAndOwn(n_workers, n_classes, self.penalty, self.embedding)
-
-
-class CommonAndOwn(ConfusionLayer):
-    """A matrix that all share, one per worker, and the gate between them."""
-
-    gates: torch.Tensor
-
-    def __init__(self, n_workers: int, n_classes: int, penalty: float, embedding: int) -> None:
-        super().__init__()
-        self.common = nn.Parameter(torch.eye(n_classes))
-        self.own = nn.Parameter(torch.eye(n_classes).repeat(n_workers, 1, 1))
-        self.worker = nn.Parameter(torch.zeros(n_workers, embedding))
-        self.task = nn.Sequential(nn.Flatten(), nn.LazyLinear(128), nn.Linear(128, embedding))
-        self.strength = penalty
-        # Sum and number of the gates of every worker's annotations, those of late epochs above all.
-        self.register_buffer("gates", torch.tensor([0.5, 1.0]).repeat(n_workers, 1))
-
-    def log_given(self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:
-        """Return the log-softmax of the mixed scores."""
-        gate = (self.worker[worker] * F.normalize(self.task(batch), dim=1)).sum(dim=1).sigmoid()
-        if self.training:
-            new = torch.stack([gate.detach(), torch.ones_like(gate)], dim=1)
-            self.gates.mul_(0.99).index_add_(0, worker, new)
-        matrix = self._mixed(gate, self.own[worker])
-        return F.log_softmax(torch.einsum("nk,nks->ns", logits.softmax(dim=1), matrix), dim=1)
-
-    def _mixed(self, gate: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
-        gate = gate[:, None, None]
-        return gate * self.common + (1 - gate) * own
-
-    def penalty(self, logits: torch.Tensor) -> torch.Tensor:  # noqa: ARG002  # of the workers alone
-        """Return minus the distances between each worker's matrix and the common one."""
-        apart = ((self.own - self.common) ** 2).sum(dim=(1, 2))
-        return -self.strength * (apart + 1e-12).sqrt().sum()  # the root of 0 has no gradient
-
-    def confusion(self) -> torch.Tensor:
-        """Return what workers say where f is sure, at their mean gate."""
-        return self._mixed(self.gates[:, 0] / self.gates[:, 1], self.own).softmax(dim=2)

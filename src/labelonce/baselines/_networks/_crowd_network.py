@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from collections.abc import Mapping
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from labelonce._messages import show
 from labelonce._processes import Processes
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats, Ids
+from labelonce._validate import check_choice, check_number
 from labelonce.aggregation._base import skill
 from labelonce.baselines._networks._worker_layer import GOLD, TopLayer, WithWorkers
 from labelonce.data import Annotations
@@ -45,6 +46,14 @@ class CrowdNetwork(AnnotationsScorer):
     A batch holds annotations: the features of a task as often as it has labels in the batch. The layer is dropped after
     training; `predict_proba` is the network's own prediction.
 
+    Parameters
+    ----------
+    learner : TorchLearner or Pipeline, optional
+        What is trained and how. Default: one hidden layer of 128 units with dropout 0.5, 50 epochs of batches of 64
+        annotations, AdamW with a rate of 0.01.
+    classes : column, optional
+        As in `MBEM`.
+
     Attributes
     ----------
     model_ : TorchLearner
@@ -61,6 +70,8 @@ class CrowdNetwork(AnnotationsScorer):
 
     learner: Any
     classes: Any
+    _kind: ClassVar[Any]  # of layer: made from n_workers, n_classes and this, for its options
+    _ranges: ClassVar[Mapping[str, Any]]  # of the options: bounds, or choices
 
     def fit(self, X: Any, y: Any, *, gold: Gold | None = None, tasks: Any = None) -> Self:
         """Fit to Annotations, a (n_tasks, n_workers) matrix or plain labels; `gold` and `tasks` as in `MBEM.fit`.
@@ -95,10 +106,16 @@ class CrowdNetwork(AnnotationsScorer):
 
     def _check(self) -> None:
         """Raise if an option is not what it must be."""
+        for name, allowed in self._ranges.items():
+            if isinstance(allowed[0], str):
+                check_choice(getattr(self, name), name, allowed)
+            else:
+                check_number(getattr(self, name), name, *allowed)
 
-    @abstractmethod
     def _layer(self, n_workers: int, n_classes: int) -> TopLayer:
         """Return a fresh layer of workers."""
+        layer: TopLayer = self._kind(n_workers, n_classes, self)
+        return layer
 
     def _rows(self, annotations: Annotations, gold: Codes | None) -> tuple[Codes, Codes, Codes]:
         """Return what batches are made of: task, worker and label of every annotation, each gold as one more."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -11,7 +11,6 @@ from torch import nn
 from torch.nn import functional as F
 
 from labelonce._types import Floats
-from labelonce._validate import check_choice
 from labelonce.baselines._networks._crowd_network import AnnotationsTrainer, CrowdNetwork
 from labelonce.baselines._networks._worker_layer import WorkerLayer
 from labelonce.data import Annotations
@@ -20,6 +19,23 @@ from labelonce.neural._learner import TorchLearner
 
 _NUMBERS = 20_000_000  # heads' probabilities held at once when their weights are learned
 _TO_THE_END = {"ftol": 1e-14, "gtol": 1e-6, "maxiter": 1000}
+
+
+class Heads(WorkerLayer):
+    """The outputs of the network, n_classes for each worker in turn; it has no parameters of its own."""
+
+    def __init__(self, n_workers: int, n_classes: int, options: DoctorNet) -> None:  # noqa: ARG002  # has none
+        super().__init__()
+        self.n_workers, self.n_classes = n_workers, n_classes
+
+    def log_given(self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
+        """Return the log-softmax of the worker's head."""
+        heads = logits.view(-1, self.n_workers, self.n_classes)
+        return F.log_softmax(heads[torch.arange(len(heads), device=logits.device), worker], dim=1)
+
+    def log_true(self, logits: torch.Tensor) -> torch.Tensor:
+        """Return the mean log-softmax of all heads."""
+        return F.log_softmax(logits.view(-1, self.n_workers, self.n_classes), dim=2).mean(dim=1)
 
 
 class DoctorNet(CrowdNetwork):
@@ -37,16 +53,12 @@ class DoctorNet(CrowdNetwork):
 
     Parameters
     ----------
-    learner : TorchLearner or Pipeline, optional
-        As in `CoNAL`.
+    learner, classes
+        As in `CrowdNetwork`.
     weights : {"learned", "equal"}
-    classes : column, optional
-        As in `MBEM`.
 
     Attributes
     ----------
-    model_, posterior_, labels_, prior_, skill_, history_, tasks_, workers_, classes_
-        As in `CoNAL`.
     confusion_ : (n_workers, n_classes, n_classes)
         What the head of a worker says, on average, of training tasks that the prediction takes for a class.
     weights_ : (n_workers,)
@@ -56,28 +68,16 @@ class DoctorNet(CrowdNetwork):
     ----------
     M. Y. Guan, V. Gulshan, A. M. Dai and G. E. Hinton, "Who Said What: Modeling Individual Labelers Improves
     Classification", AAAI 2018.
-
-    Examples
-    --------
-    >>> import numpy as np, labelonce as lo
-    >>> X = np.random.default_rng(0).normal(size=(200, 2)).astype(np.float32)
-    >>> labels = (X[:, :1] > 0).astype(int).repeat(2, axis=1)
-    >>> bool(lo.baselines.DoctorNet().fit(X, labels).score(X, labels[:, 0]) > 0.95)
-    True
     """
 
     model_: HeadsLearner
+    _kind: ClassVar = Heads
+    _ranges: ClassVar = {"weights": ("learned", "equal")}
 
     def __init__(self, learner: Any = None, *, weights: str = "learned", classes: Any = None) -> None:
         self.learner = learner
         self.weights = weights
         self.classes = classes
-
-    def _check(self) -> None:
-        check_choice(self.weights, "weights", ("learned", "equal"))
-
-    def _layer(self, n_workers: int, n_classes: int) -> WorkerLayer:
-        return Heads(n_workers, n_classes)
 
     def _n_outputs(self, n_workers: int, n_classes: int) -> int:
         return n_workers * n_classes
@@ -101,23 +101,6 @@ class DoctorNet(CrowdNetwork):
             heads = self.model_.predict_heads(take_rows(X, rows))
             counts += np.einsum("ik,ias->aks", predictions[rows], heads)
         return np.asarray(counts / counts.sum(axis=2, keepdims=True))
-
-
-class Heads(WorkerLayer):
-    """The outputs of the network, n_classes for each worker in turn; it has no parameters of its own."""
-
-    def __init__(self, n_workers: int, n_classes: int) -> None:
-        super().__init__()
-        self.n_workers, self.n_classes = n_workers, n_classes
-
-    def log_given(self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
-        """Return the log-softmax of the worker's head."""
-        heads = logits.view(-1, self.n_workers, self.n_classes)
-        return F.log_softmax(heads[torch.arange(len(heads), device=logits.device), worker], dim=1)
-
-    def log_true(self, logits: torch.Tensor) -> torch.Tensor:
-        """Return the mean log-softmax of all heads."""
-        return F.log_softmax(logits.view(-1, self.n_workers, self.n_classes), dim=2).mean(dim=1)
 
 
 class HeadsLearner(TorchLearner):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -12,70 +12,12 @@ from torch.nn import functional as F
 
 from labelonce._kernels import ScipyEngine, vote_fractions
 from labelonce._types import Codes, Floats
-from labelonce._validate import check_number
 from labelonce.baselines._networks._crowd_network import CrowdNetwork
 from labelonce.baselines._networks._worker_layer import TopLayer, nearly_identity
 from labelonce.data import Annotations
 from labelonce.data._rows import first_rows
 
 _CERTAIN = 20.0  # log-odds of a gold label
-
-
-class MaxMIG(CrowdNetwork):
-    """Train a network h(x) and an aggregator g(labels) together, by the information that they share.
-
-    The aggregator gives a task the class probabilities softmax(b + sum of W_a[s]) over its labels s of workers a, which
-    is the posterior of independent workers where W_a[s] is the log of their chances, and need not be: mistakes that
-    workers have in common can be weighted down. With K(x, labels) the sum over classes of h g / p, p the share of each
-    class, what is maximised is the mean of 1 + log K over tasks less the mean of K over pairs of different tasks, a
-    lower bound of the mutual information of features and labels. A batch holds tasks with all their labels.
-
-    Parameters
-    ----------
-    learner : TorchLearner or Pipeline, optional
-        As in `CoNAL`.
-    start : float
-        Probability of a right label with which W starts, and b with the share of each class among the labels; where
-        tasks have several labels, W starts from how each worker agrees with the others.
-    classes : column, optional
-        As in `MBEM`.
-
-    Attributes
-    ----------
-    model_, posterior_, labels_, confusion_, prior_, skill_, history_, tasks_, workers_, classes_
-        As in `CoNAL`; `confusion_` is W as chances: what independent workers with these weights would be like.
-
-    References
-    ----------
-    P. Cao, Y. Xu, Y. Kong and Y. Wang, "Max-MIG: an Information Theoretic Approach for Joint Learning from Crowds",
-    ICLR 2019.
-
-    Examples
-    --------
-    >>> import numpy as np, labelonce as lo
-    >>> X = np.random.default_rng(0).normal(size=(200, 2)).astype(np.float32)
-    >>> labels = (X[:, :1] > 0).astype(int).repeat(2, axis=1)
-    >>> bool(lo.baselines.MaxMIG().fit(X, labels).score(X, labels[:, 0]) > 0.95)
-    True
-    """
-
-    def __init__(self, learner: Any = None, *, start: float = 0.9, classes: Any = None) -> None:
-        self.learner = learner
-        self.start = start
-        self.classes = classes
-
-    def _check(self) -> None:
-        check_number(self.start, "start", 0.01, 0.99)
-
-    def _layer(self, n_workers: int, n_classes: int) -> TopLayer:
-        return InformationGain(n_workers, n_classes, self.start)
-
-    def _rows(self, annotations: Annotations, gold: Codes | None) -> tuple[Codes, Codes, Codes]:
-        """Return the tasks with labels or gold, and their gold, -1 where there is none."""
-        known = np.full(annotations.n_tasks, -1) if gold is None else gold
-        labelled = np.bincount(annotations.task, minlength=annotations.n_tasks) > 0
-        task = np.flatnonzero(labelled | (known >= 0)).astype(np.int32)
-        return task, task, known[task]
 
 
 class InformationGain(TopLayer):
@@ -88,9 +30,9 @@ class InformationGain(TopLayer):
     first: torch.Tensor  # number of the first annotation of every task, and after the last
     log_shares: torch.Tensor
 
-    def __init__(self, n_workers: int, n_classes: int, start: float) -> None:
+    def __init__(self, n_workers: int, n_classes: int, options: MaxMIG) -> None:
         super().__init__()
-        self.right = nearly_identity(n_classes, start).softmax(dim=1)
+        self.right = nearly_identity(n_classes, options.start).softmax(dim=1)
         self.weight = nn.Parameter(self.right.log().repeat(n_workers, 1, 1))  # [worker, label, class]
         self.bias = nn.Parameter(torch.zeros(n_classes))
         self.register_buffer("said", torch.empty(0, dtype=torch.long), persistent=False)
@@ -141,3 +83,43 @@ class InformationGain(TopLayer):
     def confusion(self) -> torch.Tensor:
         """Return the weights as chances of labels, [worker, class, label]."""
         return self.weight.softmax(dim=1).mT
+
+
+class MaxMIG(CrowdNetwork):
+    """Train a network h(x) and an aggregator g(labels) together, by the information that they share.
+
+    The aggregator gives a task the class probabilities softmax(b + sum of W_a[s]) over its labels s of workers a, which
+    is the posterior of independent workers where W_a[s] is the log of their chances, and need not be: mistakes that
+    workers have in common can be weighted down. With K(x, labels) the sum over classes of h g / p, p the share of each
+    class, what is maximised is the mean of 1 + log K over tasks less the mean of K over pairs of different tasks, a
+    lower bound of the mutual information of features and labels. A batch holds tasks with all their labels.
+    `confusion_` is W as chances: what independent workers with these weights would be like.
+
+    Parameters
+    ----------
+    learner, classes
+        As in `CrowdNetwork`.
+    start : float
+        Probability of a right label with which W starts, and b with the share of each class among the labels; where
+        tasks have several labels, W starts from how each worker agrees with the others.
+
+    References
+    ----------
+    P. Cao, Y. Xu, Y. Kong and Y. Wang, "Max-MIG: an Information Theoretic Approach for Joint Learning from Crowds",
+    ICLR 2019.
+    """
+
+    _kind = InformationGain
+    _ranges: ClassVar = {"start": (0.01, 0.99)}
+
+    def __init__(self, learner: Any = None, *, start: float = 0.9, classes: Any = None) -> None:
+        self.learner = learner
+        self.start = start
+        self.classes = classes
+
+    def _rows(self, annotations: Annotations, gold: Codes | None) -> tuple[Codes, Codes, Codes]:
+        """Return the tasks with labels or gold, and their gold, -1 where there is none."""
+        known = np.full(annotations.n_tasks, -1) if gold is None else gold
+        labelled = np.bincount(annotations.task, minlength=annotations.n_tasks) > 0
+        task = np.flatnonzero(labelled | (known >= 0)).astype(np.int32)
+        return task, task, known[task]

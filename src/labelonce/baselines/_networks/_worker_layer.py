@@ -71,11 +71,17 @@ class WorkerLayer(TopLayer):
 
 
 class ConfusionLayer(WorkerLayer):
-    """Base of the layers that know what every worker says of every class."""
+    """Base of the layers with scores of labels given classes, [true, given] of the crowd or [worker, true, given]."""
 
-    @abstractmethod
+    scores: torch.Tensor
+
+    def __init__(self, n_workers: int, scores: torch.Tensor) -> None:
+        super().__init__()
+        self.n_workers, self.scores = n_workers, nn.Parameter(scores)
+
     def confusion(self) -> torch.Tensor:
-        """Return P(given | true), shape (n_workers, n_classes, n_classes)."""
+        """Return P(given | true) where f is sure, shape (n_workers, n_classes, n_classes)."""
+        return self.scores.softmax(dim=-1).expand(self.n_workers, -1, -1)
 
 
 class WithWorkers(nn.Module):
