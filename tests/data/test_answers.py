@@ -30,7 +30,6 @@ def test_the_classes_come_first_and_the_other_answers_as_given() -> None:
     assert ann.answers[ann.label].tolist() == SAID
     assert (ann.n_classes, ann.n_answers, ann.is_square, ann.is_scale) == (2, 4, False, False)
     assert repr(ann) == "Annotations(5 annotations: 3 tasks x 2 workers, 2 classes, 4 answers, redundancy 1.67)"
-    assert "<td>maybe</td>" in ann._repr_html_()
 
 
 def test_a_scale_holds_no_class_and_keeps_its_order() -> None:

@@ -35,7 +35,6 @@ def test_every_form_of_a_table_gives_the_same_groups(groups: Any) -> None:
     assert found.names.tolist() == ["cat", "dog"]
     assert_array_equal(found.group, [1, 1, 0, 0])
     assert_array_equal(found.position, [1, 0, 1, 0])  # the order of the table
-    assert found.to_mapping(CLASSES) == TABLE
 
 
 def test_codes_are_groups_in_the_order_of_the_classes() -> None:

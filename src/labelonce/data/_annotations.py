@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
@@ -12,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
-from labelonce._messages import argument, clip, shorten, show
+from labelonce._messages import argument, shorten, show
 from labelonce._types import DUPLICATES, Codes, Duplicates, Floats, Ids, Mask
 from labelonce._validate import RandomState, check_choice, check_codes, check_columns, check_count, check_int, check_rng
 from labelonce.data import _ids, _rows
@@ -397,19 +396,6 @@ class Annotations:
             f"Annotations({len(self):,} annotations: {self.n_tasks:,} tasks x {self.n_workers:,} workers, "
             f"{self.n_classes:,} classes, {answers}redundancy {self.redundancy:.3g})"
         )
-
-    def _repr_html_(self) -> str:
-        counts = np.bincount(self.label, minlength=self.n_answers)
-        what, whats = ("class", "classes") if self.is_square else ("answer", "answers")
-        shown = np.argsort(-counts, kind="stable")[:10]
-        rows = "".join(
-            f"<tr><td>{html.escape(clip(str(self.answers[k])))}</td><td>{counts[k]:,}</td>"
-            f"<td>{counts[k] / len(self):.1%}</td></tr>"
-            for k in shown
-        )
-        more = f"<p>and {self.n_answers - len(shown):,} more {whats}</p>" if self.n_answers > len(shown) else ""
-        head = f"<tr><th>{what}</th><th>annotations</th><th>share</th></tr>"
-        return f"<p>{html.escape(repr(self))}</p><table>{head}{rows}</table>{more}"
 
 
 def check_positions(annotations: Annotations, name: str, n: int, fix: str) -> None:

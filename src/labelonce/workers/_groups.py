@@ -94,10 +94,6 @@ class Groups:
         """Return the classes of a group by their position."""
         return np.asarray(self.by_group[self.starts[group] : self.starts[group + 1]])
 
-    def to_mapping(self, classes: Ids) -> dict[Any, Any]:
-        """Return the name of each class's group by class id."""
-        return dict(zip(classes.tolist(), self.names[self.group].tolist(), strict=True))
-
 
 def read_groups(groups: Any, classes: Ids) -> Groups:
     """Return the groups of the classes.
