@@ -8,38 +8,6 @@ from typing import TYPE_CHECKING
 
 from labelonce._lazy import lazy_names
 
-_HOMES = {
-    "EBCC": "aggregation",
-    "GLAD": "aggregation",
-    "IBCC": "aggregation",
-    "MACE": "aggregation",
-    "MBEM": "learning",
-    "Annotations": "data",
-    "BoostedTrees": "learning",
-    "DawidSkene": "aggregation",
-    "DoubtWarning": "learning",
-    "MajorityVote": "aggregation",
-    "MultiLabelAnnotations": "multilabel",
-    "MultiLabelDawidSkene": "multilabel",
-    "MultiLabelMBEM": "multilabel",
-    "MultiLabelVote": "multilabel",
-    "OneCoin": "aggregation",
-    "OracleConfusion": "learning",
-    "OracleCorrect": "learning",
-    "SoftmaxRegression": "learning",
-    "TrainOnAggregate": "learning",
-    "Wawa": "aggregation",
-    "check": "data",
-    "compare_aggregators": "aggregation",
-    "load": "runs",
-    "read_annotations": "io",
-    "read_gold": "io",
-    "read_multilabel": "multilabel",
-    "save": "runs",
-    "write": "io",
-    "write_report": "report",
-}
-
 if TYPE_CHECKING:
     from labelonce import baselines as baselines
     from labelonce import datasets as datasets
@@ -80,9 +48,19 @@ if TYPE_CHECKING:
 
     __all__: list[str]
 else:  # a type checker reads the names above
-    _MODULES = ["baselines", "datasets", "metrics", "neural", "routing", "simulate", "workers"]
+    _NAMES = {
+        "aggregation": "DawidSkene EBCC GLAD IBCC MACE MajorityVote OneCoin Wawa compare_aggregators",
+        "data": "Annotations check",
+        "io": "read_annotations read_gold write",
+        "learning": "BoostedTrees DoubtWarning MBEM OracleConfusion OracleCorrect SoftmaxRegression TrainOnAggregate",
+        "multilabel": "MultiLabelAnnotations MultiLabelDawidSkene MultiLabelMBEM MultiLabelVote read_multilabel",
+        "report": "write_report",
+        "runs": "load save",
+    }
     __getattr__, __dir__, __all__ = lazy_names(
-        __name__, {name: f"labelonce.{room}" for name, room in _HOMES.items()}, _MODULES
+        __name__,
+        {name: f"labelonce.{room}" for room, names in _NAMES.items() for name in names.split()},
+        modules=["baselines", "datasets", "metrics", "neural", "routing", "simulate", "workers"],
     )
 
 __version__ = "0.1.0"

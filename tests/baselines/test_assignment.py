@@ -5,7 +5,7 @@ import pytest
 
 from labelonce import Annotations
 from labelonce.baselines import KOS, AssignmentWarning, EigenRatio
-from labelonce.baselines._assignment import worker_groups
+from labelonce.data._check import worker_groups
 
 TWO_GROUPS = [[0, 0, -1, -1], [1, 1, -1, -1], [-1, -1, 0, 0], [-1, -1, 1, 1]]
 

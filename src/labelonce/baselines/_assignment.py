@@ -5,8 +5,6 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from labelonce._types import Codes
 from labelonce.data import Annotations
@@ -16,15 +14,6 @@ MAX_SPREAD = 0.5  # standard deviation over mean of the labels per worker or tas
 
 class AssignmentWarning(UserWarning):
     """Who labelled what breaks an assumption of the method: uneven, or in groups that share no task."""
-
-
-def worker_groups(annotations: Annotations) -> Codes:
-    """Return the connected group of each worker: two are together if tasks and workers lead from one to the other."""
-    n_tasks, n_workers = annotations.n_tasks, annotations.n_workers
-    ones = np.ones(len(annotations), dtype=np.int8)
-    edges = sparse.coo_array((ones, (annotations.task, annotations.worker + n_tasks)), shape=(n_tasks + n_workers,) * 2)
-    groups: Codes = connected_components(edges, directed=False)[1][n_tasks:]
-    return groups
 
 
 def warn_if_disconnected(annotations: Annotations, groups: Codes, name: str) -> None:

@@ -12,9 +12,10 @@ from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_choice, check_int, check_number
 from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
 from labelonce.aggregation._em import normalised
-from labelonce.baselines._assignment import warn_if_disconnected, warn_if_irregular, worker_groups
+from labelonce.baselines._assignment import warn_if_disconnected, warn_if_irregular
 from labelonce.baselines._votes import vote_weight
 from labelonce.data import Annotations
+from labelonce.data._check import worker_groups
 
 
 class KOS(Aggregator):

@@ -123,7 +123,8 @@ def check(annotations: Annotations) -> Check:
     given = {str(name): int(n) for name, n in zip(annotations.answers, per_answer, strict=True)}
     agreement = agreement_within(annotations.task, annotations.label, annotations.n_answers)
     chance = float(((per_answer / len(annotations)) ** 2).sum())
-    n_groups, largest = _groups(annotations)
+    group_sizes = np.bincount(worker_groups(annotations)[annotations.worker])
+    n_groups = int((group_sizes > 0).sum())
     sizes, tasks = np.unique(per_task, return_counts=True)
     overlap = float((per_task > 1).sum() / (per_task > 0).sum())
     active = per_worker[per_worker > 0]
@@ -140,7 +141,7 @@ def check(annotations: Annotations) -> Check:
         agreement=agreement,
         chance_agreement=chance,
         n_groups=n_groups,
-        largest_group=largest,
+        largest_group=float(group_sizes.max() / len(annotations)),
         labels_per_worker={"min": int(active.min()), "median": float(np.median(active)), "max": int(active.max())},
         skill_share=float((active >= SKILL_LABELS).mean()),
         confusion_share=float((active >= ROW_LABELS * annotations.n_classes).mean()),
@@ -319,11 +320,10 @@ def agreement_within(group: Codes, given: Codes, n_answers: int) -> float | None
     return _n_pairs(same) / n_pairs
 
 
-def _groups(annotations: Annotations) -> tuple[int, float]:
-    """Return the number of connected parts, and the share of annotations in the largest."""
-    n_tasks, n_all = annotations.n_tasks, annotations.n_tasks + annotations.n_workers
+def worker_groups(annotations: Annotations) -> Codes:
+    """Return the connected group of each worker: two are together if tasks and workers lead from one to the other."""
+    n_tasks, n_workers = annotations.n_tasks, annotations.n_workers
     ones = np.ones(len(annotations), dtype=np.int8)
-    edges = sparse.coo_array((ones, (annotations.task, annotations.worker + n_tasks)), shape=(n_all, n_all))
-    _, part = connected_components(edges, directed=False)
-    sizes = np.bincount(part[annotations.task])
-    return int((sizes > 0).sum()), float(sizes.max() / len(annotations))
+    edges = sparse.coo_array((ones, (annotations.task, annotations.worker + n_tasks)), shape=(n_tasks + n_workers,) * 2)
+    groups: Codes = connected_components(edges, directed=False)[1][n_tasks:]
+    return groups
