@@ -7,7 +7,6 @@ appear in another order than sorted.
 
 from typing import Any
 
-import data_sets
 import pytest
 
 from labelonce import EBCC, GLAD, IBCC, MACE, DawidSkene, MajorityVote, OneCoin, Wawa, metrics
@@ -76,7 +75,9 @@ CASES = [(name, method, value) for name, row in TABLE.items() for method, value 
 
 
 def accuracy(name: str, method: str) -> float:
-    data = data_sets.load(name)
+    from data_sets import load  # of the experiments, which a source distribution does not have
+
+    data = load(name)
     assert data.annotations is not None
     return metrics.accuracy(data.gold_of(data.annotations), MODELS[method].fit(data.annotations).posterior_)
 
