@@ -1,0 +1,1 @@
+"""The networks of the related work, trained on the annotations themselves; they need torch."""
