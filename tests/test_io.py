@@ -166,7 +166,7 @@ def test_nul_byte_is_part_of_an_id(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cell", [b"", b'""'])
 def test_empty_cell_is_missing_and_named_with_file_and_row(tmp_path: Path, cell: bytes) -> None:
     path = saved(tmp_path, HEADER + b"a,w,0\nb," + cell + b",1\n")
-    with pytest.raises(ValueError, match=r"labels\.csv: worker .* missing value at row 1 \(1 in total\)"):
+    with pytest.raises(ValueError, match=r"labels\.csv: worker .* missing value at row 3 \(1 in total\)"):
         lo.read_annotations(path)
 
 
@@ -208,12 +208,16 @@ def test_column_that_is_there_twice_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("labels.csv", HEADER + b"a,w,0\nb,w\n", r"Row #3: Expected 3 columns, got 2: b,w"),
-        ("labels.csv", HEADER + b"a,w,0\nb,w,1,2\n", r"Row #3: Expected 3 columns, got 4: b,w,1,2"),
+        ("labels.csv", HEADER + b"a,w,0\nb,w\n", r"must have 3 cells, as the header has; got 2 at row 3: b,w\. Fix"),
+        (
+            "labels.csv",
+            HEADER + b"a,w,0\nb,w,1,2\n",
+            r"must have 3 cells, as the header has; got 4 at row 3: b,w,1,2\. Fix",
+        ),
         ("labels.csv", HEADER + b'a,w,0\n"b,w,1\nc,w,1\n', r"a quoted cell must end with a quote .* at line 3"),
-        ("labels.csv", HEADER + b"a,w,0\ncaf\xe9,w,1\n", r"UTF-8 csv file; got: .*#0: Row #3: .* invalid UTF8"),
-        ("labels.csv", b"t\xe9,worker,label\na,w,1\n", r"must be UTF-8; got b't\\xe9'"),
-        ("labels.csv", (HEADER + b"a,w,0\n").decode().encode("utf-16"), r"UTF-8 csv; got UTF-16\. Save it"),
+        ("labels.csv", HEADER + b"a,w,0\ncaf\xe9\x81,w,1\n", r"UTF-8 csv file; got: .*#0: Row #3: .* invalid UTF8"),
+        ("labels.csv", b"t\xe9\x81,worker,label\na,w,1\n", r"must be UTF-8; got b't\\xe9"),
+        ("labels.csv", (HEADER + b"a,w,0\n").decode().encode("utf-16")[:-1], r"text must be UTF-16-LE; got "),
         ("labels.csv.gz", HEADER + b"a,w,0\n", r"labels\.csv\.gz must .*incorrect header check"),
         ("labels.csv.gz", gzip.compress(HEADER + b"a,w,0\n", mtime=0)[:-12], r"Truncated compressed stream"),
         ("labels.jsonl", ROW + b'{"task": \n', r"""labels\.jsonl: .* got b'{"task": ' at line 2"""),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 _OPTIONS: ContextVar[Mapping[str, str] | None] = ContextVar("options", default=None)
+_ROWS: ContextVar[Callable[[int], str] | None] = ContextVar("rows", default=None)
 
 
 def argument(name: str, *values: str) -> str:
@@ -46,6 +47,27 @@ def named_as_options(options: Mapping[str, str]) -> Iterator[None]:
         yield
     finally:
         _OPTIONS.reset(token)
+
+
+def row(number: Any) -> str:
+    """Return what a row is called, of those counted from 0: by its place in a file where it came from one.
+
+    >>> with rows_called(lambda number: f"row {number + 2} of labels.csv"):
+    ...     print(row(5))
+    row 7 of labels.csv
+    """
+    called = _ROWS.get()
+    return f"row {number}" if called is None else called(int(number))
+
+
+@contextmanager
+def rows_called(name: Callable[[int], str]) -> Iterator[None]:
+    """Let `row` speak of rows in a file."""
+    token = _ROWS.set(name)
+    try:
+        yield
+    finally:
+        _ROWS.reset(token)
 
 
 def shorten(ids: Any, most: int = 6) -> str:

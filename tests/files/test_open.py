@@ -49,7 +49,6 @@ def test_the_bound_holds_for_the_files_of_tools(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("start", "kind"),
     [
-        (b"\xff\xfet\0", "UTF-16"),
         (b"PK\x03\x04", "a spreadsheet or zip file"),
         (b"\x1f\x8b\x08\0", "a gzip file without"),
         (b"PAR1", "a Parquet file"),
@@ -68,13 +67,6 @@ def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / "labels.jsonl").write_bytes(b'{"task": "' + b"x" * 1000)
     with pytest.raises(ValueError, match=r"labels\.jsonl: a line must have at most 100 bytes"):
         lo.read_annotations(tmp_path / "labels.jsonl")
-
-
-@pytest.mark.parametrize(("sign", "fix"), [("\t", 'format="tsv"'), (";", "commas where it has ';'")])
-def test_another_delimiter_is_recognised(tmp_path: Path, sign: str, fix: str) -> None:
-    (tmp_path / "labels.csv").write_text(f"task{sign}worker{sign}label\n1{sign}2{sign}3\n")
-    with pytest.raises(ValueError, match=fix):
-        lo.read_annotations(tmp_path / "labels.csv")
 
 
 def test_the_format_of_a_file_is_told() -> None:

@@ -536,7 +536,7 @@ def test_any_json_is_read_or_refused_in_a_sentence(content: Any, lines: list[Any
             lo.read_annotations(tmp_path / "file", format=tool, duplicates="keep", multiple="join")
 
 
-@pytest.mark.filterwarnings("ignore::labelonce.formats.LeftOutWarning")
+@pytest.mark.filterwarnings("ignore::labelonce.formats.LeftOutWarning", "ignore:.*Windows-1252:UserWarning")
 @pytest.mark.parametrize("tool", ["mturk", "toloka", "matrix"])
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(body=st.binary(max_size=60) | st.text('a1,\t"\n[]{}|', max_size=60).map(str.encode))

@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import codecs
 import os
-from collections.abc import Iterator
+import re
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from labelonce._messages import argument, printable
+from labelonce._messages import argument, clip, printable, rows_called
 from labelonce._types import TABLES, TOOLS
 from labelonce._validate import check_choice
+from labelonce.files._dialect import encoding_of
+from labelonce.files._workbook import SAVE_AS_CSV, WORKBOOKS, sheet_as_csv
 
 CODECS = {".gz": "gzip", ".zst": "zstd"}
 BINARY = ("parquet", "arrow")
 DELIMITERS = {"csv": ",", "tsv": "\t"}
 SUFFIXES = {f".{name}": name for name in TABLES}
 SUFFIXES |= {".pq": "parquet", ".ndjson": "jsonl", ".feather": "arrow", ".json": "label-studio", ".npy": "matrix"}
-_SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
-_NOT_TEXT = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16", b"PK\x03\x04": "a spreadsheet or zip file"}
-_NOT_TEXT |= {b"\x1f\x8b": "a gzip file without .gz", b"PAR1": "a Parquet file", b"ARRO": "an Arrow file"}
+SUFFIXES |= dict.fromkeys(WORKBOOKS, "csv")  # a sheet is read as the CSV that it could be saved as
+_SPREADSHEETS = (".xls", ".ods", ".numbers")
+_NOT_TEXT = {b"PK\x03\x04": "a spreadsheet or zip file", b"\x1f\x8b": "a gzip file without .gz"}
+_NOT_TEXT |= {b"PAR1": "a Parquet file", b"ARRO": "an Arrow file"}
+_OF_JSON = ("jsonl", "label-studio", "prodigy")  # which is UTF-8 by definition
 _UNPACKED = 2**26  # below this many bytes any ratio is harmless
 _RATIO = 100  # rows of labels pack 3 to 20 times; what packs better is padding
 _BYTES = 2**22
@@ -29,7 +36,7 @@ LONGEST_LINE = 2**26
 
 
 class File(NamedTuple):
-    """A path, its format and its compression; it can be given wherever a path can."""
+    """A path, its format and its compression, `xlsx` for a sheet in a workbook; it can be given wherever a path can."""
 
     path: Path
     format: str
@@ -46,7 +53,7 @@ def split_codec(path: str | os.PathLike[str]) -> tuple[str, str | None]:
     """Return the suffix in front of that of the compression, in lower case, and the compression."""
     name, last = os.path.splitext(os.fspath(path).lower())
     codec = CODECS.get(last)
-    return (os.path.splitext(name)[1] if codec else last), codec
+    return (os.path.splitext(name)[1] if codec else last), codec or ("xlsx" if last in WORKBOOKS else None)
 
 
 def locate(path: str | os.PathLike[str], format: str | None = None, *, hint: bool = False) -> File:
@@ -59,7 +66,7 @@ def locate(path: str | os.PathLike[str], format: str | None = None, *, hint: boo
     suffix, codec = split_codec(path)
     known = format or SUFFIXES.get(suffix)
     if known is None and suffix in _SPREADSHEETS:
-        raise ValueError(f"{path} must be a table; got a spreadsheet. Save it as CSV (UTF-8) and read that.")
+        raise ValueError(f"{path} must be a table; got a spreadsheet: {SAVE_AS_CSV}, or a copy as .xlsx.")
     if known is None or (codec and known in BINARY):
         last = os.path.splitext(os.fspath(path).lower())[1]
         fix = f"Rename it, or name its format with {argument('format')}" if hint else "Rename it."
@@ -73,12 +80,17 @@ def locate(path: str | os.PathLike[str], format: str | None = None, *, hint: boo
 
 @contextmanager
 def naming(file: File, may: str = "open") -> Iterator[None]:
-    """Put the file's name in front of every error; what Arrow says of a broken file is a ValueError."""
+    """Put the file's name in front of every error; what Arrow says of a broken file is a ValueError.
+
+    Rows are called as a spreadsheet shows them, where the header is row 1, and lines of JSON as an editor does.
+    """
     try:
-        yield
+        with rows_called(row_in(file)):
+            yield
     except UnicodeDecodeError as error:
         around = error.object[max(error.start - 20, 0) : error.start + 20]
-        raise ValueError(f"{file.path}: text must be UTF-8; got {around!r}. Save the file as UTF-8.") from error
+        encoding = error.encoding.upper()
+        raise ValueError(f"{file.path}: text must be {encoding}; got {around!r}. Save the file as UTF-8.") from error
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno:
             raise with_path(error, file.path, may) from error
@@ -88,6 +100,12 @@ def naming(file: File, may: str = "open") -> Iterator[None]:
         ) from error
     except (ValueError, TypeError) as error:
         raise (TypeError if isinstance(error, TypeError) else ValueError)(f"{file.path}: {error}") from error
+
+
+def row_in(file: File) -> Callable[[int], str]:
+    """Return the function from the number of a row, counted from 0, to what it is called in a file."""
+    first = {"csv": 2, "tsv": 2, "jsonl": 1}.get(file.format, 0)
+    return lambda number: f"{'line' if file.format == 'jsonl' else 'row'} {number + first}"
 
 
 def check_no_file(folder: Path) -> None:
@@ -116,7 +134,11 @@ def opened(file: File) -> Iterator[Any]:
     with pa.OSFile(str(file.path)) as raw:
         if not raw.size():
             raise ValueError("the file must not be empty; got 0 bytes. Was it written to the end?")
-        yield raw
+        if file.codec == "xlsx":
+            most = max(_UNPACKED, _RATIO * raw.size())
+            yield pa.BufferReader(sheet_as_csv(file.path, most))
+        else:
+            yield raw
 
 
 @contextmanager
@@ -127,15 +149,23 @@ def text(file: File) -> Iterator[Text]:
 
 
 class Text:
-    """The text of a file as a stream: bounded in what it unpacks to, with its quotes and line ends counted."""
+    """The text of a file as a stream of UTF-8: bounded in what it unpacks to, its quotes and line ends counted."""
 
     closed = False
 
     def __init__(self, file: File, raw: Any) -> None:
-        self._file, self._raw, self._size = file, raw, raw.size()
-        self._stream = pa.CompressedInputStream(raw, file.codec) if file.codec else raw
+        self._file, self._raw, self._size = file, raw, max(raw.size(), 1)
+        self._packed = file.codec in CODECS.values()
+        self._stream = pa.CompressedInputStream(raw, file.codec) if self._packed else raw
         self._start, self._unpacked = b"", 0
         self.quotes = self.lines = 0
+        self.encoding: str | None = None
+        start = self._more(_BYTES)
+        self.encoding = encoding_of(start, guess=file.format not in _OF_JSON)
+        self._decoder = None if self.encoding is None else codecs.getincrementaldecoder(self.encoding)()
+        self._start = self._decoded(start)
+        if self.encoding == "cp1252":
+            self._say_guess()
 
     @property
     def share(self) -> float:
@@ -145,9 +175,7 @@ class Text:
     def start(self, n: int = _BYTES, *, lines: int = 0) -> bytes:
         """Return the first `n` bytes, or more where so many `lines` are longer; they stay to be read."""
         while len(self._start) < n or (len(self._start) < LONGEST_LINE and self._start.count(b"\n") < lines):
-            more = self._more(n)
-            self._start += more
-            if not more:
+            if not self._read_on(n):
                 break
         if self._file.codec is None:
             for mark, kind in _NOT_TEXT.items():
@@ -158,22 +186,40 @@ class Text:
 
     def read(self, n: int | None = None) -> bytes:
         """Return the next `n` bytes."""
-        data, self._start = self._start[:n], self._start[len(self._start) if n is None else n :]
-        if n is None or len(data) < n:
-            data += self._more(None if n is None else n - len(data))
+        while (n is None or len(self._start) < n) and self._read_on(n):
+            pass
+        data, self._start = self._start[:n], b"" if n is None else self._start[n:]
         self.quotes += data.count(b'"')
         self.lines += data.count(b"\n")
         return data
 
+    def _read_on(self, n: int | None) -> bool:
+        more = self._more(n)
+        self._start += self._decoded(more)
+        return bool(more)
+
+    def _decoded(self, data: bytes) -> bytes:
+        return data if self._decoder is None else self._decoder.decode(data, final=not data).encode()
+
     def _more(self, n: int | None) -> bytes:
         data: bytes = self._stream.read(n)
         self._unpacked += len(data)
-        if self._file.codec and self._unpacked > max(_UNPACKED, _RATIO * self._size):
+        if self._packed and self._unpacked > max(_UNPACKED, _RATIO * self._size):
             raise ValueError(
                 f"a compressed file must not unpack to more than {_RATIO} times its size; got more than "
                 f"{self._unpacked:,} bytes from {self._size:,}. If you trust it, unpack it first."
             )
         return data
+
+    def _say_guess(self) -> None:
+        """Warn that the encoding is a guess, with a word to judge it by."""
+        words = re.split(r'[\s,;|"]+', self._start.decode())
+        word = next((word for word in words if not word.isascii()), "")
+        warnings.warn(
+            f"{self._file.path}: the text is not UTF-8 and is read as Windows-1252, for example {clip(word, 40)!r}. "
+            "If that is wrong, save the file as UTF-8.",
+            stacklevel=2,
+        )
 
     def close(self) -> None:
         """Leave the file to `text`, which opened it."""
@@ -181,7 +227,7 @@ class Text:
 
 
 def whole_text(file: File) -> bytes:
-    """Return all of the text, unpacked, without a byte order mark."""
+    """Return all of the text, unpacked, in UTF-8 without a byte order mark."""
     with text(file) as stream:
         stream.start(4)
         return b"".join(iter(lambda: stream.read(_BYTES), b"")).removeprefix(b"\xef\xbb\xbf")

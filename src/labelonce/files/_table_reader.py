@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -15,10 +16,11 @@ import pyarrow.compute as pc
 from pyarrow import csv, ipc, parquet
 from pyarrow.json import ParseOptions, ReadOptions, read_json
 
-from labelonce._messages import argument, is_offered, printable, shorten
+from labelonce._messages import argument, clip, is_offered, printable, shorten
 from labelonce._validate import check_count
 from labelonce.data._ids import is_text
 from labelonce.files._csv_quotes import check_quotes
+from labelonce.files._dialect import SEPARATORS, Dialect, dialect_of
 from labelonce.files._open import BINARY, DELIMITERS, LONGEST_LINE, File, Text, opened, text
 from labelonce.files._table_writer import ROWS
 
@@ -26,6 +28,8 @@ _JSON_TYPES = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.fl
 _NAMED = ("task", "worker", "label", "question", "answer", "ticked")  # roles whose columns are arguments of readers
 _BYTES = 2**22
 _MANY_ROWS, _MANY_BYTES = 10**6, 20 * 10**6
+_DECIMAL = re.compile(r"(?:[+-]?\d+(?:,\d+)?(?:[eE][+-]?\d+)?)?")
+_UNEVEN = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+): (.*)", re.DOTALL)
 
 _Batches = Iterator[tuple[pa.RecordBatch, float]]  # each with the share of the file read so far
 
@@ -64,9 +68,47 @@ def read_table(file: File, strings: Sequence[str] | None = None) -> pa.Table:
             types = dict.fromkeys(rows.names() if strings is None else strings, pa.string())
             table = csv.read_csv(rows.stream, rows.read, rows.parse, csv.ConvertOptions(column_types=types))
             rows.number = table.num_rows
+        if rows.parse.delimiter != ",":
+            table = _with_decimal_commas(table, types)
     if table.num_rows == 0:
         raise ValueError("the table must have at least one row; got 0.")
     return table
+
+
+def _with_decimal_commas(table: pa.Table, kept: Collection[str]) -> pa.Table:
+    """Return a table whose texts that are all numbers with decimal commas, or empty, are numbers."""
+    for place, name in enumerate(table.column_names):
+        texts = table.column(place)
+        if name in kept or not is_text(texts.type) or not _DECIMAL.fullmatch(texts[0].as_py() or ""):
+            continue
+        texts = pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts)
+        if pc.all(pc.match_substring_regex(texts, f"^(?:{_DECIMAL.pattern})$")).as_py():
+            numbers = pc.replace_substring(texts, ",", ".").cast(pa.float64())
+            table = table.set_column(place, name, numbers)
+    return table
+
+
+def dialect_in_words(file: File) -> str:
+    r"""Return the format of a file, and how it differs from what is usual there.
+
+    >>> import pathlib, tempfile
+    >>> from labelonce.files._open import locate
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "labels.csv")
+    ...     _ = path.write_text("task;worker;label\n1;ann;cat\n")
+    ...     dialect_in_words(locate(path))
+    'csv with semicolons'
+    """
+    if file.format not in DELIMITERS:
+        return file.format
+    with text(file) as stream:
+        separator, encoding = _dialect(file, stream.start(lines=2)).separator, stream.encoding
+    said = ["xlsx" if file.codec == "xlsx" else file.format]
+    if separator != DELIMITERS[file.format]:
+        said.append(f"with {SEPARATORS.get(separator, repr(separator))}")
+    if encoding:
+        said.append(f"in {'UTF-16' if encoding.startswith('utf') else 'Windows-1252'}")
+    return " ".join(said)
 
 
 def first_rows(file: File) -> Any:
@@ -78,7 +120,17 @@ def first_rows(file: File) -> Any:
         if file.format == "jsonl":
             block = start if len(start) < _BYTES else start.rpartition(b"\n")[0]
             return read_json(pa.BufferReader(block), ReadOptions(block_size=len(block) + 1))
-        return _start_of_csv(start, _parse(file)).read_next_batch()
+        read, parse = _options(_dialect(file, start))
+        return _start_of_csv(start, read, parse).read_next_batch()
+
+
+def column_names(file: File) -> list[str]:
+    """Return the names of the columns of a table."""
+    try:
+        names: list[str] = first_rows(file).schema.names
+    except StopIteration:
+        raise ValueError("the table must have at least one row; got 0.") from None
+    return names
 
 
 def id_column(table: pa.Table, name: str, file: File) -> Any:
@@ -97,7 +149,7 @@ def find_columns(names: Iterable[str], wanted: Mapping[str, str]) -> list[str]:
     """
     present = list(names)
     missing = {role: name for role, name in wanted.items() if name not in present}
-    if len(missing) > 1 and not _other_delimiter(present):
+    if len(missing) > 1:
         roles, got = (" and ".join(map(str, part)) for part in (missing, map(repr, missing.values())))
         raise ValueError(
             f"the {roles} columns must be among {shorten(np.array(present, dtype=object), 20)}; got {got}. "
@@ -105,8 +157,7 @@ def find_columns(names: Iterable[str], wanted: Mapping[str, str]) -> list[str]:
         )
     for role, name in wanted.items():
         if present.count(name) != 1:
-            fix = _other_delimiter(present) or _naming([role])
-            fix = "Rename the second one." if name in present else fix
+            fix = "Rename the second one." if name in present else _naming([role])
             shown = shorten(np.array(present, dtype=object), 20)
             raise ValueError(f"the {role} column must be one of {shown}; got {name!r}. {fix}")
     return list(dict.fromkeys(wanted.values()))
@@ -118,18 +169,6 @@ def _naming(roles: Collection[str]) -> str:
     if all(role in _NAMED and is_offered(role) for role in roles):
         return f"Name {them} with {', '.join(map(argument, roles))}"
     return f"Rename {them} in the file."
-
-
-def _other_delimiter(present: list[str]) -> str | None:
-    """Return the fix for a header that is one name because its cells are divided by something else."""
-    found = next((sign for sign in ("\t", ";", "|") if len(present) == 1 and sign in present[0]), None)
-    if found is None:
-        return None
-    return (
-        f"Read it with {argument('format', 'tsv')}."
-        if found == "\t"
-        else f"Write it with commas where it has {found!r}."
-    )
 
 
 def _is_long(file: File) -> bool:
@@ -187,7 +226,7 @@ class _Delimited:
 
     def names(self) -> list[str]:
         """Return the names in the header."""
-        found: list[str] = _start_of_csv(self.stream.start(), self.parse).schema.names
+        found: list[str] = _start_of_csv(self.stream.start(), self.read, self.parse).schema.names
         return found
 
 
@@ -198,27 +237,46 @@ def _delimited(file: File) -> Iterator[_Delimited]:
     They may if their number is odd, or if there are fewer rows than lines.
     """
     with text(file) as stream:
+        start = stream.start(_BYTES, lines=2)
+        block = _BYTES if len(start) <= _BYTES else 2 * len(start)  # a row must fit
+        dialect = _dialect(file, start)
+        rows = _Delimited(stream, *_options(dialect, block))
         try:
-            start = stream.start(_BYTES, lines=2)
-            block = _BYTES if len(start) <= _BYTES else 2 * len(start)  # a row must fit
-            read = csv.ReadOptions(use_threads=False, block_size=block)  # only a single thread knows an error's row
-            rows = _Delimited(stream, read, _parse(file))
             yield rows
-        except pa.ArrowInvalid:
-            check_quotes(file, DELIMITERS[file.format])
+        except pa.ArrowInvalid as error:
+            check_quotes(file, dialect.separator)
+            _check_even(error, dialect.skipped)
             raise
     if stream.quotes % 2 or (stream.quotes and stream.lines > rows.number + 1):
-        check_quotes(file, DELIMITERS[file.format])
+        check_quotes(file, dialect.separator)
 
 
-def _start_of_csv(start: bytes, parse: csv.ParseOptions) -> csv.CSVStreamingReader:
+def _check_even(error: pa.ArrowInvalid, skipped: int) -> None:
+    """Raise a sentence about a row with too many or too few cells, where Arrow's error is one."""
+    found = _UNEVEN.search(str(error))
+    if found:
+        place, expected, got, said = found.groups()
+        raise ValueError(
+            f"every row must have {expected} cells, as the header has; got {got} at row {int(place) - skipped}: "
+            f"{clip(printable(said), 80)}. Fix that row: a cell that holds the separator must be in quotes."
+        ) from error
+
+
+def _start_of_csv(start: bytes, read: csv.ReadOptions, parse: csv.ParseOptions) -> csv.CSVStreamingReader:
     """Open the start of a file; its last row may be cut, so it is left to a second block that nobody reads."""
-    read = csv.ReadOptions(use_threads=False, block_size=len(start) + (1 if len(start) < _BYTES else -1))
-    return csv.open_csv(pa.BufferReader(start), read, parse)
+    size = len(start) + (1 if len(start) < _BYTES else -1)
+    whole = csv.ReadOptions(use_threads=False, block_size=size, skip_rows=read.skip_rows)
+    return csv.open_csv(pa.BufferReader(start), whole, parse)
 
 
-def _parse(file: File) -> csv.ParseOptions:
-    return csv.ParseOptions(delimiter=DELIMITERS[file.format], newlines_in_values=True)
+def _dialect(file: File, start: bytes) -> Dialect:
+    return dialect_of(start, DELIMITERS[file.format])
+
+
+def _options(dialect: Dialect, block: int = _BYTES) -> tuple[csv.ReadOptions, csv.ParseOptions]:
+    """Return Arrow's options for a dialect; only a single thread knows an error's row."""
+    read = csv.ReadOptions(use_threads=False, block_size=block, skip_rows=dialect.skipped)
+    return read, csv.ParseOptions(delimiter=dialect.separator, newlines_in_values=True)
 
 
 def _csv_batches(file: File, wanted: Mapping[str, str]) -> _Batches:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from labelonce._types import REJECTED
 from labelonce._validate import check_choice
+from labelonce.files._dialect import header_line
 from labelonce.files._open import File, locate, naming, text
 from labelonce.formats import _label_studio, _matrix, _mturk, _prodigy, _toloka
 from labelonce.formats._answers import Answers, Fields
@@ -43,21 +44,16 @@ def find_labels(path: str | os.PathLike[str], format: str | None = None, *, hint
     file = locate(path, format, hint=hint)
     if format is None and file.format in _MARKS:
         with naming(file), text(file) as stream:
-            first_line = stream.start(2**16).removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0]
+            first_line = header_line(stream.start(2**16))
         return file._replace(format=_MARKS[file.format](first_line) or file.format)
     return file
 
 
-def _tool_of_csv(first_line: bytes) -> str | None:
-    return "mturk" if {b"HITId", b"WorkerId"} <= _names(first_line) else None
-
-
-def _tool_of_tsv(first_line: bytes) -> str | None:
-    return "toloka" if b"ASSIGNMENT:worker_id" in _names(first_line) else None
-
-
-def _names(first_line: bytes) -> set[bytes]:
-    return {name.strip(b'" \r') for name in re.split(rb"[,\t]", first_line)}
+def _tool_of_table(first_line: bytes) -> str | None:
+    names = {name.strip(b'" \r') for name in re.split(rb"[,;\t|]", first_line)}
+    if {b"HITId", b"WorkerId"} <= names:
+        return "mturk"
+    return "toloka" if b"ASSIGNMENT:worker_id" in names else None
 
 
 def _tool_of_jsonl(first_line: bytes) -> str | None:
@@ -68,7 +64,7 @@ def _tool_of_jsonl(first_line: bytes) -> str | None:
     return "prodigy" if isinstance(row, dict) and {"answer", "_task_hash"} <= row.keys() else None
 
 
-_MARKS = {"csv": _tool_of_csv, "tsv": _tool_of_tsv, "jsonl": _tool_of_jsonl}
+_MARKS = {"csv": _tool_of_table, "tsv": _tool_of_table, "jsonl": _tool_of_jsonl}
 
 
 def read(file: File, fields: Fields, rejected: str | None = None) -> Answers:

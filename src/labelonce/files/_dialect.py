@@ -1,0 +1,81 @@
+"""How a text file is written: its encoding, and what stands between the cells of a table."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from itertools import islice
+from typing import NamedTuple
+
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
+_SAMPLE, _RECORDS = 2**16, 50
+_EXCEL = re.compile(rb'(?:\xef\xbb\xbf)?"?sep=(.)"?\r?\n', re.IGNORECASE)
+_CONTROL = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
+
+
+class Dialect(NamedTuple):
+    """What stands between the cells, and how many lines come before the header: Excel may write "sep=;" there."""
+
+    separator: str
+    skipped: int = 0
+
+
+def encoding_of(start: bytes, *, guess: bool) -> str | None:
+    """Return the encoding of a text that begins so where it is not UTF-8: UTF-16, or if `guess`, Windows-1252.
+
+    >>> encoding_of("größe;ü".encode("cp1252"), guess=True), encoding_of("task".encode("utf-16"), guess=False)
+    ('cp1252', 'utf-16')
+    """
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return "utf-16"
+    if len(start) >= 4 and not any(start[1:64:2]) and all(start[0:64:2]):  # of Latin letters, without a mark
+        return "utf-16-le"
+    if not guess or _CONTROL.search(start):
+        return None
+    try:
+        start.decode()
+    except UnicodeDecodeError as error:
+        if error.reason == "unexpected end of data":  # cut in the middle of a letter
+            return None
+        try:
+            start.decode("cp1252")
+        except UnicodeDecodeError:
+            return None
+        return "cp1252"
+    return None
+
+
+def dialect_of(start: bytes, usual: str) -> Dialect:
+    r"""Return the dialect of a table that begins so: the usual separator, unless another one makes equal rows.
+
+    >>> dialect_of(b"task;worker;says, in words\n1;ann;cat\n", ",").separator
+    ';'
+    """
+    if found := _EXCEL.match(start):
+        return Dialect(found[1].decode(errors="replace"), 1)
+    counts = {
+        separator: _cells(start, separator) for separator in (usual, *(one for one in SEPARATORS if one != usual))
+    }
+    even = [separator for separator, n in counts.items() if n and n[0] > 1 and len(set(n)) == 1]
+    if even:
+        return Dialect(even[0])
+    return Dialect(max(counts, key=lambda separator: counts[separator][:1] > [1]))
+
+
+def header_line(start: bytes) -> bytes:
+    """Return the line with the names of the columns of a table that begins so."""
+    found = _EXCEL.match(start)
+    return start[found.end() if found else 0 :].removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0]
+
+
+def _cells(start: bytes, separator: str) -> list[int]:
+    """Return how many cells the first rows have."""
+    sample = start[:_SAMPLE].decode(errors="replace").removeprefix("\ufeff")
+    try:
+        rows = [len(row) for row in islice(csv.reader(io.StringIO(sample, newline=""), delimiter=separator), _RECORDS)]
+    except csv.Error:
+        return []
+    if 1 < len(rows) < _RECORDS and len(start) > _SAMPLE:
+        rows.pop()  # cut
+    return [n for n in rows if n]
