@@ -28,6 +28,12 @@ else:
 Duplicates = Literal["error", "first", "last", "keep"]
 """What to do when one worker labelled one task more than once."""
 
+Missing = Literal["error", "drop"]
+"""What to do with rows that have no task, no worker or no label."""
+
+Spellings = Literal["error", "keep"]
+"""What to do with labels that are one class spelled in several ways."""
+
 Table = Literal["csv", "tsv", "parquet", "jsonl", "arrow"]
 Tool = Literal["label-studio", "mturk", "toloka", "prodigy", "matrix"]
 Format = Literal[Table, Tool]
@@ -61,6 +67,7 @@ GROUPINGS = ("auto", "taxonomy")
 DUPLICATES: tuple[str, ...] = get_args(Duplicates)
 TABLES: tuple[str, ...] = get_args(Table)
 TOOLS: tuple[str, ...] = get_args(Tool)
+MISSING: tuple[str, ...] = get_args(Missing)
 REJECTED: tuple[str, ...] = get_args(Rejected)
 MULTIPLE: tuple[str, ...] = get_args(Multiple)[:3]
 ENGINES: tuple[str, ...] = get_args(EngineName)

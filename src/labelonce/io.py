@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from labelonce._messages import show
-from labelonce._types import GROUPINGS, MULTIPLE, TOOLS, Duplicates
+from labelonce._types import GROUPINGS, MULTIPLE, TOOLS, Duplicates, Missing
 from labelonce._validate import check_choice
 from labelonce.data import _ids
 from labelonce.data._annotations import Annotations
 from labelonce.data._gold import check_gold, check_once
+from labelonce.data._missing import LeftOutWarning
 from labelonce.files._atomic import atomic_stream
 from labelonce.files._open import File, locate, naming
-from labelonce.files._table_reader import give_back_memory, parquet_batches, read_columns
+from labelonce.files._table_reader import give_back_memory, parquet_batches, read_columns, read_table
 from labelonce.files._table_writer import as_table, write_table
 from labelonce.formats import _registry as tools
-from labelonce.formats._answers import Fields, LeftOutWarning, to_annotations, to_gold
+from labelonce.formats._answers import Fields, integers_if_all, to_gold
+from labelonce.formats._labels import Part, read_part, together
 from labelonce.workers._groups import read_groups
 
 __all__ = [
@@ -33,9 +36,11 @@ __all__ = [
     "write",
 ]
 
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
 
 def read_annotations(
-    path: str | os.PathLike[str],
+    path: Paths,
     *,
     format: str | None = None,
     task: str | None = None,
@@ -44,17 +49,21 @@ def read_annotations(
     classes: Any = None,
     answers: Any = None,
     duplicates: Duplicates = "error",
+    missing: Missing = "error",
+    relabel: Mapping[Any, Any] | str | os.PathLike[str] | None = None,
+    normalise: bool = False,
     rejected: str | None = None,
     multiple: str | None = None,
     progress: bool | None = None,
 ) -> Annotations:
-    r"""Return the annotations in three columns of a file, or in the export of a labelling tool.
+    r"""Return the annotations in three columns of a file, or in the export of a labelling tool; or of several files.
 
     Parameters
     ----------
-    path : path
-        A file that ends in .csv, .tsv, .parquet, .pq, .jsonl, .ndjson, .arrow, .feather, .json or .npy;
-        the text formats also with .gz or .zst behind. Text must be UTF-8.
+    path : path or sequence of paths
+        Files that end in .csv, .tsv, .xlsx, .parquet, .pq, .jsonl, .ndjson, .arrow, .feather, .json or .npy; the text
+        formats also with .gz or .zst behind. Several files may differ in format. Rows that are in two of them are
+        counted once (with `duplicates="keep"` they are kept), which a `formats.LeftOutWarning` says.
     format : {"csv", "tsv", "parquet", "jsonl", "arrow", "label-studio", "mturk", "toloka", "prodigy", "matrix"}, \
             optional
         The format where the suffix and the first line do not tell. The compression is still read off the
@@ -62,8 +71,15 @@ def read_annotations(
     task, worker, label : str, optional
         The names of the columns, by default task, worker and label; in a tool's export the field that holds
         the id, by default the tool's own. `label` names the question where the export holds several.
-    classes, answers, duplicates
+        Of several files, one without such a column may have the default one.
+    classes, answers, duplicates, missing
         As in `Annotations.from_arrays`.
+    relabel : mapping or path, optional
+        New names of labels, None for those to be left out; or a table whose first two columns are the old names and the
+        new ones, empty for those to be left out.
+    normalise : bool
+        Give one spelling to labels that differ only in case, blanks and punctuation, after `relabel`. A warning says
+        what was merged.
     rejected : {"drop", "keep"}, optional
         Whether to keep answers that were rejected by the requester, or cancelled by the worker, in a tool's
         export. Dropped ones are counted in a `formats.LeftOutWarning`, as are skipped and empty ones.
@@ -77,8 +93,10 @@ def read_annotations(
     -----
     CSV and TSV do not tell numbers from strings. A column becomes integers if every value in it is
     written as Python writes an integer of 64 bits; one "007", "+1" or "1.0" keeps the whole column
-    strings. An empty cell, quoted or not, is a missing value, and that is an error. "Row" in a
-    message about a value counts from 0, without the header.
+    strings. An empty cell, quoted or not, is a missing value. Commas, semicolons, tabs or vertical bars
+    between the cells are recognised, as are UTF-16 and, with a warning, Windows-1252. Of a workbook the first
+    visible sheet is read; this needs openpyxl (`pip install 'labelonce[excel]'`). Messages count the rows of
+    these files as a spreadsheet does: the header is row 1.
 
     Examples
     --------
@@ -89,20 +107,19 @@ def read_annotations(
     ...     read_annotations(path)
     Annotations(3 annotations: 2 tasks x 2 workers, 2 classes, redundancy 1.5)
     """
-    file = tools.find_labels(path, format)
-    if file.format in TOOLS:
-        check_choice(multiple or "error", "multiple", MULTIPLE)
-        with naming(file):
-            found = tools.read(file, Fields(task, worker, label), rejected)
-            declared = {"classes": classes, "answers": answers, "duplicates": duplicates}
-            return to_annotations(found, str(file.path), multiple=multiple or "error", **declared)
-    if rejected or multiple:
-        raise ValueError(f"{path}: rejected and multiple are for the exports of tools; got a {file.format} file.")
-    wanted = {"task": task or "task", "worker": worker or "worker", "label": label or "label"}
-    with naming(file):
-        annotations = Annotations.from_arrays(
-            *read_columns(file, wanted, progress), classes=classes, answers=answers, duplicates=duplicates
+    files = [tools.find_labels(one, format) for one in listed(path)]
+    in_tools = any(file.format in TOOLS for file in files)
+    check_choice(multiple or "error", "multiple", MULTIPLE)
+    if (rejected or multiple) and not in_tools:
+        raise ValueError(
+            f"{files[0]}: rejected and multiple are for the exports of tools; got a {files[0].format} file."
         )
+    reading: Any = {"missing": missing, "rejected": rejected, "multiple": multiple, "progress": progress}
+    fields = Fields(task, worker, label)
+    parts = [read_part(file, fields, several=len(files) > 1, **reading) for file in files]
+    names = relabel if relabel is None or isinstance(relabel, Mapping) else read_new_names(relabel, parts)
+    declared: Any = {"classes": classes, "answers": answers, "duplicates": duplicates}
+    annotations = together(parts, **declared, relabel=names, normalise=normalise)
     give_back_memory()
     return annotations
 
@@ -150,6 +167,35 @@ def read_gold(
         if annotations is not None:
             check_gold(gold, annotations)
         return gold
+
+
+def listed(path: Paths) -> list[str | os.PathLike[str]]:
+    """Return one path or several as a list; none at all is an error."""
+    paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+    if not paths:
+        raise ValueError("path must name at least one file; got none.")
+    return paths
+
+
+def read_new_names(path: str | os.PathLike[str], parts: Sequence[Part] = ()) -> dict[Any, Any]:
+    """Return the new names of labels in the first two columns of a table, None where the second is empty.
+
+    Where the header begins with a label of the parts, it is none, but a row as well.
+    """
+    file = locate(path)
+    with naming(file):
+        table = read_table(file)
+        if table.num_columns < 2:
+            raise ValueError(f"the table must have two columns, labels and new names; got {table.column_names}.")
+        rows = list(zip(*(table.column(place).to_pylist() for place in (0, 1)), strict=True))
+        if any(table.column_names[0] in map(str, _ids.encode(part.columns[2], "label")[1]) for part in parts):
+            rows.insert(0, tuple(table.column_names[:2]))
+        twice = next((old for old, times in Counter(old for old, _ in rows).items() if times > 1), None)
+        if twice is not None:
+            raise ValueError(f"a label must have one new name; got {show(twice)} in several rows. Keep one of them.")
+        kept = [old for old, new in rows if old not in (None, "") and new not in (None, "")]
+        names = dict(zip(kept, integers_if_all([str(new) for old, new in rows if old in kept]), strict=True))
+        return {old: names.get(old) for old, _ in rows if old not in (None, "")}
 
 
 def read_class_groups(path: str | os.PathLike[str], annotations: Annotations) -> Any:
@@ -274,5 +320,7 @@ def check_target(path: str | os.PathLike[str], *, format: str | None = None) -> 
 
 def _target(path: str | os.PathLike[str], format: str | None) -> File:
     file = locate(path, format)
+    if file.codec == "xlsx":
+        raise ValueError(f"{path}: workbooks are read, and not written. Write .csv, which spreadsheet programs open.")
     tools.check_target(file)
     return file

@@ -17,6 +17,7 @@ from scipy import sparse
 
 from labelonce import Annotations
 from labelonce.data._annotations import check_positions
+from labelonce.formats import MissingWarning
 
 Row = tuple[Any, Any, Any]
 
@@ -190,7 +191,7 @@ def test_relabel_may_change_the_kind_of_every_class(ann: Annotations) -> None:
     ("mapping", "message"),
     [
         ({"cow": "cat"}, r"mapping must start from the classes \['cat', 'dog'\]; got 'cow' \(1 in total\)"),
-        ({"cat": None}, "new label must not be missing; got a missing value at row 0"),
+        ({"cat": None, "dog": None}, "new label must hold at least one id; got none"),
         ([0, 0], r"permutation must hold each code in \[0, 2\) once; got \[0, 0\]"),
         ([0], r"permutation must hold each code in \[0, 2\) once; got \[0\]"),
         ([0, 2], r"permutation must be in \[0, 2\); got 2 at position 1"),
@@ -206,6 +207,35 @@ def test_relabel_refuses_to_mix_kinds(ann: Annotations) -> None:
         TypeError, match=r"new label must be all integers .*; got 'dog' \(str\) at row 1 after 0 \(int\)"
     ):
         ann.relabel({"cat": 0})
+
+
+def test_a_label_that_becomes_none_is_left_out(ann: Annotations) -> None:
+    assert ann.relabel({"cat": None}).classes.tolist() == ["dog"]
+    assert len(ann.relabel({"cat": None})) == (ann.label == ann.classes.tolist().index("dog")).sum()
+
+
+def test_normalise_keeps_the_most_frequent_spelling() -> None:
+    ann = build([(1, 1, "Yes"), (2, 1, "Yes"), (3, 1, " yes."), (4, 1, "no"), (5, 1, "1.0"), (6, 1, "1")])
+    assert ann.normalise().classes.tolist() == ["1", "Yes", "no"]
+
+
+@pytest.mark.parametrize("gone", [None, float("nan"), pd.NA])
+def test_rows_with_a_missing_value_are_left_out_and_counted(gone: Any) -> None:
+    columns: Any = ([1, 2, gone, gone], ["a", "b", "a", None], ["x", None, "y", None])
+    with pytest.warns(MissingWarning, match=r"3 of 4 rows are left out \(.*\), the first is row 1\.") as caught:
+        ann = Annotations.from_arrays(*columns, missing="drop")
+    assert (ann.tasks.tolist(), ann.classes.tolist()) == ([1], ["x"])
+    assert caught[0].message.counts == {"blank": 1, "without a task": 1, "without a label": 1}  # type: ignore[union-attr]
+
+
+def test_a_missing_value_is_refused_with_the_way_on() -> None:
+    with pytest.raises(ValueError, match=r'label .* at row 1 \(1 in total\)\. Leave .* with missing="drop", or fill'):
+        Annotations.from_arrays([1, 2], [1, 1], ["x", None])
+
+
+def test_a_column_of_pandas_tells_its_name() -> None:
+    frame = pd.DataFrame({"id": [1, 2], "who": [1, 2], "says": ["cat", "dog"]})
+    assert Annotations.from_arrays(frame["id"], frame["who"], ["cat", "dog"]).names == ("id", "who", "label")
 
 
 def test_declared_classes_keep_their_place() -> None:
@@ -455,8 +485,18 @@ COPIES = {
 
 @pytest.mark.parametrize("made", COPIES.values(), ids=COPIES)
 def test_no_array_can_be_written_to(ann: Annotations, made: Any) -> None:
-    arrays = [getattr(made(ann), field.name) for field in fields(ann) if field.name != "tasks_given"]
+    arrays = [getattr(made(ann), field.name) for field in fields(ann) if field.name not in ("tasks_given", "names")]
     assert not any(array.flags.writeable for array in arrays)
+
+
+@pytest.mark.parametrize("made", COPIES.values(), ids=COPIES)
+def test_the_names_of_the_columns_are_remembered(made: Any) -> None:
+    frame = pa.table({"Review ID": ["a", "b"], "who": [1, 2], "says": ["cat", "dog"]})
+    assert made(Annotations.from_frame(frame, task="Review ID", worker="who", label="says")).names == (
+        "Review ID",
+        "who",
+        "says",
+    )
 
 
 def test_no_field_can_be_set(ann: Annotations) -> None:

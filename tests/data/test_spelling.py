@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labelonce.data import _spelling
-from labelonce.data._spelling import alike, blank_twins, look_missing
+from labelonce.data._spelling import alike, blank_twins, look_missing, spellings
 
 
 def ids(*names: str) -> np.ndarray:
@@ -86,3 +86,20 @@ def test_ids_that_differ_in_blanks_are_twins() -> None:
     assert blank_twins(ids("kim", "Kim", "kim "), case=False) == [("kim ", "kim")]
     assert blank_twins(ids("kim", "Kim", "kim "), case=True) == [("Kim", "kim"), ("kim ", "kim")]
     assert blank_twins(np.array([1, 2]), case=True) == []
+
+
+@pytest.mark.parametrize("other", ["Book", " book", "book.", "\u201cbook\u201d", "BOOK!"])
+def test_case_blanks_and_punctuation_around_are_spellings_of_one_label(other: str) -> None:
+    assert spellings({"book": 9, other: 3, "film": 5}) == {other: "book"}
+
+
+def test_the_spelling_that_was_declared_stands_even_if_it_is_rare() -> None:
+    assert spellings({"book": 9, "Book": 1}, declared=["Book", "Film"]) == {"book": "Book"}
+
+
+def test_a_slip_of_the_keyboard_is_left_to_a_person() -> None:
+    assert spellings({"book": 90, "bok": 1, "C": 3, "C++": 3, "+": 1, "-": 1, "?": 1}) == {}
+
+
+def test_a_single_label_loses_the_blanks_around_it() -> None:
+    assert spellings({"book ": 9, "1.0": 3, "1": 1, "01": 3}) == {"book ": "book", "1": "1.0", "01": "1.0"}

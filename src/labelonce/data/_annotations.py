@@ -12,11 +12,14 @@ import pyarrow as pa
 from scipy import sparse
 
 from labelonce._messages import argument, shorten, show
-from labelonce._types import DUPLICATES, Codes, Duplicates, Floats, Ids, Mask
+from labelonce._types import DUPLICATES, Codes, Duplicates, Floats, Ids, Mask, Missing
 from labelonce._validate import RandomState, check_choice, check_codes, check_columns, check_count, check_int, check_rng
 from labelonce.data import _ids, _rows
 from labelonce.data._answers import answer_table, class_leanings, encode_labels, holds_classes, renamed
+from labelonce.data._missing import present_rows
+from labelonce.data._spelling import spellings
 
+NAMES = ("task", "worker", "label")
 MIN_OVERLAP = 0.05  # share of tasks with two annotations below which labels alone cannot tell good workers from bad
 
 
@@ -41,6 +44,9 @@ class Annotations:
     tasks_given : bool
         Whether somebody gave the order of `tasks` (by `align`, a matrix or the constructor), so that arrays
         without ids can only be in that order.
+    names : tuple
+        What the columns of tasks, workers and labels were called where they came from. A data frame X whose rows are to
+        be matched with the tasks may have a column of that name.
 
     Examples
     --------
@@ -60,6 +66,7 @@ class Annotations:
     classes: Ids
     answers: Ids = field(default_factory=lambda: np.empty(0))  # empty: the classes
     tasks_given: bool = field(default=True, kw_only=True)
+    names: tuple[Hashable, Hashable, Hashable] = field(default=NAMES, kw_only=True)
 
     def __post_init__(self) -> None:
         check_columns(task=self.task, worker=self.worker, label=self.label)
@@ -94,11 +101,11 @@ class Annotations:
         object.__setattr__(self, name, frozen)
 
     def __reduce__(self) -> tuple[Any, tuple[Ids, ...]]:
-        return partial(Annotations, tasks_given=self.tasks_given), self._arrays()
+        return partial(Annotations, tasks_given=self.tasks_given, names=self.names), self._arrays()
 
     def _arrays(self) -> tuple[Ids, ...]:
         """Return the arrays that the constructor takes: without answers where they are the classes."""
-        left_out = {"tasks_given", "answers"} if self.is_square else {"tasks_given"}
+        left_out = {"tasks_given", "names"} | ({"answers"} if self.is_square else set())
         return tuple(getattr(self, one.name) for one in fields(self) if one.name not in left_out)
 
     @classmethod
@@ -111,6 +118,7 @@ class Annotations:
         classes: Any = None,
         answers: Any = None,
         duplicates: Duplicates = "error",
+        missing: Missing = "error",
     ) -> Annotations:
         """Return the annotations of three columns of equal length.
 
@@ -118,7 +126,7 @@ class Annotations:
         ----------
         task, worker, label : columns
             Ids, integers or strings; lists, numpy, pandas or Arrow arrays. Whole floats and booleans
-            become integers. A missing value is an error.
+            become integers.
         classes : column, optional
             All classes, in the order wanted, so that a class nobody chose keeps its place. A label
             outside is an error. Default: the labels seen, sorted.
@@ -129,6 +137,9 @@ class Annotations:
         duplicates : {"error", "first", "last", "keep"}
             What to do when one worker labelled one task more than once: raise (with the count and the
             first case), keep the first or the last row, or keep all of them.
+        missing : {"error", "drop"}
+            What to do with rows that have no task, no worker or no label: raise, or leave them out and count them in a
+            `formats.MissingWarning`.
 
         Examples
         --------
@@ -137,12 +148,11 @@ class Annotations:
         Annotations(3 annotations: 2 tasks x 2 workers, 2 classes, 3 answers, redundancy 1.5)
         """
         check_columns(task=task, worker=worker, label=label)
-        check_choice(duplicates, "duplicates", DUPLICATES)
-        label_codes, *tables = encode_labels(label, "label", classes, answers)
-        task_codes, tasks = _ids.encode_seen(task, "task")
-        worker_codes, workers = _ids.encode(worker, "worker")
-        rows = (task_codes, worker_codes, label_codes)
-        return sorted_annotations(*rows, tasks, workers, *tables, duplicates=duplicates, tasks_given=False)
+        names: Any = tuple(
+            getattr(one, "name", None) or name for one, name in zip((task, worker, label), NAMES, strict=True)
+        )
+        columns, _ = present_rows(missing, task=task, worker=worker, label=label)
+        return annotations_of(*columns, classes=classes, answers=answers, duplicates=duplicates, names=names)
 
     @classmethod
     def from_frame(
@@ -155,6 +165,7 @@ class Annotations:
         classes: Any = None,
         answers: Any = None,
         duplicates: Duplicates = "error",
+        missing: Missing = "error",
     ) -> Annotations:
         """Return the annotations in three columns of a pandas, polars or Arrow frame.
 
@@ -168,8 +179,11 @@ class Annotations:
         >>> Annotations.from_frame(table, task="item", worker="who", label="says")
         Annotations(3 annotations: 2 tasks x 2 workers, 2 classes, redundancy 1.5)
         """
-        columns = _ids.frame_columns(frame, task=task, worker=worker, label=label)
-        return cls.from_arrays(*columns, classes=classes, answers=answers, duplicates=duplicates)
+        found = dict(zip(NAMES, _ids.frame_columns(frame, task=task, worker=worker, label=label), strict=True))
+        check_columns(**found)
+        columns, _ = present_rows(missing, **found)
+        options: Any = {"classes": classes, "answers": answers, "duplicates": duplicates}
+        return annotations_of(*columns, **options, names=(task, worker, label))
 
     @classmethod
     def from_matrix(
@@ -258,7 +272,7 @@ class Annotations:
         task, tasks = _rows.tasks_among(self.task, self.tasks, task_ids)
         order = _rows.stable_order(task, len(tasks))
         rows = (task[order], self.worker[order], self.label[order])
-        return owned_annotations(*rows, tasks, self.workers, self.classes, self.answers)
+        return self._like(*rows, tasks, self.workers, self.classes, self.answers, tasks_given=True)
 
     def select(self, task_mask: Any) -> Annotations:
         """Return the tasks where `task_mask`, of shape (n_tasks,), is True, with their annotations.
@@ -268,7 +282,7 @@ class Annotations:
         mask, kept, task = _rows.tasks_where(self.task, task_mask, self.n_tasks)
         rows = (task, self.worker[kept], self.label[kept])
         tables = (self.tasks[mask], self.workers, self.classes, self.answers)
-        return owned_annotations(*rows, *tables, tasks_given=self.tasks_given)
+        return self._like(*rows, *tables)
 
     def sample(self, *, redundancy: int = 1, random_state: RandomState = None) -> Annotations:
         """Return at most `redundancy` annotations of every task, drawn at random without replacement.
@@ -308,8 +322,12 @@ class Annotations:
 
     def _rows_where(self, kept: Mask, answers: Ids) -> Annotations:
         rows = (self.task[kept], self.worker[kept], self.label[kept])
-        tables = (self.tasks, self.workers, self.classes, answers)
-        return owned_annotations(*rows, *tables, tasks_given=self.tasks_given)
+        return self._like(*rows, self.tasks, self.workers, self.classes, answers)
+
+    def _like(self, *arrays: Ids, tasks_given: bool | None = None) -> Annotations:
+        """Return annotations over other arrays that came from the same place."""
+        given = self.tasks_given if tasks_given is None else tasks_given
+        return owned_annotations(*arrays, tasks_given=given, names=self.names)
 
     def relabel(self, mapping: Any) -> Annotations:
         """Return the annotations with other labels.
@@ -318,7 +336,8 @@ class Annotations:
         ----------
         mapping : mapping or sequence
             A mapping of old class or answer ids to new ones (two old ones may become one, as when a spelling is
-            corrected; those not named stay). Those that remain keep their order, new ones follow.
+            corrected; those not named stay; annotations of an id that becomes None are left out). Those that remain
+            keep their order, new ones follow.
             Or a permutation: the new code of each answer code; `classes` and `answers` stay.
 
         Examples
@@ -333,14 +352,30 @@ class Annotations:
             _, classes = renamed(self.classes, mapping)
             new_ids, answers = renamed(self.answers, mapping)
             answers = classes if np.array_equal(answers, classes) else answer_table(answers, classes)[0]
-            label = _ids.lookup(new_ids, answers)[self.label]
+            code = {name: place for place, name in enumerate(answers.tolist())}
+            label = np.array([code.get(name, -1) for name in new_ids], dtype=np.int32)[self.label]
         else:
             permutation = check_codes(mapping, "permutation", self.n_answers)
             if len(np.unique(permutation)) != self.n_answers or len(permutation) != self.n_answers:
                 raise ValueError(f"permutation must hold each code in [0, {self.n_answers}) once; got {show(mapping)}.")
             label = permutation[self.label]
-        tables = (self.tasks, self.workers, classes, answers)
-        return owned_annotations(self.task, self.worker, label, *tables, tasks_given=self.tasks_given)
+        kept = label >= 0
+        rows = (self.task, self.worker, label) if kept.all() else (self.task[kept], self.worker[kept], label[kept])
+        return self._like(*rows, self.tasks, self.workers, classes, answers)
+
+    def normalise(self) -> Annotations:
+        """Return the annotations with one spelling for labels that differ only in case, blanks and punctuation.
+
+        The most frequent spelling stays; numbers of equal value, such as "1" and "1.0", are one label.
+
+        Examples
+        --------
+        >>> ann = Annotations.from_arrays([1, 2, 3, 4], [1, 1, 1, 1], ["cat", "Cat ", "cat", "dog."])
+        >>> ann.normalise().classes
+        array(['cat', 'dog'], dtype=object)
+        """
+        counts = np.bincount(self.label, minlength=self.n_answers).tolist()
+        return self.relabel(spellings(dict(zip(self.answers.tolist(), counts, strict=True))))
 
     def _check_renamed(self, mapping: Mapping[Any, Any]) -> None:
         known = self.classes.tolist() if self.is_square else [*self.classes.tolist(), *self.answers.tolist()]
@@ -445,6 +480,26 @@ def matrix_annotations(
     return sorted_annotations(rows, columns, label_codes, task_ids, worker_ids, *tables, duplicates=duplicates)
 
 
+def annotations_of(
+    task: Any,
+    worker: Any,
+    label: Any,
+    *,
+    classes: Any = None,
+    answers: Any = None,
+    duplicates: Duplicates = "error",
+    names: Any = NAMES,
+) -> Annotations:
+    """Return the annotations of three columns without missing values, as `Annotations.from_arrays` does."""
+    check_choice(duplicates, "duplicates", DUPLICATES)
+    label_codes, *tables = encode_labels(label, "label", classes, answers)
+    task_codes, tasks = _ids.encode_seen(task, "task")
+    worker_codes, workers = _ids.encode(worker, "worker")
+    rows = (task_codes, worker_codes, label_codes)
+    made: Any = {"duplicates": duplicates, "tasks_given": False, "names": names}
+    return sorted_annotations(*rows, tasks, workers, *tables, **made)
+
+
 def sorted_annotations(
     task: Codes,
     worker: Codes,
@@ -456,6 +511,7 @@ def sorted_annotations(
     *,
     duplicates: Duplicates,
     tasks_given: bool = True,
+    names: Any = NAMES,
 ) -> Annotations:
     """Return annotations from rows in any order: by task, then worker, then as given. Takes the arrays over."""
     order = _rows.row_order(task, worker, len(tasks), len(workers))
@@ -469,10 +525,10 @@ def sorted_annotations(
             kept = ~again if duplicates == "first" else ~np.append(again[1:], False)
             task, worker, label = task[kept], worker[kept], label[kept]
     tables = (tasks, workers, classes, classes if answers is None else answers)
-    return owned_annotations(task, worker, label, *tables, tasks_given=tasks_given)
+    return owned_annotations(task, worker, label, *tables, tasks_given=tasks_given, names=names)
 
 
-def owned_annotations(*arrays: Ids, tasks_given: bool = True) -> Annotations:
+def owned_annotations(*arrays: Ids, tasks_given: bool = True, names: Any = NAMES) -> Annotations:
     """Return annotations over sorted codes and tables that nobody else holds: none is copied or checked again.
 
     Answers that are the classes are the same table, or left out.
@@ -481,10 +537,11 @@ def owned_annotations(*arrays: Ids, tasks_given: bool = True) -> Annotations:
     if len(arrays) == 6 or (arrays[5] is not arrays[6] and np.array_equal(arrays[5], arrays[6])):
         arrays = (*arrays[:6], arrays[5])
     made = object.__new__(Annotations)
-    for one, array in zip(fields(Annotations), arrays, strict=False):  # tasks_given is no array
+    for one, array in zip(fields(Annotations), arrays, strict=False):  # the last two are no arrays
         array.flags.writeable = False
         object.__setattr__(made, one.name, array)
     object.__setattr__(made, "tasks_given", tasks_given)
+    object.__setattr__(made, "names", names)
     return made
 
 

@@ -102,12 +102,14 @@ def encode_labels(label: Any, name: str, classes: Any, answers: Any) -> tuple[Co
 
 
 def renamed(ids: Ids, mapping: Mapping[Any, Any]) -> tuple[Ids, Ids]:
-    """Return the new name of each id, and the table of those names: those that remain first, in their order."""
+    """Return the new name of each id, None for one that goes, and the table of the names: those that remain first."""
     known = ids.tolist()
-    new = _ids.column_of([mapping.get(old, old) for old in known], "new label")
-    distinct = dict.fromkeys(new.tolist())
+    new = np.array([mapping.get(old, old) for old in known], dtype=object)
+    gone = np.array([_ids.is_missing(name) for name in new], dtype=bool)
+    new[gone], new[~gone] = None, _ids.column_of(new[~gone].tolist(), "new label")
+    distinct = dict.fromkeys(new[~gone].tolist())
     kept = {old: None for old in known if old in distinct}
-    return new, _ids.table_of(list(kept | distinct), "classes")
+    return new, _ids.table_of(list(kept | distinct), "new label")
 
 
 def only_classes(annotations: Annotations, name: str, *, stacklevel: int = 3) -> Annotations:

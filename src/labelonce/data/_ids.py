@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from labelonce._messages import argument, shorten, show
+from labelonce._messages import argument, row, shorten, show
 from labelonce._types import Codes, Ids
 from labelonce._validate import check_length
 
@@ -70,7 +70,7 @@ def encode_seen(values: Any, name: str) -> tuple[Codes, Ids]:
 
 def lookup(values: Any, ids: Ids) -> Codes:
     """Return the code of each value in the table `ids`, -1 for a value that is not there."""
-    found = _decoded(_as_ids(_as_arrow(values, "ids"), "ids"))
+    found = plain(_as_ids(as_arrow(values, "ids"), "ids"))
     table = _as_ids(pa.array(ids), "ids")
     if table.type != found.type:
         return np.full(len(found), -1, dtype=np.int32)
@@ -80,7 +80,7 @@ def lookup(values: Any, ids: Ids) -> Codes:
 
 def table_of(values: Any, name: str) -> Ids:
     """Return a declared table of ids, in the order given; no id at all, or one given twice, is an error."""
-    column = _decoded(_as_column(values, name))
+    column = plain(_as_column(values, name))
     if len(column) == 0:
         raise ValueError(f"{name} must hold at least one id; got none.")
     distinct = column.value_counts()
@@ -100,7 +100,7 @@ def is_increasing(ids: Any) -> bool:
 
 def column_of(values: Any, name: str) -> Ids:
     """Return a column of ids, repeats allowed, as a new numpy array of int64 or str."""
-    return to_numpy(_decoded(_as_column(values, name))).copy()
+    return to_numpy(plain(_as_column(values, name))).copy()
 
 
 def decode(codes: Codes, ids: Ids) -> pa.Array:
@@ -160,12 +160,12 @@ def is_missing(value: Any) -> bool:
 
 def _as_column(values: Any, name: str) -> pa.Array:
     """Return ids without a missing one: int64, large_string, or dictionary-encoded large_string."""
-    column = _as_arrow(values, name)
+    column = as_arrow(values, name)
     _reject_missing(column, name)
     return _as_ids(column, name)
 
 
-def _as_arrow(values: Any, name: str) -> pa.Array:
+def as_arrow(values: Any, name: str) -> pa.Array:
     """Return one Arrow array, dictionary-encoded only if its entries are strings, none of them null."""
     check_length(values, name)
     if len(getattr(values, "shape", (0,))) != 1:
@@ -176,7 +176,7 @@ def _as_arrow(values: Any, name: str) -> pa.Array:
     if pa.types.is_dictionary(values.type):
         chunks = [_tidy(chunk) for chunk in chunks]
         if any(not pa.types.is_dictionary(chunk.type) for chunk in chunks):
-            chunks = [_decoded(chunk) for chunk in chunks]
+            chunks = [plain(chunk) for chunk in chunks]
     if len(chunks) == 1:
         return chunks[0]
     if is_text(values.type):
@@ -206,7 +206,8 @@ def _tidy(chunk: pa.DictionaryArray) -> pa.Array:
     return tidy.dictionary_decode() if entries.null_count else tidy
 
 
-def _decoded(column: pa.Array) -> pa.Array:
+def plain(column: pa.Array) -> pa.Array:
+    """Return a column that is not dictionary-encoded."""
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
@@ -219,6 +220,11 @@ def _hashed(column: pa.Array) -> pa.DictionaryArray:
     if used.all() and len(column.dictionary.unique()) == len(used):
         return column
     return column.dictionary_decode().dictionary_encode()
+
+
+def holds_text(column: pa.Array) -> bool:
+    """Return whether a column is of strings, dictionary-encoded or not."""
+    return is_text(column.type.value_type if pa.types.is_dictionary(column.type) else column.type)
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -243,15 +249,20 @@ def _as_ids(column: pa.Array, name: str) -> pa.Array:
         raise TypeError(_not_whole(column, name)) from error
 
 
-def _reject_missing(column: pa.Array, name: str) -> None:
+def missing_in(column: pa.Array) -> Any:
+    """Return which entries of a column are missing, None where none is."""
     if not column.null_count and not pa.types.is_floating(column.type):
-        return
-    missing = column.is_null(nan_is_null=True)
-    n_missing = pc.sum(missing).as_py()
-    if n_missing:
+        return None
+    missing = np.asarray(column.is_null(nan_is_null=True))
+    return missing if missing.any() else None
+
+
+def _reject_missing(column: pa.Array, name: str) -> None:
+    missing = missing_in(column)
+    if missing is not None:
         raise ValueError(
-            f"{name} must not be missing; got a missing value at row {pc.index(missing, True)} "
-            f"({n_missing} in total). Drop these rows, or fill them in."
+            f"{name} must not be missing; got a missing value at {row(missing.argmax())} "
+            f"({missing.sum():,} in total). Drop these rows, or fill them in."
         )
 
 
@@ -260,19 +271,19 @@ def _reject_outside(codes: Codes, column: pa.Array, name: str, ids: Ids, declare
     first = column[int(outside[0])].as_py()
     check_same_kind(np.array([first], dtype=object if isinstance(first, str) else np.int64), name, ids)
     raise ValueError(
-        f"{name} must be one of the declared {shorten(ids)}; got {show(first)} at row {outside[0]} "
+        f"{name} must be one of the declared {shorten(ids)}; got {show(first)} at {row(outside[0])} "
         f"({len(outside)} in total). Declare it in {declared_as}, or fix these rows."
     )
 
 
 def _unreadable(values: Any, name: str) -> str:
     """Return the message about the first value that is neither like those before it nor an id at all."""
-    present = [(row, value) for row, value in enumerate(values) if not is_missing(value)]
+    present = [(place, value) for place, value in enumerate(values) if not is_missing(value)]
     first = present[0][1] if present else None
-    row, bad = next(((row, value) for row, value in present if not _fits(value, first)), (0, first))
+    place, bad = next(((place, value) for place, value in present if not _fits(value, first)), (0, first))
     after = f" after {show(first)} ({type(first).__name__})" if bad is not first else ""
     return (
-        f"{name} must be all integers of 64 bits or all strings; got {show(bad)} ({type(bad).__name__}) at row {row}"
+        f"{name} must be all integers of 64 bits or all strings; got {show(bad)} ({type(bad).__name__}) at {row(place)}"
         f"{after}. Convert the column to strings first."
     )
 
@@ -289,6 +300,6 @@ def _not_whole(column: pa.Array, name: str) -> str:
     whole = column.cast(pa.int64(), safe=False).cast(pa.float64(), safe=False)
     first = int(np.flatnonzero(whole.to_numpy() != column.to_numpy(zero_copy_only=False))[0])
     return (
-        f"{name} must be integers of 64 bits or strings; got {column[first].as_py()} at row {first}. "
+        f"{name} must be integers of 64 bits or strings; got {column[first].as_py()} at {row(first)}. "
         "Round it, or convert the column to strings first."
     )

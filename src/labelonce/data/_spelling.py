@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from labelonce._types import Ids
 
 _MISSING = {"", "nan", "na", "null", "undefined", "n/a", "#n/a", "<na>", "nat", "?"}
 _NUMBER = re.compile(r"\+?(-?)0*([0-9]+)(?:\.([0-9]*))?")
+_AROUND = ".,;:!'\"`\u2018\u2019\u201c\u201d\u201e\u00b4"  # not "?", "+" or "#", which may be the label
 _RARE = 20  # a typo is at most one in so many of what was meant
 _SHORTEST, _LONGEST = 3, 100  # letters of words that are compared for slips; a long word has too many forms
 
@@ -45,7 +46,7 @@ def alike(counts: Mapping[Any, int]) -> list[tuple[Any, Any]]:
     """
     names = [name for name in counts if isinstance(name, str)]
     rarest_first = sorted(names, key=lambda name: counts[name])
-    same = [(two, one) if counts[two] < counts[one] else (one, two) for two, one in _twins(names, _key)]
+    same = [(two, one) if counts[two] < counts[one] else (one, two) for two, one in _twins(names, key)]
     paired = set(same)
     slips = [
         (one, other)
@@ -55,19 +56,47 @@ def alike(counts: Mapping[Any, int]) -> list[tuple[Any, Any]]:
     return same + slips
 
 
-def _key(name: str) -> str:
+def spellings(counts: Mapping[Any, int], declared: Collection[Any] = ()) -> dict[Any, str]:
+    """Return a mapping of labels to the spelling that should stand for them, without those that have it.
+
+    Labels are one class spelled differently if they differ only in case, blanks, hyphens and punctuation around them,
+    or are numbers of equal value. The declared spelling stands for them, or else the most frequent, without blanks and
+    punctuation around it.
+
+    >>> spellings({"cat": 40, "Cat ": 3, "dog": 30, "DOG.": 1, "cta": 1})
+    {'Cat ': 'cat', 'DOG.': 'dog'}
+    """
+    groups: dict[str, list[str]] = {}
+    for name in counts:
+        if isinstance(name, str):
+            groups.setdefault(key(name), []).append(name)
+    chosen: dict[Any, str] = {}
+    for names in groups.values():
+        best = max(names, key=lambda name: (name in declared, counts[name], name == _bare(name), name.islower()))
+        stands = best if best in declared else _bare(best)
+        chosen |= {name: stands for name in names if name != stands}
+    return chosen
+
+
+def key(name: str) -> str:
+    """Return what is the same in all spellings of a label."""
     plain = unicodedata.normalize("NFKC", name).strip()
     if number := _NUMBER.fullmatch(plain):
         sign, whole, part = number.groups("")
         return f"{sign}{whole}.{part.rstrip('0')}"
-    return re.sub(r"[\s_\-]+", " ", plain).strip().casefold()
+    return re.sub(r"[\s_\-\u2010-\u2015]+", " ", _bare(plain)).strip().casefold() or plain
 
 
-def _twins(names: list[str], key: Any) -> list[tuple[str, str]]:
+def _bare(name: str) -> str:
+    """Return a name without the blanks and the punctuation around it, unless that is all of it."""
+    return name.strip().strip(_AROUND).strip() or name
+
+
+def _twins(names: list[str], same: Any) -> list[tuple[str, str]]:
     first: dict[str, str] = {}
     found = []
     for name in names:
-        other = first.setdefault(key(name), name)
+        other = first.setdefault(same(name), name)
         if other != name:
             found.append((name, other))
     return found
@@ -79,7 +108,7 @@ def _one_slip(names: list[str]) -> list[tuple[str, str]]:
     Two such words share a form with one letter left out, so each word meets only those that share one.
     """
     forms: dict[str, list[int]] = {}
-    words = [_key(name) for name in names]
+    words = [key(name) for name in names]
     fit = [_SHORTEST <= len(word) <= _LONGEST and not any(map(str.isdigit, word)) for word in words]
     for i, word in enumerate(words):
         if fit[i]:

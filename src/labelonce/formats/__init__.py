@@ -4,7 +4,7 @@ Files go through `labelonce.read_annotations(path, format=...)` and `labelonce.w
 are the objects in memory.
 """
 
-from labelonce.formats._answers import LeftOutWarning
+from labelonce.data._missing import LeftOutWarning, MissingWarning
 from labelonce.formats._crowdkit import (
     from_crowdkit,
     gold_from_crowdkit,
@@ -17,6 +17,7 @@ from labelonce.formats._matrix import from_cleanlab, from_skactiveml, to_cleanla
 
 __all__ = [
     "LeftOutWarning",
+    "MissingWarning",
     "from_cleanlab",
     "from_crowdkit",
     "from_dataset",

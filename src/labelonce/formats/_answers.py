@@ -9,20 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 from labelonce._messages import argument, show
-from labelonce.data._annotations import Annotations
+from labelonce.data._missing import LeftOutWarning
 from labelonce.files._open import File
 from labelonce.files._table_reader import read_table
 
 SEPARATOR = "|"
 _NOBODY = object()  # who gave the gold
-
-
-class LeftOutWarning(UserWarning):
-    """Some rows of a file are no annotations; `counts` says how many for each reason."""
-
-    def __init__(self, message: str, counts: dict[str, int]) -> None:
-        super().__init__(message)
-        self.counts = counts
 
 
 class Fields(NamedTuple):
@@ -67,35 +59,21 @@ class Answers:
             self.left_out[self.NO_ANSWER] += 1
 
 
-def to_annotations(found: Answers, name: str, *, multiple: str = "error", **declared: Any) -> Annotations:
-    """Return the answers as annotations; warn with counts, and the file's name, where some were left out.
-
-    `declared` are the classes, answers and duplicates of `Annotations.from_arrays`. Tasks and classes that only the
-    gold has are there too, without annotations.
-    """
+def warn_left_out(found: Answers, n_annotations: int, name: str) -> None:
+    """Warn with counts, and the file's name, where some answers are no annotations; if all are none, it is an error."""
     if not found.rows:
         raise ValueError(f"the file must hold an annotation; got none{_because(found.left_out)}.")
-    rows, gold = _votes_and_gold(found, multiple)
-    task, worker, label = (list(column) for column in zip(*rows, strict=True))
-    open_classes = declared.get("classes") is None and declared.get("answers") is None
-    if open_classes and not set(gold.values()) <= set(label):
-        declared["classes"] = sorted({*label, *gold.values()})
-    annotations = Annotations.from_arrays(task, worker, label, **declared)
-    unseen = gold.keys() - set(task)
-    if unseen:
-        annotations = annotations.align([*annotations.tasks.tolist(), *(one for one in gold if one in unseen)])
     if found.left_out:
-        sentence = f"{name}: {len(annotations):,} annotations are read, others left out{_because(found.left_out)}."
-        warnings.warn(LeftOutWarning(sentence, dict(found.left_out)), stacklevel=3)
-    return annotations
+        sentence = f"{name}: {n_annotations:,} annotations are read, others left out{_because(found.left_out)}."
+        warnings.warn(LeftOutWarning(sentence, dict(found.left_out)), stacklevel=4)
 
 
 def to_gold(answers: Answers, *, multiple: str = "error") -> dict[Any, Any]:
     """Return the true labels in a file by task; several of one task are taken as those of an answer are."""
-    return _votes_and_gold(answers, multiple)[1]
+    return votes_and_gold(answers, multiple)[1]
 
 
-def _votes_and_gold(answers: Answers, multiple: str) -> tuple[list[tuple[Any, Any, Any]], dict[Any, Any]]:
+def votes_and_gold(answers: Answers, multiple: str) -> tuple[list[tuple[Any, Any, Any]], dict[Any, Any]]:
     known = [Answer(task, _NOBODY, labels) for task, labels in answers.gold.items()]
     rows = _one_label_each([*answers.rows, *known], multiple)
     votes = [row for row in rows if row[1] is not _NOBODY]

@@ -14,7 +14,7 @@ from labelonce._types import TOOLS, Duplicates
 from labelonce.data import _ids
 from labelonce.data._gold import check_once
 from labelonce.files._open import File, naming
-from labelonce.files._table_reader import find_columns, first_rows, id_column, read_columns, read_table
+from labelonce.files._table_reader import column_names, find_columns, id_column, read_columns, read_table
 from labelonce.formats import _registry as tools
 from labelonce.formats._answers import SEPARATOR, Answers, Fields, LeftOutWarning
 from labelonce.multilabel._annotations import MultiLabelAnnotations
@@ -151,14 +151,6 @@ def is_multilabel(path: str | os.PathLike[str], format: str | None = None) -> bo
     except (ValueError, OSError, pa.ArrowException):  # whoever reads the labels says what is wrong
         return False
     return {"question", "answer"} <= present or ("ticked" in present and "label" not in present)
-
-
-def column_names(file: File) -> list[str]:
-    try:
-        names: list[str] = first_rows(file).schema.names
-    except StopIteration:
-        raise ValueError("the table must have at least one row; got 0.") from None
-    return names
 
 
 def _from_ticked(file: File, role: dict[str, str], questions: Any, duplicates: Duplicates) -> MultiLabelAnnotations:

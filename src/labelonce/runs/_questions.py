@@ -15,6 +15,7 @@ from labelonce._messages import argument, described
 from labelonce._types import TOOLS, Floats
 from labelonce.data import _ids
 from labelonce.files._open import File
+from labelonce.files._table_reader import column_names
 from labelonce.formats._answers import SEPARATOR
 from labelonce.formats._registry import find_labels
 from labelonce.learning import BoostedTrees
@@ -28,7 +29,7 @@ from labelonce.multilabel import (
 )
 from labelonce.multilabel._check import yes_shares
 from labelonce.multilabel._learners import PENALTIES
-from labelonce.multilabel._read import column_names, is_multilabel
+from labelonce.multilabel._read import is_multilabel
 from labelonce.runs._images import network_for
 from labelonce.runs._record import DataSize, Options, QuestionOutcome, QuestionRecipe
 

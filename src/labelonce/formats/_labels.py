@@ -1,0 +1,196 @@
+"""The labels in one file or several, of any formats, as the three columns of annotations."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from labelonce._messages import rows_called
+from labelonce._types import TOOLS, Codes, Mask
+from labelonce._validate import check_columns
+from labelonce.data import _ids
+from labelonce.data._annotations import NAMES, Annotations, annotations_of
+from labelonce.data._missing import LeftOutWarning, present_rows
+from labelonce.data._relabel import renamed_column, renaming, say_left_out
+from labelonce.files._open import File, naming, row_in
+from labelonce.files._table_reader import column_names, read_columns
+from labelonce.formats import _registry as tools
+from labelonce.formats._answers import Fields, votes_and_gold, warn_left_out
+
+
+@dataclass
+class Part:
+    """The labels of one file: its columns, what they are called, and the numbers of their rows where some are gone."""
+
+    file: File
+    columns: list[Any]
+    names: tuple[str, ...]
+    rows: Codes | None = None
+    gold: dict[Any, Any] = field(default_factory=dict)
+
+
+def read_part(
+    file: File,
+    fields: Fields,
+    *,
+    several: bool,
+    missing: str,
+    rejected: str | None,
+    multiple: str | None,
+    progress: bool | None,
+) -> Part:
+    """Return the task, worker and label of every annotation in a file, one of `several` or not."""
+    with naming(file):
+        if file.format in TOOLS:
+            found = tools.read(file, fields, rejected)
+            rows, gold = votes_and_gold(found, multiple or "error")
+            warn_left_out(found, len(rows), str(file.path))
+            names = tuple(name or role for name, role in zip(fields, NAMES, strict=False))
+            return Part(file, [list(column) for column in zip(*rows, strict=True)], names, gold=gold)
+        names = column_roles(file, dict(zip(NAMES, fields, strict=False)), several=several)
+        columns = dict(zip(NAMES, read_columns(file, dict(zip(NAMES, names, strict=True)), progress), strict=True))
+        check_columns(**columns)
+        found_columns, kept = present_rows(missing, str(file.path), **columns)
+        return Part(file, found_columns, names, kept)
+
+
+def column_roles(file: File, wanted: Mapping[str, str | None], *, several: bool) -> tuple[str, ...]:
+    """Return the names of the columns that play roles; of several files, one without a name may have the usual one."""
+    present = column_names(file) if several else []
+    names = []
+    for role, name in wanted.items():
+        usual = name is not None and name not in present and role in present
+        if usual:
+            warnings.warn(f"{file.path} has no column {name!r}; its column {role!r} is read.", stacklevel=3)
+        names.append(role if usual else name or role)
+    return tuple(names)
+
+
+def together(
+    parts: Sequence[Part], *, classes: Any, answers: Any, duplicates: Any, relabel: Any, normalise: bool
+) -> Annotations:
+    """Return the labels of all parts as annotations, as `Annotations.from_arrays` does.
+
+    Rows that are also in an earlier file are counted once, unless all duplicates are kept. Tasks and classes that only
+    the gold of an export has are there too, without annotations.
+    """
+    rows = _Rows(parts)
+    with rows.named():
+        columns = [
+            joined({str(one.file): one.columns[place] for one in parts}, role) for place, role in enumerate(NAMES)
+        ]
+        gold = {task: label for part in parts for task, label in part.gold.items()}
+        rename = renaming(relabel, columns[2], classes if answers is None else answers, normalise=normalise)
+        if rename is not None:
+            columns[2] = renamed_column(columns[2], rename)
+            gold = {task: new for task, label in gold.items() if (new := rename(label)) is not None}
+            say_left_out(columns[2].null_count, len(columns[2]))
+            columns = rows.keep(columns, np.asarray(columns[2].is_valid()))
+        if len(parts) > 1:
+            columns = rows.keep(columns, rows.counted_once(columns, keep=duplicates == "keep"))
+        gold = {as_in(columns[0], task): as_in(columns[2], label) for task, label in gold.items()}
+        if gold and classes is None and answers is None:
+            seen = _ids.encode(columns[2], "label")[1].tolist()
+            classes = None if set(gold.values()) <= set(seen) else sorted({*seen, *gold.values()})
+        declared = {"classes": classes, "answers": answers, "duplicates": duplicates}
+        names = [
+            next((one for one in given if one != role), role)
+            for role, given in zip(NAMES, zip(*(part.names for part in parts), strict=True), strict=True)
+        ]
+        annotations = annotations_of(*columns, **declared, names=tuple(names))
+        unseen = set(gold) - set(annotations.tasks.tolist()) if gold else ()
+        if unseen:
+            annotations = annotations.align([*annotations.tasks.tolist(), *(one for one in gold if one in unseen)])
+        return annotations
+
+
+def joined(columns: Mapping[str, Any], role: str) -> pa.Array:
+    """Return the columns of several files as one: as text where some have numbers and some text, which is said."""
+    arrays = {name: _ids.as_arrow(column, role) for name, column in columns.items()}
+    if len(arrays) == 1:
+        return next(iter(arrays.values()))
+    texts = [name for name, array in arrays.items() if _ids.holds_text(array)]
+    if not texts:
+        return pa.chunked_array([array.cast(pa.int64()) for array in map(_ids.plain, arrays.values())]).combine_chunks()
+    numbers = [name for name in arrays if name not in texts]
+    if numbers:
+        warnings.warn(
+            f"{role} ids are numbers in {numbers[0]} and text in {texts[0]}: they are matched as text, 7 with '7'.",
+            stacklevel=4,
+        )
+    kind = pa.dictionary(pa.int32(), pa.large_string())
+    chunks = [_ids.plain(array).cast(pa.large_string()).dictionary_encode().cast(kind) for array in arrays.values()]
+    return pa.chunked_array(chunks).unify_dictionaries().combine_chunks()
+
+
+def as_in(column: pa.Array, value: Any) -> Any:
+    """Return an id as it would be in a column: as text where that holds text."""
+    return str(value) if _ids.holds_text(column) else value
+
+
+class _Rows:
+    """Which rows of which part are left, None: all."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        self.parts = parts
+        self.start = np.cumsum([0, *(len(one.columns[0]) for one in parts)])
+        self.left: Any = None
+
+    def keep(self, columns: list[Any], kept: Mask) -> list[Any]:
+        """Return the columns with the rows that are kept."""
+        if kept.all():
+            return columns
+        self.left = np.flatnonzero(kept) if self.left is None else self.left[kept]
+        return [column.filter(pa.array(kept)) for column in columns]
+
+    def counted_once(self, columns: list[Any], *, keep: bool) -> Mask:
+        """Return which rows are not in an earlier file too, all if they are to be kept; say how many are."""
+        task, worker, label = (_ids.encode(column, role)[0] for column, role in zip(columns, NAMES, strict=True))
+        row = np.arange(len(task)) if self.left is None else self.left
+        part = np.searchsorted(self.start, row, side="right") - 1
+        order = np.lexsort((part, label, worker, task))
+        first = np.ones(len(order), dtype=bool)
+        for codes in (task, worker, label):
+            first[1:] &= codes[order][1:] == codes[order][:-1]
+        first[1:] = ~first[1:]
+        earliest = part[order][np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))]
+        again = np.zeros(len(order), dtype=bool)
+        again[order] = part[order] > earliest
+        for number in np.unique(part[again]).tolist():
+            n, total = int((part[again] == number).sum()), int((part == number).sum())
+            done = "kept" if keep else "counted once"
+            sentence = (
+                f"{self.parts[number].file}: {n:,} of its {total:,} annotations are in an earlier file too, and {done}."
+            )
+            warnings.warn(LeftOutWarning(sentence, {} if keep else {"in an earlier file too": n}), stacklevel=4)
+        return np.ones(len(order), dtype=bool) if keep else ~again
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Put the names of the files in front of errors, and let them speak of the files' rows."""
+        if len(self.parts) == 1:
+            with naming(self.parts[0].file), rows_called(self.called):
+                yield
+            return
+        try:
+            with rows_called(self.called):
+                yield
+        except (ValueError, TypeError) as error:
+            files = ", ".join(str(one.file) for one in self.parts)
+            raise (TypeError if isinstance(error, TypeError) else ValueError)(f"{files}: {error}") from error
+
+    def called(self, number: int) -> str:
+        """Return what a row of the columns is called."""
+        row = number if self.left is None else self.left[number]
+        part = int(np.searchsorted(self.start, row, side="right")) - 1
+        file, place = self.parts[part].file, int(row - self.start[part])
+        if self.parts[part].rows is not None:
+            place = int(self.parts[part].rows[place])
+        name = f"annotation {place + 1}" if file.format in TOOLS else row_in(file)(place)
+        return f"{name} of {file}" if len(self.parts) > 1 else name
