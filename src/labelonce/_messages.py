@@ -39,6 +39,11 @@ def is_offered(name: str) -> bool:
     return options is None or name in options
 
 
+def at_command_line() -> bool:
+    """Return whether the caller is somebody at the command line."""
+    return _OPTIONS.get() is not None
+
+
 @contextmanager
 def named_as_options(options: Mapping[str, str]) -> Iterator[None]:
     """Let `argument` speak to somebody at the command line, whose options are given by the names of arguments."""

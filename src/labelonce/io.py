@@ -17,13 +17,14 @@ from labelonce.data import _ids
 from labelonce.data._annotations import Annotations
 from labelonce.data._gold import check_gold, check_once
 from labelonce.data._missing import LeftOutWarning
+from labelonce.data._spelling import key
 from labelonce.files._atomic import atomic_stream
 from labelonce.files._open import File, locate, naming
 from labelonce.files._table_reader import give_back_memory, parquet_batches, read_columns, read_table
 from labelonce.files._table_writer import as_table, write_table
 from labelonce.formats import _registry as tools
 from labelonce.formats._answers import Fields, integers_if_all, to_gold
-from labelonce.formats._labels import Part, read_part, together
+from labelonce.formats._labels import read_part, together
 from labelonce.workers._groups import read_groups
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
 ]
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+Relabel = Mapping[Any, Any] | str | os.PathLike[str]
 
 
 def read_annotations(
@@ -50,7 +52,7 @@ def read_annotations(
     answers: Any = None,
     duplicates: Duplicates = "error",
     missing: Missing = "error",
-    relabel: Mapping[Any, Any] | str | os.PathLike[str] | None = None,
+    relabel: Relabel | None = None,
     normalise: bool = False,
     rejected: str | None = None,
     multiple: str | None = None,
@@ -117,7 +119,7 @@ def read_annotations(
     reading: Any = {"missing": missing, "rejected": rejected, "multiple": multiple, "progress": progress}
     fields = Fields(task, worker, label)
     parts = [read_part(file, fields, several=len(files) > 1, **reading) for file in files]
-    names = relabel if relabel is None or isinstance(relabel, Mapping) else read_new_names(relabel, parts)
+    names = None if relabel is None else new_names(relabel, [part.columns[2] for part in parts])
     declared: Any = {"classes": classes, "answers": answers, "duplicates": duplicates}
     annotations = together(parts, **declared, relabel=names, normalise=normalise)
     give_back_memory()
@@ -131,6 +133,8 @@ def read_gold(
     task: str | None = None,
     label: str | None = None,
     multiple: str | None = None,
+    relabel: Relabel | None = None,
+    normalise: bool = False,
     annotations: Annotations | None = None,
 ) -> dict[Any, Any]:
     r"""Return the known true labels in a file by task, for the `gold` of an aggregator.
@@ -140,8 +144,11 @@ def read_gold(
     path, format, task, label, multiple
         As in `read_annotations`. Toloka's control tasks and Label Studio's ground truths are gold; any table
         may hold it in columns task and label.
+    relabel, normalise
+        As in `read_annotations`; the spellings that stand are those of the annotations.
     annotations : Annotations, optional
-        Those that the gold is for: a task or a class that they do not have is an error that names the file.
+        Those that the gold is for: a task or a class that they do not have is an error that names the file. Ids that
+        are text there are text here, too.
 
     Examples
     --------
@@ -164,12 +171,26 @@ def read_gold(
             )
             check_once(tasks)
             gold = dict(zip(tasks, labels, strict=True))
+        if relabel is not None:
+            new = {str(old): name for old, name in new_names(relabel).items()}
+            gold = {one: name for one, label in gold.items() if (name := new.get(str(label), label)) is not None}
         if annotations is not None:
+            gold = _as_given(gold, annotations, normalise=normalise)
             check_gold(gold, annotations)
         return gold
 
 
-def listed(path: Paths) -> list[str | os.PathLike[str]]:
+def _as_given(gold: dict[Any, Any], annotations: Annotations, *, normalise: bool) -> dict[Any, Any]:
+    """Return gold with ids as text where those of the annotations are, and if asked to, with their spellings."""
+    if annotations.tasks.dtype == object:
+        gold = {str(task): label for task, label in gold.items()}
+    if annotations.classes.dtype == object:
+        gold = {task: str(label) for task, label in gold.items()}
+    spelled = {key(str(name)): name for name in annotations.classes.tolist()} if normalise else {}
+    return {task: spelled.get(key(str(label)), label) for task, label in gold.items()}
+
+
+def listed(path: Any) -> list[str | os.PathLike[str]]:
     """Return one path or several as a list; none at all is an error."""
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
     if not paths:
@@ -177,18 +198,20 @@ def listed(path: Paths) -> list[str | os.PathLike[str]]:
     return paths
 
 
-def read_new_names(path: str | os.PathLike[str], parts: Sequence[Part] = ()) -> dict[Any, Any]:
-    """Return the new names of labels in the first two columns of a table, None where the second is empty.
+def new_names(relabel: Relabel, given: Sequence[Any] | None = None) -> Mapping[Any, Any]:
+    """Return new names of labels: a mapping as it is, or the first two columns of a table, None for an empty new name.
 
-    Where the header begins with a label of the parts, it is none, but a row as well.
+    The header is also a row, unless the columns of labels `given` are known and none has what stands first in it.
     """
-    file = locate(path)
+    if isinstance(relabel, Mapping):
+        return relabel
+    file = locate(relabel)
     with naming(file):
         table = read_table(file)
         if table.num_columns < 2:
             raise ValueError(f"the table must have two columns, labels and new names; got {table.column_names}.")
         rows = list(zip(*(table.column(place).to_pylist() for place in (0, 1)), strict=True))
-        if any(table.column_names[0] in map(str, _ids.encode(part.columns[2], "label")[1]) for part in parts):
+        if given is None or any(table.column_names[0] in map(str, _ids.encode(one, "label")[1]) for one in given):
             rows.insert(0, tuple(table.column_names[:2]))
         twice = next((old for old, times in Counter(old for old, _ in rows).items() if times > 1), None)
         if twice is not None:

@@ -26,7 +26,7 @@ def test_labels_made_of_others_are_an_error_that_names_the_separator(tmp_path: P
     path = tmp_path / "ticked.csv"
     path.write_text(f'task,worker,ticked\n1,ann,"dog{separator}sea"\n1,bob,dog\n2,bob,sea\n')
     fix = re.escape(f"Replace {separator.strip()!r} by '|'")
-    with pytest.raises(ValueError, match=f"got 'dog{separator}sea' at row 0.*{fix}"):
+    with pytest.raises(ValueError, match=f"got 'dog{separator}sea' at row 2.*{fix}"):
         read_multilabel(path)
 
 
@@ -90,7 +90,7 @@ def test_a_cancelled_form_is_left_out_with_a_warning(tmp_path: Path) -> None:
     ("text", "sentence"),
     [
         ("task,question,worker,answer\n1,dog,ann,perhaps\n", "got 'perhaps'"),
-        ("task,question,worker,answer\n1,dog,ann,\n", "answer must not be missing; got a missing value at row 0"),
+        ("task,question,worker,answer\n1,dog,ann,\n", "answer must not be missing; got a missing value at row 2"),
         ("task,worker\n1,ann\n", "a column per question beside 'task' and 'worker'; got none"),
         ("item,worker,dog\n1,ann,1\n", "the task column must be one of \\['item', 'worker', 'dog'\\]; got 'task'"),
         ("task,question,worker,answer\n1,dog,ann,1\n1,dog,ann,0\n", "got worker 'ann' on question 'dog' about task 1"),

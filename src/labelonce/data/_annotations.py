@@ -23,6 +23,10 @@ NAMES = ("task", "worker", "label")
 MIN_OVERLAP = 0.05  # share of tasks with two annotations below which labels alone cannot tell good workers from bad
 
 
+class RepeatedError(ValueError):
+    """A worker labelled a task more than once."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Annotations:
     """Immutable (task, worker, label) rows as dense codes, sorted by task and then by worker.
@@ -520,7 +524,7 @@ def sorted_annotations(
     if duplicates != "keep":
         again = _rows.repeats(task, worker)
         if duplicates == "error" and again.any():
-            raise ValueError(_duplicate_message(again, task, worker, tasks, workers))
+            raise RepeatedError(_duplicate_message(again, task, worker, tasks, workers))
         if again.any():
             kept = ~again if duplicates == "first" else ~np.append(again[1:], False)
             task, worker, label = task[kept], worker[kept], label[kept]

@@ -54,7 +54,7 @@ def present_rows(missing: str, source: str = "", **columns: Any) -> tuple[list[A
     n_absent = np.sum(list(gone.values()), axis=0)
     counts = {"blank": int((n_absent == len(columns)).sum())}
     for role, mask in gone.items():
-        counts[f"without a {role}"] = int((mask & (n_absent < len(columns))).sum())
+        counts[f"without {'an' if role[0] in 'aeiou' else 'a'} {role}"] = int((mask & (n_absent < len(columns))).sum())
     counts = {reason: n for reason, n in counts.items() if n}
     reasons = ", ".join(f"{reason} {n:,}" for reason, n in counts.items())
     sentence = f"{(n_absent > 0).sum():,} of {len(n_absent):,} rows are left out ({reasons}), the first is "

@@ -67,14 +67,14 @@ def spellings(counts: Mapping[Any, int], declared: Collection[Any] = ()) -> dict
     {'Cat ': 'cat', 'DOG.': 'dog'}
     """
     groups: dict[str, list[str]] = {}
-    for name in counts:
+    for name in dict.fromkeys([*counts, *declared]):
         if isinstance(name, str):
             groups.setdefault(key(name), []).append(name)
     chosen: dict[Any, str] = {}
     for names in groups.values():
-        best = max(names, key=lambda name: (name in declared, counts[name], name == _bare(name), name.islower()))
+        best = max(names, key=lambda name: (name in declared, counts.get(name, 0), name == _bare(name), name.islower()))
         stands = best if best in declared else _bare(best)
-        chosen |= {name: stands for name in names if name != stands}
+        chosen |= {name: stands for name in names if name in counts and name not in (stands, *declared)}
     return chosen
 
 

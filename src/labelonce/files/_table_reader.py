@@ -142,6 +142,10 @@ def id_column(table: pa.Table, name: str, file: File) -> Any:
     return _joined(column.chunks, digits=is_digits)
 
 
+class ColumnError(ValueError):
+    """A table has no column of a name, or has it twice."""
+
+
 def find_columns(names: Iterable[str], wanted: Mapping[str, str]) -> list[str]:
     """Return the names of the wanted columns, each once; one that is not there or there twice is an error.
 
@@ -151,7 +155,7 @@ def find_columns(names: Iterable[str], wanted: Mapping[str, str]) -> list[str]:
     missing = {role: name for role, name in wanted.items() if name not in present}
     if len(missing) > 1:
         roles, got = (" and ".join(map(str, part)) for part in (missing, map(repr, missing.values())))
-        raise ValueError(
+        raise ColumnError(
             f"the {roles} columns must be among {shorten(np.array(present, dtype=object), 20)}; got {got}. "
             f"{_naming(missing)}"
         )
@@ -159,7 +163,7 @@ def find_columns(names: Iterable[str], wanted: Mapping[str, str]) -> list[str]:
         if present.count(name) != 1:
             fix = "Rename the second one." if name in present else _naming([role])
             shown = shorten(np.array(present, dtype=object), 20)
-            raise ValueError(f"the {role} column must be one of {shown}; got {name!r}. {fix}")
+            raise ColumnError(f"the {role} column must be one of {shown}; got {name!r}. {fix}")
     return list(dict.fromkeys(wanted.values()))
 
 

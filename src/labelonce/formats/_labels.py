@@ -15,13 +15,14 @@ from labelonce._messages import rows_called
 from labelonce._types import TOOLS, Codes, Mask
 from labelonce._validate import check_columns
 from labelonce.data import _ids
-from labelonce.data._annotations import NAMES, Annotations, annotations_of
+from labelonce.data._annotations import NAMES, Annotations, RepeatedError, annotations_of
 from labelonce.data._missing import LeftOutWarning, present_rows
 from labelonce.data._relabel import renamed_column, renaming, say_left_out
 from labelonce.files._open import File, naming, row_in
-from labelonce.files._table_reader import column_names, read_columns
+from labelonce.files._table_reader import ColumnError, column_names, read_columns
 from labelonce.formats import _registry as tools
 from labelonce.formats._answers import Fields, votes_and_gold, warn_left_out
+from labelonce.formats._shape import advice_on_repeats, advice_on_wide
 
 
 @dataclass
@@ -54,10 +55,22 @@ def read_part(
             names = tuple(name or role for name, role in zip(fields, NAMES, strict=False))
             return Part(file, [list(column) for column in zip(*rows, strict=True)], names, gold=gold)
         names = column_roles(file, dict(zip(NAMES, fields, strict=False)), several=several)
-        columns = dict(zip(NAMES, read_columns(file, dict(zip(NAMES, names, strict=True)), progress), strict=True))
+        wanted = dict(zip(NAMES, names, strict=True))
+        try:
+            columns = dict(zip(NAMES, read_columns(file, wanted, progress), strict=True))
+        except ColumnError as error:
+            _check_not_wide(file, **wanted, said=str(error))
+            raise
         check_columns(**columns)
         found_columns, kept = present_rows(missing, str(file.path), **columns)
         return Part(file, found_columns, names, kept)
+
+
+def _check_not_wide(file: File, task: str, worker: str, label: str, said: str) -> None:
+    """Raise what was said, with advice, where there is no column of labels but one for each of several questions."""
+    present = column_names(file)
+    if label not in present and {task, worker} <= set(present) and (advice := advice_on_wide(file, task, worker)):
+        raise ValueError(f"{said.partition(' Name it')[0]} {advice}")
 
 
 def column_roles(file: File, wanted: Mapping[str, str | None], *, several: bool) -> tuple[str, ...]:
@@ -80,11 +93,9 @@ def together(
     Rows that are also in an earlier file are counted once, unless all duplicates are kept. Tasks and classes that only
     the gold of an export has are there too, without annotations.
     """
-    rows = _Rows(parts)
+    rows = Rows(parts)
     with rows.named():
-        columns = [
-            joined({str(one.file): one.columns[place] for one in parts}, role) for place, role in enumerate(NAMES)
-        ]
+        columns = [joined(parts, place, role) for place, role in enumerate(NAMES)]
         gold = {task: label for part in parts for task, label in part.gold.items()}
         rename = renaming(relabel, columns[2], classes if answers is None else answers, normalise=normalise)
         if rename is not None:
@@ -99,33 +110,40 @@ def together(
             seen = _ids.encode(columns[2], "label")[1].tolist()
             classes = None if set(gold.values()) <= set(seen) else sorted({*seen, *gold.values()})
         declared = {"classes": classes, "answers": answers, "duplicates": duplicates}
-        names = [
-            next((one for one in given if one != role), role)
-            for role, given in zip(NAMES, zip(*(part.names for part in parts), strict=True), strict=True)
-        ]
-        annotations = annotations_of(*columns, **declared, names=tuple(names))
+        try:
+            annotations = annotations_of(*columns, **declared, names=_called(parts))
+        except RepeatedError as error:
+            advice = next(filter(None, (advice_on_repeats(part.file, *part.names) for part in parts)), "")
+            raise ValueError(f"{error} {advice}".strip()) from error
         unseen = set(gold) - set(annotations.tasks.tolist()) if gold else ()
         if unseen:
             annotations = annotations.align([*annotations.tasks.tolist(), *(one for one in gold if one in unseen)])
         return annotations
 
 
-def joined(columns: Mapping[str, Any], role: str) -> pa.Array:
-    """Return the columns of several files as one: as text where some have numbers and some text, which is said."""
-    arrays = {name: _ids.as_arrow(column, role) for name, column in columns.items()}
+def _called(parts: Sequence[Part]) -> tuple[str, ...]:
+    """Return what the columns are called in the first file where they have names of their own."""
+    names = zip(*(part.names for part in parts), strict=True)
+    return tuple(next((one for one in given if one != role), role) for role, given in zip(NAMES, names, strict=True))
+
+
+def joined(parts: Sequence[Part], place: int, role: str) -> pa.Array:
+    """Return a column of several files as one: as text where some have numbers and some text, which is said."""
+    columns = [(str(part.file), part.columns[place]) for part in parts]
+    arrays = [_ids.as_arrow(column, role) for _, column in columns]
     if len(arrays) == 1:
-        return next(iter(arrays.values()))
-    texts = [name for name, array in arrays.items() if _ids.holds_text(array)]
-    if not texts:
-        return pa.chunked_array([array.cast(pa.int64()) for array in map(_ids.plain, arrays.values())]).combine_chunks()
-    numbers = [name for name in arrays if name not in texts]
-    if numbers:
+        return arrays[0]
+    text = [_ids.holds_text(array) for array in arrays]
+    if not any(text):
+        return pa.chunked_array([_ids.plain(array).cast(pa.int64()) for array in arrays]).combine_chunks()
+    if not all(text):
+        numbers, texts = (columns[text.index(one)][0] for one in (False, True))
         warnings.warn(
-            f"{role} ids are numbers in {numbers[0]} and text in {texts[0]}: they are matched as text, 7 with '7'.",
+            f"{role} ids are numbers in {numbers} and text in {texts}: they are matched as text, 7 with '7'.",
             stacklevel=4,
         )
     kind = pa.dictionary(pa.int32(), pa.large_string())
-    chunks = [_ids.plain(array).cast(pa.large_string()).dictionary_encode().cast(kind) for array in arrays.values()]
+    chunks = [_ids.plain(array).cast(pa.large_string()).dictionary_encode().cast(kind) for array in arrays]
     return pa.chunked_array(chunks).unify_dictionaries().combine_chunks()
 
 
@@ -134,7 +152,7 @@ def as_in(column: pa.Array, value: Any) -> Any:
     return str(value) if _ids.holds_text(column) else value
 
 
-class _Rows:
+class Rows:
     """Which rows of which part are left, None: all."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
@@ -151,12 +169,12 @@ class _Rows:
 
     def counted_once(self, columns: list[Any], *, keep: bool) -> Mask:
         """Return which rows are not in an earlier file too, all if they are to be kept; say how many are."""
-        task, worker, label = (_ids.encode(column, role)[0] for column, role in zip(columns, NAMES, strict=True))
-        row = np.arange(len(task)) if self.left is None else self.left
+        coded = [_ids.encode(column, "row")[0] for column in columns]
+        row = np.arange(len(coded[0])) if self.left is None else self.left
         part = np.searchsorted(self.start, row, side="right") - 1
-        order = np.lexsort((part, label, worker, task))
+        order = np.lexsort((part, *coded))
         first = np.ones(len(order), dtype=bool)
-        for codes in (task, worker, label):
+        for codes in coded:
             first[1:] &= codes[order][1:] == codes[order][:-1]
         first[1:] = ~first[1:]
         earliest = part[order][np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))]

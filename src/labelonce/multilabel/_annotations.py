@@ -212,7 +212,7 @@ class MultiLabelAnnotations:
         >>> MultiLabelAnnotations.from_wide(table)
         MultiLabelAnnotations(3 answers: 2 tasks x 2 questions by 1 workers, 1 yes, redundancy 1)
         """
-        columns, names = _tables.wide_rows(frame, task, worker, questions)
+        columns, names, _ = _tables.wide_rows(frame, task, worker, questions)
         return cls.from_arrays(*columns, questions=names, answers=answers, duplicates=duplicates)
 
     @classmethod

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from labelonce._messages import argument, shorten, show
-from labelonce._types import TOOLS, Duplicates
+from labelonce._messages import row, shorten, show
+from labelonce._types import TOOLS, Duplicates, Missing
 from labelonce.data import _ids
 from labelonce.data._gold import check_once
-from labelonce.files._open import File, naming
-from labelonce.files._table_reader import column_names, find_columns, id_column, read_columns, read_table
+from labelonce.data._relabel import renamed_column, renaming, say_left_out
+from labelonce.files._open import naming
+from labelonce.files._table_reader import column_names, read_columns
 from labelonce.formats import _registry as tools
-from labelonce.formats._answers import SEPARATOR, Answers, Fields, LeftOutWarning
+from labelonce.formats._answers import Fields
+from labelonce.formats._labels import Part, Rows, joined
+from labelonce.io import Paths, Relabel, listed, new_names
 from labelonce.multilabel._annotations import MultiLabelAnnotations
+from labelonce.multilabel._answers import WORDS
 from labelonce.multilabel._base import pair_gold
-
-_OTHER_SEPARATORS = ";,/"
+from labelonce.multilabel._layouts import ROLES, Boxes, Layout
+from labelonce.multilabel._tables import box_names, ticked_rows
 
 
 def read_multilabel(
-    path: str | os.PathLike[str],
+    path: Paths,
     *,
     format: str | None = None,
     task: str | None = None,
@@ -36,9 +40,12 @@ def read_multilabel(
     answers: Any = None,
     ignore: Sequence[str] = (),
     duplicates: Duplicates = "error",
+    missing: Missing = "error",
+    relabel: Relabel | None = None,
+    normalise: bool = False,
     rejected: str | None = None,
 ) -> MultiLabelAnnotations:
-    r"""Return the multi-label annotations in a file.
+    r"""Return the multi-label annotations in a file, or in several.
 
     Four layouts are told apart by their columns: one answer per row (task, question, worker, answer); one row per
     worker and task with the labels that were ticked (task, worker, ticked: a list, or text with "|" between them);
@@ -47,14 +54,17 @@ def read_multilabel(
 
     Parameters
     ----------
-    path, format, rejected
+    path, format, missing, rejected
         As in `read_annotations`.
     task, question, worker, answer, ticked : str, optional
         The names of the columns, by default these words; in a tool's export `question` names the control.
     questions, answers, duplicates
         As in `MultiLabelAnnotations.from_arrays`; `questions` selects the columns of a wide table.
     ignore : sequence of str
-        Columns of a wide table that are no questions, such as a text.
+        Columns of a wide table that are no questions, such as a text. Those that are empty are left out by themselves,
+        with a warning.
+    relabel, normalise
+        New names of answers, as of labels in `read_annotations`; `normalise` gives one spelling to questions, too.
 
     Examples
     --------
@@ -65,23 +75,48 @@ def read_multilabel(
     ...     read_multilabel(path)
     MultiLabelAnnotations(6 answers: 2 tasks x 2 questions by 2 workers, 3 yes, redundancy 1.5)
     """
-    file = tools.find_labels(path, format)
-    names = {"task": task, "question": question, "worker": worker, "answer": answer, "ticked": ticked}
-    role = {key: name or key for key, name in names.items()}
-    with naming(file):
-        if file.format in TOOLS:
-            found = tools.read(file, Fields(task, worker, question), rejected)
-            return _from_export(found, str(file.path), questions, duplicates)
-        present = column_names(file)
-        wanted = {key: role[key] for key in ("task", "question", "worker", "answer")}
-        if question or answer or {role["question"], role["answer"]} <= set(present):
-            columns = read_columns(file, wanted)
-            options = {"questions": questions, "answers": answers, "duplicates": duplicates}
-            return MultiLabelAnnotations.from_arrays(*columns, **options)
-        find_columns(present, {"task": role["task"], "worker": role["worker"]})
-        if ticked or role["ticked"] in present:
-            return _from_ticked(file, role, questions, duplicates)
-        return _from_wide(file, role, questions, answers, ignore, duplicates)
+    files = [tools.find_labels(one, format) for one in listed(path)]
+    called = {"task": task, "question": question, "worker": worker, "answer": answer, "ticked": ticked}
+    layout = Layout(called, questions, answers, tuple(ignore), missing, rejected)
+    found = []
+    for file in files:
+        with naming(file):
+            found.append(layout.read(file))
+    boxes = [one for one in found if isinstance(one, Boxes)]
+    parts = [one for one in found if isinstance(one, Part)]
+    if boxes:  # a label that anybody ticked is a question that everybody saw
+        names = box_names(questions, [labels for one in boxes for labels in one.ticked])
+        for one in boxes:
+            columns, _ = ticked_rows(one.task, one.worker, one.ticked, None, names)
+            parts.append(Part(one.file, list(columns), ROLES))
+        if len(boxes) == len(found):
+            questions, answers = names, ["no", "yes"]
+    rows = Rows(parts)
+    with rows.named():
+        columns = [joined(parts, place, role) for place, role in enumerate(ROLES)]
+        columns, questions = _renamed(columns, rows, questions, answers, relabel, normalise)
+        if len(parts) > 1:
+            columns = rows.keep(columns, rows.counted_once(columns, keep=duplicates == "keep"))
+        options: dict[str, Any] = {"questions": questions, "answers": answers, "duplicates": duplicates}
+        return MultiLabelAnnotations.from_arrays(*columns, **options)
+
+
+def _renamed(
+    columns: list[Any], rows: Rows, questions: Any, answers: Any, relabel: Relabel | None, normalise: bool
+) -> tuple[list[Any], Any]:
+    """Return the columns with other names for answers and one spelling for each question, and the questions."""
+    names = None if relabel is None else new_names(relabel, [columns[3]])
+    rename = renaming(names, columns[3], WORDS if answers is None else answers, normalise=normalise)
+    if rename is not None:
+        columns[3] = renamed_column(columns[3], rename)
+        say_left_out(columns[3].null_count, len(columns[3]))
+        columns = rows.keep(columns, np.asarray(columns[3].is_valid()))
+    if normalise:
+        respell = renaming(None, columns[1], questions, normalise=True)
+        assert respell is not None
+        columns[1] = renamed_column(columns[1], respell)
+        questions = questions if questions is None else list(dict.fromkeys(map(respell, questions)))
+    return columns, questions
 
 
 def read_multilabel_gold(
@@ -124,10 +159,10 @@ def read_multilabel_gold(
             columns = read_columns(file, wanted)
             tasks, asked, said = (_ids.column_of(*pair).tolist() for pair in zip(columns, wanted, strict=True))
             value = _yes_or_no(annotations)
-            odd = next((row for row, one in enumerate(said) if one not in value), None)
+            odd = next((place for place, one in enumerate(said) if one not in value), None)
             if odd is not None:
                 raise ValueError(
-                    f"a known answer must be one of {shorten(list(value))}; got {show(said[odd])} at row {odd}."
+                    f"a known answer must be one of {shorten(list(value))}; got {show(said[odd])} at {row(odd)}."
                 )
             check_once(list(zip(tasks, asked, strict=True)))
             gold = {(one, name): value[a] for one, name, a in zip(tasks, asked, said, strict=True)}
@@ -151,72 +186,3 @@ def is_multilabel(path: str | os.PathLike[str], format: str | None = None) -> bo
     except (ValueError, OSError, pa.ArrowException):  # whoever reads the labels says what is wrong
         return False
     return {"question", "answer"} <= present or ("ticked" in present and "label" not in present)
-
-
-def _from_ticked(file: File, role: dict[str, str], questions: Any, duplicates: Duplicates) -> MultiLabelAnnotations:
-    table = read_table(file)
-    find_columns(table.column_names, {"ticked": role["ticked"]})
-    task, worker = (id_column(table, role[key], file) for key in ("task", "worker"))
-    ticked = [_labels(cell, row) for row, cell in enumerate(table.column(role["ticked"]).to_pylist())]
-    _check_separator(ticked)
-    return MultiLabelAnnotations.from_ticked(task, worker, ticked, questions=questions, duplicates=duplicates)
-
-
-def _check_separator(ticked: list[list[Any]]) -> None:
-    """Raise where a label is made of others: another separator would make questions of combinations."""
-    names = {label for labels in ticked for label in labels if isinstance(label, str)}
-    for row, labels in enumerate(ticked):
-        for label in labels:
-            for other in _OTHER_SEPARATORS:
-                parts = [part.strip() for part in str(label).split(other)]
-                if len(parts) > 1 and names.issuperset(parts):
-                    raise ValueError(
-                        f"ticked labels must have {SEPARATOR!r} between them; got {show(label)} at row {row}, which is "
-                        f"made of other labels. Replace {other!r} by {SEPARATOR!r}."
-                    )
-
-
-def _labels(cell: Any, row: int) -> list[Any]:
-    if cell is None or cell == "":
-        return []
-    if isinstance(cell, str):
-        return [label.strip() for label in cell.split(SEPARATOR)]
-    if isinstance(cell, Iterable):
-        return list(cell)
-    raise ValueError(
-        f"ticked must be a list of labels, or text with {SEPARATOR!r} between them; got {show(cell)} at row {row}."
-    )
-
-
-def _from_wide(
-    file: File, role: dict[str, str], questions: Any, answers: Any, ignore: Sequence[str], duplicates: Duplicates
-) -> MultiLabelAnnotations:
-    table = read_table(file)
-    keys = (role["task"], role["worker"])
-    others = [name for name in table.column_names if name not in (*keys, *ignore)]
-    names = others if questions is None else list(questions)
-    if not names:
-        raise ValueError(
-            f"the table must have a column per question beside {keys[0]!r} and {keys[1]!r}; got none. For one answer "
-            f"per row name its columns with {argument('question')} and {argument('answer')}"
-        )
-    find_columns(table.column_names, {f"question {name}": name for name in names})
-    columns = {name: id_column(table, name, file) for name in (*keys, *names)}
-    options = {"task": keys[0], "worker": keys[1], "questions": names, "answers": answers}
-    return MultiLabelAnnotations.from_wide(pa.table(columns), **options, duplicates=duplicates)
-
-
-def _from_export(found: Answers, name: str, questions: Any, duplicates: Duplicates) -> MultiLabelAnnotations:
-    """Return the check boxes of a tool's export; an answer that ticked nothing is a no to every question."""
-    rows = found.rows + found.empty
-    if not found.rows and questions is None:
-        raise ValueError("the file must hold a ticked label; got none.")
-    ticked = [row.labels if questions is None else [x for x in row.labels if x in set(questions)] for row in rows]
-    task, worker = [row.task for row in rows], [row.worker for row in rows]
-    made = MultiLabelAnnotations.from_ticked(task, worker, ticked, questions=questions, duplicates=duplicates)
-    left_out = {reason: n for reason, n in found.left_out.items() if reason != found.NO_ANSWER}
-    if left_out:
-        reasons = ", ".join(f"{reason} {n:,}" for reason, n in left_out.items())
-        sentence = f"{name}: {len(rows):,} judgements are read, others left out ({reasons})."
-        warnings.warn(LeftOutWarning(sentence, left_out), stacklevel=3)
-    return made

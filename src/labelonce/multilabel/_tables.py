@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from labelonce._messages import argument, shorten, show
-from labelonce._types import Ids
+from labelonce._types import Codes, Ids
 from labelonce._validate import check_columns
 from labelonce.data import _ids
 
@@ -23,7 +23,7 @@ def ticked_rows(task: Any, worker: Any, ticked: Any, shown: Any, questions: Any)
     check_columns(**columns)
     given = [_labels(one, "ticked", row) for row, one in enumerate(ticked)]
     boxes = None if shown is None else [_labels(one, "shown", row) for row, one in enumerate(shown)]
-    names = _names(questions, given if boxes is None else given + boxes)
+    names = box_names(questions, given if boxes is None else given + boxes)
     place = {name: code for code, name in enumerate(names.tolist())}
     everything = range(len(names))
     row_of, question_of, said = [], [], []
@@ -48,7 +48,8 @@ def _labels(one: Any, name: str, row: int) -> list[Any]:
     return list(one)
 
 
-def _names(questions: Any, seen: list[list[Any]]) -> Ids:
+def box_names(questions: Any, seen: Sequence[Sequence[Any]]) -> Ids:
+    """Return the labels that were there to be ticked: those declared, or all that were seen, sorted."""
     if questions is not None:
         return _ids.table_of(questions, "questions")
     found = list(dict.fromkeys(label for labels in seen for label in labels))
@@ -66,8 +67,11 @@ def _place(label: Any, place: dict[Any, int], name: str, row: int) -> int:
     return place[label]
 
 
-def wide_rows(frame: Any, task: Hashable, worker: Hashable, questions: Any) -> tuple[Columns, Ids]:
-    """Return the columns of a table with one column per question; cells without a value are left out."""
+def wide_rows(frame: Any, task: Hashable, worker: Hashable, questions: Any) -> tuple[Columns, Ids, Codes]:
+    """Return the columns of a table with one column per question, the questions, and which row each answer stands in.
+
+    Cells without a value are left out.
+    """
     task_column, worker_column = _ids.frame_columns(frame, task=task, worker=worker)
     names = question_columns(frame, task, worker) if questions is None else list(questions)
     if not names:
@@ -82,7 +86,7 @@ def wide_rows(frame: Any, task: Hashable, worker: Hashable, questions: Any) -> t
         answers.append(given)
     row, column = np.concatenate(rows), np.concatenate(columns)
     ids = _ids.table_of([str(name) for name in names], "questions")
-    return (tasks[row], ids[column], workers[row], _joined(answers)), ids
+    return (tasks[row], ids[column], workers[row], _joined(answers)), ids, row
 
 
 def question_columns(frame: Any, task: Hashable, worker: Hashable) -> list[Any]:
