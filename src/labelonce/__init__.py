@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from labelonce.aggregation import Wawa as Wawa
     from labelonce.aggregation import compare_aggregators as compare_aggregators
     from labelonce.data import Annotations as Annotations
+    from labelonce.data import agreement as agreement
     from labelonce.data import check as check
     from labelonce.io import read_annotations as read_annotations
     from labelonce.io import read_gold as read_gold
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 else:  # a type checker reads the names above
     _NAMES = {
         "aggregation": "DawidSkene EBCC GLAD IBCC MACE MajorityVote OneCoin Wawa compare_aggregators",
-        "data": "Annotations check",
+        "data": "Annotations agreement check",
         "io": "read_annotations read_gold write",
         "learning": "BoostedTrees DoubtWarning MBEM OracleConfusion OracleCorrect SoftmaxRegression TrainOnAggregate",
         "multilabel": "MultiLabelAnnotations MultiLabelDawidSkene MultiLabelMBEM MultiLabelVote read_multilabel",

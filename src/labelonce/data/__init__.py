@@ -1,7 +1,8 @@
-"""What a label is: annotations, their ids and rows, gold, held-out parts, and what `check` finds in them."""
+"""What a label is: annotations, their ids and rows, gold, held-out parts, what `check` and `agreement` find."""
 
+from labelonce.data._agreement import Agreement, Figure, agreement
 from labelonce.data._annotations import Annotations
 from labelonce.data._answers import OtherAnswersWarning
 from labelonce.data._check import Check, Finding, check
 
-__all__ = ["Annotations", "Check", "Finding", "OtherAnswersWarning", "check"]
+__all__ = ["Agreement", "Annotations", "Check", "Figure", "Finding", "OtherAnswersWarning", "agreement", "check"]
