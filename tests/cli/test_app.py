@@ -141,7 +141,7 @@ def test_one_label_per_task_is_noted_on_stderr(tmp_path: Path, capfd: pytest.Cap
     [
         ("task,worker,label\n1,a,x\n1,a,y\n", "worker 'a' on task 1 again"),
         ("task,worker\n1,a\n", "got 'label'"),
-        ("task,worker,label\n1,a,\n", "missing value at row 0"),
+        ("task,worker,label\n1,a,\n", "missing value at row 2"),
         ("task,worker,label\n", "at least one row; got 0"),
     ],
 )

@@ -61,10 +61,10 @@ def test_commands_for_one_label_say_who_takes_several(ticked: Path, command: str
     assert "Use labelonce aggregate or train." in error
 
 
-def test_columns_of_gold_that_no_option_names_are_to_be_renamed(ticked: Path, tmp_path: Path, capfd: Capture) -> None:
+def test_columns_of_gold_are_named_by_options(ticked: Path, tmp_path: Path, capfd: Capture) -> None:
     (tmp_path / "gold.csv").write_text("task,label\n1,dog\n")
     assert run_in_process(["aggregate", str(ticked), "--gold", str(tmp_path / "gold.csv")]) == 2
-    assert "got 'question' and 'answer'. Rename them in the file." in capfd.readouterr().err
+    assert "got 'question' and 'answer'. Name them with --question-column, --answer-column." in capfd.readouterr().err
 
 
 def test_check_boxes_go_back_to_label_studio(tmp_path: Path) -> None:

@@ -164,4 +164,4 @@ def test_a_known_answer_must_be_an_answer(folder: Path, tmp_path: Path, capsys: 
     (tmp_path / "gold.csv").write_text("task,question,answer\n1,dog,perhaps\n")
     train = ["train", str(folder / "ticked.csv"), "--features", str(folder / "features.csv")]
     assert run_in_process([*train, "--gold", str(tmp_path / "gold.csv"), "-o", str(tmp_path / "run")]) == 2
-    assert "must be one of ['no', 'yes']; got 'perhaps' at row 0" in capsys.readouterr().err
+    assert "must be one of ['no', 'yes']; got 'perhaps' at row 2" in capsys.readouterr().err

@@ -170,8 +170,9 @@ def test_a_workers_own_repeated_labels_do_not_count() -> None:
 def test_order_and_names_of_labels_and_workers_do_not_matter() -> None:
     matrix = random_crowd(2)
     names = np.array(["d", "a", "c", "b"], dtype=object)
-    renamed = np.where(matrix < 0, None, names[matrix])[:, ::-1]
-    one, other = (lo.agreement(lo.Annotations.from_matrix(m), order=o) for m, o in ((matrix, None), (renamed, names)))
+    renamed: Any = np.where(matrix < 0, None, names[matrix])
+    one = lo.agreement(lo.Annotations.from_matrix(matrix))
+    other = lo.agreement(lo.Annotations.from_matrix(renamed[:, ::-1]), order=names.tolist())
     for name in NAMES:
         assert_allclose(ends(getattr(one, name)), ends(getattr(other, name)), rtol=1e-9)
 

@@ -83,8 +83,9 @@ def test_spelling_is_doubted() -> None:
     ann = lo.Annotations.from_arrays(np.arange(81), np.arange(81) % 7, label)
     sentences = [problem.sentence for problem in lo.check(ann).problems if problem.kind == "spelling"]
     assert sentences == [
-        "labels 'Dog ' (1) and 'dog' (39) look alike. Merge them with relabel, or fix the file.",
-        "labels 'cta' (1) and 'cat' (40) look alike. Merge them with relabel, or fix the file.",
+        "2 labels are spellings of 1 class: 'Dog ' (1), 'dog' (39). Give them one spelling with normalise(), or new "
+        "names with relabel(...).",
+        "labels 'cta' (1) and 'cat' (40) look alike. If they are one, rename the first with relabel(...).",
     ]
 
 
@@ -158,7 +159,7 @@ def test_nothing_of_tasks_times_workers_is_made() -> None:
 def test_whole_numbers_with_a_decimal_point_are_told() -> None:
     ann = lo.Annotations.from_arrays(["1.0", "2.0"], ["a", "b"], ["x", "y"])
     sentences = [problem.sentence for problem in lo.check(ann).problems]
-    assert any("task ids such as '1.0' are whole numbers with a decimal point" in one for one in sentences)
+    assert any("task ids such as '1.0' are whole numbers with decimals" in one for one in sentences)
 
 
 def test_other_answers_are_counted_apart_from_classes() -> None:

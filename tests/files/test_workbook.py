@@ -15,7 +15,11 @@ from labelonce.files import _open, _workbook
 from labelonce.files._open import locate
 from labelonce.files._table_reader import dialect_in_words, read_table
 
-ROWS = [["task", "worker", "label", "x"], [1, "ann", "cat, big", 1.5], [2.0, "bob", '"dog"\nsmall', None]]
+ROWS: list[list[Any]] = [
+    ["task", "worker", "label", "x"],
+    [1, "ann", "cat, big", 1.5],
+    [2.0, "bob", '"dog"\nsmall', None],
+]
 
 
 def workbook(folder: Path, *sheets: list[list[Any]], hidden: int = 0) -> Path:
@@ -79,7 +83,7 @@ def test_a_workbook_that_unpacks_to_far_too_much_is_refused(tmp_path: Path, monk
 
 
 def test_without_openpyxl_the_sentence_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_workbook, "find_spec", lambda name: None)
+    monkeypatch.setattr(_workbook, "find_spec", lambda _name: None)
     with pytest.raises(ValueError, match=r"pip install 'labelonce\[excel\]'; or .* save the sheet as CSV \(UTF-8\)"):
         lo.read_annotations(workbook(tmp_path, ROWS))
 
@@ -91,5 +95,5 @@ def test_workbooks_are_not_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["labels.xls", "labels.ods", "labels.numbers"])
 def test_other_spreadsheets_are_refused_with_the_way_to_save_them(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ValueError, match="got a spreadsheet: .* save the sheet as CSV"):
+    with pytest.raises(ValueError, match=r"got a spreadsheet: .* save the sheet as CSV"):
         lo.read_annotations(tmp_path / name)

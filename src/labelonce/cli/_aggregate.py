@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,14 @@ from labelonce.cli._print import print_json, print_rows, print_status, warnings_
 from labelonce.cli._source import check_outputs, read_comparable
 from labelonce.data import Annotations, _ids
 from labelonce.files._open import File
-from labelonce.formats._registry import find_labels
 from labelonce.io import detect_format, read_class_groups, write
+from labelonce.runs._labels import find_files
 from labelonce.runs._questions import has_questions
 from labelonce.workers import Grouped
 
 
 def run_aggregate(
-    path: Path,
+    paths: list[Path],
     source: dict[str, Any],
     *,
     method: str,
@@ -36,27 +37,27 @@ def run_aggregate(
 ) -> None:
     """Read the annotations as `source` says, fit the method, write its labels and workers."""
     table = None if groups is None or groups in GROUPINGS else Path(groups)
-    check_outputs([path, gold, table], output=(output, output_format), workers=(workers, None))
+    check_outputs([*paths, gold, table], output=(output, output_format), workers=(workers, None))
     if workers is not None and detect_format(workers, reading=False) not in TABLES:
         raise ValueError(f"--workers must be a table, such as workers.csv; got {workers}.")
-    file = find_labels(path, source.get("format"))
-    if has_questions(file, source):
+    files = find_files(paths, source.get("format"))
+    if has_questions(files, source):
         for option, value in (("groups", groups), ("engine", engine)):
             if value is not None:
                 raise ValueError(f"--{option} must be left out for questions; got {value}.")
         written: dict[str, Any] = {"output": output, "output_format": output_format, "workers": workers}
-        aggregate_questions(file, source, method=method, gold=gold, as_json=as_json, **written)
+        aggregate_questions(files, source, method=method, gold=gold, as_json=as_json, **written)
         return
     model = _aggregator(method, engine, seed)
     if groups is not None and method != "dawid-skene":
         raise ValueError(f"--groups must go with --method dawid-skene; got {method}. Leave it out.")
-    annotations, known = read_comparable(file, source, gold)
+    annotations, known = read_comparable(files, source, gold)
     with warnings_as_notes():
         if groups is not None:
             model.set_params(worker_model=Grouped(read_class_groups(groups, annotations)))
         model.fit(annotations, gold=known)
     if output is not None:
-        write(model, output, format=output_format, **_origin(file, source, output, output_format))
+        write(model, output, format=output_format, **_origin(files, source, output, output_format))
     elif not as_json:
         print_rows(model.to_frame())
     if workers is not None:
@@ -76,11 +77,15 @@ def _aggregator(method: str, engine: str | None, seed: int) -> Aggregator:
     return model
 
 
-def _origin(file: File, source: dict[str, Any], output: Path, output_format: str | None) -> dict[str, Any]:
+def _origin(files: Sequence[File], source: dict[str, Any], output: Path, output_format: str | None) -> dict[str, Any]:
     """Return what Label Studio's predictions need to find their way back to the tasks of an export."""
-    if {file.format, detect_format(output, format=output_format, reading=False)} != {"label-studio"}:
+    if {files[0].format, detect_format(output, format=output_format, reading=False)} != {"label-studio"}:
         return {}
-    return {"like": file} | {name: source[name] for name in ("task", "label", "multiple") if name in source}
+    if len(files) > 1:
+        raise ValueError(
+            f"predictions go back to one export; got {len(files)} files. Aggregate to .csv, or one by one."
+        )
+    return {"like": files[0]} | {name: source[name] for name in ("task", "label", "multiple") if name in source}
 
 
 def _report(

@@ -16,7 +16,7 @@ from labelonce.cli._options import (
     Crowd,
     GroupsOption,
     JsonOption,
-    LabelsFile,
+    LabelsFiles,
     LabelsOutput,
     Method,
     RunArgument,
@@ -54,7 +54,7 @@ def _root(
 @app.command()
 @takes_source
 def aggregate(
-    file: LabelsFile,
+    files: LabelsFiles,
     source: dict[str, Any],
     method: Annotated[Method, typer.Option(help="How to weigh the workers.")] = DAWID_SKENE,
     output: LabelsOutput = None,
@@ -70,7 +70,7 @@ def aggregate(
     seed: Annotated[int, typer.Option(help="Breaks ties.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Write the most probable label of every task in FILE.
+    """Write the most probable label of every task in FILE, or in several files together.
 
     The output has one row per task: task, label, confidence, and the probability of each class, or of the best five
     where there are thousands.
@@ -92,7 +92,7 @@ def aggregate(
     from labelonce.cli._aggregate import run_aggregate
 
     run_aggregate(
-        file,
+        files,
         source,
         method=method.value,
         gold=gold,
@@ -108,7 +108,7 @@ def aggregate(
 
 @app.command()
 @takes_source
-def check(file: LabelsFile, source: dict[str, Any], as_json: JsonOption = False) -> None:
+def check(files: LabelsFiles, source: dict[str, Any], as_json: JsonOption = False) -> None:
     """Say what is in FILE, what looks wrong with it, and what can be estimated from it.
 
     The first thing to run on new labels; nothing is written. Exit code 0: nothing looks wrong. 1: a person
@@ -124,13 +124,13 @@ def check(file: LabelsFile, source: dict[str, Any], as_json: JsonOption = False)
     """
     from labelonce.cli._check import run_check
 
-    raise typer.Exit(run_check(file, source, as_json=as_json))
+    raise typer.Exit(run_check(files, source, as_json=as_json))
 
 
 @app.command()
 @takes_source
 def compare(
-    file: LabelsFile,
+    files: LabelsFiles,
     source: dict[str, Any],
     gold: Annotated[
         Path | None, typer.Option(help="Known true labels, columns as in FILE: shown, never used to choose.")
@@ -153,7 +153,7 @@ def compare(
     """
     from labelonce.cli._compare import run_compare
 
-    run_compare(file, source, gold, seed, output=output, as_json=as_json)
+    run_compare(files, source, gold, seed, output=output, as_json=as_json)
 
 
 @app.command()
@@ -190,7 +190,7 @@ def simulate(
 def train(
     context: typer.Context,
     source: dict[str, Any],
-    labels: Annotated[Path | None, typer.Argument(help=LABELS)] = None,
+    labels: Annotated[list[Path] | None, typer.Argument(metavar="[LABELS]...", help=LABELS)] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The run folder.")] = Path("run"),
     features: Annotated[
         Path | None, typer.Option(help="One row per task: a column of task ids, and numbers; a table, npy or npz.")
@@ -208,7 +208,10 @@ def train(
         Path | None, typer.Option(help="Known true labels: columns task and label, or a tool's export.")
     ] = None,
     groups: GroupsOption = None,
-    ignore: Annotated[list[str] | None, typer.Option(help="A column of --features to leave out; may repeat.")] = None,
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(help="A column of --features, or of LABELS with a column per question, to leave out; may repeat."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Resume the stopped run in the folder.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print run.json instead of a summary.")] = False,
@@ -240,7 +243,7 @@ def train(
     from labelonce.cli._train import run_train
 
     given = {
-        "labels": labels and str(labels),
+        "labels": str(labels[0]) if labels and len(labels) == 1 else tuple(map(str, labels or ())) or None,
         "features": features and str(features),
         "text": text,
         "images": images and str(images),
@@ -263,6 +266,10 @@ def predict(
         Path, typer.Argument(help="New rows with the columns that the run was trained on, or a folder of images.")
     ],
     output: LabelsOutput = None,
+    task: Annotated[
+        str | None,
+        typer.Option("--task-column", help="Column of task ids; default: that of the run, task, or the only one."),
+    ] = None,
     proba: Annotated[
         bool, typer.Option("--proba", help="Also write the probability of each class or question.")
     ] = False,
@@ -273,7 +280,8 @@ def predict(
 ) -> None:
     """Write the model's label of every row of FILE, with its confidence; of a run on questions, a column for each.
 
-    The columns are found by their names; others are not read. Without a column of task ids the rows are 0, 1, 2, ...
+    The columns are found by their names; others are not read. Task ids are in --task-column, or in the only other
+    column whose values all differ; without one the rows are 0, 1, 2, ...
 
     For example:
 
@@ -287,7 +295,7 @@ def predict(
     """
     from labelonce.cli._predict import run_predict
 
-    run_predict(run, file, output=output, output_format=output_format, proba=proba, as_json=as_json)
+    run_predict(run, file, task=task, output=output, output_format=output_format, proba=proba, as_json=as_json)
 
 
 @app.command()
@@ -398,13 +406,14 @@ def plan(
 @app.command("next")
 @takes_source
 def next_(
-    file: LabelsFile,
+    files: LabelsFiles,
     source: dict[str, Any],
     n: Annotated[int, typer.Option("--number", "-n", min=1, help="How many labels to ask for.")] = 100,
     features: Annotated[
         Path | None,
         typer.Option(help="One row per task, labelled or not: a column of task ids, and numbers; a table, npy or npz."),
     ] = None,
+    ignore: Annotated[list[str] | None, typer.Option(help="A column of --features to leave out; may repeat.")] = None,
     strategy: Annotated[Strategy, typer.Option(help="What makes a label worth asking for.")] = "Information",
     each: Annotated[
         int | None, typer.Option(min=1, help="Most labels of one worker; default: an equal share for the good ones.")
@@ -436,10 +445,11 @@ def next_(
     from labelonce.cli._next import run_next
 
     run_next(
-        file,
+        files,
         source,
         n=n,
         features=features,
+        ignore=ignore or [],
         gold=gold,
         strategy=strategy,
         each=each,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shlex
 import warnings
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +16,15 @@ import pyarrow as pa
 from labelonce._messages import argument, printable, show
 from labelonce._types import TABLES
 from labelonce.cli._multilabel import check_questions
-from labelonce.cli._print import print_json, print_note, print_plain, problem_lines
-from labelonce.data._check import ROW_LABELS, SKILL_LABELS, Check, check
+from labelonce.cli._print import alpha_of, print_json, print_note, print_plain, problem_lines, read_from
+from labelonce.data._check import ROW_LABELS, SKILL_LABELS, Check, Finding, check
 from labelonce.files._open import File
-from labelonce.files._table_reader import first_rows
-from labelonce.formats import LeftOutWarning
-from labelonce.formats._registry import find_labels
+from labelonce.files._table_reader import dialect_in_words, first_rows
+from labelonce.formats import LeftOutWarning, MissingWarning
+from labelonce.formats._shape import advice_on_repeats, question_column
 from labelonce.io import read_annotations
 from labelonce.runs._gold import choose_gold
+from labelonce.runs._labels import find_files, names_of, of_classes
 from labelonce.runs._questions import has_questions
 
 _MOST = 12  # classes and sizes shown to a person; JSON has all
@@ -29,33 +32,58 @@ _LONGEST = 30
 _FIRST, _SENTENCE = 100, 3  # rows looked at, and the words that a text has on average, an id or a name not
 
 
-def run_check(path: Path, source: dict[str, Any], *, as_json: bool) -> int:
-    """Print what is in the file; return 0 where nothing looks wrong, else 1."""
-    file = find_labels(path, source.get("format"))
-    if has_questions(file, source):
-        return check_questions(file, source, as_json=as_json)
+def run_check(paths: list[Path], source: dict[str, Any], *, as_json: bool) -> int:
+    """Print what is in the files; return 0 where nothing looks wrong, else 1."""
+    files = find_files(paths, source.get("format"))
+    if has_questions(files, source):
+        return check_questions(files, source, as_json=as_json)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        annotations = read_annotations(file, **{"duplicates": "keep"} | source)
-        gold = choose_gold(file, None, annotations, **source)
-    left_out = {}
-    for warning in caught:
-        if isinstance(warning.message, LeftOutWarning):
-            left_out = warning.message.counts
-        else:
-            print_note(str(warning.message))
+        annotations = read_annotations(files, **{"duplicates": "keep", "missing": "drop"} | of_classes(source))
+        gold = choose_gold(files, None, annotations, **source)
+    left_out: Counter[str] = Counter()
+    missing = []
+    for message in {str(warning.message): warning.message for warning in caught}.values():
+        left_out.update(message.counts if isinstance(message, LeftOutWarning) else {})
+        if isinstance(message, MissingWarning) and "missing" not in source:
+            missing.append(_missing(message))
+        elif not isinstance(message, LeftOutWarning):
+            print_note(str(message))
     found = check(annotations)
-    command = _next_step(file, source, found)
+    question = _question(files, source) if any(one.kind == "duplicates" for one in found.problems) else ""
+    problems = [
+        replace(one, sentence=f"{one.sentence} {question}".strip()) if one.kind == "duplicates" else one
+        for one in found.problems
+    ]
+    found = replace(found, problems=(*missing, *problems))
+    command = _next_step(files, source, found)
     if as_json:
-        about = {"file": str(path), "format": file.format, "bytes": path.stat().st_size, "left_out": left_out}
+        about = {
+            "file": names_of(files),
+            "format": files[0].format,
+            "bytes": sum(file.path.stat().st_size for file in files),
+        }
+        about |= {"read_as": [dialect_in_words(file) for file in files], "left_out": dict(left_out)}
         print_json({**about, **found.to_dict(), "gold": len(gold or {}), "next": command})
     else:
-        print_plain("\n".join(map(printable, _lines(file, found, left_out, command))))
+        print_plain("\n".join(map(printable, _lines(files, found, left_out, command))))
     return 1 if found.problems else 0
 
 
-def _lines(file: File, found: Check, left_out: dict[str, int], command: str) -> Iterator[str]:
-    yield f"{file.path}: {file.format}, {found.n_annotations:,} annotations"
+def _missing(warned: MissingWarning) -> Finding:
+    sentence = (
+        f"{warned} Train and the other commands refuse the file; leave them out with {argument('missing', 'drop')}."
+    )
+    return Finding("missing", sum(warned.counts.values()), sentence)
+
+
+def _question(files: Sequence[File], source: dict[str, Any]) -> str:
+    names = [source.get(role, role) for role in ("task", "worker", "label")]
+    return next(filter(None, (advice_on_repeats(file, *names) for file in files)), "")
+
+
+def _lines(files: Sequence[File], found: Check, left_out: dict[str, int], command: str) -> Iterator[str]:
+    yield f"{read_from(files)}, {found.n_annotations:,} annotations"
     yield ""
     yield "What is in it"
     yield f"  {found.n_tasks:,} tasks, {found.n_workers:,} workers, {found.n_classes:,} classes"
@@ -95,36 +123,66 @@ def _sizes(found: Check) -> str:
 
 def _estimates(found: Check) -> Iterator[str]:
     if found.agreement is None:
-        yield "agreement: unknown, no task has two labels"
+        yield "agreement: unknown, no task has labels by two workers"
     else:
         agree, chance = f"{found.agreement:.0%}", f"{found.chance_agreement:.0%}"
-        yield f"agreement: two labels of a task agree in {agree} of cases, by chance {chance}"
+        yield f"agreement: two labels of a task agree in {agree} of cases, by chance {chance}{alpha_of(found)}"
     yield f"skills: {found.skill_share:.0%} of the workers have at least {SKILL_LABELS} labels, enough for a skill"
     wanted = ROW_LABELS * found.n_classes
     share = f"{found.confusion_share:.0%} of the workers"
     yield f"confusion matrices: {share} have {wanted:,} labels, {ROW_LABELS} per class"
-    yield f"comparable workers: the largest group that shares tasks holds {found.largest_group:.0%} of the labels"
+    if found.agreement is None:
+        yield "comparable workers: none, because nobody shares a task with anybody"
+    elif found.n_groups == 1:
+        yield "comparable workers: all, through the tasks that they share"
+    else:
+        yield f"comparable workers: the largest group that shares tasks holds {found.largest_group:.0%} of the labels"
 
 
-def _next_step(file: File, source: dict[str, Any], found: Check) -> str:
+def _next_step(files: Sequence[File], source: dict[str, Any], found: Check) -> str:
+    problems = {problem.kind for problem in found.problems}
     if found.n_classes == 1:
         return "get labels of a second class, or name the right column with --label-column"
-    named = [part for name, value in source.items() for part in (argument(name), _typed(value))]
-    if any(problem.kind == "duplicates" for problem in found.problems) and "duplicates" not in source:
-        named += [argument("duplicates"), "last"]
+    if "probabilities" in problems:
+        return "make classes of the probabilities"
+    paths = [str(file.path) for file in files]
+    names = [source.get(role, role) for role in ("task", "worker", "label")]
+    column = question_column(files[0], *names) if "duplicates" in problems else None
+    if column is not None and "duplicates" not in source:
+        keys = [part for role in ("task", "worker") if role in source for part in (argument(role), source[role])]
+        asked = [argument("question"), column, argument("answer"), names[2]]
+        return shlex.join(["labelonce", "check", *paths, *keys, *asked])
+    named = [part for name, value in source.items() for part in _typed(name, value)]
+    named += _remedies(found, problems, source)
     if not (found.needs_features or found.n_workers == 1):
         on_scale = any(note.kind == "scale" for note in found.notes)  # where nobody is right or wrong
         method = "dawid-skene" if found.confusion_share >= 0.5 or on_scale else "one-coin"
         targets = ["--method", method, "-o", "clean.csv", "--workers", "workers.csv"]
-        return shlex.join(["labelonce", "aggregate", str(file.path), *named, *targets])
-    column = _text_column(file, ignore=[source.get(role, role) for role in ("task", "worker", "label")])
+        return shlex.join(["labelonce", "aggregate", *paths, *named, *targets])
+    column = _text_column(files[0], ignore=names)
     features = ["--features", "features.parquet"] if column is None else ["--text", column]
-    return shlex.join(["labelonce", "train", str(file.path), *named, *features, "-o", "run"])
+    return shlex.join(["labelonce", "train", *paths, *named, *features, "-o", "run"])
 
 
-def _typed(value: Any) -> str:
-    """Return the value of an option as it is typed."""
-    return value if isinstance(value, str) else ",".join(map(str, value))
+def _remedies(found: Check, problems: set[str], source: dict[str, Any]) -> list[str]:
+    """Return the options without which the next command would refuse the file."""
+    remedies = []
+    if "missing" in problems:
+        remedies += [argument("missing"), "drop"]
+    if any("spellings of" in problem.sentence for problem in found.problems) and "spellings" not in source:
+        remedies.append(argument("normalise"))
+    if "duplicates" in problems and "duplicates" not in source:
+        remedies += [argument("duplicates"), "last"]
+    return remedies
+
+
+def _typed(name: str, value: Any) -> list[str]:
+    """Return an option as it is typed."""
+    if value is True:
+        return [argument(name)]
+    if name == "ignore":
+        return [part for one in value for part in (argument(name), one)]
+    return [argument(name), value if isinstance(value, str) else ",".join(map(str, value))]
 
 
 def _text_column(file: File, ignore: list[str]) -> str | None:

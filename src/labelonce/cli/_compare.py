@@ -10,19 +10,19 @@ from labelonce.aggregation import compare_aggregators
 from labelonce.cli._print import cell, print_json, print_note, print_plain, print_status, print_table
 from labelonce.cli._progress import shown_progress
 from labelonce.cli._source import check_no_questions, check_outputs, read_comparable
-from labelonce.formats._registry import find_labels
 from labelonce.io import write
+from labelonce.runs._labels import find_files
 
 _COLUMNS = {"method": "method", "agreement": "agrees", "held_out": "held out", "seconds": "seconds"}
 _GOLD_COLUMNS = {"accuracy": "accuracy", "log_loss": "log-loss"}  # with these no wider than 80 characters
 
 
 def run_compare(
-    file: Path, source: dict[str, Any], gold: Path | None, seed: int, *, output: Path | None, as_json: bool
+    paths: list[Path], source: dict[str, Any], gold: Path | None, seed: int, *, output: Path | None, as_json: bool
 ) -> None:
     """Print the table of methods and the recommended one; gold has the columns that `source` names."""
-    check_outputs([file, gold], output=(output, None))
-    labels = find_labels(file, source.get("format"))
+    check_outputs([*paths, gold], output=(output, None))
+    labels = find_files(paths, source.get("format"))
     check_no_questions(labels, source, "compare")
     annotations, known = read_comparable(labels, source, gold)
     with shown_progress(as_json=as_json) as progress:

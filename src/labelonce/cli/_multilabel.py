@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,12 +10,14 @@ import numpy as np
 
 from labelonce._messages import printable
 from labelonce.cli._print import (
+    alpha_of,
     print_json,
     print_plain,
     print_rows,
     print_status,
     print_table,
     problem_lines,
+    read_from,
     warnings_as_notes,
 )
 from labelonce.files._open import File
@@ -27,8 +29,9 @@ from labelonce.multilabel import (
     MultiLabelVote,
 )
 from labelonce.runs import RunRecord
+from labelonce.runs._labels import names_of
 from labelonce.runs._questions import choose_question_gold, read_questions, ticked_table
-from labelonce.runs._record import QuestionOutcome, QuestionRecipe, near
+from labelonce.runs._record import QuestionOutcome, QuestionRecipe
 
 METHODS: dict[str, type[MultiLabelAggregator]] = {
     "majority-vote": MultiLabelVote,
@@ -39,7 +42,7 @@ _MOST_QUESTIONS = 30
 
 
 def aggregate_questions(
-    file: File,
+    files: Sequence[File],
     source: dict[str, Any],
     *,
     method: str,
@@ -53,11 +56,11 @@ def aggregate_questions(
     if method not in METHODS:
         raise ValueError(f"--method must be {' or '.join(METHODS)} for questions; got {method}.")
     with warnings_as_notes():
-        annotations = read_questions(file, source)
-        known = choose_question_gold(file, gold, annotations, **source)
+        annotations = read_questions(files, source)
+        known = choose_question_gold(files, gold, annotations, **source)
         model = METHODS[method]().fit(annotations, gold=known)
     if output is not None:
-        _write(model, output, output_format, file, source)
+        _write(model, output, output_format, files, source)
     elif not as_json:
         print_rows(model.to_frame())
     if workers is not None:
@@ -75,32 +78,32 @@ def aggregate_questions(
 
 
 def _write(
-    model: MultiLabelAggregator, output: Path, output_format: str | None, file: File, source: dict[str, Any]
+    model: MultiLabelAggregator, output: Path, output_format: str | None, files: Sequence[File], source: dict[str, Any]
 ) -> None:
     if detect_format(output, format=output_format, reading=False) != "label-studio":
         write(model, output, format=output_format)
         return
     origin: dict[str, Any] = {name: source[name] for name in ("task", "label") if name in source}
-    if file.format == "label-studio":
-        origin["like"] = file
+    if len(files) == 1 and files[0].format == "label-studio":
+        origin["like"] = files[0]
     ticked = ticked_table(model.tasks_, model.questions_, model.labels_, model.posterior_)
     write(ticked, output, format=output_format, multiple="join", **origin)
 
 
-def check_questions(file: File, source: dict[str, Any], *, as_json: bool) -> int:
-    """Print what is in a file of questions; return 0 where nothing looks wrong, else 1."""
+def check_questions(files: Sequence[File], source: dict[str, Any], *, as_json: bool) -> int:
+    """Print what is in files of questions; return 0 where nothing looks wrong, else 1."""
     with warnings_as_notes():
-        annotations = read_questions(file, source, duplicates="keep")
+        annotations = read_questions(files, source, duplicates="keep", missing="drop")
     found = annotations.check()
     if as_json:
-        print_json({"file": str(file.path), "format": file.format, **found.to_dict()})
+        print_json({"file": names_of(files), "format": files[0].format, **found.to_dict()})
     else:
-        print_plain("\n".join(map(printable, _lines(file, found))))
+        print_plain("\n".join(map(printable, _lines(files, found))))
     return 1 if found.problems else 0
 
 
-def _lines(file: File, found: MultiLabelCheck) -> Iterator[str]:
-    yield f"{file.path}: {file.format}, {found.n_annotations:,} answers to questions"
+def _lines(files: Sequence[File], found: MultiLabelCheck) -> Iterator[str]:
+    yield f"{read_from(files)}, {found.n_annotations:,} answers to questions"
     yield ""
     yield "What is in it"
     yield f"  {found.n_tasks:,} tasks, {found.n_questions:,} questions, {found.n_workers:,} workers"
@@ -116,7 +119,7 @@ def _lines(file: File, found: MultiLabelCheck) -> Iterator[str]:
     if found.agreement is None:
         yield "  agreement: unknown, no question has two answers"
     else:
-        yield f"  agreement: two answers to a question agree in {found.agreement:.0%} of cases"
+        yield f"  agreement: two answers to a question agree in {found.agreement:.0%} of cases{alpha_of(found)}"
     yield from (f"  {finding.kind}: {finding.sentence}" for finding in found.notes)
 
 
@@ -132,7 +135,7 @@ def summary_of_questions(record: RunRecord, folder: Path) -> str:
         f"questions in {recipe.workers}",
         f"yes to {np.mean(result.shares):.1%} of the questions about tasks; the model agrees with "
         f"{result.agreement:.1%} of the answers",
-        f"trained {record.finished} from {near(record.options.labels)}, seed {record.options.seed}",
+        f"trained {record.finished} from {record.options.named_labels}, seed {record.options.seed}",
     ]
     return "\n".join(map(printable, lines))
 

@@ -14,24 +14,24 @@ from labelonce.cli._progress import shown_progress
 from labelonce.cli._source import check_no_questions, check_outputs
 from labelonce.data import Annotations
 from labelonce.data._answers import only_classes
-from labelonce.data._check import check_two_classes
-from labelonce.formats._registry import find_labels
-from labelonce.io import read_annotations, write
+from labelonce.io import write
 from labelonce.learning import MBEM, SoftmaxRegression
 from labelonce.learning._features import DEFAULT_C
 from labelonce.routing import Router
 from labelonce.routing._strategies import strategy_of
 from labelonce.runs._gold import choose_gold
 from labelonce.runs._inputs import align_rows, read_features
+from labelonce.runs._labels import find_files, read_labels
 from labelonce.runs._train import Progress
 
 
 def run_next(
-    file: Path,
+    paths: list[Path],
     source: dict[str, Any],
     *,
     n: int,
     features: Path | None,
+    ignore: list[str],
     gold: Path | None,
     strategy: str,
     each: int | None,
@@ -41,16 +41,15 @@ def run_next(
     as_json: bool,
 ) -> None:
     """Fit all labels so far, and write who should label what next."""
-    check_outputs([file, features, gold], output=(output, None))
+    check_outputs([*paths, features, gold], output=(output, None))
     with warnings_as_notes():
-        labels = find_labels(file, source.get("format"))
+        labels = find_files(paths, source.get("format"))
         check_no_questions(labels, source, "next")
-        annotations = read_annotations(labels, **source)
+        annotations = read_labels(labels, source)
         annotations = only_classes(annotations, "next")
-    check_two_classes(annotations, file)
     X = None
     if features is not None:
-        rows = read_features(features, task=source.get("task", "task"))
+        rows = read_features(features, task=source.get("task"), ignore=ignore)
         annotations, X = align_rows(annotations, rows, features), rows.X
     with warnings_as_notes():
         known = choose_gold(labels, gold, annotations, **source)

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from labelonce._messages import named_as_options
-from labelonce._types import Duplicates, Format, Multiple, Rejected
+from labelonce._types import Duplicates, Format, Missing, Multiple, Rejected, Spellings
 from labelonce.aggregation._registry import COMMANDS
 
 Method = StrEnum("Method", COMMANDS)  # type: ignore[misc]  # no literal: the members are those of the registry
@@ -24,10 +24,10 @@ DAWID_SKENE = Method("dawid-skene")
 Crowd = Literal["hammer-spammer", "class-wise", "adversarial"]
 
 LABELS = (
-    "Labels: csv, tsv, parquet, jsonl or arrow, also .gz and .zst; or an export of Label Studio, MTurk, Toloka or "
-    "Prodigy."
+    "Labels, one file or several: csv, tsv, xlsx, parquet, jsonl or arrow, also .gz and .zst; or exports of Label "
+    "Studio, MTurk, Toloka or Prodigy."
 )
-LabelsFile = Annotated[Path, typer.Argument(help=LABELS)]
+LabelsFiles = Annotated[list[Path], typer.Argument(metavar="FILE...", help=LABELS)]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, for programs.")]
 LabelsOutput = Annotated[
     Path | None, typer.Option("--output", "-o", help="Where the labels go, by suffix; default: CSV on stdout.")
@@ -62,12 +62,35 @@ def _source(
         _reading(help="All answers, where they are not the classes: no,maybe,yes, or a scale such as 1,2,3,4,5."),
     ] = None,
     duplicates: Annotated[Duplicates | None, _reading(help="If one worker labelled one task more than once.")] = None,
+    missing: Annotated[
+        Missing | None, _reading(help="Rows without a task, a worker or a label; drop: leave them out.")
+    ] = None,
+    relabel: Annotated[
+        Path | None, _reading(help="New names of labels: a table of old and new ones; an empty one leaves a label out.")
+    ] = None,
+    normalise: Annotated[
+        bool, _reading("--normalise", help="One spelling for labels that differ in case, blanks and punctuation.")
+    ] = False,
+    spellings: Annotated[
+        Spellings | None, _reading(help="Labels that differ in case, blanks and punctuation; keep: they are classes.")
+    ] = None,
     rejected: Annotated[Rejected | None, _reading(help=f"Rejected or cancelled answers {_EXPORT}")] = None,
     multiple: Annotated[
-        Multiple | None, _reading(help=f"Answers of several labels {_EXPORT} questions: each label is a question.")
+        Multiple | None,
+        _reading(help=f"Answers of several labels {_EXPORT} questions: each label, or column of a table, is one."),
+    ] = None,
+    question: Annotated[
+        str | None,
+        _reading("--question-column", help="Column of questions, where a row is one answer to one question."),
+    ] = None,
+    answer: Annotated[str | None, _reading("--answer-column", help="Column of answers to questions.")] = None,
+    ignore: Annotated[
+        list[str] | None, _reading(help="A column that is no question, of a table with one column each; may repeat.")
     ] = None,
 ) -> dict[str, Any]:
-    given = {name: value for name, value in locals().items() if value is not None}
+    given = {name: value for name, value in locals().items() if value not in (None, False)}
+    if relabel is not None:
+        given["relabel"] = str(relabel)
     return given | {name: _listed(given[name]) for name in ("classes", "answers") if name in given}
 
 
@@ -93,10 +116,10 @@ def takes_source(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def with_options(**given: Any) -> None:
-        source = _source(**{name: given.pop(name) for name in shared})
+        source = _source(**{name: given.pop(name) for name in shared if name not in own})
         command(**given, source=source)
 
-    parameters = [one for one in (own | shared).values() if one.name != "source"]
+    parameters = [one for one in (shared | own).values() if one.name != "source"]
     keywords = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
     with_options.__dict__["__signature__"] = inspect.Signature(keywords)
     with_options.__annotations__ = {one.name: one.annotation for one in parameters}

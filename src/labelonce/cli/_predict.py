@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from labelonce._types import TOOLS
-from labelonce.cli._print import print_rows, print_status
+from labelonce.cli._print import print_rows, print_status, warnings_as_notes
 from labelonce.cli._source import check_outputs
 from labelonce.formats._registry import find_labels
 from labelonce.io import detect_format, write
@@ -15,12 +15,20 @@ from labelonce.runs._record import QuestionOutcome, near
 
 
 def run_predict(
-    folder: Path, file: Path, *, output: Path | None, output_format: str | None, proba: bool, as_json: bool
+    folder: Path,
+    file: Path,
+    *,
+    task: str | None,
+    output: Path | None,
+    output_format: str | None,
+    proba: bool,
+    as_json: bool,
 ) -> None:
     """Write the labels of new rows."""
     check_outputs([file, *RunFolder(folder).results], output=(output, output_format))
     to_tool = output is not None and detect_format(output, format=output_format, reading=False) in TOOLS
-    table = predict(folder, file, proba=proba and not to_tool, joined=to_tool)
+    with warnings_as_notes():
+        table = predict(folder, file, task=task, proba=proba and not to_tool, joined=to_tool)
     if output is None:
         print_rows(table, "jsonl" if as_json else "csv")
     else:
@@ -39,6 +47,6 @@ def _origin(folder: Path, file: Path, output: Path, output_format: str | None) -
         found["multiple"] = "join"
     if file.is_file() and find_labels(file, hint=False).format == "label-studio":
         found["like"] = file
-    if Path(options.labels).is_file() and find_labels(options.labels, options.format).format == "label-studio":
-        found["control"] = options.labels
-    return found
+    exports = [path for path in options.label_files if Path(path).is_file()]
+    found["control"] = next((one for one in exports if find_labels(one, options.format).format == "label-studio"), None)
+    return {name: value for name, value in found.items() if value is not None}

@@ -17,6 +17,8 @@ from rich.table import Table
 
 from labelonce._messages import printable
 from labelonce.data._check import Summary
+from labelonce.files._open import File
+from labelonce.files._table_reader import dialect_in_words
 from labelonce.files._table_writer import write_table
 
 stdout = Console(highlight=False)
@@ -92,6 +94,16 @@ def one_line(message: str) -> str:
     """Return a message of the library on one line, as a sentence."""
     message = printable(" ".join(message.split("\n")))
     return message if message.endswith((".", "?")) else f"{message}."
+
+
+def read_from(files: Sequence[File]) -> str:
+    """Return the names of files and how each of them is written."""
+    return ", ".join(f"{file}: {dialect_in_words(file)}" for file in files)
+
+
+def alpha_of(found: Summary) -> str:
+    """Return Krippendorff's alpha for the end of a line, nothing where it is unknown."""
+    return "" if found.alpha is None else f"; Krippendorff's alpha {found.alpha}"
 
 
 def problem_lines(found: Summary) -> Iterator[str]:

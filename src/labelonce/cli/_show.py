@@ -9,7 +9,7 @@ from labelonce._messages import printable
 from labelonce.cli._multilabel import QUESTION_WORKER, print_questions, question_worker_row, summary_of_questions
 from labelonce.cli._print import cell, print_json, print_plain, print_table
 from labelonce.runs import RunFolder, RunRecord, read_run
-from labelonce.runs._record import QuestionOutcome, UsedRecipe, near
+from labelonce.runs._record import QuestionOutcome, UsedRecipe
 
 
 def run_show(folder: Path, *, n_workers: int, as_json: bool) -> None:
@@ -68,6 +68,6 @@ def summary_of(record: RunRecord, folder: Path) -> str:
         f"{recipe.posterior} posterior",
         f"{result.estimated_accuracy}; the model agrees with {result.agreement:.1%} of the workers' labels",
         f"classes: {shares}{', ...' if len(result.classes) > 10 else ''}",
-        f"trained {record.finished} from {near(record.options.labels)}, seed {record.options.seed}",
+        f"trained {record.finished} from {record.options.named_labels}, seed {record.options.seed}",
     ]
     return "\n".join(map(printable, lines))

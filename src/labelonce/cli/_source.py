@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from labelonce._messages import show
-from labelonce.cli._print import print_note, warnings_as_notes
+from labelonce.cli._print import warnings_as_notes
 from labelonce.data import Annotations
-from labelonce.data._check import check_two_classes, spelling_doubts
 from labelonce.files._open import File
-from labelonce.io import check_target, read_annotations
+from labelonce.io import check_target
 from labelonce.runs._gold import choose_gold
+from labelonce.runs._labels import names_of, read_labels
 from labelonce.runs._questions import has_questions
 
 
@@ -37,30 +37,29 @@ def check_outputs(read: Sequence[Path | None], **outputs: tuple[Path | None, str
         taken.add(path.resolve())
 
 
-def check_no_questions(file: File, source: dict[str, Any], command: str) -> None:
-    """Raise where a file has several labels at once, which a command cannot take."""
-    if has_questions(file, source):
+def check_no_questions(files: Sequence[File], source: dict[str, Any], command: str) -> None:
+    """Raise where files have several labels at once, which a command cannot take."""
+    if has_questions(files, source):
         raise ValueError(
-            f"{file.path}: {command} must have one label per row; got questions, several labels at once. Use "
+            f"{names_of(files)}: {command} must have one label per row; got questions, several labels at once. Use "
             "labelonce aggregate or train."
         )
 
 
-def read_comparable(file: File, source: dict[str, Any], gold: Path | None) -> tuple[Annotations, dict[Any, Any] | None]:
-    """Return the annotations, read as `source` says, and their gold: that in a file, else that in the export.
+def read_comparable(
+    files: Sequence[File], source: dict[str, Any], gold: Path | None
+) -> tuple[Annotations, dict[Any, Any] | None]:
+    """Return the annotations, read as `source` says, and their gold: that in a file, else that in the exports.
 
-    Raise where an aggregator would return the labels unchanged. Doubts about their spelling are printed as notes.
+    Raise where an aggregator would return the labels unchanged. What looks wrong with the labels is printed as notes.
     """
     with warnings_as_notes():
-        annotations = read_annotations(file, **source)
-        known = choose_gold(file, gold, annotations, **source)
-    check_two_classes(annotations, file.path)
+        annotations = read_labels(files, source)
+        known = choose_gold(files, gold, annotations, **source)
     if len(np.unique(annotations.worker)) == 1:
         who = show(annotations.workers[annotations.worker[0]])
         raise ValueError(
-            f"{file.path}: labels must be by at least two workers; got only {who}, whose labels would come back "
+            f"{names_of(files)}: labels must be by at least two workers; got only {who}, whose labels would come back "
             "unchanged. Is it the right column? With features, labelonce train learns from one worker too."
         )
-    for doubt in spelling_doubts(annotations):
-        print_note(doubt.sentence)
     return annotations, known

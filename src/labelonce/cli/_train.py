@@ -16,7 +16,7 @@ from labelonce.cli._print import print_note, print_plain, warnings_as_notes
 from labelonce.cli._progress import shown_progress
 from labelonce.cli._show import summary_of
 from labelonce.runs import Options, RunFolder, RunRecord, train
-from labelonce.runs._record import near, paths_in
+from labelonce.runs._record import changed_paths, near
 from labelonce.runs._train import Progress
 
 
@@ -54,7 +54,7 @@ def _resume(given: dict[str, Any], explicit: set[str], output: Path, progress: P
     if job is None:
         return _anew(given, output, progress)
     recorded = asdict(job.options.with_paths(near))
-    asked = given | {role: near(os.path.abspath(path)) for role, path in paths_in(given).items()}
+    asked = given | changed_paths(given, lambda path: near(os.path.abspath(path)))
     for name in sorted(explicit):
         if unfinished and asked[name] != recorded[name]:
             raise ValueError(

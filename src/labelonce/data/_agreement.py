@@ -195,7 +195,7 @@ def of_units(rows: _Units, level: float) -> Agreement:
     unit, label, c = rows.counts
     n_u = np.bincount(rows.unit).astype(float)
     n_units, n = len(n_u), float(len(rows.unit))
-    total = np.bincount(label, c, minlength=n_classes)
+    total: Floats = np.bincount(label, c, minlength=n_classes).astype(np.float64)
     squares = np.bincount(unit, c**2, minlength=n_units)
     same, pairs = squares - n_u, n_u * (n_u - 1)  # ordered pairs of labels of a unit
 
@@ -296,7 +296,7 @@ def _class_table(
     size, n, n_units = n_u[unit], float(n_u.sum()), len(n_u)
 
     def per_label(weight: Floats) -> Floats:
-        return np.bincount(label, weight, minlength=len(total))
+        return np.asarray(np.bincount(label, weight, minlength=len(total)), dtype=np.float64)
 
     n_again, n_chances = per_label(c * (c - 1)), per_label(c * (size - 1))
     again = _over(n_again, n_chances)

@@ -24,19 +24,19 @@ def pair_table(
     new = np.ones(len(first), dtype=bool)
     new[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
     start, pair = np.flatnonzero(new), np.cumsum(new) - 1
-    n_tasks = np.add.reduceat(n, start) if len(n) else n
+    n_tasks: Any = np.add.reduceat(n, start) if len(n) else n
     share = n / n_tasks[pair]
     columns: dict[str, Any] = {
         "worker": _ids.decode(first[start].astype(np.int32), workers),
         "other": _ids.decode(second[start].astype(np.int32), workers),
         "tasks": n_tasks.astype(np.int64),
     }
-    agreed = np.bincount(pair, share * (one == other), minlength=len(start))
+    agreed: Any = np.bincount(pair, share * (one == other), minlength=len(start))
     columns |= dict(zip(("agreement", "agreement_low", "agreement_high"), _wilson(agreed, n_tasks, z), strict=True))
     margins = _Margins(pair, one, share, n_labels), _Margins(pair, other, share, n_labels)
     chance = margins[0].dot(margins[1])
     expected = margins[1].at(pair, one) + margins[0].at(pair, other)
-    weights = [("kappa", (one == other).astype(float), chance, expected)]
+    weights: list[tuple[str, Floats, Floats, Floats]] = [("kappa", (one == other).astype(float), chance, expected)]
     if values is not None:
         weights.append(("weighted_kappa", *_quadratic(values, pair, one, other, share)))
     for name, weight, by_chance, sums in weights:
@@ -82,7 +82,7 @@ class _Margins:
     def dot(self, other: _Margins) -> Floats:
         """Return for every pair the chance that two labels drawn from both margins are the same."""
         both = self.share * other.at(self.key // self.n_labels, self.key % self.n_labels)
-        return np.bincount(self.key // self.n_labels, both, minlength=self.n_pairs)
+        return np.asarray(np.bincount(self.key // self.n_labels, both, minlength=self.n_pairs), dtype=np.float64)
 
 
 def _quadratic(values: Floats, pair: _Wide, one: _Wide, other: _Wide, share: Floats) -> tuple[Floats, Floats, Floats]:
@@ -104,7 +104,7 @@ def _kappa(
 
     Where a pair always agrees, that variance is 0: the lower end is then that of Wilson's interval.
     """
-    agreed = np.bincount(pair, share * weight)
+    agreed: Any = np.bincount(pair, share * weight)
     with np.errstate(divide="ignore", invalid="ignore"):
         kappa = np.where(1 - chance > 1e-12, (agreed - chance) / (1 - chance), np.nan)
         spread = np.bincount(pair, share * (weight - sums * (1 - kappa[pair])) ** 2)

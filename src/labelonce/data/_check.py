@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,16 +13,18 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from labelonce._messages import argument, shorten, show
+from labelonce._messages import argument, at_command_line, shorten, show
 from labelonce._types import Codes
 from labelonce.data import _rows
+from labelonce.data._agreement import Figure, agreement
 from labelonce.data._annotations import MIN_OVERLAP, Annotations
-from labelonce.data._spelling import alike, blank_twins, look_missing
+from labelonce.data._spelling import alike, blank_twins, key, look_like_probabilities, look_missing, same_labels
 
 SKILL_LABELS = 10  # a skill of 0.8 is then known to about 0.2 either way: 1.64 * sqrt(0.8 * 0.2 / 10)
 ROW_LABELS = 10  # the same for each row of a worker's confusion matrix
-_WHOLE = re.compile(r"-?\d+\.0")
+_WHOLE = re.compile(r"-?\d+[.,]0")
 _DOMINANT = 0.8  # share of the annotations above which one worker decides nearly all
+_MOST = 6  # spellings shown
 _BY_LUCK = 0.001  # a worker's constant answer is doubted if luck explains it with less than this chance
 
 
@@ -48,6 +50,7 @@ class Summary:
     redundancy: float
     overlap: float
     agreement: float | None
+    alpha: Figure | None
     needs_features: bool
     problems: tuple[Finding, ...]
     notes: tuple[Finding, ...]
@@ -73,9 +76,11 @@ class Check(Summary):
     tasks_by_redundancy : dict
         Number of tasks with 0, 1, 2, ... annotations.
     overlap : float
-        Share of labelled tasks that two or more annotations can be compared on.
+        Share of labelled tasks that two or more workers can be compared on.
     agreement, chance_agreement : float or None
-        How often two annotations of one task agree, and how often they would by chance alone.
+        How often two annotations of one task by two workers agree, and how often they would by chance alone.
+    alpha : data.Figure or None
+        Krippendorff's alpha with a 90 % interval; `agreement` has more figures.
     n_groups : int
         Parts of the graph of workers and tasks; workers of two parts share no task, even through others.
     largest_group : float
@@ -121,12 +126,12 @@ def check(annotations: Annotations) -> Check:
     per_answer = np.bincount(annotations.label, minlength=annotations.n_answers)
     n_classes = 0 if annotations.is_scale else annotations.n_classes  # of the answers
     given = {str(name): int(n) for name, n in zip(annotations.answers, per_answer, strict=True)}
-    agreement = agreement_within(annotations.task, annotations.label, annotations.n_answers)
+    agreed, alpha, n_shared = agreement_in(annotations)
     chance = float(((per_answer / len(annotations)) ** 2).sum())
     group_sizes = np.bincount(worker_groups(annotations)[annotations.worker])
     n_groups = int((group_sizes > 0).sum())
     sizes, tasks = np.unique(per_task, return_counts=True)
-    overlap = float((per_task > 1).sum() / (per_task > 0).sum())
+    overlap = n_shared / int((per_task > 0).sum())
     active = per_worker[per_worker > 0]
     return Check(
         n_annotations=len(annotations),
@@ -138,7 +143,8 @@ def check(annotations: Annotations) -> Check:
         other_answers=dict(list(given.items())[n_classes:]),
         tasks_by_redundancy={int(size): int(n) for size, n in zip(sizes, tasks, strict=True)},
         overlap=overlap,
-        agreement=agreement,
+        agreement=agreed,
+        alpha=alpha,
         chance_agreement=chance,
         n_groups=n_groups,
         largest_group=float(group_sizes.max() / len(annotations)),
@@ -146,7 +152,7 @@ def check(annotations: Annotations) -> Check:
         skill_share=float((active >= SKILL_LABELS).mean()),
         confusion_share=float((active >= ROW_LABELS * annotations.n_classes).mean()),
         needs_features=overlap < MIN_OVERLAP,
-        problems=tuple(_problems(annotations, per_worker, per_answer, agreement, chance)),
+        problems=tuple(_problems(annotations, per_worker, per_answer, agreed, chance)),
         notes=(
             *_answer_notes(annotations, per_answer[:n_classes], per_answer[n_classes:]),
             *_notes(per_task, per_worker, n_groups, overlap),
@@ -154,33 +160,77 @@ def check(annotations: Annotations) -> Check:
     )
 
 
-def check_two_classes(annotations: Annotations, file: Path) -> None:
-    """Raise where all labels of a file are of one class: there is nothing to learn."""
+def check_labels(annotations: Annotations, *, spellings_kept: bool = False) -> None:
+    """Raise where labels are of one class, look like probabilities, or unless they are to be kept like spellings."""
     if len(np.unique(annotations.label)) == 1:
         given = show(annotations.answers[annotations.label[0]])
-        raise ValueError(f"{file}: labels must be of at least two classes; got only {given}. Is it the right column?")
+        raise ValueError(f"labels must be of at least two classes; got only {given}. Is it the right column?")
+    found = [*_probabilities(annotations), *([] if spellings_kept else _spellings(annotations))]
+    if found:
+        keep = f" If they are classes of their own, add {argument('spellings', 'keep')}." if at_command_line() else ""
+        raise ValueError(f"{found[0].sentence}{keep if found[0].kind == 'spelling' else ''}")
 
 
-def spelling_doubts(annotations: Annotations) -> list[Finding]:
-    """Return labels that look like one class spelled in two ways."""
+def agreement_in(annotations: Any) -> tuple[float | None, Figure | None, int]:
+    """Return how often two workers agree, Krippendorff's alpha, and on how many tasks; None where there is none."""
+    found = agreement(annotations)
+    if found.n_tasks == 0:
+        return None, None, 0
+    return found.percent.value, None if math.isnan(found.alpha.low) else found.alpha, found.n_tasks
+
+
+def _given(annotations: Annotations) -> dict[Any, int]:
     counts = np.bincount(annotations.label, minlength=annotations.n_answers)
-    given = {name: int(n) for name, n in zip(annotations.answers, counts, strict=True) if n}
-    return [
-        Finding(
-            "spelling",
-            given[one],
-            f"labels {show(one)} ({given[one]:,}) and {show(other)} ({given[other]:,}) look alike. "
-            "Merge them with relabel, or fix the file.",
+    return {name: int(n) for name, n in zip(annotations.answers.tolist(), counts, strict=True) if n}
+
+
+def _spellings(annotations: Annotations) -> Iterator[Finding]:
+    """Yield that labels differ only in case, blanks and punctuation."""
+    given = _given(annotations)
+    groups = [names for names in same_labels(given) if len(names) > 1]
+    if groups:
+        names = [name for group in groups for name in group]
+        listed = ", ".join(f"{show(name)} ({given[name]:,})" for name in names[:_MOST])
+        classes = f"{len(groups)} class{'es' if len(groups) > 1 else ''}"
+        one_each = argument("normalise") if at_command_line() else "normalise()"
+        sentence = (
+            f"{len(names)} labels are spellings of {classes}: {listed}{', ...' if len(names) > _MOST else ''}. Give "
+            f"them one spelling with {one_each}, or new names with {_relabel()}."
         )
-        for one, other in alike(given)
-    ]
+        yield Finding("spelling", len(names), sentence)
+
+
+def _slips(annotations: Annotations) -> Iterator[Finding]:
+    """Yield rare labels that look like a slip of the keyboard."""
+    given = _given(annotations)
+    for one, other in alike(given):
+        if key(one) != key(other):
+            sentence = f"labels {show(one)} ({given[one]:,}) and {show(other)} ({given[other]:,}) look alike. "
+            yield Finding("spelling", given[one], f"{sentence}If they are one, rename the first with {_relabel()}.")
+
+
+def _relabel() -> str:
+    return f"{argument('relabel')} FILE" if at_command_line() else "relabel(...)"
+
+
+def _probabilities(annotations: Annotations) -> Iterator[Finding]:
+    n = look_like_probabilities(annotations.answers)
+    if n:
+        sentence = (
+            f"labels must be classes; got {n:,} different numbers between 0 and 1, such as "
+            f"{show(annotations.answers[annotations.label[0]])}, which look like probabilities. Make classes of them "
+            "first, such as yes from 0.5 on."
+        )
+        yield Finding("probabilities", n, sentence)
 
 
 def _problems(
-    annotations: Annotations, per_worker: Counts, per_answer: Counts, agreement: float | None, chance: float
+    annotations: Annotations, per_worker: Counts, per_answer: Counts, agreed: float | None, chance: float
 ) -> Iterator[Finding]:
     yield from _repeats(annotations)
-    yield from spelling_doubts(annotations)
+    yield from _probabilities(annotations)
+    yield from _spellings(annotations)
+    yield from _slips(annotations)
     yield from _odd_ids(annotations)
     given, active = np.flatnonzero(per_answer), np.flatnonzero(per_worker)
     if len(given) == 1:
@@ -195,9 +245,9 @@ def _problems(
     if len(given) > 1:
         yield from _constant_workers(annotations, per_worker, per_answer)
     n_pairs = _n_pairs(np.bincount(annotations.task))
-    if agreement is not None and agreement < chance + 2 * np.sqrt(chance * (1 - chance) / n_pairs) and n_pairs >= 100:
+    if agreed is not None and agreed < chance + 2 * np.sqrt(chance * (1 - chance) / n_pairs) and n_pairs >= 100:
         sentence = (
-            f"two labels of one task agree in {agreement:.0%} of cases, chance alone gives {chance:.0%}. "
+            f"two labels of one task agree in {agreed:.0%} of cases, chance alone gives {chance:.0%}. "
             "Either most workers guess, or these are not the right columns."
         )
         yield Finding("agreement by chance", n_pairs, sentence)
@@ -229,7 +279,7 @@ def _odd_ids(annotations: Annotations) -> Iterator[Finding]:
             yield Finding("odd ids", len(odd), sentence)
         if ids.dtype == object and role != "label" and all(_WHOLE.fullmatch(name) for name in ids):
             sentence = (
-                f"{role} ids such as {show(ids[0])} are whole numbers with a decimal point, which do not match "
+                f"{role} ids such as {show(ids[0])} are whole numbers with decimals, which do not match "
                 f"{show(ids[0][:-2])} in another file. Write them as whole numbers."
             )
             yield Finding("odd ids", len(ids), sentence)
@@ -309,15 +359,6 @@ def _notes(per_task: Counts, per_worker: Counts, n_groups: int, overlap: float) 
 
 def _n_pairs(per_task: Counts) -> int:
     return int((per_task.astype(np.int64) * (per_task - 1) // 2).sum())
-
-
-def agreement_within(group: Codes, given: Codes, n_answers: int) -> float | None:
-    """Return how often two annotations of one group are the same; None where no group has two."""
-    n_pairs = _n_pairs(np.bincount(group))
-    if n_pairs == 0:
-        return None
-    _, same = np.unique(group.astype(np.int64) * n_answers + given, return_counts=True)
-    return _n_pairs(same) / n_pairs
 
 
 def worker_groups(annotations: Annotations) -> Codes:

@@ -299,7 +299,8 @@ def _fits(value: Any, first: Any) -> bool:
 def _not_whole(column: pa.Array, name: str) -> str:
     whole = column.cast(pa.int64(), safe=False).cast(pa.float64(), safe=False)
     first = int(np.flatnonzero(whole.to_numpy() != column.to_numpy(zero_copy_only=False))[0])
-    return (
-        f"{name} must be integers of 64 bits or strings; got {column[first].as_py()} at {row(first)}. "
-        "Round it, or convert the column to strings first."
-    )
+    value = column[first].as_py()
+    shares = name == "label" and 0 < value < 1
+    fix = "Round it, or convert the column to strings first."
+    fix = "If these are probabilities, make classes of them first, such as yes from 0.5 on." if shares else fix
+    return f"{name} must be integers of 64 bits or strings; got {value} at {row(first)}. {fix}"

@@ -60,5 +60,5 @@ def present_rows(missing: str, source: str = "", **columns: Any) -> tuple[list[A
     sentence = f"{(n_absent > 0).sum():,} of {len(n_absent):,} rows are left out ({reasons}), the first is "
     message = f"{source}{': ' if source else ''}{sentence}{row((n_absent > 0).argmax())}."
     warnings.warn(MissingWarning(message, counts), stacklevel=3)
-    kept = np.flatnonzero(n_absent == 0)
+    kept = np.flatnonzero(n_absent == 0).astype(np.int32)
     return [array.take(pa.array(kept)) for array in arrays.values()], kept

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from labelonce._types import Ids
@@ -12,6 +12,8 @@ from labelonce._types import Ids
 _MISSING = {"", "nan", "na", "null", "undefined", "n/a", "#n/a", "<na>", "nat", "?"}
 _NUMBER = re.compile(r"\+?(-?)0*([0-9]+)(?:\.([0-9]*))?")
 _AROUND = ".,;:!'\"`\u2018\u2019\u201c\u201d\u201e\u00b4"  # not "?", "+" or "#", which may be the label
+_SHARE = re.compile(r"[01]|[01]?[.,]\d+(?:[eE]-\d+)?|1[.,]0+")
+_MANY = 12  # different numbers between 0 and 1: more than a scale of tenths has
 _RARE = 20  # a typo is at most one in so many of what was meant
 _SHORTEST, _LONGEST = 3, 100  # letters of words that are compared for slips; a long word has too many forms
 
@@ -66,16 +68,21 @@ def spellings(counts: Mapping[Any, int], declared: Collection[Any] = ()) -> dict
     >>> spellings({"cat": 40, "Cat ": 3, "dog": 30, "DOG.": 1, "cta": 1})
     {'Cat ': 'cat', 'DOG.': 'dog'}
     """
-    groups: dict[str, list[str]] = {}
-    for name in dict.fromkeys([*counts, *declared]):
-        if isinstance(name, str):
-            groups.setdefault(key(name), []).append(name)
     chosen: dict[Any, str] = {}
-    for names in groups.values():
+    for names in same_labels([*counts, *declared]):
         best = max(names, key=lambda name: (name in declared, counts.get(name, 0), name == _bare(name), name.islower()))
         stands = best if best in declared else _bare(best)
         chosen |= {name: stands for name in names if name in counts and name not in (stands, *declared)}
     return chosen
+
+
+def same_labels(names: Iterable[Any]) -> list[list[str]]:
+    """Return the texts among names in groups that are spellings of one label."""
+    groups: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        if isinstance(name, str):
+            groups.setdefault(key(name), []).append(name)
+    return list(groups.values())
 
 
 def key(name: str) -> str:
@@ -85,6 +92,15 @@ def key(name: str) -> str:
         sign, whole, part = number.groups("")
         return f"{sign}{whole}.{part.rstrip('0')}"
     return re.sub(r"[\s_\-\u2010-\u2015]+", " ", _bare(plain)).strip().casefold() or plain
+
+
+def look_like_probabilities(ids: Ids) -> int:
+    """Return how many different probabilities there are if nearly all ids are numbers between 0 and 1, else 0."""
+    if ids.dtype != object or len(ids) < _MANY:
+        return 0
+    numbers = [float(name.replace(",", ".")) for name in ids if _SHARE.fullmatch(name)]
+    inside = len({number for number in numbers if 0 < number < 1})
+    return len(set(numbers)) if len(numbers) == len(ids) and inside >= _MANY else 0
 
 
 def _bare(name: str) -> str:

@@ -134,26 +134,29 @@ def opened(file: File) -> Iterator[Any]:
     with pa.OSFile(str(file.path)) as raw:
         if not raw.size():
             raise ValueError("the file must not be empty; got 0 bytes. Was it written to the end?")
-        if file.codec == "xlsx":
-            most = max(_UNPACKED, _RATIO * raw.size())
-            yield pa.BufferReader(sheet_as_csv(file.path, most))
-        else:
-            yield raw
+        yield raw
 
 
 @contextmanager
 def text(file: File) -> Iterator[Text]:
-    """Open the text of a file."""
+    """Open the text of a file, that of a workbook as CSV."""
     with opened(file) as raw:
-        yield Text(file, raw)
+        if file.codec == "xlsx":
+            content, note = sheet_as_csv(file.path, max(_UNPACKED, _RATIO * raw.size()))
+            yield Text(file, pa.BufferReader(content), note)
+        else:
+            yield Text(file, raw)
 
 
 class Text:
-    """The text of a file as a stream of UTF-8: bounded in what it unpacks to, its quotes and line ends counted."""
+    """The text of a file as a stream of UTF-8: bounded in what it unpacks to, its quotes and line ends counted.
+
+    A `note` on how it is understood becomes a warning when it is read, and not when only its start is looked at.
+    """
 
     closed = False
 
-    def __init__(self, file: File, raw: Any) -> None:
+    def __init__(self, file: File, raw: Any, note: str = "") -> None:
         self._file, self._raw, self._size = file, raw, max(raw.size(), 1)
         self._packed = file.codec in CODECS.values()
         self._stream = pa.CompressedInputStream(raw, file.codec) if self._packed else raw
@@ -164,8 +167,7 @@ class Text:
         self.encoding = encoding_of(start, guess=file.format not in _OF_JSON)
         self._decoder = None if self.encoding is None else codecs.getincrementaldecoder(self.encoding)()
         self._start = self._decoded(start)
-        if self.encoding == "cp1252":
-            self._say_guess()
+        self._note = self._guess() if self.encoding == "cp1252" else note
 
     @property
     def share(self) -> float:
@@ -186,6 +188,9 @@ class Text:
 
     def read(self, n: int | None = None) -> bytes:
         """Return the next `n` bytes."""
+        if self._note:
+            warnings.warn(f"{self._file}: {self._note}", stacklevel=2)
+            self._note = ""
         while (n is None or len(self._start) < n) and self._read_on(n):
             pass
         data, self._start = self._start[:n], b"" if n is None else self._start[n:]
@@ -211,14 +216,13 @@ class Text:
             )
         return data
 
-    def _say_guess(self) -> None:
-        """Warn that the encoding is a guess, with a word to judge it by."""
+    def _guess(self) -> str:
+        """Return that the encoding is a guess, with a word to judge it by."""
         words = re.split(r'[\s,;|"]+', self._start.decode())
         word = next((word for word in words if not word.isascii()), "")
-        warnings.warn(
-            f"{self._file.path}: the text is not UTF-8 and is read as Windows-1252, for example {clip(word, 40)!r}. "
-            "If that is wrong, save the file as UTF-8.",
-            stacklevel=2,
+        return (
+            f"the text is not UTF-8 and is read as Windows-1252, for example {clip(word, 40)!r}. If that is wrong, save "
+            "the file as UTF-8."
         )
 
     def close(self) -> None:

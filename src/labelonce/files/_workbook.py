@@ -17,8 +17,11 @@ WORKBOOKS = (".xlsx", ".xlsm")
 SAVE_AS_CSV = "in the spreadsheet program save the sheet as CSV (UTF-8), and read that"
 
 
-def sheet_as_csv(path: Path, most_bytes: int) -> bytes:
-    """Return the first visible sheet of a workbook as CSV; one that unpacks to more than `most_bytes` is an error."""
+def sheet_as_csv(path: Path, most_bytes: int) -> tuple[bytes, str]:
+    """Return the first visible sheet of a workbook as CSV, and a note where there are more.
+
+    A workbook that unpacks to more than `most_bytes` is an error.
+    """
     about = path.stat()
     if find_spec("openpyxl") is None:
         raise ValueError(f"an Excel workbook needs openpyxl: pip install 'labelonce[excel]'; or {SAVE_AS_CSV}.")
@@ -36,7 +39,7 @@ def sheet_as_csv(path: Path, most_bytes: int) -> bytes:
 
 
 @lru_cache(maxsize=2)  # a command opens a file of labels several times: its header, a sample, all of it
-def _as_csv(path: Path, _changed: int, _size: int) -> bytes:
+def _as_csv(path: Path, _changed: int, _size: int) -> tuple[bytes, str]:
     from openpyxl import load_workbook
 
     with warnings.catch_warnings():
@@ -50,11 +53,8 @@ def _as_csv(path: Path, _changed: int, _size: int) -> bytes:
         others = [sheet.title for sheet in sheets[1:] if any(map(any, sheet.iter_rows(max_row=2, values_only=True)))]
     finally:
         book.close()
-    if others:
-        warnings.warn(
-            f"{path}: only the first sheet, {sheets[0].title!r}, is read; it has {len(others)} more.", stacklevel=2
-        )
-    return _written(rows)
+    note = f"only the first sheet, {sheets[0].title!r}, is read; it has {len(others)} more." if others else ""
+    return _written(rows), note
 
 
 def _texts(row: Iterable[Any]) -> list[str]:

@@ -169,8 +169,8 @@ class Rows:
 
     def counted_once(self, columns: list[Any], *, keep: bool) -> Mask:
         """Return which rows are not in an earlier file too, all if they are to be kept; say how many are."""
-        coded = [_ids.encode(column, "row")[0] for column in columns]
-        row = np.arange(len(coded[0])) if self.left is None else self.left
+        coded: list[Any] = [_ids.encode(column, "row")[0] for column in columns]
+        row: Any = np.arange(len(coded[0])) if self.left is None else self.left
         part = np.searchsorted(self.start, row, side="right") - 1
         order = np.lexsort((part, *coded))
         first = np.ones(len(order), dtype=bool)
@@ -207,8 +207,7 @@ class Rows:
         """Return what a row of the columns is called."""
         row = number if self.left is None else self.left[number]
         part = int(np.searchsorted(self.start, row, side="right")) - 1
-        file, place = self.parts[part].file, int(row - self.start[part])
-        if self.parts[part].rows is not None:
-            place = int(self.parts[part].rows[place])
+        file, rows, place = self.parts[part].file, self.parts[part].rows, int(row - self.start[part])
+        place = place if rows is None else int(rows[place])
         name = f"annotation {place + 1}" if file.format in TOOLS else row_in(file)(place)
         return f"{name} of {file}" if len(self.parts) > 1 else name

@@ -10,7 +10,7 @@ import numpy as np
 from labelonce._messages import show
 from labelonce._types import Floats
 from labelonce.data._annotations import MIN_OVERLAP
-from labelonce.data._check import SKILL_LABELS, Finding, Summary, agreement_within
+from labelonce.data._check import SKILL_LABELS, Finding, Summary, agreement_in
 from labelonce.data._spelling import alike
 from labelonce.multilabel._annotations import MultiLabelAnnotations
 
@@ -33,9 +33,11 @@ class MultiLabelCheck(Summary):
     asked_share : float
         Share of all pairs of task and question that anybody was asked about.
     overlap : float
-        Share of these with two answers or more.
+        Share of these with answers by two workers or more.
     agreement : float or None
-        How often two answers to one question about one task are the same.
+        How often the answers of two workers to one question about one task are the same.
+    alpha : data.Figure or None
+        Krippendorff's alpha with a 90 % interval.
     needs_features : bool
         Nearly every question was answered once: workers can only be learned with a model of the tasks.
     problems, notes : tuple of Finding
@@ -51,7 +53,8 @@ class MultiLabelCheck(Summary):
 def check(annotations: MultiLabelAnnotations) -> MultiLabelCheck:
     """Return what is in annotations, what looks wrong with them and what can be estimated from them."""
     sizes = np.diff(np.append(annotations.pair_start, len(annotations)))
-    overlap = float((sizes > 1).mean())
+    agreed, alpha, n_shared = agreement_in(annotations)
+    overlap = n_shared / len(sizes)
     given = np.bincount(annotations.answer, minlength=annotations.n_answers)
     shares = yes_shares(annotations, "question")
     return MultiLabelCheck(
@@ -67,7 +70,8 @@ def check(annotations: MultiLabelAnnotations) -> MultiLabelCheck:
         },
         asked_share=len(sizes) / (annotations.n_tasks * annotations.n_questions),
         overlap=overlap,
-        agreement=agreement_within(annotations.pair, annotations.answer, annotations.n_answers),
+        agreement=agreed,
+        alpha=alpha,
         needs_features=overlap < MIN_OVERLAP,
         problems=tuple(_problems(annotations, shares)),
         notes=tuple(_notes(annotations, overlap)),

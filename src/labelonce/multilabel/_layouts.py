@@ -34,7 +34,7 @@ class Boxes:
     file: File
     task: Any
     worker: Any
-    ticked: list[Sequence[Any]]
+    ticked: Sequence[Sequence[Any]]
 
 
 @dataclass(frozen=True)

@@ -87,8 +87,8 @@ def read_multilabel(
     if boxes:  # a label that anybody ticked is a question that everybody saw
         names = box_names(questions, [labels for one in boxes for labels in one.ticked])
         for one in boxes:
-            columns, _ = ticked_rows(one.task, one.worker, one.ticked, None, names)
-            parts.append(Part(one.file, list(columns), ROLES))
+            asked, _ = ticked_rows(one.task, one.worker, one.ticked, None, names)
+            parts.append(Part(one.file, list(asked), ROLES))
         if len(boxes) == len(found):
             questions, answers = names, ["no", "yes"]
     rows = Rows(parts)

@@ -86,7 +86,7 @@ def wide_rows(frame: Any, task: Hashable, worker: Hashable, questions: Any) -> t
         answers.append(given)
     row, column = np.concatenate(rows), np.concatenate(columns)
     ids = _ids.table_of([str(name) for name in names], "questions")
-    return (tasks[row], ids[column], workers[row], _joined(answers)), ids, row
+    return (tasks[row], ids[column], workers[row], _joined(answers)), ids, row.astype(np.int32)
 
 
 def question_columns(frame: Any, task: Hashable, worker: Hashable) -> list[Any]:

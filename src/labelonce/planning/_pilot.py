@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,9 @@ def read_pilot(workers: Any, features: Any, annotations: Annotations | None, *, 
     if options.images is not None:
         return Pilot(fitted, notes=("Nothing was simulated, since networks take too long to fit so often.",))
     try:
-        inputs = read_inputs(options.with_paths(near))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # train has said what there is to say
+            inputs = read_inputs(options.with_paths(near))
     except (OSError, ValueError) as error:
         return Pilot(fitted, notes=(f"Nothing was simulated, since the inputs of the run cannot be read: {error}",))
     return Pilot(fitted, inputs.rows.X, inputs.annotations)

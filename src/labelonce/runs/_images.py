@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ from labelonce._types import TABLES, Ids
 from labelonce.data import Annotations, _ids
 from labelonce.files._open import File, naming
 from labelonce.files._table_reader import read_table
-from labelonce.formats._registry import find_labels
-from labelonce.runs._inputs import Rows, one_text_per_task, tasks_of
+from labelonce.runs._inputs import Rows, joined_texts, one_text_per_task, tasks_of
+from labelonce.runs._labels import find_files
 from labelonce.runs._record import InputFile, Named
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
@@ -66,16 +66,19 @@ def network_for(n_images: int) -> Any:
     return image_learner(module_fn=partial(fast_net, widths=(16, 32, 32)), n_models=1, cutout=0, pad=2, **few)
 
 
-def read_images(folder: Path, size: int, labels: Path | File, annotations: Annotations, *, task: str) -> Images:
+def read_images(
+    folder: Path, size: int, labels: Path | Sequence[File], annotations: Annotations, *, task: str
+) -> Images:
     """Return the images of all labelled tasks, and as unlabelled tasks the other ones in the folder.
 
     A column `image` of the labels names the files; without it a file is named by its task, with or without suffix.
     """
     check_size(size)
     labelled = annotations.tasks[np.unique(annotations.task)]
-    column = _named_files(labels, task)
-    if column is not None:
-        return _load(folder, [folder / _inside(name, labels) for name in column.X], column.tasks, size, "column")
+    named = [rows for file in find_files(labels) if (rows := _named_files(file, task)) is not None]
+    if named:
+        column = joined_texts(named)
+        return _load(folder, [folder / name for name in column.X], column.tasks, size, "column")
     by_name = {path.name: path for path in _listed(folder)}
     wanted = [str(one) for one in labelled.tolist()]
     if all(name in by_name for name in wanted):
@@ -111,9 +114,8 @@ def check_size(size: int) -> None:
         raise ValueError(f"{argument('image_size')} must be between {low} and {high} pixels; got {size}.")
 
 
-def _named_files(labels: Path | File, task: str) -> Rows | None:
+def _named_files(file: File, task: str) -> Rows | None:
     """Return the files that a column of the labels names, one row per task; None where there is no such column."""
-    file = find_labels(labels)
     if file.format not in TABLES:
         return None
     with naming(file):
@@ -123,14 +125,16 @@ def _named_files(labels: Path | File, task: str) -> Rows | None:
         names = table.column(_COLUMN)
         if not _ids.is_text(names.type) or names.null_count or pc.any(pc.equal(names, "")).as_py():
             raise ValueError(f"column {_COLUMN!r} must name a file in every row; got {names.type}.")
-        return one_text_per_task(tasks_of(table, task, file, repeated=True), names.to_pylist(), _COLUMN)
+        rows = one_text_per_task(tasks_of(table, task, file, repeated=True), names.to_pylist(), _COLUMN)
+        for name in rows.X:
+            _check_inside(name)
+        return rows
 
 
-def _inside(name: str, labels: Path | File) -> PurePosixPath:
+def _check_inside(name: str) -> None:
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts:
-        raise ValueError(f"{labels}: column {_COLUMN!r} must name files inside the folder; got {show(name)}.")
-    return path
+        raise ValueError(f"column {_COLUMN!r} must name files inside the folder; got {show(name)}.")
 
 
 def _listed(folder: Path) -> list[Path]:

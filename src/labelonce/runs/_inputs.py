@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import os
+import re
+import warnings
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from labelonce._messages import argument, is_offered, shorten, show
+from labelonce._messages import argument, is_offered, row, shorten, show
 from labelonce._types import TABLES, Floats, Ids
-from labelonce.data import Annotations, _ids
+from labelonce.data import _ids
+from labelonce.data._numbers import Fault, array_fault, as_features
 from labelonce.files._open import File, locate, naming, with_path
-from labelonce.files._table_reader import id_column, read_table
+from labelonce.files._table_reader import column_names, id_column, read_table
 from labelonce.formats._answers import Fields
 from labelonce.formats._registry import read as read_tool
 
-_ARRAYS = (".npy", ".npz")
-_NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal, pa.types.is_null)
+ARRAYS = (".npy", ".npz")
+_SENTENCE = 3  # words on average: a text, and no id
+_FRACTION = re.compile(r"-?\d*[.,]\d+(?:[eE]-?\d+)?|-?\d+[eE]-?\d+")
 
 
 @dataclass(frozen=True)
@@ -40,30 +43,34 @@ class Rows:
 def read_features(
     path: Path,
     *,
-    task: str = "task",
+    task: str | None = None,
     columns: list[str] | None = None,
     ignore: Sequence[str] = (),
     missing: bool = False,
     new: bool = False,
 ) -> Rows:
-    """Return the numbers in a file: every column but `task` and `ignore`, or those named by `columns` in that order.
+    """Return the numbers in a file: all but the task ids and `ignore`, or those named by `columns` in that order.
 
-    `missing` allows NaN. A table without a column `task` is an error, but with `new`, for a model that is trained, its
-    rows are 0, 1, 2, ..., as those of an array are.
+    `missing` allows NaN. The task ids are in the column `task`, or where there is none in the one of that name; without
+    either it is an error, but with `new`, for a model that is trained, they are what `tasks_of` finds.
     """
-    if path.suffix.lower() in _ARRAYS:
-        rows = _read_arrays(path, task)
+    if path.suffix.lower() in ARRAYS:
+        rows = _read_arrays(path, task or "task")
     else:
         file = _table_file(path)
         with naming(file):
-            table = read_table(file, [task])
-            tasks = tasks_of(table, task, file, numbered=new)
-            wanted = columns or [name for name in table.column_names if name != task and name not in ignore]
+            names = column_names(file)
+            ids = task if task in names else "task"
+            table = read_table(file, [ids] if columns is None else [name for name in names if name not in columns])
+            tasks = tasks_of(table, task, file, new=columns or (), numbered=new)
+            wanted = columns or [name for name in table.column_names if name != ids and name not in ignore]
             _check_present(table, [*wanted, *ignore])
             if not wanted:
-                raise ValueError(f"features must have a column besides {task!r}; got none. {_for_texts()}")
-            rows = Rows(tasks, _numbers(table, wanted, new=new), wanted)
-    _check_finite(rows, path, missing, new=new)
+                raise ValueError(f"features must have a column besides {ids!r}; got none. {_for_texts()}")
+            return Rows(tasks, _numbers(table, wanted, missing=missing, new=new), wanted)
+    fault = array_fault(rows.X, missing=missing)
+    if fault is not None:
+        raise ValueError(f"{path}: {fault.sentence} {_fix(fault, '', missing=missing, new=new)}")
     return rows
 
 
@@ -82,25 +89,29 @@ def read_texts(
     column: str,
     *,
     fields: Fields = Fields(),  # noqa: B008  # immutable
+    missing: str = "error",
     new: bool = False,
 ) -> Rows:
     """Return the texts in a column of a table, or of the export of a tool that `find_labels` found.
 
     A task may have several rows, as in a file of labels, with one text; with `new` every row counts for itself, and a
-    table without a column of tasks has the rows 0, 1, 2, ...
+    table without a column of tasks has the rows 0, 1, 2, ... With `missing="drop"` rows without a task are left out.
     """
     file = path if isinstance(path, File) else _table_file(Path(path))
     with naming(file):
         if file.format in TABLES:
-            table, task = read_table(file, [fields.task or "task", column]), fields.task or "task"
+            table = read_table(file, column_names(file) if new else [fields.task or "task", "task", column])
+            if missing == "drop" and (ids := fields.task or "task") in table.column_names:
+                absent = _ids.missing_in(_ids.as_arrow(id_column(table, ids, file), "task"))
+                table = table if absent is None else table.filter(pa.array(~absent))
             texts = _strings(table, column)
-            tasks = tasks_of(table, task, file, numbered=new, repeated=True)
+            tasks = tasks_of(table, fields.task, file, new=[column], numbered=new, repeated=True)
         else:
             found = read_tool(file, fields._replace(text=column)).texts
             tasks, texts = _ids.column_of([task for task, _ in found], "task"), [text for _, text in found]
-        bad = [row for row, text in enumerate(texts) if not isinstance(text, str) or not text.strip()]
+        bad = [place for place, text in enumerate(texts) if not isinstance(text, str) or not text.strip()]
         if bad:
-            got = f"got {show(texts[bad[0]])} at row {bad[0]} ({len(bad)} in total)"
+            got = f"got {show(texts[bad[0]])} at {row(bad[0])} ({len(bad)} in total)"
             raise ValueError(f"column {column!r} must hold a text in every row; {got}. Fill them in, or drop them.")
         return Rows(tasks, texts, [column]) if new else one_text_per_task(tasks, texts, column)
 
@@ -116,20 +127,40 @@ def _strings(table: pa.Table, column: str) -> list[Any]:
     return found
 
 
-def align_rows(annotations: Annotations, rows: Rows, path: Path) -> Annotations:
-    """Return the annotations in the order of the rows; a labelled task without a row is an error."""
-    try:
-        _ids.check_same_kind(rows.tasks, "task", annotations.tasks)
-    except TypeError as error:
-        raise TypeError(f"{path}: {error}") from error
+def align_rows(annotations: Any, rows: Rows, path: Path) -> Any:
+    """Return the annotations in the order of the rows; a labelled task without a row is an error.
+
+    Where one has numbers as ids and the other text, they are matched as text, with a warning.
+    """
+    ids = rows.tasks
+    differ = (ids.dtype == object) != (annotations.tasks.dtype == object)
+    if differ:
+        ids = ids.astype(str).astype(object)
+        annotations = replace(annotations, tasks=annotations.tasks.astype(str).astype(object))
     labelled = annotations.tasks[np.unique(annotations.task)]
-    lost = labelled[_ids.lookup(labelled, rows.tasks) < 0]
+    lost = labelled[_ids.lookup(labelled, ids) < 0]
     if len(lost):
         raise ValueError(
             f"{path} must have a row for every labelled task; got none for {show(lost[0])} ({len(lost)} of "
             f"{len(labelled)} tasks in total). Add these rows, or drop their labels."
         )
-    return annotations.align(rows.tasks)
+    if differ:
+        sentence = (
+            f"{path} or the labels have text as task ids, the other numbers: they are matched as text, 7 with '7'."
+        )
+        warnings.warn(sentence, stacklevel=3)
+    return annotations.align(ids)
+
+
+def joined_texts(found: Sequence[Rows]) -> Rows:
+    """Return the texts of several files; one of a task that is in two of them must be the same."""
+    if len(found) == 1:
+        return found[0]
+    tasks = [rows.tasks for rows in found]
+    if len({one.dtype for one in tasks}) > 1:
+        tasks = [one.astype(str).astype(object) for one in tasks]
+    (column,) = found[0].columns or [""]
+    return one_text_per_task(np.concatenate(tasks), [text for rows in found for text in rows.X], column)
 
 
 def _table_file(path: Path) -> File:
@@ -150,55 +181,74 @@ def _check_present(table: pa.Table, names: Sequence[str], fix: str = "") -> None
             raise ValueError(f"the table must have a column {name!r}; got none among {has}.{fix}")
 
 
-def tasks_of(table: pa.Table, task: str, file: File, *, numbered: bool = False, repeated: bool = False) -> Ids:
-    if numbered and task not in table.column_names:
-        return np.arange(table.num_rows)
-    _check_present(table, [task], f" Name the column of task ids with {argument('task')}, alike in all files.")
-    column = id_column(table, task, file)
+def tasks_of(
+    table: pa.Table,
+    task: str | None,
+    file: File,
+    *,
+    new: Sequence[str] = (),
+    numbered: bool = False,
+    repeated: bool = False,
+) -> Ids:
+    """Return the task ids of the rows of a table: those in the column `task`, or else in the one of that name.
+
+    Where rows may be `numbered`, those for a model of the columns `new`, the ids are in the only other column whose
+    values all differ; without one the rows are 0, 1, 2, ...
+    """
+    name = task if task is None or task in table.column_names else None
+    name = name or ("task" if "task" in table.column_names else None)
+    if name is None and numbered:
+        others = [one for one in table.column_names if one not in new] if new else []
+        found = [one for one in others if _may_be_ids(table.column(table.column_names.index(one)))]
+        if len(found) != 1:
+            if others:
+                sentence = f"{file}: no column of task ids was found in {shorten(others)}, so the rows are numbered."
+                warnings.warn(f"{sentence} Name it with {argument('task')}", stacklevel=4)
+            return np.arange(table.num_rows)
+        name = found[0]
+    name = name or task or "task"
+    _check_present(table, [name], f" Name the column of task ids with {argument('task')}")
+    column = id_column(table, name, file)
     return _ids.column_of(column, "task") if repeated else _ids.table_of(column, "task")
 
 
-def _numbers(table: pa.Table, names: list[str], *, new: bool) -> Floats:
+def _may_be_ids(column: pa.ChunkedArray) -> bool:
+    """Return whether a column holds integers or short texts that all differ, and that are no fractions."""
+    if pa.types.is_integer(column.type):
+        return column.null_count == 0 and len(column.unique()) == len(column)
+    if not _ids.is_text(column.type) or column.null_count:
+        return False
+    values = column.to_pylist()
+    short = sum(len(value.split()) for value in values) < _SENTENCE * len(values)
+    return short and len(set(values)) == len(values) and "" not in values and not all(map(_FRACTION.fullmatch, values))
+
+
+def _numbers(table: pa.Table, names: list[str], *, missing: bool, new: bool) -> Floats:
     X = np.empty((table.num_rows, len(names)))
     for place, name in enumerate(names):
-        column = table.column(name)
-        if not any(is_kind(column.type) for is_kind in _NUMBERS):
-            got = f"got {_first_non_number(column)} ({column.type})"
-            fix = "" if new else f" {_without(name)} {_for_texts(name)}"
-            raise ValueError(f"column {name!r} must hold numbers; {got}.{fix}")
-        X[:, place] = pc.fill_null(column.cast(pa.float64(), safe=False), np.nan).to_numpy()
+        found = as_features(table.column(name), name, missing=missing)
+        if isinstance(found, Fault):
+            raise ValueError(f"{found.sentence} {_fix(found, name, missing=missing, new=new)}".strip())
+        X[:, place] = found
     return X
 
 
-def _first_non_number(column: pa.ChunkedArray) -> str:
-    for row, value in enumerate(column.to_pylist()):
-        try:
-            float(value)
-        except (TypeError, ValueError):
-            if value is not None:
-                return f"{show(value)} at row {row}"
-    return show(column[0].as_py())
-
-
-def _check_finite(rows: Rows, path: Path, missing: bool, *, new: bool) -> None:
-    bad = np.isinf(rows.X) if missing else ~np.isfinite(rows.X)
-    if bad.any():
-        row, place = (int(i) for i in np.argwhere(bad)[0])
-        name = repr(rows.columns[place]) if rows.columns else str(place)
+def _fix(fault: Fault, column: str, *, missing: bool, new: bool) -> str:
+    """Return what to do about a column that is no feature."""
+    if fault.kind == "infinite":
+        return "Replace them by numbers."
+    if fault.is_number:
         trees = f", or train with {argument('model', 'boost')}, which takes missing values"
-        trees = "" if missing or new or not is_offered("model") else trees
-        raise ValueError(
-            f"{path}: features must be finite numbers; got {rows.X[row, place]} in column {name} at row {row} "
-            f"({int(bad.sum())} in total). Fill them in{trees}."
-        )
+        return f"Fill them in{'' if missing or new or not is_offered('model') else trees}."
+    return "" if new else f"{_without(column)} {_for_texts(column)}"
 
 
 def one_text_per_task(tasks: Ids, texts: list[str], column: str) -> Rows:
     first: dict[Any, str] = {}
-    for row, (one, said) in enumerate(zip(tasks.tolist(), texts, strict=True)):
+    for place, (one, said) in enumerate(zip(tasks.tolist(), texts, strict=True)):
         if first.setdefault(one, said) != said:
             raise ValueError(
-                f"a task must have one text in column {column!r}; got {show(said)} at row {row} for task "
+                f"a task must have one text in column {column!r}; got {show(said)} at {row(place)} for task "
                 f"{show(one)}, after {show(first[one])}."
             )
     return Rows(_ids.table_of(list(first), "task"), list(first.values()), [column])

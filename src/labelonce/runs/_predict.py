@@ -6,14 +6,16 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from labelonce._types import TOOLS
+from labelonce._types import TABLES, TOOLS
 from labelonce.data import _ids
+from labelonce.files._open import naming
+from labelonce.files._table_reader import column_names, find_columns
 from labelonce.formats._answers import Fields
 from labelonce.formats._registry import find_labels
 from labelonce.multilabel import MultiLabelMBEM
 from labelonce.runs._folder import RunFolder
 from labelonce.runs._images import check_extras, read_new_images
-from labelonce.runs._inputs import Rows, read_features, read_texts
+from labelonce.runs._inputs import ARRAYS, Rows, read_features, read_texts
 from labelonce.runs._model_file import load
 from labelonce.runs._questions import predict_questions
 from labelonce.runs._record import ImageInput, RunRecord, TextInput
@@ -29,14 +31,18 @@ def read_run(folder: Path) -> RunRecord:
     return record
 
 
-def predict(folder: Path, path: Path, *, proba: bool = False, joined: bool = False) -> pa.Table:
+def predict(
+    folder: Path, path: Path, *, task: str | None = None, proba: bool = False, joined: bool = False
+) -> pa.Table:
     """Return label and confidence of every row of a file or image of a folder; with `proba` also of every class.
 
+    The task ids of the rows are in the column `task`, by default in that of the run, in one named task, or in the only
+    column whose values all differ and that the model does not use.
     A run on questions gives one column for each of them instead, or if `joined` one label "cat|dog" for all that are
     answered yes, without the tasks that have none.
     """
     record = read_run(folder)
-    rows = _read_rows(path, record)
+    rows = _read_rows(path, record, task)
     clf = load(RunFolder(folder).file("model.skops"))
     if isinstance(clf, MultiLabelMBEM):
         return predict_questions(clf, rows, proba=proba, joined=joined)
@@ -51,20 +57,23 @@ def predict(folder: Path, path: Path, *, proba: bool = False, joined: bool = Fal
     return pa.table(columns)
 
 
-def _read_rows(path: Path, record: RunRecord) -> Rows:
+def _read_rows(path: Path, record: RunRecord, task: str | None) -> Rows:
     """Return the rows with the columns that the run was trained on."""
     options, features = record.options, record.features
     if isinstance(features, ImageInput):
         check_extras()
         return read_new_images(path, features.size, features.named)
+    if task is not None and path.suffix not in ARRAYS and (file := find_labels(path, hint=False)).format in TABLES:
+        with naming(file):
+            find_columns(column_names(file), {"task": task})
     if isinstance(features, TextInput):
         file = find_labels(path, hint=False)
         return read_texts(
-            file if file.format in TOOLS else path, features.column, fields=Fields(options.task), new=True
+            file if file.format in TOOLS else path, features.column, fields=Fields(task or options.task), new=True
         )
     rows = read_features(
         path,
-        task=options.task or "task",
+        task=task or options.task,
         columns=features.columns,
         missing=options.model == "boost",
         new=True,

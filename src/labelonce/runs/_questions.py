@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,7 +18,6 @@ from labelonce.data import _ids
 from labelonce.files._open import File
 from labelonce.files._table_reader import column_names
 from labelonce.formats._answers import SEPARATOR
-from labelonce.formats._registry import find_labels
 from labelonce.learning import BoostedTrees
 from labelonce.multilabel import (
     MultiLabelAnnotations,
@@ -37,46 +37,51 @@ if TYPE_CHECKING:
     from labelonce.runs._inputs import Rows
 
 QUESTIONS = "questions"  # of `multiple`: check boxes of an export, or the columns of a wide table, as questions
-_READ = ("task", "worker", "answers", "duplicates", "rejected")
+_READ = ("task", "worker", "question", "answer", "answers", "duplicates", "missing", "relabel", "normalise", "rejected")
 Known = dict[tuple[Any, Any], int] | None
 
 
-def has_questions(file: File, source: dict[str, Any]) -> bool:
-    """Return whether a file is to be read as questions: by its columns, or as `multiple` says."""
-    return source.get("multiple") == QUESTIONS or is_multilabel(file)
+def has_questions(files: Sequence[File], source: dict[str, Any]) -> bool:
+    """Return whether files are to be read as questions: by their columns, or as options say."""
+    named = source.get("multiple") == QUESTIONS or "question" in source or "answer" in source
+    return named or any(map(is_multilabel, files))
 
 
-def read_questions(file: File, source: dict[str, Any], **more: Any) -> MultiLabelAnnotations:
-    """Return the questions in a file, read as the options of a source say."""
-    if source.get("classes"):
-        got = ",".join(map(str, source["classes"]))
-        raise ValueError(f"{argument('classes')} must be left out for questions; got {got}.")
+def read_questions(files: Sequence[File], source: dict[str, Any], **more: Any) -> MultiLabelAnnotations:
+    """Return the questions in files, read as the options of a source say.
+
+    The column of labels is that of ticked labels, of answers, or in an export the control.
+    """
+    for name in ("classes", "spellings"):
+        if source.get(name):
+            got = source[name] if isinstance(source[name], str) else ",".join(map(str, source[name]))
+            raise ValueError(f"{argument(name)} must be left out for questions; got {got}.")
     kept: dict[str, Any] = {name: source[name] for name in _READ if name in source}
     if "label" in source:
-        ticks = file.format not in TOOLS and "answer" not in column_names(file)
-        kept["ticked" if ticks else "question"] = source["label"]
-    return read_multilabel(file, **(more | kept))
+        in_tool = files[0].format in TOOLS
+        ticks = not in_tool and "question" not in source and "answer" not in column_names(files[0])
+        role = "question" if in_tool else "ticked" if ticks else "answer" if "question" in source else "question"
+        kept.setdefault(role, source["label"])
+    return read_multilabel(files, **(more | kept))
 
 
 def choose_question_gold(
-    labels: str | os.PathLike[str],
+    labels: Sequence[File],
     gold: str | os.PathLike[str] | None,
     annotations: MultiLabelAnnotations,
     **source: Any,
 ) -> Known:
-    """Return the known answers in a file, else those in the export that the labels came from, with a warning."""
-    columns = {"task": source.get("task"), "question": source.get("label")}
-    file = find_labels(labels, source.get("format"))
+    """Return the known answers in a file, else those in the exports that the labels came from, with a warning."""
+    columns = {"task": source.get("task"), "question": source.get("question", source.get("label"))}
     if gold is not None:
-        return read_multilabel_gold(gold, annotations, **columns)
-    if file.format not in TOOLS:
-        return None
-    own = read_multilabel_gold(file, annotations, **columns)
+        return read_multilabel_gold(gold, annotations, answer=source.get("answer"), **columns)
+    own: dict[tuple[Any, Any], int] = {}
+    for file in labels:
+        own |= read_multilabel_gold(file, annotations, **columns) if file.format in TOOLS else {}
     if own:
         n = len({task for task, _ in own})
-        warnings.warn(
-            f"{file.path}: its true labels of {n:,} task{'s' if n > 1 else ''} are used as gold.", stacklevel=2
-        )
+        files = ", ".join(str(file) for file in labels if file.format in TOOLS)
+        warnings.warn(f"{files}: its true labels of {n:,} task{'s' if n > 1 else ''} are used as gold.", stacklevel=2)
     return own or None
 
 

@@ -15,15 +15,16 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Union, get_args, 
 import numpy as np
 
 from labelonce._messages import show
-from labelonce._types import GROUPINGS, Duplicates, Format, Model, Multiple, Rejected
+from labelonce._types import GROUPINGS, Duplicates, Format, Missing, Model, Multiple, Rejected, Spellings
 
 if TYPE_CHECKING:
     from labelonce.data import Annotations
     from labelonce.multilabel import MultiLabelAnnotations
 
 FORMAT = 1
-PATHS = ("labels", "features", "images", "gold", "groups")
-LATER = ("classes", "answers", "groups")  # options that the JSON names only where given: earlier versions had none
+PATHS = ("labels", "features", "images", "gold", "groups", "relabel")
+_READING = ("missing", "relabel", "normalise", "spellings", "question", "answer")
+LATER = ("classes", "answers", "groups", *_READING)  # the JSON names these only where given: earlier versions had none
 Named = Literal["name", "stem", "column"]
 _Record = TypeVar("_Record", bound="Stored")
 
@@ -32,7 +33,7 @@ _Record = TypeVar("_Record", bound="Stored")
 class Options:
     """What `labelonce train` was asked for."""
 
-    labels: str
+    labels: str | tuple[str, ...]
     features: str | None = None
     text: str | None = None
     images: str | None = None
@@ -52,12 +53,28 @@ class Options:
     multiple: Multiple | None = None
     classes: tuple[str | int, ...] | None = None
     answers: tuple[str | int, ...] | None = None
+    missing: Missing | None = None
+    relabel: str | None = None
+    normalise: bool | None = None
+    spellings: Spellings | None = None
+    question: str | None = None
+    answer: str | None = None
+
+    @property
+    def label_files(self) -> tuple[str, ...]:
+        """The files of labels."""
+        return (self.labels,) if isinstance(self.labels, str) else self.labels
+
+    @property
+    def named_labels(self) -> str:
+        """The files of labels as a person near them would name them."""
+        return ", ".join(map(near, self.label_files))
 
     @property
     def source(self) -> dict[str, Any]:
-        """How the labels are read: what `read_annotations` is to be told."""
+        """How the labels are read: what `runs.read_labels` is to be told."""
         names = ("format", "task", "worker", "label", "duplicates", "rejected", "multiple", "classes", "answers")
-        return {name: value for name in names if (value := getattr(self, name)) is not None}
+        return {name: value for name in (*names, *_READING) if (value := getattr(self, name)) is not None}
 
     @property
     def paths(self) -> dict[str, str]:
@@ -66,13 +83,31 @@ class Options:
 
     def with_paths(self, change: Callable[[str], str]) -> Self:
         """Return the options with every path changed."""
-        changed: dict[str, Any] = {role: change(path) for role, path in self.paths.items()}
-        return replace(self, **changed)
+        return replace(self, **changed_paths(vars(self), change))
 
 
 def paths_in(options: Mapping[str, Any]) -> dict[str, str]:
-    """Return the input files and folders among options by their roles; groups of classes may need no file."""
-    return {role: path for role in PATHS if (path := options.get(role)) is not None and path not in GROUPINGS}
+    """Return the input files and folders among options by their roles; groups of classes may need no file.
+
+    Of several files of labels the second has the role "labels_2", and so on.
+    """
+    found = {}
+    for role in PATHS:
+        given = options.get(role)
+        for number, path in enumerate((given,) if isinstance(given, str) else given or (), 1):
+            if path not in GROUPINGS:
+                found[role if number == 1 else f"{role}_{number}"] = path
+    return found
+
+
+def changed_paths(options: Mapping[str, Any], change: Callable[[str], str]) -> dict[str, Any]:
+    """Return the options that are paths, each changed."""
+    given = {role: options.get(role) for role in PATHS}
+    return {
+        role: change(value) if isinstance(value, str) else tuple(map(change, value))
+        for role, value in given.items()
+        if value is not None and value not in GROUPINGS
+    }
 
 
 @dataclass(frozen=True)

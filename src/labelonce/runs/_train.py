@@ -6,7 +6,7 @@ import hashlib
 import os
 import platform
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import import_module
@@ -22,24 +22,25 @@ from sklearn.preprocessing import StandardScaler
 
 from labelonce._memory import is_large
 from labelonce._messages import argument, described
-from labelonce._types import MODELS
+from labelonce._types import MODELS, TABLES
 from labelonce._validate import check_int
 from labelonce.data import Annotations
-from labelonce.data._check import check_two_classes, spelling_doubts
 from labelonce.files._atomic import atomic_write
 from labelonce.files._open import File
+from labelonce.files._table_reader import column_names
 from labelonce.formats._answers import Fields
-from labelonce.formats._registry import find_labels
-from labelonce.io import read_annotations, read_class_groups, write
+from labelonce.io import read_class_groups, write
 from labelonce.learning import MBEM, BoostedTrees, SoftmaxRegression, text_model
 from labelonce.learning._features import DEFAULT_C
 from labelonce.multilabel import MultiLabelAnnotations, MultiLabelMBEM
 from labelonce.runs._folder import START_OVER, RunFolder, write_record
 from labelonce.runs._gold import choose_gold
 from labelonce.runs._images import Images, check_extras, network_for, read_images
-from labelonce.runs._inputs import Rows, align_rows, read_features, read_texts
+from labelonce.runs._inputs import Rows, align_rows, joined_texts, read_features, read_texts
+from labelonce.runs._labels import find_files, read_labels
 from labelonce.runs._model_file import dumped, load
 from labelonce.runs._questions import (
+    QUESTIONS,
     check_question_options,
     choose_question_gold,
     has_questions,
@@ -130,9 +131,9 @@ def _checkpointed(path: Path, inputs: Inputs) -> Any:
 def read_inputs(options: Options) -> Inputs:
     """Return what the options' files hold; files that do not go together are an error."""
     _check_options(options)
-    labels = find_labels(options.labels, options.format)
+    labels = find_files(options.label_files, options.format)
     annotations = _read_labels(labels, options)
-    source = Path(options.features or options.labels)
+    source = Path(options.features or options.label_files[0])
     images = None
     if options.images is not None:
         source, size = Path(options.images), options.image_size
@@ -140,10 +141,13 @@ def read_inputs(options: Options) -> Inputs:
         rows = images.rows
     elif options.text is not None:
         fields = Fields(options.task, options.worker, options.label)
-        rows = read_texts(options.features or labels, options.text, fields=fields)
+        texts = labels if options.features is None else [Path(options.features)]
+        missing = options.missing if options.features is None and options.missing else "error"
+        rows = joined_texts([read_texts(file, options.text, fields=fields, missing=missing) for file in texts])
     else:
-        boost = options.model == "boost"
-        rows = read_features(source, task=options.task or "task", ignore=options.ignore, missing=boost)
+        of_labels = _columns_of_questions(labels, options)
+        ignore = [name for name in options.ignore if name not in of_labels]
+        rows = read_features(source, task=options.task, ignore=ignore, missing=options.model == "boost")
     annotations = align_rows(annotations, rows, source)
     if options.groups is not None:
         read_class_groups(options.groups, annotations)
@@ -169,27 +173,31 @@ def _check_options(options: Options) -> None:
         )
     if options.text is not None and options.model != "softmax":
         raise ValueError(f"{argument('text')} must go with {argument('model', 'softmax')}; got {options.model!r}.")
-    if options.text is not None and options.ignore:
+    if options.text is not None and options.ignore and options.multiple != QUESTIONS:
         rule = f"{argument('ignore')} must go with {argument('features')} alone"
         raise ValueError(f"{rule}; got {argument('text', options.text)} as well.")
     if options.images is not None:
         _check_images_alone(options)
 
 
-def _read_labels(labels: File, options: Options) -> Any:
-    """Return the annotations in the file of labels: of classes, or of questions."""
-    if has_questions(labels, options.source):
-        check_question_options(options)
-        return read_questions(labels, options.source, ignore=(options.text,) if options.text else ())
-    annotations = read_annotations(labels, **options.source)
-    check_two_classes(annotations, labels.path)
-    for doubt in spelling_doubts(annotations):
-        warnings.warn(f"{labels.path}: {doubt.sentence}", UserWarning, stacklevel=4)
-    return annotations
+def _read_labels(labels: Sequence[File], options: Options) -> Any:
+    """Return the annotations in the files of labels: of classes, or of questions."""
+    if not has_questions(labels, options.source):
+        return read_labels(labels, options.source)
+    check_question_options(options)
+    return read_questions(labels, options.source, ignore=(*options.ignore, *([options.text] if options.text else [])))
+
+
+def _columns_of_questions(labels: Sequence[File], options: Options) -> set[str]:
+    """Return the columns of wide tables, in which a column can be ignored as in the features."""
+    if not has_questions(labels, options.source):
+        return set()
+    return {name for file in labels if file.format in TABLES for name in column_names(file)}
 
 
 def _check_images_alone(options: Options) -> None:
-    others = {"features": options.features, "text": options.text, "ignore": options.ignore or None}
+    ignored = None if options.multiple == QUESTIONS else options.ignore or None
+    others = {"features": options.features, "text": options.text, "ignore": ignored}
     others["model"] = None if options.model == "softmax" else options.model
     for name, value in others.items():
         if value is not None:

@@ -1,0 +1,47 @@
+"""The files of labels of a command: found, read, and refused where they would mislead a fit."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from labelonce.data import Annotations, check
+from labelonce.data._check import check_labels
+from labelonce.files._open import File
+from labelonce.formats._registry import find_labels
+from labelonce.io import listed, read_annotations
+
+_OF_QUESTIONS = ("spellings", "question", "answer", "ignore")  # options that are not about how classes are read
+
+
+def find_files(paths: Any, format: str | None = None) -> list[File]:
+    """Return one file of labels, or several, with their formats."""
+    return [find_labels(path, format) for path in listed(paths)]
+
+
+def names_of(files: Sequence[File]) -> str:
+    """Return the names of files, for a message."""
+    return ", ".join(map(str, files))
+
+
+def of_classes(source: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of a source that `read_annotations` takes."""
+    return {name: value for name, value in source.items() if name not in _OF_QUESTIONS}
+
+
+def read_labels(files: Sequence[File], source: dict[str, Any]) -> Annotations:
+    """Return the labels in files, read as the options of a command say; what looks wrong with them is a warning.
+
+    Labels of one class are an error, and so are probabilities, and classes spelled in several ways, unless the option
+    `spellings` keeps them.
+    """
+    annotations = read_annotations(files, **of_classes(source))
+    try:
+        check_labels(annotations, spellings_kept=source.get("spellings") == "keep")
+    except ValueError as error:
+        raise ValueError(f"{names_of(files)}: {error}") from error
+    for problem in check(annotations).problems:
+        if problem.kind != "one worker":  # each command says what it means for it
+            warnings.warn(f"{names_of(files)}: {problem.sentence}", stacklevel=3)
+    return annotations
