@@ -76,7 +76,11 @@ def test_each_and_max_labels_are_kept(files: tuple[Path, Path], tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("cell", "fix"), [("", "(1 in total). Fill them in.\n"), ("a", "got 'a' at row 2 (text). Leave it out with --ignore x2. Texts must be")]
+    ("cell", "fix"),
+    [
+        ("", "(1 in total). Fill them in.\n"),
+        ("a", "got 'a' at row 2 (text). Leave it out with --ignore x2. Texts must be"),
+    ],
 )
 def test_what_is_wrong_with_features_is_said_without_options_of_other_commands(
     cell: str, fix: str, files: tuple[Path, Path], capfd: pytest.CaptureFixture[str]

@@ -290,7 +290,7 @@ def test_no_file_takes_the_place_of_another(folder: Path, tmp_path: Path, capsys
     ("text", "message"),
     [
         ("task,x0,x1\n1,2,3\n", "must have a column 'x2'; got none among ['task', 'x0', 'x1']"),
-        ("task,x0,x1,x2\n1,2,3,\n", "got nan in column 'x2' at row 2"),
+        ("task,x0,x1,x2\n1,2,3,\n", "got NaN in column 'x2' at row 2"),
         ("task,x0,x1,x2\n1,2,3,4\n1,2,3,4\n", "must not repeat an id; got 1 2 times"),
     ],
 )

@@ -3,12 +3,20 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from scipy import sparse
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 from labelonce import (
     MBEM,
     Annotations,
+    BoostedTrees,
     DawidSkene,
     OracleConfusion,
     OracleCorrect,
@@ -122,3 +130,126 @@ def test_known_workers_may_give_other_answers() -> None:
     clf = OracleConfusion(confusion, SoftmaxRegression()).fit(features, ann)
     said = confusion[0, :, 1] * confusion[0, :, 2]  # of task 1
     np.testing.assert_allclose(clf.posterior_[1], said / said.sum())
+
+
+def numbered(n: int = 12) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return features and labels that one name of a column joins, in another order."""
+    ids = np.arange(n) + 4320
+    labels = pd.DataFrame({"Review ID": ids, "who": np.arange(n) % 3, "Rating": np.where(ids % 2, "good", "bad")})
+    return pd.DataFrame({"Review ID": ids[::-1], "x": ids[::-1] % 2.0, "y": 1.0}), labels
+
+
+def annotations(labels: pd.DataFrame) -> Annotations:
+    return Annotations.from_frame(labels, task="Review ID", worker="who", label="Rating")
+
+
+@pytest.mark.parametrize("form", [lambda X: X, pl.from_pandas, pa.Table.from_pandas], ids=["pandas", "polars", "arrow"])
+def test_rows_are_matched_by_the_column_that_the_annotations_called_the_task(form: Any) -> None:
+    features, labels = numbered()
+    X, ann = match_rows(form(features), annotations(labels))
+    assert ann.tasks.tolist() == features["Review ID"].tolist()
+    assert list(getattr(X, "column_names", None) or X.columns) == ["x", "y"]
+
+
+def test_a_column_of_task_ids_under_another_name_is_never_a_feature() -> None:
+    features, labels = numbered()
+    other = features.rename(columns={"Review ID": "number"})
+    for X, tasks in (
+        (other, None),
+        (other, features["Review ID"]),
+        (features.assign(task=features["Review ID"]), None),
+    ):
+        with pytest.raises(ValueError, match=r"column '(number|task)' of X must not be a feature: it holds the ids"):
+            match_rows(X, annotations(labels), tasks)
+
+
+def test_a_feature_that_only_resembles_ids_stays() -> None:
+    features, labels = numbered()
+    X = features.assign(rank=np.arange(12), twice=features["Review ID"] * 2, again=4320)
+    assert match_rows(X, annotations(labels))[0].columns.tolist() == ["x", "y", "rank", "twice", "again"]
+
+
+def test_predict_takes_the_features_by_name_and_leaves_ids_alone() -> None:
+    features, labels = numbered(60)
+    clf = MBEM(SoftmaxRegression(), rounds=1).fit(features, annotations(labels))
+    wanted = clf.predict_proba(features[["x", "y"]])
+    for X in (features, features.rename(columns={"Review ID": "id"}), features.assign(shop="a")):
+        np.testing.assert_array_equal(clf.predict_proba(X), wanted)
+    with pytest.raises(ValueError, match="Feature names seen at fit time, yet now missing"):
+        clf.predict(features[["Review ID", "x"]])
+
+
+@pytest.mark.parametrize("form", [lambda y: y, pl.from_pandas, pa.Table.from_pandas], ids=["pandas", "polars", "arrow"])
+def test_labels_may_be_a_data_frame(form: Any) -> None:
+    features, labels = numbered()
+    frame = labels.set_axis(["task", "worker", "label"], axis=1)
+    assert (
+        match_rows(features, annotations(labels))[1]
+        == match_rows(features.rename(columns={"Review ID": "task"}), form(frame))[1]
+    )
+
+
+def test_a_data_frame_of_labels_under_other_names_is_refused_with_the_way_to_make_annotations() -> None:
+    features, labels = numbered()
+    texts = labels.astype(str)
+    for frame in (labels, texts, labels.assign(Rating=1), pd.concat([labels, labels])):
+        with pytest.raises(
+            ValueError, match=r"columns \['Review ID', 'who', 'Rating'\]\. Make .* Annotations\.from_frame"
+        ):
+            match_rows(features, frame)
+
+
+def test_a_data_frame_may_be_a_matrix_of_labels() -> None:
+    frame = pd.DataFrame(MATRIX, columns=["ann", "bob"])
+    assert len(match_rows(X, frame)[1]) == 4
+    words = pd.DataFrame({"ann": ["cat", None, "dog"], "bob": ["dog", "cat", None]})
+    assert match_rows(X, words)[1].classes.tolist() == ["cat", "dog"]
+
+
+DATES = pd.date_range("2026-01-01", periods=12)
+FAULTS = {
+    "text": (
+        ["de", *["at"] * 11],
+        r"column 'odd' must hold numbers; got 'de' at row 0 \(text\)\. Drop it, X.drop\(columns=",
+    ),
+    "late": ([*range(11), "many"], r"column 'odd' must hold numbers; got 'many' at row 11 \(text\)\."),
+    "category": (pd.Categorical(["de"] * 12), r"got 'de' at row 0 \(category\)\. .*OneHotEncoder"),
+    "date": (DATES, r"got datetime.* at row 0 \(date\)\. Make a number of it, such as the days"),
+    "missing": (
+        [1.0] * 11 + [np.nan],
+        r"finite numbers; got NaN in column 'odd' at row 11 \(1 in total\)\. Fill them in",
+    ),
+    "none": ([1.0, None] * 6, r"got NaN in column 'odd' at row 1 \(6 in total\)"),
+    "infinite": ([1.0] * 11 + [-np.inf], r"got -inf in column 'odd' at row 11 \(1 in total\)\. Replace them"),
+}
+
+
+@pytest.mark.parametrize(("column", "says"), FAULTS.values(), ids=FAULTS)
+def test_what_is_no_feature_is_named_with_column_value_and_fix(column: Any, says: str) -> None:
+    features, labels = numbered()
+    X = features.assign(odd=column)
+    with pytest.raises(ValueError, match=says):
+        MBEM().fit(X, annotations(labels))
+    clf = MBEM(SoftmaxRegression(), rounds=1).fit(features.assign(odd=0.0), annotations(labels))
+    with pytest.raises(ValueError, match=says):
+        clf.predict(X)
+
+
+@pytest.mark.parametrize(
+    "kind", [np.array, sparse.csr_array, lambda X: X.astype(object)], ids=["array", "sparse", "object"]
+)
+def test_arrays_name_the_number_of_the_column(kind: Any) -> None:
+    values = np.ones((3, 2))
+    values[2, 1] = np.nan
+    with pytest.raises(ValueError, match=r"got NaN in column 1 at row 2 \(1 in total\)"):
+        MBEM().fit(kind(values), [0, 1, 0])
+
+
+def test_learners_that_take_more_than_numbers_are_left_alone() -> None:
+    features, _ = numbered()
+    X = features.assign(shop=["a", "b"] * 6, gap=[np.nan, 1.0] * 6)
+    check_features(MBEM(make_pipeline(OneHotEncoder(), LogisticRegression())), X, reset=True)
+    check_features(MBEM(HistGradientBoostingClassifier()), X, reset=True)
+    check_features(MBEM(BoostedTrees()), X.drop(columns="shop"), reset=True)
+    with pytest.raises(ValueError, match="column 'shop' must hold numbers; got 'a'"):
+        check_features(MBEM(BoostedTrees()), X, reset=True)

@@ -146,7 +146,7 @@ def test_a_file_of_labels_has_one_text_a_task(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("task,x\na,1\na,2\n", "must not repeat an id; got 'a' 2 times"),
-        ("task,x\na,1\nb,\n", "got nan in column 'x' at row 3 (1 in total). Fill them in"),
+        ("task,x\na,1\nb,\n", "got NaN in column 'x' at row 3 (1 in total). Fill them in"),
         ("task,x\na,1\nb,inf\n", "got inf in column 'x' at row 3"),
         (
             "task,x\na,1\nb,two\n",

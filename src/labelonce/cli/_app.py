@@ -129,6 +129,37 @@ def check(files: LabelsFiles, source: dict[str, Any], as_json: JsonOption = Fals
 
 @app.command()
 @takes_source
+def agreement(
+    files: LabelsFiles,
+    source: dict[str, Any],
+    order: Annotated[
+        str | None, typer.Option(help="All labels from lowest to highest, where they are a scale: bad,fair,good.")
+    ] = None,
+    level: Annotated[float, typer.Option(min=0.5, max=0.999, help="Level of the intervals.")] = 0.9,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where the table of all pairs of workers goes, by suffix.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say how far workers agree: percent, Fleiss' kappa, Krippendorff's alpha; per class, and Cohen's kappa per pair.
+
+    Over the tasks that two or more workers labelled; of a worker's several labels for one task the last counts.
+
+    For example:
+
+    - `labelonce agreement labels.csv`
+
+    - `labelonce agreement ratings.csv --order bad,fair,good -o pairs.csv`
+
+    - `labelonce agreement batch1.csv batch2.csv --json`
+    """
+    from labelonce.cli._agreement import run_agreement
+
+    run_agreement(files, source, order=order, level=level, output=output, as_json=as_json)
+
+
+@app.command()
+@takes_source
 def compare(
     files: LabelsFiles,
     source: dict[str, Any],

@@ -39,8 +39,10 @@ def pair_table(
     weights: list[tuple[str, Floats, Floats, Floats]] = [("kappa", (one == other).astype(float), chance, expected)]
     if values is not None:
         weights.append(("weighted_kappa", *_quadratic(values, pair, one, other, share)))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        perfect = (n_tasks / (n_tasks + z**2) - chance) / (1 - chance)
     for name, weight, by_chance, sums in weights:
-        columns |= _kappa(name, pair, share, n_tasks, weight, by_chance, sums, z)
+        columns |= _kappa(name, pair, share, n_tasks, (weight, by_chance, sums), perfect, z)
     table = pa.table(columns)
     return table.take(pa.array(np.argsort(-n_tasks, kind="stable")))
 
@@ -98,20 +100,26 @@ def _quadratic(values: Floats, pair: _Wide, one: _Wide, other: _Wide, share: Flo
 
 
 def _kappa(
-    name: str, pair: _Wide, share: Floats, n_tasks: Floats, weight: Floats, chance: Floats, sums: Floats, z: float
+    name: str,
+    pair: _Wide,
+    share: Floats,
+    n_tasks: Floats,
+    weights: tuple[Floats, Floats, Floats],
+    perfect: Floats,
+    z: float,
 ) -> dict[str, Floats]:
     """Return kappa with its interval, by the variance of Fleiss, Cohen and Everitt (1969); NaN where chance is sure.
 
-    Where a pair always agrees, that variance is 0: the lower end is then that of Wilson's interval.
+    Where a pair always agrees, that variance is 0: the lower end is then `perfect`, by Wilson's interval.
     """
+    weight, chance, sums = weights
     agreed: Any = np.bincount(pair, share * weight)
     with np.errstate(divide="ignore", invalid="ignore"):
         kappa = np.where(1 - chance > 1e-12, (agreed - chance) / (1 - chance), np.nan)
         spread = np.bincount(pair, share * (weight - sums * (1 - kappa[pair])) ** 2)
         variance = (spread - (kappa - chance * (1 - kappa)) ** 2) / (n_tasks * (1 - chance) ** 2)
         half = z * np.sqrt(np.maximum(variance, 0.0))
-        surely = (_wilson(agreed, n_tasks, z)[1] - chance) / (1 - chance)
-    low = np.where(agreed > 1 - 1e-12, surely, np.maximum(kappa - half, -1.0))
+    low = np.where(agreed > 1 - 1e-12, perfect, np.maximum(kappa - half, -1.0))
     return {name: kappa, f"{name}_low": low, f"{name}_high": np.minimum(kappa + half, 1.0)}
 
 

@@ -115,9 +115,15 @@ def to_numpy(values: pa.Array) -> Ids:
     return np.asarray(values.to_numpy(zero_copy_only=False))
 
 
+def is_frame(values: Any) -> bool:
+    """Return whether something is a data frame of pandas or polars, or an Arrow table."""
+    has_columns = hasattr(values, "columns") and (hasattr(values, "iloc") or hasattr(values, "to_series"))
+    return bool(has_columns or hasattr(values, "column_names"))
+
+
 def frame_columns(frame: Any, **names: Any) -> list[Any]:
     """Return the columns of a frame that play the given roles, by position: names may repeat or hide attributes."""
-    found, column = _columns(frame)
+    found, column = columns_of(frame)
     for role, name in names.items():
         if found.count(name) != 1:
             times = f", the name of {found.count(name)} columns" if name in found else ""
@@ -128,7 +134,8 @@ def frame_columns(frame: Any, **names: Any) -> list[Any]:
     return [column(found.index(name)) for name in names.values()]
 
 
-def _columns(frame: Any) -> tuple[list[Any], Callable[[int], Any]]:
+def columns_of(frame: Any) -> tuple[list[Any], Callable[[int], Any]]:
+    """Return the names of the columns of a frame, and the function that returns one by its place."""
     if hasattr(frame, "iloc") and hasattr(frame, "columns"):  # pandas: its other columns may be beyond Arrow
         return list(frame.columns), lambda place: frame.iloc[:, place]
     if hasattr(frame, "to_series") and hasattr(frame, "columns"):  # polars, likewise

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from scipy import sparse
 
 from labelonce._messages import row, show
 from labelonce._types import Floats
-from labelonce.data._ids import is_text
+from labelonce.data._ids import columns_of, is_frame, is_text
 
 _NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal, pa.types.is_null)
 
@@ -68,7 +69,44 @@ def array_fault(X: Any, columns: list[str] | None = None, *, missing: bool) -> F
     place, number = (int(i) for i in np.unravel_index(int(bad.argmax()), X.shape))
     value = X[place, number]
     name = f"column {number}" if columns is None else columns[number]
-    return Fault(name, f"{float(value)}", place, "missing" if np.isnan(value) else "infinite", int(bad.sum()))
+    if np.isnan(value):
+        return Fault(name, "NaN", place, "missing", int(bad.sum()))
+    return Fault(name, f"{float(value)}", place, "infinite", int(bad.sum()))
+
+
+def features_fault(X: Any, *, missing: bool) -> Fault | None:
+    """Return the first value in a frame, array or sparse matrix that is no feature; other things are not judged."""
+    if is_frame(X):
+        names, column = columns_of(X)
+        faults = (_column_fault(column(place), name, missing=missing) for place, name in enumerate(names))
+        return next((fault for fault in faults if fault is not None), None)
+    if sparse.issparse(X):
+        stored = X.tocoo()
+        fault = array_fault(stored.data[:, None], missing=missing) if stored.data.dtype.kind == "f" else None
+        place = 0 if fault is None else fault.row
+        return fault and replace(fault, column=f"column {stored.col[place]}", row=int(stored.row[place]))
+    if not isinstance(X, np.ndarray) or X.ndim != 2:
+        return None
+    if X.dtype.kind == "O":
+        faults = (_column_fault(X[:, place], place, missing=missing) for place in range(X.shape[1]))
+        return next((fault for fault in faults if fault is not None), None)
+    return array_fault(X, missing=missing) if X.dtype.kind == "f" else None
+
+
+def _column_fault(column: Any, name: Any, *, missing: bool) -> Fault | None:
+    kind = getattr(getattr(column, "dtype", None), "kind", None)
+    if kind in ("i", "u", "b"):
+        return None
+    if kind == "f" and isinstance(column.dtype, np.dtype):
+        return array_fault(np.asarray(column)[:, None], [f"column {name!r}"], missing=missing)
+    try:
+        if not isinstance(column, pa.Array | pa.ChunkedArray):
+            column = pa.array(column.to_arrow() if hasattr(column, "to_arrow") else column, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError):  # of several kinds of values
+        place = next((place for place, value in enumerate(column) if isinstance(value, str)), None)
+        return None if place is None else Fault(f"column {name!r}", show(column[place]), place, "text")
+    found = as_features(column, name, missing=missing)
+    return found if isinstance(found, Fault) else None
 
 
 def _first_non_number(column: Any) -> tuple[str, int]:

@@ -221,8 +221,8 @@ class Text:
         words = re.split(r'[\s,;|"]+', self._start.decode())
         word = next((word for word in words if not word.isascii()), "")
         return (
-            f"the text is not UTF-8 and is read as Windows-1252, for example {clip(word, 40)!r}. If that is wrong, save "
-            "the file as UTF-8."
+            f"the text is not UTF-8 and is read as Windows-1252, for example {clip(word, 40)!r}. If that is wrong, "
+            "save the file as UTF-8."
         )
 
     def close(self) -> None:

@@ -107,6 +107,6 @@ class FeaturesClassifier(ClassifierBase):
         Row i of the result is row i of X, whatever the ids of its rows.
         """
         check_is_fitted(self, "model_")
-        X, _ = split_task_column(X)
+        X, _ = split_task_column(X, self)
         check_features(self, X, reset=False)
         return self.model_.predict_proba(self._features.transform(X))
