@@ -65,7 +65,7 @@ def read_annotations(
     path : path or sequence of paths
         Files that end in .csv, .tsv, .xlsx, .parquet, .pq, .jsonl, .ndjson, .arrow, .feather, .json or .npy; the text
         formats also with .gz or .zst behind. Several files may differ in format. Rows that are in two of them are
-        counted once (with `duplicates="keep"` they are kept), which a `formats.LeftOutWarning` says.
+        counted once, which a `formats.LeftOutWarning` says.
     format : {"csv", "tsv", "parquet", "jsonl", "arrow", "label-studio", "mturk", "toloka", "prodigy", "matrix"}, \
             optional
         The format where the suffix and the first line do not tell. The compression is still read off the

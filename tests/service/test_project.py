@@ -81,8 +81,8 @@ def test_only_images_in_the_folder_are_shown(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("table", "columns", "said"),
     [
-        ("task,text\n1,a dog\n2,\n", {"text": "text"}, "'text' must hold a text in every row; got '' at row 1"),
-        ("task,x\n1,0.5\n2,\n", {}, "must be finite numbers; got NaN in column 'x' at row 1"),
+        ("task,text\n1,a dog\n2,\n", {"text": "text"}, "'text' must hold a text in every row; got '' at row 3"),
+        ("task,x\n1,0.5\n2,\n", {}, "must be finite numbers; got NaN in column 'x' at row 3"),
         ("task,text\n1,a dog\n1,a cat\n", {"text": "text"}, "must not repeat an id; got 1 2 times"),
         ("task,text\n1,a dog\n", {"text": "review"}, r"column 'review'; got none among \['task', 'text'\]"),
     ],

@@ -90,8 +90,8 @@ def together(
 ) -> Annotations:
     """Return the labels of all parts as annotations, as `Annotations.from_arrays` does.
 
-    Rows that are also in an earlier file are counted once, unless all duplicates are kept. Tasks and classes that only
-    the gold of an export has are there too, without annotations.
+    Rows that are also in an earlier file are counted once. Tasks and classes that only the gold of an export has are
+    there too, without annotations.
     """
     rows = Rows(parts)
     with rows.named():
@@ -104,7 +104,7 @@ def together(
             say_left_out(columns[2].null_count, len(columns[2]))
             columns = rows.keep(columns, np.asarray(columns[2].is_valid()))
         if len(parts) > 1:
-            columns = rows.keep(columns, rows.counted_once(columns, keep=duplicates == "keep"))
+            columns = rows.keep(columns, rows.counted_once(columns))
         gold = {as_in(columns[0], task): as_in(columns[2], label) for task, label in gold.items()}
         if gold and classes is None and answers is None:
             seen = _ids.encode(columns[2], "label")[1].tolist()
@@ -167,8 +167,8 @@ class Rows:
         self.left = np.flatnonzero(kept) if self.left is None else self.left[kept]
         return [column.filter(pa.array(kept)) for column in columns]
 
-    def counted_once(self, columns: list[Any], *, keep: bool) -> Mask:
-        """Return which rows are not in an earlier file too, all if they are to be kept; say how many are."""
+    def counted_once(self, columns: list[Any]) -> Mask:
+        """Return which rows are not in an earlier file too, and warn of those that are."""
         coded: list[Any] = [_ids.encode(column, "row")[0] for column in columns]
         row: Any = np.arange(len(coded[0])) if self.left is None else self.left
         part = np.searchsorted(self.start, row, side="right") - 1
@@ -182,12 +182,9 @@ class Rows:
         again[order] = part[order] > earliest
         for number in np.unique(part[again]).tolist():
             n, total = int((part[again] == number).sum()), int((part == number).sum())
-            done = "kept" if keep else "counted once"
-            sentence = (
-                f"{self.parts[number].file}: {n:,} of its {total:,} annotations are in an earlier file too, and {done}."
-            )
-            warnings.warn(LeftOutWarning(sentence, {} if keep else {"in an earlier file too": n}), stacklevel=4)
-        return np.ones(len(order), dtype=bool) if keep else ~again
+            sentence = f"{self.parts[number].file}: {n:,} of its {total:,} annotations are in an earlier file too, and "
+            warnings.warn(LeftOutWarning(f"{sentence}counted once.", {"in an earlier file too": n}), stacklevel=4)
+        return ~again
 
     @contextmanager
     def named(self) -> Iterator[None]:

@@ -118,7 +118,7 @@ class Layout:
                 f"the table must have a column per question beside {keys['task']!r} and {keys['worker']!r}; got none. "
                 f"For one answer per row name its columns with {argument('question')} and {argument('answer')}"
             )
-        find_columns(table.column_names, {f"question {name}": name for name in (*names, *self.ignore)})
+        find_columns(table.column_names, {f"question {name}": name for name in names})
         columns = {name: id_column(table, name, file) for name in (*keys.values(), *names)}
         if self.questions is None:
             columns = self._asked(file, columns, names)

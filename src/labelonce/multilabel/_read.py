@@ -96,7 +96,7 @@ def read_multilabel(
         columns = [joined(parts, place, role) for place, role in enumerate(ROLES)]
         columns, questions = _renamed(columns, rows, questions, answers, relabel, normalise)
         if len(parts) > 1:
-            columns = rows.keep(columns, rows.counted_once(columns, keep=duplicates == "keep"))
+            columns = rows.keep(columns, rows.counted_once(columns))
         options: dict[str, Any] = {"questions": questions, "answers": answers, "duplicates": duplicates}
         return MultiLabelAnnotations.from_arrays(*columns, **options)
 

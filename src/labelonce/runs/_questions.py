@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from labelonce.runs._inputs import Rows
 
 QUESTIONS = "questions"  # of `multiple`: check boxes of an export, or the columns of a wide table, as questions
-_READ = ("task", "worker", "question", "answer", "answers", "duplicates", "missing", "relabel", "normalise", "rejected")
+_READ = ("task", "worker", "question", "answer", "answers", "ignore", "duplicates", "missing", "relabel", "normalise")
 Known = dict[tuple[Any, Any], int] | None
 
 
@@ -56,7 +56,7 @@ def read_questions(files: Sequence[File], source: dict[str, Any], **more: Any) -
         if source.get(name):
             got = source[name] if isinstance(source[name], str) else ",".join(map(str, source[name]))
             raise ValueError(f"{argument(name)} must be left out for questions; got {got}.")
-    kept: dict[str, Any] = {name: source[name] for name in _READ if name in source}
+    kept: dict[str, Any] = {name: source[name] for name in (*_READ, "rejected") if name in source}
     if "label" in source:
         in_tool = files[0].format in TOOLS
         ticks = not in_tool and "question" not in source and "answer" not in column_names(files[0])
