@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -20,11 +19,11 @@ from labelonce.data._missing import LeftOutWarning
 from labelonce.data._spelling import key
 from labelonce.files._atomic import atomic_stream
 from labelonce.files._open import File, locate, naming
-from labelonce.files._table_reader import give_back_memory, parquet_batches, read_columns, read_table
+from labelonce.files._table_reader import give_back_memory, parquet_batches, read_columns
 from labelonce.files._table_writer import as_table, write_table
 from labelonce.formats import _registry as tools
-from labelonce.formats._answers import Fields, integers_if_all, to_gold
-from labelonce.formats._labels import read_part, together
+from labelonce.formats._answers import Fields, to_gold
+from labelonce.formats._labels import Paths, Relabel, listed, new_names, read_part, together
 from labelonce.workers._groups import read_groups
 
 __all__ = [
@@ -36,9 +35,6 @@ __all__ = [
     "read_gold",
     "write",
 ]
-
-Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
-Relabel = Mapping[Any, Any] | str | os.PathLike[str]
 
 
 def read_annotations(
@@ -65,7 +61,7 @@ def read_annotations(
     path : path or sequence of paths
         Files that end in .csv, .tsv, .xlsx, .parquet, .pq, .jsonl, .ndjson, .arrow, .feather, .json or .npy; the text
         formats also with .gz or .zst behind. Several files may differ in format. Rows that are in two of them are
-        counted once, which a `formats.LeftOutWarning` says.
+        counted once, which a `data.LeftOutWarning` says.
     format : {"csv", "tsv", "parquet", "jsonl", "arrow", "label-studio", "mturk", "toloka", "prodigy", "matrix"}, \
             optional
         The format where the suffix and the first line do not tell. The compression is still read off the
@@ -84,7 +80,7 @@ def read_annotations(
         what was merged.
     rejected : {"drop", "keep"}, optional
         Whether to keep answers that were rejected by the requester, or cancelled by the worker, in a tool's
-        export. Dropped ones are counted in a `formats.LeftOutWarning`, as are skipped and empty ones.
+        export. Dropped ones are counted in a `data.LeftOutWarning`, as are skipped and empty ones.
     multiple : {"error", "join", "split"}, optional
         What to do with an answer of several labels in a tool's export: raise, make every set of labels a
         class such as "cat|dog", or ask yes or no of every label, which makes tasks such as "17|cat".
@@ -188,37 +184,6 @@ def _as_given(gold: dict[Any, Any], annotations: Annotations, *, normalise: bool
         gold = {task: str(label) for task, label in gold.items()}
     spelled = {key(str(name)): name for name in annotations.classes.tolist()} if normalise else {}
     return {task: spelled.get(key(str(label)), label) for task, label in gold.items()}
-
-
-def listed(path: Any) -> list[str | os.PathLike[str]]:
-    """Return one path or several as a list; none at all is an error."""
-    paths = [path] if isinstance(path, str | os.PathLike) else list(path)
-    if not paths:
-        raise ValueError("path must name at least one file; got none.")
-    return paths
-
-
-def new_names(relabel: Relabel, given: Sequence[Any] | None = None) -> Mapping[Any, Any]:
-    """Return new names of labels: a mapping as it is, or the first two columns of a table, None for an empty new name.
-
-    The header is also a row, unless the columns of labels `given` are known and none has what stands first in it.
-    """
-    if isinstance(relabel, Mapping):
-        return relabel
-    file = locate(relabel)
-    with naming(file):
-        table = read_table(file)
-        if table.num_columns < 2:
-            raise ValueError(f"the table must have two columns, labels and new names; got {table.column_names}.")
-        rows = list(zip(*(table.column(place).to_pylist() for place in (0, 1)), strict=True))
-        if given is None or any(table.column_names[0] in map(str, _ids.encode(one, "label")[1]) for one in given):
-            rows.insert(0, tuple(table.column_names[:2]))
-        twice = next((old for old, times in Counter(old for old, _ in rows).items() if times > 1), None)
-        if twice is not None:
-            raise ValueError(f"a label must have one new name; got {show(twice)} in several rows. Keep one of them.")
-        kept = [old for old, new in rows if old not in (None, "") and new not in (None, "")]
-        names = dict(zip(kept, integers_if_all([str(new) for old, new in rows if old in kept]), strict=True))
-        return {old: names.get(old) for old, _ in rows if old not in (None, "")}
 
 
 def read_class_groups(path: str | os.PathLike[str], annotations: Annotations) -> Any:

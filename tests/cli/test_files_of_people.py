@@ -71,8 +71,8 @@ def test_check_of_a_file_from_excel_says_all_at_once_and_what_to_run(excel: Path
 
 
 def test_the_command_that_check_names_trains_and_says_what_it_did(excel: Path, capsys: Capture) -> None:
-    command = ["train", excel, *NAMES, "--missing", "drop", "--normalise", "--text", "Review", "-o", "run"]
-    assert run(*command, "--rounds", "1") == 0
+    command = ["train", *NAMES, "--missing", "drop", "--normalise", "--text", "Review", "-o", "run", "--rounds", "1"]
+    assert run(*command, excel) == 0
     said = capsys.readouterr().err
     assert "1 of 49 rows are left out (without a label 1), the first is row 50." in said
     assert "spellings of one label are merged: 'BOOK ' (1) is 'book'." in said
@@ -102,8 +102,8 @@ def test_each_way_to_decide_on_spellings_is_taken(decided: list[str], excel: Pat
 def test_a_missing_label_is_one_sentence_with_the_row_and_both_ways_on(excel: Path, capsys: Capture) -> None:
     assert run("aggregate", excel, *NAMES) == 2
     assert capsys.readouterr().err == (
-        "labelonce: reviews.csv: label must not be missing; got a missing value at row 50 (1 in total). Leave such rows "
-        "out with --missing drop, or fill them in.\n"
+        "labelonce: reviews.csv: label must not be missing; got a missing value at row 50 (1 in total). Leave such "
+        "rows out with --missing drop, or fill them in.\n"
     )
 
 

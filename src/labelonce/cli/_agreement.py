@@ -54,7 +54,12 @@ def run_agreement(
             | {"output": output and str(output)}
         )
         return
-    print_plain(f"{read_from(files)}, {found.n_annotations:,} labels of {found.n_tasks:,} tasks that two or more label")
+    what = (
+        "answers to {:,} questions about tasks that two or more answer"
+        if asked
+        else "labels of {:,} tasks that two or more label"
+    )
+    print_plain(f"{read_from(files)}, {found.n_annotations:,} {what.format(found.n_tasks)}")
     for name, words in _FIGURES.items():
         figure = getattr(found, name)
         if figure is not None:

@@ -4,5 +4,17 @@ from labelonce.data._agreement import Agreement, Figure, agreement
 from labelonce.data._annotations import Annotations
 from labelonce.data._answers import OtherAnswersWarning
 from labelonce.data._check import Check, Finding, check
+from labelonce.data._missing import LeftOutWarning, MissingWarning
 
-__all__ = ["Agreement", "Annotations", "Check", "Figure", "Finding", "OtherAnswersWarning", "agreement", "check"]
+__all__ = [
+    "Agreement",
+    "Annotations",
+    "Check",
+    "Figure",
+    "Finding",
+    "LeftOutWarning",
+    "MissingWarning",
+    "OtherAnswersWarning",
+    "agreement",
+    "check",
+]

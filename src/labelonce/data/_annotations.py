@@ -20,11 +20,8 @@ from labelonce.data._missing import present_rows
 from labelonce.data._spelling import spellings
 
 NAMES = ("task", "worker", "label")
+REPEATED = "a worker must label a task once"
 MIN_OVERLAP = 0.05  # share of tasks with two annotations below which labels alone cannot tell good workers from bad
-
-
-class RepeatedError(ValueError):
-    """A worker labelled a task more than once."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -143,7 +140,7 @@ class Annotations:
             first case), keep the first or the last row, or keep all of them.
         missing : {"error", "drop"}
             What to do with rows that have no task, no worker or no label: raise, or leave them out and count them in a
-            `formats.MissingWarning`.
+            `data.MissingWarning`.
 
         Examples
         --------
@@ -524,7 +521,7 @@ def sorted_annotations(
     if duplicates != "keep":
         again = _rows.repeats(task, worker)
         if duplicates == "error" and again.any():
-            raise RepeatedError(_duplicate_message(again, task, worker, tasks, workers))
+            raise ValueError(_duplicate_message(again, task, worker, tasks, workers))
         if again.any():
             kept = ~again if duplicates == "first" else ~np.append(again[1:], False)
             task, worker, label = task[kept], worker[kept], label[kept]
@@ -552,7 +549,7 @@ def owned_annotations(*arrays: Ids, tasks_given: bool = True, names: Any = NAMES
 def _duplicate_message(again: Mask, task: Codes, worker: Codes, tasks: Ids, workers: Ids) -> str:
     first = int(np.argmax(again))
     return (
-        f"a worker must label a task once; got worker {show(workers[worker[first]])} on task "
+        f"{REPEATED}; got worker {show(workers[worker[first]])} on task "
         f"{show(tasks[task[first]])} again ({int(again.sum())} repeated rows in total). "
         f"Choose what to keep with {argument('duplicates', 'first', 'last', 'keep')}."
     )

@@ -118,8 +118,8 @@ def check(annotations: Annotations) -> Check:
     >>> found = check(ann)
     >>> found.redundancy, found.tasks_by_redundancy
     (1.3333333333333333, {1: 2, 2: 1})
-    >>> [problem.sentence for problem in found.problems]
-    ["labels 'Cat ' (1) and 'cat' (1) look alike. Merge them with relabel, or fix the file."]
+    >>> [problem.sentence for problem in found.problems]  # doctest: +ELLIPSIS
+    ["2 labels are spellings of 1 class: 'Cat ' (1), 'cat' (1). Give them one spelling with normalise(), or ..."]
     """
     per_task = np.bincount(annotations.task, minlength=annotations.n_tasks)
     per_worker = np.bincount(annotations.worker, minlength=annotations.n_workers)

@@ -4,7 +4,8 @@ Files go through `labelonce.read_annotations(path, format=...)` and `labelonce.w
 are the objects in memory.
 """
 
-from labelonce.data._missing import LeftOutWarning, MissingWarning
+from labelonce.data._missing import LeftOutWarning as LeftOutWarning
+from labelonce.data._missing import MissingWarning as MissingWarning
 from labelonce.formats._crowdkit import (
     from_crowdkit,
     gold_from_crowdkit,
@@ -16,8 +17,6 @@ from labelonce.formats._huggingface import from_dataset, to_dataset
 from labelonce.formats._matrix import from_cleanlab, from_skactiveml, to_cleanlab, to_skactiveml
 
 __all__ = [
-    "LeftOutWarning",
-    "MissingWarning",
     "from_cleanlab",
     "from_crowdkit",
     "from_dataset",

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,18 +13,52 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from labelonce._messages import rows_called
+from labelonce._messages import rows_called, show
 from labelonce._types import TOOLS, Codes, Mask
 from labelonce._validate import check_columns
 from labelonce.data import _ids
-from labelonce.data._annotations import NAMES, Annotations, RepeatedError, annotations_of
+from labelonce.data._annotations import NAMES, REPEATED, Annotations, annotations_of
 from labelonce.data._missing import LeftOutWarning, present_rows
 from labelonce.data._relabel import renamed_column, renaming, say_left_out
-from labelonce.files._open import File, naming, row_in
-from labelonce.files._table_reader import ColumnError, column_names, read_columns
+from labelonce.files._open import File, locate, naming, row_in
+from labelonce.files._table_reader import ColumnError, column_names, read_columns, read_table
 from labelonce.formats import _registry as tools
-from labelonce.formats._answers import Fields, votes_and_gold, warn_left_out
+from labelonce.formats._answers import Fields, integers_if_all, votes_and_gold, warn_left_out
 from labelonce.formats._shape import advice_on_repeats, advice_on_wide
+
+Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+Relabel = Mapping[Any, Any] | str | os.PathLike[str]
+
+
+def listed(path: Any) -> list[str | os.PathLike[str]]:
+    """Return one path or several as a list; none at all is an error."""
+    paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+    if not paths:
+        raise ValueError("path must name at least one file; got none.")
+    return paths
+
+
+def new_names(relabel: Relabel, given: Sequence[Any] | None = None) -> Mapping[Any, Any]:
+    """Return new names of labels: a mapping as it is, or the first two columns of a table, None for an empty new name.
+
+    The header is also a row, unless the columns of labels `given` are known and none has what stands first in it.
+    """
+    if isinstance(relabel, Mapping):
+        return relabel
+    file = locate(relabel)
+    with naming(file):
+        table = read_table(file)
+        if table.num_columns < 2:
+            raise ValueError(f"the table must have two columns, labels and new names; got {table.column_names}.")
+        rows = list(zip(*(table.column(place).to_pylist() for place in (0, 1)), strict=True))
+        if given is None or any(table.column_names[0] in map(str, _ids.encode(one, "label")[1]) for one in given):
+            rows.insert(0, tuple(table.column_names[:2]))
+        twice = next((old for old, times in Counter(old for old, _ in rows).items() if times > 1), None)
+        if twice is not None:
+            raise ValueError(f"a label must have one new name; got {show(twice)} in several rows. Keep one of them.")
+        kept = [old for old, new in rows if old not in (None, "") and new not in (None, "")]
+        names = dict(zip(kept, integers_if_all([str(new) for old, new in rows if old in kept]), strict=True))
+        return {old: names.get(old) for old, _ in rows if old not in (None, "")}
 
 
 @dataclass
@@ -112,7 +148,9 @@ def together(
         declared = {"classes": classes, "answers": answers, "duplicates": duplicates}
         try:
             annotations = annotations_of(*columns, **declared, names=_called(parts))
-        except RepeatedError as error:
+        except ValueError as error:
+            if not str(error).startswith(REPEATED):
+                raise
             advice = next(filter(None, (advice_on_repeats(part.file, *part.names) for part in parts)), "")
             raise ValueError(f"{error} {advice}".strip()) from error
         unseen = set(gold) - set(annotations.tasks.tolist()) if gold else ()

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._messages import argument, shorten, show
+from labelonce._messages import argument, is_offered, shorten, show
 from labelonce._types import Codes, Floats, Ids
 from labelonce.data import _ids
+from labelonce.data._spelling import key
 
 WORDS: dict[str, float | None] = {"no": 0.0, "maybe": 0.5, "yes": 1.0, "skip": None}
 """Words that need no declaration; None: the answer says neither yes nor no by itself."""
@@ -70,9 +71,11 @@ def _known(seen: Ids) -> tuple[Ids, Floats]:
     unknown = [value for value in seen.tolist() if value not in WORDS]
     if unknown:
         odd = [value for value in unknown if value not in (0, 1)] or unknown
+        spelled = isinstance(odd[0], str) and key(odd[0]) in WORDS and is_offered("normalise")
+        fix = f"Give them one spelling with {argument('normalise')}, or declare them" if spelled else "Declare them"
         raise ValueError(
             f"answers must be 0 and 1, or the words {', '.join(WORDS)}, where they are not declared; got "
-            f"{show(odd[0])} ({len(odd)} in total). Declare them from no to yes with "
+            f"{show(odd[0])} ({len(odd)} in total). {fix} from no to yes with "
             f"{argument('answers')}"
         )
     return declare({word: value for word, value in WORDS.items() if word in ("no", "yes") or word in seen})

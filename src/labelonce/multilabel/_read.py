@@ -18,8 +18,7 @@ from labelonce.files._open import naming
 from labelonce.files._table_reader import column_names, read_columns
 from labelonce.formats import _registry as tools
 from labelonce.formats._answers import Fields
-from labelonce.formats._labels import Part, Rows, joined
-from labelonce.io import Paths, Relabel, listed, new_names
+from labelonce.formats._labels import Part, Paths, Relabel, Rows, joined, listed, new_names
 from labelonce.multilabel._annotations import MultiLabelAnnotations
 from labelonce.multilabel._answers import WORDS
 from labelonce.multilabel._base import pair_gold

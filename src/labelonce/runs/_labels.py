@@ -9,8 +9,9 @@ from typing import Any
 from labelonce.data import Annotations, check
 from labelonce.data._check import check_labels
 from labelonce.files._open import File
+from labelonce.formats._labels import listed
 from labelonce.formats._registry import find_labels
-from labelonce.io import listed, read_annotations
+from labelonce.io import read_annotations
 
 _OF_QUESTIONS = ("spellings", "question", "answer", "ignore")  # options that are not about how classes are read
 
