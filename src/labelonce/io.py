@@ -112,9 +112,8 @@ def read_annotations(
         raise ValueError(
             f"{files[0]}: rejected and multiple are for the exports of tools; got a {files[0].format} file."
         )
-    reading: Any = {"missing": missing, "rejected": rejected, "multiple": multiple, "progress": progress}
-    fields = Fields(task, worker, label)
-    parts = [read_part(file, fields, several=len(files) > 1, **reading) for file in files]
+    reading: Any = {"missing": missing, "progress": progress, "tool": {"rejected": rejected, "multiple": multiple}}
+    parts = [read_part(file, Fields(task, worker, label), several=len(files) > 1, **reading) for file in files]
     names = None if relabel is None else new_names(relabel, [part.columns[2] for part in parts])
     declared: Any = {"classes": classes, "answers": answers, "duplicates": duplicates}
     annotations = together(parts, **declared, relabel=names, normalise=normalise)

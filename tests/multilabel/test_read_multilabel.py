@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from labelonce.formats import LeftOutWarning
 from labelonce.multilabel import MultiLabelAnnotations, read_multilabel
 
 HEAD = "task,question,worker,answer\n"
@@ -106,3 +107,49 @@ def test_a_bad_file_is_one_sentence_with_its_name(tmp_path: Path, text: str, sen
         read_multilabel(path)
     assert str(error.value).startswith(str(path))
     assert "\n" not in str(error.value)
+
+
+def saved(folder: Path, text: str, name: str = "labels.csv") -> Path:
+    (folder / name).write_text(text)
+    return folder / name
+
+
+def test_answers_get_one_spelling_or_new_names(tmp_path: Path, wanted: MultiLabelAnnotations) -> None:
+    odd = saved(tmp_path, LONG.replace("ann,yes", "ann, YES").replace("2,dog", "2,Dog"))
+    with pytest.raises(ValueError, match=r"got ' YES' .*Give them one spelling with normalise=\.\.\., or declare them"):
+        read_multilabel(odd)
+    with pytest.warns(UserWarning, match="spellings of one label are merged"):
+        assert read_multilabel(odd, normalise=True) == wanted
+    german = saved(tmp_path, WIDE.replace("yes", "ja").replace("no", "nein"))
+    assert read_multilabel(german, relabel={"ja": "yes", "nein": "no"}) == wanted
+
+
+def test_answers_without_a_new_name_are_left_out_in_one_column_too(tmp_path: Path) -> None:
+    path = saved(tmp_path, "task,worker,dog,sea\n1,ann,yes,unclear\n2,ann,no,yes\n")
+    with pytest.raises(
+        ValueError, match=r"column 'sea' must hold answers .*; got 'unclear' at row 2\. Leave it out with"
+    ):
+        read_multilabel(path)
+    with pytest.warns(LeftOutWarning, match="1 of 4 annotations are left out"):
+        assert len(read_multilabel(path, relabel={"unclear": None})) == 3
+
+
+@pytest.mark.parametrize("text", [LONG, WIDE, TICKED], ids=["long", "wide", "ticked"])
+def test_rows_without_a_task_are_left_out_in_every_layout(
+    tmp_path: Path, text: str, wanted: MultiLabelAnnotations
+) -> None:
+    row = {LONG: ",dog,ann,yes\n", WIDE: ",ann,yes,no\n", TICKED: ",ann,sea\n"}[text]
+    header, _, rest = text.partition("\n")
+    path = saved(tmp_path, f"{header}\n{row}{rest}")
+    with pytest.raises(ValueError, match=r"task must not be missing; got a missing value at row 2"):
+        read_multilabel(path)
+    with pytest.warns(LeftOutWarning, match=r"rows are left out \(without a task 1\), the first is row 2"):
+        assert read_multilabel(path, missing="drop") == wanted
+
+
+def test_layouts_of_all_kinds_go_together(tmp_path: Path, wanted: MultiLabelAnnotations) -> None:
+    files = [saved(tmp_path, text, f"{i}.csv") for i, text in enumerate((TICKED, WIDE, LONG))]
+    with pytest.warns(LeftOutWarning, match=r"\d\.csv: 6 of its 6 annotations are in an earlier file too") as caught:
+        together = read_multilabel(files)
+    assert len(caught) == 2
+    assert together.to_frame().to_pylist() == wanted.to_frame().to_pylist()

@@ -9,17 +9,20 @@ from typing import Annotated, Any
 import typer
 
 from labelonce import __version__
-from labelonce._types import EngineName, Format, Model, Strategy
+from labelonce._types import EngineName, Model, Strategy
 from labelonce.cli._options import (
     DAWID_SKENE,
     LABELS,
     Crowd,
     GroupsOption,
+    IgnoreOption,
     JsonOption,
     LabelsFiles,
     LabelsOutput,
     Method,
+    OutputFormat,
     RunArgument,
+    TaskOption,
     speak_of_options,
     takes_source,
 )
@@ -59,9 +62,7 @@ def aggregate(
     method: Annotated[Method, typer.Option(help="How to weigh the workers.")] = DAWID_SKENE,
     output: LabelsOutput = None,
     workers: Annotated[Path | None, typer.Option(help="Where a table of workers and their skills goes.")] = None,
-    output_format: Annotated[
-        Format | None, typer.Option(help="Format of --output, such as label-studio for predictions with scores.")
-    ] = None,
+    output_format: OutputFormat = None,
     gold: Annotated[Path | None, typer.Option(help="Known true labels: columns task and label, or an export.")] = None,
     groups: GroupsOption = None,
     engine: Annotated[
@@ -133,12 +134,10 @@ def agreement(
     files: LabelsFiles,
     source: dict[str, Any],
     order: Annotated[
-        str | None, typer.Option(help="All labels from lowest to highest, where they are a scale: bad,fair,good.")
+        str | None, typer.Option(help="All labels of a scale from lowest to highest: bad,fair,good.")
     ] = None,
     level: Annotated[float, typer.Option(min=0.5, max=0.999, help="Level of the intervals.")] = 0.9,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where the table of all pairs of workers goes, by suffix.")
-    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Where all pairs go, by suffix.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say how far workers agree: percent, Fleiss' kappa, Krippendorff's alpha; per class, and Cohen's kappa per pair.
@@ -150,8 +149,6 @@ def agreement(
     - `labelonce agreement labels.csv`
 
     - `labelonce agreement ratings.csv --order bad,fair,good -o pairs.csv`
-
-    - `labelonce agreement batch1.csv batch2.csv --json`
     """
     from labelonce.cli._agreement import run_agreement
 
@@ -239,10 +236,7 @@ def train(
         Path | None, typer.Option(help="Known true labels: columns task and label, or a tool's export.")
     ] = None,
     groups: GroupsOption = None,
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option(help="A column of --features, or of LABELS with a column per question, to leave out; may repeat."),
-    ] = None,
+    ignore: IgnoreOption = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.")] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Resume the stopped run in the folder.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print run.json instead of a summary.")] = False,
@@ -297,16 +291,11 @@ def predict(
         Path, typer.Argument(help="New rows with the columns that the run was trained on, or a folder of images.")
     ],
     output: LabelsOutput = None,
-    task: Annotated[
-        str | None,
-        typer.Option("--task-column", help="Column of task ids; default: that of the run, task, or the only one."),
-    ] = None,
+    task: TaskOption = None,
     proba: Annotated[
         bool, typer.Option("--proba", help="Also write the probability of each class or question.")
     ] = False,
-    output_format: Annotated[
-        Format | None, typer.Option(help="Format of --output, such as label-studio for predictions with scores.")
-    ] = None,
+    output_format: OutputFormat = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of CSV on stdout.")] = False,
 ) -> None:
     """Write the model's label of every row of FILE, with its confidence; of a run on questions, a column for each.
@@ -444,7 +433,7 @@ def next_(
         Path | None,
         typer.Option(help="One row per task, labelled or not: a column of task ids, and numbers; a table, npy or npz."),
     ] = None,
-    ignore: Annotated[list[str] | None, typer.Option(help="A column of --features to leave out; may repeat.")] = None,
+    ignore: IgnoreOption = None,
     strategy: Annotated[Strategy, typer.Option(help="What makes a label worth asking for.")] = "Information",
     each: Annotated[
         int | None, typer.Option(min=1, help="Most labels of one worker; default: an equal share for the good ones.")
@@ -454,7 +443,7 @@ def next_(
         Path | None, typer.Option(help="Known true labels, columns as in FILE: such tasks are not asked for.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Where the assignments go, by suffix; default: CSV on stdout.")
+        Path | None, typer.Option("--output", "-o", help="Where they go; default: CSV on stdout.")
     ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same assignments.")] = 0,
     as_json: JsonOption = False,

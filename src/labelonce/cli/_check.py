@@ -50,20 +50,12 @@ def run_check(paths: list[Path], source: dict[str, Any], *, as_json: bool) -> in
         elif not isinstance(message, LeftOutWarning):
             print_note(str(message))
     found = check(annotations)
-    question = _question(files, source) if any(one.kind == "duplicates" for one in found.problems) else ""
-    problems = [
-        replace(one, sentence=f"{one.sentence} {question}".strip()) if one.kind == "duplicates" else one
-        for one in found.problems
-    ]
-    found = replace(found, problems=(*missing, *problems))
+    found = replace(found, problems=(*missing, *(_advised(one, files, source) for one in found.problems)))
     command = _next_step(files, source, found)
     if as_json:
-        about = {
-            "file": names_of(files),
-            "format": files[0].format,
-            "bytes": sum(file.path.stat().st_size for file in files),
-        }
-        about |= {"read_as": [dialect_in_words(file) for file in files], "left_out": dict(left_out)}
+        about: dict[str, Any] = {"file": names_of(files), "format": files[0].format, "left_out": dict(left_out)}
+        about["bytes"] = sum(file.path.stat().st_size for file in files)
+        about["read_as"] = [dialect_in_words(file) for file in files]
         print_json({**about, **found.to_dict(), "gold": len(gold or {}), "next": command})
     else:
         print_plain("\n".join(map(printable, _lines(files, found, left_out, command))))
@@ -71,15 +63,17 @@ def run_check(paths: list[Path], source: dict[str, Any], *, as_json: bool) -> in
 
 
 def _missing(warned: MissingWarning) -> Finding:
-    sentence = (
-        f"{warned} Train and the other commands refuse the file; leave them out with {argument('missing', 'drop')}."
-    )
+    sentence = f"{warned} Other commands refuse the file; leave them out with {argument('missing', 'drop')}."
     return Finding("missing", sum(warned.counts.values()), sentence)
 
 
-def _question(files: Sequence[File], source: dict[str, Any]) -> str:
+def _advised(problem: Finding, files: Sequence[File], source: dict[str, Any]) -> Finding:
+    """Return a problem; repeated rows with what to do if they are about several questions."""
+    if problem.kind != "duplicates":
+        return problem
     names = [source.get(role, role) for role in ("task", "worker", "label")]
-    return next(filter(None, (advice_on_repeats(file, *names) for file in files)), "")
+    advice = next(filter(None, (advice_on_repeats(file, *names) for file in files)), "")
+    return replace(problem, sentence=f"{problem.sentence} {advice}".strip())
 
 
 def _lines(files: Sequence[File], found: Check, left_out: dict[str, int], command: str) -> Iterator[str]:

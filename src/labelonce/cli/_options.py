@@ -32,8 +32,19 @@ JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on std
 LabelsOutput = Annotated[
     Path | None, typer.Option("--output", "-o", help="Where the labels go, by suffix; default: CSV on stdout.")
 ]
+OutputFormat = Annotated[
+    Format | None, typer.Option(help="Format of --output, such as label-studio for predictions with scores.")
+]
 RunArgument = Annotated[Path, typer.Argument(help="A run folder that train wrote.")]
 
+TaskOption = Annotated[
+    str | None,
+    typer.Option("--task-column", help="Column of task ids; default: that of the run, task, or the only one there is."),
+]
+IgnoreOption = Annotated[
+    list[str] | None,
+    typer.Option(help="A column of --features, or of LABELS with a column per question, to leave out; may repeat."),
+]
 GroupsOption = Annotated[
     str | None,
     typer.Option(
@@ -91,10 +102,10 @@ def _source(
     given = {name: value for name, value in locals().items() if value not in (None, False)}
     if relabel is not None:
         given["relabel"] = str(relabel)
-    return given | {name: _listed(given[name]) for name in ("classes", "answers") if name in given}
+    return given | {name: listed_ids(given[name]) for name in ("classes", "answers") if name in given}
 
 
-def _listed(text: str) -> tuple[Any, ...]:
+def listed_ids(text: str) -> tuple[Any, ...]:
     """Return ids that were given with commas between: integers where all are, as in a column of a file."""
     from labelonce.formats._answers import integers_if_all
 

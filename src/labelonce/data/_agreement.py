@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -96,16 +96,10 @@ class Agreement:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all but the pairs as plain values, for JSON; None where the labels do not tell."""
-        figures = ("percent", "fleiss_kappa", "alpha", "alpha_ordinal", "alpha_interval")
-        found: dict[str, Any] = {
-            name: getattr(self, name) for name in ("n_annotations", "n_tasks", "n_workers", "level")
-        }
-        for name in figures:
-            one = getattr(self, name)
-            found[name] = None if one is None else {end: _plain(getattr(one, end)) for end in ("value", "low", "high")}
-        rows = self.classes.to_pylist()
-        found["classes"] = [{name: _plain(value) for name, value in row.items()} for row in rows]
-        return found
+        names = ("n_annotations", "n_tasks", "n_workers", "level")
+        figures = {name: one and vars(one) for name, one in vars(self).items() if isinstance(one, Figure | None)}
+        found = {name: getattr(self, name) for name in names} | figures | {"classes": self.classes.to_pylist()}
+        return cast(dict[str, Any], without_nan(found))
 
 
 def agreement(annotations: Any, *, order: Sequence[Any] | None = None, level: float = 0.9) -> Agreement:
@@ -131,7 +125,7 @@ def agreement(annotations: Any, *, order: Sequence[Any] | None = None, level: fl
     {'worker': 0, 'other': 1, 'tasks': 4, 'kappa': 0.5}
     """
     check_number(level, "level", 0.5, 0.999)
-    return of_units(_Units.of(annotations, order), level)
+    return _figures(_Units.of(annotations, order), level)
 
 
 @dataclass(frozen=True)
@@ -185,102 +179,79 @@ def _values(answers: Ids, given: Ids, order: Sequence[Any] | None) -> Floats | N
     return numbers if np.isfinite(numbers).all() else None
 
 
-def of_units(rows: _Units, level: float) -> Agreement:
-    """Return the figures of labels that can be compared."""
-    n_classes = len(rows.answers)
+@np.errstate(divide="ignore", invalid="ignore")  # what the labels do not tell is NaN
+def _figures(rows: _Units, level: float) -> Agreement:
+    """Return the figures of labels that can be compared.
+
+    Of each figure it takes the value and the influence of every unit: how the value changes with that unit's weight.
+    """
     unit, label, c = rows.counts
-    n_u = np.bincount(rows.unit).astype(float)
-    n_units, n = len(n_u), float(len(rows.unit))
-    total: Floats = np.bincount(label, c, minlength=n_classes).astype(np.float64)
+    n_u = np.bincount(rows.unit).astype(np.float64)
+    n_units, n = len(n_u), n_u.sum()
+    total: Floats = np.bincount(label, c, minlength=len(rows.answers)).astype(np.float64)
     squares = np.bincount(unit, c**2, minlength=n_units)
     same, pairs = squares - n_u, n_u * (n_u - 1)  # ordered pairs of labels of a unit
-
-    def interval(value: float, influence: Floats, chance: float = 0.0, least: float = -1.0) -> Figure:
-        return _figure(value, influence, chance, level, least)
-
-    shares = total / max(n, 1.0)
-    by_chance = float((shares**2).sum())
-    percent = _ratio(same.sum(), pairs.sum())
-    mean_same = _ratio((same / pairs).sum(), n_units)
-    kappa = _ratio(mean_same - by_chance, 1 - by_chance)
-    d_chance = 2 * (np.bincount(unit, shares[label] * c, minlength=n_units) - by_chance * n_u) / max(n, 1.0)
-    d_kappa = _over(same / pairs, n_units * (1 - by_chance)) - _over((1 - mean_same) * d_chance, (1 - by_chance) ** 2)
-    nominal = _Alpha(n_u, (n_u**2 - squares) / (n_u - 1), n**2 - float((total**2).sum()))
-    d_nominal = nominal.influence(2 * (n * n_u - np.bincount(unit, total[label] * c, minlength=n_units)))
-    scales = {} if rows.values is None else _scales(rows.values, unit, label, c, n_u, total)
+    shares = total / n
+    by_chance = (shares**2).sum()
+    percent, mean_same = same.sum() / pairs.sum(), (same / pairs).sum() / n_units
+    d_chance = 2 * (np.bincount(unit, shares[label] * c, minlength=n_units) - by_chance * n_u) / n
+    d_kappa = same / pairs / n_units / (1 - by_chance) - (1 - mean_same) * d_chance / (1 - by_chance) ** 2
+    d_expected = 2 * (n * n_u - np.bincount(unit, total[label] * c, minlength=n_units))
+    nominal = _alpha(n_u, (n_u**2 - squares) / (n_u - 1), n**2 - (total**2).sum(), d_expected)
+    scales: Any = [(None, None)] * 2 if rows.values is None else _scales(rows.values, (unit, label, c), n_u, total)
+    ordinal, interval = (None if value is None else _figure(value, d, by_chance, level) for value, d in scales)
     return Agreement(
         n_annotations=int(n),
         n_tasks=n_units,
         n_workers=len(np.unique(rows.worker)),
-        percent=interval(percent, _over(same - percent * pairs, pairs.sum()), least=0.0),
-        fleiss_kappa=interval(kappa, d_kappa, by_chance),
-        alpha=interval(nominal.value, d_nominal, by_chance),
-        alpha_ordinal=interval(*scales["ordinal"], by_chance) if scales else None,
-        alpha_interval=interval(*scales["interval"], by_chance) if scales else None,
+        percent=_figure(percent, (same - percent * pairs) / pairs.sum(), 0.0, level, least=0.0),
+        fleiss_kappa=_figure((mean_same - by_chance) / (1 - by_chance), d_kappa, by_chance, level),
+        alpha=_figure(*nominal, by_chance, level),
+        alpha_ordinal=ordinal,
+        alpha_interval=interval,
         classes=_class_table(rows, (unit, label, c), n_u, total, level),
         level=level,
         _rows=rows,
     )
 
 
-@dataclass(frozen=True)
-class _Alpha:
-    """Krippendorff's alpha, 1 - (n - 1) sum(observed) / expected, and what each unit adds to it.
+def _alpha(n_u: Floats, observed: Floats, expected: Any, d_expected: Floats) -> tuple[Any, Floats]:
+    """Return Krippendorff's alpha, 1 - (n - 1) sum(observed) / expected, and the influence of every unit.
 
     `observed` has the disagreement of every unit's ordered pairs over its number of labels less one, `expected` is that
-    of all ordered pairs of labels, whatever their unit.
+    of all ordered pairs of labels, whatever their unit, and `d_expected` how it changes with every unit.
     """
-
-    n_u: Floats
-    observed: Floats
-    expected: float
-
-    @property
-    def n(self) -> float:
-        return float(self.n_u.sum())
-
-    @property
-    def value(self) -> float:
-        return 1 - _ratio((self.n - 1) * float(self.observed.sum()), self.expected)
-
-    @property
-    def per_expected(self) -> float:
-        """How alpha changes with what is expected."""
-        return _ratio((self.n - 1) * float(self.observed.sum()), self.expected**2)
-
-    def influence(self, d_expected: Floats) -> Floats:
-        """Return how alpha changes with every unit, given how `expected` does."""
-        direct = self.observed.sum() * self.n_u + (self.n - 1) * self.observed
-        return self.per_expected * d_expected - _over(direct, self.expected)
+    n, total = n_u.sum(), observed.sum()
+    influence = (n - 1) * total / expected**2 * d_expected - (total * n_u + (n - 1) * observed) / expected
+    return 1 - (n - 1) * total / expected, influence
 
 
 def _scales(
-    values: Floats, unit: Codes, label: Codes, c: Floats, n_u: Floats, total: Floats
-) -> dict[str, tuple[float, Floats]]:
-    """Return alpha by the distances on a scale and by its order, where a value is its mean rank among all labels.
+    values: Floats, counts: tuple[Codes, Codes, Floats], n_u: Floats, total: Floats
+) -> list[tuple[Any, Floats]]:
+    """Return alpha by the order of a scale, where a value is its mean rank among all labels, and by its distances.
 
-    Ranks change with the units, too: that is the last term of the second influence.
+    Ranks change with the units, too: that is the last term of the first influence.
     """
+    unit, label, c = counts
     _, place = np.unique(values, return_inverse=True)
-    n_at = np.bincount(place, total)
-    ranks = (np.cumsum(n_at) - n_at / 2)[place]
-    found = {}
-    for name, v in (("interval", values), ("ordinal", ranks)):
-        mean = float((total * v).sum() / total.sum())
-        w = v - mean  # for the digits
+    n_at, n = np.bincount(place, total), n_u.sum()
+    found: list[tuple[Any, Floats]] = []
+    for v in ((np.cumsum(n_at) - n_at / 2)[place], values):
+        w = v - (total * v).sum() / n  # for the digits
         first = np.bincount(unit, c * w[label], minlength=len(n_u))
         second = np.bincount(unit, c * w[label] ** 2, minlength=len(n_u))
-        n, all_first, all_second = n_u.sum(), float((total * w).sum()), float((total * w**2).sum())
-        alpha = _Alpha(n_u, 2 * (n_u * second - first**2) / (n_u - 1), 2 * (n * all_second - all_first**2))
-        influence = alpha.influence(2 * (n * second + all_second * n_u - 2 * all_first * first))
-        if name == "ordinal":
-            d_observed = np.bincount(label, 4 * c * (n_u[unit] * w[label] - first[unit]) / (n_u[unit] - 1), len(total))
-            d_expected = 4 * total * (n * w - all_first)
-            slope = alpha.per_expected * d_expected - _over((n - 1) * d_observed, alpha.expected)
+        all_first, all_second = (total * w).sum(), (total * w**2).sum()
+        observed, expected = 2 * (n_u * second - first**2) / (n_u - 1), 2 * (n * all_second - all_first**2)
+        d_expected = 2 * (n * second + all_second * n_u - 2 * all_first * first)
+        alpha, influence = _alpha(n_u, observed, expected, d_expected)
+        if not found:
+            by_rank = np.bincount(label, 4 * c * (n_u[unit] * w[label] - first[unit]) / (n_u[unit] - 1), len(total))
+            slope = (1 - alpha) / expected * 4 * total * (n * w - all_first) - (n - 1) * by_rank / expected
             at = np.bincount(place, slope)
             above = (at.sum() - np.cumsum(at) + at / 2)[place]
             influence = influence + np.bincount(unit, c * above[label], minlength=len(n_u))
-        found[name] = (alpha.value, influence)
+        found.append((alpha, influence))
     return found
 
 
@@ -289,45 +260,39 @@ def _class_table(
 ) -> pa.Table:
     """Return agreement and alpha for every label that was given, of it against all others."""
     unit, label, c = counts
-    size, n, n_units = n_u[unit], float(n_u.sum()), len(n_u)
+    size, n, n_units = n_u[unit], n_u.sum(), len(n_u)
 
     def per_label(weight: Floats) -> Floats:
         return np.asarray(np.bincount(label, weight, minlength=len(total)), dtype=np.float64)
 
-    n_again, n_chances = per_label(c * (c - 1)), per_label(c * (size - 1))
-    again = _over(n_again, n_chances)
+    n_chances = per_label(c * (size - 1))
+    again = per_label(c * (c - 1)) / n_chances
     d_again = (c * (c - 1) - again[label] * c * (size - 1)) / n_chances[label]
     observed = 2 * c * (size - c) / (size - 1)
     a, b = per_label(observed), 2 * total * (n - total)
-    alpha, slope = 1 - _over((n - 1) * a, b), _over((n - 1) * a, b**2)
-    of_size = 2 * slope * total - _over(a, b)  # alpha changes by this with every label of a unit, whichever it is
-    own = (2 * slope * (n - 2 * total))[label] * c - _over((n - 1) * observed, b[label])
+    slope = (n - 1) * a / b**2
+    of_size = 2 * slope * total - a / b  # alpha changes by this with every label of a unit, whichever it is
+    own = (2 * slope * (n - 2 * total))[label] * c - (n - 1) * observed / b[label]
     mean = (of_size * n + per_label(own)) / n_units
-    d_alpha = (
-        of_size**2 * float((n_u**2).sum()) + per_label(own * (own + 2 * of_size[label] * size)) - n_units * mean**2
-    )
+    d_alpha = of_size**2 * (n_u**2).sum() + per_label(own * (own + 2 * of_size[label] * size)) - n_units * mean**2
     given = np.flatnonzero(total)
-    columns: dict[str, Any] = {
-        "label": _ids.decode(given.astype(np.int32), rows.answers),
-        "count": total[given].astype(int),
-    }
-    for name, value, squares, least in (
-        ("agreement", again, per_label(d_again**2), 0.0),
-        ("alpha", alpha, d_alpha, -1.0),
-    ):
-        low, high = _ends(value, squares, n_units, level, least)
+    columns: dict[str, Any] = {"label": _ids.decode(given.astype(np.int32), rows.answers)}
+    columns["count"] = total[given].astype(np.int64)
+    alpha = 1 - (n - 1) * a / b
+    for name, value, d, least in (("agreement", again, per_label(d_again**2), 0), ("alpha", alpha, d_alpha, -1)):
+        low, high = _ends(value, d, n_units, level, least)
         columns |= {name: value[given], f"{name}_low": low[given], f"{name}_high": high[given]}
     return pa.table(columns)
 
 
-def _figure(value: float, influence: Floats, chance: float, level: float, least: float = -1.0) -> Figure:
-    squares = np.array([((influence - influence.mean()) ** 2).sum()]) if len(influence) else np.zeros(1)
-    low, high = _ends(np.array([value]), squares, len(influence), level, least, chance)
+def _figure(value: Any, influence: Floats, chance: Any, level: float, least: float = -1.0) -> Figure:
+    squares = ((influence - influence.sum() / max(len(influence), 1)) ** 2).sum()
+    low, high = _ends(np.array([value]), np.array([squares]), len(influence), level, least, chance)
     return Figure(float(value), float(low[0]), float(high[0]))
 
 
 def _ends(
-    value: Floats, squares: Floats, n_units: int, level: float, least: float, chance: float | Floats = 0.0
+    value: Floats, squares: Floats, n_units: int, level: float, least: float, chance: Any = 0.0
 ) -> tuple[Floats, Floats]:
     """Return the ends of intervals from the sums of squared influences, NaN with a single unit.
 
@@ -338,20 +303,14 @@ def _ends(
     half = stdtrit(n_units - 1, (1 + level) / 2) * np.sqrt(np.maximum(squares, 0) * n_units / (n_units - 1))
     perfect = value > 1 - 1e-12
     wilson = n_units / (n_units + ndtri((1 + level) / 2) ** 2)
-    low = np.where(perfect, _over(wilson - chance, 1 - np.asarray(chance)), value - half)
+    low = np.where(perfect, (wilson - chance) / (1 - chance), value - half)
     return np.maximum(low, least), np.where(perfect, 1.0, np.minimum(value + half, 1.0))
 
 
-def _ratio(above: float, below: float) -> float:
-    return float(above / below) if below else math.nan
-
-
-def _over(above: Any, below: Any) -> Floats:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(
-            np.divide(above, below, out=np.full(np.broadcast(above, below).shape, np.nan), where=np.asarray(below) != 0)
-        )
-
-
-def _plain(value: Any) -> Any:
-    return None if isinstance(value, float) and math.isnan(value) else value
+def without_nan(found: Any) -> Any:
+    """Return plain values with None for NaN, which JSON does not know."""
+    if isinstance(found, dict):
+        return {name: without_nan(value) for name, value in found.items()}
+    if isinstance(found, list):
+        return [without_nan(value) for value in found]
+    return None if found != found else found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -12,7 +13,6 @@ import pyarrow as pa
 from labelonce._messages import shorten, show
 from labelonce._types import Ids
 from labelonce.data import _ids
-from labelonce.data._missing import LeftOutWarning
 from labelonce.data._spelling import spellings
 
 Renaming = Callable[[Any], Any]
@@ -36,14 +36,14 @@ def renaming(
     new = {str(old): None if _ids.is_missing(name) else name for old, name in (relabel or {}).items()}
     if relabel is not None:
         _check_given(new, ids)
-    if not normalise:
-        return lambda old: new.get(str(old), old)
-    counts: dict[Any, int] = {}
+    counts: Counter[Any] = Counter()
     for old, n in zip(ids.tolist(), np.bincount(codes).tolist(), strict=True):
-        name = new.get(str(old), old)
-        counts[name] = counts.get(name, 0) + n
-    merged = spellings(counts, () if declared is None else list(declared))
-    _say_merged(merged, counts)
+        counts[new.get(str(old), old)] += n
+    merged = spellings(counts, () if declared is None else list(declared)) if normalise else {}
+    if merged:
+        listed = [f"{show(old)} ({counts[old]:,}) is {show(name)}" for old, name in merged.items()]
+        more = f", and {len(merged) - _MOST:,} more" if len(merged) > _MOST else ""
+        warnings.warn(f"spellings of one label are merged: {', '.join(listed[:_MOST])}{more}.", stacklevel=4)
 
     def renamed(old: Any) -> Any:
         name = new.get(str(old), old)
@@ -71,17 +71,3 @@ def _check_given(new: Mapping[str, Any], ids: Ids) -> None:
     if unknown:
         sentence = f"{len(unknown):,} of the {len(new):,} labels to be renamed were never given, such as "
         warnings.warn(f"{sentence}{show(unknown[0])}.", stacklevel=5)
-
-
-def _say_merged(merged: Mapping[Any, str], counts: Mapping[Any, int]) -> None:
-    if merged:
-        listed = ", ".join(f"{show(old)} ({counts[old]:,}) is {show(new)}" for old, new in list(merged.items())[:_MOST])
-        more = f", and {len(merged) - _MOST:,} more" if len(merged) > _MOST else ""
-        warnings.warn(f"spellings of one label are merged: {listed}{more}.", stacklevel=5)
-
-
-def say_left_out(n: int, total: int) -> None:
-    """Warn of annotations whose label has no new name."""
-    if n:
-        sentence = f"{n:,} of {total:,} annotations are left out, because their label has no new name."
-        warnings.warn(LeftOutWarning(sentence, {"without a new label": n}), stacklevel=4)

@@ -19,7 +19,7 @@ from labelonce._validate import check_columns
 from labelonce.data import _ids
 from labelonce.data._annotations import NAMES, REPEATED, Annotations, annotations_of
 from labelonce.data._missing import LeftOutWarning, present_rows
-from labelonce.data._relabel import renamed_column, renaming, say_left_out
+from labelonce.data._relabel import Renaming, renamed_column, renaming
 from labelonce.files._open import File, locate, naming, row_in
 from labelonce.files._table_reader import ColumnError, column_names, read_columns, read_table
 from labelonce.formats import _registry as tools
@@ -56,9 +56,10 @@ def new_names(relabel: Relabel, given: Sequence[Any] | None = None) -> Mapping[A
         twice = next((old for old, times in Counter(old for old, _ in rows).items() if times > 1), None)
         if twice is not None:
             raise ValueError(f"a label must have one new name; got {show(twice)} in several rows. Keep one of them.")
-        kept = [old for old, new in rows if old not in (None, "") and new not in (None, "")]
-        names = dict(zip(kept, integers_if_all([str(new) for old, new in rows if old in kept]), strict=True))
-        return {old: names.get(old) for old, _ in rows if old not in (None, "")}
+        rows = [(old, new) for old, new in rows if old not in (None, "")]
+        given_to = [old for old, new in rows if new not in (None, "")]
+        names = integers_if_all([str(new) for _, new in rows if new not in (None, "")])
+        return dict.fromkeys(old for old, _ in rows) | dict(zip(given_to, names, strict=True))
 
 
 @dataclass
@@ -72,26 +73,19 @@ class Part:
     gold: dict[Any, Any] = field(default_factory=dict)
 
 
-def read_part(
-    file: File,
-    fields: Fields,
-    *,
-    several: bool,
-    missing: str,
-    rejected: str | None,
-    multiple: str | None,
-    progress: bool | None,
-) -> Part:
-    """Return the task, worker and label of every annotation in a file, one of `several` or not."""
+def read_part(file: File, fields: Fields, *, several: bool, missing: str, tool: dict[str, Any], progress: Any) -> Part:
+    """Return the task, worker and label of every annotation in a file, one of `several` or not.
+
+    `tool` has the options for the export of a tool, whether rejected answers count and what several labels mean.
+    """
     with naming(file):
         if file.format in TOOLS:
-            found = tools.read(file, fields, rejected)
-            rows, gold = votes_and_gold(found, multiple or "error")
+            found = tools.read(file, fields, tool["rejected"])
+            rows, gold = votes_and_gold(found, tool["multiple"] or "error")
             warn_left_out(found, len(rows), str(file.path))
             names = tuple(name or role for name, role in zip(fields, NAMES, strict=False))
             return Part(file, [list(column) for column in zip(*rows, strict=True)], names, gold=gold)
-        names = column_roles(file, dict(zip(NAMES, fields, strict=False)), several=several)
-        wanted = dict(zip(NAMES, names, strict=True))
+        wanted = column_roles(file, dict(zip(NAMES, fields, strict=False)), several=several)
         try:
             columns = dict(zip(NAMES, read_columns(file, wanted, progress), strict=True))
         except ColumnError as error:
@@ -99,7 +93,7 @@ def read_part(
             raise
         check_columns(**columns)
         found_columns, kept = present_rows(missing, str(file.path), **columns)
-        return Part(file, found_columns, names, kept)
+        return Part(file, found_columns, tuple(wanted.values()), kept)
 
 
 def _check_not_wide(file: File, task: str, worker: str, label: str, said: str) -> None:
@@ -109,16 +103,16 @@ def _check_not_wide(file: File, task: str, worker: str, label: str, said: str) -
         raise ValueError(f"{said.partition(' Name it')[0]} {advice}")
 
 
-def column_roles(file: File, wanted: Mapping[str, str | None], *, several: bool) -> tuple[str, ...]:
+def column_roles(file: File, wanted: Mapping[str, str | None], *, several: bool) -> dict[str, str]:
     """Return the names of the columns that play roles; of several files, one without a name may have the usual one."""
     present = column_names(file) if several else []
-    names = []
+    found = {}
     for role, name in wanted.items():
         usual = name is not None and name not in present and role in present
         if usual:
             warnings.warn(f"{file.path} has no column {name!r}; its column {role!r} is read.", stacklevel=3)
-        names.append(role if usual else name or role)
-    return tuple(names)
+        found[role] = role if usual else name or role
+    return found
 
 
 def together(
@@ -135,13 +129,12 @@ def together(
         gold = {task: label for part in parts for task, label in part.gold.items()}
         rename = renaming(relabel, columns[2], classes if answers is None else answers, normalise=normalise)
         if rename is not None:
-            columns[2] = renamed_column(columns[2], rename)
+            columns = rows.renamed(columns, 2, rename)
             gold = {task: new for task, label in gold.items() if (new := rename(label)) is not None}
-            say_left_out(columns[2].null_count, len(columns[2]))
-            columns = rows.keep(columns, np.asarray(columns[2].is_valid()))
         if len(parts) > 1:
             columns = rows.keep(columns, rows.counted_once(columns))
-        gold = {as_in(columns[0], task): as_in(columns[2], label) for task, label in gold.items()}
+        kinds = [str if _ids.holds_text(columns[place]) else (lambda one: one) for place in (0, 2)]
+        gold = {kinds[0](task): kinds[1](label) for task, label in gold.items()}
         if gold and classes is None and answers is None:
             seen = _ids.encode(columns[2], "label")[1].tolist()
             classes = None if set(gold.values()) <= set(seen) else sorted({*seen, *gold.values()})
@@ -185,11 +178,6 @@ def joined(parts: Sequence[Part], place: int, role: str) -> pa.Array:
     return pa.chunked_array(chunks).unify_dictionaries().combine_chunks()
 
 
-def as_in(column: pa.Array, value: Any) -> Any:
-    """Return an id as it would be in a column: as text where that holds text."""
-    return str(value) if _ids.holds_text(column) else value
-
-
 class Rows:
     """Which rows of which part are left, None: all."""
 
@@ -205,19 +193,26 @@ class Rows:
         self.left = np.flatnonzero(kept) if self.left is None else self.left[kept]
         return [column.filter(pa.array(kept)) for column in columns]
 
+    def renamed(self, columns: list[Any], place: int, rename: Renaming) -> list[Any]:
+        """Return the columns with one under other names, without the rows that get none, which is said."""
+        column = renamed_column(columns[place], rename)
+        if column.null_count:
+            sentence = f"{column.null_count:,} of {len(column):,} annotations are left out, because their label has no"
+            warnings.warn(
+                LeftOutWarning(f"{sentence} new name.", {"without a new label": column.null_count}), stacklevel=4
+            )
+        return self.keep([*columns[:place], column, *columns[place + 1 :]], np.asarray(column.is_valid()))
+
     def counted_once(self, columns: list[Any]) -> Mask:
         """Return which rows are not in an earlier file too, and warn of those that are."""
-        coded: list[Any] = [_ids.encode(column, "row")[0] for column in columns]
-        row: Any = np.arange(len(coded[0])) if self.left is None else self.left
+        row = np.arange(len(columns[0])) if self.left is None else self.left
         part = np.searchsorted(self.start, row, side="right") - 1
-        order = np.lexsort((part, *coded))
-        first = np.ones(len(order), dtype=bool)
-        for codes in coded:
-            first[1:] &= codes[order][1:] == codes[order][:-1]
-        first[1:] = ~first[1:]
-        earliest = part[order][np.maximum.accumulate(np.where(first, np.arange(len(order)), 0))]
-        again = np.zeros(len(order), dtype=bool)
-        again[order] = part[order] > earliest
+        key = np.zeros(len(row), dtype=np.int64)
+        for column in columns:
+            codes, ids = _ids.encode(column, "row")
+            key = key * len(ids) + codes
+        _, first, which = np.unique(key, return_index=True, return_inverse=True)  # rows are in the order of the files
+        again: Mask = part > part[first[which]]
         for number in np.unique(part[again]).tolist():
             n, total = int((part[again] == number).sum()), int((part == number).sum())
             sentence = f"{self.parts[number].file}: {n:,} of its {total:,} annotations are in an earlier file too, and "

@@ -180,22 +180,23 @@ def _check_no_ids(X: Any, annotations: Annotations) -> None:
     names, column = _ids.columns_of(X)
     labelled = annotations.tasks[np.unique(annotations.task)]
     for place, name in enumerate(names):
-        ids = _as_ids(column(place), labelled)
-        if ids is not None and (_ids.lookup(labelled, ids) >= 0).all() and len(np.unique(ids)) == len(ids):
+        ids = _as_ids(column(place))
+        if ids is not None and len(np.unique(ids)) == len(ids) and (_ids.lookup(labelled, ids) >= 0).all():
             raise ValueError(
                 f"column {name!r} of X must not be a feature: it holds the ids of the tasks. Match the rows by it, "
                 f"X.rename(columns={{{name!r}: {NAMES[0]!r}}}), or drop it."
             )
 
 
-def _as_ids(column: Any, like: Any) -> Any:
-    """Return a column as ids of the kind of others, None where it cannot be that or begins with another value."""
+def _as_ids(column: Any) -> Any:
+    """Return a column as ids, None where it cannot be that."""
+    values = np.asarray(column)
+    if values.dtype.kind == "f" and not np.array_equal(values, np.floor(values)):
+        return None
     try:
-        found = _ids.column_of(column, "task")
+        return _ids.column_of(values, "task")
     except (TypeError, ValueError):
         return None
-    same = len(found) >= len(like) and found.dtype == like.dtype
-    return found if same else None
 
 
 def _from_frame(frame: Any, X: Any, classes: Any) -> Any:

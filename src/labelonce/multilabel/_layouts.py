@@ -39,11 +39,15 @@ class Boxes:
 
 @dataclass(frozen=True)
 class Layout:
-    """How files of questions are read: the names of columns that were given, and the options of `read_multilabel`."""
+    """How files of questions are read: the names of columns that were given, and the options of `read_multilabel`.
+
+    Answers that get new names are `renamed`.
+    """
 
     names: Mapping[str, str | None]
     questions: Any
     answers: Any
+    renamed: Sequence[str]
     ignore: Sequence[str]
     missing: str
     rejected: str | None
@@ -137,7 +141,7 @@ class Layout:
         said = {
             name: [str(one) for one in _ids.plain(columns[name]).drop_null().unique().to_pylist()] for name in names
         }
-        allowed = {key(str(answer)) for answer in (ANSWERS if self.answers is None else self.answers)}
+        allowed = {key(str(one)) for one in (*(ANSWERS if self.answers is None else self.answers), *self.renamed)}
         odd = {name: [one for one in answers if key(one) not in allowed] for name, answers in said.items()}
         wrong = [name for name, values in odd.items() if values]
         if wrong and len(wrong) < sum(map(bool, said.values())):

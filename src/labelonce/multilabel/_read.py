@@ -6,14 +6,13 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from labelonce._messages import row, shorten, show
 from labelonce._types import TOOLS, Duplicates, Missing
 from labelonce.data import _ids
 from labelonce.data._gold import check_once
-from labelonce.data._relabel import renamed_column, renaming, say_left_out
+from labelonce.data._relabel import renamed_column, renaming
 from labelonce.files._open import naming
 from labelonce.files._table_reader import column_names, read_columns
 from labelonce.formats import _registry as tools
@@ -76,7 +75,8 @@ def read_multilabel(
     """
     files = [tools.find_labels(one, format) for one in listed(path)]
     called = {"task": task, "question": question, "worker": worker, "answer": answer, "ticked": ticked}
-    layout = Layout(called, questions, answers, tuple(ignore), missing, rejected)
+    renamed = () if relabel is None else tuple(map(str, new_names(relabel)))
+    layout = Layout(called, questions, answers, renamed, tuple(ignore), missing, rejected)
     found = []
     for file in files:
         with naming(file):
@@ -107,9 +107,7 @@ def _renamed(
     names = None if relabel is None else new_names(relabel, [columns[3]])
     rename = renaming(names, columns[3], WORDS if answers is None else answers, normalise=normalise)
     if rename is not None:
-        columns[3] = renamed_column(columns[3], rename)
-        say_left_out(columns[3].null_count, len(columns[3]))
-        columns = rows.keep(columns, np.asarray(columns[3].is_valid()))
+        columns = rows.renamed(columns, 3, rename)
     if normalise:
         respell = renaming(None, columns[1], questions, normalise=True)
         assert respell is not None
