@@ -160,9 +160,7 @@ def agreement(
 def compare(
     files: LabelsFiles,
     source: dict[str, Any],
-    gold: Annotated[
-        Path | None, typer.Option(help="Known true labels, columns as in FILE: shown, never used to choose.")
-    ] = None,
+    gold: Annotated[Path | None, typer.Option(help="Known true labels: shown, never used to choose.")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Where the table goes, by suffix.")] = None,
     seed: Annotated[int, typer.Option(help="Draws the labels that are held out.")] = 0,
     as_json: JsonOption = False,
@@ -439,9 +437,7 @@ def next_(
         int | None, typer.Option(min=1, help="Most labels of one worker; default: an equal share for the good ones.")
     ] = None,
     max_labels: Annotated[int | None, typer.Option(min=1, help="Most labels of one task.")] = None,
-    gold: Annotated[
-        Path | None, typer.Option(help="Known true labels, columns as in FILE: such tasks are not asked for.")
-    ] = None,
+    gold: Annotated[Path | None, typer.Option(help="Known true labels: such tasks are not asked for.")] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where they go; default: CSV on stdout.")
     ] = None,

@@ -63,6 +63,9 @@ def as_features(column: Any, name: str, *, missing: bool) -> Floats | Fault:
 
 def array_fault(X: Any, columns: list[str] | None = None, *, missing: bool) -> Fault | None:
     """Return the first number of an array (n_tasks, n_features) that is not finite, or with `missing` infinite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(X.sum()):  # the quick look; it needs no memory
+            return None
     bad = np.isinf(X) if missing else ~np.isfinite(X)
     if not bad.any():
         return None
