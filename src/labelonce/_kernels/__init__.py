@@ -1,32 +1,35 @@
 """Arrays in, arrays out: the sums over annotations that every model of workers is made of.
 
-An annotation is one row `worker * n_answers + label` of a table whose columns are the true classes. The
-E-step adds up table rows over the annotations of each task, the M-step adds up posteriors over the
-annotations of each row: one sparse matrix, used forwards and transposed. Nothing outside this package
-knows that layout; confusion comes in and counts go out as [worker, true, given]. Two engines do the sums:
-`ScipyEngine` of the base install, and `TorchEngine` for large tables, CPU threads and CUDA. `CandidateSums` and
-`TorchCandidateSums` are the two where tasks have candidates, `BlockSums` does the sums of blocks that are streamed.
+A *row* is what has one unknown class: a task, or a question about a task. `Beliefs` is P(class) of every row,
+`Evidence` the labels of the rows, ready for many steps, and `Confusion` P(given | true) of all workers. Each of them
+has two layouts, and nothing outside this package asks which: all classes and matrices, or a few slots of each row and
+factors.
+
+In the first an annotation is one row `worker * n_answers + label` of a table whose columns are the true classes. The
+E-step adds up table rows over the annotations of each task, the M-step adds up posteriors over the annotations of each
+row: one sparse matrix, used forwards and transposed. Confusion comes in and counts go out as [worker, true, given]. Two
+engines do the sums: `ScipyEngine` of the base install, and `TorchEngine` for large tables, CPU threads and CUDA;
+`BlockSums` does those of blocks that are streamed. On slots `SlotEvidence` does them, in numpy or torch.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from labelonce._kernels._arrays import NUMPY, Arrays
+from labelonce._kernels._beliefs import Beliefs, fractions, mean_beliefs, on_slots
 from labelonce._kernels._blas import blas_threads
-from labelonce._kernels._confusion import one_coin_confusion
-from labelonce._kernels._engine import (
-    DEVICES,
-    CandidateEngine,
-    Engine,
-    EStep,
-    Sweep,
-    make_candidate_engine,
-    make_engine,
+from labelonce._kernels._confusion import (
+    Confusion,
+    FittedConfusion,
+    FittedFactors,
+    Matrices,
+    confusion_of,
+    one_coin_confusion,
 )
+from labelonce._kernels._engine import DEVICES, Engine, EStep, Sweep, make_engine
+from labelonce._kernels._factors import Factors, Mistakes
 from labelonce._kernels._posterior import (
     entropy,
     floored_log,
-    label_probabilities,
     log_sums,
     mean_total_variation,
     normalise,
@@ -34,16 +37,27 @@ from labelonce._kernels._posterior import (
     top_class,
     vote_fractions,
 )
-from labelonce._kernels._shared import SharedEngine, total
+from labelonce._kernels._shared import SharedEngine
+from labelonce._kernels._tallies import Counts, Tallies
 
 if TYPE_CHECKING:
+    from labelonce._kernels._arrays import NUMPY, Arrays
     from labelonce._kernels._blocks import BLOCK_SIZE, Block, BlockSums
-    from labelonce._kernels._candidate_evidence import CandidateEvidence, Chances, Heard
-    from labelonce._kernels._candidate_sums import CandidateSums
-    from labelonce._kernels._candidates import Candidates, as_dense, candidate_classes, join_candidates
     from labelonce._kernels._cells import LabelCells
-    from labelonce._kernels._factors import ConfusionOnRequest, Factors, Mistakes, Tallies
+    from labelonce._kernels._evidence import (
+        DenseEvidence,
+        Evidence,
+        evidence_of_votes,
+        first_beliefs,
+        label_chances,
+        label_likelihoods,
+        logs_of,
+        make_evidence,
+        make_slot_evidence,
+    )
     from labelonce._kernels._scipy import ScipyEngine
+    from labelonce._kernels._slot_evidence import SlotEvidence
+    from labelonce._kernels._slots import Pattern, join_slots, label_slots, pattern_of, unique_in_rows
     from labelonce._kernels._sums import AnnotationSums
 
 __all__ = [
@@ -52,62 +66,80 @@ __all__ = [
     "NUMPY",
     "AnnotationSums",
     "Arrays",
+    "Beliefs",
     "Block",
     "BlockSums",
-    "CandidateEngine",
-    "CandidateEvidence",
-    "CandidateSums",
-    "Candidates",
-    "Chances",
-    "ConfusionOnRequest",
+    "Confusion",
+    "Counts",
+    "DenseEvidence",
     "EStep",
     "Engine",
+    "Evidence",
     "Factors",
-    "Heard",
+    "FittedConfusion",
+    "FittedFactors",
     "LabelCells",
+    "Matrices",
     "Mistakes",
+    "Pattern",
     "ScipyEngine",
     "SharedEngine",
+    "SlotEvidence",
     "Sweep",
     "Tallies",
-    "as_dense",
     "blas_threads",
-    "candidate_classes",
+    "confusion_of",
     "entropy",
+    "evidence_of_votes",
+    "first_beliefs",
     "floored_log",
-    "join_candidates",
-    "label_probabilities",
+    "fractions",
+    "join_slots",
+    "label_chances",
+    "label_likelihoods",
+    "label_slots",
     "log_sums",
-    "make_candidate_engine",
+    "logs_of",
     "make_engine",
+    "make_evidence",
+    "make_slot_evidence",
+    "mean_beliefs",
     "mean_total_variation",
     "normalise",
+    "on_slots",
     "one_coin_confusion",
+    "pattern_of",
     "posterior_of",
     "top_class",
-    "total",
+    "unique_in_rows",
     "vote_fractions",
 ]
 
 _HOME = {  # loaded when used: the torch engine needs no scipy, the base install has no torch
     "ScipyEngine": "_scipy",
     "AnnotationSums": "_sums",
-    "CandidateEvidence": "_candidate_evidence",
-    "CandidateSums": "_candidate_sums",
-    "Chances": "_candidate_evidence",
-    "Heard": "_candidate_evidence",
-    "Candidates": "_candidates",
-    "as_dense": "_candidates",
-    "candidate_classes": "_candidates",
-    "join_candidates": "_candidates",
+    "LabelCells": "_cells",
+    "SlotEvidence": "_slot_evidence",
+    **dict.fromkeys(("NUMPY", "Arrays"), "_arrays"),
+    **dict.fromkeys(
+        (
+            *(
+                "DenseEvidence",
+                "Evidence",
+                "evidence_of_votes",
+                "first_beliefs",
+                "label_chances",
+                "label_likelihoods",
+                "logs_of",
+            ),
+            *("make_evidence", "make_slot_evidence"),
+        ),
+        "_evidence",
+    ),
+    **dict.fromkeys(("Pattern", "join_slots", "label_slots", "pattern_of", "unique_in_rows"), "_slots"),
     "BLOCK_SIZE": "_blocks",
     "Block": "_blocks",
     "BlockSums": "_blocks",
-    "ConfusionOnRequest": "_factors",
-    "Factors": "_factors",
-    "LabelCells": "_cells",
-    "Mistakes": "_factors",
-    "Tallies": "_factors",
 }
 
 

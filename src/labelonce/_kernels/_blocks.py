@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag
 
 from labelonce._kernels._engine import Sweep
+from labelonce._kernels._tallies import Counts
 from labelonce._processes import Processes
 from labelonce._types import Floats
 
@@ -151,12 +152,15 @@ class Totals:
         self.class_counts += _sum_tasks(posterior)
         self.log_likelihood += log_likelihood
 
-    def sweep(self) -> Sweep:
-        """Return the totals as arrays, confusion counts as [worker, true, given]."""
-        flat = self.flat.cpu().numpy()
-        counts, n_classes = flat[: self.counts.numel()], self.counts.shape[1]
-        shape = (-1, self.n_answers, n_classes)
-        return Sweep(counts.reshape(shape).swapaxes(1, 2), flat[len(counts) : -1], float(flat[-1]))
+    def counts_by_worker(self) -> Floats:
+        """Return the confusion counts as [worker, true, given]."""
+        shape = (-1, self.n_answers, self.counts.shape[1])
+        return np.asarray(self.counts.cpu().numpy().reshape(shape).swapaxes(1, 2))
+
+    def sweep(self, leaning: Floats | None = None) -> Sweep:
+        """Return the totals as arrays."""
+        mass = self.class_counts.cpu().numpy()
+        return Sweep(Counts(self.counts_by_worker(), leaning), mass, float(self.log_likelihood))
 
 
 def _sum_tasks(posterior: Tensor) -> Tensor:

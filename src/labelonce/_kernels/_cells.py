@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._kernels._candidates import WIDEST, Candidates
+from labelonce._kernels._beliefs import Beliefs
+from labelonce._kernels._slots import WIDEST
 from labelonce._memory import is_large
 from labelonce._types import Codes, Floats
 from labelonce.data import Annotations
@@ -75,28 +76,16 @@ class LabelCells:
         share[self._known_cell] = 1.0
         return share, np.where(self._gold >= 0, 0.0, rest)
 
-    def normalise(self, log_cells: Floats, log_rest: Floats) -> tuple[Floats, Floats, float]:
-        """Return posteriors by cell and of the rest, and the log-likelihood, of log P(class, labels)."""
-        if self._gold is not None:
-            of_gold = np.zeros(len(self.task), dtype=bool)
-            of_gold[self._known_cell] = True
-            log_cells = np.where((self._gold[self.task] >= 0) & ~of_gold, -np.inf, log_cells)
-            log_rest = np.where(self._gold >= 0, -np.inf, log_rest)
-        top = np.maximum(self.top(log_cells), log_rest)
-        share, rest = np.exp(log_cells - top[self.task]), np.exp(log_rest - top)
-        mass = self.by_task(share) + rest
-        return share / mass[self.task], rest / mass, float((np.log(mass) + top).sum())
-
-    def posterior(self, share: Floats, rest: Floats) -> Floats | Candidates:
-        """Return distributions as an array, or as candidates where `is_large` says that it would be too large."""
+    def beliefs(self, share: Floats, rest: Floats) -> Beliefs:
+        """Return distributions, of all classes unless `is_large` says that they would be too large."""
         n_tasks, n_classes = self.shape
         if is_large(n_tasks, self.n_workers, n_classes):
-            return self.candidates(share, rest)
+            return self._on_slots(share, rest)
         dense = np.repeat((rest / np.maximum(n_classes - self.number, 1))[:, None], n_classes, axis=1)
         dense[self.task, self.label] = share
-        return dense
+        return Beliefs.of(dense)
 
-    def candidates(self, share: Floats, rest: Floats) -> Candidates:
+    def _on_slots(self, share: Floats, rest: Floats) -> Beliefs:
         """Return the most probable cells of each task, as many as the widest task has, at most `WIDEST`."""
         order = np.lexsort((-share, self.task))
         place = np.arange(len(order)) - self.start[self.task[order]]
@@ -107,7 +96,7 @@ class LabelCells:
         at = self.task[kept], place[place < width]
         classes[at], probability[at] = self.label[kept], share[kept]
         left = np.maximum(rest + self.by_task(share) - probability.sum(axis=1), 0.0) if len(kept) < len(order) else rest
-        return Candidates(classes, probability, left, self.shape[1])
+        return Beliefs(probability, self.shape[1], classes, left)
 
 
 def _distinct(key: Any, n_keys: int) -> tuple[Any, Any]:

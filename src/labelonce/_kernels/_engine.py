@@ -6,22 +6,13 @@ import sys
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from labelonce._kernels._arrays import Arrays
 from labelonce._types import ENGINES, Codes, Floats
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from labelonce._kernels._candidate_evidence import Chances, Heard
-    from labelonce._kernels._candidate_sums import CandidateStep
-    from labelonce._kernels._candidates import Candidates
-    from labelonce._kernels._factors import Factors, Mistakes, Tallies
     from labelonce.data import Annotations
 
 DEVICES = (None, "cpu", "cuda")
 _PAYS = 1_000_000  # annotations from which "auto" takes torch, if it is loaded
-_PAYS_ON_CUDA = 10_000  # of annotations with candidates, whose steps are slow in numpy: on CUDA they pay much sooner
-_NUMBERS = 10  # that stand for an annotation where it has candidates: the classes that `_PAYS` was measured with
 _PAYS_LOADING = 10_000_000  # and from which it loads torch for that, which takes seconds
 
 
@@ -35,19 +26,18 @@ class EStep(NamedTuple):
 class Sweep(NamedTuple):
     """What an E-step and the sums over its posteriors give; the posteriors themselves never leave the engine.
 
-    `leaning` is the engine's.
+    `tallies` are `Counts`, or `Tallies` of factors; `class_counts` the expected number of rows of each class.
     """
 
-    confusion_counts: Floats
+    tallies: Any
     class_counts: Floats
     log_likelihood: float
-    leaning: Floats | None = None
 
 
 class Engine(Protocol):
     """The annotations, ready for many iterations; arrays in, arrays out.
 
-    `leaning` is what the answers speak for, as `Annotations.leaning`; None where they are the classes.
+    `leaning` is what the answers are evidence for, as `Annotations.leaning`; None where they are the classes.
     """
 
     leaning: Floats | None
@@ -71,50 +61,14 @@ class Engine(Protocol):
             Class codes of known true labels, -1 where unknown. Their posteriors are one-hot.
         """
 
+    def messages(self, log_confusion: Floats) -> Floats:
+        """Return the sum of log P(given | true) over the annotations of each task, (n_tasks, n_classes)."""
+
     def m_step(self, posterior: Floats) -> Floats:
         """Return the expected confusion counts as float64 [worker, true, given]."""
 
     def sweep(self, log_confusion: Floats, log_prior: Floats, gold: Codes | None = None) -> Sweep:
         """Return the counts that `m_step` gives for the posteriors of `e_step`, and the tasks of each class."""
-
-
-class Evidence(Protocol):
-    """What the labels of tasks with candidates say of their workers; see `CandidateEvidence`."""
-
-    def step(self, chances: Chances, factors: Factors, log_prior: Any) -> Heard:
-        """Return what labels say now."""
-
-
-class CandidateEngine(Protocol):
-    """The annotations of tasks with candidates, ready for many iterations; arrays in, arrays out."""
-
-    classes: Codes
-    dtype: np.dtype[Any]
-    arrays: Arrays
-
-    def keep(self, log_prior: Floats) -> Any:
-        """Return a log prior as the engine's steps take it, where many steps use it."""
-
-    def e_step(self, factors: Factors, log_prior: Any) -> CandidateStep:
-        """Return the posteriors; `log_prior` (n_tasks, width + 1) is log P(true label), last of all other classes.
-
-        It is minus infinity where there is no candidate.
-        """
-
-    def messages(self, factors: Factors) -> Floats:
-        """Return the sum of log P(label | true) over each task's labels, by candidate, (n_tasks, width + 1)."""
-
-    def m_step(self, posterior: Candidates, weight: Floats | None = None) -> Tallies:
-        """Return right and wrong labels as posteriors on these candidates see them; tasks count `weight`, or 1."""
-
-    def sweep(self, factors: Factors, log_prior: Any) -> tuple[Tallies, float]:
-        """Return what `m_step` gives for the posteriors of `e_step`, never held all at once; the log-likelihood."""
-
-    def evidence(self) -> Evidence:
-        """Return what labels say of their workers, to be heard in steps."""
-
-    def as_candidates(self, wide: Floats) -> Candidates:
-        """Return probabilities (n_tasks, width + 1) as distributions."""
 
 
 def make_engine(annotations: Annotations, dtype: str, engine: str = "auto", device: str | None = None) -> Engine:
@@ -126,27 +80,6 @@ def make_engine(annotations: Annotations, dtype: str, engine: str = "auto", devi
     from labelonce._kernels._torch import TorchEngine
 
     return TorchEngine(annotations, dtype, device)
-
-
-def make_candidate_engine(
-    annotations: Annotations,
-    classes: Codes,
-    mistakes: Mistakes,
-    row: Codes,
-    *,
-    dtype: str = "float64",
-    engine: str = "auto",
-    device: str | None = None,
-) -> CandidateEngine:
-    """Return the engine of tasks with candidates; see `CandidateSums` for what it takes."""
-    numbers = len(annotations) * (classes.shape[1] + 1)
-    if engine_for(numbers // _NUMBERS, dtype, engine, device, pays_on_cuda=_PAYS_ON_CUDA) == "scipy":
-        from labelonce._kernels._candidate_sums import CandidateSums
-
-        return CandidateSums(annotations, classes, mistakes, row, dtype)
-    from labelonce._kernels._torch_candidates import TorchCandidateSums
-
-    return TorchCandidateSums(annotations, classes, mistakes, row, dtype, device)
 
 
 def engine_for(size: int, dtype: str, engine: str, device: str | None, *, pays_on_cuda: int = _PAYS) -> str:

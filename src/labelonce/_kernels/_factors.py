@@ -7,6 +7,7 @@ that stands for all other labels.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -18,6 +19,7 @@ from labelonce._types import Codes, Floats, Mask
 
 _TABLE = 1 << 22  # entries of a table of all pairs of classes, up to which it is faster than to search
 _FLOOR = 1e-10  # stands for a probability of zero
+LEAST = 1e-4  # probability of an answer, however far workers are rescaled
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +64,7 @@ class Mistakes:
 
     @cached_property
     def near(self) -> Codes:
-        """Return the true classes that a label speaks for, (n_classes, width): itself, those of its pairs, then -1."""
+        """Return the true classes that a label is evidence for, (n_classes, width): itself, its pairs', then -1."""
         number = np.bincount(self.given, minlength=self.n_classes)
         near = np.full((self.n_classes, 1 + int(number.max(initial=0))), -1, dtype=np.int32)
         near[:, 0] = np.arange(self.n_classes)
@@ -99,33 +101,6 @@ class Mistakes:
     def empty(self) -> Mask:
         """Return which true classes have no pair."""
         return np.asarray(np.bincount(self.true, minlength=self.n_classes) == 0)
-
-
-@dataclass(frozen=True, eq=False)
-class Tallies:
-    """What an M-step needs to know: right and wrong labels by worker and row, and the crowd's mistakes.
-
-    Attributes
-    ----------
-    right, wrong : (n_workers, n_rows)
-    mistakes : (n_pairs,)
-        Wrong labels of each pair of `Mistakes`.
-    others : (n_classes,)
-        Wrong labels of each true class that are of no pair.
-    unknown : float
-        Wrong labels of tasks whose true class is none of their candidates.
-    drawn_right, drawn_wrong : (n_workers, n_rows), optional
-        The same for true classes that are drawn from the posteriors, one per task. They scatter as real counts do,
-        while expected ones scatter less, as if all workers were alike: a population is learned from them.
-    """
-
-    right: Floats
-    wrong: Floats
-    mistakes: Floats
-    others: Floats
-    unknown: float = 0.0
-    drawn_right: Floats | None = None
-    drawn_wrong: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,16 +178,60 @@ class Factors:
         """Return each worker's chance of being right on each true class, (n_workers, n_classes)."""
         return np.asarray(self.right[:, self.row])
 
-    def skill(self, prior: Floats) -> Floats:
+    def skill(self, prior: Floats, leaning: Floats | None = None) -> Floats:  # noqa: ARG002  # answers are classes
         """Return each worker's chance of being right, shape (n_workers,); `prior` is P(true label)."""
-        by_row = np.bincount(self.row, prior, self.right.shape[1])
-        return np.asarray(self.right @ by_row)
+        return np.asarray(self.right @ self._by_row(prior))
+
+    def right_by(self, prior: Floats, leaning: Floats | None = None) -> tuple[Floats, Floats]:  # noqa: ARG002
+        """Return the chances of being right (n_workers, n_rows), and the share of the tasks that each row has."""
+        return self.right, self._by_row(prior)
+
+    def _by_row(self, prior: Floats) -> Floats:
+        return np.asarray(np.bincount(self.row, prior, self.right.shape[1]))
+
+    def answer_probability(self, worker: Any, given: Any, prior: Floats) -> Floats:
+        """Return the probability of each worker's answer, whatever the true class is, its mistakes as the crowd's."""
+        by_pair: Any = np.bincount(self.mistakes.given, prior[self.mistakes.true] * self.share, self.n_classes)
+        even = prior * self.other_share
+        paired: Any = np.bincount(self.mistakes.given, even[self.mistakes.true], self.n_classes)
+        wrong = by_pair + even.sum() - even - paired
+        right = self.right[worker, self.row[given]]
+        mean = self.skill(prior)[worker]
+        return np.asarray(prior[given] * right + (1 - mean) * np.maximum(wrong, 0.0)[given])
+
+    def mean_with(self, others: Sequence[Any], weights: Sequence[float]) -> Self:
+        """Return the factors with the weighted means."""
+        every = list(zip(weights, (self, *others), strict=True))
+        right, share, other = (
+            np.asarray(sum(part * getattr(one, name) for part, one in every))
+            for name in ("right", "share", "other_share")
+        )
+        return type(self)(right, self.row, self.mistakes, share, other)
+
+    def rescaled(self, factor: float, prior: Floats) -> Self:  # noqa: ARG002  # chance level needs no prior
+        """Return workers whose chances of being right are `factor` times as far from chance level."""
+        chance = 1 / self.n_classes
+        right = np.clip(chance + factor * (self.right - chance), LEAST, 1 - LEAST)
+        return type(self)(right, self.row, self.mistakes, self.share, self.other_share)
+
+    def change(self, other: Any) -> float:
+        """Return the mean change of the chances of being right; infinity where they are of other rows."""
+        same = self.right.shape == other.right.shape
+        return float(np.abs(self.right - other.right).mean()) if same else float("inf")
 
     def probability(self, worker: Any, true: Any, given: Any) -> Floats:
         """Return P(given | true) of the worker, entry by entry; the three are broadcast."""
         worker, true, given = np.broadcast_arrays(worker, true, given)
         right = self.right[worker, self.row[true]]
         return np.asarray(np.where(true == given, right, (1 - right) * self.shares[self.mistakes.index(given, true)]))
+
+    def columns(self, worker: Any, given: Any) -> Floats:
+        """Return P(given | true) of each worker and answer for all classes, (n, n_classes)."""
+        return self.probability(worker[:, None], np.arange(self.n_classes, dtype=np.int32), given[:, None])
+
+    def usual(self, worker: Any) -> Floats:
+        """Return the mean chance of a worker to give one answer that is wrong."""
+        return np.asarray((1 - self.right.mean(axis=1))[worker] * self.other_share.mean())
 
     def confusion(self, worker: int) -> Floats:
         """Return one worker's matrix [true, given]."""
@@ -301,15 +320,3 @@ class Factors:
         logs = (np.log(np.maximum(one, _FLOOR)) for one in (right, 1 - right, self.shares))
         log_right, log_wrong, log_share = (one.astype(dtype, copy=False) for one in logs)
         return log_right.ravel(), log_wrong.ravel(), log_share
-
-
-class ConfusionOnRequest:
-    """The attribute `confusion_` of a fitted object: made from `factors_` where it was not set."""
-
-    def __get__(self, fitted: Any, kind: Any = None) -> Any:
-        """Return all matrices, or say why they are too many."""
-        if fitted is None:
-            return self
-        if "factors_" not in vars(fitted):
-            raise AttributeError(f"{type(fitted).__name__!r} object has no attribute 'confusion_'")
-        return fitted.factors_.dense()

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from labelonce._kernels._engine import EStep
 from labelonce._types import Codes, Floats
-
-if TYPE_CHECKING:
-    from labelonce.data import Annotations
 
 _FLOOR = 1e-10  # stands for a probability of zero, as in the paper's code
 _BLOCK = 1 << 17  # numbers: a block and its copy stay in the cache
@@ -118,9 +114,3 @@ def vote_fractions(votes: Floats, gold: Codes | None) -> Floats:
         votes[known] = 0
         votes[known, gold[known]] = 1
     return votes
-
-
-def label_probabilities(annotations: Annotations, posterior: Floats, confusion: Floats) -> Floats:
-    """Return the probability of every annotation: its task's posterior seen through its worker's confusion."""
-    given = confusion[annotations.worker, :, annotations.label]
-    return np.asarray(np.einsum("ak,ak->a", posterior[annotations.task], given))

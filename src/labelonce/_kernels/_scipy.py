@@ -9,6 +9,7 @@ from scipy import sparse
 
 from labelonce._kernels._engine import EStep, Sweep
 from labelonce._kernels._posterior import posterior_of
+from labelonce._kernels._tallies import Counts
 from labelonce._types import Codes, Floats
 from labelonce.data import Annotations
 from labelonce.data._rows import first_rows
@@ -51,6 +52,10 @@ class ScipyEngine:
         """
         return self._e_step(self._matrix, self._table(log_confusion), log_prior, gold)
 
+    def messages(self, log_confusion: Floats) -> Floats:
+        """Return the sum of log P(given | true) over the annotations of each task, (n_tasks, n_classes)."""
+        return np.asarray(self._matrix @ self._table(log_confusion))
+
     def m_step(self, posterior: Floats) -> Floats:
         """Return the expected confusion counts as float64 [worker, true label or state, given]."""
         return self._counts(self._matrix.T @ posterior.astype(self.dtype, copy=False))
@@ -67,7 +72,7 @@ class ScipyEngine:
             sums += part.T @ step.posterior
             mass += step.posterior.sum(axis=0, dtype=np.float64)
             log_likelihood += step.log_likelihood
-        return Sweep(self._counts(sums), mass, log_likelihood, self.leaning)
+        return Sweep(Counts(self._counts(sums), self.leaning), mass, log_likelihood)
 
     def _table(self, log_confusion: Floats) -> Floats:
         return log_confusion.astype(self.dtype, copy=False).swapaxes(1, 2).reshape(-1, log_confusion.shape[1])

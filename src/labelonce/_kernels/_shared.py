@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from labelonce._kernels._engine import Engine, EStep, Sweep
+from labelonce._kernels._tallies import Counts
 from labelonce._processes import add_up
 from labelonce._types import Codes, Floats
 
@@ -28,6 +27,10 @@ class SharedEngine:
         posterior, log_likelihood = self._own.e_step(log_confusion, log_prior, gold)
         return EStep(posterior, float(add_up(log_likelihood)))
 
+    def messages(self, log_confusion: Floats) -> Floats:
+        """Return the sums of this process's tasks."""
+        return self._own.messages(log_confusion)
+
     def m_step(self, posterior: Floats) -> Floats:
         """Return the expected confusion counts over all processes."""
         return add_up(self._own.m_step(posterior))
@@ -35,10 +38,5 @@ class SharedEngine:
     def sweep(self, log_confusion: Floats, log_prior: Floats, gold: Codes | None = None) -> Sweep:
         """Return the counts and the log-likelihood over all processes."""
         own = self._own.sweep(log_confusion, log_prior, gold)
-        sums = (add_up(own.confusion_counts), add_up(own.class_counts), float(add_up(own.log_likelihood)))
-        return Sweep(*sums, self.leaning)
-
-
-def total(engine: Engine | None, numbers: Any) -> Floats:
-    """Return sums over this engine's tasks as sums over the tasks of all processes that share them."""
-    return add_up(numbers) if isinstance(engine, SharedEngine) else numbers
+        counts = Counts(add_up(own.tallies.values), self.leaning)
+        return Sweep(counts, add_up(own.class_counts), float(add_up(own.log_likelihood)))

@@ -113,19 +113,27 @@ class TorchEngine:
             total += log_likelihood
         return EStep(posterior, float(total))
 
+    def messages(self, log_confusion: Floats) -> Floats:
+        """Return the sum of log P(given | true) over the annotations of each task, (n_tasks, n_classes)."""
+        found = np.empty((self.n_tasks, self.shape[1]), dtype=self.dtype)
+        table = confusion_table(self.tensor(log_confusion))
+        for own, block in self._parts():
+            found[own] = sum_rows(block, table).cpu().numpy()
+        return found
+
     def m_step(self, posterior: Floats) -> Floats:
         """Return the expected confusion counts as float64 [worker, true, given]."""
         totals = Totals(self.shape, self.device)
         for own, block in self._parts():
             totals.add(block, self.tensor(posterior[own]))
-        return totals.sweep().confusion_counts
+        return totals.counts_by_worker()
 
     def sweep(self, log_confusion: Floats, log_prior: Floats, gold: Codes | None = None) -> Sweep:
         """Return the counts that `m_step` gives for the posteriors of `e_step`, and the tasks of each class."""
         totals = Totals(self.shape, self.device)
         for _, block, part, log_likelihood in self._posteriors(log_confusion, log_prior, gold):
             totals.add(block, part, log_likelihood)
-        return totals.sweep()._replace(leaning=self.leaning)
+        return totals.sweep(self.leaning)
 
     def tensor(self, array: Floats) -> Tensor:
         """Return numbers as a tensor of the engine's kind on its device."""

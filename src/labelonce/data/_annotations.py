@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
+from labelonce._memory import check_memory
 from labelonce._messages import argument, shorten, show
 from labelonce._types import DUPLICATES, Codes, Duplicates, Floats, Ids, Mask, Missing
 from labelonce._validate import RandomState, check_choice, check_codes, check_columns, check_count, check_int, check_rng
@@ -37,14 +38,12 @@ class Annotations:
     task, worker, label : int32 arrays of shape (n_annotations,)
         Codes: positions in the tables below, those of `label` in `answers`. Read-only.
     tasks, workers, classes : arrays
-        The ids behind the codes, int64 or str. Tasks are in the order in which they first appear in the data,
-        workers and classes are sorted, unless a table was given. A table may hold ids that no annotation uses.
+        The ids behind the codes, int64 or str. Tasks are in the order in which they first appear in the data, or of
+        their numbers where these are 0 to n - 1; workers and classes are sorted, unless a table was given. A table may
+        hold ids that no annotation uses.
     answers : array
         What workers may say. Mostly the classes themselves; otherwise the classes and then other answers, such as
         "unsure", or, if none of them is a class, a scale in the order of the classes.
-    tasks_given : bool
-        Whether somebody gave the order of `tasks` (by `align`, a matrix or the constructor), so that arrays
-        without ids can only be in that order.
     names : tuple
         What the columns of tasks, workers and labels were called where they came from. A data frame X whose rows are to
         be matched with the tasks may have a column of that name.
@@ -66,7 +65,6 @@ class Annotations:
     workers: Ids
     classes: Ids
     answers: Ids = field(default_factory=lambda: np.empty(0))  # empty: the classes
-    tasks_given: bool = field(default=True, kw_only=True)
     names: tuple[Hashable, Hashable, Hashable] = field(default=NAMES, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -102,11 +100,11 @@ class Annotations:
         object.__setattr__(self, name, frozen)
 
     def __reduce__(self) -> tuple[Any, tuple[Ids, ...]]:
-        return partial(Annotations, tasks_given=self.tasks_given, names=self.names), self._arrays()
+        return partial(Annotations, names=self.names), self._arrays()
 
     def _arrays(self) -> tuple[Ids, ...]:
         """Return the arrays that the constructor takes: without answers where they are the classes."""
-        left_out = {"tasks_given", "names"} | ({"answers"} if self.is_square else set())
+        left_out = {"names", "answers"} if self.is_square else {"names"}
         return tuple(getattr(self, one.name) for one in fields(self) if one.name not in left_out)
 
     @classmethod
@@ -216,6 +214,33 @@ class Annotations:
         return len(self.task)
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """Number of tasks and of workers: to scikit-learn annotations are a matrix with one row per task."""
+        return self.n_tasks, self.n_workers
+
+    def __getitem__(self, tasks: Any) -> Annotations:
+        """Return some tasks, by a mask, codes or a slice, in this order, as `cross_val_score` asks for its folds.
+
+        Examples
+        --------
+        >>> Annotations.from_arrays(["a", "b", "c"], [7, 7, 7], [0, 1, 0])[[2, 0]].tasks
+        array(['c', 'a'], dtype=object)
+        """
+        rows = tasks[0] if isinstance(tasks, tuple) else tasks
+        wanted = np.atleast_1d(np.arange(self.n_tasks)[rows])
+        kept = np.isin(self.task, wanted)
+        ids = self.tasks[wanted]
+        rest = (self.workers, self.classes, self.answers)
+        part = self._like(self.task[kept], self.worker[kept], self.label[kept], self.tasks, *rest)
+        return part.align(ids)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        """Return `to_matrix(dense=True)`."""
+        n_tasks, n_workers = self.shape
+        check_memory(4.0 * n_tasks * n_workers, f"a matrix of {n_tasks:,} x {n_workers:,}", "Split.")
+        return np.array(self.to_matrix(dense=True), dtype=dtype, copy=copy)
+
+    @property
     def n_tasks(self) -> int:
         """Number of tasks, labelled or not."""
         return len(self.tasks)
@@ -273,7 +298,7 @@ class Annotations:
         task, tasks = _rows.tasks_among(self.task, self.tasks, task_ids)
         order = _rows.stable_order(task, len(tasks))
         rows = (task[order], self.worker[order], self.label[order])
-        return self._like(*rows, tasks, self.workers, self.classes, self.answers, tasks_given=True)
+        return self._like(*rows, tasks, self.workers, self.classes, self.answers)
 
     def select(self, task_mask: Any) -> Annotations:
         """Return the tasks where `task_mask`, of shape (n_tasks,), is True, with their annotations.
@@ -325,10 +350,9 @@ class Annotations:
         rows = (self.task[kept], self.worker[kept], self.label[kept])
         return self._like(*rows, self.tasks, self.workers, self.classes, answers)
 
-    def _like(self, *arrays: Ids, tasks_given: bool | None = None) -> Annotations:
+    def _like(self, *arrays: Ids) -> Annotations:
         """Return annotations over other arrays that came from the same place."""
-        given = self.tasks_given if tasks_given is None else tasks_given
-        return owned_annotations(*arrays, tasks_given=given, names=self.names)
+        return owned_annotations(*arrays, names=self.names)
 
     def relabel(self, mapping: Any) -> Annotations:
         """Return the annotations with other labels.
@@ -434,32 +458,12 @@ class Annotations:
         )
 
 
-def check_positions(annotations: Annotations, name: str, n: int, fix: str) -> None:
-    """Raise unless an array of `n` entries without ids can only mean the tasks of the annotations, one by one.
-
-    The rule: entry i belongs to `tasks[i]`. Where nobody gave that order, it is the order in which the tasks first
-    appear in the data; if their ids are then the numbers 0 to n-1 in another order, entry i might as well belong to
-    the task with the number i, and whoever made the array has to say which.
-
-    Examples
-    --------
-    >>> check_positions(Annotations.from_arrays([1, 0], [7, 7], ["cat", "dog"]), "X", 2, "Give tasks=...")
-    Traceback (most recent call last):
-    ValueError: X must tell which task a row belongs to: the tasks first appear as [1, 0], so row 0 may be task 1 ...
-    """
+def check_positions(annotations: Any, name: str, n: int, fix: str) -> None:
+    """Raise unless an array of `n` entries without ids can mean the tasks of the annotations, one by one."""
     if n != annotations.n_tasks:
         raise ValueError(
             f"{name} must have one row for each of the {annotations.n_tasks} tasks of the annotations; "
             f"got {n} rows. {fix}"
-        )
-    ids = annotations.tasks
-    if annotations.tasks_given or ids.dtype == object or np.array_equal(ids, np.arange(n)):
-        return
-    if ids.min() == 0 and ids.max() == n - 1:
-        place = int(np.argmax(ids != np.arange(n)))
-        raise ValueError(
-            f"{name} must tell which task a row belongs to: the tasks first appear as {shorten(ids, 4)}, so row "
-            f"{place} may be task {ids[place]} (by first appearance) or task {place} (by its number). {fix}"
         )
 
 
@@ -497,8 +501,7 @@ def annotations_of(
     task_codes, tasks = _ids.encode_seen(task, "task")
     worker_codes, workers = _ids.encode(worker, "worker")
     rows = (task_codes, worker_codes, label_codes)
-    made: Any = {"duplicates": duplicates, "tasks_given": False, "names": names}
-    return sorted_annotations(*rows, tasks, workers, *tables, **made)
+    return sorted_annotations(*rows, tasks, workers, *tables, duplicates=duplicates, names=names)
 
 
 def sorted_annotations(
@@ -511,7 +514,6 @@ def sorted_annotations(
     answers: Ids | None = None,
     *,
     duplicates: Duplicates,
-    tasks_given: bool = True,
     names: Any = NAMES,
 ) -> Annotations:
     """Return annotations from rows in any order: by task, then worker, then as given. Takes the arrays over."""
@@ -526,10 +528,10 @@ def sorted_annotations(
             kept = ~again if duplicates == "first" else ~np.append(again[1:], False)
             task, worker, label = task[kept], worker[kept], label[kept]
     tables = (tasks, workers, classes, classes if answers is None else answers)
-    return owned_annotations(task, worker, label, *tables, tasks_given=tasks_given, names=names)
+    return owned_annotations(task, worker, label, *tables, names=names)
 
 
-def owned_annotations(*arrays: Ids, tasks_given: bool = True, names: Any = NAMES) -> Annotations:
+def owned_annotations(*arrays: Ids, names: Any = NAMES) -> Annotations:
     """Return annotations over sorted codes and tables that nobody else holds: none is copied or checked again.
 
     Answers that are the classes are the same table, or left out.
@@ -538,10 +540,9 @@ def owned_annotations(*arrays: Ids, tasks_given: bool = True, names: Any = NAMES
     if len(arrays) == 6 or (arrays[5] is not arrays[6] and np.array_equal(arrays[5], arrays[6])):
         arrays = (*arrays[:6], arrays[5])
     made = object.__new__(Annotations)
-    for one, array in zip(fields(Annotations), arrays, strict=False):  # the last two are no arrays
+    for one, array in zip(fields(Annotations), arrays, strict=False):  # names are no array
         array.flags.writeable = False
         object.__setattr__(made, one.name, array)
-    object.__setattr__(made, "tasks_given", tasks_given)
     object.__setattr__(made, "names", names)
     return made
 

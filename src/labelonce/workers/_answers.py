@@ -7,10 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln
 
+from labelonce._rules import RULES
 from labelonce._types import Floats
 from labelonce.workers._population import log_spread_prior, most_likely, strength
-
-_MOST_ROWS = 2000  # with labels: enough to learn one number
 
 
 class Shares(NamedTuple):
@@ -69,7 +68,7 @@ def leaning_moments(shares: Floats, size: Floats, leaning: Floats, prior: Floats
 def _strength(counts: Floats, means: Floats) -> float:
     """Return how many answers the means are worth, of Dirichlet shares around them that were drawn from."""
     rows = np.flatnonzero(counts.sum(axis=1))
-    rows = rows[:: max(1, -(-len(rows) // _MOST_ROWS))]
+    rows = rows[:: max(1, -(-len(rows) // RULES.population_rows))]
     counts, means = counts[rows], means[rows]
     total, possible = counts.sum(axis=1), means > 0
 

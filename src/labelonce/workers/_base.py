@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
 
-from labelonce._kernels import Candidates, ConfusionOnRequest, Factors, ScipyEngine
+from labelonce._kernels import (
+    Beliefs,
+    Counts,
+    FittedConfusion,
+    FittedFactors,
+    Pattern,
+    label_slots,
+    make_evidence,
+    make_slot_evidence,
+)
 from labelonce._memory import check_memory
 from labelonce._sklearn import BaseEstimator, check_is_fitted
 from labelonce._types import Floats
@@ -43,12 +53,38 @@ class WorkerModel(BaseEstimator, ABC):
     True
     """
 
-    _takes_candidates = False
-    confusion_: Any = ConfusionOnRequest()
-    factors_: Factors
+    confusion_: Any = FittedConfusion()
+    factors_: Any = FittedFactors()
+    _confusion: Any  # what both of them show
     _takes_scales = False
     _shares: tuple[Any, ...]  # with `_leaning` only where answers need not be classes
     _leaning: Floats
+
+    needs_predictions = False
+    """Whether `prepare` has to know a model's predictions."""
+    in_groups = False
+    """Whether a label is evidence for the classes of one group, after `prepare`."""
+
+    @property
+    def crowd(self) -> Any:
+        """P(given | true) of all workers, as the sums take it: matrices, or factors."""
+        return self._confusion
+
+    def uses_slots(self, labels: Any) -> bool:  # noqa: ARG002  # for those that can
+        """Return whether a few classes of every row are enough for these workers, or all there is room for."""
+        return False
+
+    def prepare(self, labels: Any, predictions: Any = None) -> Pattern | None:  # noqa: ARG002  # for those that need it
+        """Return what the factors of these workers keep apart, None where they are matrices; forget earlier fits.
+
+        `predictions` are a model's classes, -1 for none, or beliefs.
+        """
+        self._forget()
+        return None
+
+    def holds(self, labels: Any, predictions: Beliefs) -> bool:  # noqa: ARG002  # for those with groups
+        """Return whether labels stay within the groups, given sure predictions, after `prepare`."""
+        return False
 
     def fit(self, annotations: Annotations, predictions: Any, weight: Any = None) -> Self:
         """Estimate every worker's confusion from its disagreement with the predictions.
@@ -56,56 +92,62 @@ class WorkerModel(BaseEstimator, ABC):
         Parameters
         ----------
         annotations : Annotations
-        predictions : (n_tasks,) class codes, (n_tasks, n_classes) probabilities or Candidates
+        predictions : (n_tasks,) class codes, (n_tasks, n_classes) probabilities or Beliefs
             The model's prediction for every task, or its true label. Codes give hard counts, probabilities soft
             ones.
         weight : (n_tasks,), optional
             How much each task counts, at least 0: 2 is the same as the task twice.
         """
         weights = None if weight is None else _check_weight(weight, annotations.n_tasks)
-        if isinstance(predictions, Candidates) and not (self._takes_candidates and annotations.is_square):
-            predictions = predictions.to_dense()
-        checked = _check_predictions(predictions, annotations)
-        if not annotations.is_square:
-            soft = _as_probabilities(checked, annotations.n_classes, weights)
-            return self.fit_counts(ScipyEngine(annotations, "float64").m_step(soft), annotations.leaning)
-        self._forget_answers()
-        self._fit_predictions(annotations, checked, weights)
-        return self
-
-    def _fit_predictions(self, annotations: Annotations, predictions: Any, weight: Floats | None) -> None:
-        """Fit to checked predictions, class codes or probabilities; models without a matrix need none of the counts."""
-        shape = (annotations.n_workers, annotations.n_classes)
-        check_memory(
-            8 * (4 * shape[0] * shape[1] ** 2 + annotations.n_tasks * shape[1]),
-            f"{type(self).__name__} with {shape[0]:,} workers x {shape[1]:,} x {shape[1]:,} classes",
-            "Use workers.OneCoin(), which keeps one number per worker.",
-        )
-        soft = _as_probabilities(predictions, shape[1], weight)
-        self.fit_counts(ScipyEngine(annotations, "float64").m_step(soft))
+        beliefs = check_beliefs(predictions, annotations, few=self.uses_slots(annotations))
+        pattern = self.prepare(annotations, beliefs)
+        evidence: Any
+        if pattern is None:
+            shape = (annotations.n_workers, annotations.n_classes)
+            check_memory(
+                8 * (4 * shape[0] * shape[1] ** 2 + annotations.n_tasks * shape[1]),
+                f"{type(self).__name__} with {shape[0]:,} workers x {shape[1]:,} x {shape[1]:,} classes",
+                "Use workers.OneCoin(), which keeps one number per worker.",
+            )
+            evidence, beliefs = make_evidence(annotations, engine="scipy"), beliefs.on(None)
+        else:
+            classes = label_slots(annotations, pattern, beliefs.codes)
+            evidence, beliefs = make_slot_evidence(annotations, classes, pattern, engine="scipy"), beliefs.on(classes)
+        return self.fit_tallies(evidence.tallies(beliefs, weights))
 
     def fit_counts(self, counts: Any, leaning: Floats | None = None) -> Self:
         """Estimate every worker's confusion from counts [worker, true, given], whole numbers or not.
 
-        `leaning` (n_answers, n_classes) says to what share each answer speaks for each class, as `Annotations.leaning`
-        does. Default: the first answers are the classes, the others speak for none.
+        `leaning` (n_answers, n_classes) says to what share each answer is evidence for each class, as
+        `Annotations.leaning` does. Default: the first answers are the classes, the others are evidence for none.
         """
         checked = _check_counts(counts)
         n_classes, n_answers = checked.shape[1:]
         if leaning is None and n_answers != n_classes:
             leaning = np.eye(n_answers, n_classes)
-        self._forget_answers()
-        if leaning is None:
-            self._fit(checked)
+        self._forget()
+        return self.fit_tallies(Counts(checked, leaning))
+
+    def fit_tallies(self, tallies: Any, *, first: bool = False) -> Self:
+        """Estimate the workers from expected counts, of the layout that `prepare` asked for.
+
+        A population that an earlier call has found is kept while next to nothing changes. `first`: the tallies are
+        by a model's argmax among the classes that labels are evidence for.
+        """
+        for name in ("_shares", "_leaning"):
+            self.__dict__.pop(name, None)
+        if tallies.leaning is None:
+            self._fit(tallies, first=first)
         else:
-            self._fit_answers(checked, leaning)
+            self._fit_answers(tallies.values, tallies.leaning)
         return self
 
-    def _forget_answers(self) -> None:
-        """Drop what an earlier fit to other answers left."""
-        if "_shares" in vars(self):
-            for name in ("_shares", "_leaning", "confusion_"):
-                self.__dict__.pop(name, None)
+    def refitted(self, tallies: Any) -> Self:
+        """Return a copy that is fitted to other tallies of the same layout."""
+        return copy(self).fit_tallies(tallies)
+
+    def _forget(self) -> None:
+        """Drop what an earlier fit to other annotations left."""
 
     def _fit_answers(self, counts: Floats, leaning: Floats) -> None:
         """Set `confusion_` from counts of answers that need not be classes.
@@ -119,7 +161,7 @@ class WorkerModel(BaseEstimator, ABC):
                 f"{type(self).__name__} must have answers that are classes, to be right or wrong; got a scale of "
                 f"{len(leaning)} answers for {n_classes} classes. Use workers.Full() or workers.Counted()."
             )
-        self._fit(np.ascontiguousarray(counts[:, :, :n_classes]))
+        self._fit(Counts(np.ascontiguousarray(counts[:, :, :n_classes])))
         square = self.confusion_
         of_classes = counts[:, :, :n_classes].sum(axis=2, keepdims=True)
         found = other_shares(np.concatenate([of_classes, counts[:, :, n_classes:]], axis=2))
@@ -127,8 +169,8 @@ class WorkerModel(BaseEstimator, ABC):
         self.confusion_ = np.concatenate([found.mean[:, :, :1] * square, found.mean[:, :, 1:]], axis=2)
 
     @abstractmethod
-    def _fit(self, counts: Floats) -> None:
-        """Set `confusion_` from checked counts."""
+    def _fit(self, tallies: Any, *, first: bool = False) -> None:
+        """Set `confusion_` or `factors_`."""
 
     @abstractmethod
     def _entry_interval(self, level: float) -> tuple[Floats, Floats]:
@@ -139,7 +181,7 @@ class WorkerModel(BaseEstimator, ABC):
         """Return mean and variance of every worker's skill."""
 
     def _check_fitted(self) -> None:
-        check_is_fitted(self, "factors_" if "factors_" in vars(self) else "confusion_")  # which might be made
+        check_is_fitted(self, "_confusion")
 
     def confusion_interval(self, level: float = 0.9) -> tuple[Floats, Floats]:
         """Return the lower and the upper end of a credible interval for every confusion entry.
@@ -167,33 +209,27 @@ class WorkerModel(BaseEstimator, ABC):
         `prior` is P(true label); default uniform. The interval takes the predictions as true.
         """
         self._check_fitted()
-        n_classes = (self.factors_ if "factors_" in vars(self) else self.confusion_).shape[1]
+        n_classes = self._confusion.shape[1]
         shares = (
             np.full(n_classes, 1 / n_classes) if prior is None else check_distribution(prior, "prior", (n_classes,))
         )
         return beta_interval(*self._skill_moments(shares), _check_level(level))
 
 
-def _as_probabilities(predictions: Any, n_classes: int, weight: Floats | None) -> Floats:
-    """Return checked predictions as probabilities, times the weights of the tasks."""
-    soft = predictions if predictions.ndim == 2 else np.eye(n_classes)[predictions]
-    return np.asarray(soft if weight is None else soft * weight[:, None])
-
-
-def _check_predictions(predictions: Any, annotations: Annotations) -> Any:
-    """Return (n_tasks,) class codes, (n_tasks, n_classes) probabilities, or candidates."""
+def check_beliefs(predictions: Any, annotations: Any, *, few: bool = False) -> Beliefs:
+    """Return class codes (n_tasks,), probabilities (n_tasks, n_classes) or beliefs as beliefs."""
     shape = (annotations.n_tasks, annotations.n_classes)
-    if isinstance(predictions, Candidates):
+    if hasattr(predictions, "probability"):
         if predictions.shape != shape:
             raise ValueError(f"predictions must have shape {shape}; got {predictions.shape}.")
-        return predictions
+        return Beliefs.of(predictions)
     values = np.asarray(predictions)
     if values.ndim == 2:
-        return check_distribution(values, "predictions", shape)
+        return Beliefs.of(check_distribution(values, "predictions", shape))
     codes = check_codes(values, "predictions", shape[1])
     if len(codes) != shape[0]:
         raise ValueError(f"predictions must have one entry per task, {shape[0]}; got {len(codes)}.")
-    return codes
+    return Beliefs.certain(codes, shape[1], few=few)
 
 
 def _check_weight(weight: Any, n_tasks: int) -> Floats:

@@ -5,20 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from labelonce._kernels import Factors
-from labelonce._memory import check_memory
+from labelonce._kernels import Factors, Pattern
+from labelonce._memory import is_large
 from labelonce._types import Floats
-from labelonce.data import Annotations
 from labelonce.workers._base import WorkerModel
 from labelonce.workers._intervals import beta_interval, one_coin_interval
 from labelonce.workers._population import (
     average_moments,
+    has_moved,
     likely_points,
     log_spread_prior,
     most_likely,
-    sample_workers,
+    sample_rows,
     strength,
 )
 from labelonce.workers._quadrature import LabelledRows, OverallNodes, hermite_rule
@@ -57,50 +56,40 @@ class ClassWise(WorkerModel):
     strength_: float
     population_: tuple[float, float]
 
-    def _fit(self, counts: Floats) -> None:
-        self._fit_rows(_right_and_wrong(counts))
+    def uses_slots(self, labels: Any) -> bool:
+        """Return whether arrays of all classes would be too large."""
+        return bool(labels.is_square and is_large(labels.n_tasks, labels.n_workers, labels.n_classes))
 
-    def _fit_predictions(self, annotations: Annotations, predictions: Any, weight: Floats | None) -> None:
-        shape = (annotations.n_workers, annotations.n_classes)
-        check_memory(
-            8 * 12 * shape[0] * shape[1],
-            f"ClassWise with {shape[0]:,} workers x {shape[1]:,} classes",
-            "Use workers.OneCoin(), which keeps one number per worker.",
-        )
-        self._fit_rows(_right_and_wrong_of(annotations, predictions, weight))
+    def prepare(self, labels: Any, predictions: Any = None) -> Pattern | None:  # noqa: ARG002  # they tell nothing
+        """Return that one number per worker and class is kept, None where there is room for matrices."""
+        self._forget()
+        return Pattern.even(np.arange(labels.n_classes, dtype=np.int32)) if self.uses_slots(labels) else None
 
-    def _fit_rows(self, counts: tuple[Floats, Floats]) -> None:
-        """Fit to the right and the wrong labels of each worker and true class."""
-        kept = sample_workers(counts[0] + counts[1])
-        self.learn(counts, (counts[0][kept], counts[1][kept]))
-        self.factors_ = Factors.one_coin(self._right, counts[0].shape[1])
+    def _forget(self) -> None:
+        for name in ("_mode", "_learned_from"):
+            self.__dict__.pop(name, None)
 
-    def learn(
-        self,
-        counts: tuple[Floats, Floats],
-        sample: tuple[Floats, Floats],
-        near: Floats | None = None,
-        *,
-        is_known: bool = False,
-    ) -> None:
-        """Find the population from right and wrong labels by worker and row, those of all or of a sample of workers.
+    def _fit(self, tallies: Any, *, first: bool = False) -> None:  # noqa: ARG002  # no mistakes are told apart
+        self.learn(tallies.right_and_wrong(), tallies.drawn_right_and_wrong())
+        self.factors_ = Factors.one_coin(self._right, tallies.n_classes)
 
-        `near` are its parameters where they are nearly known, as in a step of EM: `mode` of the last one, which is kept
-        if it `is_known` well enough.
+    def learn(self, counts: tuple[Floats, Floats], drawn: tuple[Floats, ...]) -> None:
+        """Find the population from right and wrong labels by worker and row, `drawn` as real ones scatter.
+
+        It starts from that of the last call, and is the same where next to nothing has changed.
         """
-        self._right_counts, self._sample_counts = counts, sample
+        self._right_counts, self._sample_counts = counts, sample_rows(*drawn)
         self._index()
-        right, wrong = float(self._sample.right.sum()), float(self._sample.wrong.sum())
-        start = np.array([(right + 1) / (right + wrong + 2), 0.2, 0.2]) if near is None else near
-        self._mode = start if is_known else most_likely(self._log_density, start)
+        before, share = vars(self).get("_mode"), counts[0] / np.maximum(counts[0] + counts[1], 1.0)
+        if before is None:
+            right, wrong = float(self._sample.right.sum()), float(self._sample.wrong.sum())
+            before = np.array([(right + 1) / (right + wrong + 2), 0.2, 0.2])
+        if has_moved(share, vars(self).get("_learned_from")):
+            before, self._learned_from = most_likely(self._log_density, before), share
+        self._mode = before
         mean, size = self._mode[0], float(strength(self._mode[1]))
         self.population_, self.strength_ = (mean * size, (1 - mean) * size), float(strength(self._mode[2]))
         self._right = self._right_moments_at(self._mode)[0]
-
-    @property
-    def mode(self) -> Floats:
-        """The most likely parameters of the population."""
-        return self._mode
 
     def chance(self) -> Floats:
         """Return the mean chance of being right, (n_workers, n_rows)."""
@@ -144,6 +133,10 @@ class ClassWise(WorkerModel):
             right**2 + 2 * lean * right * overall + lean**2 * overall_square
         ) / size**2
 
+    def chance_moments(self) -> tuple[Floats, Floats]:
+        """Return mean and variance of the chances of being right, both (n_workers, n_rows)."""
+        return self._right_moments()
+
     def _right_moments(self) -> tuple[Floats, Floats]:
         """Return mean and variance of the probability of being right, both (n_workers, n_classes)."""
         if self._right.shape[1] == 1:
@@ -170,27 +163,3 @@ class ClassWise(WorkerModel):
 
     def _entry_interval(self, level: float) -> tuple[Floats, Floats]:
         return one_coin_interval(*beta_interval(*self._right_moments(), level), self._right.shape[1])
-
-
-def _right_and_wrong(counts: Floats) -> tuple[Floats, Floats]:
-    """Return the labels right and wrong of every worker and true class, both (n_workers, n_classes)."""
-    right = np.asarray(np.einsum("wkk->wk", counts))
-    return right, np.maximum(counts.sum(axis=2) - right, 0.0)  # rounding may leave less than nothing
-
-
-def _right_and_wrong_of(annotations: Annotations, predictions: Any, weight: Floats | None) -> tuple[Floats, Floats]:
-    """Return the same from predictions, class codes or probabilities, without counts by label."""
-    task, worker, label = annotations.task, annotations.worker, annotations.label
-    shape = (annotations.n_workers, annotations.n_classes)
-    each = np.ones(len(task)) if weight is None else weight[task]
-    agreed = predictions[task] == label if predictions.ndim == 1 else predictions[task, label]
-    right = _summed(worker, label, each * agreed, shape)
-    if predictions.ndim == 1:
-        return right, np.maximum(_summed(worker, predictions[task], each, shape) - right, 0.0)
-    who = sparse.csr_array((each, (worker, task)), shape=(shape[0], annotations.n_tasks))
-    return right, np.maximum(np.asarray(who @ predictions) - right, 0.0)
-
-
-def _summed(worker: Any, true: Any, values: Floats, shape: tuple[int, int]) -> Floats:
-    cell = worker.astype(np.int64) * shape[1] + true
-    return np.asarray(np.bincount(cell, values, shape[0] * shape[1]).reshape(shape))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from labelonce._kernels import Counts
 from labelonce._types import Floats
 from labelonce.workers._answers import leaning_moments
 from labelonce.workers._base import WorkerModel
@@ -30,15 +33,15 @@ class Counted(WorkerModel):
     _takes_scales = True
 
     def _fit_answers(self, counts: Floats, leaning: Floats) -> None:
-        self._fit(counts)
+        self._fit(Counts(counts))
         total = counts.sum(axis=2, keepdims=True)
         self._shares, self._leaning = (self.confusion_, total, 0.0), leaning
 
     def _answer_interval(self, level: float) -> tuple[Floats, Floats]:
         return self._entry_interval(level)
 
-    def _fit(self, counts: Floats) -> None:
-        self._counts = counts
+    def _fit(self, tallies: Any, *, first: bool = False) -> None:  # noqa: ARG002  # nothing is shrunk
+        self._counts = counts = tallies.values
         total = counts.sum(axis=2, keepdims=True)
         self.confusion_ = np.where(total > 0, counts / np.maximum(total, 1e-300), 1 / counts.shape[2])
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.special import digamma, gammaln
 
 from labelonce._kernels import one_coin_confusion
 from labelonce._types import Floats
 from labelonce.workers._answers import Shares, leaning_moments, scale_shares
-from labelonce.workers._base import WorkerModel
 from labelonce.workers._class_wise import ClassWise
 from labelonce.workers._intervals import beta_interval
 from labelonce.workers._population import (
@@ -67,7 +68,6 @@ class Full(ClassWise):
     """
 
     error_strength_: float
-    _fit_predictions = WorkerModel._fit_predictions  # it does need the counts
     _takes_scales = True
 
     def _fit_answers(self, counts: Floats, leaning: Floats) -> None:
@@ -92,18 +92,27 @@ class Full(ClassWise):
         shares = Shares(*self._shares)
         return leaning_moments(shares.mean, shares.size, self._leaning, prior)
 
-    def _fit(self, counts: Floats) -> None:
+    def uses_slots(self, labels: Any) -> bool:  # noqa: ARG002  # none are enough for a matrix
+        """Return that matrices need all classes."""
+        return False
+
+    def _forget(self) -> None:
+        super()._forget()
+        self.__dict__.pop("_error_mode", None)
+
+    def _fit(self, tallies: Any, *, first: bool = False) -> None:  # noqa: ARG002  # all classes are told apart
+        counts, before = tallies.values, vars(self).get("_learned_from")
         n_classes = counts.shape[1]
-        labels, right = counts.sum(axis=2), np.asarray(np.einsum("wkk->wk", counts))
-        wrong, kept = np.maximum(labels - right, 0.0), sample_workers(labels)
-        self.learn((right, wrong), (right[kept], wrong[kept]))
+        self.learn(tallies.right_and_wrong(), tallies.right_and_wrong())
         if n_classes < 3:
             self.error_strength_ = np.inf
             self.confusion_ = one_coin_confusion(self._right, n_classes)
             return
-        self._wrong, sample = _mistakes(counts), _mistakes(counts[kept])
-        self._wrong_entries, self._wrong_totals = _how_often(sample), _how_often(sample.sum(axis=2))
-        self._error_mode = most_likely(self._error_log_density, np.array([0.2]))
+        self._wrong = _mistakes(counts)
+        if "_error_mode" not in vars(self) or self._learned_from is not before:
+            sample = self._wrong[sample_workers(counts.sum(axis=2))]
+            self._wrong_entries, self._wrong_totals = _how_often(sample), _how_often(sample.sum(axis=2))
+            self._error_mode = most_likely(self._error_log_density, vars(self).get("_error_mode", np.array([0.2])))
         self.error_strength_ = float(strength(self._error_mode[0]))
         evidence, total = self._error_evidence(self._error_mode)
         evidence *= (1 - self._right)[:, :, None] / total

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from copy import copy
+from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import Candidates, CandidateSums, Chances, Factors, Heard, Mistakes, Tallies, candidate_classes
-from labelonce._sklearn import check_is_fitted, clone
-from labelonce._types import Codes, Floats, Ids
+from labelonce._kernels import Beliefs, Factors, Mistakes, Pattern, Tallies
+from labelonce._rules import RULES
+from labelonce._sklearn import check_is_fitted
+from labelonce._types import Codes, Floats
 from labelonce._validate import check_choice, check_number
-from labelonce.data import Annotations
-from labelonce.data._answers import only_classes
-from labelonce.workers._base import WorkerModel, _check_predictions, _check_weight
-from labelonce.workers._chance_grid import ChanceGrid
+from labelonce.workers._base import WorkerModel
 from labelonce.workers._class_wise import ClassWise
-from labelonce.workers._groups import TOLD, Groups, check_room, groups_and_share, groups_hold, read_groups
+from labelonce.workers._groups import Groups, check_room, groups_and_share, groups_hold, read_groups
 from labelonce.workers._intervals import beta_interval
 from labelonce.workers._one_coin import OneCoin
 from labelonce.workers._shares import LEAK, commonest_mistakes, learn_shares
 
 ROWS = ("worker", "group", "class", "position")
-_SAMPLE = (400, 10)  # workers, and rows of each, that tell the population
-_MOVED = 0.003  # mean change of the shares of right labels from which a population is learned again
-_ROWS = 2000  # with labels, up to which all workers do
 
 
 class Grouped(WorkerModel):
@@ -82,11 +78,10 @@ class Grouped(WorkerModel):
            [0. , 0. , 0.5, 0.5]])
     """
 
-    factors_: Factors
     groups_: Groups | None
     leak_: float
     population_: tuple[float, float]
-    _chances: OneCoin | ClassWise | ChanceGrid
+    _chances: Any  # OneCoin, or ClassWise with a row of chances in the place of each class
 
     def __init__(self, groups: Any = None, *, rows: str = "worker", errors: str = "crowd", leak: Any = "auto") -> None:
         self.groups = groups
@@ -94,25 +89,34 @@ class Grouped(WorkerModel):
         self.errors = errors
         self.leak = leak
 
-    def prepare(self, annotations: Annotations, picks: Codes | Candidates | None = None) -> Self:
-        """Set which classes are confused with each other; `picks` are a model's classes, -1 for none, or candidates."""
+    def uses_slots(self, labels: Any) -> bool:
+        """Return that these workers always live on slots; with answers that are no classes they are matrices."""
+        return bool(labels.is_square)
+
+    def prepare(self, labels: Any, predictions: Any = None) -> Pattern | None:
+        """Set which classes are confused with each other; `predictions` are a model's classes, -1 none, or beliefs."""
         self._check()
-        for name in ("_chances", "error_strength_", "_learned_from"):
-            self.__dict__.pop(name, None)
+        self._forget()
         groups = self.groups
         if self.finds_groups:
-            groups, told = groups_and_share(annotations, picks)
-            if told < TOLD and self.rows in ("worker", "class"):
+            groups, told = groups_and_share(labels, predictions)
+            if told < RULES.groups_told and self.rows in ("worker", "class"):
                 groups = None  # a class alone in its group would be right whatever is said
         elif groups is not None:
-            groups = read_groups(groups, annotations.classes)
+            groups = read_groups(groups, labels.classes)
+        self.groups_ = groups
+        if not labels.is_square:
+            return None
         if groups is not None:
-            check_room(groups, annotations.n_tasks)
-        if isinstance(picks, Candidates):
-            picks = picks.top_class()
-        true = np.full(annotations.n_tasks, -1, dtype=np.int32) if picks is None else picks
-        self._set_pairs(groups, annotations.n_classes, true[annotations.task], annotations.label)
-        return self
+            check_room(groups, labels.n_tasks)
+        codes = np.full(labels.n_tasks, -1, dtype=np.int32) if predictions is None else predictions
+        true = codes if isinstance(codes, np.ndarray) else codes.argmax()
+        self._set_pairs(groups, labels.n_classes, true[labels.task], labels.label)
+        return Pattern(self._mistakes, self._row)
+
+    def _forget(self) -> None:
+        for name in ("_chances", "error_strength_", "_mistakes", "groups_"):
+            self.__dict__.pop(name, None)
 
     def _set_pairs(
         self, groups: Groups | None, n_classes: int, true: Codes, given: Codes, amount: Floats | None = None
@@ -138,28 +142,9 @@ class Grouped(WorkerModel):
             return np.zeros(n_classes, dtype=np.int32)
         return np.arange(n_classes, dtype=np.int32)
 
-    def fit(self, annotations: Annotations, predictions: Any, weight: Any = None) -> Self:
-        """Estimate the workers from their disagreement with the predictions.
-
-        Parameters
-        ----------
-        annotations : Annotations
-        predictions : (n_tasks,) class codes, (n_tasks, n_classes) probabilities or Candidates
-            As in the other models.
-        weight : (n_tasks,), optional
-            How much each task counts, at least 0.
-        """
-        annotations = only_classes(annotations, type(self).__name__)
-        soft = _as_candidates(predictions, annotations)
-        self.prepare(annotations, soft)
-        classes = candidate_classes(annotations, self._mistakes, soft.classes)
-        sums = CandidateSums(annotations, classes, self._mistakes, self._row)
-        weight = None if weight is None else _check_weight(weight, annotations.n_tasks)
-        return self.fit_tallies(sums.m_step(moved(soft, classes), weight))
-
     @property
-    def needs_picks(self) -> bool:
-        """Whether `prepare` has to know a model's picks."""
+    def needs_predictions(self) -> bool:  # type: ignore[override]  # by the options
+        """Whether `prepare` has to know a model's predictions."""
         return self.errors == "crowd" if self.groups is None else self.finds_groups
 
     @property
@@ -167,35 +152,39 @@ class Grouped(WorkerModel):
         """Whether the groups are to be found in annotations."""
         return isinstance(self.groups, str) and self.groups == "auto"
 
-    def with_groups_of(self, classes: Ids) -> Self:
-        """Return a copy that knows the group of every class by its code, for counts, which have no ids."""
-        known: Self = clone(self)
-        return known if self.groups is None else known.set_params(groups=read_groups(self.groups, classes))
-
     @property
-    def in_groups(self) -> bool:
-        """Whether a label speaks for the classes of one group, after `prepare`."""
+    def in_groups(self) -> bool:  # type: ignore[override]  # known after `prepare`
+        """Whether a label is evidence for the classes of one group, after `prepare`."""
         return self.groups_ is not None
 
-    def holds(self, annotations: Annotations, predictions: Candidates) -> bool:
-        """Return whether labels stay within the groups, as far as sure predictions tell, after `prepare`."""
-        return self.groups_ is not None and groups_hold(annotations, predictions, self.groups_)
+    def holds(self, labels: Any, predictions: Beliefs) -> bool:
+        """Return whether labels stay within the groups, given sure predictions, after `prepare`."""
+        return self.groups_ is not None and groups_hold(labels, predictions, self.groups_)
 
-    @property
-    def pattern(self) -> tuple[Mistakes, Codes]:
-        """The pairs with a share of their own, and the row of every class, after `prepare`."""
-        return self._mistakes, self._row
+    def _fit(self, tallies: Any, *, first: bool = False) -> None:
+        """Estimate the workers; by a model's `first` argmax nothing is known of the leak."""
+        if "_mistakes" not in vars(self):
+            self._set_pairs_of(tallies.values.sum(axis=0))
+        tallies = tallies.by(self._mistakes, self._row)
+        self._chances = copy(vars(self).get("_chances") or (OneCoin() if tallies.right.shape[1] == 1 else ClassWise()))
+        counts, drawn = tallies.right_and_wrong(), tallies.drawn_right_and_wrong()
+        if tallies.right.shape[1] == 1:
+            counts, drawn = (tuple(part[:, 0] for part in pair) for pair in (counts, drawn))
+        self._chances.learn(counts, drawn)
+        right = self._chances.chance().reshape(tallies.right.shape)
+        self._set_factors(tallies, right, LEAK if first and self.leak == "auto" else self.leak)
 
-    def fit_tallies(self, tallies: Tallies, *, first: bool = False) -> Self:
-        """Estimate the workers from right and wrong labels, after `prepare`.
+    def _set_pairs_of(self, crowd: Floats) -> None:
+        """Set the pairs as counts [true, given] of all workers tell, whose classes have no other names than codes."""
+        self._check()
+        n_classes = len(crowd)
+        groups = vars(self).get("groups_")
+        if groups is None and self.groups is not None:
+            groups = read_groups(self.groups, np.arange(n_classes))
+        true, given = (part.ravel().astype(np.int32) for part in np.indices(crowd.shape))
+        self._set_pairs(groups, n_classes, true, given, crowd.ravel())
 
-        `first`: they are by a model's picks among the classes that labels speak for, which say nothing of the leak.
-        """
-        self._chances = self._learn_chances(tallies)
-        right = self._chances.chance().reshape(len(tallies.right), -1)
-        return self._set_factors(tallies, right, LEAK if first and self.leak == "auto" else self.leak)
-
-    def _set_factors(self, tallies: Tallies, right: Floats, leak: Any) -> Self:
+    def _set_factors(self, tallies: Tallies, right: Floats, leak: Any) -> None:
         """Set the workers from their chances of being right and the crowd's mistakes."""
         self.population_ = self._chances.population_
         near = vars(self).get("error_strength_")
@@ -207,84 +196,24 @@ class Grouped(WorkerModel):
         if len(self._row) == 1:
             right = np.ones_like(right)
         self.factors_ = Factors(right, self._row, self._mistakes, shares.share, shares.other_share)
-        return self
-
-    @property
-    def chances(self) -> Chances:
-        """What is believed of the chances of being right; the whole population before any evidence was heard."""
-        grid = vars(self).get("_chances")
-        if not isinstance(grid, ChanceGrid):
-            grid = ChanceGrid(*self.factors_.right.shape)
-        return Chances(grid.grid, grid.belief)
-
-    def fit_evidence(self, heard: Heard) -> Self:
-        """Estimate the workers from the likelihoods of their labels by chance, and the mistakes that they make."""
-        chances = vars(self).get("_chances")
-        if not isinstance(chances, ChanceGrid):
-            chances = self._chances = ChanceGrid(*self.factors_.right.shape)
-        chances.learn(heard.log_likelihood)
-        return self._set_factors(heard.tallies, chances.chance(), self.leak)
-
-    def _learn_chances(self, tallies: Tallies) -> OneCoin | ClassWise:
-        right, wrong = tallies.right, np.maximum(tallies.wrong, 0.0)
-        before = vars(self).get("_chances")  # of the last step of EM, if there was one
-        near = None if before is None or isinstance(before, ChanceGrid) else before.mode
-        is_known = near is not None and not self._has_moved(right, wrong)
-        drawn = (right, wrong)
-        if tallies.drawn_right is not None and tallies.drawn_wrong is not None:
-            drawn = (tallies.drawn_right, tallies.drawn_wrong)
-        if right.shape[1] == 1:
-            coin = OneCoin()
-            counts = right[:, 0], wrong[:, 0]
-            some = np.flatnonzero(counts[0] + counts[1])[:: max(1, len(right) // _ROWS)]
-            coin.learn(counts, (drawn[0][some, 0], drawn[1][some, 0]), near, is_known=is_known)
-            return coin
-        rows = ClassWise()
-        rows.learn((right, wrong), sample_rows(*drawn), near, is_known=is_known)
-        return rows
-
-    def _has_moved(self, right: Floats, wrong: Floats) -> bool:
-        """Return whether the shares of right labels are others than when the population was learned, and note them."""
-        share, before = right / np.maximum(right + wrong, 1.0), vars(self).get("_learned_from")
-        if before is not None and before.shape == share.shape and float(np.abs(share - before).mean()) < _MOVED:
-            return False
-        self._learned_from = share
-        return True
-
-    def _fit(self, counts: Floats) -> None:
-        self._check()
-        for name in ("_chances", "error_strength_", "_learned_from"):
-            self.__dict__.pop(name, None)
-        n_classes = counts.shape[1]
-        groups = None if self.groups is None else read_groups(self.groups, np.arange(n_classes))
-        true, given = (part.ravel().astype(np.int32) for part in np.indices((n_classes, n_classes)))
-        self._set_pairs(groups, n_classes, true, given, counts.sum(axis=0).ravel())
-        self.fit_tallies(_tallies_of(counts, self._row, self._mistakes))
 
     def confusion(self, worker: int) -> Floats:
         """Return the matrix [true, given] of a worker, by its code."""
-        check_is_fitted(self, "factors_")
-        return self.factors_.confusion(worker)
+        check_is_fitted(self, "_confusion")
+        return np.asarray(self.factors_.confusion(worker))
 
     def _right_moments(self) -> tuple[Floats, Floats]:
         """Return mean and variance of the chances of being right, (n_workers, n_rows)."""
-        if isinstance(self._chances, ChanceGrid):
-            mean, variance = self._chances.moments()
-        elif isinstance(self._chances, OneCoin):
-            mean, variance = (part[:, None] for part in self._chances.chance_moments())
-        else:
-            mean, variance = self._chances._right_moments()
+        mean, variance = (part.reshape(self.factors_.right.shape) for part in self._chances.chance_moments())
         certain = self.factors_.right == 1.0
         return np.where(certain, 1.0, mean), np.where(certain, 0.0, variance)
 
     def _skill_moments(self, prior: Floats) -> tuple[Floats, Floats]:
         if (self.factors_.right == 1.0).all():
             return np.ones(self.factors_.n_workers), np.zeros(self.factors_.n_workers)
-        if isinstance(self._chances, OneCoin):
-            return self._chances.chance_moments()
-        return self._chances.overall_moments(
-            np.bincount(self._row, prior, self.factors_.right.shape[1]).astype(np.float64)
-        )
+        by_row = np.bincount(self._row, prior, self.factors_.right.shape[1]).astype(np.float64)
+        found: tuple[Floats, Floats] = self._chances.overall_moments(by_row)
+        return found
 
     def _entry_interval(self, level: float) -> tuple[Floats, Floats]:
         """Return intervals in which the chances of being right vary, and the shares of mistakes do not."""
@@ -299,49 +228,3 @@ class Grouped(WorkerModel):
         check_choice(self.errors, "errors", ("crowd", "uniform"))
         if self.leak != "auto":
             check_number(self.leak, "leak", 0.0, 1.0)
-
-
-def sample_rows(right: Floats, wrong: Floats) -> tuple[Floats, Floats]:
-    """Return right and wrong labels of some workers, evenly spread, and some rows of each: enough for a population."""
-    number = np.count_nonzero(right + wrong, axis=1)
-    if number.sum() <= _ROWS:
-        return right[number > 0], wrong[number > 0]
-    some = np.flatnonzero(number)[:: max(1, np.count_nonzero(number) // _SAMPLE[0])]
-    step = max(1, -(-right.shape[1] // max(_SAMPLE[1], _ROWS // len(some))))
-    offset = (np.arange(right.shape[1]) - np.arange(len(some))[:, None]) % step == 0
-    return np.where(offset, right[some], 0.0), np.where(offset, wrong[some], 0.0)
-
-
-def moved(posterior: Candidates, classes: Codes) -> Candidates:
-    """Return distributions on other candidates, which must hold all candidates that have a probability."""
-    if posterior.classes is classes:
-        return posterior
-    each = posterior.each_other
-    probability = np.repeat(each[:, None], classes.shape[1], axis=1)
-    for column, own in zip(posterior.classes.T, posterior.probability.T, strict=True):
-        np.copyto(probability, own[:, None], where=(classes == column[:, None]) & (column >= 0)[:, None])
-    probability[classes < 0] = 0.0
-    n_others = posterior.n_classes - (classes >= 0).sum(axis=1)
-    return Candidates(classes, probability, each * n_others, posterior.n_classes)
-
-
-def _as_candidates(predictions: Any, annotations: Annotations) -> Candidates:
-    found = _check_predictions(predictions, annotations)
-    if isinstance(found, Candidates):
-        return found
-    if found.ndim == 1:
-        return Candidates.certain(found, annotations.n_classes)
-    return Candidates.from_dense(found, annotations.n_classes)
-
-
-def _tallies_of(counts: Floats, row: Codes, mistakes: Mistakes) -> Tallies:
-    """Return counts [worker, true, given] as right and wrong labels by row, and the crowd's mistakes."""
-    n_rows = int(row.max()) + 1
-    by_row = np.zeros((len(row), n_rows))
-    by_row[np.arange(len(row)), row] = 1.0
-    right = np.einsum("wkk->wk", counts)
-    wrong = np.maximum(counts.sum(axis=2) - right, 0.0)
-    crowd = counts.sum(axis=0)
-    own = crowd[mistakes.true, mistakes.given]
-    others = np.maximum(wrong.sum(axis=0) - np.bincount(mistakes.true, own, len(row)), 0.0)
-    return Tallies(right @ by_row, wrong @ by_row, own, others)

@@ -11,23 +11,20 @@ import numpy as np
 from scipy import sparse
 from scipy.special import pdtrc
 
-from labelonce._kernels import Candidates
+from labelonce._kernels import Beliefs
 from labelonce._memory import MOST_NUMBERS
 from labelonce._messages import shorten, show
+from labelonce._rules import RULES
 from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import check_choice, check_codes
 from labelonce.data import Annotations, _ids
-from labelonce.workers._base import _check_predictions
+from labelonce.workers._base import check_beliefs
 from labelonce.workers._communities import communities
 
 SEPARATOR = "/"
-_FEWEST = 3  # tasks on which two classes must meet
 _SURE = (0.95, 0.9, 0.8, 0.7, 0.6, 0.5)  # of a prediction, if enough are that
 _PER_CLASS = 50  # predictions that are enough
-_SUREST, _CONTRADICTIONS, _INSIDE = 0.05, 20, 0.5  # share of labels, least number, and share inside to hold
 _MOST_PAIRS = MOST_NUMBERS // 8
-TOLD = 0.5  # of the disagreements that found groups must tell something about
-_FALSE_PAIRS = 0.01  # pairs kept by chance, over all pairs: one of them would merge two groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,7 +155,7 @@ def find_groups(annotations: Annotations, predictions: Any = None) -> Groups:
     ----------
     annotations : Annotations
         With one label per task, `predictions` are needed.
-    predictions : (n_tasks,) class codes, (n_tasks, n_classes) probabilities or Candidates, optional
+    predictions : (n_tasks,) class codes, (n_tasks, n_classes) probabilities or Beliefs, optional
         A second answer for every task: a model's prediction, out of fold. A negative code is no answer. Of
         probabilities only those count of which the model is sure, as sure as leaves 50 tasks per class: classes that a
         model takes for each other need not be those that people do.
@@ -185,8 +182,8 @@ def groups_and_share(annotations: Annotations, predictions: Any = None) -> tuple
             f"groups can be found where a task has two different labels, or with predictions; got "
             f"{annotations.n_tasks:,} tasks of one label each. Give a table of classes and groups instead."
         )
-    kept = meetings.data >= _FEWEST
-    kept &= pdtrc(meetings.data - 1, _by_chance(meetings)) < _FALSE_PAIRS / _n_pairs(annotations.n_classes)
+    kept = meetings.data >= RULES.group_meetings
+    kept &= pdtrc(meetings.data - 1, _by_chance(meetings)) < RULES.false_pairs / _n_pairs(annotations.n_classes)
     joined = sparse.coo_array((meetings.data[kept], (meetings.row[kept], meetings.col[kept])), shape=meetings.shape)
     found = Groups.of(communities(joined + joined.T))
     alone = np.bincount(found.group)[found.group] == 1
@@ -197,7 +194,7 @@ def groups_and_share(annotations: Annotations, predictions: Any = None) -> tuple
 def labels_tell_groups(annotations: Annotations) -> bool:
     """Return whether labels of the same tasks tell, without a model, which classes are taken for each other."""
     groups, told = groups_and_share(annotations, np.full(annotations.n_tasks, -1, dtype=np.int32))
-    return groups.n_groups < annotations.n_classes and told >= TOLD
+    return groups.n_groups < annotations.n_classes and told >= RULES.groups_told
 
 
 def check_room(groups: Groups, n_tasks: int) -> None:
@@ -211,20 +208,20 @@ def check_room(groups: Groups, n_tasks: int) -> None:
         )
 
 
-def groups_hold(annotations: Annotations, predictions: Candidates, groups: Groups) -> bool:
+def groups_hold(annotations: Annotations, predictions: Beliefs, groups: Groups) -> bool:
     """Return whether labels are taken to stay within the groups of the true classes.
 
     Of the surest predictions, one in twenty labels, those that contradict a label tell: at least half of the two must
     be of one group. Where the groups are right, nearly all are, however weak the model; of the mistakes of real workers
     a third, of groups that have nothing to do with the mistakes next to none. Too few contradictions tell nothing.
     """
-    task, picks = annotations.task, predictions.top_class()
-    sure = predictions.confidence()[task]
-    other = (sure >= np.quantile(sure, 1 - _SUREST)) & (picks[task] != annotations.label)
-    if np.count_nonzero(other) < _CONTRADICTIONS:
+    task, picks = annotations.task, predictions.argmax()
+    sure = predictions.max()[task]
+    other = (sure >= np.quantile(sure, 1 - RULES.groups_surest)) & (picks[task] != annotations.label)
+    if np.count_nonzero(other) < RULES.groups_contradictions:
         return True
     inside = groups.group[picks[task[other]]] == groups.group[annotations.label[other]]
-    return bool(inside.mean() >= _INSIDE)
+    return bool(inside.mean() >= RULES.groups_inside)
 
 
 def _meetings(annotations: Annotations, predictions: Any) -> Any:
@@ -253,11 +250,11 @@ def _n_pairs(n_classes: int) -> int:
 
 
 def _prediction_codes(predictions: Any, annotations: Annotations) -> Codes:
-    values = predictions if isinstance(predictions, Candidates) else np.asarray(predictions)
-    if isinstance(values, Candidates) or values.ndim == 2:
-        found = _check_predictions(values, annotations)
-        return _sure_codes(found.argmax(axis=1), found.max(axis=1), annotations)
-    _check_predictions(np.maximum(values, 0) if values.dtype.kind == "i" else values, annotations)
+    if hasattr(predictions, "probability") or np.ndim(predictions) == 2:
+        found = check_beliefs(predictions, annotations)
+        return _sure_codes(found.argmax(), found.max(), annotations)
+    values = np.asarray(predictions)
+    check_beliefs(np.maximum(values, 0) if values.dtype.kind == "i" else values, annotations, few=True)
     return values.astype(np.int32)
 
 

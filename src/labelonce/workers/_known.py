@@ -6,10 +6,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from labelonce._kernels import Candidates, Factors, Mistakes, Tallies
-from labelonce._types import Codes, Floats
+from labelonce._kernels import Beliefs, Pattern, confusion_of, pattern_of
+from labelonce._types import Floats
 from labelonce._validate import check_distribution
-from labelonce.data import Annotations
 from labelonce.workers._base import WorkerModel
 
 
@@ -36,65 +35,52 @@ class Known(WorkerModel):
 
     _takes_scales = True
 
-    def _fit_answers(self, counts: Floats, leaning: Floats) -> None:
-        self._fit(counts)
-        self._shares, self._leaning = (), leaning
+    def uses_slots(self, labels: Any) -> bool:  # noqa: ARG002  # factors tell
+        """Return whether the workers are given as factors."""
+        return pattern_of(confusion_of(self.confusion)) is not None
 
-    def _answer_interval(self, level: float) -> tuple[Floats, Floats]:
-        return self._entry_interval(level)
-
-    @property
-    def needs_picks(self) -> bool:
-        """Whether `prepare` has to know a model's picks."""
-        return False
+    def prepare(self, labels: Any, predictions: Any = None) -> Pattern | None:  # noqa: ARG002  # they tell nothing
+        """Check that the workers are those of the labels, and return what their factors keep apart."""
+        known = confusion_of(self.confusion)
+        self._set(known, (labels.n_workers, labels.n_classes, labels.n_answers))
+        return pattern_of(known)
 
     @property
-    def in_groups(self) -> bool:
-        """Whether a label speaks for the classes of one group."""
-        return len(self.factors_.mistakes) > 0
+    def in_groups(self) -> bool:  # type: ignore[override]  # known from the factors
+        """Whether a label is evidence for the classes of one group."""
+        pattern = pattern_of(self._confusion)
+        return pattern is not None and len(pattern.mistakes) > 0
 
-    def holds(self, annotations: Annotations, predictions: Candidates) -> bool:  # noqa: ARG002  # as `Grouped` does
-        """Return whether labels stay within groups: it is known."""
+    def holds(self, labels: Any, predictions: Beliefs) -> bool:  # noqa: ARG002  # it is known
+        """Return whether labels stay within groups."""
         return self.in_groups
 
-    @property
-    def pattern(self) -> tuple[Mistakes, Codes]:
-        """The pairs with a share of their own, and the row of every class."""
-        return self.factors_.mistakes, self.factors_.row
-
-    def prepare(self, annotations: Annotations, picks: Codes | None = None) -> Self:  # noqa: ARG002  # as `Grouped` does
-        """Check that the factors are those of the annotations' workers and classes."""
-        self._set_factors((annotations.n_workers, annotations.n_classes, annotations.n_classes))
-        return self
-
-    def _set_factors(self, shape: tuple[int, ...]) -> None:
-        if not isinstance(self.confusion, Factors):
-            raise TypeError("Known must be given factors where there are many classes; got matrices.")
-        if self.confusion.shape != shape:
-            raise ValueError(
-                f"confusion must be of {shape[0]} workers and {shape[1]} classes; got {self.confusion.shape[0]} and "
-                f"{self.confusion.shape[1]}."
-            )
-        self.factors_ = self.confusion
-
-    def fit_tallies(self, tallies: Tallies, *, first: bool = False) -> Self:  # noqa: ARG002  # nothing to learn
+    def fit_tallies(self, tallies: Any, *, first: bool = False) -> Self:  # noqa: ARG002  # nothing to learn
         """Leave the workers as they are."""
+        if "_confusion" not in vars(self):
+            self._set(confusion_of(self.confusion), tallies.values.shape)
+        self._leaning = tallies.leaning
         return self
 
-    def _fit(self, counts: Floats) -> None:
-        if isinstance(self.confusion, Factors):
-            self._set_factors(counts.shape)
-        else:
-            self.confusion_ = check_distribution(self.confusion, "confusion", counts.shape)
+    def _forget(self) -> None:
+        self.__dict__.pop("_confusion", None)
+
+    def _set(self, known: Any, shape: tuple[int, ...]) -> None:
+        if pattern_of(known) is None:
+            check_distribution(known.dense(), "confusion", shape)
+        elif known.shape != shape:
+            raise ValueError(
+                f"confusion must be of {shape[0]} workers and {shape[1]} classes; got {known.shape[0]} and "
+                f"{known.shape[1]}."
+            )
+        self._confusion = known
+
+    def _fit(self, tallies: Any, *, first: bool = False) -> None:
+        """Nothing is fitted."""
 
     def _entry_interval(self, level: float) -> tuple[Floats, Floats]:  # noqa: ARG002
         return self.confusion_.copy(), self.confusion_.copy()
 
     def _skill_moments(self, prior: Floats) -> tuple[Floats, Floats]:
-        if isinstance(self.confusion, Factors):
-            return self.factors_.skill(prior), np.zeros(self.factors_.n_workers)
-        if "_shares" not in vars(self):
-            return np.einsum("wkk,k->w", self.confusion_, prior), np.zeros(len(self.confusion_))
-        weight = self.confusion_ @ self._leaning.sum(axis=1)
-        right = np.einsum("wks,sk->wk", self.confusion_, self._leaning) / np.maximum(weight, 1e-300)
-        return right @ prior, np.zeros(len(self.confusion_))
+        found = self._confusion.skill(prior, self._leaning)
+        return found, np.zeros(len(found))

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from scipy.special import betaln, digamma
 
-from labelonce._kernels import Candidates, Factors
+from labelonce._kernels import Factors, Pattern
+from labelonce._memory import is_large
 from labelonce._types import Floats
-from labelonce.data import Annotations
 from labelonce.workers._base import WorkerModel
 from labelonce.workers._intervals import one_coin_interval
 from labelonce.workers._population import (
     average_moments,
+    has_moved,
     likely_points,
     log_spread_prior,
     most_likely,
@@ -50,52 +51,43 @@ class OneCoin(WorkerModel):
     array([0.96, 0.96, 0.73, 0.62, 0.97])
     """
 
-    _takes_candidates = True
     population_: tuple[float, float]
 
-    def _fit(self, counts: Floats) -> None:
-        self._fit_agreement(_agreement(counts), counts.shape[1])
+    def uses_slots(self, labels: Any) -> bool:
+        """Return whether arrays of all classes would be too large."""
+        return bool(labels.is_square and is_large(labels.n_tasks, labels.n_workers, labels.n_classes))
 
-    def _fit_predictions(self, annotations: Annotations, predictions: Any, weight: Floats | None) -> None:
-        task, label = annotations.task, annotations.label
-        each = np.ones(len(task)) if weight is None else weight[task]
-        if isinstance(predictions, Candidates):
-            agreed = predictions.at(task, label)
-        else:
-            agreed = predictions[task] == label if predictions.ndim == 1 else predictions[task, label]
-        right: Any = np.bincount(annotations.worker, each * agreed, annotations.n_workers)
-        total: Any = np.bincount(annotations.worker, each, annotations.n_workers)
-        self._fit_agreement((right, np.maximum(total - right, 0.0)), annotations.n_classes)
+    def prepare(self, labels: Any, predictions: Any = None) -> Pattern | None:  # noqa: ARG002  # they tell nothing
+        """Return that one number per worker is kept, None where there is room for matrices."""
+        self._forget()
+        return Pattern.even(np.zeros(labels.n_classes, np.int32)) if self.uses_slots(labels) else None
 
-    def _fit_agreement(self, counts: tuple[Floats, Floats], n_classes: int) -> None:
-        """Fit to the right and the wrong labels of each worker."""
-        kept = sample_workers((counts[0] + counts[1])[:, None])
-        self.learn(counts, (counts[0][kept], counts[1][kept]))
-        self.factors_ = Factors.one_coin(self.chance(), n_classes)
+    def _forget(self) -> None:
+        for name in ("_mode", "_learned_from"):
+            self.__dict__.pop(name, None)
 
-    def learn(
-        self,
-        counts: tuple[Floats, Floats],
-        sample: tuple[Floats, Floats],
-        near: Floats | None = None,
-        *,
-        is_known: bool = False,
-    ) -> None:
-        """Find the population from right and wrong labels of workers, those of all or of a sample of them.
+    def _fit(self, tallies: Any, *, first: bool = False) -> None:  # noqa: ARG002  # no mistakes are told apart
+        right, wrong = (part.sum(axis=1) for part in tallies.right_and_wrong())
+        drawn = tuple(part.sum(axis=1) for part in tallies.drawn_right_and_wrong())
+        self.learn((right, wrong), drawn)
+        self.factors_ = Factors.one_coin(self.chance(), tallies.n_classes)
 
-        `near` and `is_known` are as in `ClassWise`.
+    def learn(self, counts: tuple[Floats, Floats], drawn: tuple[Floats, ...]) -> None:
+        """Find the population from right and wrong labels of workers, `drawn` as real ones scatter.
+
+        It starts from that of the last call, and is the same where next to nothing has changed.
         """
-        self._sample, self._counts = sample, counts
+        kept = sample_workers((drawn[0] + drawn[1])[:, None])
+        self._sample, self._counts = (drawn[0][kept], drawn[1][kept]), counts
         right, wrong = (float(part.sum()) for part in self._sample)
-        start = np.array([(right + 1) / (right + wrong + 2), 0.2]) if near is None else near
-        self._mode = start if is_known else most_likely(self._log_density, start)
+        before, share = vars(self).get("_mode"), counts[0] / np.maximum(counts[0] + counts[1], 1.0)
+        if before is None:
+            before = np.array([(right + 1) / (right + wrong + 2), 0.2])
+        if has_moved(share, vars(self).get("_learned_from")):
+            before, self._learned_from = most_likely(self._log_density, before), share
+        self._mode = before
         mean, size = self._mode[0], float(strength(self._mode[1]))
         self.population_ = (mean * size, (1 - mean) * size)
-
-    @property
-    def mode(self) -> Floats:
-        """The most likely parameters of the population."""
-        return self._mode
 
     def chance(self) -> Floats:
         """Return every worker's mean chance of being right, shape (n_workers,)."""
@@ -104,6 +96,10 @@ class OneCoin(WorkerModel):
     def chance_moments(self) -> tuple[Floats, Floats]:
         """Return mean and variance of every worker's chance of being right, in all likely populations."""
         return average_moments(self._moments_at, likely_points(self._log_density, self._mode))
+
+    def overall_moments(self, prior: Floats) -> tuple[Floats, Floats]:  # noqa: ARG002  # one chance for all classes
+        """Return mean and variance of every worker's chance of being right."""
+        return self.chance_moments()
 
     def _log_density(self, point: Floats) -> tuple[float, Floats]:
         mean, spread = point
@@ -128,14 +124,8 @@ class OneCoin(WorkerModel):
 
     def _skill_moments(self, prior: Floats) -> tuple[Floats, Floats]:
         if len(prior) == 1:
-            return np.ones(self.factors_.n_workers), np.zeros(self.factors_.n_workers)
+            return np.ones(len(self._counts[0])), np.zeros(len(self._counts[0]))
         return self.chance_moments()
 
     def _entry_interval(self, level: float) -> tuple[Floats, Floats]:
-        return one_coin_interval(*self.skill_interval(level=level), self.factors_.n_classes)
-
-
-def _agreement(counts: Floats) -> tuple[Floats, Floats]:
-    """Return how many labels of each worker agree with the predictions, and how many do not."""
-    right = np.asarray(np.einsum("wkk->w", counts))
-    return right, np.maximum(counts.sum(axis=(1, 2)) - right, 0.0)  # rounding may leave less than nothing
+        return one_coin_interval(*self.skill_interval(level=level), self._confusion.shape[1])

@@ -10,11 +10,12 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from labelonce._kernels import blas_threads
+from labelonce._rules import RULES
 from labelonce._types import Floats
 
 LogDensity = Callable[[Floats], tuple[float, Floats]]  # with its derivatives
 
-_MOST_ROWS = 2000  # confusion rows with labels: enough to learn a few numbers about the population
+_SAMPLE = (400, 10)  # workers, and rows of each, of many
 _N_POINTS = 32
 _FARTHEST = 12.0  # logits: a strength of 160,000 labels
 
@@ -37,7 +38,25 @@ def sample_workers(labels: Floats) -> Any:
     `labels` is their number by worker and row, (n_workers, n_rows).
     """
     rows = np.count_nonzero(labels, axis=1)
-    return np.flatnonzero(rows)[:: max(1, -(-int(rows.sum()) // _MOST_ROWS))]
+    return np.flatnonzero(rows)[:: max(1, -(-int(rows.sum()) // RULES.population_rows))]
+
+
+def sample_rows(right: Floats, wrong: Floats) -> tuple[Floats, Floats]:
+    """Return right and wrong labels of some workers, evenly spread, and some rows of each: enough for a population."""
+    number = np.count_nonzero(right + wrong, axis=1)
+    if number.sum() <= RULES.population_rows:
+        return right[number > 0], wrong[number > 0]
+    some = np.flatnonzero(number)[:: max(1, np.count_nonzero(number) // _SAMPLE[0])]
+    step = max(1, -(-right.shape[1] // max(_SAMPLE[1], RULES.population_rows // len(some))))
+    offset = (np.arange(right.shape[1]) - np.arange(len(some))[:, None]) % step == 0
+    return np.where(offset, right[some], 0.0), np.where(offset, wrong[some], 0.0)
+
+
+def has_moved(share: Floats, before: Floats | None) -> bool:
+    """Return whether shares of right labels are other ones than those a population was learned from."""
+    return (
+        before is None or before.shape != share.shape or float(np.abs(share - before).mean()) >= RULES.population_moved
+    )
 
 
 def log_spread_prior(spreads: Floats) -> tuple[float, Floats]:

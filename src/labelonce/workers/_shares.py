@@ -9,12 +9,11 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from labelonce._kernels import Mistakes, Tallies
+from labelonce._rules import RULES
 from labelonce._types import Codes, Floats
 from labelonce.workers._population import log_spread_prior, most_likely, strength
 
-COMMONEST = 19  # mistakes of a true class that have a probability of their own
-_LEAK_PRIOR = (1.0, 19.0)  # wrong labels outside and inside the pairs, believed before any is seen
-LEAK = _LEAK_PRIOR[0] / sum(_LEAK_PRIOR)
+LEAK = RULES.leak_prior[0] / sum(RULES.leak_prior)
 _STEPS = 30  # of splitting wrong labels between pairs and leak
 _LEAST_LEAK = 1e-6
 
@@ -53,7 +52,7 @@ def learn_shares(pairs: Mistakes, tallies: Tallies, *, crowd: bool, leak: Any, n
             own = (inside + size * even) / (per_class + size)
         if leak == "auto":
             leaked = outside + float(tallies.mistakes.sum() - inside.sum())
-            found = max(_LEAST_LEAK, (leaked + _LEAK_PRIOR[0]) / (total + sum(_LEAK_PRIOR)))
+            found = max(_LEAST_LEAK, (leaked + RULES.leak_prior[0]) / (total + sum(RULES.leak_prior)))
         if abs(found - before) < 1e-9:
             break
     other = np.where(pairs.empty, 1.0, found) / n_others
@@ -88,7 +87,7 @@ def _evidence_size(pairs: Mistakes, amounts: Floats, number: Floats, near: float
 
 
 def commonest_mistakes(
-    true: Codes, given: Codes, amount: Floats | None, n_classes: int, *, most: int = COMMONEST
+    true: Codes, given: Codes, amount: Floats | None, n_classes: int, *, most: int = RULES.own_mistakes
 ) -> Mistakes:
     """Return the pairs that are the commonest mistakes of each true class.
 

@@ -1,0 +1,286 @@
+"""The E-step and the M-step on slots: a few classes of each row one by one, all others as one, blocks at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from labelonce._kernels._arrays import NUMPY, Arrays
+from labelonce._kernels._beliefs import Beliefs
+from labelonce._kernels._engine import Sweep
+from labelonce._kernels._evidence import EStep, make_slot_evidence
+from labelonce._kernels._slots import Pattern
+from labelonce._kernels._tallies import Tallies
+from labelonce._types import Codes, Floats, Mask
+from labelonce.data import Annotations
+from labelonce.data._rows import first_rows
+
+_DRAWN = 200_000  # rows whose true class is drawn to learn a population by
+
+
+class Block(NamedTuple):
+    """Some rows and all their labels: for each label and slot the place of its chances in the tables.
+
+    `local` is the row of every label within the block, None if each row has one; `start` where each row's labels
+    start, and `each` how many all of them have, 0 if they differ. `own` is the slot of a label's own class.
+    """
+
+    rows: slice
+    local: Any
+    start: Any
+    each: int
+    cell: Any
+    index: Any
+    own: Any
+    label_cell: Any
+
+
+class SlotEvidence:
+    """Evidence about the slots of every row, for workers that are `Factors`; a last column stands for the rest.
+
+    A cell is a worker and a row of its chances of being right, and one more of every worker for all other classes.
+
+    Parameters
+    ----------
+    labels : Annotations
+    classes : (n_rows, n_slots)
+        As in `Beliefs`; every label must have a slot.
+    pattern : Pattern
+    arrays : Arrays
+        Where the sums are done, and how precisely.
+    draws : bool
+        Whether the tallies of a sweep hold drawn labels, too: they depend on the order of the rows.
+    """
+
+    leaning = None
+
+    def __init__(
+        self, labels: Annotations, classes: Codes, pattern: Pattern, arrays: Arrays = NUMPY, *, draws: bool = True
+    ) -> None:
+        self.labels, self.classes, self.pattern, self.arrays, self._draws = labels, classes, pattern, arrays, draws
+        self.n_classes, self.n_rates = labels.n_classes, int(pattern.row.max()) + 1
+        self._start = first_rows(labels.task, labels.n_tasks)
+        self._uniform = np.random.default_rng(0).random(len(classes), dtype=np.float32)
+        self._row = np.append(pattern.row, self.n_rates).astype(np.int32)  # of padding: any, its prior is zero
+        width, mistakes = classes.shape[1] + 1, pattern.mistakes
+        self._n_shares = len(mistakes) + self.n_classes + 1
+        self._index = np.empty((len(labels), width), dtype=np.int16 if self._n_shares < 2**15 else np.int32)
+        self._own = np.empty(len(labels), dtype=np.int16)
+        step = max(1, NUMPY.block // width)
+        for first in range(0, len(labels), step):
+            some = slice(first, first + step)
+            own, label = self._wide(classes[labels.task[some]]), labels.label[some]
+            self._own[some] = (own == label[:, None]).argmax(axis=1)
+            self._index[some] = mistakes.index(label[:, None], np.maximum(own, 0))
+        self._blocks: list[Block] = []
+
+    def _wide(self, classes: Codes) -> Codes:
+        """Return slots with a last column for all other classes."""
+        return np.pad(classes, ((0, 0), (0, 1)), constant_values=self.n_classes)
+
+    def beliefs(self, wide: Floats) -> Beliefs:
+        """Return probabilities (n_rows, n_slots + 1) as beliefs."""
+        return Beliefs(wide[:, :-1], self.n_classes, self.classes, wide[:, -1])
+
+    def log_prior(self, prior: Floats) -> Any:
+        """Return P(class) as the log prior of the rows, minus infinity where a slot is empty."""
+        wide = np.zeros((len(self.classes), self.classes.shape[1] + 1), dtype=self.arrays.dtype)
+        np.copyto(wide[:, :-1], prior.astype(wide.dtype).take(self.classes, mode="wrap"), where=self.classes >= 0)
+        wide[:, -1] = np.maximum(1 - wide[:, :-1].sum(axis=1), 0.0)
+        with np.errstate(divide="ignore"):
+            return self.keep(np.log(wide, out=wide))
+
+    def keep(self, log_prior: Any) -> Any:
+        """Return a log prior where the sums are done."""
+        return self.arrays.floats(log_prior)
+
+    def fetch(self, log_prior: Any) -> Floats:
+        """Return a log prior in numpy."""
+        return self.arrays.get(log_prior)
+
+    def messages(self, workers: Any) -> Floats:
+        """Return the sums of log P(label | true), (n_rows, n_slots + 1)."""
+        tables, found = self._tables(workers), self._empty()
+        for block in self._parts():
+            found[block.rows] = self.arrays.get(self._messages(block, tables))
+        return found
+
+    def e_step(self, workers: Any, log_prior: Any, gold: Codes | None = None) -> EStep:
+        """Return the posteriors and the log-likelihood."""
+        found, total = self._empty(), 0.0
+        for block, joint, log_likelihood in self._posteriors(workers, log_prior, gold):
+            found[block.rows] = self.arrays.get(joint)
+            total += log_likelihood
+        return EStep(self.beliefs(found), total)
+
+    def tallies(self, beliefs: Beliefs, weight: Floats | None = None) -> Tallies:
+        """Return right and wrong labels as beliefs on these slots have it; rows count `weight`, or 1."""
+        totals = _Totals(self)
+        for block in self._parts():
+            wide = beliefs[block.rows].wide()
+            totals.add(block, self.arrays.floats(wide if weight is None else wide * weight[block.rows, None]))
+        return totals.tallies()
+
+    def sweep(self, workers: Any, log_prior: Any, gold: Codes | None = None, *, prior: Floats | None = None) -> Sweep:
+        """Return the tallies of the posteriors of `e_step`, drawn ones too, and the log-likelihood."""
+        totals, total, mass = _Totals(self, draws=self._draws), 0.0, np.zeros(self.n_classes)
+        for block, joint, log_likelihood in self._posteriors(workers, log_prior, gold):
+            totals.add(block, joint)
+            if self._draws:
+                totals.draw(block, joint)
+            total += log_likelihood
+            if prior is not None:
+                mass += self._class_counts(self.arrays.get(joint), self.classes[block.rows], prior)
+        return Sweep(totals.tallies(), mass, total)
+
+    def _class_counts(self, wide: Floats, classes: Codes, prior: Floats) -> Floats:
+        """Return the rows of each class; classes without a slot have shares of the rest as in the prior."""
+        there = classes >= 0
+        own = np.where(there, prior.take(classes, mode="wrap"), 0.0)
+        each = wide[:, -1] / np.maximum(1 - own.sum(axis=1), 1e-300)  # per unit of prior
+        more = (wide[:, :-1] - each[:, None] * own)[there]
+        return np.asarray(np.bincount(classes[there], more, self.n_classes) + each.sum() * prior)
+
+    def select(self, rows: Mask) -> SlotEvidence:
+        """Return the evidence of some rows, in numpy."""
+        made: SlotEvidence = make_slot_evidence(
+            self.labels.select(rows), self.classes[rows], self.pattern, engine="scipy"
+        )
+        return made
+
+    def total(self, numbers: Any) -> Floats:
+        """Return the numbers: processes do not share slots."""
+        return np.asarray(numbers)
+
+    def uniform(self, block: Block) -> Floats:
+        """Return the numbers by which the true classes of a block's rows are drawn, always the same."""
+        return self._uniform[block.rows]
+
+    def _empty(self) -> Floats:
+        return np.empty((len(self.classes), self.classes.shape[1] + 1), dtype=self.arrays.dtype)
+
+    def _tables(self, workers: Any) -> tuple[Any, ...]:
+        return tuple(map(self.arrays.put, workers.log_tables(self.arrays.dtype)))
+
+    def _parts(self) -> Iterator[Block]:
+        """Yield blocks of rows with about as many numbers each as are fast to work on at once."""
+        if self._blocks:
+            yield from self._blocks
+            return
+        width, n_rows = self.classes.shape[1] + 1, len(self.classes)
+        step = max(1, int(self.arrays.block / width / max(1.0, len(self.labels) / max(1, n_rows))))
+        kept = []
+        for first in range(0, n_rows, step):
+            block = self._block(slice(first, min(first + step, n_rows)))
+            if self.arrays.keeps_blocks:
+                kept.append(block)
+            yield block
+        self._blocks = kept
+
+    def _block(self, rows: slice) -> Block:
+        arrays, start = self.arrays, self._start[rows.start : rows.stop + 1]
+        some, number = slice(int(start[0]), int(start[-1])), np.diff(start)
+        local = None if (number == 1).all() else self.labels.task[some] - np.int32(rows.start)
+        classes = self._wide(self.classes[rows])
+        row = self._row.take(classes, mode="wrap")
+        cell = row if local is None else row.take(local, axis=0)
+        worker = self.labels.worker[some] * np.int32(self.n_rates + 1)
+        cell += worker[:, None]
+        index = self._index[some].astype(np.int32, copy=False)
+        if arrays.keeps_blocks:  # an empty slot adds nothing, but takes long if all of them add to one place
+            empty = (classes < 0) if local is None else (classes < 0)[local]
+            index = np.where(empty, np.arange(len(index))[:, None] % self._n_shares, index).astype(np.int32)
+        each = int(number[0]) if len(number) and (number == number[0]).all() else 0
+        own = self._own[some].astype(np.int64) if arrays.keeps_blocks else self._own[some]
+        label_cell = worker + self._row[self.labels.label[some]]
+        places = None if local is None else (arrays.put(local), arrays.put(start - start[0]))
+        return Block(
+            rows,
+            None if places is None else places[0],
+            None if places is None else places[1],
+            each,
+            *map(arrays.put, (cell, index, own, label_cell)),
+        )
+
+    def _messages(self, block: Block, tables: tuple[Any, ...]) -> Any:
+        log_right, log_wrong, log_share = tables
+        take = self.arrays.take
+        message = take(log_wrong, block.cell)
+        message += take(log_share, block.index)
+        self.arrays.set_at(message, block.own, take(log_right, block.label_cell))
+        return message if block.local is None else self.arrays.sum_runs(message, block.start, block.each)
+
+    def _posteriors(self, workers: Any, log_prior: Any, gold: Codes | None) -> Iterator[tuple[Block, Any, float]]:
+        tables, prior = self._tables(workers), self.keep(log_prior)
+        for block in self._parts():
+            joint = self._messages(block, tables)
+            joint += prior[block.rows]
+            if gold is not None:
+                self._fix_gold(joint, block, gold[block.rows])
+            yield block, joint, self.arrays.normalise(joint)
+
+    def _fix_gold(self, joint: Any, block: Block, gold: Codes) -> None:
+        """Leave known true classes alone in their rows."""
+        known = np.flatnonzero(gold >= 0)
+        if len(known):
+            other = self._wide(self.classes[block.rows][known]) != gold[known, None]
+            where = self.arrays.put(known)
+            some = joint[where]
+            some[self.arrays.put(other)] = -np.inf
+            joint[where] = some
+
+
+class _Totals:
+    """Sums over blocks."""
+
+    def __init__(self, evidence: SlotEvidence, *, draws: bool = False) -> None:
+        self._evidence, arrays = evidence, evidence.arrays
+        n_cells = evidence.labels.n_workers * (evidence.n_rates + 1)
+        self._right, self._wrong = arrays.zeros(n_cells), arrays.zeros(n_cells)
+        self._given = arrays.zeros(evidence._n_shares)
+        self._drawn: tuple[Any, ...] = (arrays.zeros(n_cells), arrays.zeros(n_cells)) if draws else ()
+        self._every = max(1, -(-len(evidence.classes) // _DRAWN))
+
+    def add(self, block: Block, wide: Any) -> None:
+        """Add what a block's posteriors (n_rows, n_slots + 1) amount to."""
+        arrays = self._evidence.arrays
+        by_label = arrays.functions.asarray(wide) if block.local is None else wide[block.local]
+        right = arrays.at(by_label, block.own)
+        arrays.add_at(self._right, block.label_cell, right)
+        if block.local is None:
+            by_label = by_label + 0
+        arrays.set_at(by_label, block.own, 0.0)
+        arrays.add_at(self._wrong, block.cell, by_label)
+        arrays.add_at(self._given, block.index, by_label)
+
+    def draw(self, block: Block, wide: Any) -> None:
+        """Count labels against one class per row that is drawn from its posterior, always by the same numbers.
+
+        Of many rows some are enough.
+        """
+        arrays, evidence = self._evidence.arrays, self._evidence
+        first = -block.rows.start % self._every
+        some = wide[first :: self._every]
+        uniform = arrays.put(evidence.uniform(block)[first :: self._every, None]) * some.sum(1)[:, None]
+        drawn = (arrays.functions.cumsum(some, 1) < uniform).sum(1).clip(None, some.shape[1] - 1)
+        place: Any = arrays.put(np.full(len(wide), -1))
+        place[first :: self._every] = drawn
+        local: Any = block.local
+        by_label: Any = place if local is None else place[local]
+        rows: Any = arrays.functions.where(by_label >= 0)[0]
+        of_label: Any = by_label[rows]
+        right = (of_label == block.own[rows]) * 1.0
+        arrays.add_at(self._drawn[0], block.label_cell[rows], right)
+        arrays.add_at(self._drawn[1], arrays.at(block.cell[rows], of_label), 1 - right)
+
+    def tallies(self) -> Tallies:
+        """Return the sums; wrong labels of classes without a slot are shared out to all rows of chances."""
+        by_row, n_pairs = (-1, self._evidence.n_rates + 1), len(self._evidence.pattern.mistakes)
+        get = self._evidence.arrays.get
+        wrong, given = get(self._wrong).reshape(by_row), get(self._given)
+        shared = wrong[:, :-1] + wrong[:, -1:] / self._evidence.n_rates
+        crowd = (given[:n_pairs], given[n_pairs:-1], float(given[-1]))
+        drawn = (get(one).reshape(by_row)[:, :-1] for one in self._drawn)
+        return Tallies(get(self._right).reshape(by_row)[:, :-1], shared, *crowd, *drawn)

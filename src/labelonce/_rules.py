@@ -1,0 +1,135 @@
+"""Every number that decides what a default fit does: its value, what it means, and where it comes from.
+
+[The rules](../rules.md) show this table. The source is the page or the experiment that tells why, or "judgement".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
+
+_JUDGEMENT = "judgement"
+_PAGE = "docs/mbem.md"
+
+
+def _rule(value: Any, meaning: str, source: str = _JUDGEMENT) -> Any:
+    return field(default=value, metadata={"meaning": meaning, "source": source})
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The numbers, in the order in which a fit meets them."""
+
+    # the learner and the rounds
+    penalties: tuple[float, ...] = _rule((0.001, 0.01, 0.1, 1.0, 10.0), "C of the default softmax regressions", _PAGE)
+    text_penalties: tuple[float, ...] = _rule((0.1, 1.0, 10.0), "C of the default model of texts")
+    head_penalties: tuple[float, ...] = _rule((0.001, 0.01, 0.1, 1.0), "C of the default heads of questions")
+    group_first: int = _rule(200, "classes from which the default predicts the group first, where groups are known")
+    cheap: int = _rule(10**8, "values times classes up to which a fit is cheap: no limit on the number of fits")
+    fits: int = _rule(15, "most fits of a learner that is not cheap", "experiments/fifteen_fits.py")
+    fits_more: int = _rule(5, "more of them for every further learner")
+    folds: int = _rule(4, "parts of the tasks that are left out in turn", _PAGE)
+    rounds: int = _rule(6, "most rounds that are tried", "experiments/how_many_rounds.py")
+    finalists: int = _rule(3, "learners that go on after the first round", _PAGE)
+    heats: int = _rule(3, "round after which the best of them goes on alone", _PAGE)
+    choice_tasks: int = _rule(50_000, "tasks that settle a choice: of more a draw")
+    choice_labels: int = _rule(20_000, "held-out labels that the power of predictions is searched by")
+    overfits: float = _rule(
+        0.25, "share of the disagreement with unseen labels that a learner which overfits does not have with its own"
+    )
+    early_stop: float = _rule(1e-3, "change of the posteriors below which given rounds stop, mean total variation")
+    # a round
+    top_classes: int = _rule(5, "most probable classes of the model that have a slot")
+    exponents: tuple[float, float] = _rule((0.3, 5.0), "between which the exponents of predictions are searched")
+    exponent_by_classes: float = _rule(
+        2.2, "more of it with many classes, per log of their number: predictions of noisy labels are flatter"
+    )
+    most_shift: float = _rule(10.0, "largest shift of a class's log-probability")
+    calibration_steps: int = _rule(50, "steps of the search for a calibration")
+    first_calibration_steps: int = _rule(5, "steps for the exponent between groups alone")
+    calibration_rows: tuple[int, int] = _rule((10_000, 50_000), "fewest and most rows to calibrate by")
+    calibration_numbers: int = _rule(500_000, "rows times slots to calibrate by, within these")
+    pulls: tuple[float, ...] = _rule(
+        (1.0, 0.5, 0.25, 0.125, 0.1), "pull on the class balance in rounds 2, 3, ...: rows it counts as, as a share"
+    )
+    known_pull: float = _rule(
+        3.0, "pull on a class balance that is given, in every round", "experiments/class_balance.py"
+    )
+    same_exponent: float = _rule(20.0, "labels that the belief in one exponent for all kinds of rows is worth")
+    same_shift: float = _rule(0.1, "labels that the belief in the same shifts for all kinds of rows is worth")
+    refinements: int = _rule(10, "E and M steps on the workers within a round at most")
+    settled: float = _rule(1e-3, "change of the workers in such a step near the fixed point")
+    # the verdict
+    taus: tuple[float, ...] = _rule(
+        (0.45, 0.55, 0.65, 0.74, 0.81, 0.87, 0.92, 0.96, 0.99),
+        "how often the best fifth of the labels may be right",
+        _PAGE,
+    )
+    best_share: float = _rule(0.2, "share of the labels that are the best", _PAGE)
+    tau_prior: tuple[float, float] = _rule(
+        (12.0, 2.0), "Beta prior of tau: the best workers are nearly always right", _PAGE
+    )
+    likelihood_power: float = _rule(0.1, "power of the likelihood of labels: models are wrong", _PAGE)
+    pairs_power: float = _rule(1.0, "power of what pairs of labels say, in which there is no model", _PAGE)
+    sure_change: float = _rule(0.85, "weight of the candidates from which a given label is changed", _PAGE)
+    start_share: float = _rule(0.8, "share of the labels, or of the predicted classes, in the two starts")
+    verdict_steps: int = _rule(30, "steps of EM for each candidate at most")
+    verdict_settled: float = _rule(5e-4, "change of the posteriors at which these stop")
+    verdict_exponents: tuple[float, float] = _rule((0.05, 5.0), "between which the power of predictions is searched")
+    verdict_rows: int = _rule(20_000, "rows that settle the candidates and their weights: of more a draw")
+    verdict_folds: int = _rule(
+        5, "parts of the rows by which workers are counted without the label they are asked about"
+    )
+    least_skill: float = _rule(0.05, "of the way from chance to always right that the mean skill must be above")
+    skill_doubt: float = _rule(0.02, "standard deviation of a skill for what the model of workers leaves out")
+    unsure_errors: float = _rule(0.35, "relative doubt about the share of wrong labels")
+    least_doubt: float = _rule(0.01, "standard deviation of the share of right labels, however sure")
+    # warnings and advice
+    wide_range: float = _rule(0.25, "width of the range of the estimated accuracy from which it is told")
+    kept_share: float = _rule(
+        0.05, "share of the tasks whose given label stays against the model from which it is told"
+    )
+    most_drift: float = _rule(0.3, "distance of the predicted classes from the given ones from which it is told")
+    review_replace: float = _rule(0.9, "probability from which another label may replace a given one unseen")
+    review_keep: float = _rule(0.8, "probability below which a person should look at a label")
+    review_least: float = _rule(0.2, "chance of being wrong from which a given label is worth checking")
+    # workers
+    matrix_labels: float = _rule(
+        0.01, "labels per mistake that a worker may make, mean, from which matrices are estimated"
+    )
+    group_labels: int = _rule(
+        200, "labels per class from which groups can be found", "experiments/many_classes_default.py"
+    )
+    population_rows: int = _rule(2_000, "rows of workers that a population is learned from")
+    population_moved: float = _rule(0.003, "mean change of the shares of right labels from which it is learned again")
+    own_mistakes: int = _rule(19, "commonest mistakes of a class with a probability of their own, without groups")
+    leak_prior: tuple[float, float] = _rule((1.0, 19.0), "wrong labels outside and inside groups, before any is seen")
+    groups_told: float = _rule(0.5, "share of the disagreements that found groups must explain")
+    group_meetings: int = _rule(3, "tasks on which two classes of a group must meet")
+    false_pairs: float = _rule(0.01, "pairs of classes kept by chance, over all pairs")
+    groups_surest: float = _rule(0.05, "share of the labels with the surest predictions, which say whether groups hold")
+    groups_contradictions: int = _rule(20, "of these, the fewest that must contradict their label")
+    groups_inside: float = _rule(0.5, "share of those within the group for it to hold", "experiments/found_groups.py")
+
+
+class Rule(NamedTuple):
+    """One number: its name, value, meaning and source."""
+
+    name: str
+    value: Any
+    meaning: str
+    source: str
+
+
+RULES = Rules()
+
+
+def all_rules() -> Iterator[Rule]:
+    """Yield every rule, in the order in which a fit meets them.
+
+    >>> next(all_rules()).name
+    'penalties'
+    """
+    for one in fields(Rules):
+        yield Rule(one.name, getattr(RULES, one.name), one.metadata["meaning"], one.metadata["source"])
