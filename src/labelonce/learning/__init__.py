@@ -4,11 +4,12 @@ from labelonce.learning._adapter import RepeatedRows
 from labelonce.learning._average import AveragedModels
 from labelonce.learning._baselines import OracleConfusion, OracleCorrect, TrainOnAggregate
 from labelonce.learning._boost import BoostedTrees
+from labelonce.learning._default import default_learner, default_workers
 from labelonce.learning._doubt import DoubtWarning
 from labelonce.learning._grouped_softmax import GroupedSoftmax
 from labelonce.learning._learner import Learner
 from labelonce.learning._mbem import MBEM
-from labelonce.learning._selection import annotation_log_likelihood
+from labelonce.learning._scoring import annotation_log_likelihood
 from labelonce.learning._softmax import SoftmaxRegression
 from labelonce.learning._text import TextFeatures, text_model
 
@@ -26,5 +27,7 @@ __all__ = [
     "TextFeatures",
     "TrainOnAggregate",
     "annotation_log_likelihood",
+    "default_learner",
+    "default_workers",
     "text_model",
 ]

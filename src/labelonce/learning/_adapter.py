@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
-from labelonce._kernels import Candidates
+from labelonce._kernels import Beliefs, on_slots
 from labelonce._memory import check_memory
 from labelonce._sklearn import (
     check_classification_targets,
@@ -86,27 +86,27 @@ class RepeatedRows(Learner):
            [0.05, 0.95, 0.  ]])
     """
 
-    takes_candidates = True
+    takes_slots = True
 
     def __init__(self, estimator: Any, top: int = 3) -> None:
         self.estimator = estimator
         self.top = top
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to probability targets, shape (n_tasks, n_classes), or to `Candidates`."""
+        """Fit to probability targets, shape (n_tasks, n_classes), or to `Beliefs`."""
         _check_classifier(self.estimator)
         top = check_int(self.top, "top", 1)
         X = X.tocsr() if sparse.issparse(X) else X
-        targets: Any = y if isinstance(y, Candidates) else check_targets(y, count_rows(X))
-        repeat: Any = repeat_candidates if isinstance(y, Candidates) else repeat_rows
-        task, code, weight = repeat(targets, check_weight(sample_weight, X), top)
+        few, weight = on_slots(y), check_weight(sample_weight, X)
+        targets: Any = check_targets(y, count_rows(X)) if few is None else few
+        task, code, amount = repeat_rows(targets, weight, top) if few is None else repeat_slots(few, weight, top)
         self.classes_ = np.arange(targets.shape[1])
         # Positions, not codes: some classifiers insist on 0 .. n - 1 without gaps.
         self.seen_, position = np.unique(code, return_inverse=True)
         self.estimator_: Any = None
         if len(self.seen_) > 1:
             rows = X if np.array_equal(task, np.arange(len(targets))) else select_rows(X, task)
-            self.estimator_ = clone(self.estimator).fit(rows, position, sample_weight=weight)
+            self.estimator_ = clone(self.estimator).fit(rows, position, sample_weight=amount)
         return self
 
     def predict_proba(self, X: Any) -> Floats:
@@ -131,11 +131,11 @@ def repeat_rows(targets: Floats, weight: Floats, top: int) -> tuple[Codes, Codes
     return task.astype(np.int32), code.astype(np.int32), kept[task, code]
 
 
-def repeat_candidates(targets: Candidates, weight: Floats, top: int) -> tuple[Codes, Codes, Floats]:
-    """Return the rows of `repeat_rows` for targets on candidates; a task whose candidates are negligible has none."""
+def repeat_slots(targets: Beliefs, weight: Floats, top: int) -> tuple[Codes, Codes, Floats]:
+    """Return the rows of `repeat_rows` for targets on slots; a task all of whose slots are negligible has none."""
     kept = np.flatnonzero(targets.probability.max(axis=1, initial=0.0) >= NEGLIGIBLE).astype(np.int32)
     task, place, weight = repeat_rows(np.asarray(targets.probability[kept], dtype=np.float64), weight[kept], top)
-    return kept[task], targets.classes[kept[task], place], weight
+    return kept[task], targets.codes[kept[task], place], weight
 
 
 def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, **checks: Any) -> tuple[Any, Floats, Floats, Ids]:

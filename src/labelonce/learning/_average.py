@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -11,7 +10,6 @@ import numpy as np
 from labelonce._sklearn import check_is_fitted, clone
 from labelonce._types import Floats
 from labelonce.learning._learner import Learner
-from labelonce.learning._softmax import SoftmaxRegression
 
 
 class AveragedModels(Learner):
@@ -25,6 +23,7 @@ class AveragedModels(Learner):
     Examples
     --------
     >>> import numpy as np
+    >>> from labelonce import SoftmaxRegression
     >>> X, y = np.array([[-1.0], [1.0]]), np.array([[1.0, 0.0], [0.0, 1.0]])
     >>> AveragedModels([SoftmaxRegression(C=0.1), SoftmaxRegression(C=10.0)]).fit(X, y).predict_proba(X[:1]).round(2)
     array([[0.71, 0.29]])
@@ -46,20 +45,13 @@ class AveragedModels(Learner):
 
 
 def average_models(models: Sequence[Learner]) -> Learner:
-    """Return one model for several fitted ones.
-
-    Softmax regressions become one, with the means of their coefficients: the geometric mean of their probabilities.
-    """
+    """Return one model for several fitted ones: the mean of those whose mean is a model, or all of them together."""
     if len(models) == 1:
         return models[0]
-    if not all(type(model) is SoftmaxRegression for model in models):
-        together = AveragedModels([clone(model) for model in models])
-        together.models_, together.classes_ = list(models), models[0].classes_
-        return together
-    mean = copy.copy(models[-1])
-    intercepts = np.stack([model.intercept_ for model in models])
-    n_finite = np.isfinite(intercepts).sum(axis=0)
-    sums = np.where(np.isfinite(intercepts), intercepts, 0.0).sum(axis=0)
-    mean.coef_ = np.mean([model.coef_ for model in models], axis=0)
-    mean.intercept_ = np.where(n_finite > 0, sums / np.maximum(n_finite, 1), -np.inf)
-    return mean
+    if all(type(model) is type(models[0]) for model in models):
+        mean = models[0].mean_of(models)
+        if mean is not None:
+            return mean
+    together = AveragedModels([clone(model) for model in models])
+    together.models_, together.classes_ = list(models), models[0].classes_
+    return together

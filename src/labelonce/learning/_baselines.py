@@ -7,17 +7,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from labelonce._kernels import Candidates, ScipyEngine, floored_log
-from labelonce._memory import is_large
+from labelonce._kernels import Beliefs, Matrices, make_evidence
 from labelonce._messages import show
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
 from labelonce._validate import check_choice, check_codes, check_distribution
 from labelonce.aggregation import Aggregator
+from labelonce.aggregation._base import has_no_room
 from labelonce.data import Annotations, _ids
 from labelonce.learning._features import FeaturesClassifier, given_learners
 from labelonce.learning._inputs import check_arrays, check_features, match_rows
-from labelonce.learning._rounds import fit_model, information
+from labelonce.learning._problem import Problem
 from labelonce.learning._scoring import AnnotationsScorer
 
 
@@ -35,27 +35,21 @@ class TargetsClassifier(FeaturesClassifier, ABC):
         """
         taker = None if self._takes_answers else self
         X, annotations = match_rows(X, y, tasks, classes=self.classes, learner=taker)
-        if not is_large(annotations.n_tasks, annotations.n_workers, annotations.n_classes):
+        if not has_no_room(annotations):
             check_arrays(self, annotations, matrices=0)
         check_features(self, X, reset=True)
         targets, weight = self._targets(annotations)
         (given,) = given_learners([self.learner])
         self._features = given.features.fit(X, annotations)
         self.classes_ = annotations.classes
-        self.posterior_: Floats = targets
-        self.model_ = fit_model(given.learner, self._features.transform(X), targets, weight)
+        self.posterior_: Any = targets.shown()
+        problem = Problem(self._features.transform(X), annotations)
+        self.model_ = problem.fit(given.learner, targets, weight)
         return self
 
     @abstractmethod
-    def _targets(self, annotations: Annotations) -> tuple[Floats, Floats]:
-        """Return targets (n_tasks, n_classes) and weights (n_tasks,)."""
-
-
-def certain_targets(codes: Codes, annotations: Annotations) -> Any:
-    """Return targets of known classes: one-hot rows, or candidates where there is no room for those."""
-    if is_large(annotations.n_tasks, annotations.n_workers, annotations.n_classes):
-        return Candidates.certain(codes, annotations.n_classes)
-    return np.eye(annotations.n_classes)[codes]
+    def _targets(self, annotations: Annotations) -> tuple[Beliefs, Floats]:
+        """Return targets for the tasks, and weights (n_tasks,)."""
 
 
 class TrainOnAggregate(TargetsClassifier, AnnotationsScorer):
@@ -92,25 +86,23 @@ class TrainOnAggregate(TargetsClassifier, AnnotationsScorer):
         self.targets = targets
         self.classes = classes
 
-    def _targets(self, annotations: Annotations) -> tuple[Floats, Floats]:
+    def _targets(self, annotations: Annotations) -> tuple[Beliefs, Floats]:
         check_choice(self.targets, "targets", ("hard", "soft"))
         if not isinstance(self.aggregator, Aggregator):
             raise TypeError(
                 f"aggregator must be an aggregator, such as labelonce.DawidSkene(); got {show(self.aggregator)}."
             )
         self.aggregator_ = clone(self.aggregator).fit(annotations)
-        for name in ("confusion_", "factors_", "_answers"):
-            self.__dict__.pop(name, None)
-        known_as = "factors_" if "factors_" in vars(self.aggregator_) else "confusion_"
-        setattr(self, known_as, getattr(self.aggregator_, known_as))
+        self.__dict__.pop("_answers", None)
+        self._confusion = self.aggregator_._confusion
         self.workers_ = annotations.workers
         if self.aggregator_.answers_ is not self.aggregator_.classes_:
             self._answers = self.aggregator_.answers_
         labelled = (np.bincount(annotations.task, minlength=annotations.n_tasks) > 0).astype(np.float64)
         if self.targets == "soft":
-            return self.aggregator_.posterior_, labelled
+            return Beliefs.of(self.aggregator_.posterior_), labelled
         picks = _ids.lookup(self.aggregator_.labels_, annotations.classes)
-        return certain_targets(picks, annotations), labelled
+        return Beliefs.certain(picks, annotations.n_classes, few=has_no_room(annotations)), labelled
 
 
 class OracleConfusion(TargetsClassifier):
@@ -135,17 +127,17 @@ class OracleConfusion(TargetsClassifier):
         self.prior = prior
         self.weighting = weighting
 
-    def _targets(self, annotations: Annotations) -> tuple[Floats, Floats]:
+    def _targets(self, annotations: Annotations) -> tuple[Beliefs, Floats]:
         n_classes = annotations.n_classes
         check_choice(self.weighting, "weighting", ("none", "information"))
         shape = (annotations.n_workers, n_classes, annotations.n_answers)
         confusion = check_distribution(self.confusion, "confusion", shape)
         flat = np.full(n_classes, 1 / n_classes)
         prior = flat if self.prior is None else check_distribution(self.prior, "prior", (n_classes,))
-        engine = ScipyEngine(annotations, "float64")
-        posterior = engine.e_step(floored_log(confusion), floored_log(prior)).posterior
+        evidence = make_evidence(annotations, engine="scipy")
+        posterior = evidence.e_step(Matrices(confusion), evidence.log_prior(prior)).beliefs
         labelled = (np.bincount(annotations.task, minlength=annotations.n_tasks) > 0).astype(np.float64)
-        return posterior, labelled * information(posterior) if self.weighting == "information" else labelled
+        return posterior, labelled * posterior.information() if self.weighting == "information" else labelled
 
 
 class OracleCorrect(TargetsClassifier):
@@ -162,10 +154,10 @@ class OracleCorrect(TargetsClassifier):
         self.y_true = y_true
         self.learner = learner
 
-    def _targets(self, annotations: Annotations) -> tuple[Floats, Floats]:
+    def _targets(self, annotations: Annotations) -> tuple[Beliefs, Floats]:
         true: Codes = check_codes(self.y_true, "y_true", annotations.n_classes)
         if len(true) != annotations.n_tasks:
             raise ValueError(f"y_true must have one code for each of {annotations.n_tasks} tasks; got {len(true)}.")
         right = np.zeros(annotations.n_tasks)
         right[annotations.task[annotations.label == true[annotations.task]]] = 1.0
-        return certain_targets(true, annotations), right
+        return Beliefs.certain(true, annotations.n_classes, few=has_no_room(annotations)), right

@@ -1,108 +1,327 @@
-"""Calibration: what makes a model's predictions P(true label), found from the annotations without gold."""
+"""Calibration: what makes a model's predictions P(true class), found from the labels without gold.
+
+With all classes, and without groups of them, one exponent and a shift of every class. A label on slots says two things:
+which classes it is evidence for (its group), nearly always right, and which of them, often wrong. A prediction that is
+sure of a wrong group would be made so flat by a single exponent that it says nothing within the group either, and there
+it is all that tells workers apart: so there is one exponent inside the classes that labels are evidence for, and one
+between these and all others. Rows of several kinds, such as questions, have an exponent and shifts of their own, as far
+as their labels ask.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 
-from labelonce._kernels import Engine, ScipyEngine, SharedEngine, floored_log, total
-from labelonce._types import Floats
-from labelonce.data import Annotations
+from labelonce._kernels import Beliefs
+from labelonce._rules import RULES
+from labelonce._types import Codes, Floats, Mask
 
-_EXPONENTS = (0.3, 5.0)  # between which a model's predictions are flattened or sharpened
-_PULLS = (1.0, 0.5, 0.25, 0.125, 0.1)  # on the class balance in rounds 2, 3, ...: tasks it counts as, as a share
-_KNOWN_PULL = 3.0  # on a class balance that is given, in every round
-_ENOUGH_TASKS = 50_000  # with labels, to calibrate by
-_SHIFT = 10.0  # of a class at most
-_STEPS = 50  # of the search at most
+_BLOCK = 1 << 18  # numbers that are worked on at once
+LEAST = 1e-6  # probability that a model may give a class
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What makes a model's predictions P(true label): an exponent and a shift of every class's log-probability."""
+    """Exponents (n_kinds,) and shifts of every class's log-probability (n_kinds, n_classes), and one between groups."""
 
-    exponent: float
+    exponent: Floats
     shift: Floats
+    between: float = 1.0
 
-    def apply(self, log_predictions: Floats) -> None:
-        """Calibrate in place, up to a constant in each row."""
-        log_predictions *= self.exponent
-        log_predictions += self.shift
+    @classmethod
+    def none(cls, n_kinds: int, n_classes: int) -> Calibration:
+        """Return the one that changes nothing."""
+        return cls(np.ones(n_kinds), np.zeros((n_kinds, n_classes)))
 
-    def undo(self, log_predictions: Floats) -> None:
-        """Take it back."""
-        log_predictions -= self.shift
-        log_predictions /= self.exponent
+    @classmethod
+    def at(cls, point: Floats, shape: tuple[int, int]) -> Calibration:
+        """Return the calibration at a point of the search."""
+        n_kinds = shape[0]
+        return cls(np.exp(point[1 : n_kinds + 1]), point[n_kinds + 1 :].reshape(shape), float(np.exp(point[0])))
+
+    @property
+    def point(self) -> Floats:
+        """The point of the search."""
+        return np.concatenate([[np.log(self.between)], np.log(self.exponent), self.shift.ravel()])
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Predictions as calibration sees them, slots first.
+
+    Attributes
+    ----------
+    within : (n_slots, n_rows)
+        Log P(class | inside), 0 elsewhere. Inside are the classes that labels are evidence for, or all without groups.
+    code : (n_slots, n_rows), optional
+        The class of every slot; the number of classes where there is none, as in the rest. None: slot k is class k.
+    inside : (n_slots, n_rows) mask, optional
+        Which slots are inside; None: all.
+    between, mass : (n_slots, n_rows), (n_rows,), optional
+        Log P(class) of the others, -inf elsewhere, and log P(inside); None without groups.
+    number : (n_rows,) or 0
+        Log of the number of classes in the rest, each of which is calibrated by itself where there are no groups.
+    kind : (n_rows,), optional
+    n_classes : int
+    """
+
+    within: Floats
+    code: Codes | None
+    inside: Any
+    between: Floats | None
+    mass: Floats | None
+    number: Any
+    kind: Codes | None
+    n_classes: int
+
+    @classmethod
+    def of(cls, predictions: Beliefs, inside: Mask | None, kind: Codes | None = None) -> Scores:
+        """Return the scores of predictions; `inside` (n_rows, n_slots) is given where labels stay within groups."""
+        n_classes, wide = predictions.n_classes, np.array(predictions.wide().T, dtype=np.float64, order="C")
+        if predictions.rest is None:
+            return cls(
+                np.log(np.maximum(wide, LEAST, out=wide), out=wide), None, None, None, None, 0.0, kind, n_classes
+            )
+        there = np.pad(predictions.codes.T >= 0, ((0, 1), (0, 0)), constant_values=True)
+        code = np.where(there[:-1], predictions.codes.T, n_classes)
+        code = np.concatenate([code, np.full((1, len(predictions)), n_classes, np.int32)])
+        wide[:-1] = np.maximum(wide[:-1], LEAST)
+        wide[-1] += LEAST
+        if inside is None:
+            number = np.log(np.maximum(n_classes - there[:-1].sum(axis=0), 1))
+            within = np.log(wide)
+            within[-1] -= number
+            return cls(np.where(there, within, 0.0), code, there, None, None, number, kind, n_classes)
+        mine = np.pad(inside.T, ((0, 1), (0, 0))) & there
+        none = ~mine.any(axis=0)
+        mine[:-1, none] = there[:-1, none]
+        mass = np.where(mine, wide, 0.0).sum(axis=0)
+        within = np.where(mine, np.log(wide / mass), 0.0)
+        between = np.where(there & ~mine, np.log(wide), -np.inf)
+        return cls(within, code, mine, between, np.log(mass), 0.0, kind, n_classes)
+
+    def shown(self, found: Calibration) -> tuple[Floats, Floats | None, Any]:
+        """Return calibrated P(class | inside), P(class) of the others, and P(inside)."""
+        exponent = found.exponent[0] if self.kind is None else found.exponent[self.kind]
+        score = exponent * self.within
+        score += self.spread(found.shift, found.shift.mean())
+        if self.code is not None:
+            score[-1] += self.number
+            score[~self.inside] = -np.inf
+        score -= score.max(axis=0)
+        np.exp(score, out=score)
+        score /= score.sum(axis=0)
+        if self.between is None or self.mass is None:
+            return score, None, 1.0
+        top = np.maximum(self.mass, self.between.max(axis=0))
+        others = np.exp(found.between * (self.between - top))
+        mass = np.exp(found.between * (self.mass - top))
+        total = mass + others.sum(axis=0)
+        others /= total
+        return score, others, mass / total
+
+    def spread(self, by_class: Floats, rest: float) -> Floats:
+        """Return numbers (n_kinds, n_classes) by slot and row."""
+        if self.code is not None:
+            return np.asarray(np.append(by_class[0], rest)[self.code])
+        return by_class[0][:, None] if self.kind is None else np.asarray(by_class[self.kind].T)
+
+    def by_class(self, values: Floats, n_kinds: int) -> Floats:
+        """Return the sums over rows of values by slot, (n_kinds, n_classes)."""
+        if self.code is not None:
+            whole = np.bincount(self.code.ravel(), values.ravel(), self.n_classes + 1)
+            return np.asarray(whole[None, : self.n_classes])
+        if self.kind is None:
+            return np.asarray(values.sum(axis=1)[None])
+        return np.stack([np.bincount(self.kind, row, n_kinds) for row in values], axis=1)
+
+    def by_kind(self, values: Floats, n_kinds: int) -> Floats:
+        """Return the sums of a number per row over the rows of each kind, (n_kinds,)."""
+        if self.kind is None:
+            return np.array([values.sum()])
+        return np.asarray(np.bincount(self.kind, values, n_kinds), dtype=np.float64)
+
+    def log_prior(self, found: Calibration) -> Floats:
+        """Return log P(true class), (n_rows, n_slots), minus infinity where a slot is empty."""
+        inside, others, mass = self.shown(found)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(inside if others is None else inside * mass + others).T)
+
+
+def calibrated_log_prior(
+    predictions: Beliefs, inside: Mask | None, kind: Codes | None, found: Calibration, dtype: Any = np.float64
+) -> Floats:
+    """Return the calibrated log P(true class) of all rows, made a block of rows at a time."""
+    width = predictions.probability.shape[1] + (predictions.rest is not None)
+    log_prior = np.empty((len(predictions), width), dtype=dtype)
+    step = max(1, _BLOCK // width)
+    for start in range(0, len(predictions), step):
+        rows = slice(start, start + step)
+        scores = Scores.of(
+            predictions[rows], None if inside is None else inside[rows], None if kind is None else kind[rows]
+        )
+        log_prior[rows] = scores.log_prior(found)
+    return log_prior
 
 
 def calibrate(
-    log_predictions: Floats,
-    engine: Engine,
-    confusion: Floats,
+    scores: Scores,
+    messages: Floats,
     shares: Floats,
     pull: float,
     start: Calibration | None = None,
+    *,
+    total: Callable[[Any], Floats] = np.asarray,
 ) -> Calibration:
-    """Return the exponent and the shifts with which predictions explain the annotations best.
+    """Return the exponents and the shifts with which predictions explain the labels best.
 
-    An exponent above 1 sharpens. Without the shifts, a class for which few workers are good is predicted too
-    rarely, hence trained on too rarely, and is gone after some rounds. The classes are pulled to `shares` as if
-    `pull` times as many tasks as there are had been seen with them: while the confusion matrices are poor, the
-    likelihood alone would give up classes.
+    Without the shifts, a class for which few workers are good is predicted too rarely, hence trained on too rarely, and
+    is gone after some rounds. The classes of each kind are pulled to `shares` (n_kinds, n_classes) as if `pull` times
+    as many rows as there are had been seen with them: while the workers are poorly known, the likelihood alone would
+    give up classes.
+
+    Parameters
+    ----------
+    scores : Scores
+    messages : (n_rows, n_slots)
+        The sums of log P(label | true).
+    start : Calibration, optional
+        Where the search begins; default: where nothing is changed.
+    total : callable
+        Adds sums up over processes that share the rows.
     """
-    n_tasks, n_classes = float(total(engine, [len(log_predictions)])[0]), log_predictions.shape[1]
-    by_labels = engine.e_step(floored_log(confusion), np.zeros(n_classes)).posterior
-    by_labels, log_shown = (np.ascontiguousarray(one.T) for one in (by_labels, log_predictions))  # sums are fast so
-    shown, slope = np.empty_like(log_shown), np.empty_like(log_shown)
+    odds = odds_of(scores, messages)
+    begun = Calibration.none(*shares.shape) if start is None else start
+    point, n_kinds = begun.point, shares.shape[0]
+    least, most = RULES.exponents
+    most = max(most, RULES.exponent_by_classes * np.log(shares.shape[1]))
+    exponents, shift = (np.log(least), np.log(most)), RULES.most_shift
+    free: Any = [exponents] * (1 + n_kinds) + [(-shift, shift)] * shares.size
+    fixed: Any = [(here, here) for here in point]
+    stages = [(free if scores.between is not None else [fixed[0], *free[1:]], RULES.calibration_steps)]
+    if scores.between is not None:  # it is the steepest by far, and would throw the others to their ends: first alone
+        stages.insert(0, ([exponents, *fixed[1:]], RULES.first_calibration_steps))
+    for bounds, most in stages:
+        arguments, options = (scores, odds, shares, pull, total), {"maxiter": most, "gtol": 1e-6}
+        point = minimize(loss, point, arguments, jac=True, method="L-BFGS-B", bounds=bounds, options=options).x
+    return Calibration.at(point, shares.shape)
 
-    def loss(point: Floats) -> tuple[float, Floats]:
-        exponent, shift = np.exp(point[0]), point[1:, None]
-        np.add(np.multiply(log_shown, exponent, out=shown), shift, out=shown)
-        np.exp(np.subtract(shown, shown.max(axis=0), out=shown), out=shown)
-        np.divide(shown, shown.sum(axis=0), out=shown)
-        share = np.maximum(total(engine, shown.sum(axis=1)) / n_tasks, 1e-12)
-        likelihood = np.multiply(by_labels, shown, out=slope).sum(axis=0)
-        np.divide(slope, likelihood, out=slope)
-        wanted = pull * shares / share
-        pulled = np.multiply(shown, wanted[:, None] - (1 + wanted @ shown), out=shown)
-        np.add(slope, pulled, out=slope)  # posterior - prediction; the pull, by the same rule
-        by_exponent = exponent * np.vdot(slope, log_shown)
-        sums = np.asarray(total(engine, [np.log(likelihood).sum(), by_exponent, *slope.sum(axis=1)]))
-        return float(-sums[0] - pull * n_tasks * (shares @ np.log(share))), -sums[1:]
 
-    point = np.zeros(n_classes + 1) if start is None else np.append(np.log(start.exponent), start.shift)
-    bounds = [tuple(np.log(_EXPONENTS)), *[(-_SHIFT, _SHIFT)] * n_classes]
-    found = minimize(loss, point, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _STEPS}).x
-    return Calibration(float(np.exp(found[0])), found[1:])
+def odds_of(scores: Scores, messages: Floats) -> Floats:
+    """Return what labels say by slot and row, up to a factor in each row; 0 where a slot is empty."""
+    odds = np.ascontiguousarray(messages.T, dtype=np.float64)
+    if scores.code is None:
+        return np.asarray(np.exp(odds - odds.max(axis=0)))
+    possible: Any = scores.inside if scores.between is None else scores.inside | np.isfinite(scores.between)
+    top = np.where(possible, odds, -np.inf).max(axis=0)
+    return np.where(possible, np.exp(np.minimum(odds - top, 0.0)), 0.0)
+
+
+def loss(
+    point: Floats, scores: Scores, odds: Floats, shares: Floats, pull: float, total: Callable[[Any], Floats]
+) -> tuple[float, Floats]:
+    """Return minus the log-likelihood of the labels and minus the pull, per row, and its gradient."""
+    n_kinds = len(shares)
+    here = Calibration.at(point, shares.shape)
+    inside, others, mass = scores.shown(here)
+    joint = inside * odds if others is None else (inside * mass + others) * odds
+    likelihood = joint.sum(axis=0).clip(1e-300)
+    joint /= likelihood
+    mine, held = (joint, 1.0) if others is None else (np.where(scores.inside, joint, 0.0), None)
+    held = mine.sum(axis=0) if held is None else held
+    rows, counts = _totals(total, scores.by_kind(np.ones(odds.shape[1]), n_kinds), scores.by_class(inside, n_kinds))
+    share = np.maximum(counts / np.maximum(rows, 1)[:, None], 1e-12)
+    pulled = scores.spread(pull * shares / share, 0.0)
+    if scores.inside is not None:
+        pulled = np.where(scores.inside, pulled, 0.0)
+    slope = mine - held * inside
+    slope += inside * (pulled - (inside * pulled).sum(axis=0))
+    by_exponent = here.exponent * scores.by_kind((slope * scores.within).sum(axis=0), n_kinds)
+    by_shift = scores.by_class(slope, n_kinds)
+    if scores.code is not None:
+        by_shift = by_shift + float(slope[-1].sum()) / scores.n_classes  # the rest is shifted by the mean
+    by_between = 0.0
+    if others is not None and scores.between is not None:
+        between = np.where(np.isfinite(scores.between), scores.between, 0.0)
+        by_between = here.between * float(
+            ((joint - mine - others) * between).sum() + ((held - mass) * scores.mass).sum()
+        )
+    value, by_between, by_exponent, by_shift = _totals(
+        total, np.log(likelihood).sum(), by_between, by_exponent, by_shift
+    )
+    value = value + pull * (rows * (shares * np.log(share)).sum(axis=1)).sum()
+    gradient = np.concatenate([[by_between], by_exponent, by_shift.ravel()])
+    lean, by_lean = _lean(here)
+    n_rows = rows.sum()
+    return float(lean - value) / n_rows, (by_lean - gradient) / n_rows
+
+
+def _lean(here: Calibration) -> tuple[float, Floats]:
+    """Return what it costs that kinds differ: their exponents as if labels had been seen, their shifts less."""
+    exponent = np.log(here.exponent) - np.log(here.exponent).mean()
+    shift = here.shift - here.shift.mean(axis=0)
+    cost = 0.5 * (RULES.same_exponent * (exponent**2).sum() + RULES.same_shift * (shift**2).sum())
+    return float(cost), np.concatenate([[0.0], RULES.same_exponent * exponent, RULES.same_shift * shift.ravel()])
+
+
+def _totals(total: Callable[[Any], Floats], *parts: Any) -> list[Any]:
+    """Return sums over all processes, in one exchange."""
+    flat = np.concatenate([np.ravel(part) for part in parts]).astype(np.float64)
+    found, ends = np.asarray(total(flat)), np.cumsum([np.size(part) for part in parts])
+    return [piece.reshape(np.shape(part)) for piece, part in zip(np.split(found, ends[:-1]), parts, strict=True)]
+
+
+def log_wide(predictions: Beliefs) -> Floats:
+    """Return log P(class) by row and slot, none below that of `LEAST`, minus infinity where a slot is empty."""
+    found = np.log(np.maximum(predictions.wide(), LEAST))
+    if predictions.rest is not None:
+        found[:, :-1][predictions.codes < 0] = -np.inf
+        full = (predictions.codes >= 0).sum(axis=1) == predictions.n_classes
+        found[full, -1] = -np.inf
+    return np.asarray(found)
+
+
+def tempered(log_predictions: Floats, exponent: float) -> Floats:
+    """Return log-predictions to a power, normalised."""
+    logs = exponent * log_predictions
+    logs -= logs.max(axis=1, keepdims=True)
+    return np.asarray(logs - np.log(np.exp(logs).sum(axis=1, keepdims=True)))
+
+
+def best_exponent(log_predictions: Floats, said: Floats, ends: tuple[float, float]) -> float:
+    """Return the power of predictions, between two ends, with which they explain best what labels say."""
+    chance = np.exp(said - said.max(axis=1, keepdims=True)).T
+    logs = np.ascontiguousarray(log_predictions.T)
+
+    def lost(log_exponent: float) -> float:
+        power = np.exp(log_exponent) * logs
+        power -= power.max(axis=0)
+        np.exp(power, out=power)
+        return -float(np.log(np.maximum((power * chance).sum(axis=0) / power.sum(axis=0), 1e-300)).sum())
+
+    bounds = tuple(np.log(ends))
+    return float(np.exp(minimize_scalar(lost, bounds=bounds, method="bounded", options={"xatol": 0.05}).x))
 
 
 def pull_in_round(number: int, *, known: bool = False) -> float:
-    """Return how strongly the class balance is pulled in a round, the second or a later one.
+    """Return how strongly the class balance is pulled in a round.
 
     The labels' shares are let go: workers who share mistakes give some classes too often. A balance that is `known` is
     not let go, because it tells of such mistakes what no label does.
     """
-    return _KNOWN_PULL if known else _PULLS[min(number - 2, len(_PULLS) - 1)]
+    return float(RULES.known_pull if known else RULES.pulls[int(np.clip(number - 2, 0, len(RULES.pulls) - 1))])
 
 
-def label_shares(counts: Floats, leaning: Floats | None = None) -> Floats:
-    """Return how often every class is given, of (n_workers, true, given) counts; none is impossible."""
-    said = counts.sum(axis=(0, 1))
-    given = (said if leaning is None else said @ leaning) + 1.0
-    return np.asarray(given / given.sum())
-
-
-def sample_tasks(annotations: Annotations, engine: Engine) -> tuple[Any, Engine]:
-    """Return which tasks to calibrate by, and their engine: those with labels, or a draw of many, always the same."""
-    labelled = np.flatnonzero(np.bincount(annotations.task, minlength=annotations.n_tasks))
-    if len(labelled) == annotations.n_tasks <= _ENOUGH_TASKS:
-        return slice(None), engine
-    drawn = np.zeros(annotations.n_tasks, dtype=bool)
-    if len(labelled) > _ENOUGH_TASKS:
-        labelled = np.random.default_rng(0).choice(labelled, _ENOUGH_TASKS, replace=False)
-    drawn[labelled] = True
-    some: Engine = ScipyEngine(annotations.select(drawn), "float64")
-    return drawn, SharedEngine(some) if isinstance(engine, SharedEngine) else some
+def label_shares(labels: Any, kind: Codes | None) -> Floats:
+    """Return how often every class is given to each kind of rows, (n_kinds, n_classes); none is impossible."""
+    n_kinds = 1 if kind is None else int(kind.max()) + 1
+    of_label = np.zeros(len(labels), dtype=np.intp) if kind is None else kind[labels.task]
+    place = of_label * labels.n_answers + labels.label
+    said = np.bincount(place, minlength=n_kinds * labels.n_answers).reshape(n_kinds, -1)
+    given = (said if labels.is_square else said @ labels.leaning) + 1.0
+    return np.asarray(given / given.sum(axis=1, keepdims=True))

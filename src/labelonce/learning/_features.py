@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -17,9 +18,6 @@ from labelonce.learning._adapter import as_learner
 from labelonce.learning._inputs import check_features, split_task_column
 from labelonce.learning._learner import Learner
 from labelonce.learning._predict import take_rows
-from labelonce.learning._softmax import SoftmaxRegression
-
-DEFAULT_C = (0.001, 0.01, 0.1, 1.0, 10.0)
 
 
 class Features:
@@ -29,9 +27,12 @@ class Features:
         self._given = transformers
         self._fitted: Any = None
 
-    def fit(self, X: Any, annotations: Annotations) -> Self:
+    def fit(self, X: Any, annotations: Annotations | None) -> Self:
         """Fit the transformers to all tasks; those that want labels get the vote, of the tasks that have any."""
         if self._given is None:
+            return self
+        if annotations is None:
+            self._fitted = clone(self._given).fit(X)
             return self
         votes = ScipyEngine(annotations, "float32").vote_counts()
         labelled, vote = np.flatnonzero(votes.any(axis=1)), annotations.classes[votes.argmax(axis=1)]
@@ -65,26 +66,24 @@ class GivenLearner:
     whole: Any
 
 
-def given_learners(learner: Any) -> list[GivenLearner]:
-    """Return what `learner` stands for: one learner or several, each with its transformers.
+def given_learners(learner: Any, as_one: Callable[[Any], Learner] = as_learner) -> list[GivenLearner]:
+    """Return what `learner` stands for: one learner or several, each with its transformers; `as_one` makes it one.
 
     Learners with the very same transformers share one `Features`, so that these are fitted once.
     """
-    if learner is None:
-        learner = [SoftmaxRegression(C=C) for C in DEFAULT_C]
     choices = learner if isinstance(learner, list | tuple) else [learner]
     if not choices:
         raise ValueError("learner must not be an empty list; got [].")
     shared: dict[tuple[int, ...], Features] = {}
-    return [_split(choice, shared) for choice in choices]
+    return [_split(choice, shared, as_one) for choice in choices]
 
 
-def _split(choice: Any, shared: dict[tuple[int, ...], Features]) -> GivenLearner:
+def _split(choice: Any, shared: dict[tuple[int, ...], Features], as_one: Callable[[Any], Learner]) -> GivenLearner:
     if not isinstance(choice, Pipeline):
-        learner = as_learner(choice)
+        learner = as_one(choice)
         return GivenLearner(shared.setdefault((), Features()), learner, learner)
     *before, (name, last) = choice.steps
-    learner = as_learner(last)
+    learner = as_one(last)
     features = shared.setdefault(tuple(id(step) for _, step in before), Features(choice[:-1] if before else None))
     whole = Pipeline(**choice.get_params(deep=False) | {"steps": [*before, (name, learner)]})
     return GivenLearner(features, learner, whole)

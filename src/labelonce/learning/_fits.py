@@ -10,11 +10,6 @@ from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
-FRUGAL_FITS = 15
-FRUGAL_FITS_MORE = 5  # for every further learner
-FRUGAL_FOLDS = 2  # at least, and where folds only calibrate the confidence
-_MOST_FOLDS = 5
-_ROUNDS_IN_FOLDS = 3  # that folds leave fits for: with fewer folds the rounds confirm themselves
 _CLEAR = "\r\x1b[K"  # takes away what was written on the line
 
 
@@ -83,35 +78,3 @@ def drawn_bar(done: int, total: int, width: int = 20) -> str:
     """
     full = width * min(done, total) // max(total, 1)
     return f"[{'#' * full}{'.' * (width - full)}]"
-
-
-def frugal_folds(budget: int, n_learners: int = 1) -> int:
-    """Return how many folds leave fits for three rounds, after the one that tells whether a learner memorises.
-
-    >>> [frugal_folds(budget) for budget in (9, 15, 16)], frugal_folds(20, n_learners=2)
-    ([2, 4, 5], 4)
-    """
-    folds = (budget - 1 - FRUGAL_FITS_MORE * (n_learners - 1)) // _ROUNDS_IN_FOLDS
-    return min(max(folds, FRUGAL_FOLDS), _MOST_FOLDS)
-
-
-def affordable_rounds(left: int, n_open: int, max_rounds: int, *, in_folds: bool, n_folds: int) -> int:
-    """Return how many rounds fit into `left` fits, where `n_open` contenders have yet to do their first.
-
-    Out of fold the best contender's further rounds are the run. Otherwise they are tried on a part of the tasks, done
-    again on all, and folds of the last calibrate its confidence.
-
-    >>> affordable_rounds(10, 1, 6, in_folds=False, n_folds=2), affordable_rounds(10, 0, 6, in_folds=True, n_folds=4)
-    (4, 3)
-    """
-    for rounds in range(max_rounds, 1, -1):
-        trial = n_open + rounds - 1
-        if (n_folds * trial if in_folds else trial + rounds + n_folds) <= left:
-            return rounds
-    return 1
-
-
-def most_fits(n_contenders: int, max_rounds: int, *, in_folds: bool) -> int:
-    """Return how many fits a choice without a limit and its run make at most: three splits, five folds."""
-    trials = n_contenders * min(max_rounds, 3) + min(n_contenders, 2) * max(max_rounds - 3, 0)
-    return 3 * trials * (5 if in_folds else 1) + (max_rounds * 6 if in_folds else max_rounds + 5)

@@ -8,14 +8,14 @@ from typing import Any, Self
 import numpy as np
 from scipy.optimize import minimize
 
-from labelonce._kernels import Candidates, blas_threads, join_candidates
-from labelonce._kernels._candidates import unique_in_rows
+from labelonce._kernels import Beliefs, blas_threads, join_slots, on_slots, unique_in_rows
+from labelonce._rules import RULES
 from labelonce._sklearn import check_is_fitted, check_weight, validate_data
 from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import check_codes, check_int, check_number
 from labelonce.learning._adapter import check_targets, one_hot
-from labelonce.learning._candidate_softmax import fit_candidates
 from labelonce.learning._learner import Learner
+from labelonce.learning._slot_softmax import fit_slots
 from labelonce.learning._softmax import CHECKS, loss_and_gradient, softmax
 from labelonce.workers._groups import Groups
 
@@ -58,7 +58,7 @@ class GroupedSoftmax(Learner):
     (True, [1.0, 1.0])
     """
 
-    takes_candidates = True
+    takes_slots = True
     group_coef_: Floats
     group_intercept_: Floats
     coef_: Floats
@@ -74,7 +74,7 @@ class GroupedSoftmax(Learner):
         self.warm_start = warm_start
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to labels, to probability targets (n_tasks, n_classes) or to `Candidates`, whose rest is left out."""
+        """Fit to labels, to probability targets (n_tasks, n_classes) or to `Beliefs`, whose rest is left out."""
         if check_number(self.C, "C", 0.0) == 0:
             raise ValueError(f"C must be above 0; got {self.C!r}.")
         check_int(self.max_iter, "max_iter", 1)
@@ -94,27 +94,28 @@ class GroupedSoftmax(Learner):
         self._fit_classes(X, targets, by_group, weight, warm=warm)
         return self
 
-    def _targets(self, X: Any, y: Any) -> tuple[Any, Candidates, Ids]:
-        if isinstance(y, Candidates):
+    def _targets(self, X: Any, y: Any) -> tuple[Any, Beliefs, Ids]:
+        few = on_slots(y)
+        if few is not None:
             X = validate_data(self, X, **CHECKS)
-            return X, y, np.arange(y.n_classes)
+            return X, few, np.arange(few.n_classes)
         y = np.asarray(y)
         if y.ndim == 2:
             X = validate_data(self, X, **CHECKS)
-            return X, Candidates.from_dense(check_targets(y, X.shape[0]), y.shape[1]), np.arange(y.shape[1])
+            return X, Beliefs.from_dense(check_targets(y, X.shape[0]), y.shape[1]), np.arange(y.shape[1])
         X, y = validate_data(self, X, y, **CHECKS)
         _, classes = one_hot(y[:0]) if not len(y) else (None, np.unique(y))
-        return X, Candidates.certain(np.searchsorted(classes, y).astype(np.int32), len(classes)), classes
+        return X, Beliefs.certain(np.searchsorted(classes, y).astype(np.int32), len(classes), few=True), classes
 
-    def _fit_groups(self, X: Any, targets: Candidates, weight: Floats, penalty: float, *, warm: bool) -> None:
+    def _fit_groups(self, X: Any, targets: Beliefs, weight: Floats, penalty: float, *, warm: bool) -> None:
         start = np.zeros((X.shape[1] + 1, targets.n_classes))
         if warm:
             start[:-1], start[-1] = self.group_coef_.T, self.group_intercept_
         options: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol, "warm": warm}
-        found, self.n_iter_ = fit_candidates(X, targets, weight, penalty, start, **options)
+        found, self.n_iter_ = fit_slots(X, targets, weight, penalty, start, **options)
         self.group_coef_, self.group_intercept_ = found[:-1].T.copy(), found[-1] - found[-1].mean()
 
-    def _fit_classes(self, X: Any, targets: Candidates, by_group: Candidates, weight: Floats, *, warm: bool) -> None:
+    def _fit_classes(self, X: Any, targets: Beliefs, by_group: Beliefs, weight: Floats, *, warm: bool) -> None:
         """Fit the classes of each group to the tasks that have a share in it."""
         groups, n_features = self._groups, X.shape[1]
         coef, intercept = np.zeros((targets.n_classes, n_features)), np.zeros(targets.n_classes)
@@ -163,34 +164,34 @@ class GroupedSoftmax(Learner):
         none = np.full((len(X) if not hasattr(X, "nnz") else X.shape[0], 1), -1, dtype=np.int32)
         if len(none) * n_classes <= 10**7:
             return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
-        return np.asarray(self.classes_[self.predict_candidates(X, none, 1).top_class()])
+        return np.asarray(self.classes_[self.predict_slots(X, none, 1).argmax()])
 
-    def predict_candidates(self, X: Any, classes: Codes, top: int) -> Candidates:
-        """Return P(class | features) on candidates, and on the `top` classes of each task in its two likeliest groups.
+    def predict_slots(self, X: Any, classes: Codes, top: int) -> Beliefs:
+        """Return P(class | features) on slots, and on the `top` classes of each task in its two likeliest groups.
 
         Scores of classes are made for these groups alone.
         """
         check_is_fitted(self, "coef_")
         X = validate_data(self, X, reset=False, **CHECKS)
-        parts = [self._on_candidates(X[rows], classes[rows], top) for rows in _blocks(len(classes))]
-        return Candidates.joined(parts)
+        parts = [self._on_slots(X[rows], classes[rows], top) for rows in _blocks(len(classes))]
+        return Beliefs.joined(parts)
 
-    def _on_candidates(self, X: Any, classes: Codes, top: int) -> Candidates:
+    def _on_slots(self, X: Any, classes: Codes, top: int) -> Beliefs:
         by_group = self._group_probabilities(X)
         wanted = _top_two(by_group)
         member = np.where(classes >= 0, self._groups.group[classes], -1)
-        inside = self._within(X, by_group, join_candidates(_unique(member), wanted))
-        best = inside.top(top).classes
-        joined = join_candidates(classes, best)
+        inside = self._within(X, by_group, join_slots(_unique(member), wanted))
+        best = inside.top(top).codes
+        joined = join_slots(classes, best)
         probability = _look_up(inside, joined, self._groups)
         rest = np.maximum(1 - probability.sum(axis=1), 0.0).astype(np.float32)
-        return Candidates(joined, probability.astype(np.float32), rest, len(self.classes_))
+        return Beliefs(probability.astype(np.float32), len(self.classes_), joined, rest)
 
     def _group_probabilities(self, X: Any) -> Floats:
         scores = np.asarray(X @ self.group_coef_.T.astype(X.dtype)) + self.group_intercept_.astype(X.dtype)
         return softmax(scores, out=scores)
 
-    def _within(self, X: Any, by_group: Floats, wanted: Codes) -> Candidates:
+    def _within(self, X: Any, by_group: Floats, wanted: Codes) -> Beliefs:
         """Return P(class) of all classes of the groups wanted (n_tasks, n_groups of a task)."""
         groups, (n_tasks, n_wanted) = self._groups, wanted.shape
         widest = int(groups.sizes.max())
@@ -209,11 +210,11 @@ class GroupedSoftmax(Learner):
             codes[task, slot, : len(members)] = members
         shape = (n_tasks, n_wanted * widest)
         rest = np.zeros(n_tasks, dtype=np.float32)
-        return Candidates(codes.reshape(shape), found.reshape(shape), rest, len(self.classes_))
+        return Beliefs(found.reshape(shape), len(self.classes_), codes.reshape(shape), rest)
 
     def is_cheap(self, X: Any, n_classes: int) -> bool:
         """Return whether a fit takes well below a second or so."""
-        return bool(X.shape[0] * X.shape[1] * (n_classes**0.5) <= 10**8)
+        return bool(X.shape[0] * X.shape[1] * (n_classes**0.5) <= RULES.cheap)
 
 
 def _read(groups: Any) -> Groups:
@@ -249,12 +250,12 @@ def _unique(codes: Codes) -> Codes:
     return found
 
 
-def _look_up(inside: Candidates, classes: Codes, groups: Groups) -> Floats:
+def _look_up(inside: Beliefs, classes: Codes, groups: Groups) -> Floats:
     """Return the probabilities of classes whose groups are all in `inside`."""
     widest = int(groups.sizes.max())
-    n_wanted = inside.classes.shape[1] // widest
+    n_wanted = inside.codes.shape[1] // widest
     group = np.where(classes >= 0, groups.group[classes], -2)
-    own = np.where(inside.classes[:, ::widest] >= 0, groups.group[inside.classes[:, ::widest]], -1)
+    own = np.where(inside.codes[:, ::widest] >= 0, groups.group[inside.codes[:, ::widest]], -1)
     slot = np.zeros(classes.shape, dtype=np.int64)
     for number in range(1, n_wanted):
         slot[group == own[:, [number]]] = number
@@ -262,21 +263,21 @@ def _look_up(inside: Candidates, classes: Codes, groups: Groups) -> Floats:
     return np.where(classes >= 0, np.take_along_axis(inside.probability, place, axis=1), 0.0)
 
 
-def targets_of_groups(targets: Candidates, group: Codes) -> Candidates:
+def targets_of_groups(targets: Beliefs, group: Codes) -> Beliefs:
     """Return targets of groups, the rest left out; negligible ones too.
 
-    >>> two = Candidates(np.array([[0, 3, 1]]), np.array([[0.5, 0.2, 0.3]]), np.zeros(1), 4)
+    >>> two = Beliefs(np.array([[0.5, 0.2, 0.3]]), 4, np.array([[0, 3, 1]]), np.zeros(1))
     >>> targets_of_groups(two, np.array([0, 0, 1, 1])).to_dense()
     array([[0.8, 0.2]])
     """
     n_groups = int(group.max()) + 1
     if len(targets) > _TASKS:
-        return Candidates.joined([_some_groups(targets[rows], group, n_groups) for rows in _blocks(len(targets))])
+        return Beliefs.joined([_some_groups(targets[rows], group, n_groups) for rows in _blocks(len(targets))])
     return _some_groups(targets, group, n_groups)
 
 
-def _some_groups(targets: Candidates, group: Codes, n_groups: int) -> Candidates:
-    own = np.where(targets.classes >= 0, group[targets.classes], -1)
+def _some_groups(targets: Beliefs, group: Codes, n_groups: int) -> Beliefs:
+    own = np.where(targets.codes >= 0, group[targets.codes], -1)
     codes = _unique(own)
     mass = np.stack([(targets.probability * (own == code[:, None])).sum(axis=1) for code in codes.T], axis=1)
     mass[codes < 0] = 0.0
@@ -285,13 +286,13 @@ def _some_groups(targets: Candidates, group: Codes, n_groups: int) -> Candidates
     order = np.argsort(~kept, axis=1, kind="stable")[:, :width]
     codes, mass = np.take_along_axis(codes, order, axis=1), np.take_along_axis(np.where(kept, mass, 0.0), order, axis=1)
     total = np.maximum(mass.sum(axis=1, keepdims=True), 1e-30)
-    return Candidates(np.where(mass > 0, codes, -1), mass / total, np.zeros(len(mass)), n_groups)
+    return Beliefs(mass / total, n_groups, np.where(mass > 0, codes, -1), np.zeros(len(mass)))
 
 
-def tasks_of_groups(by_group: Candidates) -> Iterator[tuple[int, Any, Floats]]:
+def tasks_of_groups(by_group: Beliefs) -> Iterator[tuple[int, Any, Floats]]:
     """Yield each group with its tasks and their shares in it."""
-    task, place = np.nonzero(by_group.classes >= 0)
-    code, share = by_group.classes[task, place], by_group.probability[task, place]
+    task, place = np.nonzero(by_group.codes >= 0)
+    code, share = by_group.codes[task, place], by_group.probability[task, place]
     order = np.argsort(code, kind="stable")
     start = np.searchsorted(code[order], np.arange(by_group.n_classes + 1))
     for group in range(by_group.n_classes):
@@ -300,12 +301,12 @@ def tasks_of_groups(by_group: Candidates) -> Iterator[tuple[int, Any, Floats]]:
             yield group, task[rows], share[rows]
 
 
-def within_group(targets: Candidates, members: Codes) -> Floats:
+def within_group(targets: Beliefs, members: Codes) -> Floats:
     """Return the targets of tasks among the members of a group, rows sum to 1."""
     place = np.full(targets.n_classes + 1, -1)
     place[members] = np.arange(len(members))
-    own = place[targets.classes]
-    own[targets.classes < 0] = -1
+    own = place[targets.codes]
+    own[targets.codes < 0] = -1
     dense = np.zeros((len(targets), len(members) + 1))
     for column, amount in zip(own.T, targets.probability.T, strict=True):
         dense[np.arange(len(dense)), column] += amount

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 from labelonce._sklearn import ClassifierBase, clone
@@ -21,15 +21,14 @@ class Learner(ClassifierBase, ABC):
     any_shape : bool
         Whether X may be more than a table of features, such as images.
     n_folds : int
-        Fits to parts of the tasks, after the last round of `MBEM`, that its confidence costs.
+        Parts of the tasks that are left out in turn, where `folds="auto"`; 0: as many as `MBEM` has by default.
     auto : mapping
-        What `rounds="auto"` and `predictions="auto"` of `MBEM` stand for with a learner that is too expensive to try
-        recipes with; empty: they are chosen.
-    may_memorise : bool
-        Whether the first round has to tell if it learns labels by heart, before `auto` says that it may be asked about
-        its own tasks.
-    takes_candidates : bool
-        Whether targets may be `Candidates`: probabilities of a few classes per task, where there are many.
+        For a learner that is too expensive to try rounds with: `rounds`, their number, and `predictions`, "in_sample"
+        if it may judge the workers by predictions for its own tasks. Empty: found out.
+    may_overfit : bool
+        Whether the first round has to tell if it overfits, whatever `auto` says.
+    takes_slots : bool
+        Whether targets may be `Beliefs` on slots: probabilities of a few classes per task, where there are many.
     shared : bool
         Whether the processes that `torchrun` started fit one model, each to its own tasks.
     last_round_differs : bool
@@ -54,9 +53,9 @@ class Learner(ClassifierBase, ABC):
     """
 
     any_shape: ClassVar[bool] = False
-    n_folds: ClassVar[int] = 5
+    n_folds: ClassVar[int] = 0
     auto: ClassVar[Mapping[str, Any]] = {}
-    takes_candidates: ClassVar[bool] = False
+    takes_slots: ClassVar[bool] = False
     shared: bool = False
 
     @abstractmethod
@@ -76,9 +75,13 @@ class Learner(ClassifierBase, ABC):
         copy: Self = clone(self)
         return copy
 
+    def mean_of(self, models: Sequence[Any]) -> Self | None:  # noqa: ARG002  # for those that have one
+        """Return the model that stands for several fitted ones of this class, None if there is no such one."""
+        return None
+
     @property
-    def may_memorise(self) -> bool:
-        """Whether the first round has to tell if it learns labels by heart."""
+    def may_overfit(self) -> bool:
+        """Whether the first round has to tell if it overfits."""
         return False
 
     @property

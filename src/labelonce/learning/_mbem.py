@@ -2,40 +2,45 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 
-from labelonce._messages import shorten, show
-from labelonce._processes import n_processes
+from labelonce._kernels import Beliefs, join_slots
+from labelonce._messages import show
 from labelonce._sklearn import check_is_fitted, clone
-from labelonce._types import ENGINES, Codes, Floats, Ids
-from labelonce._validate import RandomState, check_choice, check_distribution, check_int, check_number
+from labelonce._types import Codes, Floats, Ids
+from labelonce._validate import RandomState, check_choice, check_distribution, check_int
 from labelonce.aggregation._base import labels_frame, set_fitted, workers_table
 from labelonce.data import Annotations
 from labelonce.data._answers import only_classes
 from labelonce.data._gold import Gold, check_gold
 from labelonce.learning._average import average_models
-from labelonce.learning._candidate_confidence import calibrated_candidates, unseen_candidates
-from labelonce.learning._candidate_rounds import candidate_rounds
-from labelonce.learning._confidence import LEVEL, Confidence, Estimate, calibrated, reconciled, share_right, skills
-from labelonce.learning._doubt import NOTHING_HELD_OUT, DoubtWarning, warn_if_flattened, warn_of_doubt, warn_of_gap
+from labelonce.learning._choice import RECIPES, Plan, folds_of, planned_rounds, settle
+from labelonce.learning._default import default_learner, default_workers
+from labelonce.learning._doubt import (
+    NOTHING_HELD_OUT,
+    doubts_about_drift,
+    doubts_about_features,
+    doubts_about_labels,
+    warn,
+)
+from labelonce.learning._features import GivenLearner, given_learners
 from labelonce.learning._fits import FitLog, announce, counting
 from labelonce.learning._history import history_entry
 from labelonce.learning._inputs import check_arrays, check_features, match_rows
+from labelonce.learning._judge import View
 from labelonce.learning._learner import Learner
-from labelonce.learning._many_classes import settle_candidates, uses_candidates
-from labelonce.learning._review import LEAST, review_table
-from labelonce.learning._rounds import Round, run_rounds, unseen_predictions
-from labelonce.learning._schedule import Schedule, settle
+from labelonce.learning._problem import Problem
+from labelonce.learning._review import review_table
+from labelonce.learning._rounds import Round, unseen_predictions
 from labelonce.learning._scoring import AnnotationsScorer
 from labelonce.learning._threads import sharing_threads
-from labelonce.workers import Counted, Full, WorkerModel
+from labelonce.learning._verdict import Case, Estimate, Verdict, in_sample_verdict, label_entropy, reach
+from labelonce.workers import Counted, WorkerModel
 
 Callback = Callable[[dict[str, Any]], None]
 
@@ -45,70 +50,51 @@ class MBEM(AnnotationsScorer):
 
     Every round fits the learner to the tasks' label posteriors, estimates each worker's confusion from its
     disagreement with the model's predictions, and recomputes the posteriors. `MBEM.paper` is the published
-    algorithm. Options that are left open are chosen without gold, by how often a fit is right on tasks held out from
-    it, as far as their labels tell: the best learner, and the average of its models after all rounds that are within
-    one standard error of the best.
+    algorithm. What is left open is chosen without gold, by how well rounds that did not see a task predict its labels:
+    the learner, and the average of its models after all rounds that are within one standard error of the best.
+
+    What is shown in the end, labels, confidence and skills, is averaged over how right the best workers may be, which
+    one label per task does not tell. A given label stays unless nearly all that is plausible is against it.
 
     Parameters
     ----------
     learner : classifier, Pipeline or a list of them
         A learner that takes probability targets (`SoftmaxRegression`, `BoostedTrees`) or any scikit-learn
-        classifier with `sample_weight`, at the end of a `Pipeline` or alone. From a list one is chosen, the first
-        of those that do equally well.
-        Default: `SoftmaxRegression` with C from 0.001 to 10.
+        classifier with `sample_weight`, at the end of a `Pipeline` or alone. From a list one is chosen.
+        Default: standardised features and `SoftmaxRegression` with C from 0.001 to 10.
     rounds : int or "auto"
-        Number of fits of the model. "auto": chosen by held-out tasks, at most `max_rounds`; a learner that is too
-        expensive to try, such as a network, has a number of its own (its attribute `auto`).
-    predictions : {"auto", "in_sample", "out_of_fold"}
-        Whether the workers are judged by the model or by models that did not see the task. "auto": by the model,
-        unless it has memorised, in the first round, more than a quarter of the labels that models which did not
-        see the task disagree with. Networks whose early rounds are short are not measured: by the model.
-    posterior : {"joint", "prior", "auto"}
-        Whether the model's calibrated prediction for a task replaces the class prior from the second round on.
-        "auto" tries both, in twice the time.
-    counts : {"refined", "hard", "soft"}
-        How the workers are counted: against the model's picks ("hard"), its probabilities ("soft"), or, from
-        the second round on, against the posterior that prediction and labels give together, to a fixed point
-        ("refined"). The first round always counts picks.
-    weighting : {"information", "none"}
-        How much a task counts in the next fit: 1 - H(posterior) / log K, or 1.
-    confidence : {"held_out", "posterior"}
-        What `confidence_`, `calibrated_` and the workers' skills are based on: after the last round, on models that did
-        not see the task (five more fits on parts of the tasks, two for networks), or on the posterior of the rounds,
-        which costs nothing and is too sure of itself.
+        Number of fits of the model. "auto": chosen by held-out tasks, at most 6; a learner that is too expensive to
+        try, such as a network, has a number of its own (its attribute `auto`). Given ones stop early where next to
+        nothing changes.
+    folds : int or "auto"
+        Parts of the tasks that are left out in turn, to choose, to find out whether a learner overfits, and for the
+        last step. 1: nothing is held out, so that nothing can be chosen, and confidence is too high. "auto": 4, fewer
+        where `max_fits` asks for it, 2 for networks.
     worker_model : WorkerModel, optional
-        Default `workers.Full()`; with more than 50 classes, fewer than ten labels per worker and class, and 200
-        or more per class or several per task that tell which classes are confused, `workers.Grouped("auto")`.
-    prior : {"uniform", "learned", "picks"} or (n_classes,) array
-        P(true label) where no prediction replaces it. "learned": what explains the annotations best, given the
-        workers; "picks": the share of the model's picks, as in the paper's equation 7, which may collapse. The class
-        balance of the predictions is pulled towards the shares of the labels, less strongly in every round; or towards
-        the array, strongly in every round. Give the true balance if you know it, for workers who share mistakes give
-        some classes too often; shares counted in a hundred tasks are too rough.
-    max_rounds : int
-        Largest number of rounds that "auto" tries.
-    holdout : float
-        Share of the tasks that is held out, with all their labels, to choose the recipe.
+        Default `workers.Full()`; `workers.Grouped("auto")` where there are too few labels, or too little memory, for a
+        matrix per worker, and labels enough to find out which classes are confused.
+    prior : (n_classes,) array, optional
+        The true class balance, if you know it: for workers who share mistakes give some classes too often. Default: it
+        is learned, and pulled towards the shares of the labels, less strongly in every round. Shares counted in a
+        hundred tasks are too rough.
+    algorithm : {"joint", "paper", "paper_equation_7"}
+        The last two are Algorithm 1 of the paper: see `MBEM.paper`.
     max_fits : int or "auto"
         Most fits that choosing and running take together, where there is something to choose; fewer of them mean fewer
         folds and rounds. "auto": 15, and 5 for every further learner; no limit for `SoftmaxRegression` on few enough
-        data. A learner that memorises is then the average of the models of all folds and rounds.
-    callbacks : sequence of callables
-        Each is called after every round with that round's entry of `history_`, and while the recipe is chosen after
-        every fit with a dict: round (0), fits, planned_fits, seconds_left.
-    verbose : bool
-        Print how many fits there may be and how long they take, and then every round.
-    tol : float
-        The rounds stop early when the mean total variation between the posteriors of two rounds is below it, unless
-        their number was chosen by held-out tasks. A learner that trains longer in the last round then still does its
-        last round. 0: never stop early.
+        data.
     classes : column, optional
         All classes, in the order wanted; needed where y is a matrix or labels in which one may be missing, as in a
         fold of cross-validation. Default: those in y.
-    engine, device
-        What computes the sums over annotations, as in `DawidSkene`.
+    device : {"cpu", "cuda"}, optional
+        Where torch, if it is loaded, does the sums over annotations. Default: CUDA where there is any.
+    callbacks : sequence of callables
+        Each is called after every round with that round's entry of `history_`, and while the plan is chosen after
+        every fit with a dict: round (0), fits, planned_fits, seconds_left.
+    verbose : bool
+        Print how many fits there may be and how long they take, and then every round.
     random_state : int, numpy.random.Generator or None
-        Draws the folds and the tasks held out.
+        Draws the folds.
 
     Attributes
     ----------
@@ -116,34 +102,33 @@ class MBEM(AnnotationsScorer):
         Where rounds were averaged (`recipe_["averaged"]`): one `SoftmaxRegression` with the mean coefficients, or
         `AveragedModels`.
     posterior_ : (n_tasks, n_classes)
-        P(true label | annotations, features) of the training tasks.
-    calibrated_ : (n_tasks, n_classes)
-        P(true label) to act on: calibrated without gold, by models that did not see the task.
+        P(true label) of the training tasks to act on, by models that did not see the task. An array; with slots of
+        their own for each task, where workers are factors, `Beliefs`.
+    labels_ : (n_tasks,)
+        No class is more probable; where another one is, it is shown as just as probable.
     confidence_ : (n_tasks,)
-        Calibrated probability of `labels_`. No class is more probable; where models that did not see the task prefer
-        another one, both are equally probable.
+        The probability of `labels_`.
     estimated_accuracy_ : (value, low, high)
         Estimated share of `labels_` that are right, with its 90 % range.
-    trust_ : float or None
-        The weight of the labels in `calibrated_`: 1 takes every label as independent evidence, 0 ignores them. None
-        where nothing was held out, so that `calibrated_` is `posterior_` and nothing has checked it.
-    labels_ : (n_tasks,)
     predictions_ : (n_tasks, n_classes)
-        The predictions of the last round for the training tasks, by which the workers were judged.
+        Predictions for the training tasks by models that did not see them.
     confusion_, prior_, skill_, answers_ : arrays
         As in the aggregators.
     worker_model_ : WorkerModel
-        The fitted workers, with `skill_interval` and `confusion_interval`.
+        The workers fitted to `posterior_`.
+    doubts_ : list of str
+        Why the fit should not be believed, as in its `DoubtWarning`.
+    verdict_ : Verdict
+        What the figures above follow from.
     history_ : list of dict
         One entry per round: change of posteriors and workers, agreement, mean confidence, held-out score.
-    n_rounds_ : int
-        Number of rounds done.
+    n_rounds_, n_fits_ : int
+        Number of rounds, and of all fits of learners.
     recipe_ : dict
-        The options that were used, chosen or given.
+        What was done, chosen or given.
     choices_ : list of dict
-        Every contender after each round: its mean log-likelihood of held-out annotations (`held_out_scores`), the
-        estimated share of right picks on held-out tasks (`held_out_accuracy`), and where that is within one standard
-        error of the best (`near_best`).
+        Every learner with its mean log-likelihood of held-out annotations after each round (`held_out_scores`), and
+        where that is within one standard error of the best (`near_best`).
     classes_ : (n_classes,)
 
     References
@@ -166,76 +151,69 @@ class MBEM(AnnotationsScorer):
     """
 
     tasks_: Ids
-    posterior_: Floats
+    posterior_: Any
     labels_: Ids
     prior_: Floats
     skill_: Floats
-    predictions_: Floats
+    predictions_: Any
+    confidence_: Floats
     worker_model_: WorkerModel
+    estimated_accuracy_: Estimate
+    verdict_: Verdict
+    doubts_: list[str]
     n_rounds_: int
     recipe_: dict[str, Any]
     choices_: list[dict[str, Any]]
     history_: list[dict[str, Any]]
-    _schedule: Schedule
-    _done: list[Round]  # rounds that the choice of the recipe has done
-    _last: Any  # a Round; None before the first
-    trust_: float | None
-    _unseen_picks: Codes | None  # of models that did not see the task
-    _given: tuple[Codes, Codes, Codes]  # task, worker and label of every annotation
+    _plan: Plan | None
+    _done: list[Round]  # rounds that the choice has done
+    _last: Round | None
+    _averaged: list[Learner]
+    _given: tuple[Codes, ...]  # task, worker and label of every annotation
 
     def __init__(
         self,
         learner: Any = None,
         *,
         rounds: Any = "auto",
-        predictions: str = "auto",
-        posterior: str = "joint",
-        counts: str = "refined",
-        weighting: str = "information",
-        confidence: str = "held_out",
+        folds: Any = "auto",
         worker_model: WorkerModel | None = None,
-        prior: Any = "uniform",
-        max_rounds: int = 6,
-        holdout: float = 0.2,
+        prior: Any = None,
+        algorithm: str = "joint",
         max_fits: Any = "auto",
+        classes: Any = None,
+        device: str | None = None,
         callbacks: Sequence[Callback] = (),
         verbose: bool = False,
-        tol: float = 1e-3,
-        classes: Any = None,
-        engine: str = "auto",
-        device: str | None = None,
         random_state: RandomState = 0,
     ) -> None:
         self.learner = learner
         self.rounds = rounds
-        self.predictions = predictions
-        self.posterior = posterior
-        self.counts = counts
-        self.weighting = weighting
-        self.confidence = confidence
+        self.folds = folds
         self.worker_model = worker_model
         self.prior = prior
-        self.max_rounds = max_rounds
-        self.holdout = holdout
+        self.algorithm = algorithm
         self.max_fits = max_fits
+        self.classes = classes
+        self.device = device
         self.callbacks = callbacks
         self.verbose = verbose
-        self.tol = tol
-        self.classes = classes
-        self.engine = engine
-        self.device = device
         self.random_state = random_state
 
     @classmethod
-    def paper(cls, learner: Any = None, *, rounds: int = 2, prior: Any = "uniform", **options: Any) -> MBEM:
+    def paper(cls, learner: Any = None, *, rounds: int = 2, prior: Any = "uniform", **options: Any) -> Self:
         """Return Algorithm 1 of Khetan, Lipton and Anandkumar (ICLR 2018).
 
-        It starts from the vote fractions, judges the workers by in-sample picks, and weights no task. A "uniform"
-        `prior` is what the paper's experiments assume; "picks" is its equation 7.
+        It starts from the vote fractions, judges the workers by the argmax of predictions in sample, counts them
+        without smoothing, and weights no task; nothing is held out. A "uniform" `prior` is what the paper's experiments
+        assume; "picks", the share of the predicted classes, is its equation 7; or give an array.
         """
-        fixed: dict[str, Any] = {"predictions": "in_sample", "posterior": "prior", "counts": "hard"}
-        fixed |= {"weighting": "none", "confidence": "posterior", "worker_model": Counted(), "tol": 0.0}
-        return cls(learner, rounds=rounds, prior=prior, **(fixed | options))
+        algorithm = "paper_equation_7" if isinstance(prior, str) and prior == "picks" else "paper"
+        balance = None if isinstance(prior, str) else prior
+        if isinstance(prior, str):
+            check_choice(prior, "prior", ("uniform", "picks"))
+        fixed: dict[str, Any] = {"worker_model": Counted(), "algorithm": algorithm, "prior": balance}
+        return cls(learner, rounds=rounds, **(fixed | options))
 
     def fit(self, X: Any, y: Any, *, gold: Gold | None = None, tasks: Any = None, confusion: Any = None) -> Self:
         """Fit the classifier and its workers.
@@ -244,7 +222,8 @@ class MBEM(AnnotationsScorer):
         ----------
         X : array, sparse matrix, data frame or list of texts
             One row per task. Rows are matched with tasks by `tasks`, by a data frame's column `task`, or by the index
-            of a pandas object; without ids they are in the order of `ann.tasks`, where tasks first appear in the data.
+            of a pandas object; without ids they are in the order of `ann.tasks`: that in which tasks first appear in
+            the data, or of their numbers where these are 0 to n - 1.
         y : Annotations, (n_tasks, n_workers) matrix or (n_tasks,) labels
             In a matrix -1, NaN or a sparse matrix's absence mean "not labelled"; plain labels are taken as one
             worker's. Tasks without labels serve as unlabelled data. Answers that are not classes are learned, too.
@@ -255,7 +234,7 @@ class MBEM(AnnotationsScorer):
         confusion : (n_workers, n_classes, n_answers) array, optional
             What is known of the workers beforehand, such as `confusion_` of an earlier fit. The first model is then
             trained half on vote fractions, half on what labels of such workers say, so that fewer rounds are needed
-            where many workers guess. The workers are judged anew in every round.
+            where many workers guess. The workers are judged again in every round.
         """
         for _ in self.stages(X, y, gold=gold, tasks=tasks, confusion=confusion):
             pass
@@ -271,112 +250,108 @@ class MBEM(AnnotationsScorer):
         confusion: Any = None,
         resume: bool = False,
     ) -> Iterator[Self]:
-        """Fit in stages: yield after the choice of the recipe and after every round.
+        """Fit in stages: yield after the plan is settled and after every round, each time with what is known by then.
 
-        The object can be saved at each stage; after loading, `stages(..., resume=True)` ends with the same numbers as
-        a fit that was never stopped. X, y, gold and tasks must be the same.
+        What is shown follows after the last. A fit that was stopped may be saved at a stage with `labelonce.save`:
+        after loading, `stages(..., resume=True)` on the same data ends with the same numbers as a fit that was never
+        stopped.
 
         Examples
         --------
         >>> import numpy as np, labelonce as lo
-        >>> X, y = np.arange(40.0)[:, None], np.arange(40) > 19
-        >>> clf = lo.MBEM(lo.SoftmaxRegression(), rounds=3, posterior="joint")
+        >>> X, y = np.arange(40.0)[:, None], np.arange(40) // 20
+        >>> clf = lo.MBEM(lo.SoftmaxRegression(), rounds=2)
         >>> stages = clf.stages(X, y)
         >>> next(stages), next(stages), clf.n_rounds_
         (MBEM(...), MBEM(...), 1)
         >>> [clf.n_rounds_ for _ in clf.stages(X, y, resume=True)]
-        [2, 3]
+        [2]
         """
-        X, annotations = self._same_rows(X, y, tasks) if resume else self._prepare(X, y, tasks)
+        problem = self._problem(X, y, gold, tasks, resume=resume)
+        if resume:
+            if self._plan is None:
+                return
+            problem = replace(problem, X=self._features.transform(problem.X), shared=self._plan.how.learner.shared)
+        else:
+            problem = self._settle(problem, confusion)
+            yield self
+        yield from self._run(problem)
+        self._show(problem, *self._judged(problem))
+
+    def _problem(self, X: Any, y: Any, gold: Any, tasks: Any, *, resume: bool) -> Problem:
+        """Return the features and the annotations in one order; options that cannot be are an error."""
+        if resume:
+            X, annotations = self._same_rows(X, y, tasks)
+        else:
+            self._check_options()
+            X, annotations = match_rows(X, y, tasks, classes=self.classes)
+            if annotations.is_scale and self.worker_model is not None and not self.worker_model._takes_scales:
+                only_classes(annotations, f"MBEM with {type(self.worker_model).__name__}")  # it says that it needs them
+            check_features(self, X, reset=True)
+            if self.prior is not None:
+                check_distribution(self.prior, "prior", (annotations.n_classes,))
+            self._given = annotations.task, annotations.worker, annotations.label
+            self._answers = annotations.answers
+            self.tasks_, self.workers_, self.classes_ = annotations.tasks, annotations.workers, annotations.classes
         codes = None if gold is None else check_gold(gold, annotations)
         if codes is None and not annotations.is_scale:
             annotations.only_classes()  # which says so where there are none
-        if resume:
-            transformed = self._features.transform(X)
-        else:
-            transformed = self._choose(X, annotations, codes, confusion)
-            yield self
-        yield from self._run(transformed, annotations, codes)
-        unseen = self._judge(transformed, annotations, codes)
-        if unseen is None and self.confidence == "held_out":
-            warnings.warn(NOTHING_HELD_OUT, DoubtWarning, stacklevel=3)
-        warn_of_doubt(annotations, self._last, self.history_[-1]["held_out_score"], unseen)
+        balance = None if self.prior is None else np.asarray(self.prior, dtype=np.float64)
+        return Problem(X, annotations, codes, balance, device=self.device)
 
-    def _choose(self, X: Any, annotations: Annotations, gold: Codes | None, confusion: Any) -> Any:
-        """Set the schedule, and return the features that its rounds are fitted to."""
-        if uses_candidates(self.worker_model, annotations):
-            if confusion is not None:
-                raise ValueError(f"confusion must be None with so many classes; got it with {annotations.n_classes}.")
-            settled = settle_candidates(self, X, annotations)
-        else:
-            check_arrays(self, annotations, matrices=10)
-            if confusion is not None:
-                shape = (annotations.n_workers, annotations.n_classes, annotations.n_answers)
-                confusion = check_distribution(confusion, "confusion", shape)
-            settled = settle(self, X, annotations, gold, listener=self._tell, confusion=confusion)
-        self._schedule, self._features, self._done, self._last = settled.schedule, settled.features, settled.done, None
-        self.n_fits_ = settled.n_fits
-        self._averaged: list[Learner] = []
-        self.tasks_, self.workers_, self.classes_ = annotations.tasks, annotations.workers, annotations.classes
-        self.choices_, self.history_ = settled.table, []
-        return settled.X
+    def _check_options(self) -> None:
+        check_choice(self.algorithm, "algorithm", tuple(RECIPES))
+        if not (self.worker_model is None or isinstance(self.worker_model, WorkerModel)):
+            raise TypeError(f"worker_model must be a model of labelonce.workers; got {show(self.worker_model)}.")
+        for name in ("rounds", "folds", "max_fits"):
+            if getattr(self, name) != "auto":
+                check_int(getattr(self, name), name, 1, or_else="auto")
+        if self.rounds == "auto" and self.algorithm != "joint":
+            raise ValueError(f"rounds must be given with algorithm={self.algorithm!r}; got 'auto'.")
+        for name in ("_last", "verdict_", "_confusion", "posterior_"):
+            self.__dict__.pop(name, None)
 
-    def resume(self, X: Any, y: Any, *, rounds: int = 1, gold: Gold | None = None, tasks: Any = None) -> Self:
-        """Do more rounds, starting from the last one of the fit.
+    def _settle(self, problem: Problem, confusion: Any) -> Problem:
+        """Set the plan, and return the problem with the features that its rounds are fitted to."""
+        labels = problem.labels
+        workers: WorkerModel = self._default_workers(labels) if self.worker_model is None else clone(self.worker_model)
+        if not workers.uses_slots(labels):
+            check_arrays(self, labels, matrices=10)
+        if confusion is not None:
+            if workers.uses_slots(labels):
+                raise ValueError(f"confusion must be None with {type(workers).__name__} workers; got it.")
+            confusion = check_distribution(
+                confusion, "confusion", (labels.n_workers, labels.n_classes, labels.n_answers)
+            )
+        givens = self._givens(problem, clone(workers))
+        settled = settle(self, givens, replace(problem, confusion=confusion), workers, self._tell)
+        self._plan, self._features, self._done, self._last = settled.plan, settled.features, settled.done, None
+        self.n_fits_, self.choices_, self.history_, self._averaged = settled.n_fits, settled.table, [], []
+        self.n_rounds_ = 0
+        return settled.problem
 
-        The result is the same as that of asking for all rounds at once, except for learners that train longer in the
-        last round, and for networks that memorise, whose model is then that of the last round alone. X, y, gold and
-        tasks must be those of the fit. If the rounds had stopped by `tol`, no round follows, or one for such a learner.
-        """
-        check_is_fitted(self, "model_")
-        self._same_rows(X, y, tasks)
-        self._schedule = replace(self._schedule, rounds=self.n_rounds_ + check_int(rounds, "rounds", 1), averaged=())
-        for _ in self.stages(X, y, gold=gold, tasks=tasks, resume=True):
-            pass
-        return self
+    def _default_workers(self, labels: Any) -> WorkerModel:
+        return default_workers(labels)
+
+    def _givens(self, problem: Problem, workers: WorkerModel) -> list[GivenLearner]:
+        """Return the learners to choose from."""
+        learner = default_learner(problem.X, problem.labels, workers) if self.learner is None else self.learner
+        return given_learners(learner)
 
     def _same_rows(self, X: Any, y: Any, tasks: Any) -> tuple[Any, Annotations]:
         """Return the features and annotations of a fit that is resumed; others than before are an error."""
         check_is_fitted(self, "history_")
         X, annotations = match_rows(X, y, tasks, classes=self.classes_)
         check_features(self, X, reset=False)
-        if (annotations.n_tasks, annotations.n_workers) != (len(self.tasks_), len(self.workers_)):
-            raise ValueError(
-                f"resume needs the {len(self.tasks_)} tasks and {len(self.workers_)} workers of the fit; "
-                f"got {annotations.n_tasks} and {annotations.n_workers}."
-            )
-        if self.history_ and not np.array_equal(annotations.answers, self.answers_):
-            raise ValueError(
-                f"resume needs the answers of the fit, {shorten(self.answers_)}; got {shorten(annotations.answers)}."
-            )
+        if annotations != self.annotations_:
+            raise ValueError(f"resume needs the annotations of the fit, {self.annotations_!r}; got {annotations!r}.")
         return X, annotations
 
-    def _prepare(self, X: Any, y: Any, tasks: Any) -> tuple[Any, Annotations]:
-        """Return the features and the annotations in one order; options that cannot be are an error."""
-        check_choice(self.predictions, "predictions", ("auto", "in_sample", "out_of_fold"))
-        check_choice(self.posterior, "posterior", ("joint", "prior", "auto"))
-        check_choice(self.counts, "counts", ("refined", "hard", "soft"))
-        check_choice(self.weighting, "weighting", ("information", "none"))
-        check_choice(self.confidence, "confidence", ("held_out", "posterior"))
-        check_choice(self.engine, "engine", ENGINES)
-        if isinstance(self.prior, str):
-            check_choice(self.prior, "prior", ("uniform", "learned", "picks"))
-        if not (self.worker_model is None or isinstance(self.worker_model, WorkerModel)):
-            raise TypeError(f"worker_model must be a model of labelonce.workers; got {show(self.worker_model)}.")
-        check_int(self.max_rounds, "max_rounds", 1)
-        if self.rounds != "auto":
-            check_int(self.rounds, "rounds", 1)
-        if self.max_fits != "auto":
-            check_int(self.max_fits, "max_fits", 1)
-        check_number(self.holdout, "holdout", 0.01, 0.9)
-        check_number(self.tol, "tol", 0.0)
-        X, annotations = match_rows(X, y, tasks, classes=self.classes)
-        if annotations.is_scale and not (self.worker_model or Full())._takes_scales:
-            only_classes(annotations, f"MBEM with {type(self.worker_model).__name__}")  # which says that it needs them
-        check_features(self, X, reset=True)
-        if not isinstance(self.prior, str):
-            check_distribution(self.prior, "prior", (annotations.n_classes,))
-        return X, annotations
+    @property
+    def planned_rounds_(self) -> int:
+        """Number of rounds that there will be, unless they stop early."""
+        check_is_fitted(self, "history_")
+        return self.n_rounds_ if self._plan is None else self._plan.rounds
 
     def _tell(self, event: dict[str, Any]) -> None:
         """Hand an event to the callbacks, and print it if asked to."""
@@ -385,126 +360,114 @@ class MBEM(AnnotationsScorer):
         for callback in self.callbacks:
             callback(event)
 
-    def _run(self, X: Any, annotations: Annotations, gold: Codes | None) -> Iterator[Self]:
+    def _run(self, problem: Problem) -> Iterator[Self]:
         """Do the rounds that are left on all annotations, and keep what each found."""
-        recipe, tol = self._schedule.recipe, 0.0 if self._schedule.rounds_chosen else self.tol
-        rounds: Any = candidate_rounds if recipe.candidates else run_rounds
-        doing = partial(rounds, X, annotations, recipe, gold=gold, seed=self._schedule.seed)
-        coming = doing(last=self._schedule.rounds, after=self._done[-1] if self._done else self._last)
-        while (done := 0 if self._last is None else self._last.number) < self._schedule.rounds:
-            if self.history_ and self.history_[-1]["posterior_change"] < tol:
-                if not recipe.last_round_differs:
-                    break
-                averaged = tuple(min(number, done + 1) for number in self._schedule.averaged)
-                self._schedule, self._done = replace(self._schedule, rounds=done + 1, averaged=averaged), []
-                coming = doing(last=done + 1, after=self._last)
+        assert self._plan is not None
+        coming = planned_rounds(problem, self._plan, self._done, self._last)
+        while True:
             log = FitLog()
-            with counting(log), sharing_threads([recipe.learner], X, annotations.n_classes):
-                this = self._done[done] if done < len(self._done) else next(coming)
+            with counting(log), sharing_threads([self._plan.how.learner], problem.X, problem.labels.n_classes):
+                found = next(coming, None)
+            if found is None:
+                return
+            this, self._plan = found
             self.n_fits_ += log.number
-            entry = history_entry(annotations, this, self._last, shared=recipe.learner.shared)
-            if done < len(self._schedule.scores):
-                entry["held_out_score"] = self._schedule.scores[done]
-            self._keep(annotations, this, entry)
+            entry = history_entry(problem, this)
+            if this.number <= len(self._plan.scores):
+                entry["held_out_score"] = self._plan.scores[this.number - 1]
+            self._keep(this, entry)
             self._tell(entry)
             yield self
 
-    def _keep(self, annotations: Annotations, last: Round, entry: dict[str, Any]) -> None:
-        """Set the fitted attributes to what a round found."""
-        model = last.model
-        if last.number in self._schedule.averaged:
-            self._averaged = [*self._averaged, last.model]
-            model = average_models(self._averaged)
-        if last.number == self._schedule.rounds:
-            self._averaged = []
-        if last.number >= len(self._done):
-            self._done = []
-        names = ("predictions", "counts", "posterior", "weighting", "prior")
-        recipe = {name: getattr(self._schedule.recipe, name) for name in names} | {
-            "learner": clone(self._schedule.learner),
-            "worker_model": clone(self._schedule.recipe.worker_model),
-            "rounds": last.number,
-            "averaged": self._schedule.averaged,
+    def _keep(self, this: Round, entry: dict[str, Any]) -> None:
+        """Keep a round and its model."""
+        assert self._plan is not None
+        if this.number in self._plan.averaged:
+            self._averaged = [*self._averaged, this.model]
+        self.model_ = average_models(self._averaged) if this.number in self._plan.averaged else this.model
+        self.n_rounds_, self._last, self.history_ = this.number, this, [*self.history_, entry]
+        how = self._plan.how
+        self.recipe_ = {
+            "learner": clone(self._plan.learner),
+            "worker_model": clone(how.workers),
+            "predictions": "in_sample" if how.fold is None else "out_of_fold",
+            "algorithm": self.algorithm,
+            "rounds": this.number,
+            "averaged": self._plan.averaged,
         }
+
+    def _judged(self, problem: Problem) -> tuple[Verdict, Beliefs, WorkerModel]:
+        """Return what is shown, the predictions that it follows from, and the workers prepared for both."""
+        plan, last = self._plan, self._last
+        assert plan is not None
+        assert last is not None
+        if plan.parts == 1:
+            return in_sample_verdict(problem.labels, last.beliefs, last.workers), last.predictions, last.workers
+        log, fold = FitLog(), folds_of(problem, plan.parts, plan.how.seed)
+        with counting(log), sharing_threads([plan.how.learner], problem.X, problem.labels.n_classes):
+            unseen = unseen_predictions(problem, plan.how, last, fold) if plan.unseen is None else plan.unseen
+        self.n_fits_ += log.number
+        workers: WorkerModel = clone(plan.how.workers)
+        view = View.of(problem, workers, _told(unseen), last.predictions.argmax())
+        return reach(Case.of(view, self.history_[-1]["held_out_score"]), workers), view.predictions, workers
+
+    def _show(self, problem: Problem, verdict: Verdict, predictions: Beliefs, workers: WorkerModel) -> None:
+        """Set what people are shown, and warn of doubts."""
+        self.verdict_, self.worker_model_, self.estimated_accuracy_ = verdict, workers, verdict.accuracy()
+        self._show_rows(problem, verdict, predictions)
+        self.skill_, self.doubts_ = verdict.skill, self._doubts(problem.labels, verdict, predictions)
+        self._plan, self._done, self._last, self._averaged = None, [], None, []
+        warn(self.doubts_, type(self).__name__)
+
+    def _show_rows(self, problem: Problem, verdict: Verdict, predictions: Beliefs) -> None:
+        """Set what is shown of every task, and of every worker."""
         set_fitted(
             self,
-            confusion=last.confusion,
-            prior=last.prior,
-            workers=annotations.workers,
-            classes=annotations.classes,
-            answers=annotations.answers,
-            annotation_counts=np.bincount(annotations.worker, minlength=annotations.n_workers),
-            tasks=annotations.tasks,
-            posterior=last.posterior,
-            picks=last.posterior.argmax(axis=1),
-            model_=model,
-            worker_model_=last.workers,
-            predictions_=last.predictions,
-            n_rounds_=last.number,
-            recipe_=recipe,
-            history_=[*self.history_, entry],
-            _last=last,
+            confusion=verdict.crowd,
+            prior=verdict.prior,
+            workers=self.workers_,
+            classes=self.classes_,
+            answers=problem.labels.answers,
+            annotation_counts=verdict.n_labels,
+            tasks=self.tasks_,
+            posterior=verdict.posterior.shown(),
+            picks=verdict.labels,
+            confidence_=verdict.confidence,
+            predictions_=predictions.shown(),
         )
 
-    def _judge(self, X: Any, annotations: Annotations, gold: Codes | None) -> Floats | None:
-        """Set what people are shown, and return the predictions behind it, of models that did not see the task."""
-        recipe, labels = self._schedule.recipe, self.posterior_.argmax(axis=1)
-        unseen, self.trust_, self._unseen_picks = None, None, None
-        self._given = annotations.task, annotations.worker, annotations.label
-        self.calibrated_: Floats = self.posterior_
-        if self.confidence == "held_out" and not (recipe.learner.shared and n_processes() > 1):
-            log = FitLog()
-            with counting(log), sharing_threads([recipe.learner], X, annotations.n_classes):
-                unseen, found = self._held_out(X, annotations, gold)
-            self.n_fits_ += log.number
-            self.calibrated_, self.trust_ = found.posterior, found.trust
-            warn_if_flattened(found.flattened, unseen, annotations)
-            self._unseen_picks = unseen.argmax(axis=1).astype(np.int32)
-            self.skill_, *_ = self._skills(LEVEL)
-        self.confidence_: Floats = self.calibrated_[np.arange(len(labels)), labels]
-        own = float(self.posterior_.max(axis=1).mean())
-        if unseen is not None:
-            warn_of_gap(own, float(self.confidence_.mean()), self._last, unseen)
-        self.estimated_accuracy_: Estimate = share_right(self.calibrated_, labels, own)
-        return unseen
-
-    def _held_out(self, X: Any, annotations: Annotations, gold: Codes | None) -> tuple[Any, Confidence]:
-        """Return the predictions of models that did not see the task, and the confidence that follows."""
-        recipe, seed = self._schedule.recipe, self._schedule.seed
-        if recipe.candidates:
-            candidates = unseen_candidates(X, recipe, self._last, seed)
-            return candidates, calibrated_candidates(annotations, candidates, recipe, self._last, gold)
-        unseen, promised = unseen_predictions(X, recipe, self._last, seed), self.posterior_
-        found = calibrated(annotations, unseen, recipe.worker_model, gold, seed, promised=promised)
-        return unseen, replace(found, posterior=reconciled(found.posterior, promised.argmax(axis=1)))
-
-    def _skills(self, level: float) -> tuple[Floats, Floats, Floats]:
-        """Return the skills that people are shown, and the ends of their intervals; only where models were held out."""
-        shown = (self.calibrated_, self.posterior_)
-        return skills(self.annotations_, *shown, trust=self.trust_ or 0.0, picks=self._unseen_picks, level=level)
+    def _doubts(self, labels: Any, verdict: Verdict, predictions: Beliefs) -> list[str]:
+        asked = self.algorithm == "joint" and self.folds != 1
+        found = [NOTHING_HELD_OUT] if asked and not verdict.held_out else []
+        if not verdict.informed:
+            found += doubts_about_features(verdict.score, label_entropy(labels))
+        elif verdict.held_out:
+            found += doubts_about_labels(labels.n_tasks, verdict.kept, self.estimated_accuracy_)
+        return [*found, *doubts_about_drift(labels, predictions.argmax())]
 
     def to_frame(self) -> pa.Table:
-        """Return an Arrow table with one row per task: task, label, confidence, and `posterior_<class>`, calibrated."""
-        check_is_fitted(self, "confidence_")
-        return labels_frame(self.tasks_, self.classes_, self.calibrated_, self.posterior_.argmax(axis=1))
+        """Return an Arrow table with one row per task: task, label, confidence, and `posterior_<class>`."""
+        check_is_fitted(self, "verdict_")
+        return labels_frame(self.tasks_, self.classes_, self.posterior_, self.verdict_.labels)
 
     @property
     def annotations_(self) -> Annotations:
         """The annotations of the fit."""
         check_is_fitted(self, "_given")
-        return Annotations(*self._given, self.tasks_, self.workers_, self.classes_, self.answers_)
+        task, worker, label = self._given
+        return Annotations(task, worker, label, self.tasks_, self.workers_, self.classes_, self.answers_)
 
-    def review(self, *, least: float = LEAST) -> pa.Table:
+    def review(self, *, least: float | None = None) -> pa.Table:
         """Return an Arrow table of the given labels that are worth checking, the most likely wrong first.
 
-        Its columns are task, given (the label), worker, label (ours), `chance_wrong` (calibrated, of the given label)
-        and action: "replace" where ours has a calibrated probability of at least 0.9, "check" where a person should
-        look, "keep" where the given label is ours and has at least 0.8.
+        Its columns are task, given (the label), worker, label (ours), `chance_wrong` (of the given label) and action:
+        "replace" where ours has a probability of at least 0.9, "check" where a person should look, "keep" where the
+        given label is ours and has at least 0.8.
 
         Parameters
         ----------
         least : float
-            The least chance of being wrong of the labels listed; 0 lists all.
+            The least chance of being wrong of the labels listed; 0 lists all. Default: 0.2.
 
         Examples
         --------
@@ -514,13 +477,22 @@ class MBEM(AnnotationsScorer):
         >>> lo.MBEM(lo.SoftmaxRegression(), rounds=2).fit(X, y).review()["task"][0].as_py()
         5
         """
-        check_is_fitted(self, "confidence_")
-        if self.trust_ is None:
-            warnings.warn(NOTHING_HELD_OUT, DoubtWarning, stacklevel=2)
-        return review_table(self.annotations_, self.calibrated_, self.posterior_.argmax(axis=1), least=least)
+        check_is_fitted(self, "verdict_")
+        if not self.verdict_.held_out:
+            warn([NOTHING_HELD_OUT], type(self).__name__)
+        return review_table(self.annotations_, self.posterior_, self.verdict_.labels, least=least)
 
     def workers_to_frame(self) -> pa.Table:
         """Return an Arrow table with one row per worker, best first: worker, annotations, skill, its 90 % interval."""
-        check_is_fitted(self, "model_")
-        low, high = self.worker_model_.skill_interval(self.prior_) if self.trust_ is None else self._skills(LEVEL)[1:]
+        check_is_fitted(self, "verdict_")
+        low, high = self.verdict_.skill_interval()
         return workers_table(self, skill_low=low, skill_high=high)
+
+
+def _told(predictions: Beliefs) -> Any:
+    """Return what tells predictions that are known, on their slots and those asked for."""
+
+    def ask(slots: Codes | None, top: int) -> Beliefs:  # noqa: ARG001  # they have the most probable classes
+        return predictions if slots is None else predictions.on(join_slots(slots, predictions.codes))
+
+    return ask

@@ -1,22 +1,21 @@
-"""Predictions for tasks by models that did not see them, for any kind of X."""
+"""Rows of any kind of X, and what a model says of them: of all classes, or on slots, some tasks at a time."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
-from sklearn.exceptions import DataConversionWarning
 
-from labelonce._kernels import Candidates
-from labelonce._memory import MOST_NUMBERS
-from labelonce._sklearn import clone, count_rows, select_rows
-from labelonce._types import Floats
-from labelonce.learning._fits import count_fit
+from labelonce._kernels import Beliefs, join_slots
+from labelonce._sklearn import count_rows, select_rows
+from labelonce._types import Codes, Floats
 from labelonce.learning._learner import Learner
+
+_AT_ONCE = 25 * 10**6  # probabilities that are held at a time
+_SINGLE = 10**7  # slots of all tasks from which their probabilities are kept in float32
 
 
 def n_rows(X: Any) -> int:
@@ -47,63 +46,35 @@ class SomeRows:
         return self.data[int(self.rows[number])]
 
 
-def fit_to_rows(learner: Learner, X: Any, targets: Any, weight: Floats, rows: npt.NDArray[np.integer[Any]]) -> Learner:
-    """Return a fresh learner fitted to some of the tasks; targets are an array or `Candidates`."""
-    with warnings.catch_warnings():
-        if targets.shape[1] == 1:  # of a single class; learners take it for a column of labels, which does as well
-            warnings.simplefilter("ignore", DataConversionWarning)
-        if len(rows) < len(targets):
-            X, targets, weight = take_rows(X, rows), targets[rows], weight[rows]
-        if isinstance(targets, Candidates) and not learner.takes_candidates:
-            targets = dense_targets(learner, targets)
-        fitted: Learner = clone(learner).fit(X, targets, sample_weight=weight)
-    count_fit()
-    return fitted
+def predict_beliefs(model: Learner, X: Any, slots: Codes | None, top: int) -> Beliefs:
+    """Return P(class | features): of all classes, or on `slots` (n_tasks, n_slots) and the `top` most probable ones.
 
-
-def dense_targets(learner: Learner, targets: Candidates) -> Floats:
-    """Return targets on candidates as an array, for a learner that takes nothing else; too large ones are an error."""
-    n_tasks, n_classes = targets.shape
-    if n_tasks * n_classes > MOST_NUMBERS:
-        raise ValueError(
-            f"{type(learner).__name__} must have at most {MOST_NUMBERS:,} targets, one per task and class; got "
-            f"{n_tasks:,} tasks x {n_classes:,} classes. Use SoftmaxRegression(), learning.GroupedSoftmax(groups) or a "
-            "network, which take the few classes in question of each task."
-        )
-    return targets.to_dense()
-
-
-def out_of_fold(
-    learner: Learner, X: Any, targets: Floats, weight: Floats, *, n_folds: int, rng: np.random.Generator
-) -> Floats:
-    """Return P(class) of every task by a model that was fitted without it, shape (n_tasks, n_classes)."""
-    return cross_fit(learner, X, targets, weight, n_folds=n_folds, rng=rng)[1]
-
-
-def cross_fit(
-    learner: Learner, X: Any, targets: Floats, weight: Floats, *, n_folds: int, rng: np.random.Generator
-) -> tuple[list[Learner], Floats]:
-    """Return models, each fitted without a part of the tasks, and P(class) of every task by the one that left it out.
-
-    Where no other task has a weight, nothing is known: equal probabilities.
+    The slots keep their columns, as far as there is room; the model's classes fill up the row.
     """
-    predictions = np.full(targets.shape, 1 / targets.shape[1])
-    models = []
-    for left_out, model in models_of_folds(learner, X, targets, weight, n_folds=n_folds, rng=rng):
-        predictions[left_out] = model.predict_proba(take_rows(X, left_out))
-        models.append(model)
-    return models, predictions
+    if slots is None:
+        return Beliefs.of(model.predict_proba(X))
+    own: Callable[[Any, Codes, int], Beliefs] | None = getattr(model, "predict_slots", None)
+    if own is not None:
+        return own(X, slots, top)
+    n_classes = len(model.classes_)
+    dtype = np.float32 if slots.size > _SINGLE else np.float64
+    step = max(1, _AT_ONCE // n_classes)
+    blocks = (np.arange(start, min(start + step, len(slots))) for start in range(0, len(slots), step))
+    return Beliefs.joined(
+        [on_slots(model.predict_proba(take_rows(X, rows)), slots[rows], top, dtype) for rows in blocks]
+    )
 
 
-def models_of_folds(
-    learner: Learner, X: Any, targets: Any, weight: Floats, *, n_folds: int, rng: np.random.Generator
-) -> Iterator[tuple[npt.NDArray[np.integer[Any]], Learner]]:
-    """Yield the tasks of each fold and a model fitted to the others, if any of these has a weight.
-
-    Targets are an array or `Candidates`.
-    """
-    fold = rng.permutation(len(targets)) % n_folds
-    for number in np.unique(fold):
-        seen = np.flatnonzero((fold != number) & (weight > 0))
-        if len(seen):
-            yield np.flatnonzero(fold == number), fit_to_rows(learner, X, targets, weight, seen)
+def on_slots(dense: Floats, slots: Codes, top: int, dtype: Any = np.float64) -> Beliefs:
+    """Return probabilities (n_tasks, n_classes) on slots and on the `top` classes of each task."""
+    n_classes = dense.shape[1]
+    if top < n_classes:
+        best = np.argpartition(dense, n_classes - top, axis=1)[:, n_classes - top :]
+    else:
+        best = np.broadcast_to(np.arange(n_classes), dense.shape)
+    joined = join_slots(slots, best.astype(np.int32))
+    inside = np.take_along_axis(dense, np.maximum(joined, 0), axis=1)
+    inside = np.where(joined >= 0, inside, 0.0)
+    full = (joined >= 0).sum(axis=1) == n_classes
+    rest = np.where(full, 0.0, np.maximum(1 - inside.sum(axis=1), 0.0))
+    return Beliefs(inside.astype(dtype, copy=False), n_classes, joined, rest.astype(dtype, copy=False))

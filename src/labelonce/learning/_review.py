@@ -8,39 +8,39 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from labelonce._kernels import Beliefs
 from labelonce._messages import shorten
-from labelonce._types import Codes, Floats, Ids
+from labelonce._rules import RULES
+from labelonce._types import Codes, Ids
 from labelonce._validate import check_number
 from labelonce.data import Annotations, _ids
 
-SURE = 0.9  # probability from which our label may replace a given one unseen
-UNSURE = 0.8  # probability below which a person should look
-LEAST = 0.2  # chance of being wrong from which a given label is worth checking
 REPLACE, CHECK, KEEP = "replace", "check", "keep"
 
 
 def review_table(
     annotations: Annotations,
-    posterior: Floats,
-    picks: Codes,
+    posterior: Any,
+    labels: Codes,
     *,
-    least: float = LEAST,
+    least: float | None = None,
     shown: Mapping[str, Any] | None = None,
 ) -> pa.Table:
     """Return one row per given label whose chance of being wrong is at least `least`, the most likely wrong first.
 
-    `posterior` is P(true label) and `picks` our label of every task. `shown` are further columns with one entry per
-    task, such as texts. What to do: "replace" where another label is `SURE`, "keep" where the given one is ours and
-    not `UNSURE`, otherwise "check". Answers that are no class cannot be wrong and are not listed.
+    `posterior` is P(true label), an array or `Beliefs`, and `labels` our label of every task. `shown` are further
+    columns with one entry per task, such as texts. What to do: "replace" where another label is at least as probable
+    as the rule `review_replace` says, "keep" where the given one is ours and has at least `review_keep`, otherwise
+    "check". Answers that are no class cannot be wrong and are not listed.
     """
-    check_number(least, "least", 0.0, 1.0)
+    least = RULES.review_least if least is None else check_number(least, "least", 0.0, 1.0)
     if annotations.is_scale:
         raise ValueError(
             f"a review must be of answers that are classes, which can be wrong; got the scale "
             f"{shorten(annotations.answers)}. Look at the tasks of low confidence instead."
         )
     annotations = annotations.only_classes()
-    wrong = 1 - posterior[annotations.task, annotations.label]
+    wrong = 1 - Beliefs.of(posterior).at(annotations.task, annotations.label)
     order = np.argsort(-wrong, kind="stable")
     order = order[wrong[order] >= least]
     task, given = annotations.task[order], annotations.label[order]
@@ -49,24 +49,26 @@ def review_table(
     columns |= {
         "given": _ids.decode(given, annotations.classes),
         "worker": pa.array(annotations.workers[annotations.worker[order]]),
-        "label": _ids.decode(picks[task], annotations.classes),
+        "label": _ids.decode(labels[task], annotations.classes),
         "chance_wrong": wrong[order],
-        "action": pa.array(what_to_do(posterior, picks, task, given)),
+        "action": pa.array(what_to_do(posterior, labels, task, given)),
     }
     return pa.table(columns)
 
 
-def what_to_do(posterior: Floats, picks: Codes, task: Codes, given: Codes) -> Ids:
+def what_to_do(posterior: Any, labels: Codes, task: Codes, given: Codes) -> Ids:
     """Return "replace", "check" or "keep" for every given label.
 
     >>> posterior = np.array([[0.95, 0.05], [0.6, 0.4], [0.9, 0.1]])
     >>> what_to_do(posterior, np.zeros(3, np.int32), np.arange(3), np.array([1, 1, 0])).tolist()
     ['replace', 'check', 'keep']
     """
-    ours = picks[task]
-    right = posterior[task, ours]
-    kept = (ours == given) & (right >= UNSURE)
-    return np.where(kept, KEEP, np.where((ours != given) & (right >= SURE), REPLACE, CHECK)).astype(object)
+    ours = labels[task]
+    right = Beliefs.of(posterior).at(task, ours)
+    kept = (ours == given) & (right >= RULES.review_keep)
+    return np.where(kept, KEEP, np.where((ours != given) & (right >= RULES.review_replace), REPLACE, CHECK)).astype(
+        object
+    )
 
 
 def _taken(values: Any, task: Codes) -> Any:

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
 from scipy.optimize import minimize
 
-from labelonce._kernels import Candidates, blas_threads
+from labelonce._kernels import Beliefs, blas_threads, on_slots
+from labelonce._rules import RULES
 from labelonce._sklearn import ClassifierBase, ConvergenceWarning, check_is_fitted, check_weight, validate_data
 from labelonce._types import Floats, Ids
 from labelonce._validate import check_int, check_number
 from labelonce.learning._adapter import training_rows
-from labelonce.learning._candidate_softmax import fit_candidates
 from labelonce.learning._learner import Learner
-
-_CHEAP = 10**8  # values times classes
+from labelonce.learning._slot_softmax import fit_slots
 
 CHECKS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 
@@ -148,13 +148,14 @@ class SoftmaxRegression(SoftmaxModel, Learner):
            [0.05, 0.95]])
     """
 
-    takes_candidates = True
+    takes_slots = True
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to labels (n_tasks,), to probability targets (n_tasks, n_classes) or to `Candidates`."""
+        """Fit to labels (n_tasks,), to probability targets (n_tasks, n_classes) or to `Beliefs`."""
         self._check()
-        if isinstance(y, Candidates):
-            return self._fit_candidates(X, y, sample_weight)
+        few = on_slots(y)
+        if few is not None:
+            return self._fit_slots(X, few, sample_weight)
         X, targets, weight, classes = training_rows(self, X, y, sample_weight, **CHECKS)
         mass = weight @ targets
         seen = np.flatnonzero(mass)
@@ -164,7 +165,7 @@ class SoftmaxRegression(SoftmaxModel, Learner):
         self._minimise(loss_and_gradient, arguments, self._start(X.shape[1], classes, mass)[:, seen], classes, seen)
         return self
 
-    def _fit_candidates(self, X: Any, targets: Candidates, sample_weight: Any) -> Self:
+    def _fit_slots(self, X: Any, targets: Beliefs, sample_weight: Any) -> Self:
         """Fit in blocks of tasks; a class without any mass keeps the probability that the rest gives it."""
         X = validate_data(self, X, **CHECKS)
         weight = check_weight(sample_weight, X)
@@ -172,20 +173,30 @@ class SoftmaxRegression(SoftmaxModel, Learner):
         if len(keep) < len(weight):
             X, targets, weight = X[keep], targets[keep], weight[keep]
         classes = np.arange(targets.n_classes)
-        mass = np.maximum(targets.shares(weight), 1e-3)
+        mass = np.maximum(targets.class_counts(weight), 1e-3)
         warm = self.warm_start and getattr(self, "coef_", np.zeros(0)).shape == (len(classes), X.shape[1])
         start = self._start(X.shape[1], classes, mass)
         penalty = self._penalty(len(classes), float(weight.sum()))
         options: dict[str, Any] = {"max_iter": self.max_iter, "tol": self.tol, "warm": warm}
-        found, self.n_iter_ = fit_candidates(X, targets, weight, penalty, start, **options)
+        found, self.n_iter_ = fit_slots(X, targets, weight, penalty, start, **options)
         self.classes_, self.coef_ = classes, found[:-1].T.copy()
         self.intercept_ = found[-1] - found[-1].mean()
         return self
 
+    def mean_of(self, models: Sequence[Any]) -> Self | None:
+        """Return the model with the mean coefficients: the geometric mean of the probabilities."""
+        mean: Self = copy(models[-1])
+        intercepts = np.stack([model.intercept_ for model in models])
+        n_finite = np.isfinite(intercepts).sum(axis=0)
+        sums = np.where(np.isfinite(intercepts), intercepts, 0.0).sum(axis=0)
+        mean.coef_ = np.mean([model.coef_ for model in models], axis=0)
+        mean.intercept_ = np.where(n_finite > 0, sums / np.maximum(n_finite, 1), -np.inf)
+        return mean
+
     def is_cheap(self, X: Any, n_classes: int) -> bool:
         """Return whether a fit takes well below a second or so: by the values in X times the classes."""
         n_values = X.nnz if sparse.issparse(X) else np.prod(np.shape(X))
-        return bool(n_values * n_classes <= _CHEAP)
+        return bool(n_values * n_classes <= RULES.cheap)
 
 
 def softmax(scores: Floats, out: Floats | None = None) -> Floats:

@@ -11,12 +11,12 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from labelonce._messages import show
+from labelonce._rules import RULES
 from labelonce._sklearn import BaseEstimator, check_is_fitted
 from labelonce._validate import check_int
 from labelonce.data._packed_strings import PackedStrings
 from labelonce.learning._softmax import SoftmaxRegression
 
-TEXT_C = (0.1, 1.0, 10.0)
 _KINDS: tuple[dict[str, Any], ...] = (
     {"analyzer": "word", "ngram_range": (1, 2), "token_pattern": r"(?u)\b\w+\b"},
     {"analyzer": "char_wb", "ngram_range": (2, 5)},
@@ -79,7 +79,7 @@ class TextFeatures(BaseEstimator):
         super().__setstate__(state)
 
 
-def text_model(C: Any = TEXT_C) -> list[Pipeline]:
+def text_model(C: Any = RULES.text_penalties) -> list[Pipeline]:
     """Return `TextFeatures` before `SoftmaxRegression`, one pipeline for each penalty C, for `MBEM` to choose from.
 
     What `labelonce train --text` uses. The transformer is one object in all pipelines, so that `MBEM` fits it once.

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,8 +41,6 @@ class MultiLabelAnnotations:
         data, workers are sorted, unless a table was given. A table may hold ids that no annotation uses.
     values : float array of shape (n_answers,)
         How much of a yes each answer is: 0 no, 1 yes, 0.5 maybe, NaN where it says neither by itself, such as "skip".
-    tasks_given : bool
-        Whether somebody gave the order of `tasks`, as in `Annotations`.
 
     Examples
     --------
@@ -65,7 +63,6 @@ class MultiLabelAnnotations:
     workers: Ids
     answers: Ids
     values: Floats
-    tasks_given: bool = field(default=True, kw_only=True)
 
     def __post_init__(self) -> None:
         check_columns(**{name: getattr(self, name) for name in _CODES})
@@ -85,7 +82,7 @@ class MultiLabelAnnotations:
         object.__setattr__(self, name, frozen)
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        return partial(MultiLabelAnnotations, tasks_given=self.tasks_given), self._arrays()
+        return MultiLabelAnnotations, self._arrays()
 
     def _arrays(self) -> tuple[Ids, ...]:
         return tuple(getattr(self, name) for name in (*_CODES, *_TABLES, "values"))
@@ -135,7 +132,7 @@ class MultiLabelAnnotations:
         worker_codes, workers = _ids.encode(worker, "worker")
         answer_codes, answer_ids, values = encode_answers(answer, answers)
         rows = (task_codes, question_codes, worker_codes, answer_codes)
-        return _sorted(rows, (tasks, question_ids, workers, answer_ids, values), duplicates, tasks_given=False)
+        return _sorted(rows, (tasks, question_ids, workers, answer_ids, values), duplicates)
 
     @classmethod
     def from_frame(
@@ -286,7 +283,7 @@ class MultiLabelAnnotations:
     def align(self, task_ids: Any) -> MultiLabelAnnotations:
         """Return the same annotations with `tasks` equal to `task_ids`, the order of the rows of X."""
         task, tasks = _rows.tasks_among(self.task, self.tasks, task_ids)
-        return self._replaced((task, self.question, self.worker, self.answer), tasks=tasks, tasks_given=True)
+        return self._replaced((task, self.question, self.worker, self.answer), tasks=tasks)
 
     def select(self, task_mask: Any) -> MultiLabelAnnotations:
         """Return the tasks where `task_mask`, of shape (n_tasks,), is True, with their annotations."""
@@ -357,7 +354,7 @@ class MultiLabelAnnotations:
             raise ValueError(f"question must be one of {shorten(self.questions)}; got {show(question)}.")
         kept = self.question == found[0]
         rows = (self.task[kept], self.worker[kept], self.answer[kept])
-        return Annotations(*rows, self.tasks, self.workers, self.answers, tasks_given=self.tasks_given)
+        return Annotations(*rows, self.tasks, self.workers, self.answers)
 
     def check(self) -> MultiLabelCheck:
         """Return what is in the annotations, what looks wrong and what can be estimated from them."""
@@ -378,7 +375,7 @@ class MultiLabelAnnotations:
         check_count(len(rows[0]))
         given = {name: tables.get(name, getattr(self, name)) for name in (*_TABLES, "values")}
         ordered = tuple(given[name] for name in (*_TABLES, "values"))
-        return _sorted(rows, ordered, "keep", tasks_given=tables.get("tasks_given", self.tasks_given))
+        return _sorted(rows, ordered, "keep")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, MultiLabelAnnotations):
@@ -409,9 +406,7 @@ def _order(task: Codes, question: Codes, worker: Codes, sizes: tuple[int, int, i
     return _rows.stable_order(task[order], sizes[0], order)
 
 
-def _sorted(
-    rows: tuple[Codes, ...], tables: tuple[Any, ...], duplicates: Duplicates, *, tasks_given: bool = True
-) -> MultiLabelAnnotations:
+def _sorted(rows: tuple[Codes, ...], tables: tuple[Any, ...], duplicates: Duplicates) -> MultiLabelAnnotations:
     """Return annotations from rows in any order over checked codes and tables, which are taken over."""
     check_count(len(rows[0]))
     order = _order(rows[0], rows[1], rows[2], (len(tables[0]), len(tables[1]), len(tables[2])))
@@ -428,7 +423,6 @@ def _sorted(
     for name, array in zip((*_CODES, *_TABLES, "values"), (task, question, worker, answer, *tables), strict=True):
         array.flags.writeable = False
         object.__setattr__(made, name, array)
-    object.__setattr__(made, "tasks_given", tasks_given)
     return made
 
 

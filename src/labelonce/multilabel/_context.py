@@ -6,7 +6,7 @@ import numpy as np
 from scipy.special import expit
 
 from labelonce._types import Floats, Ids
-from labelonce.multilabel._answer_sums import AnswerSums
+from labelonce.multilabel._pairs import PairLabels
 
 _MOST_QUESTIONS = 100  # to learn coefficients of their own for
 _PENALTY = 10.0
@@ -14,18 +14,18 @@ _STEPS = 8
 
 
 class Context:
-    """Log-odds of every pair from the votes on the other questions about its task.
+    """Log-odds of every row from the votes on the other questions about its task.
 
     With up to 100 questions each has a logistic regression on the votes of all others; with more, as where each task
     has a few candidates of many, all share one on the number of candidates and on how many of the others were ticked.
     Votes, not posteriors: what is fitted may not confirm itself.
     """
 
-    def __init__(self, sums: AnswerSums, votes: Floats, n_tasks: int, n_questions: int) -> None:
+    def __init__(self, labels: PairLabels, votes: Floats, n_tasks: int, n_questions: int) -> None:
         self._groups = (
-            _all_questions(sums, votes, n_tasks, n_questions)
+            _all_questions(labels, votes, n_tasks, n_questions)
             if 1 < n_questions <= _MOST_QUESTIONS
-            else [(np.arange(len(votes)), _candidates(sums, votes))]
+            else [(np.arange(len(votes)), _candidates(labels, votes))]
         )
         self._coefficients: list[Floats] = [np.zeros(features.shape[1]) for _, features in self._groups]
 
@@ -56,22 +56,22 @@ def _logistic(features: Floats, target: Floats, offset: Floats, start: Floats) -
     return found
 
 
-def _all_questions(sums: AnswerSums, votes: Floats, n_tasks: int, n_questions: int) -> list[tuple[Ids, Floats]]:
+def _all_questions(labels: PairLabels, votes: Floats, n_tasks: int, n_questions: int) -> list[tuple[Ids, Floats]]:
     wide = np.zeros((n_tasks, n_questions))
-    total = np.bincount(sums.pair_question, votes, minlength=n_questions)
-    asked = np.maximum(np.bincount(sums.pair_question, minlength=n_questions), 1)
-    wide[sums.pair_task, sums.pair_question] = votes - (total / asked)[sums.pair_question]  # 0: not asked
+    total = np.bincount(labels.row_question, votes, minlength=n_questions)
+    asked = np.maximum(np.bincount(labels.row_question, minlength=n_questions), 1)
+    wide[labels.row_task, labels.row_question] = votes - (total / asked)[labels.row_question]  # 0: not asked
     groups: list[tuple[Ids, Floats]] = []
     for question in range(n_questions):
-        pairs = np.flatnonzero(sums.pair_question == question)
+        pairs = np.flatnonzero(labels.row_question == question)
         if len(pairs):
-            others = np.delete(wide[sums.pair_task[pairs]], question, axis=1)
+            others = np.delete(wide[labels.row_task[pairs]], question, axis=1)
             groups.append((pairs, np.column_stack([others, np.ones(len(pairs))])))
     return groups
 
 
-def _candidates(sums: AnswerSums, votes: Floats) -> Floats:
-    task = np.unique(sums.pair_task, return_inverse=True)[1]
+def _candidates(labels: PairLabels, votes: Floats) -> Floats:
+    task = np.unique(labels.row_task, return_inverse=True)[1]
     number = np.log(np.bincount(task))[task]
     others = np.bincount(task, votes)[task] - votes
     order = np.lexsort((votes, task))

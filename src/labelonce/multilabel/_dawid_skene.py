@@ -2,38 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from scipy.special import expit, logit
 
+from labelonce._kernels import Evidence, make_evidence
 from labelonce._sklearn import check_is_fitted
 from labelonce._types import Floats
 from labelonce._validate import check_choice, check_int, check_number
 from labelonce.multilabel._annotations import MultiLabelAnnotations
-from labelonce.multilabel._answer_sums import AnswerSums, left_out_score
 from labelonce.multilabel._base import Fit, MultiLabelAggregator, votes_of, warn_if_asked_once
 from labelonce.multilabel._context import Context
-from labelonce.multilabel._hierarchy import SharedWorkers, shrunk_shares
+from labelonce.multilabel._pairs import PairLabels, by_question, yes_beliefs
+from labelonce.multilabel._shared_workers import SharedWorkers, shrunk_shares
 
 _POWERS_OF_FIT = (1.0, 0.75, 0.5)
 _POWERS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
-_RARELY = 5  # iterations between two searches of the strengths, once these have settled
-_SETTLED = 1e-12
+_TINY = 1e-12
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _State:
-    """One iteration: the posterior, and what it was made of."""
+    """One iteration: the posterior of yes, and what it was made of.
+
+    `chances` are P(answer | no) and P(answer | yes) of every answer, its worker judged by the other answers.
+    """
 
     posterior: Floats
-    evidence: Floats
+    workers: SharedWorkers
+    pseudo: Floats
+    chances: Floats
     prior: Floats
     log_odds: Floats
-    ratios: Floats
-    workers: SharedWorkers | None
     n_iter: int
     converged: bool
 
@@ -110,12 +113,11 @@ class MultiLabelDawidSkene(MultiLabelAggregator):
     crowd_confusion_: Floats
     question_strength_: Floats
     worker_strength_: Floats
+    confusion_: Floats
     power_: float
     fit_power_: float
     n_iter_: int
     converged_: bool
-    _sums: AnswerSums
-    _evidence: Floats
 
     def __init__(
         self,
@@ -139,26 +141,26 @@ class MultiLabelDawidSkene(MultiLabelAggregator):
     def _fit(self, annotations: MultiLabelAnnotations, gold: Floats) -> Fit:
         sharing = self._check_options(annotations.n_questions)
         warn_if_asked_once(annotations, type(self).__name__)
-        sums = AnswerSums.of(annotations, by_question=sharing != "full")
+        labels = PairLabels.of(annotations, each_question=sharing != "full")
         votes = np.where(gold >= 0, gold, votes_of(annotations))
         shape = annotations.n_tasks, annotations.n_questions
-        others = Context(sums, votes, *shape) if self.context == "votes" else None
-        run = _Run(sums, votes, gold, annotations, sharing, self.smoothing, others, self.max_iter, self.tol)
+        others = Context(labels, votes, *shape) if self.context == "votes" else None
+        evidence = make_evidence(labels, engine="scipy")
+        run = _Run(labels, evidence, votes, gold, sharing, self.smoothing, others, self.max_iter, self.tol)
         fit_power, state = self._fit_at_best_power(run, sharing)
         power = fit_power
         if self.power == "auto" and sharing != "none":
             power = max(_POWERS, key=lambda one: run.score(state, one))
-        self._sums, self._evidence = sums, state.evidence
-        posterior = expit(state.log_odds + power * sums.by_pair(state.ratios))
-        workers = state.workers or SharedWorkers.of(sums.counts(posterior), sums)
-        if state.workers is None:
-            workers.refine(sums.counts(posterior), sums, strengths=False)
+        posterior = expit(state.log_odds + power * run.by_row(run.ratios(state)))
+        workers, place = state.workers, np.argsort(labels.order)
+        own = state.pseudo / state.pseudo.sum(axis=2, keepdims=True)
         found: dict[str, Any] = {
             "prior_": state.prior,
-            "worker_confusion_": workers.worker,
-            "crowd_confusion_": workers.crowd,
-            "question_strength_": workers.question_strength,
-            "worker_strength_": workers.worker_strength,
+            "confusion_": by_question(labels, own, workers.worker_confusion_),
+            "worker_confusion_": workers.worker_confusion_[:, :, place],
+            "crowd_confusion_": workers.crowd_confusion_[:, place],
+            "question_strength_": workers.question_strength_,
+            "worker_strength_": workers.worker_strength_,
             "power_": power,
             "fit_power_": fit_power,
             "n_iter_": state.n_iter,
@@ -192,14 +194,9 @@ class MultiLabelDawidSkene(MultiLabelAggregator):
             return self.sharing
         return "learned" if n_questions > 1 else "none"
 
-    @property
-    def confusion_(self) -> Floats:
-        """P(answer | true), [worker, question, true, answer]; for a question not asked, the worker's own matrix."""
-        check_is_fitted(self, "worker_confusion_")
-        return self._sums.table(self._evidence, self.worker_confusion_, len(self.questions_))
-
     def workers_to_frame(self) -> pa.Table:
         """Return the table of `MultiLabelVote`, with P(yes | yes) and P(no | no) of every worker."""
+        check_is_fitted(self, "worker_confusion_")
         table = super().workers_to_frame()
         order = np.argsort(-self._worker_table["strictness"], kind="stable")
         no, yes = (int(np.flatnonzero(self.answers_ == one)[0]) for one in self._yes_no)
@@ -207,14 +204,14 @@ class MultiLabelDawidSkene(MultiLabelAggregator):
         return table.append_column("no_when_false", pa.array(self.worker_confusion_[order, 0, no]))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Run:
     """Everything that stays the same while EM climbs."""
 
-    sums: AnswerSums
+    labels: PairLabels
+    evidence: Evidence
     votes: Floats
     gold: Floats
-    annotations: MultiLabelAnnotations
     sharing: str
     smoothing: float
     context: Context | None
@@ -223,48 +220,66 @@ class _Run:
 
     def climb(self, power: float) -> _State:
         """Return where EM ends that starts at the votes."""
-        posterior, workers, state = self.votes, None, None
-        for number in range(1, self.max_iter + 1):
-            counts = self.sums.counts(posterior)
-            if self.sharing != "none":
-                workers = workers or SharedWorkers.of(counts, self.sums)
-                often = number <= _RARELY or number % _RARELY == 0
-                workers.refine(counts, self.sums, strengths=often)
-            evidence = counts + self._pseudo_counts() if workers is None else workers.evidence(counts, self.sums)
-            own = None if workers is None else posterior
-            ratios = self.sums.log_ratios(evidence, own)
-            prior, log_odds = self._prior(posterior)
-            moved = expit(log_odds + power * self.sums.by_pair(ratios))
-            moved = np.where(self.gold >= 0, self.gold, moved)
-            change = float(np.abs(moved - posterior).mean())
-            posterior = moved
-            state = _State(posterior, evidence, prior, log_odds, ratios, workers, number, change <= self.tol)
-            if state.converged:
-                break
-        assert state is not None
+        workers = SharedWorkers()
+        workers.prepare(self.labels)
+        state = self._next(self.votes, workers, power, 1)
+        while not state.converged and state.n_iter < self.max_iter:
+            state = self._next(state.posterior, state.workers, power, state.n_iter + 1)
         return state
 
+    def _next(self, posterior: Floats, before: SharedWorkers, power: float, number: int) -> _State:
+        """Return the state after an M-step and an E-step."""
+        tallies = self.evidence.tallies(yes_beliefs(posterior))
+        workers = before.refitted(tallies)
+        apart = self.sharing == "none"
+        pseudo = tallies.values + self._pseudo_counts() if apart else workers.pseudo_counts()
+        chances = self._chances(pseudo, None if apart else posterior)
+        prior, log_odds = self._prior(posterior)
+        state = _State(posterior, workers, pseudo, chances, prior, log_odds, number, False)
+        after = expit(log_odds + power * self.by_row(self.ratios(state)))
+        after = np.where(self.gold >= 0, self.gold, after)
+        change = float(np.abs(after - posterior).mean())
+        return replace(state, posterior=after, converged=change <= self.tol)
+
+    def _chances(self, pseudo: Floats, own: Floats | None) -> Floats:
+        """Return P(answer | no) and P(answer | yes) of every answer; `own` leaves out its own share of the counts."""
+        cell, answer = self.labels.worker, self.labels.label
+        given, total = pseudo[cell, :, answer], pseudo.sum(axis=2)[cell]
+        if own is not None:
+            share = np.stack([1 - own, own], axis=1)[self.labels.task]
+            given, total = given - share, total - share
+        return np.asarray(np.maximum(given, _TINY) / np.maximum(total, _TINY))
+
+    def ratios(self, state: _State) -> Floats:
+        """Return log P(answer | yes) - log P(answer | no) of every answer."""
+        return np.asarray(np.log(state.chances[:, 1] / state.chances[:, 0]))
+
+    def by_row(self, values: Floats) -> Floats:
+        """Return the sums of a number per answer over the answers of every row."""
+        return np.asarray(np.bincount(self.labels.task, values, self.labels.n_tasks), dtype=np.float64)
+
     def score(self, state: _State, power: float) -> float:
-        """Return how well answers are predicted by the others to their question."""
-        return left_out_score(self.sums, state.evidence, state.posterior, state.log_odds, state.ratios, power)
+        """Return the mean log-probability of an answer given the other answers to its question."""
+        ratios, row = self.ratios(state), self.labels.task
+        yes = expit(state.log_odds[row] + power * (self.by_row(ratios)[row] - ratios))
+        return float(np.log(yes * state.chances[:, 1] + (1 - yes) * state.chances[:, 0]).mean())
 
     def _prior(self, posterior: Floats) -> tuple[Floats, Floats]:
-        n, question = self.annotations.n_questions, self.sums.pair_question
+        n, question = self.labels.n_questions, self.labels.row_question
         total = np.bincount(question, minlength=n)
         of_yes = np.bincount(question, posterior, minlength=n)
         if self.sharing == "none":
             each = self.smoothing / 2
-            prior = (of_yes + each) / np.maximum(total + 2 * each, _SETTLED)
+            prior = (of_yes + each) / np.maximum(total + 2 * each, _TINY)
         elif self.sharing == "full":
             prior = np.full(n, (of_yes.sum() + 0.5) / (total.sum() + 1.0))
         else:
             prior, _ = shrunk_shares(np.asarray(of_yes, dtype=np.float64), np.asarray(total, dtype=np.float64))
-        prior = np.clip(prior, _SETTLED, 1 - _SETTLED)
+        prior = np.clip(prior, _TINY, 1 - _TINY)
         log_odds = logit(prior)[question]
         return prior, log_odds if self.context is None else self.context.log_odds(posterior, log_odds)
 
     def _pseudo_counts(self) -> Floats:
         """Return what `smoothing` adds: all of it where answer and truth agree, half of it where they do not."""
-        value = np.where(np.isnan(self.annotations.values), 0.5, self.annotations.values)
-        agrees = np.stack([1 - value, value])
-        return np.asarray(self.smoothing * (0.5 + 0.5 * agrees))
+        value = np.where(np.isnan(self.labels.values), 0.5, self.labels.values)
+        return np.asarray(self.smoothing * (0.5 + 0.5 * np.stack([1 - value, value])))

@@ -2,87 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Self, cast
+from collections.abc import Sequence
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 
-from labelonce._sklearn import BaseEstimator, check_is_fitted, count_rows
+from labelonce._kernels import Beliefs
+from labelonce._messages import show
+from labelonce._rules import RULES
+from labelonce._sklearn import check_is_fitted, count_rows
 from labelonce._types import Codes, Floats, Ids
-from labelonce._validate import RandomState, check_choice, check_int, check_number, check_rng
+from labelonce._validate import RandomState, check_choice, check_number
 from labelonce.data._annotations import check_positions
-from labelonce.learning import MBEM
-from labelonce.learning._inputs import split_task_column
+from labelonce.learning import MBEM, SoftmaxRegression
+from labelonce.learning._default import default_workers
+from labelonce.learning._features import GivenLearner, given_learners
+from labelonce.learning._inputs import check_features, split_task_column
 from labelonce.learning._mbem import Callback
+from labelonce.learning._problem import Problem
+from labelonce.learning._review import what_to_do
+from labelonce.learning._verdict import LEVEL, Verdict
 from labelonce.multilabel._annotations import MultiLabelAnnotations
-from labelonce.multilabel._answer_sums import AnswerSums
-from labelonce.multilabel._average import average_heads, mean_probability
 from labelonce.multilabel._base import check_annotations, labels_table, pair_gold, worker_columns, yes_and_no
-from labelonce.multilabel._learners import fit_one, learners_of
-from labelonce.multilabel._rounds import Recipe, Round, fit_last, run_rounds
-from labelonce.multilabel._selection import choose_recipes
-from labelonce.multilabel._sigmoid import SigmoidRegression
+from labelonce.multilabel._pairs import PairLabels, by_question
+from labelonce.multilabel._question_problem import QuestionProblem, default_heads, with_heads
+from labelonce.multilabel._shared_workers import SharedWorkers
 from labelonce.multilabel._threshold import THRESHOLDS, thresholds
+from labelonce.workers import WorkerModel
 
 
-class MultiLabelMBEM(BaseEstimator):
+class MultiLabelMBEM(MBEM):
     """Model bootstrapped EM for yes-or-no questions about every task, even with one answer to each.
 
-    Every round fits a head per question to the posteriors, judges the workers by what the heads predict for tasks that
-    they did not see, and recomputes the posteriors, as `MBEM` does for one label. The workers are those of
-    `MultiLabelDawidSkene`: a worker's matrix for a question is shrunk towards the worker's own over all questions, as
-    far as the raw counts ask. The penalty of the heads, whether workers differ between questions in their skill or in
-    how strict they are, and what judges them are chosen by answers about tasks held out, without gold; recipes that
-    these cannot tell from the best, within a standard error, are averaged.
+    It is `MBEM` on rows that are a task and a question: one model has a head for each question, predictions are
+    calibrated for each, and a worker's matrix for a question is shrunk towards the worker's own over all questions, as
+    far as the counts ask. With one question it is `MBEM` of two classes.
 
     Parameters
     ----------
     learner : learner, classifier, Pipeline or a list of them
         `SigmoidRegression`, a `neural.TorchLearner`, which gets a head for each question, or any classifier that
         `MBEM` takes, of which one is fitted per question; at the end of a `Pipeline` or alone. From a list one is
-        chosen. Default: `SigmoidRegression` with C from 0.001 to 1.
-    rounds : int
-        Number of fits of the model.
-    sharing : {"auto", "learned", "none"}
-        "learned": as above. "none": one `MBEM` per question, with `options`. "auto": "learned", and "none" where there
-        is a single question, so that it is `MBEM` exactly.
-    weighting : {"information", "none"}
-        How much an answer counts in the next fit.
-    predictions : {"auto", "out_of_fold", "in_sample"}
-        Whether the workers are judged by models that did not see the task, or by the model. "auto": chosen for
-        `SigmoidRegression`, in sample for networks, out of fold for others.
+        chosen. Default: standardised features and `SigmoidRegression` with C from 0.001 to 1.
+    worker_model : WorkerModel, optional
+        Of the cells, each a worker and a question. Default: they share what a worker is like; with one question as in
+        `MBEM`. `workers.Full()` shares nothing between questions.
+    prior : (n_questions,) array, optional
+        The true share of yes of every question, if you know it.
     threshold : {"half", "expected_f1"}
         Above which probability `predict` says yes: one half, or for each question where F1 is expected to be highest.
-    holdout : float
-        Share of the tasks held out to choose with; where these have few answers, others are held out in turn.
-    options : mapping, optional
-        Options of `MBEM` where nothing is shared.
-    callbacks : sequence of callables
-        Each is called after every round with that round's entry of `history_`, and while the recipe is chosen after
-        every trial with a dict: round (0), fits, planned_fits.
-    random_state : int, numpy.random.Generator or None
+    rounds, folds, algorithm, max_fits, device, callbacks, verbose, random_state
+        As in `MBEM`.
 
     Attributes
     ----------
     model_ : fitted learner
-        Its `predict_proba` is (n_tasks, n_questions). With "none", `models_` are the fitted `MBEM`.
+        Its `predict_proba` is (n_tasks, n_questions).
     posterior_ : (n_tasks, n_questions)
         P(yes | answers, features) of the training tasks; the prediction where nobody was asked.
     labels_ : (n_tasks, n_questions)
         1 yes, 0 no.
+    confidence_ : (n_tasks, n_questions)
+        The probability of `labels_`.
+    estimated_accuracy_ : (value, low, high)
+        Estimated share of `labels_` that are right, where somebody was asked, with its 90 % range.
     confusion_ : (n_workers, n_questions, 2, n_answers)
-    question_strength_, worker_strength_, skill_spread_ : (2,), (2,), float
-        How far workers share between questions; None with "none".
+    skill_ : (n_workers,)
+        Every worker's chance of answering right.
+    prior_ : (n_questions,)
+        The share of yes of every question.
     thresholds_ : (n_questions,)
-    choices_ : list of dict
-        Every candidate with its score on held-out answers, and whether it was kept.
-    recipe_ : dict
-        What was used; of several recipes that were averaged the best, and their number.
-    history_ : list of dict
-        One for every round: its number, how often the heads agree with the answers, the mean confidence, and by how
-        much the posterior changed; none where nothing is shared.
+    worker_model_ : WorkerModel
+        The workers as the answers show them; of `SharedWorkers`, `question_strength_` says how far they share.
     tasks_, questions_, workers_, answers_ : arrays
+    doubts_, verdict_, history_, choices_, recipe_, n_rounds_, n_fits_
+        As in `MBEM`.
 
     References
     ----------
@@ -103,67 +98,55 @@ class MultiLabelMBEM(BaseEstimator):
     True
     """
 
-    tasks_: Ids
     questions_: Ids
-    workers_: Ids
-    answers_: Ids
-    posterior_: Floats
     thresholds_: Floats
-    confusion_: Floats
-    question_strength_: Floats | None
-    worker_strength_: Floats | None
-    skill_spread_: float | None
-    choices_: list[dict[str, Any]]
-    recipe_: dict[str, Any]
-    model_: Any
-    models_: list[Any]
-    history_: list[dict[str, Any]]
-    _sharing: str
-    _recipes: list[Recipe]
-    _last: list[Round | None]  # of every recipe
-    _seed: int
-    _features: Any  # what is done to X before the learner; None: nothing
-    _given: tuple[Codes, Codes, Codes, Codes]  # task, question, worker and answer of every annotation
-    _values: Floats
+    confusion_: Any
     _worker_table: dict[str, Any]
+    _values: Floats
 
     def __init__(
         self,
         learner: Any = None,
         *,
-        rounds: int = 5,
-        sharing: str = "auto",
-        weighting: str = "information",
-        predictions: str = "auto",
+        rounds: Any = "auto",
+        folds: Any = "auto",
+        worker_model: WorkerModel | None = None,
+        prior: Any = None,
+        algorithm: str = "joint",
+        max_fits: Any = "auto",
         threshold: str = "half",
-        holdout: float = 0.2,
-        options: Mapping[str, Any] | None = None,
+        device: str | None = None,
         callbacks: Sequence[Callback] = (),
+        verbose: bool = False,
         random_state: RandomState = 0,
     ) -> None:
-        self.learner = learner
-        self.rounds = rounds
-        self.sharing = sharing
-        self.weighting = weighting
-        self.predictions = predictions
+        super().__init__(
+            learner,
+            rounds=rounds,
+            folds=folds,
+            worker_model=worker_model,
+            prior=prior,
+            algorithm=algorithm,
+            max_fits=max_fits,
+            device=device,
+            callbacks=callbacks,
+            verbose=verbose,
+            random_state=random_state,
+        )
+        del self.classes  # rows have two
         self.threshold = threshold
-        self.holdout = holdout
-        self.options = options
-        self.callbacks = callbacks
-        self.random_state = random_state
 
     @classmethod
-    def paper(cls, learner: Any = None, *, rounds: int = 2, **options: Any) -> MultiLabelMBEM:
+    def paper(cls, learner: Any = None, *, rounds: int = 2, prior: Any = "uniform", **options: Any) -> Self:
         """Return the protocol of the paper's MS-COCO experiment: Algorithm 1 for every label on its own.
 
         Khetan, Lipton and Anandkumar (ICLR 2018) train an independent binary classifier for each of the 80 object
         classes; see `MBEM.paper`.
         """
-        whole = MBEM.paper(rounds=rounds, **options).get_params(deep=False)
-        del whole["learner"]
-        return cls(learner, rounds=rounds, sharing="none", options=whole)
+        learner = SoftmaxRegression() if learner is None else learner
+        return super().paper(learner, rounds=rounds, prior=prior, **options)
 
-    def fit(self, X: Any, y: Any, *, gold: Any = None, tasks: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, *, gold: Any = None, tasks: Any = None) -> Self:  # type: ignore[override]
         """Fit the heads and the workers.
 
         Parameters
@@ -177,199 +160,139 @@ class MultiLabelMBEM(BaseEstimator):
         tasks : column, optional
             The task id of every row of X.
         """
-        for _ in self.stages(X, y, gold=gold, tasks=tasks):
-            pass
-        return self
+        return super().fit(X, y, gold=gold, tasks=tasks)
 
-    def stages(self, X: Any, y: Any, *, gold: Any = None, tasks: Any = None, resume: bool = False) -> Iterator[Self]:
-        """Fit in stages: yield after the choice of the recipe and after every round, as `MBEM.stages` does.
-
-        Where nothing is shared, every question is a stage. After loading what was saved at a stage,
-        `stages(..., resume=True)` ends with the same numbers as a fit that was never stopped.
-
-        Examples
-        --------
-        >>> import numpy as np, labelonce as lo
-        >>> from labelonce.multilabel import SigmoidRegression
-        >>> X = np.random.default_rng(0).normal(size=(60, 2))
-        >>> clf = lo.MultiLabelMBEM(SigmoidRegression(C=0.1), rounds=2)
-        >>> stages = clf.stages(X, (X > 0).astype(int))
-        >>> next(stages).n_rounds_, next(stages).n_rounds_
-        (0, 1)
-        >>> for _ in clf.stages(X, (X > 0).astype(int), resume=True):
-        ...     pass
-        >>> clf.n_rounds_
-        2
-        """
+    def _problem(self, X: Any, y: Any, gold: Any, tasks: Any, *, resume: bool) -> Problem:
         X, annotations = _match(X, y, tasks)
-        sharing = self._sharing = self._check_options(annotations.n_questions)
-        known = pair_gold(gold, annotations)
-        self._yes_no = yes_and_no(annotations)
+        check_features(self, X, reset=not resume)
         if resume:
-            self._check_same(annotations)
+            check_is_fitted(self, "history_")
+            if annotations != self.annotations_:
+                raise ValueError(
+                    f"resume needs the annotations of the fit, {self.annotations_!r}; got {annotations!r}."
+                )
         else:
+            self._check_options()
+            check_choice(self.threshold, "threshold", THRESHOLDS)
             self._keep_ids(annotations)
-        yield from (self._apart if sharing == "none" else self._shared)(X, annotations, known, resume)
-        start = annotations.pair_start
-        place = annotations.task[start], annotations.question[start]
-        self.thresholds_ = self._thresholds(self.predict_proba(X))
-        self._worker_table = worker_columns(annotations, self.posterior_[place])
+        known = pair_gold(gold, annotations).astype(np.int32)
+        balance = None
+        if self.prior is not None:
+            share = self._share_of_yes(annotations.n_questions)
+            balance = np.stack([1 - share, share], axis=1)
+        codes = known if (known >= 0).any() else None
+        return QuestionProblem(X, PairLabels.of(annotations), codes, balance, device=self.device)
+
+    def _share_of_yes(self, n_questions: int) -> Floats:
+        share = np.asarray(self.prior, dtype=np.float64)
+        if share.shape != (n_questions,) or not ((share >= 0) & (share <= 1)).all():
+            raise ValueError(
+                f"prior must be a share of yes in [0, 1] for {n_questions} questions; got {show(self.prior)}."
+            )
+        return share
 
     def _keep_ids(self, annotations: MultiLabelAnnotations) -> None:
         self.tasks_, self.questions_ = annotations.tasks, annotations.questions
-        self.workers_, self.answers_ = annotations.workers, annotations.answers
+        self.workers_, self._answers = annotations.workers, annotations.answers
         self._given = (annotations.task, annotations.question, annotations.worker, annotations.answer)
-        self._values = annotations.values
-        self.history_ = []
-
-    def _check_same(self, annotations: MultiLabelAnnotations) -> None:
-        check_is_fitted(self, "history_")
-        if annotations != self.annotations_:
-            raise ValueError(f"resume needs the annotations of the fit, {self.annotations_!r}; got {annotations!r}.")
+        self._values, self._yes_no = annotations.values, yes_and_no(annotations)
+        self.classes_ = np.arange(annotations.n_questions)
 
     @property
-    def annotations_(self) -> MultiLabelAnnotations:
+    def annotations_(self) -> Any:
         """The annotations of the fit."""
-        check_is_fitted(self, "history_")
-        tables = (self.tasks_, self.questions_, self.workers_, self.answers_, self._values)
-        return MultiLabelAnnotations(*self._given, *tables)
+        check_is_fitted(self, "_given")
+        tables = (self.tasks_, self.questions_, self.workers_, self._answers, self._values)
+        task, question, worker, answer = self._given
+        return MultiLabelAnnotations(task, question, worker, answer, *tables)
 
-    @property
-    def n_rounds_(self) -> int:
-        """Number of rounds done so far."""
-        check_is_fitted(self, "history_")
-        return len(self.history_)
+    def _default_workers(self, labels: Any) -> WorkerModel:
+        return SharedWorkers() if labels.n_questions > 1 else default_workers(labels)
 
-    def _check_options(self, n_questions: int) -> str:
-        check_int(self.rounds, "rounds", 1)
-        check_choice(self.sharing, "sharing", ("auto", "learned", "none"))
-        check_choice(self.weighting, "weighting", ("information", "none"))
-        check_choice(self.predictions, "predictions", ("auto", "out_of_fold", "in_sample"))
-        check_choice(self.threshold, "threshold", THRESHOLDS)
-        check_number(self.holdout, "holdout", 0.05, 0.5)
-        if self.sharing != "auto":
-            return self.sharing
-        return "learned" if n_questions > 1 else "none"
+    def _givens(self, problem: Problem, workers: WorkerModel) -> list[GivenLearner]:  # noqa: ARG002  # they tell nothing
+        learner = default_heads(problem.X) if self.learner is None else self.learner
+        return given_learners(learner, with_heads)
 
-    def _shared(self, X: Any, annotations: MultiLabelAnnotations, gold: Floats, resume: bool) -> Iterator[Self]:
-        """Choose recipes and do the rounds with each of them, or those that are left."""
-        if not resume:
-            learners, self._features = learners_of(self.learner, X)
-            X = self._transformed(X)
-            self._seed = int(check_rng(self.random_state).integers(2**31))
-            self._recipes, self.choices_ = self._choose(X, annotations, gold, learners)
-            self._last = [None] * len(self._recipes)
-            yield self
-        else:
-            X = self._transformed(X)
-        for number, recipe in enumerate(self._recipes):
-            for found in run_rounds(X, annotations, recipe, gold, self._seed, after=self._last[number]):
-                if number == 0:
-                    self.history_.append(_entry(annotations, found, self._last[0]))
-                    self._tell(self.history_[-1])
-                self._last = [*self._last[:number], found, *self._last[number + 1 :]]
-                yield self
-        self._settle(X, annotations, [one for one in self._last if one is not None])
+    def _show(self, problem: Problem, verdict: Verdict, predictions: Beliefs, workers: WorkerModel) -> None:
+        labels = problem.labels
+        super()._show(problem, verdict.of_groups(labels.cell_worker, labels.n_people), predictions, workers)
 
-    def _settle(self, X: Any, annotations: MultiLabelAnnotations, last: list[Round]) -> None:
-        """Set the fitted attributes: averages over the recipes, and the strengths of the best of them."""
-        heads = [fit_last(X, annotations, *pair) for pair in zip(self._recipes, last, strict=True)]
-        self.model_ = average_heads(heads)
-        start, n_questions = annotations.pair_start, annotations.n_questions
-        self.posterior_ = self.model_.predict_proba(X)
-        self.posterior_[annotations.task[start], annotations.question[start]] = mean_probability(
-            [one.posterior for one in last]
-        )
-        sums = AnswerSums.of(annotations)
-        tables = [sums.table(one.evidence, one.workers.worker, n_questions) for one in last]
-        self.confusion_ = np.asarray(sum(tables) / len(tables))
-        workers = last[0].workers
-        self.question_strength_, self.worker_strength_ = workers.question_strength, workers.worker_strength
-        self.skill_spread_ = workers.skill_spread
-        self.recipe_ = vars(self._recipes[0]) | {"averaged": len(last)}
-
-    def _choose(
-        self, X: Any, annotations: MultiLabelAnnotations, gold: Floats, learners: Sequence[Any]
-    ) -> tuple[list[Recipe], list[dict[str, Any]]]:
-        own = getattr(learners[0], "auto", {}).get("predictions", "out_of_fold")
-        default = own if self.predictions == "auto" else self.predictions
-        cheap = all(isinstance(learner, SigmoidRegression) for learner in learners)
-        judges = ("out_of_fold", "in_sample") if self.predictions == "auto" and cheap else (default,)
-        base = Recipe(learners[0], by_skill=False, predictions=default, rounds=self.rounds, weighting=self.weighting)
-        options: dict[str, Any] = {"judges": judges, "holdout": self.holdout, "seed": self._seed}
-        return choose_recipes(X, annotations, gold, learners, base, **options, listener=self._tell)
-
-    def _tell(self, event: dict[str, Any]) -> None:
-        for callback in self.callbacks:
-            callback(event)
-
-    def _apart(self, X: Any, annotations: MultiLabelAnnotations, gold: Floats, resume: bool) -> Iterator[Self]:
-        """Fit an `MBEM` to every question, or to those that are left."""
-        if annotations.n_answers != 2:
-            raise ValueError(
-                f"sharing='none' must have two answers, no and yes; got {annotations.n_answers}. Use "
-                "sharing='learned', or ann.relabel."
-            )
-        options = {"random_state": self.random_state} | dict(self.options or {})
-        start = annotations.pair_start
-        wide = np.full((annotations.n_tasks, annotations.n_questions), -1.0)
-        wide[annotations.task[start], annotations.question[start]] = gold
-        yes = self._yes_code = int(np.flatnonzero(annotations.answers == self._yes_no[1])[0])
-        self.models_ = self.models_ if resume else []
-        for number in range(len(self.models_), annotations.n_questions):
-            model = fit_one(self.learner, options, X, annotations, number, wide[:, number], yes)
-            self.models_ = [*self.models_, model]
-            yield self
-        posterior, confusion = [], []
-        for model in self.models_:
-            none = isinstance(model, float)
-            posterior.append(np.full(annotations.n_tasks, model) if none else model.posterior_[:, yes])
-            even = np.full((annotations.n_workers, 2, 2), 0.5)
-            confusion.append(even if none else model.confusion_ if yes else model.confusion_[:, ::-1])
-        self.posterior_, self.confusion_ = np.stack(posterior, axis=1), np.stack(confusion, axis=1)
-        self.question_strength_ = self.worker_strength_ = self.skill_spread_ = None
-        self.choices_, self.recipe_ = [], {"sharing": "none"} | options
-
-    def _transformed(self, X: Any) -> Any:
-        return X if self._features is None else self._features.transform(X)
+    def _show_rows(self, problem: Problem, verdict: Verdict, predictions: Beliefs) -> None:
+        labels, place, cells = problem.labels, (problem.task, problem.kind), verdict.crowd.dense()
+        wide: Floats = self.model_.predict_proba(problem.X)
+        self.confusion_ = by_question(labels, cells, mean_of_cells(labels, cells))
+        self.predictions_, self.posterior_, self.labels_ = wide.copy(), wide.copy(), (wide > 0.5).astype(np.int32)
+        self.predictions_[place] = predictions.to_dense()[:, 1]
+        self.posterior_[place], self.labels_[place] = verdict.posterior.to_dense()[:, 1], verdict.labels
+        self.confidence_ = np.where(self.labels_ == 1, self.posterior_, 1 - self.posterior_)
+        self.prior_, self.thresholds_ = np.atleast_2d(verdict.prior)[:, 1], self._thresholds(wide)
+        self._annotation_counts = verdict.n_labels
+        self._worker_table = worker_columns(self.annotations_, verdict.posterior.to_dense()[:, 1])
 
     def _thresholds(self, predicted: Floats) -> Floats:
         question = np.tile(np.arange(predicted.shape[1], dtype=np.int32), len(predicted))
         return thresholds(self.threshold, predicted.ravel(), question, predicted.shape[1])
 
-    def predict_proba(self, X: Any) -> Floats:
-        """Return P(yes | features), shape (n_tasks, n_questions)."""
-        check_is_fitted(self, "posterior_")
-        X = split_task_column(X)[0]
-        if self._sharing != "none":
-            return np.asarray(self.model_.predict_proba(self._transformed(X)))
-        n, yes = count_rows(X), self._yes_code
-        columns = [np.full(n, one) if isinstance(one, float) else one.predict_proba(X)[:, yes] for one in self.models_]
-        return np.stack(columns, axis=1)
-
     def predict(self, X: Any) -> Codes:
         """Return 1 where a question is answered yes, else 0, shape (n_tasks, n_questions)."""
         return (self.predict_proba(X) > self.thresholds_).astype(np.int32)
 
-    @property
-    def labels_(self) -> Codes:
-        """1 where the posterior of a training task says yes, else 0, shape (n_tasks, n_questions)."""
-        check_is_fitted(self, "posterior_")
-        return (self.posterior_ > 0.5).astype(np.int32)
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: ARG002  # as of other classifiers
+        """Return how often `predict(X)` is the answer in y, (n_tasks, n_questions); -1 and NaN do not count."""
+        given = np.asarray(y, dtype=np.float64)
+        known = given >= 0
+        return float((self.predict(X) == given)[known].mean())
 
     def to_frame(self) -> pa.Table:
         """Return an Arrow table with one row per training task and question: the label and P(yes)."""
-        check_is_fitted(self, "posterior_")
+        check_is_fitted(self, "verdict_")
         task, question = (place.ravel().astype(np.int32) for place in np.indices(self.posterior_.shape))
         label = self._yes_no[self.labels_.ravel()]
         return labels_table((self.tasks_, task), (self.questions_, question), self.posterior_.ravel(), label)
 
+    def review(self, *, least: float | None = None) -> pa.Table:
+        """Return an Arrow table of the given answers that are worth checking, the most likely wrong first.
+
+        Its columns are task, question, given (the answer), worker, answer (ours), `chance_wrong` and action, as in
+        `MBEM.review`. Answers that mean neither yes nor no are left out.
+        """
+        check_is_fitted(self, "verdict_")
+        least = RULES.review_least if least is None else check_number(least, "least", 0.0, 1.0)
+        task, question, worker, answer = self._given
+        value = self._values[answer]
+        yes = self.posterior_[task, question]
+        wrong = np.where(value > 0.5, 1 - yes, yes)
+        rows = np.flatnonzero(((value > 0.5) | (value < 0.5)) & (wrong >= least))
+        rows = rows[np.argsort(-wrong[rows], kind="stable")]
+        task, question, ours = task[rows], question[rows], self.labels_[task[rows], question[rows]]
+        both = np.stack([1 - yes[rows], yes[rows]], axis=1)
+        action = what_to_do(both, ours, np.arange(len(rows), dtype=np.int32), (value[rows] > 0.5).astype(np.int32))
+        columns = {"task": self.tasks_[task], "question": self.questions_[question]}
+        columns |= {"given": self._answers[answer[rows]], "worker": self.workers_[worker[rows]]}
+        columns |= {"answer": self._yes_no[ours], "chance_wrong": wrong[rows], "action": action}
+        return pa.table({name: pa.array(values) for name, values in columns.items()})
+
     def workers_to_frame(self) -> pa.Table:
-        """Return an Arrow table with one row per worker, the strictest first, as `MultiLabelVote.workers_to_frame`."""
-        check_is_fitted(self, "posterior_")
-        order = np.argsort(-self._worker_table["strictness"], kind="stable")
+        """Return an Arrow table with one row per worker, the strictest first, as `MultiLabelVote.workers_to_frame`.
+
+        After it come the worker's skill and its 90 % interval.
+        """
+        check_is_fitted(self, "verdict_")
+        low, high = self.verdict_.skill_interval(LEVEL)
         columns = {"worker": self.workers_, **self._worker_table}
+        columns |= {"skill": self.skill_, "skill_low": low, "skill_high": high}
+        order = np.argsort(-self._worker_table["strictness"], kind="stable")
         return pa.table({name: pa.array(values[order]) for name, values in columns.items()})
+
+
+def mean_of_cells(labels: PairLabels, cells: Floats) -> Floats:
+    """Return the mean matrix of every worker's cells, that of all cells where it has none."""
+    number = np.bincount(labels.cell_worker, minlength=labels.n_people)
+    total = np.zeros((labels.n_people, *cells.shape[1:]))
+    np.add.at(total, labels.cell_worker, cells)
+    mean = total / np.maximum(number, 1)[:, None, None]
+    mean[number == 0] = cells.mean(axis=0)
+    return np.asarray(mean)
 
 
 def _match(X: Any, y: Any, tasks: Any) -> tuple[Any, MultiLabelAnnotations]:
@@ -382,7 +305,7 @@ def _match(X: Any, y: Any, tasks: Any) -> tuple[Any, MultiLabelAnnotations]:
         if len(ids) != count_rows(X):
             raise ValueError(f"tasks must name each of the {count_rows(X)} rows of X; got {len(ids)} ids.")
         return X, annotations.align(ids)
-    check_positions(cast(Any, annotations), "X", count_rows(X), "Give tasks=..., the task id of every row of X.")
+    check_positions(annotations, "X", count_rows(X), "Give tasks=..., the task id of every row of X.")
     return X, annotations
 
 
@@ -390,17 +313,3 @@ def _indicator(y: Any) -> Any:
     if y is None or np.ndim(y) != 2:
         return y
     return MultiLabelAnnotations.from_indicator(y)
-
-
-def _entry(annotations: MultiLabelAnnotations, this: Round, before: Round | None) -> dict[str, Any]:
-    """Return one row of the history."""
-    said = annotations.values[annotations.answer]
-    picks = this.log_odds[annotations.pair] > 0
-    clear = ~np.isnan(said) & (said != 0.5)
-    changed = None if before is None else float(np.abs(this.posterior - before.posterior).mean())
-    return {
-        "round": this.number,
-        "agreement": float(((said > 0.5) == picks)[clear].mean()) if clear.any() else 0.0,
-        "mean_confidence": float(np.maximum(this.posterior, 1 - this.posterior).mean()),
-        "posterior_change": changed,
-    }

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
-from labelonce._sklearn import BaseEstimator, check_is_fitted, clone, count_rows, select_rows
+from labelonce._sklearn import check_is_fitted, clone, count_rows, select_rows
 from labelonce._types import Floats
 from labelonce.learning._adapter import as_learner
+from labelonce.multilabel._heads import Heads
 
 
-class PerQuestion(BaseEstimator):
+class PerQuestion(Heads):
     """Any classifier, fitted once for every question to probability targets.
 
     Parameters
@@ -34,8 +35,6 @@ class PerQuestion(BaseEstimator):
     array([0., 0., 1., 1.])
     """
 
-    fits_questions: ClassVar[bool] = True
-
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
 
@@ -43,6 +42,7 @@ class PerQuestion(BaseEstimator):
         """Fit to targets (n_tasks, n_questions); `sample_weight` has the same shape."""
         targets = np.asarray(y, dtype=np.float64)
         weight = np.ones_like(targets) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        self.classes_ = np.arange(targets.shape[1])
         self.models_: list[Any] = [self._head(X, targets[:, q], weight[:, q]) for q in range(targets.shape[1])]
         return self
 
@@ -54,9 +54,9 @@ class PerQuestion(BaseEstimator):
         both = np.stack([1 - target[rows], target[rows]], axis=1)
         return as_learner(clone(self.estimator)).fit(select_rows(X, rows), both, weight[rows])
 
-    def for_one_question(self) -> Any:
-        """Return the classifier itself."""
-        return self.estimator
+    def is_cheap(self, X: Any, n_classes: int) -> bool:
+        """Return whether fits of all questions take well below a second or so."""
+        return bool(as_learner(self.estimator).is_cheap(X, 2 * n_classes))
 
     def predict_proba(self, X: Any) -> Floats:
         """Return P(yes | features), shape (n_tasks, n_questions)."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from collections.abc import Sequence
+from copy import copy
+from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import minimize
@@ -10,16 +12,18 @@ from scipy.special import expit, logit
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from labelonce._kernels import blas_threads
-from labelonce._sklearn import BaseEstimator, check_is_fitted, validate_data
+from labelonce._rules import RULES
+from labelonce._sklearn import check_is_fitted, validate_data
 from labelonce._types import Floats
 from labelonce._validate import check_int, check_number
-from labelonce.learning._softmax import SoftmaxRegression
-from labelonce.learning._text import TEXT_C, TextFeatures
+from labelonce.learning._text import TextFeatures
+from labelonce.learning._threads import n_values
+from labelonce.multilabel._heads import Heads
 
 _CHECKS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 
 
-class SigmoidRegression(BaseEstimator):
+class SigmoidRegression(Heads):
     """A logistic regression for every question, on probability targets and a weight for each answer.
 
     Minimises C times the weighted sum of cross-entropies plus half the squared norm of the slopes, for all questions at
@@ -31,6 +35,8 @@ class SigmoidRegression(BaseEstimator):
         Inverse strength of the penalty, above 0.
     max_iter, tol : int, float
         L-BFGS stops after `max_iter` iterations, or when no entry of the gradient per unit of weight is above `tol`.
+    warm_start : bool
+        Start from the coefficients of the last fit; the rounds of `MultiLabelMBEM` then start from those before.
 
     Attributes
     ----------
@@ -49,18 +55,17 @@ class SigmoidRegression(BaseEstimator):
            [0.95, 0.01]])
     """
 
-    fits_questions: ClassVar[bool] = True
+    coef_: Floats
+    intercept_: Floats
 
-    def __init__(self, *, C: float = 1.0, max_iter: int = 200, tol: float = 1e-4) -> None:
+    def __init__(self, *, C: float = 1.0, max_iter: int = 200, tol: float = 1e-4, warm_start: bool = False) -> None:
         self.C = C
         self.max_iter = max_iter
         self.tol = tol
+        self.warm_start = warm_start
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, start: SigmoidRegression | None = None) -> Self:
-        """Fit to targets (n_tasks, n_questions) in [0, 1]; `sample_weight` has the same shape.
-
-        `start` is a fitted model to begin the search from.
-        """
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to targets (n_tasks, n_questions) in [0, 1]; `sample_weight` has the same shape."""
         if check_number(self.C, "C", 0.0) == 0:
             raise ValueError(f"C must be above 0; got {self.C!r}.")
         check_int(self.max_iter, "max_iter", 1)
@@ -72,7 +77,7 @@ class SigmoidRegression(BaseEstimator):
                 f"targets and weights must have shape (n_tasks, n_questions) for {X.shape[0]} tasks; got "
                 f"{targets.shape} and {weight.shape}."
             )
-        first = _start(X.shape[1], targets, weight, start)
+        first = self._start(X.shape[1], targets, weight)
         # Every head is scaled to one unit of weight, so that the search treats rare questions like others.
         total = np.maximum(weight.sum(axis=0), 1e-12)
         arguments = (X, targets, weight / total, 1.0 / (self.C * total))
@@ -80,14 +85,29 @@ class SigmoidRegression(BaseEstimator):
         with blas_threads(X.shape[0] * X.shape[1] * targets.shape[1]):
             found = minimize(_loss, first.ravel(), args=arguments, jac=True, method="L-BFGS-B", options=options)
         coefficients = found.x.reshape(first.shape)
-        self.coef_: Floats = coefficients[:-1].T
-        self.intercept_: Floats = coefficients[-1]
-        self.n_iter_ = int(found.nit)
+        self.coef_, self.intercept_ = coefficients[:-1].T, coefficients[-1]
+        self.classes_, self.n_iter_ = np.arange(targets.shape[1]), int(found.nit)
         return self
 
-    def for_one_question(self) -> SoftmaxRegression:
-        """Return the same regression for one question, whose answers are two classes."""
-        return SoftmaxRegression(C=self.C)
+    def _start(self, n_features: int, targets: Floats, weight: Floats) -> Floats:
+        """Return the last coefficients over the last intercepts, or zeros over the log-odds of the shares of yes."""
+        share = ((weight * targets).sum(axis=0) + 0.5) / (weight.sum(axis=0) + 1.0)
+        first = np.zeros((n_features + 1, targets.shape[1]))
+        first[-1] = logit(share)
+        if self.warm_start and getattr(self, "coef_", np.zeros(0)).shape == (targets.shape[1], n_features):
+            first[:-1], first[-1] = self.coef_.T, self.intercept_
+        return first
+
+    def mean_of(self, models: Sequence[Any]) -> Self:
+        """Return the model with the mean coefficients."""
+        mean: Self = copy(models[-1])
+        mean.coef_ = np.mean([model.coef_ for model in models], axis=0)
+        mean.intercept_ = np.mean([model.intercept_ for model in models], axis=0)
+        return mean
+
+    def is_cheap(self, X: Any, n_classes: int) -> bool:
+        """Return whether a fit takes well below a second or so; `n_classes` is the number of heads."""
+        return n_values(X) * n_classes <= RULES.cheap
 
     def predict_proba(self, X: Any) -> Floats:
         """Return P(yes | features), shape (n_tasks, n_questions)."""
@@ -97,12 +117,8 @@ class SigmoidRegression(BaseEstimator):
             scores = np.asarray(X @ self.coef_.T.astype(X.dtype), dtype=np.float64) + self.intercept_
         return np.asarray(expit(scores))
 
-    def predict(self, X: Any) -> Any:
-        """Return 1 where P(yes | features) is above one half, shape (n_tasks, n_questions)."""
-        return (self.predict_proba(X) > 0.5).astype(np.int32)
 
-
-def text_heads(C: Any = TEXT_C) -> list[Pipeline]:
+def text_heads(C: Any = RULES.text_penalties) -> list[Pipeline]:
     """Return `TextFeatures` before `SigmoidRegression`, one pipeline for each penalty C, for `MultiLabelMBEM`.
 
     What `labelonce train --text` uses for questions; see `learning.text_model`.
@@ -116,16 +132,7 @@ def text_heads(C: Any = TEXT_C) -> list[Pipeline]:
     array([[1, 1]], dtype=int32)
     """
     features = TextFeatures()
-    return [make_pipeline(features, SigmoidRegression(C=value)) for value in np.atleast_1d(C).tolist()]
-
-
-def _start(n_features: int, targets: Floats, weight: Floats, before: SigmoidRegression | None) -> Floats:
-    share = ((weight * targets).sum(axis=0) + 0.5) / (weight.sum(axis=0) + 1.0)
-    first = np.zeros((n_features + 1, targets.shape[1]))
-    first[-1] = logit(share)
-    if before is not None and before.coef_.shape == (targets.shape[1], n_features):
-        first[:-1], first[-1] = before.coef_.T, before.intercept_
-    return first
+    return [make_pipeline(features, SigmoidRegression(C=value, warm_start=True)) for value in np.atleast_1d(C).tolist()]
 
 
 def _loss(flat: Floats, X: Any, targets: Floats, weight: Floats, penalty: Floats) -> tuple[float, Floats]:

@@ -12,7 +12,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
-from labelonce._kernels import Candidates
+from labelonce._kernels import on_slots
 from labelonce._messages import described
 from labelonce._processes import Processes
 from labelonce._types import Floats
@@ -26,7 +26,8 @@ def fingerprint(options: dict[str, Any], targets: Any, weight: Floats) -> str:
     """Return what tells a fit from another: a hash of its options, targets and weights."""
     kept = {name: value for name, value in sorted(options.items()) if name not in _FREE}
     found = sha256(described(kept).encode())
-    parts = (targets.classes, targets.probability, targets.rest) if isinstance(targets, Candidates) else (targets,)
+    few = on_slots(targets)
+    parts = (targets,) if few is None else (few.codes, few.wide())
     for array in (*parts, weight):
         found.update(np.ascontiguousarray(array).data)
     return found.hexdigest()

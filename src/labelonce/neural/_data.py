@@ -11,7 +11,7 @@ import torch
 from scipy import sparse
 from torch.utils.data import DataLoader, IterableDataset
 
-from labelonce._kernels import Candidates
+from labelonce._kernels import on_slots
 from labelonce._memory import check_memory
 from labelonce._messages import shorten
 from labelonce._sklearn import check_classification_targets, check_weight, count_rows
@@ -245,18 +245,19 @@ def _layout(whole: torch.Tensor) -> torch.memory_format:
 
 
 def as_targets(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Floats, Ids]:
-    """Return probability targets, weights and classes from labels, targets (n_tasks, n_classes) or `Candidates`.
+    """Return probability targets, weights and classes from labels, targets (n_tasks, n_classes) or `Beliefs`.
 
     The last stay what they are.
     """
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None: give labels or targets.")
-    y = y if isinstance(y, Candidates) else np.asarray(y)
+    few = on_slots(y)
+    y = np.asarray(y) if few is None else few
     n_rows = count_tasks(X)
     if len(y) != n_rows:
         raise ValueError(f"X and y must have the same number of rows; got {n_rows} and {len(y)}.")
-    if isinstance(y, Candidates):
-        return y, check_weight(sample_weight, y.rest), np.arange(y.n_classes)
+    if few is not None:
+        return few, check_weight(sample_weight, few.rest), np.arange(few.n_classes)
     weight = check_weight(sample_weight, y)
     if y.ndim == 2:
         return check_distribution(y, "targets", y.shape), weight, np.arange(y.shape[1])
@@ -265,7 +266,7 @@ def as_targets(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Floats, Ids]:
     check_memory(
         8.0 * 2 * n_rows * n_classes,
         f"targets of {n_rows:,} tasks and {n_classes:,} classes",
-        "Give Candidates, or train by MBEM(worker_model=workers.Grouped(groups)).",
+        "Give Beliefs, or train by MBEM(worker_model=workers.Grouped(groups)).",
     )
     targets, classes = one_hot(y)
     return targets, weight, classes

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from labelonce._kernels import Candidates
+from labelonce._kernels import Beliefs
 from labelonce._processes import Processes
 from labelonce._sklearn import check_is_fitted, clone
 from labelonce._types import Floats, Ids
@@ -111,12 +111,12 @@ class TorchLearner(Steps):
     """
 
     any_shape = True
-    takes_candidates = True
+    takes_slots = True
     n_folds = 2
     auto: ClassVar[Mapping[str, Any]] = {"rounds": 9, "predictions": "in_sample"}
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to labels (n_tasks,), to probability targets (n_tasks, n_classes) or to `Candidates`."""
+        """Fit to labels (n_tasks,), to probability targets (n_tasks, n_classes) or to `Beliefs`."""
         self._check()
         targets, weight, self.classes_ = as_targets(X, y, sample_weight)
         return self._fit(X, targets, weight)
@@ -151,8 +151,8 @@ class TorchLearner(Steps):
         return any(epochs != self.epochs for epochs in self.epochs_by_round)
 
     @property
-    def may_memorise(self) -> bool:
-        """Whether the first round of `MBEM` has to tell if the network learns labels by heart.
+    def may_overfit(self) -> bool:
+        """Whether the first round of `MBEM` has to tell if the network overfits.
 
         Where early rounds are short it does not, and one that is shared cannot be fitted to folds.
         """
@@ -324,7 +324,7 @@ class TorchLearner(Steps):
         rows = torch.from_numpy(held)
         parts = torch.split(rows, inputs.at_most(_AT_ONCE))
         found = torch.cat([self.predict_batch(module, inputs.take(part)) for part in parts])
-        some = targets[held].to_dense() if isinstance(targets, Candidates) else targets[held]
+        some = Beliefs.of(targets[held]).to_dense()
         wanted = torch.from_numpy(some * weight[held, None]).to(found)
         processes = Processes(shared=self.shared)
         lost = processes.sum(-(wanted * found.clamp_min(1e-12).log()).sum())

@@ -44,7 +44,7 @@ class SigmoidHeads(TorchLearner):
     """
 
     fits_questions: ClassVar[bool] = True
-    takes_candidates = False
+    takes_slots = False
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to targets (n_tasks, n_questions) in [0, 1]; `sample_weight` has the same shape, 0 where not asked."""
@@ -66,10 +66,6 @@ class SigmoidHeads(TorchLearner):
         scaled = weight / weight[weight > 0].mean()
         # No and yes side by side: a mixture of tasks mixes these, and a question that was not asked has neither.
         return self._fit(X, np.hstack([scaled * (1 - targets), scaled * targets]), asked.astype(np.float64))
-
-    def for_one_question(self) -> TorchLearner:
-        """Return the same network for one question, whose answers are two classes."""
-        return TorchLearner(**self.get_params(deep=False))
 
     def loss(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Return the loss summed over the batch; targets are weights of no, then of yes, for every question."""

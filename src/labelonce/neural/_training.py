@@ -17,11 +17,11 @@ import torch.distributed.nn.functional
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from labelonce._kernels import Candidates
+from labelonce._kernels import on_slots
 from labelonce._processes import Processes
 from labelonce._types import Floats, Ids
-from labelonce.neural._candidate_targets import CandidateTargets
 from labelonce.neural._recording import Recording, Step, check_rates
+from labelonce.neural._slot_targets import SlotTargets
 
 
 @dataclass
@@ -50,16 +50,14 @@ class Rows:
 
 
 def make_rows(number: Ids, targets: Any, weight: Floats, device: torch.device, processes: Processes) -> Rows:
-    """Return the rows on the device, with their place among those of all processes; targets may be `Candidates`."""
+    """Return the rows on the device, with their place among those of all processes; targets may be `Beliefs`."""
     counts = processes.gather(torch.tensor([len(number)], device=device)).tolist()
     n_all = int(sum(counts))
     total = float(processes.sum(torch.tensor(weight.sum(), dtype=torch.float64, device=device)))
     scaled = weight * (n_all / total)
     number_, weight_ = (torch.from_numpy(part).to(device) for part in (number, scaled))
-    if isinstance(targets, Candidates):
-        targets_: Any = CandidateTargets(targets, device)
-    else:
-        targets_ = torch.from_numpy(targets).to(device).float()
+    few = on_slots(targets)
+    targets_: Any = torch.from_numpy(targets).to(device).float() if few is None else SlotTargets(few, device)
     return Rows(number_, targets_, weight_.float(), int(sum(counts[: processes.rank])), n_all)
 
 

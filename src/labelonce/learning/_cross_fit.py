@@ -1,0 +1,157 @@
+"""Cross-fitting: whole rounds on the labels of some tasks, and what they say of the others.
+
+No label of a task reaches its prediction, so that the labels held out can choose a learner and the number of rounds,
+say whether a learner overfits, and judge the workers when the rounds are over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from labelonce._kernels import Beliefs, label_chances, label_slots, make_slot_evidence
+from labelonce._rules import RULES
+from labelonce._types import Codes, Floats, Mask
+from labelonce.data._answers import disagreement
+from labelonce.learning._calibration import best_exponent, log_wide, tempered
+from labelonce.learning._problem import Problem
+from labelonce.learning._rounds import Begun, Fitting, Round, gathered, rounds
+
+
+class CrossFit:
+    """The rounds of one learner, fitted to parts of the tasks; each round predicts the tasks left out.
+
+    After its first round it is known whether the learner overfits: then workers who are judged by its own predictions
+    all look alike, and its rounds go on out-of-fold, on all labels together.
+
+    Parameters
+    ----------
+    problem : Problem
+    how : Fitting
+        With `fold`, the part of every task.
+    overfits : bool, optional
+        Whether the learner overfits, where that is known.
+
+    Attributes
+    ----------
+    predictions : list of Beliefs
+        After every round, of all rows, by models that did not see the task.
+    scores : list of (n_rows,) arrays
+        The log-likelihood of the labels of every row after every round, held out.
+    rounds : list of Round
+        The rounds of a learner that overfits, which are those of the fit.
+    overfits : bool
+    """
+
+    def __init__(self, problem: Problem, how: Fitting, overfits: bool | None = None) -> None:
+        assert how.fold is not None
+        self.problem, self.how, self.fold = problem, how, how.fold
+        self.predictions: list[Beliefs] = []
+        self.scores: list[Floats] = []
+        self.rounds: list[Round] = []
+        self.overfits = bool(overfits)
+        self._is_open = overfits is None
+        self._held = [self.fold == number for number in range(int(self.fold.max()) + 1)]
+        inside = replace(how, fold=None, whole=())
+        self._runs = [rounds(problem.part(~held), inside) for held in self._held]
+        self._joint: Iterator[Round] | None = None
+
+    def step(self) -> None:
+        """Do the next round."""
+        if self._joint is not None:
+            self._keep_joint(next(self._joint))
+            return
+        found = [next(run) for run in self._runs]
+        told = [self._told(held, this) for held, this in zip(self._held, found, strict=True)]
+        self.predictions.append(gathered(self.problem, self.fold, told))
+        crowds = [this.workers.crowd for this in found]
+        self._keep_scores(list(zip(told, crowds, strict=True)))
+        if self._is_open and len(self.predictions) == 1:
+            self.overfits = self._reproduces(found)
+        if self.overfits:
+            self._runs.clear()
+            self._joint = rounds(self.problem, self.how, begun=Begun([this.model for this in found]))
+            self.rounds.append(next(self._joint))
+
+    def _told(self, held: Mask, this: Round) -> Beliefs:
+        """Return what a part's round says of the rows held out from it."""
+        slots = None
+        if this.pattern is not None:
+            rows = self.problem.rows_of(held)
+            gold = None if self.problem.gold is None else self.problem.gold[rows][:, None]
+            some = label_slots(self.problem.labels.select(rows), this.pattern, gold)
+            slots = np.full((len(rows), some.shape[1]), -1, dtype=np.int32)
+            slots[rows] = some
+        return self.problem.predict(this.model, slots, RULES.top_classes, held)
+
+    def _keep_joint(self, this: Round) -> None:
+        """Keep a round out of fold; its labels are scored by workers counted without those of their part."""
+        self.rounds.append(this)
+        self.predictions.append(this.predictions)
+        every: list[Any] = [np.flatnonzero(self.problem.rows_of(held)) for held in self._held]
+        self._keep_scores([(this.predictions[rows], self._others(this, rows)) for rows in every])
+
+    def _others(self, this: Round, rows: Codes) -> Any:
+        """Return the workers as the labels of the other rows show them."""
+        labels, evidence = self.problem.labels, self.problem.evidence
+        if this.pattern is not None:
+            evidence = make_slot_evidence(labels, this.beliefs.codes, this.pattern, engine="scipy")
+        own = evidence.select(np.isin(np.arange(labels.n_tasks), rows)).tallies(this.beliefs[rows])
+        return this.workers.refitted(evidence.tallies(this.beliefs).without(own)).crowd
+
+    def _keep_scores(self, parts: list[tuple[Beliefs, Any]]) -> None:
+        """Keep the log-likelihoods of held-out labels, of predictions and workers by part.
+
+        Predictions count to the power with which they explain labels best: a round would calibrate them, too, and a
+        model that is unsure may be right as often as one that is sure.
+        """
+        every = [self.problem.rows_of(held) for held in self._held]
+        said, logs = [], []
+        for rows, (predictions, crowd) in zip(every, parts, strict=True):
+            labels = self.problem.labels.select(rows)
+            said.append(np.log(np.maximum(label_chances(labels, predictions, crowd), 1e-12)))
+            logs.append(log_wide(predictions)[labels.task])
+        exponent = _best_exponent(logs, said)
+        scores = np.empty(self.problem.labels.n_tasks)
+        for rows, one, other in zip(every, logs, said, strict=True):
+            likelihood = np.exp(tempered(one, exponent) + other).sum(axis=1)
+            task = self.problem.labels.select(rows).task
+            scores[rows] = np.bincount(task, np.log(np.maximum(likelihood, 1e-12)), int(rows.sum()))
+        self.scores.append(scores)
+
+    def _reproduces(self, found: list[Round]) -> bool:
+        """Return whether the models agree with labels that models which did not see the task disagree with.
+
+        Only disagreement tells workers apart. With several labels per task nobody agrees with all of them, and whoever
+        reproduces them agrees as often as the vote.
+        """
+        labels = self.problem.labels
+        parts = [labels.select(self.problem.rows_of(~held)) for held in self._held]
+        left = [disagreement(own, this.predictions.argmax()) for own, this in zip(parts, found, strict=True)]
+        seen = float(np.average(left, weights=[len(own) for own in parts]))
+        fresh = disagreement(labels, self.predictions[0].argmax())
+        least = disagreement(labels, self.problem.votes(few=self.predictions[0].classes is not None)[0].argmax())
+        return fresh - seen > RULES.overfits * (fresh - least)
+
+    def values(self) -> Floats:
+        """Return the log-likelihood of the labels of every labelled task after every round, (n_rounds, n_tasks)."""
+        task, some = self.problem.task, self.problem.labelled
+        return np.stack([np.bincount(task, one, self.problem.n_tasks)[some] for one in self.scores])
+
+
+def _best_exponent(logs: list[Floats], said: list[Floats]) -> float:
+    """Return the power of predictions for the labels of all parts, by a draw of many; parts may differ in slots."""
+    step = max(1, sum(map(len, logs)) // RULES.choice_labels)
+    width = max(one.shape[1] for one in logs)
+    both = [
+        np.concatenate([_padded(one[::step], width, empty) for one in rows])
+        for rows, empty in ((logs, -np.inf), (said, 0.0))
+    ]
+    return best_exponent(both[0], both[1], RULES.verdict_exponents)
+
+
+def _padded(values: Floats, width: int, empty: float) -> Floats:
+    return np.pad(values, ((0, 0), (0, width - values.shape[1])), constant_values=empty)

@@ -1,0 +1,59 @@
+"""The learner and the worker model of `MBEM()`, and of every door to it: `train`, `next`, the demo, the service."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scipy import sparse
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from labelonce._memory import is_large
+from labelonce._rules import RULES
+from labelonce.learning._grouped_softmax import GroupedSoftmax
+from labelonce.learning._softmax import SoftmaxRegression
+from labelonce.workers import Full, Grouped, WorkerModel
+from labelonce.workers._groups import labels_tell_groups
+
+
+def default_workers(labels: Any) -> WorkerModel:
+    """Return the worker model of `MBEM()`: a matrix each, unless it cannot be estimated or held.
+
+    It cannot be estimated from too few labels for the mistakes that a worker may make. Then mistakes are the crowd's,
+    within groups of classes, if there are labels enough to find these, or tasks with several labels that tell them.
+    """
+    n_workers, n_classes = labels.n_workers, labels.n_classes
+    if not labels.is_square:
+        return Full()
+    enough = len(labels) >= RULES.matrix_labels * n_workers * n_classes * (n_classes - 1)
+    large = is_large(labels.n_tasks, n_workers, n_classes)
+    if large:
+        return Grouped("auto")
+    tell = enough or len(labels) >= RULES.group_labels * n_classes or labels_tell_groups(labels)
+    return Full() if enough or not tell else Grouped("auto")
+
+
+def default_learner(X: Any, labels: Any = None, workers: WorkerModel | None = None) -> list[Any]:
+    """Return the learners among which `MBEM()` chooses: standardised features and softmax regressions.
+
+    The scaler is one object in all pipelines, so that it is fitted once; sparse features are left as they are. With
+    many classes in groups that are known, the regressions predict the group first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> default_learner(np.zeros((3, 2)))[0]
+    Pipeline(steps=[('standardscaler', StandardScaler()),
+                    ('softmaxregression', SoftmaxRegression(C=0.001))])
+    """
+    groups = None
+    if workers is not None and labels.n_classes >= RULES.group_first and not workers.needs_predictions:
+        workers.prepare(labels)
+        groups = getattr(workers, "groups_", None)
+    learners: list[Any] = [SoftmaxRegression(C=C) for C in RULES.penalties]
+    if groups is not None:
+        learners = [GroupedSoftmax(groups, C=C, tol=1e-4, warm_start=True) for C in RULES.penalties]
+    if sparse.issparse(X):
+        return learners
+    scaler = StandardScaler()
+    return [make_pipeline(scaler, learner) for learner in learners]

@@ -1,0 +1,173 @@
+"""The statistics of a round: what predictions and labels say of the workers, and of each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from labelonce._kernels import Beliefs, Evidence, Pattern, label_slots, make_slot_evidence
+from labelonce._rules import RULES
+from labelonce._types import Codes, Floats, Mask
+from labelonce.learning._calibration import (
+    Calibration,
+    Scores,
+    calibrate,
+    calibrated_log_prior,
+    label_shares,
+    pull_in_round,
+)
+from labelonce.learning._problem import Ask, Problem
+from labelonce.workers import WorkerModel
+
+_SINGLE = 10**7  # slots of all labels from which sums are in float32
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What a judge looks at: predictions, and the labels as evidence about the same slots.
+
+    `inside` marks the slots that labels are evidence for, where they stay within groups; `leaves_groups` says that they
+    do not, so that predictions tell how often. `pattern` is what the factors of the workers keep apart.
+    """
+
+    problem: Problem
+    evidence: Evidence
+    predictions: Beliefs
+    inside: Mask | None = None
+    leaves_groups: bool = False
+    pattern: Pattern | None = None
+
+    @classmethod
+    def of(cls, problem: Problem, workers: WorkerModel, ask: Ask, before: Codes | None = None) -> View:
+        """Return predictions on the slots that the workers need, and the evidence; the workers are prepared for it.
+
+        Which mistakes workers make is known by groups, or told by a model's argmax: that of the round `before`, and in
+        the first round its own, for which it is asked twice. Posteriors would not do: where they side with the labels
+        there are no mistakes, and then they always will.
+        """
+        labels, gold = problem.labels, None if problem.gold is None else problem.gold[:, None]
+        few = workers.uses_slots(labels)
+        if workers.needs_predictions and before is None:
+            before = ask(problem.votes(few=True)[0].codes if few else None, 1).argmax()
+        pattern = workers.prepare(labels, before if workers.needs_predictions else None)
+        if pattern is None:
+            return cls(problem, problem.evidence, ask(None, 0))
+        own = label_slots(labels, pattern, gold)
+        predictions = ask(own, RULES.top_classes)
+        inside: Any = None
+        if workers.in_groups and workers.holds(labels, predictions):
+            inside = np.zeros(predictions.probability.shape, dtype=bool)
+            kept, slots = min(own.shape[1], inside.shape[1]), predictions.codes
+            inside[:, :kept] = (own[:, :kept] >= 0) & (slots[:, :kept] == own[:, :kept])
+        size = len(labels) * (predictions.probability.shape[1] + 1)
+        options: dict[str, Any] = {"dtype": "float32" if size > _SINGLE else "float64", "device": problem.device}
+        evidence = make_slot_evidence(labels, predictions.codes, pattern, **options)
+        return cls(problem, evidence, predictions, inside, workers.in_groups and inside is None, pattern)
+
+    @cached_property
+    def sample(self) -> tuple[Any, Evidence]:
+        """The rows to calibrate by, those with labels or a draw of many, always the same, and their evidence."""
+        labels = self.problem.labels
+        labelled = np.flatnonzero(np.bincount(labels.task, minlength=labels.n_tasks))
+        most = int(np.clip(RULES.calibration_numbers // self.predictions.probability.shape[1], *RULES.calibration_rows))
+        if len(labelled) == labels.n_tasks <= most:
+            return slice(None), self.evidence
+        if len(labelled) > most:
+            labelled = np.sort(np.random.default_rng(0).choice(labelled, most, replace=False))
+        return labelled, self.evidence.select(np.isin(np.arange(labels.n_tasks), labelled))
+
+    def argmax(self) -> Beliefs:
+        """Return the most probable class among those that labels are evidence for as certain; gold where known."""
+        return self.predictions.one_hot(self.inside).with_gold(self.problem.gold)
+
+
+@dataclass(frozen=True, eq=False)
+class Judgement:
+    """What a round says: the fitted workers, how predictions were calibrated, the posteriors and the log-likelihood."""
+
+    workers: WorkerModel
+    calibration: Calibration | None
+    beliefs: Beliefs
+    log_likelihood: float
+
+
+def judge(
+    view: View,
+    workers: WorkerModel,
+    number: int,
+    *,
+    calibrates: bool = True,
+    from_first: bool = False,
+    prior_of_argmax: bool = False,
+) -> Judgement:
+    """Return what the predictions and the labels of a round give together; the workers are fitted in place.
+
+    The first round counts the workers against the argmax of the predictions and starts from the class prior: a model
+    trained on raw labels predicts labels rather than the truth. From the second on, or `from_first` where labels stay
+    within groups, predictions are calibrated, and workers are counted against the posterior that they give themselves,
+    to a fixed point. Without `calibrates` every round is as the first: Algorithm 1 of the paper, of which
+    `prior_of_argmax` is equation 7.
+    """
+    evidence, gold = view.evidence, view.problem.gold
+    argmax = view.argmax()
+    workers.fit_tallies(evidence.tallies(argmax), first=not view.leaves_groups)
+    calibration: Calibration | None = None
+    if not calibrates or (number == 1 and not (from_first and view.inside is not None)):
+        prior = argmax.class_counts() / len(argmax) if prior_of_argmax else view.problem.prior
+        log_prior = evidence.log_prior(prior)
+    else:
+        calibration, log_prior = _calibrated(view, workers, max(number, 2))
+    step = evidence.e_step(workers.crowd, log_prior, gold)
+    return Judgement(workers, calibration, step.beliefs, step.log_likelihood)
+
+
+def _calibrated(view: View, workers: WorkerModel, number: int) -> tuple[Calibration, Any]:
+    """Return the calibration and the log prior that it gives, found together with the workers."""
+    problem, (rows, some) = view.problem, view.sample
+    shares = label_shares(problem.labels, problem.kind)
+    if problem.balance is not None:
+        shares = np.broadcast_to(problem.balance, shares.shape)
+    kind = None if problem.kind is None else problem.kind[rows]
+    scores = Scores.of(view.predictions[rows], None if view.inside is None else view.inside[rows], kind)
+    pull = pull_in_round(number, known=problem.balance is not None)
+    found: Calibration | None = None
+    for refines in (True, False):
+        found = calibrate(scores, some.messages(workers.crowd), shares, pull, found, total=view.evidence.total)
+        log_prior = log_prior_of(view, found)
+        if refines:
+            refine(workers, view.evidence, log_prior, problem.gold)
+    assert found is not None
+    return found, log_prior
+
+
+def log_prior_of(view: View, found: Calibration) -> Any:
+    """Return what predictions say of the true classes, calibrated, where the evidence is."""
+    return view.evidence.keep(calibrated_log_prior(view.predictions, view.inside, view.problem.kind, found))
+
+
+def refine(workers: WorkerModel, evidence: Evidence, log_prior: Any, gold: Codes | None) -> None:
+    """Count the workers against the posterior that they give themselves, near the fixed point."""
+    for _ in range(RULES.refinements):
+        before = workers.crowd
+        workers.fit_tallies(evidence.sweep(before, log_prior, gold).tallies)
+        if workers.crowd.change(before) < RULES.settled:
+            break
+
+
+def row_weight(problem: Problem, beliefs: Beliefs) -> Floats:
+    """Return how much each row counts in the next fit: by information, 1 - H(posterior) / log K.
+
+    With cross-entropy a uniform posterior is not neutral, it pulls predictions to uniform. The weights of each kind of
+    rows are scaled to the total of the rows with labels, so that a learner's penalty means the same in every round.
+    Where no posterior says anything, the labels are all there is.
+    """
+    weight, start, kind = beliefs.information(), problem.answered, problem.kind
+    n_kinds = 1 if kind is None else int(kind.max()) + 1
+    of_row = np.zeros(len(weight), dtype=np.intp) if kind is None else kind
+    sums = np.stack([np.bincount(of_row, one, n_kinds) for one in (start, weight)])
+    wanted, found = problem.evidence.total(sums) if problem.shared else sums
+    scale = np.divide(wanted, found, out=np.zeros(n_kinds), where=found > 1e-9)
+    return np.where(scale[of_row] > 0, weight * scale[of_row], start)

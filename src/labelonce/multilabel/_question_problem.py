@@ -1,0 +1,117 @@
+"""The problem of several questions: a row is a task and a question, and one model has a head for each question."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+from scipy import sparse
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from labelonce._kernels import Beliefs
+from labelonce._rules import RULES
+from labelonce._sklearn import count_rows
+from labelonce._types import Codes, Floats, Mask
+from labelonce.learning._adapter import as_learner
+from labelonce.learning._learner import Learner
+from labelonce.learning._predict import take_rows
+from labelonce.learning._problem import Problem, fitted
+from labelonce.multilabel._pairs import yes_beliefs
+from labelonce.multilabel._per_question import PerQuestion
+from labelonce.multilabel._sigmoid import SigmoidRegression
+
+
+class QuestionProblem(Problem):
+    """Tasks with features, and answers to questions about them."""
+
+    @property
+    def n_tasks(self) -> int:
+        """Number of tasks."""
+        return int(count_rows(self.X))
+
+    @property
+    def task_labels(self) -> None:
+        """Tasks have no labels of their own."""
+        return
+
+    @property
+    def task(self) -> Codes:
+        """The task of every row."""
+        found: Codes = self.labels.row_task
+        return found
+
+    @property
+    def kind(self) -> Codes:
+        """The question of every row."""
+        found: Codes = self.labels.row_question
+        return found
+
+    @property
+    def worker_kind(self) -> Codes:
+        """The question of every cell."""
+        found: Codes = self.labels.cell_question
+        return found
+
+    def part(self, tasks: Mask) -> Problem:
+        """Return the problem of some of the tasks."""
+        rows = self.rows_of(tasks)
+        labels = self.labels.select(rows)
+        place = (np.cumsum(tasks) - 1).astype(np.int32)
+        gold = None if self.gold is None else self.gold[rows]
+        X = take_rows(self.X, np.flatnonzero(tasks))
+        return replace(self, X=X, labels=replace(labels, row_task=place[labels.row_task]), gold=gold)
+
+    def fit(
+        self,
+        learner: Learner,
+        targets: Beliefs,
+        weight: Floats,
+        *,
+        tasks: Mask | None = None,
+        before: Learner | None = None,
+    ) -> Learner:
+        """Return heads fitted to the rows that have a weight, all or those of some tasks."""
+        shape = self.n_tasks, self.labels.n_questions
+        wanted, amount = np.full(shape, 0.5), np.zeros(shape)
+        place = self.task, self.kind
+        wanted[place], amount[place] = targets.to_dense()[:, 1], weight
+        asked = (amount > 0).any(axis=1) if tasks is None else (amount > 0).any(axis=1) & tasks
+        used = np.flatnonzero(asked)
+        return fitted(learner, take_rows(self.X, used), wanted[used], amount[used], before)
+
+    def predict(
+        self,
+        model: Learner,
+        slots: Codes | None,  # noqa: ARG002  # two classes have one each
+        top: int,  # noqa: ARG002
+        tasks: Mask | None = None,
+    ) -> Beliefs:
+        """Return what heads say of the rows, of all or those of some tasks."""
+        if tasks is None:
+            return yes_beliefs(model.predict_proba(self.X)[self.task, self.kind])
+        rows, place = self.rows_of(tasks), np.cumsum(tasks) - 1
+        found = model.predict_proba(take_rows(self.X, np.flatnonzero(tasks)))
+        return yes_beliefs(found[place[self.task[rows]], self.kind[rows]])
+
+
+def default_heads(X: Any) -> list[Any]:
+    """Return the learners among which `MultiLabelMBEM()` chooses: standardised features and logistic regressions."""
+    heads: list[Any] = [SigmoidRegression(C=C, warm_start=True) for C in RULES.head_penalties]
+    if sparse.issparse(X):
+        return heads
+    scaler = StandardScaler()
+    return [make_pipeline(scaler, one) for one in heads]
+
+
+def with_heads(learner: Any) -> Learner:
+    """Return a learner for all questions: itself, a network with a head for each, or one model for each."""
+    if isinstance(learner, type):
+        as_learner(learner)  # which says that it must be an instance
+    if getattr(learner, "fits_questions", False):
+        return cast(Learner, learner)
+    if hasattr(learner, "with_sigmoid_heads"):
+        return cast(Learner, learner.with_sigmoid_heads())
+    as_learner(learner)  # which says so where it is no classifier
+    return PerQuestion(learner)
