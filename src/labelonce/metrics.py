@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from labelonce._kernels import Candidates
+from labelonce._kernels import Beliefs
 from labelonce._types import Codes, Floats
 from labelonce._validate import check_choice, check_codes, check_distribution, check_int
 
@@ -26,7 +26,7 @@ def accuracy(y_true: Any, prediction: Any) -> float:
     ----------
     y_true : int array of shape (n_tasks,)
         Class codes, -1 where unknown.
-    prediction : array of shape (n_tasks, n_classes) or (n_tasks,), or Candidates
+    prediction : array of shape (n_tasks, n_classes) or (n_tasks,), or Beliefs
         A posterior, or class codes. In a posterior, classes within a relative 1e-9 of the top are tied,
         and a true class among t tied ones counts 1/t: the mean over all ways to break the ties.
 
@@ -37,11 +37,9 @@ def accuracy(y_true: Any, prediction: Any) -> float:
     >>> accuracy([0, 1, 1], [0, 0, 1])
     0.6666666666666666
     """
-    if isinstance(prediction, Candidates):
-        return _candidates_right(y_true, prediction)
-    prediction = np.asarray(prediction)
-    if prediction.ndim != 1:
-        return float(_shares_right(*_known(y_true, prediction, "prediction")).mean())
+    if np.ndim(getattr(prediction, "probability", prediction)) != 1:
+        true, beliefs = _known(y_true, prediction, "prediction")
+        return float(beliefs.share_right(true, _TIE).mean())
     given = check_codes(prediction, "prediction", _ANY_CODE)
     true = _check_y_true(y_true, len(given), _ANY_CODE)
     return float((given == true)[true >= 0].mean())
@@ -57,7 +55,7 @@ def log_loss(y_true: Any, posterior: Any) -> float:
     ----------
     y_true : int array of shape (n_tasks,)
         Class codes, -1 where unknown.
-    posterior : array of shape (n_tasks, n_classes), or Candidates
+    posterior : array of shape (n_tasks, n_classes), or Beliefs
         Probabilities.
 
     Examples
@@ -65,14 +63,10 @@ def log_loss(y_true: Any, posterior: Any) -> float:
     >>> round(log_loss([0, 1, -1], [[0.5, 0.5], [0.2, 0.8], [1.0, 0.0]]), 4)
     0.4581
     """
-    if isinstance(posterior, Candidates):
-        codes = _check_y_true(y_true, *posterior.shape)
-        known = np.flatnonzero(codes >= 0)
-        return -float(np.log(np.maximum(posterior.at(known, codes[known]), np.finfo(np.float64).eps)).mean())
-    posterior = np.asarray(posterior)
-    smallest = np.finfo(posterior.dtype if posterior.dtype.kind == "f" else np.float64).eps
-    true, probability = _known(y_true, posterior, "posterior")
-    return -float(np.log(np.maximum(_of_class(probability, true), smallest)).mean())
+    true, beliefs = _known(y_true, posterior, "posterior")
+    kind = np.asarray(beliefs.probability).dtype
+    smallest = np.finfo(kind if kind.kind == "f" else np.float64).eps
+    return -float(np.log(np.maximum(beliefs.at(np.arange(len(true)), true), smallest)).mean())
 
 
 def calibration_error(y_true: Any, posterior: Any, n_bins: int = 15) -> float:
@@ -98,10 +92,10 @@ def calibration_error(y_true: Any, posterior: Any, n_bins: int = 15) -> float:
     0.2333
     """
     check_int(n_bins, "n_bins", 1)
-    true, probability = _known(y_true, posterior, "posterior")
-    top = probability.max(axis=1)
+    true, beliefs = _known(y_true, posterior, "posterior")
+    top = beliefs.max()
     bin_of_task = np.searchsorted(np.arange(1, n_bins) / n_bins, top)
-    gap = np.bincount(bin_of_task, weights=top - _shares_right(true, probability))
+    gap = np.bincount(bin_of_task, weights=top - beliefs.share_right(true, _TIE))
     return float(np.abs(gap).sum() / len(true))
 
 
@@ -159,14 +153,16 @@ def rank_correlation(skill_true: Any, skill: Any) -> float:
     return float(np.corrcoef(first, second)[0, 1])
 
 
-def _known(y_true: Any, posterior: Any, name: str) -> tuple[Codes, Floats]:
-    """Return the true classes that are known, and the posterior of their tasks."""
-    shape = np.shape(posterior)
+def _known(y_true: Any, posterior: Any, name: str) -> tuple[Codes, Beliefs]:
+    """Return the true classes that are known, and what is believed of their tasks."""
+    shape = np.shape(getattr(posterior, "probability", posterior))
     if len(shape) != 2:
         raise ValueError(f"{name} must have shape (n_tasks, n_classes); got {shape}.")
-    probability = check_distribution(posterior, name, shape)
-    true = _check_y_true(y_true, *shape)
-    return true[true >= 0], probability[true >= 0]
+    if not hasattr(posterior, "probability"):
+        check_distribution(posterior, name, shape)
+    beliefs = Beliefs.of(posterior)
+    true = _check_y_true(y_true, *beliefs.shape)
+    return true[true >= 0], beliefs[np.flatnonzero(true >= 0)]
 
 
 def _check_y_true(y_true: Any, n_tasks: int, n_classes: int) -> Codes:
@@ -180,29 +176,6 @@ def _check_y_true(y_true: Any, n_tasks: int, n_classes: int) -> Codes:
     known[unknown] = 0
     codes = check_codes(known, "y_true where not -1", n_classes)
     return np.where(unknown, np.int32(-1), codes)
-
-
-def _candidates_right(y_true: Any, posterior: Candidates) -> float:
-    """Return the accuracy of candidates, ties shared among them and the classes that are none."""
-    true = _check_y_true(y_true, *posterior.shape)
-    tasks = np.flatnonzero(true >= 0)
-    known = posterior[tasks]
-    filled, each = np.where(known.classes >= 0, known.probability, 0.0), known.each_other
-    top = np.maximum(filled.max(axis=1), each) * (1 - _TIE)
-    n_others = known.n_classes - (known.classes >= 0).sum(axis=1)
-    tied = ((filled >= top[:, None]) & (known.classes >= 0)).sum(axis=1) + np.where(each >= top, n_others, 0)
-    right = known.at(np.arange(len(tasks)), true[tasks]) >= top
-    return float((right / np.maximum(tied, 1)).mean())
-
-
-def _shares_right(true: Codes, probability: Floats) -> Floats:
-    """Return 1/t where the true class is among t tied for the top, else 0."""
-    tied = probability >= probability.max(axis=1, keepdims=True) * (1 - _TIE)
-    return np.asarray(_of_class(tied, true) / tied.sum(axis=1))
-
-
-def _of_class(values: Any, true: Codes) -> Any:
-    return values[np.arange(len(true)), true]
 
 
 def _check_weight(weight: Any, shape: tuple[int, ...]) -> Floats:

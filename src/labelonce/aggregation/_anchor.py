@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from labelonce._kernels import Factors
+from labelonce._kernels import Confusion
 from labelonce._messages import shorten, show
 from labelonce._types import Codes, Floats
 from labelonce.data import Annotations
@@ -31,12 +31,12 @@ def warn_if_no_anchor(annotations: Annotations, gold: Codes | None, name: str) -
     )
 
 
-def warn_if_out_of_order(annotations: Annotations, confusion: Floats | Factors, prior: Floats, name: str) -> None:
+def warn_if_out_of_order(annotations: Annotations, confusion: Confusion, prior: Floats, name: str) -> None:
     """Warn where the classes that were found do not follow one another along the scale that was declared."""
-    if not annotations.is_scale or annotations.n_classes == 1 or isinstance(confusion, Factors):
+    if not annotations.is_scale or annotations.n_classes == 1:
         return
     weight = np.bincount(annotations.worker, minlength=annotations.n_workers)
-    places = np.einsum("w,wks,s->k", weight, confusion, np.arange(annotations.n_answers)) / weight.sum()
+    places = np.einsum("w,wks,s->k", weight, confusion.dense(), np.arange(annotations.n_answers)) / weight.sum()
     found = np.flatnonzero(prior * annotations.n_tasks >= 1)  # a class without a task has no place of its own
     fall = found[1:][np.diff(places[found]) < -_EQUAL]
     if len(fall):

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from labelonce._kernels import Candidates, ConfusionOnRequest, Factors, top_class
-from labelonce._memory import check_memory, is_large, label_memory
+from labelonce._kernels import Beliefs, Confusion, FittedConfusion, FittedFactors, confusion_of
+from labelonce._memory import check_memory, fit_memory, is_large
 from labelonce._sklearn import BaseEstimator, check_is_fitted
 from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import RandomState, check_rng
@@ -41,8 +41,8 @@ class Fit:
     empty and says `n_iter`. `more` holds the fitted attributes that only this model has, by name.
     """
 
-    posterior: Any  # an array, or Candidates
-    confusion: Floats | Factors
+    posterior: Any  # an array, or Beliefs
+    confusion: Any  # matrices or factors, or an array
     prior: Floats
     log_likelihood: Floats
     converged: bool
@@ -57,7 +57,7 @@ class Aggregator(BaseEstimator, ABC):
     ----------
     posterior_ : (n_tasks, n_classes)
         P(true label | annotations) of every task. With so many classes that n_tasks x n_classes + n_workers x
-        n_classes^2 is above 2^27, `Candidates`: the classes in question of each task, and a rest.
+        n_classes^2 is above 2^27, `Beliefs`: the classes in question of each task, and a rest.
     labels_ : (n_tasks,)
         The most probable class id of every task; ties are broken at random by `random_state`.
     confusion_ : (n_workers, n_classes, n_answers)
@@ -86,8 +86,8 @@ class Aggregator(BaseEstimator, ABC):
     random_state: RandomState
     posterior_: Any
     labels_: Ids
-    confusion_: Any = ConfusionOnRequest()
-    factors_: Factors
+    confusion_: Any = FittedConfusion()
+    factors_: Any = FittedFactors()
     prior_: Floats
     skill_: Floats
     log_likelihood_: Floats
@@ -142,7 +142,7 @@ class Aggregator(BaseEstimator, ABC):
             annotation_counts=np.bincount(annotations.worker, minlength=annotations.n_workers),
             tasks=annotations.tasks,
             posterior=fit.posterior,
-            picks=picks_of(fit.posterior, rng),
+            picks=Beliefs.of(fit.posterior).drawn_argmax(rng),
             log_likelihood_=fit.log_likelihood,
             n_iter_=len(fit.log_likelihood) if fit.n_iter is None else fit.n_iter,
             converged_=fit.converged,
@@ -161,12 +161,19 @@ class Aggregator(BaseEstimator, ABC):
 
     def _memory(self, annotations: Annotations) -> float:
         """Return about how many bytes the largest arrays of a fit take at once."""
-        n_tasks, n_workers, n_classes = annotations.n_tasks, annotations.n_workers, annotations.n_classes
-        if self._follows_labels and is_large(n_tasks, n_workers, n_classes):
-            return label_memory(len(annotations), n_tasks)
         posteriors, matrices = self._tables
         size = 4 if getattr(self, "dtype", "") == "float32" else 8
-        return size * (posteriors * n_tasks * n_classes + matrices * n_workers * n_classes * annotations.n_answers)
+        return fit_memory(
+            (
+                len(annotations),
+                annotations.n_tasks,
+                annotations.n_workers,
+                annotations.n_classes,
+                annotations.n_answers,
+            ),
+            arrays=(size * posteriors, size * matrices),
+            follows_labels=self._follows_labels,
+        )
 
     def _takes_answers_of(self, annotations: Annotations) -> bool:
         """Return whether answers that are no classes mean something to this model."""
@@ -198,14 +205,14 @@ class Aggregator(BaseEstimator, ABC):
 def set_fitted(
     model: Any,
     *,
-    confusion: Floats | Factors,
+    confusion: Any,
     prior: Floats,
     workers: Ids,
     classes: Ids,
     annotation_counts: Ids,
     answers: Ids | None = None,
     tasks: Ids | None = None,
-    posterior: Floats | Candidates | None = None,
+    posterior: Any = None,
     picks: Codes | None = None,
     **more: Any,
 ) -> None:
@@ -219,14 +226,14 @@ def set_fitted(
     else:
         for name in ("tasks_", "posterior_", "labels_"):
             model.__dict__.pop(name, None)
-    known_as, other = ("factors_", "confusion_") if isinstance(confusion, Factors) else ("confusion_", "factors_")
-    setattr(model, known_as, confusion)
-    for name in (other, "_answers", "_fitted_on"):
+    found: Confusion = confusion_of(confusion)
+    model._confusion = found
+    for name in ("_answers", "_fitted_on"):
         model.__dict__.pop(name, None)
     leaning = None
     if answers is not None and answers is not classes:
         model._answers, leaning = answers, class_leanings(answers, classes)
-    model.prior_, model.skill_ = prior, skill(confusion, prior, leaning)
+    model.prior_, model.skill_ = prior, found.skill(prior, leaning)
     model.workers_, model.classes_, model._annotation_counts = workers, classes, annotation_counts
     for name, value in more.items():
         setattr(model, name, value)
@@ -247,81 +254,31 @@ def workers_table(fitted: Any, **more: Floats) -> pa.Table:
     return pa.table({name: pa.array(values[best_first]) for name, values in columns.items()})
 
 
-def picks_of(posterior: Floats | Candidates, rng: np.random.Generator) -> Codes:
-    """Return the most probable class of each task, ties broken at random."""
-    if not isinstance(posterior, Candidates):
-        return top_class(posterior, rng)
-    filled = np.where(posterior.classes >= 0, posterior.probability, -1.0)
-    best = top_class(filled, rng)
-    picks = posterior.classes[np.arange(len(best)), best].astype(np.int32)
-    unknown = np.flatnonzero(posterior.each_other > filled.max(axis=1))  # another class is: as where nobody voted
-    while len(unknown):
-        picks[unknown] = rng.integers(posterior.n_classes, size=len(unknown))
-        unknown = unknown[(posterior.classes[unknown] == picks[unknown, None]).any(axis=1)]
-    return picks
-
-
-def labels_frame(tasks: Ids, classes: Ids, posterior: Floats | Candidates, picks: Codes) -> pa.Table:
-    """Return an Arrow table with one row per task: task, label (the pick), confidence, and `posterior_<class>`.
+def labels_frame(tasks: Ids, classes: Ids, posterior: Any, picks: Codes) -> pa.Table:
+    """Return an Arrow table with one row per task: task, label, confidence, and `posterior_<class>`.
 
     With many classes there are no columns of classes, but the most probable ones of each task instead: `class_1`,
     `posterior_class_1`, ...
     """
+    beliefs = Beliefs.of(posterior)
     columns: dict[str, Any] = {
         "task": pa.array(tasks),
         "label": _ids.decode(picks, classes),
-        "confidence": probabilities_at(posterior, picks),
+        "confidence": beliefs.at(np.arange(len(picks)), picks),
     }
-    if isinstance(posterior, Candidates):
-        columns |= _top_columns(posterior.top(TOP_CLASSES), classes)
-    else:
-        columns |= {f"posterior_{name}": posterior[:, k] for k, name in enumerate(classes)}
+    for place, (code, share) in enumerate(beliefs.columns(TOP_CLASSES)):
+        if np.ndim(code) == 0:
+            columns[f"posterior_{classes[code]}"] = share
+            continue
+        names = _ids.decode(np.maximum(code, 0), classes)
+        columns[f"class_{place + 1}"] = pc.if_else(pa.array(code >= 0), names, pa.scalar(None, names.type))
+        columns[f"posterior_class_{place + 1}"] = pa.array(share, mask=code < 0)
     return pa.table(columns)
 
 
-def _top_columns(top: Candidates, classes: Ids) -> dict[str, Any]:
-    """Return the most probable classes of every task and their probabilities, null where there are fewer."""
-    columns: dict[str, Any] = {}
-    for place in range(top.classes.shape[1]):
-        code, there = top.classes[:, place], top.classes[:, place] >= 0
-        names = _ids.decode(np.maximum(code, 0), classes)
-        columns[f"class_{place + 1}"] = pc.if_else(pa.array(there), names, pa.scalar(None, names.type))
-        columns[f"posterior_class_{place + 1}"] = pa.array(top.probability[:, place], mask=~there)
-    return columns
-
-
-def probabilities_at(posterior: Floats | Candidates, codes: Codes) -> Floats:
-    """Return the probability of one class of each task."""
-    rows = np.arange(len(codes))
-    return posterior.at(rows, codes) if isinstance(posterior, Candidates) else np.asarray(posterior[rows, codes])
-
-
-def class_shares(posterior: Floats | Candidates) -> Floats:
-    """Return the expected share of tasks of each class, (n_classes,)."""
-    if isinstance(posterior, Candidates):
-        return posterior.shares() / len(posterior)
-    return np.asarray(posterior.mean(axis=0))
-
-
-def skill(confusion: Floats | Factors, prior: Floats, leaning: Floats | None = None) -> Floats:
-    """Return each worker's chance of giving the true label, shape (n_workers,).
-
-    With `leaning` it is among the answers that lean to a class, each as far as it leans; for a worker without any,
-    that of a guess.
-
-    >>> skill(np.array([[[0.9, 0.1], [0.3, 0.7]]]), np.array([0.5, 0.5]))
-    array([0.8])
-    >>> skill(np.array([[[0.45, 0.05, 0.5], [0.3, 0.7, 0.0]]]), np.array([0.5, 0.5]), np.eye(3, 2))
-    array([0.8])
-    """
-    if isinstance(confusion, Factors):
-        return confusion.skill(prior)
-    if leaning is None:
-        return np.asarray(np.einsum("wkk,k->w", confusion, prior))
-    right = np.einsum("wks,sk->wk", confusion, leaning)
-    total = confusion @ leaning.sum(axis=1)
-    guess = np.full_like(right, 1 / len(prior))
-    return np.asarray(np.divide(right, total, out=guess, where=total > 0) @ prior)
+def has_no_room(annotations: Annotations) -> bool:
+    """Return whether arrays by task and class, and by worker, class and class, are too large to be made."""
+    return is_large(annotations.n_tasks, annotations.n_workers, annotations.n_classes)
 
 
 def fitted_answers(fitted: Any) -> Ids:

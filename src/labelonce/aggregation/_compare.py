@@ -6,15 +6,13 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from scipy.sparse.linalg import ArpackError
 
 from labelonce import metrics
-from labelonce._kernels import Candidates, ScipyEngine, label_probabilities
-from labelonce._memory import is_large
+from labelonce._kernels import Beliefs, evidence_of_votes, label_likelihoods
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_number, check_rng
@@ -188,27 +186,14 @@ def _agreement(fitted: Aggregator, annotations: Annotations) -> float:
 def _scores(fitted: Aggregator, seen: Annotations, held: Annotations) -> Floats:
     """Return the log-likelihood of each held-out annotation, through confusion counted from the posterior.
 
-    With so many classes that there is no room for matrices, by one number per worker, in the same way for all.
+    Without room for matrices, by one number per worker, in the same way for all.
     """
-    if seen.is_square and is_large(seen.n_tasks, seen.n_workers, seen.n_classes):
-        return _one_coin_scores(fitted.posterior_, seen, held)
-    counts = ScipyEngine(seen, "float64").m_step(fitted.posterior_)
-    leaning = None if seen.is_square else seen.leaning
-    confusion = normalised(counts + answer_pseudo_counts(1.0, counts, leaning))
-    probability = label_probabilities(held, fitted.posterior_, confusion)
+    posterior = Beliefs.of(fitted.posterior_)
+    evidence, votes = evidence_of_votes(seen)
+    tallies = evidence.tallies(posterior.on(votes.classes))
+    workers = tallies.confusion(lambda counts: normalised(counts + answer_pseudo_counts(1.0, counts, tallies.leaning)))
+    probability = label_likelihoods(held, posterior, workers)
     return np.asarray(np.log((1 - _GUESS) * probability + _GUESS / seen.n_answers))
-
-
-def _one_coin_scores(posterior: Any, seen: Annotations, held: Annotations) -> Floats:
-    agreed, own = (
-        posterior.at(one.task, one.label) if isinstance(posterior, Candidates) else posterior[one.task, one.label]
-        for one in (seen, held)
-    )
-    n_workers, n_classes = seen.n_workers, seen.n_classes
-    right = (np.bincount(seen.worker, agreed, n_workers) + 1) / (np.bincount(seen.worker, minlength=n_workers) + 2)
-    mean = right[held.worker]
-    probability = own * mean + (1 - own) * (1 - mean) / (n_classes - 1)
-    return np.asarray(np.log((1 - _GUESS) * probability + _GUESS / n_classes))
 
 
 def _chosen(tried: list[_Try]) -> Comparison:

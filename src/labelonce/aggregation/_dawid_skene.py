@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import floored_log
+from labelonce._kernels import Matrices, Pattern, Sweep, first_beliefs
 from labelonce._memory import label_memory
+from labelonce._messages import show
+from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState
 from labelonce.aggregation._base import Fit
@@ -19,8 +22,10 @@ from labelonce.aggregation._em import (
     pseudo_counts,
 )
 from labelonce.aggregation._online import OnlineEM
-from labelonce.aggregation._worker_model_em import fit_with_worker_model
 from labelonce.data import Annotations
+from labelonce.workers import Grouped
+
+_SETTLED = 1e-5  # of the log-likelihood per annotation: a population is fitted in every iteration, so it jitters
 
 
 class DawidSkene(OnlineEM):
@@ -63,7 +68,7 @@ class DawidSkene(OnlineEM):
         Where torch works. Default: CUDA where there is any.
     worker_model : workers.Grouped, optional
         Workers with few numbers instead of a matrix each, for many classes: mistakes within groups of classes, or those
-        that the crowd makes. Posteriors then live on the candidate classes of each task (`Candidates`), and
+        that the crowd makes. Posteriors then live on the candidate classes of each task (`Beliefs`), and
         `smoothing` and `n_init` do not apply; `log_likelihood_` is empty, `worker_model_` the fitted model.
         Default: a matrix per worker.
     random_state : int, numpy.random.Generator or None
@@ -128,15 +133,35 @@ class DawidSkene(OnlineEM):
     def _best_fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
         if self.worker_model is None:
             return super()._best_fit(annotations, gold, rng)
-        options = {"prior": self.prior, "max_iter": self.max_iter, "tol": self.tol, "dtype": self.dtype}
-        options |= {"engine": self.engine, "device": self.device}
-        return fit_with_worker_model(self.worker_model, annotations, gold, **options, rng=rng)
+        if not isinstance(self.worker_model, Grouped):
+            raise TypeError(f"worker_model must be None or workers.Grouped(...); got {show(self.worker_model)}.")
+        model = clone(self).set_params(tol=max(self.tol, _SETTLED), n_init=1)
+        fit = super(DawidSkene, model)._best_fit(annotations, gold, rng)
+        return replace(fit, log_likelihood=np.array([]), n_iter=len(fit.log_likelihood))
+
+    def _pattern(self, annotations: Annotations, gold: Codes | None) -> Pattern | None:
+        if self.worker_model is None:
+            return None
+        votes = first_beliefs(annotations, gold, few=True)
+        labelled = np.bincount(annotations.task, minlength=annotations.n_tasks) > 0
+        self._workers = clone(self.worker_model)
+        found: Pattern | None = self._workers.prepare(
+            annotations, np.where(labelled, votes.drawn_argmax(np.random.default_rng(0)), -1).astype(np.int32)
+        )
+        return found
+
+    def _next(self, counts: Sweep, before: Parameters | None) -> Parameters:
+        if self.worker_model is None:
+            return super()._next(counts, before)
+        workers = (self._workers if before is None else before.state).refitted(counts.tallies)
+        prior, _ = self._estimate_prior(counts.class_counts, 1.0)
+        return Parameters(workers.factors_, prior, more={"worker_model_": workers}, state=workers)
 
     def _m_step(self, confusion_counts: Floats, class_counts: Floats, leaning: Floats | None = None) -> Parameters:
         pseudo = answer_pseudo_counts(self.smoothing, confusion_counts, leaning)
         confusion = normalised(confusion_counts + pseudo)
-        log_confusion = floored_log(confusion)
+        workers = Matrices(confusion)
         least = float(pseudo_counts(self.smoothing, len(class_counts)).min())
         prior, log_penalty = self._estimate_prior(class_counts, least)
-        log_penalty += float((pseudo * log_confusion).sum())
-        return Parameters(confusion, prior, log_confusion, floored_log(prior), log_penalty)
+        log_penalty += float((pseudo * workers.log_values).sum())
+        return Parameters(workers, prior, None, log_penalty)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import Engine, Sweep, vote_fractions
+from labelonce._kernels import Beliefs, Evidence, Matrices, Sweep
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_int, check_number
 from labelonce.aggregation._base import Fit
@@ -98,28 +98,28 @@ class EBCC(EMAggregator):
     def _starts(
         self,
         annotations: Annotations,  # noqa: ARG002
-        engine: Engine,
-        gold: Codes | None,
+        votes: Beliefs,
+        gold: Codes | None,  # noqa: ARG002  # in the votes
         rng: np.random.Generator,
-    ) -> Iterator[Floats]:
-        fractions = vote_fractions(engine.vote_counts(), gold)
+    ) -> Iterator[Beliefs]:
+        fractions = votes.to_dense()
         for _ in range(self.n_init):
             shares = rng.exponential(size=(*fractions.shape, self.subtypes)).astype(self.dtype, copy=False)
             shares *= (fractions / shares.sum(axis=2))[:, :, None]
-            yield shares.reshape(len(shares), -1)
+            yield Beliefs.of(shares.reshape(len(shares), -1))
 
     def _memory(self, annotations: Annotations) -> float:
         return super()._memory(annotations) * self.subtypes
 
-    def _climb(self, engine: Engine, posterior: Floats, gold: Codes | None, n_annotations: int) -> Fit:
-        fit = super()._climb(engine, posterior, gold, n_annotations)
+    def _climb(self, evidence: Evidence, start: Beliefs, gold: Codes | None, n_annotations: int) -> Fit:
+        fit = super()._climb(evidence, start, gold, n_annotations)
         by_subtype = fit.prior.reshape(-1, self.subtypes)
         prior, share = by_subtype.sum(axis=1), normalised(by_subtype)
-        states = np.asarray(fit.confusion)
+        states = fit.confusion.dense()
         confusion = states.reshape(len(states), *by_subtype.shape, -1)
         return Fit(
             normalised(fit.posterior.reshape(len(fit.posterior), *by_subtype.shape).sum(axis=2)),
-            np.einsum("wkms,km->wks", confusion, share),
+            Matrices(np.einsum("wkms,km->wks", confusion, share)),
             prior,
             fit.log_likelihood,
             fit.converged,
@@ -129,7 +129,7 @@ class EBCC(EMAggregator):
         class_pseudo = None if before is None else before.state
         if before is None and isinstance(self.prior, str) and self.prior == "votes":  # the first counts are theirs
             class_pseudo = counts.class_counts.reshape(-1, self.subtypes).sum(axis=1) + _TINY
-        return self._m_step(counts.confusion_counts, counts.class_counts, class_pseudo)
+        return self._m_step(counts.tallies.values, counts.class_counts, class_pseudo)
 
     def _m_step(self, confusion_counts: Floats, class_counts: Floats, class_pseudo: Floats | None = None) -> Parameters:
         """Return the parameters; `class_pseudo` is the Dirichlet parameter of each class, by default 1."""
@@ -146,5 +146,5 @@ class EBCC(EMAggregator):
         joint = normalised(by_subtype + weak) * prior[:, None]
         log_joint = log_share + log_prior[:, None]
         bound -= divergence_of_prior
-        joints = (joint.ravel(), log_confusion, log_joint.ravel())
-        return Parameters(normalised(counts), *joints, bound, state=class_pseudo)
+        workers = Matrices(normalised(counts), log_confusion)
+        return Parameters(workers, joint.ravel(), log_joint.ravel(), bound, state=class_pseudo)

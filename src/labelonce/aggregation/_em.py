@@ -10,7 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import Engine, Sweep, floored_log, make_engine, vote_fractions
+from labelonce._kernels import (
+    Beliefs,
+    Confusion,
+    Evidence,
+    Pattern,
+    Sweep,
+    first_beliefs,
+    floored_log,
+    label_slots,
+    make_evidence,
+    make_slot_evidence,
+)
+from labelonce._memory import check_memory
 from labelonce._sklearn import ConvergenceWarning
 from labelonce._types import ENGINES, Codes, Floats
 from labelonce._validate import check_choice, check_distribution, check_int, check_number
@@ -21,16 +33,15 @@ from labelonce.data import Annotations
 
 @dataclass(frozen=True)
 class Parameters:
-    """One M-step: the point estimates, the logs that the E-step uses, the log-density of the priors, `Fit.more`.
+    """One M-step: the estimates, the log prior if it is not that of `prior`, the priors' log-density, `Fit.more`.
 
-    `state` is what the next M-step of this climb needs beside the counts; most models need nothing.
+    `state` is what the next M-step of this climb needs besides the counts; most models need nothing.
     """
 
-    confusion: Any  # an array, or Factors
+    confusion: Confusion
     prior: Floats
-    log_confusion: Floats
-    log_prior: Floats
-    log_penalty: float
+    log_prior: Floats | None = None
+    log_penalty: float = 0.0
     more: Mapping[str, Any] = field(default_factory=dict)
     state: Any = None
 
@@ -71,33 +82,61 @@ class EMAggregator(Aggregator):
 
     def _best_fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
         """Return the best of the fits that EM reaches from the starts."""
-        engine = make_engine(annotations, self.dtype, self.engine, self.device)
-        starts = self._starts(annotations, engine, gold, rng)
-        fits = (self._climb(engine, start, gold, len(annotations)) for start in starts)
+        evidence, start = self._evidence(annotations, gold)
+        starts = self._starts(annotations, start, gold, rng)
+        fits = (self._climb(evidence, start, gold, len(annotations)) for start in starts)
         return max(fits, key=lambda fit: fit.log_likelihood[-1])
+
+    def _evidence(self, annotations: Annotations, gold: Codes | None) -> tuple[Evidence, Beliefs]:
+        """Return the evidence of all classes, or of the slots that the pattern of the workers needs, and the votes."""
+        options: dict[str, Any] = {"dtype": self.dtype, "engine": self.engine, "device": self.device}
+        pattern = self._pattern(annotations, gold)
+        if pattern is None:
+            evidence = make_evidence(annotations, **options)
+            return evidence, evidence.votes(gold)
+        votes = first_beliefs(annotations, gold, few=True)
+        classes = label_slots(annotations, pattern, votes.codes)
+        self._check_slots(annotations, classes.shape[1])
+        return make_slot_evidence(annotations, classes, pattern, draws=False, **options), votes.on(classes)
+
+    def _check_slots(self, annotations: Annotations, n_slots: int) -> None:
+        check_memory(
+            n_slots * (24 * len(annotations) + 48 * annotations.n_tasks),
+            f"{annotations.n_tasks:,} tasks with up to {n_slots:,} candidate classes each",
+            "Use smaller groups, or Grouped() without groups, which keeps the commonest mistakes.",
+        )
+
+    def _pattern(self, annotations: Annotations, gold: Codes | None) -> Pattern | None:  # noqa: ARG002  # for factors
+        """Return what factors of workers keep apart, None where they are matrices."""
+        return None
 
     def _starts(
         self,
         annotations: Annotations,  # noqa: ARG002  # for the models that start from more than votes
-        engine: Engine,
+        votes: Beliefs,
         gold: Codes | None,
         rng: np.random.Generator,
-    ) -> Iterator[Floats]:
+    ) -> Iterator[Beliefs]:
         """Yield `n_init` posteriors to climb from: the votes, then votes plus noise."""
-        return (_start(engine, gold, noise) for noise in [None, *[rng] * (self.n_init - 1)])
+        yield votes
+        for _ in range(self.n_init - 1):
+            yield _with_noise(votes, rng).with_gold(gold)
 
-    def _climb(self, engine: Engine, start: Floats, gold: Codes | None, n_annotations: int) -> Fit:
+    def _climb(self, evidence: Evidence, start: Beliefs, gold: Codes | None, n_annotations: int) -> Fit:
         """Return the fit that EM reaches from a start."""
-        counts = first_counts(engine, start)
+        counts = first_counts(evidence, start)
         del start  # the largest array: the E-step makes its successor
 
+        def prior_of(found: Parameters) -> Any:
+            return evidence.log_prior(found.prior) if found.log_prior is None else found.log_prior
+
         def sweep(found: Parameters) -> Sweep:
-            return engine.sweep(found.log_confusion, found.log_prior, gold)
+            return evidence.sweep(found.confusion, prior_of(found), gold, prior=found.prior)
 
         for last in self.iterations(counts, sweep, n_annotations):  # noqa: B007
             pass
         found = last.parameters
-        posterior = engine.e_step(found.log_confusion, found.log_prior, gold).posterior
+        posterior = evidence.e_step(found.confusion, prior_of(found), gold).beliefs.shown()
         path = np.array(last.path)
         return Fit(posterior, found.confusion, found.prior, path, last.converged, more=found.more)
 
@@ -119,7 +158,7 @@ class EMAggregator(Aggregator):
 
     def _next(self, counts: Sweep, before: Parameters | None) -> Parameters:  # noqa: ARG002  # for those with a state
         """Return the parameters of the next step; `before` are those of the last one, None at the start."""
-        return self._m_step(counts.confusion_counts, counts.class_counts)
+        return self._m_step(counts.tallies.values, counts.class_counts)
 
     @abstractmethod
     def _m_step(self, confusion_counts: Floats, class_counts: Floats) -> Parameters:
@@ -152,16 +191,16 @@ class AnswersEM(EMAggregator):
     _takes_others = True
 
     def _next(self, counts: Sweep, before: Parameters | None) -> Parameters:  # noqa: ARG002
-        return self._m_step(counts.confusion_counts, counts.class_counts, counts.leaning)
+        return self._m_step(counts.tallies.values, counts.class_counts, counts.tallies.leaning)
 
     @abstractmethod
     def _m_step(self, confusion_counts: Floats, class_counts: Floats, leaning: Floats | None = None) -> Parameters:
         """Return the parameters as `EMAggregator` does; `leaning` is None where the answers are the classes."""
 
 
-def first_counts(engine: Engine, start: Floats) -> Sweep:
+def first_counts(evidence: Evidence, start: Beliefs) -> Sweep:
     """Return the expected counts of a posterior, with which EM starts."""
-    return Sweep(engine.m_step(start), start.sum(axis=0, dtype=np.float64), -np.inf, engine.leaning)
+    return Sweep(evidence.tallies(start), np.asarray(start.class_counts(), dtype=np.float64), -np.inf)
 
 
 def answer_pseudo_counts(smoothing: Any, confusion_counts: Floats, leaning: Floats | None) -> Floats:
@@ -233,13 +272,13 @@ def normalised(counts: Floats) -> Floats:
     return np.asarray(np.divide(counts, total, out=uniform, where=total > 0))
 
 
-def _start(engine: Engine, gold: Codes | None, rng: np.random.Generator | None) -> Floats:
-    """Return the vote fractions, mixed half and half with noise if there is a generator."""
-    fractions = vote_fractions(engine.vote_counts(), gold)
-    if rng is not None:
-        fractions += vote_fractions(rng.exponential(size=fractions.shape), gold)
-        fractions /= 2
-    return fractions
+def _with_noise(votes: Beliefs, rng: np.random.Generator) -> Beliefs:
+    """Return the votes mixed half and half with noise, on the classes that have a slot."""
+    noise = rng.exponential(size=votes.probability.shape) * (votes.codes >= 0)
+    noise *= (votes.probability.sum(axis=1) / noise.sum(axis=1))[:, None]
+    wide = votes.wide().copy()
+    wide[:, : noise.shape[1]] = (votes.probability + noise) / 2
+    return votes.with_wide(wide)
 
 
 def warn_not_settled(name: str, n_iter: int, n_workers: int) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import digamma, gammaln
 
+from labelonce._kernels import Matrices
 from labelonce._types import Floats
 from labelonce._validate import RandomState
 from labelonce.aggregation._em import EMAggregator, Parameters, answer_pseudo_counts, normalised, pseudo_counts
@@ -94,7 +95,7 @@ class IBCC(OnlineEM):
         log_confusion = expected_log(counts)
         prior, log_prior, of_prior = dirichlet_prior(self, class_counts, np.ones(len(class_counts)))
         bound = -divergence(counts, pseudo, log_confusion) - of_prior
-        return Parameters(normalised(counts), prior, log_confusion, log_prior, bound)
+        return Parameters(Matrices(normalised(counts), log_confusion), prior, log_prior, bound)
 
     def _pseudo_counts(self, confusion_counts: Floats, leaning: Floats | None) -> Floats:
         """Return the Dirichlet parameters; that of an answer which nobody gave is all but 0."""

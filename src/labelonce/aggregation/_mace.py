@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from labelonce._kernels import Sweep, floored_log
+from labelonce._kernels import Matrices, Sweep, floored_log
 from labelonce._types import Floats
 from labelonce._validate import RandomState, check_choice, check_number
 from labelonce.aggregation._em import EMAggregator, Parameters, check_float32_is_smooth, normalised
@@ -115,7 +115,7 @@ class MACE(EMAggregator):
 
     def _next(self, counts: Sweep, before: Parameters | None) -> Parameters:
         share = 0.5 if before is None else before.state
-        return self._m_step(counts.confusion_counts, counts.class_counts, share)
+        return self._m_step(counts.tallies.values, counts.class_counts, share)
 
     def _m_step(self, confusion_counts: Floats, class_counts: Floats, spam_share: Any = 0.5) -> Parameters:
         """Return the parameters; `spam_share` of each worker's right labels, by class, were spam in the last step."""
@@ -140,7 +140,7 @@ class MACE(EMAggregator):
             log_penalty -= divergence(know_or_spam, competence, mean_log) + divergence(spam + habit, habit, log_habit)
         else:
             log_penalty += float(competence[0] * mean_log.sum() + habit[0] * log_habit.sum())
-        return Parameters(confusion, prior, log_confusion, floored_log(prior), log_penalty, state=spam_share)
+        return Parameters(Matrices(confusion, log_confusion), prior, None, log_penalty, state=spam_share)
 
     def _mean_log(self, counts: Floats) -> Floats:
         return expected_log(counts) if self.method == "vb" else floored_log(normalised(counts))

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from labelonce._kernels import Factors, LabelCells, ScipyEngine, vote_fractions
-from labelonce._memory import is_large
+from labelonce._kernels import evidence_of_votes
 from labelonce._types import Codes
 from labelonce._validate import RandomState
-from labelonce.aggregation._base import Aggregator, Fit, class_shares
+from labelonce.aggregation._base import Aggregator, Fit
 from labelonce.data import Annotations
 
 
@@ -48,18 +47,6 @@ class MajorityVote(Aggregator):
         self.random_state = random_state
 
     def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:  # noqa: ARG002
-        if annotations.is_square and is_large(annotations.n_tasks, annotations.n_workers, annotations.n_classes):
-            return _fit_many_classes(LabelCells(annotations, gold))
-        engine = ScipyEngine(annotations, "float64")
-        posterior = vote_fractions(engine.vote_counts(), gold)
-        counts = engine.m_step(posterior) + annotations.leaning.T
-        confusion = counts / counts.sum(axis=2, keepdims=True)
-        return Fit(posterior, confusion, posterior.mean(axis=0), np.array([]), converged=True)
-
-
-def _fit_many_classes(cells: LabelCells) -> Fit:
-    share, rest = cells.fractions(cells.votes())
-    posterior = cells.posterior(share, rest)
-    skill = (cells.by_worker(share[cells.cell]) + 1) / (cells.by_worker() + 1)
-    workers = Factors.one_coin(skill, cells.shape[1])
-    return Fit(posterior, workers, class_shares(posterior), np.array([]), converged=True)
+        evidence, votes = evidence_of_votes(annotations, gold)
+        shares = votes.class_counts() / len(votes)
+        return Fit(votes.shown(), evidence.tallies(votes).confusion(), shares, np.array([]), converged=True)

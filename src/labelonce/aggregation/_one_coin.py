@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import Factors, LabelCells, Sweep, floored_log, one_coin_confusion
-from labelonce._memory import is_large
+from labelonce._kernels import Counts, Factors, Matrices, Pattern, Sweep, floored_log
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_number
-from labelonce.aggregation._base import Fit
+from labelonce.aggregation._base import has_no_room
 from labelonce.aggregation._em import (
     AnswersEM,
     Parameters,
@@ -19,6 +18,7 @@ from labelonce.aggregation._em import (
     normalised,
 )
 from labelonce.data import Annotations
+from labelonce.workers import OneCoin as OneCoinWorkers
 
 
 class OneCoin(AnswersEM):
@@ -97,43 +97,28 @@ class OneCoin(AnswersEM):
         check_float32_is_smooth(self.dtype, min(right, wrong))
 
     def _takes_answers_of(self, annotations: Annotations) -> bool:
-        large = is_large(annotations.n_tasks, annotations.n_workers, annotations.n_classes)
-        return not large and super()._takes_answers_of(annotations)
+        return not has_no_room(annotations) and super()._takes_answers_of(annotations)
 
-    def _best_fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
-        if not is_large(annotations.n_tasks, annotations.n_workers, annotations.n_classes):
-            return super()._best_fit(annotations, gold, rng)
-        cells = LabelCells(annotations, gold)
-        fits = (self._climb_cells(cells, noise, len(annotations)) for noise in [None, *[rng] * (self.n_init - 1)])
-        return max(fits, key=lambda fit: fit.log_likelihood[-1])
+    def _pattern(self, annotations: Annotations, gold: Codes | None) -> Pattern | None:  # noqa: ARG002
+        return OneCoinWorkers().prepare(annotations)
 
-    def _climb_cells(self, cells: LabelCells, noise: np.random.Generator | None, n_annotations: int) -> Fit:
-        """Return the fit that EM reaches from the votes, mixed half and half with noise if there is a generator."""
-        share, rest = cells.fractions(cells.votes())
-        if noise is not None:
-            other, _ = cells.fractions(noise.exponential(size=len(share)))
-            share, rest = (share + other) / 2, rest
-        start = _counted(cells, share, rest, np.full(cells.shape[1], 1 / cells.shape[1]))
-        for last in self.iterations(Sweep(*start, -np.inf), lambda found: _sweep(cells, found), n_annotations):  # noqa: B007
-            pass
-        found = last.parameters
-        share, rest, _ = _posterior(cells, found)
-        return Fit(cells.posterior(share, rest), found.confusion, found.prior, np.array(last.path), last.converged)
+    def _next(self, counts: Sweep, before: Parameters | None) -> Parameters:  # noqa: ARG002
+        if counts.tallies.leaning is not None:
+            return self._m_step_of_answers(counts.tallies.values, counts.class_counts)
+        right, wrong = (part.sum(axis=1) for part in counts.tallies.right_and_wrong())
+        return self._of_agreement(right, wrong, counts.class_counts)
 
     def _m_step(self, confusion_counts: Floats, class_counts: Floats, leaning: Floats | None = None) -> Parameters:
-        if leaning is not None:
-            return self._m_step_of_answers(confusion_counts, class_counts)
-        right, wrong = self.smoothing
+        return self._next(Sweep(Counts(confusion_counts, leaning), class_counts, -np.inf), None)
+
+    def _of_agreement(self, agreed: Floats, wrong: Floats, class_counts: Floats) -> Parameters:
+        more, less = self.smoothing
         n_classes = len(class_counts)
-        agreed, labels = _agreement(confusion_counts)
-        agreed, total = agreed + right, labels + right + wrong
+        agreed, total = agreed + more, agreed + wrong + more + less
         skill = np.divide(agreed, total, out=np.full_like(total, 1 / n_classes), where=total > 0)
-        prior, log_penalty = self._estimate_prior(class_counts, min(right, wrong) / n_classes)
-        log_penalty += float((right * floored_log(skill) + wrong * floored_log(1 - skill)).sum())
-        workers = Factors.one_coin(skill, n_classes)
-        dense = confusion_counts.ndim == 3
-        log_confusion = floored_log(one_coin_confusion(skill, n_classes)) if dense else np.empty(0)
-        return Parameters(workers, prior, log_confusion, floored_log(prior), log_penalty)
+        prior, log_penalty = self._estimate_prior(class_counts, min(more, less) / n_classes)
+        log_penalty += float((more * floored_log(skill) + less * floored_log(1 - skill)).sum())
+        return Parameters(Factors.one_coin(skill, n_classes), prior, None, log_penalty)
 
     def _m_step_of_answers(self, confusion_counts: Floats, class_counts: Floats) -> Parameters:
         """Return the parameters of the answers that are classes, and each worker's rates of the others.
@@ -146,36 +131,5 @@ class OneCoin(AnswersEM):
         rates = normalised(given + normalised(given.sum(axis=0)))
         others = np.repeat(rates[:, None, n_classes:], n_classes, axis=1)
         of_classes = rates[:, :n_classes].sum(axis=1)[:, None, None]
-        assert isinstance(found.confusion, Factors)
-        confusion = np.concatenate([of_classes * found.confusion.dense(), others], axis=2)
-        return replace(found, confusion=confusion, log_confusion=floored_log(confusion))
-
-
-def _agreement(counts: Floats) -> tuple[Floats, Floats]:
-    """Return the expected right labels and all labels of each worker: counts [worker, true, given], or these two."""
-    if counts.ndim == 2:
-        return counts[0], counts[1]
-    return np.asarray(np.einsum("wkk->w", counts)), counts.sum(axis=(1, 2))
-
-
-def _sweep(cells: LabelCells, found: Parameters) -> Sweep:
-    share, rest, log_likelihood = _posterior(cells, found)
-    return Sweep(*_counted(cells, share, rest, found.prior), log_likelihood)
-
-
-def _posterior(cells: LabelCells, found: Parameters) -> tuple[Floats, Floats, float]:
-    """Return posteriors by cell and of the rest, and the log-likelihood."""
-    right = found.confusion.right[:, 0]
-    log_right, log_wrong = floored_log(right), floored_log((1 - right) / (cells.shape[1] - 1))
-    every_wrong = cells.by_task(cells.votes(log_wrong[cells.worker]))
-    log_cells = every_wrong[cells.task] + cells.votes((log_right - log_wrong)[cells.worker])
-    left = 1 - cells.by_task(found.prior[cells.label])
-    return cells.normalise(log_cells + found.log_prior[cells.label], every_wrong + np.log(np.maximum(left, 1e-300)))
-
-
-def _counted(cells: LabelCells, share: Floats, rest: Floats, prior: Floats) -> tuple[Floats, Floats]:
-    """Return (2, n_workers) right labels and all labels, and the tasks of each class: the rest by its prior."""
-    counts = np.stack([cells.by_worker(share[cells.cell]), cells.by_worker()])
-    each = rest / np.maximum(1 - cells.by_task(prior[cells.label]), 1e-300)  # per unit of prior
-    own: Any = np.bincount(cells.label, share - each[cells.task] * prior[cells.label], cells.shape[1])
-    return counts, own + each.sum() * prior
+        matrices = np.concatenate([of_classes * found.confusion.dense(), others], axis=2)
+        return replace(found, confusion=Matrices(matrices))

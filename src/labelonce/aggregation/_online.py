@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from labelonce._kernels import make_engine, vote_fractions
+from labelonce._kernels import Beliefs, make_evidence
 from labelonce._messages import shorten, show
 from labelonce._types import Codes, Ids, Mask
 from labelonce._validate import check_rng
@@ -71,19 +71,20 @@ class OnlineEM(AnswersEM):
 
     def _step(self, annotations: Annotations, gold: Codes | None, touched: Mask | None, stepped: int) -> Self:
         """Run an E+M step on the touched tasks, or on all if it is time; the first starts from the votes."""
-        engine = make_engine(annotations, self.dtype, self.engine, self.device)
+        evidence = make_evidence(annotations, dtype=self.dtype, engine=self.engine, device=self.device)
         if touched is None:
-            start = vote_fractions(engine.vote_counts(), gold)
+            start = evidence.votes(gold).to_dense()
         else:
             start = np.zeros((annotations.n_tasks, annotations.n_classes), dtype=self.dtype)
             start[: len(self.posterior_)] = self.posterior_  # new tasks say nothing of their workers yet
-        found = self._next(first_counts(engine, start), None)
-        posterior = engine.e_step(found.log_confusion, found.log_prior, gold).posterior
+        found = self._next(first_counts(evidence, Beliefs.of(start)), None)
+        log_prior = evidence.log_prior(found.prior) if found.log_prior is None else found.log_prior
+        posterior = evidence.e_step(found.confusion, log_prior, gold).beliefs.to_dense()
         if touched is not None and len(annotations) < _GROWTH * stepped:
             posterior = np.where(touched[:, None], posterior, start)
         else:
             stepped = len(annotations)
-        found = self._next(first_counts(engine, posterior), None)
+        found = self._next(first_counts(evidence, Beliefs.of(posterior)), None)
         fit = Fit(posterior, found.confusion, found.prior, np.array([]), False, 1)
         self._keep(annotations, gold, fit, check_rng(self.random_state))
         self._fitted_on = (annotations, gold, stepped)

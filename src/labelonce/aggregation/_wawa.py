@@ -7,7 +7,7 @@ import numpy as np
 from labelonce._kernels import Factors, LabelCells
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState
-from labelonce.aggregation._base import Aggregator, Fit, class_shares, warn_if_no_overlap
+from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
 from labelonce.data import Annotations
 
 
@@ -47,9 +47,11 @@ class Wawa(Aggregator):
         agreed, labels = cells.by_worker(_agreed(cells)), cells.by_worker()
         skill = np.divide(agreed, labels, out=np.full(len(labels), 1 / annotations.n_classes), where=labels > 0)
         share, rest = cells.fractions(cells.votes(skill[cells.worker]))
-        posterior = cells.posterior(share, rest)
+        posterior = cells.beliefs(share, rest)
         confusion = Factors.one_coin(skill, annotations.n_classes)
-        return Fit(posterior, confusion, class_shares(posterior), np.array([]), converged=True)
+        return Fit(
+            posterior.shown(), confusion, posterior.class_counts() / len(posterior), np.array([]), converged=True
+        )
 
 
 def _agreed(cells: LabelCells) -> Floats:

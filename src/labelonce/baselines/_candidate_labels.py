@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import Engine
+from labelonce._kernels import Beliefs, Engine
 from labelonce._types import Codes, Floats
 from labelonce._validate import check_choice
 from labelonce.aggregation._em import normalised
 from labelonce.baselines._joint_em import JointEM
-from labelonce.learning._rounds import with_gold
 
 
 class CandidateLabels(JointEM):
@@ -77,7 +76,7 @@ class CandidateLabels(JointEM):
     def _start(self, engine: Engine, gold: Codes | None) -> Floats:
         check_choice(self.weighting, "weighting", ("votes", "none"))
         candidates = engine.vote_counts() > 0
-        return with_gold(normalised(candidates.astype(np.float64)), gold)
+        return Beliefs.of(normalised(candidates.astype(np.float64))).with_gold(gold).to_dense()
 
     def _e_step(
         self,
@@ -88,4 +87,4 @@ class CandidateLabels(JointEM):
     ) -> Floats:
         counts = engine.vote_counts()
         weight = counts if self.weighting == "votes" else (counts > 0).astype(np.float64)
-        return with_gold(normalised(weight * np.maximum(predictions, 1e-300)), gold)
+        return Beliefs.of(normalised(weight * np.maximum(predictions, 1e-300))).with_gold(gold).to_dense()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import floored_log, one_coin_confusion
+from labelonce._kernels import Matrices, floored_log, one_coin_confusion
 from labelonce._types import Floats
 from labelonce._validate import RandomState, check_choice, check_number
 from labelonce.aggregation._em import EMAggregator, Parameters, check_float32_is_smooth
@@ -115,7 +115,7 @@ class DataProgramming(EMAggregator):
         log_penalty += float((more * log_votes + less * log_silence)[:, each].sum())
         log_prior = floored_log(prior) + log_silence.sum(axis=0)
         found = {"accuracy_": accuracy, "coverage_": coverage}
-        return Parameters(confusion, prior, log_confusion, log_prior, log_penalty, found)
+        return Parameters(Matrices(confusion, log_confusion), prior, log_prior, log_penalty, found)
 
 
 def _ratio(part: Floats, whole: Floats, empty: float) -> Floats:

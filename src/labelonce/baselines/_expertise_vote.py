@@ -7,7 +7,7 @@ import numpy as np
 from labelonce._kernels import Factors, LabelCells
 from labelonce._types import Codes, Floats, Mask
 from labelonce._validate import RandomState, check_int, check_number
-from labelonce.aggregation._base import Aggregator, Fit, class_shares, warn_if_no_overlap
+from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
 from labelonce.aggregation._em import warn_not_settled
 from labelonce.data import Annotations
 
@@ -106,10 +106,11 @@ class ExpertiseVote(Aggregator):
             n_iter, changed = n_iter + 1, int((identified != before).sum())
         if changed:
             warn_not_settled("ExpertiseVote", n_iter, changed)
-        posterior = cells.posterior(vote.share, vote.rest)
+        posterior = cells.beliefs(vote.share, vote.rest)
         more = {"weight_": weight, "identified_": identified.astype(np.int64), "valid_": valid}
         workers = Factors.one_coin(vote.skill(), annotations.n_classes)
-        return Fit(posterior, workers, class_shares(posterior), np.array([]), not changed, n_iter, more)
+        shares = posterior.class_counts() / len(posterior)
+        return Fit(posterior.shown(), workers, shares, np.array([]), not changed, n_iter, more)
 
     def _weight(self, identified: Floats) -> Floats:
         return np.asarray(identified**self.growth - identified**self.damping * (identified > 0) + np.log(2.1))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import floored_log, one_coin_confusion
+from labelonce._kernels import Matrices, one_coin_confusion
 from labelonce._types import Floats
 from labelonce._validate import RandomState
 from labelonce.aggregation._em import EMAggregator, Parameters
@@ -92,4 +92,4 @@ class MeanField(EMAggregator):
         log_confusion = np.where(np.eye(n_classes, dtype=bool), log_right[:, None, None], log_wrong[:, None, None])
         confusion = one_coin_confusion(counts[:, 0] / counts.sum(axis=1), n_classes)
         prior, log_penalty = self._estimate_prior(class_counts, 1.0)
-        return Parameters(confusion, prior, log_confusion, floored_log(prior), bound + log_penalty)
+        return Parameters(Matrices(confusion, log_confusion), prior, None, bound + log_penalty)

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import Engine, floored_log, vote_fractions
+from labelonce._kernels import Engine, Matrices, floored_log, vote_fractions
 from labelonce._types import Codes, Floats
-from labelonce.aggregation._base import skill
 from labelonce.aggregation._em import normalised, pseudo_counts
 from labelonce.baselines._joint_em import JointEM
 from labelonce.learning._scoring import AnnotationsScorer
@@ -103,5 +102,5 @@ class Raykar(JointEM, AnnotationsScorer):
         reached = step.log_likelihood + float((pseudo * log_confusion).sum())
         self.log_likelihood_ = np.append(self.log_likelihood_, reached)
         self.prior_: Floats = step.posterior.mean(axis=0)
-        self.skill_: Floats = skill(self.confusion_, self.prior_)
+        self.skill_: Floats = Matrices(self.confusion_).skill(self.prior_)
         return step.posterior

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from labelonce._kernels import Engine, EStep, ScipyEngine, floored_log
+from labelonce._kernels import Beliefs, Engine, EStep, ScipyEngine, floored_log
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_int
 from labelonce.aggregation._dawid_skene import DawidSkene
@@ -80,12 +80,13 @@ class SpectralDawidSkene(DawidSkene):
         check_int(self.n_splits, "n_splits", 1)
 
     def _starts(
-        self, annotations: Annotations, engine: Engine, gold: Codes | None, rng: np.random.Generator
-    ) -> Iterator[Floats]:
+        self, annotations: Annotations, votes: Beliefs, gold: Codes | None, rng: np.random.Generator
+    ) -> Iterator[Beliefs]:
         square = annotations.only_classes()
-        sums = engine if annotations.is_square else ScipyEngine(square, self.dtype)
-        yield from spectral_start(square, sums, gold, rng, self.n_splits)
-        yield from super()._starts(annotations, engine, gold, rng)
+        sums = ScipyEngine(square, self.dtype)
+        for found in spectral_start(square, sums, gold, rng, self.n_splits):
+            yield Beliefs.of(found)
+        yield from super()._starts(annotations, votes, gold, rng)
 
 
 def spectral_start(

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from labelonce._kernels import Beliefs
 from labelonce._types import GROUPINGS, TABLES
 from labelonce.aggregation import Aggregator
-from labelonce.aggregation._base import probabilities_at
 from labelonce.aggregation._registry import COMMANDS, aggregator_of
 from labelonce.cli._multilabel import aggregate_questions
 from labelonce.cli._print import print_json, print_rows, print_status, warnings_as_notes
@@ -97,7 +97,8 @@ def _report(
     output: Path | None,
     workers: Path | None,
 ) -> None:
-    confidence = float(probabilities_at(model.posterior_, _ids.lookup(model.labels_, model.classes_)).mean())
+    labels = _ids.lookup(model.labels_, model.classes_)
+    confidence = float(Beliefs.of(model.posterior_).at(slice(None), labels).mean())
     if not as_json:
         print_status(f"{annotations!r}")
         print_status(f"{method}: mean confidence {confidence:.3f}, {model.n_iter_} iterations")

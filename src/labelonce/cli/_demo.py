@@ -14,8 +14,6 @@ import numpy as np
 import pyarrow as pa
 from sklearn.datasets import load_digits
 from sklearn.model_selection import cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from labelonce import simulate
 from labelonce._messages import show
@@ -27,8 +25,7 @@ from labelonce.cli._show import worker_row
 from labelonce.data import Annotations
 from labelonce.files._open import check_no_file
 from labelonce.io import write
-from labelonce.learning import MBEM, OracleConfusion, SoftmaxRegression, TrainOnAggregate
-from labelonce.learning._features import DEFAULT_C
+from labelonce.learning import MBEM, OracleConfusion, TrainOnAggregate, default_learner
 from labelonce.runs import Options, RunFolder, load, train
 from labelonce.runs._record import near
 
@@ -145,7 +142,7 @@ def _print_methods(crowd: LabelledDigits, clf: MBEM) -> None:
 
 def _best_for_the_vote(X: Floats, annotations: Annotations) -> Any:
     """Return the learner whose penalty cross-validation on the votes prefers; it needs no gold either."""
-    choices = [make_pipeline(StandardScaler(), SoftmaxRegression(C=C)) for C in DEFAULT_C]
+    choices = default_learner(X)
     votes = MajorityVote().fit(annotations).labels_
     return max(choices, key=lambda learner: cross_val_score(learner, X, votes, cv=3).mean())
 

@@ -31,7 +31,7 @@ from labelonce.multilabel import (
 from labelonce.runs import RunRecord
 from labelonce.runs._labels import names_of
 from labelonce.runs._questions import choose_question_gold, read_questions, ticked_table
-from labelonce.runs._record import QuestionOutcome, QuestionRecipe
+from labelonce.runs._record import QuestionOutcome
 
 METHODS: dict[str, type[MultiLabelAggregator]] = {
     "majority-vote": MultiLabelVote,
@@ -125,14 +125,14 @@ def _lines(files: Sequence[File], found: MultiLabelCheck) -> Iterator[str]:
 
 def summary_of_questions(record: RunRecord, folder: Path) -> str:
     """Return what came out of a run on questions in a few lines."""
-    data, result, recipe = record.data, cast(QuestionOutcome, record.result), cast(QuestionRecipe, record.recipe)
+    data, result, recipe = record.data, cast(QuestionOutcome, record.result), record.recipe
     without = data.tasks - data.labelled_tasks
     more = f", {without:,} more tasks without answers" if without else ""
     lines = [
         f"{folder}: {data.annotations:,} answers to {len(result.questions):,} questions about {data.labelled_tasks:,} "
         f"tasks by {data.workers:,} workers (redundancy {data.redundancy:.3g}){more}",
-        f"model: {recipe.learner}, {recipe.rounds} rounds, {recipe.predictions} predictions; workers differ between "
-        f"questions in {recipe.workers}",
+        f"model: {recipe.learner}, {recipe.rounds} rounds, {recipe.predictions} predictions; {recipe.workers} workers",
+        f"{result.estimated_accuracy}",
         f"yes to {np.mean(result.shares):.1%} of the questions about tasks; the model agrees with "
         f"{result.agreement:.1%} of the answers",
         f"trained {record.finished} from {record.options.named_labels}, seed {record.options.seed}",

@@ -6,8 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from labelonce.cli._print import print_json, print_note, print_rows, print_status, warnings_as_notes
 from labelonce.cli._progress import shown_progress
@@ -15,8 +13,7 @@ from labelonce.cli._source import check_no_questions, check_outputs
 from labelonce.data import Annotations
 from labelonce.data._answers import only_classes
 from labelonce.io import write
-from labelonce.learning import MBEM, SoftmaxRegression
-from labelonce.learning._features import DEFAULT_C
+from labelonce.learning import MBEM
 from labelonce.routing import Router
 from labelonce.routing._strategies import strategy_of
 from labelonce.runs._gold import choose_gold
@@ -76,14 +73,11 @@ def run_next(
 
 
 def _learner(seed: int, progress: Progress) -> MBEM:
-    scaler = StandardScaler()
-    learners = [make_pipeline(scaler, SoftmaxRegression(C=C)) for C in DEFAULT_C]
-
     def say(event: dict[str, Any]) -> None:
         if not event["round"]:
             progress("choosing", event["fits"], event["planned_fits"])
 
-    return MBEM(learners, confidence="posterior", callbacks=[say], random_state=seed)
+    return MBEM(callbacks=[say], random_state=seed)
 
 
 def _add(router: Router, annotations: Annotations) -> None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from labelonce._messages import printable
 from labelonce.cli._multilabel import QUESTION_WORKER, print_questions, question_worker_row, summary_of_questions
 from labelonce.cli._print import cell, print_json, print_plain, print_table
 from labelonce.runs import RunFolder, RunRecord, read_run
-from labelonce.runs._record import QuestionOutcome, UsedRecipe
+from labelonce.runs._record import QuestionOutcome
 
 
 def run_show(folder: Path, *, n_workers: int, as_json: bool) -> None:
@@ -55,7 +55,7 @@ def summary_of(record: RunRecord, folder: Path) -> str:
     """Return what came out of a run in a few lines."""
     if isinstance(record.result, QuestionOutcome):
         return summary_of_questions(record, folder)
-    data, result, recipe = record.data, record.outcome, cast(UsedRecipe, record.recipe)
+    data, result, recipe = record.data, record.outcome, record.recipe
     unlabelled = data.tasks - data.labelled_tasks
     more = f", {unlabelled:,} more tasks without labels" if unlabelled else ""
     shares = ", ".join(
@@ -64,8 +64,7 @@ def summary_of(record: RunRecord, folder: Path) -> str:
     lines = [
         f"{folder}: {data.annotations:,} labels of {data.labelled_tasks:,} tasks by {data.workers:,} workers "
         f"(redundancy {data.redundancy:.3g}){more}",
-        f"model: {recipe.learner}, {recipe.rounds} rounds, {recipe.predictions} predictions, "
-        f"{recipe.posterior} posterior",
+        f"model: {recipe.learner}, {recipe.rounds} rounds, {recipe.predictions} predictions; {recipe.workers} workers",
         f"{result.estimated_accuracy}; the model agrees with {result.agreement:.1%} of the workers' labels",
         f"classes: {shares}{', ...' if len(result.classes) > 10 else ''}",
         f"trained {record.finished} from {record.options.named_labels}, seed {record.options.seed}",

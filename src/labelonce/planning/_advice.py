@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from labelonce.aggregation._base import class_shares
 from labelonce.learning import MBEM
 from labelonce.planning._crowd import Crowd
 from labelonce.planning._curve import Curve, Money, Row
 from labelonce.planning._simulation import Simulation
 
 ENOUGH_LABELS = 10  # of a worker for every row of the confusion matrix that is estimated
-_OVERLAP = 1.1  # labels per task from which several labels of a task were seen
 _NEAR_CHANCE = 0.05  # agreement of a model with labels it did not see, above chance
 _GOOD_LABEL = 0.95  # accuracy that the labels of a test set should have
 _TEST_SHARE, _FEWEST_TESTED, _MOST_TESTED = 0.1, 50, 300  # of the budget; tasks of a test set
@@ -105,13 +103,10 @@ class PilotDoubts:
     ----------
     agreement, chance : float
         Share of the labels that the pilot's model agrees with, and what it would be by chance.
-    trust : float
-        Share of what several labels of a task say that is to be believed; 1: they err apart.
     """
 
     agreement: float
     chance: float
-    trust: float
 
 
 def pilot_doubts(workers: Any) -> PilotDoubts | None:
@@ -120,10 +115,8 @@ def pilot_doubts(workers: Any) -> PilotDoubts | None:
         return None
     picked = np.bincount(workers.predictions_.argmax(axis=1), minlength=len(workers.classes_)) / len(workers.tasks_)
     load = workers._annotation_counts / workers._annotation_counts.sum()
-    given = class_shares(workers.calibrated_) @ np.tensordot(load, workers.confusion_, axes=1)
-    overlaps = workers._annotation_counts.sum() >= _OVERLAP * len(workers.tasks_)  # else nothing was measured
-    trust = workers.trust_ if overlaps and workers.trust_ is not None else 1.0
-    return PilotDoubts(workers.history_[-1]["agreement"], float(picked @ given), trust)
+    given = workers.prior_ @ np.tensordot(load, workers.confusion_, axes=1)
+    return PilotDoubts(workers.history_[-1]["agreement"], float(picked @ given))
 
 
 def guards(row: Row, curve: Curve, money: Money, crowd: Crowd, pilot: PilotDoubts | None) -> list[str]:
@@ -145,12 +138,7 @@ def guards(row: Row, curve: Curve, money: Money, crowd: Crowd, pilot: PilotDoubt
             f"With {row.labels / n_workers:.0f} labels per worker there are fewer than {ENOUGH_LABELS} for each of the "
             f"{crowd.n_classes} classes: estimate one skill per worker (workers.OneCoin), or work with fewer workers."
         )
-    if row.redundancy > 1 and pilot is not None and pilot.trust < 1:
-        said.append(
-            f"In the pilot several labels of a task say {pilot.trust:.0%} of what independent ones would: hard tasks "
-            "repeat their mistakes, so more labels per task bring less than the curve says."
-        )
-    elif row.redundancy > 1:
+    if row.redundancy > 1:
         said.append(
             "Hard tasks repeat their mistakes: where several workers err together, more labels per task bring less "
             "than the curve says."

@@ -14,9 +14,8 @@ from labelonce._sklearn import check_is_fitted
 from labelonce._types import Floats
 from labelonce._validate import check_distribution, check_int, check_number
 from labelonce.aggregation import Aggregator
-from labelonce.aggregation._base import class_shares
 from labelonce.learning import MBEM
-from labelonce.learning._confidence import LEVEL
+from labelonce.learning._verdict import LEVEL
 from labelonce.simulate import one_coin
 from labelonce.workers import WorkerModel
 
@@ -184,14 +183,12 @@ def _fitted_crowd(fitted: Any) -> Crowd:
     n, n_classes = confusion.shape[:2]
     counts = np.asarray(getattr(fitted, "_annotation_counts", np.ones(n)), dtype=np.float64)
     prior: Floats = np.asarray(getattr(fitted, "prior_", np.full(n_classes, 1 / n_classes)), dtype=np.float64)
-    if isinstance(fitted, MBEM):
-        prior = class_shares(fitted.calibrated_)  # the rounds may assume a uniform one
     if isinstance(fitted, WorkerModel):
         low, high = fitted.skill_interval(prior)
         error = (high - low) / _LEVEL_WIDTH
-    elif isinstance(fitted, MBEM) and fitted.trust_ is not None:
-        skill, low, _ = fitted._skills(LEVEL)
-        error = 2 * (skill - low) / _LEVEL_WIDTH  # the upper end is how right a worker could be, not is
+    elif isinstance(fitted, MBEM):
+        low, high = fitted.verdict_.skill_interval(LEVEL)
+        error = (high - low) / _LEVEL_WIDTH
         confusion = with_skill(confusion, fitted.skill_, prior)
     else:
         skill = np.einsum("wkk,k->w", confusion, prior)

@@ -11,7 +11,7 @@ import numpy as np
 
 from labelonce._types import Floats
 from labelonce._validate import check_int, check_number
-from labelonce.learning._confidence import Estimate
+from labelonce.learning._verdict import Estimate
 from labelonce.planning._crowd import Crowd
 from labelonce.planning._information import Information, information
 

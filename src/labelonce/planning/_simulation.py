@@ -15,9 +15,9 @@ from labelonce._types import Codes, Floats
 from labelonce.data import Annotations
 from labelonce.data._split import hold_out_tasks
 from labelonce.learning import MBEM
-from labelonce.learning._confidence import Estimate
 from labelonce.learning._inputs import match_rows
 from labelonce.learning._predict import take_rows
+from labelonce.learning._verdict import Estimate
 from labelonce.planning._crowd import Crowd, with_skill
 from labelonce.planning._curve import Curve, Row
 from labelonce.planning._pilot import Pilot
@@ -217,14 +217,9 @@ def _truth(probabilities: Floats, truth: str, rng: np.random.Generator) -> Codes
 
 def _small_fit(clf: MBEM) -> MBEM:
     recipe = clf.recipe_
-    options = {name: recipe[name] for name in ("predictions", "counts", "posterior", "weighting", "prior")}
-    return MBEM(
-        clone(recipe["learner"]),
-        **options,
-        worker_model=clone(recipe["worker_model"]),
-        rounds=min(clf.n_rounds_, _MOST_ROUNDS),
-        confidence="posterior",
-    )
+    rounds, workers = min(clf.n_rounds_, _MOST_ROUNDS), clone(recipe["worker_model"])
+    folds = 1 if recipe["predictions"] == "in_sample" else "auto"
+    return MBEM(clone(recipe["learner"]), rounds=rounds, folds=folds, worker_model=workers, prior=clf.prior)
 
 
 def _picks(fitted: MBEM, X: Any) -> Codes:

@@ -10,16 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import ScipyEngine, as_dense, vote_fractions
-from labelonce._memory import is_large
+from labelonce._kernels import Beliefs, ScipyEngine, vote_fractions
 from labelonce._messages import shorten
 from labelonce._types import Codes, Floats, Mask
 from labelonce.aggregation import DawidSkene, MajorityVote
 from labelonce.aggregation import OneCoin as OneCoinVote
-from labelonce.aggregation._base import other_answers
+from labelonce.aggregation._base import has_no_room, other_answers
 from labelonce.data import _ids
 from labelonce.data._annotations import MIN_OVERLAP, Annotations
-from labelonce.learning._confidence import Estimate
+from labelonce.learning._verdict import Estimate
 from labelonce.report._counts import Counts
 from labelonce.workers import ClassWise, OneCoin, WorkerModel
 
@@ -42,13 +41,12 @@ class OtherAnswers:
 class Facts:
     """A fit and its annotations, with codes for ids; the annotations are those whose answer is a class.
 
-    `posterior` is what people are shown: calibrated where the fit is, and `estimate` is then its share of right
-    labels, and `held_out_skills` its skills and the ends of their intervals at a level; `own` is the posterior of the
-    rounds. `belief` and `belief_confusion` are a posterior and the workers it
-    follows from: those of the fit, except for majority vote, whose fractions are not probabilities; there Dawid and
-    Skene's model judges the labels. With so many classes that there is no room for arrays (`large`), posteriors are
-    `Candidates`, and nothing is made of matrices. `history`, `choices` and `worker_model` are those of an MBEM, empty
-    or None without; `recipe` is what was used.
+    `posterior` is what people are shown; where a fit held something out, `estimate` is its share of right labels, and
+    `intervals` gives the ends of the intervals of its skills at a level. `belief` and `belief_confusion` are a
+    posterior and the workers it follows from: those of the fit, except for majority vote, whose fractions are not
+    probabilities; there Dawid and Skene's model judges the labels. With so many classes that there is no room for
+    arrays (`large`), posteriors are `Beliefs`, and nothing is made of matrices. `history`, `choices` and `worker_model`
+    are those of an MBEM, empty or None without; `recipe` is what was used.
     """
 
     method: str
@@ -56,9 +54,8 @@ class Facts:
     judged_by: str
     annotations: Annotations
     posterior: Any
-    own: Any
     estimate: Estimate | None
-    held_out_skills: Callable[[float], tuple[Floats, Floats, Floats]] | None
+    intervals: Callable[[float], tuple[Floats, Floats]] | None
     label: Codes
     fitted: Any
     prior: Floats
@@ -75,7 +72,7 @@ class Facts:
     @cached_property
     def large(self) -> bool:
         """Whether there is no room for arrays by task and class, and by worker, class and class."""
-        return is_large(self.annotations.n_tasks, self.annotations.n_workers, self.annotations.n_classes)
+        return has_no_room(self.annotations)
 
     @cached_property
     def confusion(self) -> Floats:
@@ -115,7 +112,7 @@ class Facts:
     @cached_property
     def promised(self) -> float:
         """The mean probability of the labels, as the fit itself has it."""
-        return float(self.of_label(self.own if self.uses_features else self.belief).mean())
+        return float(self.of_label(self.posterior if self.uses_features else self.belief).mean())
 
     @cached_property
     def labelled(self) -> Mask:
@@ -130,9 +127,8 @@ class Facts:
 
     def skill_interval(self, level: float) -> tuple[Floats, Floats]:
         """Return the interval of every skill: the fit's own, or that of a population fitted to its posterior."""
-        if self.held_out_skills is not None:
-            _, low, high = self.held_out_skills(level)
-            return low, high
+        if self.intervals is not None:
+            return self.intervals(level)
         if self.large:
             model = self.worker_model or OneCoin().fit(self.annotations, self.belief)
             return model.skill_interval(self.prior, level=level)
@@ -172,23 +168,23 @@ def read_facts(fitted: Any, annotations: Any) -> Facts:
         _check_same(getattr(annotations, name), getattr(source, f"{name}_"), name)
     others = other_answers_of(source, annotations)
     annotations = annotations.only_classes()
-    judge, large = source, is_large(annotations.n_tasks, annotations.n_workers, annotations.n_classes)
+    judge, large = source, has_no_room(annotations)
     if isinstance(source, MajorityVote):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of few iterations and little overlap: the report says so itself
             judge = (OneCoinVote() if large else DawidSkene(**_JUDGE.get_params())).fit(annotations)
-    held_out = getattr(fitted, "trust_", None) is not None
+    verdict = getattr(fitted, "verdict_", None)
+    held_out = verdict is not None and verdict.held_out
     kept = partial(_kept, large=large)
-    shown = kept(fitted.calibrated_ if held_out else source.posterior_)
+    shown = kept(source.posterior_)
     return Facts(
         method=_method(fitted),
         uses_features=hasattr(fitted, "history_"),
         judged_by=type(judge).__name__,
         annotations=annotations,
         posterior=shown,
-        own=kept(source.posterior_),
         estimate=fitted.estimated_accuracy_ if held_out else None,
-        held_out_skills=fitted._skills if held_out else None,
+        intervals=verdict.skill_interval if verdict is not None and held_out else None,
         label=_ids.lookup(source.labels_, annotations.classes),
         fitted=source,
         prior=np.asarray(source.prior_),
@@ -230,7 +226,7 @@ def _kept(posterior: Any, *, large: bool) -> Any:
     """Return a posterior as an array, unless there is no room for it; None as it is."""
     if posterior is None or large:
         return posterior
-    return as_dense(posterior)
+    return Beliefs.of(posterior).to_dense()
 
 
 def right_or_wrong(counts: Floats) -> Floats:

@@ -31,7 +31,7 @@ def choice_rows(facts: Facts) -> list[dict[str, Any]]:
         scores = np.array(choice["held_out_scores"], dtype=np.float64)
         if np.isfinite(scores).any():
             best = int(np.nanargmax(scores))
-            what = {"learner": _short(choice["learner"]), "posterior": choice["posterior"]}
+            what = {"learner": _short(choice["learner"]), "predictions": choice["predictions"]}
             rows.append({**what, "round": best + 1, "score": float(scores[best])})
     return sorted(rows, key=lambda row: -row["score"])
 

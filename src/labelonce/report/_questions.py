@@ -10,9 +10,9 @@ import numpy as np
 
 from labelonce._memory import MOST_NUMBERS
 from labelonce._messages import shorten
+from labelonce._rules import RULES
 from labelonce._types import Codes, Floats
 from labelonce.data._annotations import MIN_OVERLAP
-from labelonce.learning._review import UNSURE
 from labelonce.multilabel import MultiLabelAnnotations, f1_score
 from labelonce.multilabel._base import pair_gold
 from labelonce.multilabel._check import yes_shares
@@ -177,7 +177,7 @@ def question_context(
             "workers": len(np.unique(ann.worker)),
             "pairs": len(ann.pair_start),
             "redundancy": ann.redundancy,
-            "unsure": int((facts.sure < UNSURE).sum()),
+            "unsure": int((facts.sure < RULES.review_keep).sum()),
         },
         "share": {"given": float(np.nanmean(ann.values[ann.answer])), "found": float(facts.label.mean())},
         "accuracy": None if gold is None else _accuracy(facts, known),
@@ -189,7 +189,7 @@ def question_context(
         "choices": _choices(fitted),
         "recipe": rows_of_recipe(_recipe(fitted)),
         "sharing": _sharing(fitted),
-        "rules": {"unsure": UNSURE, "few": FEW_ANSWERS, "level": LEVEL},
+        "rules": {"unsure": RULES.review_keep, "few": FEW_ANSWERS, "level": LEVEL},
         "run": run,
     }
 
@@ -200,7 +200,7 @@ def _question_rows(facts: QuestionFacts, gold: Floats) -> list[dict[str, Any]]:
     n = ann.n_questions
     tasks = np.bincount(question, minlength=n)
     found = np.bincount(question, facts.label, n) / np.maximum(tasks, 1)
-    unsure = np.bincount(question, facts.sure < UNSURE, n)
+    unsure = np.bincount(question, facts.sure < RULES.review_keep, n)
     given, answers, shown = yes_shares(ann, "question"), np.bincount(ann.question, minlength=n), names(ann.questions)
     rows = []
     for k in np.argsort(-found, kind="stable").tolist():
@@ -259,7 +259,7 @@ def _details(facts: QuestionFacts, order: list[int], texts: Any, images: Any) ->
         rows = rows[np.argsort(-by_question.ranked[rows], kind="stable")]
         strict = [place for place in rows[:_EXTREMES].tolist() if by_question.value[place] > 0]
         lenient = [place for place in rows[::-1][:_EXTREMES].tolist() if by_question.value[place] < 0]
-        pairs = np.flatnonzero((facts.pair_question == question) & (facts.sure < UNSURE))
+        pairs = np.flatnonzero((facts.pair_question == question) & (facts.sure < RULES.review_keep))
         pairs = pairs[np.argsort(facts.sure[pairs], kind="stable")]
         parts.append(
             {

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from labelonce._rules import RULES
 from labelonce._types import Codes, Floats
 from labelonce.data import _rows
-from labelonce.learning._review import UNSURE
 from labelonce.report._facts import Facts
 from labelonce.report._media import data_uri, of_task, short_text
 
@@ -17,9 +17,9 @@ _LABELS_SHOWN = 6
 
 
 def least_sure(facts: Facts) -> Codes:
-    """Return the labelled tasks whose label is least probable, first the least sure, those below `UNSURE`."""
+    """Return the labelled tasks whose label is least probable, first the least sure, those below 0.8."""
     right = facts.posterior[np.arange(len(facts.label)), facts.label]
-    return _ranked(np.where(facts.labelled & (right < UNSURE), 1 - right, -1.0))
+    return _ranked(np.where(facts.labelled & (right < RULES.review_keep), 1 - right, -1.0))
 
 
 def overruled(facts: Facts) -> Codes:

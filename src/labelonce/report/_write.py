@@ -15,10 +15,11 @@ import numpy as np
 
 from labelonce import __version__
 from labelonce._memory import MOST_NUMBERS
+from labelonce._rules import RULES
 from labelonce.data import Annotations
 from labelonce.data._gold import Gold, check_gold
 from labelonce.files._atomic import atomic_write
-from labelonce.learning._review import CHECK, REPLACE, SURE, UNSURE
+from labelonce.learning._review import CHECK, REPLACE
 from labelonce.multilabel import MultiLabelAnnotations
 from labelonce.report._accuracy import estimated_accuracy, measured_accuracy
 from labelonce.report._calibration import gold_calibration, label_calibration
@@ -143,8 +144,8 @@ def _context(facts: Facts, gold: Any, *, texts: Any, images: Any, seconds: Any) 
         "recipe": recipe_rows(facts),
         "calibration": label_calibration(facts) if gold is None else gold_calibration(facts, gold),
         "money": None if accuracy is None else compare_redundancy(facts, accuracy.value),
-        "rules": {"level": LEVEL, "gain": SPAMMER_GAIN, "wide": WIDE, "blind": BLIND, "unsure": UNSURE}
-        | {"sure": SURE, "most_rows": MOST_ROWS},
+        "rules": {"level": LEVEL, "gain": SPAMMER_GAIN, "wide": WIDE, "blind": BLIND, "unsure": RULES.review_keep}
+        | {"sure": RULES.review_replace, "most_rows": MOST_ROWS},
         "data": page_data(facts, table, seconds) | {"lists": lists},
     }
 

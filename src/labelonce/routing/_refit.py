@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import as_dense, floored_log
+from labelonce._kernels import Beliefs, floored_log
 from labelonce._sklearn import clone
 from labelonce._types import Floats, Ids
 from labelonce.aggregation import Aggregator, DawidSkene, RedundancyWarning
 from labelonce.baselines import AssignmentWarning
 from labelonce.data import Annotations, _ids
-from labelonce.learning import MBEM, DoubtWarning
-from labelonce.learning._many_classes import uses_candidates
+from labelonce.learning import MBEM, DoubtWarning, default_workers
 from labelonce.learning._scoring import AnnotationsScorer
 from labelonce.routing._state import State, known_rows
 
@@ -31,7 +30,7 @@ def estimator_of(learner: Any, X: Any) -> Estimator:
         if learner is not None:
             raise ValueError(f"learner must have features; got {learner!r} and X=None. Give the router X.")
         return DawidSkene()
-    return MBEM(learner, confidence="posterior")  # the temperature does what calibration would
+    return MBEM(learner)
 
 
 def refit(state: State, estimator: Estimator, tables: tuple[Ids, list[Any], Ids], temperature: float) -> Any:
@@ -46,9 +45,9 @@ def refit(state: State, estimator: Estimator, tables: tuple[Ids, list[Any], Ids]
             warnings.simplefilter("ignore", category)
         rows = (annotations,) if state.X is None else (state.X, annotations)
         model: Any = clone(estimator).fit(*rows, gold=gold, **_known_before(state, estimator, annotations))
-    posterior = as_dense(getattr(model, "calibrated_", model.posterior_))
+    posterior = Beliefs.of(model.posterior_).to_dense()
     state.belief.replace(softened(known_rows(posterior, state.gold), temperature, state))
-    state.predictions = as_dense(getattr(model, "predictions_", posterior)).astype(np.float32)
+    state.predictions = Beliefs.of(getattr(model, "predictions_", posterior)).to_dense().astype(np.float32)
     labelled = np.unique(annotations.worker)
     state.know_workers(np.asarray(model.confusion_), np.asarray(model.confusion_[labelled].mean(axis=0)))
     state.n_fitted = len(state.task)
@@ -61,7 +60,10 @@ def _known_before(state: State, estimator: Estimator, annotations: Annotations) 
     The rounds of `MBEM` start from vote fractions otherwise, in which those who guess are the majority where they are
     sent to the same tasks; the few rounds of a refit are not enough to find out.
     """
-    if not isinstance(estimator, MBEM) or not state.n_fitted or uses_candidates(estimator.worker_model, annotations):
+    if not isinstance(estimator, MBEM) or not state.n_fitted:
+        return {}
+    workers = default_workers(annotations) if estimator.worker_model is None else estimator.worker_model
+    if workers.uses_slots(annotations):
         return {}
     return {"confusion": np.stack([state.confusion_of(worker) for worker in range(annotations.n_workers)])}
 

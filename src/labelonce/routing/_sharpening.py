@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from labelonce._kernels import floored_log
+from labelonce._kernels import Beliefs, floored_log
 from labelonce._types import Codes, Floats
 from labelonce.learning import MBEM
-from labelonce.learning._rounds import unseen_predictions
 from labelonce.routing._state import State
 
 _RANGE = (-1.2, 1.6)  # of the exponent's logarithm: between 0.3 and 5
@@ -33,12 +32,9 @@ def exponent_of(model: Any, state: State, sample: Codes) -> float:
     The predictions are by models that did not see the task. Few labels say little: the exponent's logarithm is
     normally distributed around 0 before they are looked at. 1 where there is no model, or none of `MBEM`.
     """
-    if not isinstance(model, MBEM) or not len(sample) or model._schedule.recipe.candidates:
+    if not isinstance(model, MBEM) or not len(sample):
         return 1.0
-    X = model._features.transform(state.X)
-    log_predictions = floored_log(
-        unseen_predictions(X, model._schedule.recipe, model._last, model._schedule.seed)[sample]
-    )
+    log_predictions = floored_log(Beliefs.of(model.predictions_)[sample].to_dense())
     said = labels_evidence(state, sample)
 
     def loss(log_exponent: float) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 
 import labelonce
 from labelonce import aggregation, learning, multilabel, workers
-from labelonce._kernels import Candidates, Factors, Mistakes
+from labelonce._kernels import Beliefs, Factors, Matrices, Mistakes, Pattern
 from labelonce._messages import shorten
 from labelonce._sklearn import BaseEstimator, ClassifierBase, check_is_fitted
 from labelonce.aggregation import Aggregator
@@ -23,24 +23,21 @@ from labelonce.data._packed_strings import PackedStrings
 from labelonce.files._atomic import atomic_write
 from labelonce.files._open import with_path
 from labelonce.learning import Learner
-from labelonce.learning._confidence import Estimate
+from labelonce.learning._choice import Plan
 from labelonce.learning._features import Features, FeaturesClassifier
-from labelonce.learning._rounds import Recipe, Round
-from labelonce.learning._schedule import Schedule
+from labelonce.learning._rounds import Fitting, Round
 from labelonce.learning._softmax import SoftmaxModel
-from labelonce.multilabel import MultiLabelAggregator, MultiLabelMBEM, _hierarchy, _rounds
-from labelonce.multilabel._answer_sums import AnswerSums
-from labelonce.multilabel._average import AveragedHeads
-from labelonce.workers._chance_grid import ChanceGrid
+from labelonce.learning._verdict import Estimate, Verdict
+from labelonce.multilabel import MultiLabelAggregator
+from labelonce.multilabel._shared_workers import SharedWorkers
 from labelonce.workers._groups import Groups
 
 _FORMAT = 1
 _LEARNERS = (Learner, SoftmaxModel)
-_KINDS = (Aggregator, FeaturesClassifier, MultiLabelAggregator, MultiLabelMBEM, *_LEARNERS)
+_KINDS = (Aggregator, FeaturesClassifier, MultiLabelAggregator, *_LEARNERS)
 _PARTS = (
-    *(Candidates, ChanceGrid, Factors, Groups, Mistakes, PackedStrings, Features, Schedule, Recipe, Round, Estimate),
-    *(AnswerSums, _hierarchy.SharedWorkers, _rounds.Recipe, _rounds.Round, _rounds.Calibration),
-    AveragedHeads,
+    *(Beliefs, Factors, Matrices, Mistakes, Pattern, Groups, PackedStrings, Features),
+    *(Plan, Fitting, Round, Verdict, Estimate, SharedWorkers),
 )
 _NETWORKS = (  # by name: their modules load torch
     "labelonce.neural._learner.TorchLearner",

@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from labelonce._messages import argument, described
 from labelonce._types import TOOLS, Floats
@@ -18,20 +16,18 @@ from labelonce.data import _ids
 from labelonce.files._open import File
 from labelonce.files._table_reader import column_names
 from labelonce.formats._answers import SEPARATOR
-from labelonce.learning import BoostedTrees
+from labelonce.learning import MBEM, BoostedTrees
 from labelonce.multilabel import (
     MultiLabelAnnotations,
     MultiLabelMBEM,
-    SigmoidRegression,
     read_multilabel,
     read_multilabel_gold,
     text_heads,
 )
 from labelonce.multilabel._check import yes_shares
-from labelonce.multilabel._learners import PENALTIES
 from labelonce.multilabel._read import is_multilabel
 from labelonce.runs._images import network_for
-from labelonce.runs._record import DataSize, Options, QuestionOutcome, QuestionRecipe
+from labelonce.runs._record import DataSize, EstimatedAccuracy, Options, QuestionOutcome, UsedRecipe
 
 if TYPE_CHECKING:
     from labelonce.runs._inputs import Rows
@@ -93,52 +89,37 @@ def check_question_options(options: Options) -> None:
 
 def question_estimator(options: Options, rows: Rows) -> MultiLabelMBEM:
     """Return the unfitted model of a run on questions."""
-    learner: Any = [make_pipeline(StandardScaler(), SigmoidRegression(C=C)) for C in PENALTIES]
+    learner: Any = None
     if options.images is not None:
         learner = network_for(len(rows.tasks))
     elif options.text is not None:
         learner = text_heads()
     elif options.model == "boost":
         learner = BoostedTrees()
-    rounds: dict[str, Any] = {} if options.rounds == "auto" else {"rounds": options.rounds}
-    return MultiLabelMBEM(learner, **rounds, options=rounds or None, random_state=options.seed)
+    return MultiLabelMBEM(learner, rounds=options.rounds, random_state=options.seed)
 
 
-def stages_of_questions(clf: MultiLabelMBEM) -> tuple[int, int]:
-    """Return how many rounds are done and how many there will be; or questions, where each is fitted on its own."""
-    if clf._sharing == "none":
-        return len(clf.models_), len(clf.questions_)
-    return sum(last.number for last in clf._last if last is not None), clf.rounds * len(clf._recipes)
+def used_recipe(clf: MBEM) -> UsedRecipe:
+    """Return how a model was fitted."""
+    recipe = clf.recipe_
+    workers = described(recipe["worker_model"])
+    return UsedRecipe(described(recipe["learner"]), clf.n_rounds_, recipe["predictions"], workers)
 
 
 def question_parts(clf: MultiLabelMBEM, annotations: MultiLabelAnnotations, gold: Known) -> dict[str, Any]:
     """Return the parts of the record that are about the questions: data, recipe and result."""
     shares = yes_shares(annotations, "question")
-    entries = clf.history_[-1:] or [one.history_[-1] for one in clf.models_ if not isinstance(one, float)]
-    posterior = clf.posterior_
     return {
         "data": DataSize.of(annotations, gold),
-        "recipe": QuestionRecipe(
-            predictions=str(clf.recipe_.get("predictions", "out_of_fold")),
-            weighting=str(clf.recipe_.get("weighting", "information")),
-            workers=_differ_in(clf),
-            learner=described(clf.recipe_.get("learner", clf.learner)),
-            rounds=clf.rounds,
-        ),
+        "recipe": used_recipe(clf),
         "result": QuestionOutcome(
             questions=annotations.questions.tolist(),
             given=[None if np.isnan(share) else float(share) for share in shares],
             shares=clf.labels_.mean(axis=0).tolist(),
-            agreement=float(np.mean([entry["agreement"] for entry in entries])) if entries else 0.0,
-            mean_confidence=float(np.maximum(posterior, 1 - posterior).mean()),
+            agreement=clf.history_[-1]["agreement"],
+            estimated_accuracy=EstimatedAccuracy(**vars(clf.estimated_accuracy_), held_out=clf.verdict_.held_out),
         ),
     }
-
-
-def _differ_in(clf: MultiLabelMBEM) -> Literal["skill", "strictness", "everything"]:
-    if clf._sharing == "none":
-        return "everything"
-    return "skill" if clf.recipe_["by_skill"] else "strictness"
 
 
 def labels_of_questions(clf: MultiLabelMBEM, annotations: MultiLabelAnnotations, **shown: list[str]) -> pa.Table:

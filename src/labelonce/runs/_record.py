@@ -172,15 +172,15 @@ class DataSize:
 
 @dataclass(frozen=True)
 class UsedRecipe:
-    """How the model was fitted: the options of `MBEM` that were given or chosen."""
+    """How the model was fitted: the learner and the rounds that were given or chosen, and the workers.
 
-    predictions: str
-    counts: str
-    posterior: str
-    weighting: str
-    prior: str
+    `predictions` says whether the workers were judged by predictions "in_sample" or "out_of_fold".
+    """
+
     learner: str
     rounds: int
+    predictions: str
+    workers: str
 
 
 @dataclass(frozen=True)
@@ -212,32 +212,17 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class QuestionRecipe:
-    """How the heads of several questions were fitted: the options of `MultiLabelMBEM` that were given or chosen.
-
-    `workers` says in what they may differ between questions: their skill, how strict they are, or everything.
-    """
-
-    predictions: str
-    weighting: str
-    workers: Literal["skill", "strictness", "everything"]
-    learner: str
-    rounds: int
-
-
-@dataclass(frozen=True)
 class QuestionOutcome:
     """What came out for every question: its share of yes among the answers given and among the labels found.
 
-    `agreement` is how often the model says what the workers say, `mean_confidence` what the fit itself gives its
-    labels, which nothing checked.
+    `agreement` is how often the model says what the workers say.
     """
 
     questions: list[str | int]
     given: list[float | None]
     shares: list[float]
     agreement: float
-    mean_confidence: float
+    estimated_accuracy: EstimatedAccuracy
 
     def __post_init__(self) -> None:
         if not len(self.questions) == len(self.given) == len(self.shares):
@@ -254,7 +239,6 @@ class RoundEntry:
     log_likelihood: float | None
     held_out_score: float | None
     posterior_change: float | None
-    worker_change: float | None
 
     @classmethod
     def of(cls, entry: dict[str, Any]) -> Self:
@@ -307,7 +291,7 @@ class RunRecord(Job):
     warnings: list[str]
     features: NumberInput | TextInput | ImageInput
     data: DataSize
-    recipe: UsedRecipe | QuestionRecipe
+    recipe: UsedRecipe
     result: Outcome | QuestionOutcome
     rounds: list[RoundEntry]
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from labelonce._kernels import Candidates
+from labelonce._kernels import Beliefs
 from labelonce.data import Annotations, _ids, _rows
 from labelonce.learning import MBEM
-from labelonce.learning._review import LEAST, review_table
+from labelonce.learning._review import review_table
 from labelonce.report._facts import read_facts
 from labelonce.report._workers import worker_table
 from labelonce.runs._folder import RunFolder
@@ -46,7 +46,7 @@ def workers_of(clf: MBEM, annotations: Annotations) -> pa.Table:
     )
 
 
-def review(folder: Path, *, least: float = LEAST) -> pa.Table:
+def review(folder: Path, *, least: float | None = None) -> pa.Table:
     """Return the given labels of a finished run that are worth checking, as `MBEM.review` does, from the folder alone.
 
     The text or the path of the image of a task is in the table where the run has them.
@@ -64,7 +64,7 @@ def review(folder: Path, *, least: float = LEAST) -> pa.Table:
         raise ValueError(f"{path} must have a column {missing[0]!r}; got none. Train again with this version.")
     annotations = given_annotations(table, classes)
     posterior: Any = (
-        _candidates(table, classes)
+        _on_slots(table, classes)
         if many
         else np.column_stack([table[f"posterior_{name}"].to_numpy() for name in classes])
     )
@@ -73,7 +73,7 @@ def review(folder: Path, *, least: float = LEAST) -> pa.Table:
     return review_table(annotations, posterior, picks, least=least, shown=shown)
 
 
-def _candidates(table: pa.Table, classes: Any) -> Candidates:
+def _on_slots(table: pa.Table, classes: Any) -> Beliefs:
     """Return the most probable classes that a table of many classes holds."""
     n = sum(name.startswith("posterior_class_") for name in table.column_names)
     codes, shares = [], []
@@ -84,7 +84,7 @@ def _candidates(table: pa.Table, classes: Any) -> Candidates:
         shares.append(table[f"posterior_class_{place}"].fill_null(0.0).to_numpy())
     probability = np.stack(shares, axis=1)
     rest = np.maximum(1 - probability.sum(axis=1), 0.0)
-    return Candidates(np.stack(codes, axis=1).astype(np.int32), probability, rest, len(classes))
+    return Beliefs(probability, len(classes), np.stack(codes, axis=1).astype(np.int32), rest)
 
 
 def given_annotations(table: pa.Table, classes: Any) -> Annotations:

@@ -17,21 +17,18 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
-from labelonce._memory import is_large
-from labelonce._messages import argument, described
+from labelonce._messages import argument
 from labelonce._types import MODELS, TABLES
 from labelonce._validate import check_int
+from labelonce.aggregation._base import has_no_room
 from labelonce.data import Annotations
 from labelonce.files._atomic import atomic_write
 from labelonce.files._open import File
 from labelonce.files._table_reader import column_names
 from labelonce.formats._answers import Fields
 from labelonce.io import read_class_groups, write
-from labelonce.learning import MBEM, BoostedTrees, SoftmaxRegression, text_model
-from labelonce.learning._features import DEFAULT_C
+from labelonce.learning import MBEM, BoostedTrees, text_model
 from labelonce.multilabel import MultiLabelAnnotations, MultiLabelMBEM
 from labelonce.runs._folder import START_OVER, RunFolder, write_record
 from labelonce.runs._gold import choose_gold
@@ -48,7 +45,7 @@ from labelonce.runs._questions import (
     question_estimator,
     question_parts,
     read_questions,
-    stages_of_questions,
+    used_recipe,
 )
 from labelonce.runs._record import (
     DataSize,
@@ -62,7 +59,6 @@ from labelonce.runs._record import (
     RoundEntry,
     RunRecord,
     TextInput,
-    UsedRecipe,
     near,
 )
 from labelonce.runs._results import labels_of, workers_of
@@ -255,8 +251,7 @@ def _estimator(options: Options, inputs: Inputs) -> Any:
 
 
 def _learner(options: Options, inputs: Inputs) -> Any:
-    scaler = StandardScaler()
-    learner: Any = [make_pipeline(scaler, SoftmaxRegression(C=C)) for C in DEFAULT_C]
+    learner: Any = None
     if options.images is not None:
         learner = network_for(len(inputs.rows.tasks))
     elif options.text is not None:
@@ -271,16 +266,17 @@ def _finish(
 ) -> RunRecord:
     """Fit with a checkpoint at every stage, then write the results and put them in place."""
     say = progress or (lambda *_: None)
-    clf.callbacks = [lambda event: None if event["round"] else say("choosing", event["fits"], event["planned_fits"])]
+    clf.set_params(
+        callbacks=[lambda event: None if event["round"] else say("choosing", event["fits"], event["planned_fits"])]
+    )
     before = run.warnings()
     say("resuming" if resume else "choosing", 0, 0)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for _ in clf.stages(inputs.rows.X, inputs.annotations, gold=inputs.gold, resume=resume):
             run.save_checkpoint(dumped(clf), _sentences(before, caught))
-            done, planned = _stages_of(clf, inputs)
-            say("round", done, planned)
-            if done == planned and not inputs.on_questions:
+            say("round", clf.n_rounds_, clf.planned_rounds_)
+            if clf.n_rounds_ == clf.planned_rounds_:
                 say("confidence", 0, 0)
     say("writing", 0, 0)
     record = _record(job, clf, inputs, _sentences(before, caught))
@@ -293,11 +289,6 @@ def _finish(
     write_record(staged / "run.json", record)
     run.commit()
     return record
-
-
-def _stages_of(clf: Any, inputs: Inputs) -> tuple[int, int]:
-    """Return how many rounds are done, and how many there will be."""
-    return stages_of_questions(clf) if inputs.on_questions else (len(clf.history_), clf._schedule.rounds)
 
 
 def _tables(clf: Any, inputs: Inputs) -> tuple[pa.Table, pa.Table]:
@@ -334,17 +325,12 @@ def _record(job: Job, clf: Any, inputs: Inputs, said: list[str]) -> RunRecord:
 
 def _class_parts(clf: MBEM, ann: Annotations, gold: dict[Any, Any] | None) -> dict[str, Any]:
     """Return the parts of the record that are about the classes: data, recipe and result."""
-    recipe = clf.recipe_
-    shares = np.bincount(clf.posterior_.argmax(axis=1), minlength=ann.n_classes) / ann.n_tasks
+    shares = np.bincount(clf.verdict_.labels, minlength=ann.n_classes) / ann.n_tasks
     return {
         "data": DataSize.of(ann, gold),
-        "recipe": UsedRecipe(
-            **{name: recipe[name] for name in ("predictions", "counts", "posterior", "weighting", "prior")},
-            learner=described(recipe["learner"]),
-            rounds=clf.n_rounds_,
-        ),
+        "recipe": used_recipe(clf),
         "result": Outcome(
-            EstimatedAccuracy(**vars(clf.estimated_accuracy_), held_out=clf.trust_ is not None),
+            EstimatedAccuracy(**vars(clf.estimated_accuracy_), held_out=clf.verdict_.held_out),
             clf.history_[-1]["agreement"],
             ann.classes.tolist(),
             shares.tolist(),
@@ -388,6 +374,6 @@ def _no_report(inputs: Inputs) -> str:
         return ""
     if ann.is_scale:
         return "it is about labels that are classes, and the answers are a scale."
-    if is_large(ann.n_tasks, ann.n_workers, ann.n_classes):
+    if has_no_room(ann):
         return f"{ann.n_classes:,} classes are too many; see labels.parquet, workers.parquet."
     return ""

@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from labelonce import runs
-from labelonce._kernels import as_dense
+from labelonce._kernels import Beliefs
 from labelonce._types import Floats
 from labelonce.aggregation import DawidSkene
 from labelonce.data import Annotations
@@ -149,7 +149,7 @@ def _finish(project: Project, place: Path) -> None:
         np.savez(
             file,
             posterior=posterior,
-            predictions=as_dense(getattr(model, "predictions_", posterior)).astype(np.float32),
+            predictions=np.asarray(Beliefs.of(getattr(model, "predictions_", posterior)), dtype=np.float32),
             confusion=model.confusion_,
         )
     about |= {
@@ -219,7 +219,7 @@ def _pixels(project: Project) -> Path:
 
 
 def _calibrated(model: Any) -> Floats:
-    return as_dense(getattr(model, "calibrated_", model.posterior_))
+    return Beliefs.of(model.posterior_).to_dense()
 
 
 def _about(facts: Facts, posterior: Floats) -> dict[str, Any]:

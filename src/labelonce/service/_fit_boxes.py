@@ -8,12 +8,9 @@ from typing import Any
 import numpy as np
 from pyarrow import parquet
 from scipy.stats import beta
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from labelonce._types import Floats
-from labelonce.learning import TextFeatures
-from labelonce.multilabel import MultiLabelAnnotations, MultiLabelDawidSkene, MultiLabelMBEM, SigmoidRegression
+from labelonce.multilabel import MultiLabelAnnotations, MultiLabelDawidSkene, MultiLabelMBEM, text_heads
 from labelonce.report._workers import LEVEL, SPAMMER_GAIN
 from labelonce.runs._inputs import read_features
 from labelonce.service._boxes import ticked
@@ -21,7 +18,6 @@ from labelonce.service._outlook import outlook_of_boxes
 from labelonce.service._project import Project
 from labelonce.service._tasks import thumbnails
 
-_PENALTIES = (0.001, 0.01, 0.1, 1.0)
 _FEW_TASKS = 10
 _STRICT = 0.1  # how much more, or less, than is true of the boxes a worker ticks, to be told
 
@@ -86,15 +82,12 @@ def _workers(model: Any, annotations: MultiLabelAnnotations, share: Floats) -> d
 def _learned_from(project: Project) -> tuple[Any, Any]:
     """Return features, one row per task, and the learners to choose from; None where there is nothing."""
     settings = project.settings
-    heads = [SigmoidRegression(C=C) for C in _PENALTIES]
     if settings.learn_from == "text":
-        features = TextFeatures()
-        return project.tasks.texts, [make_pipeline(features, head) for head in heads]
+        return project.tasks.texts, text_heads()
     if settings.learn_from == "images":
-        return thumbnails(project.tasks.images or []), heads
+        return thumbnails(project.tasks.images or []), None
     if settings.learn_from == "features":
         shown = tuple(name for name in (settings.text, settings.image) if name)
         rows = read_features(project.folder / settings.tasks, task=settings.task, ignore=shown)
-        scaler = StandardScaler()
-        return np.asarray(rows.X), [make_pipeline(scaler, head) for head in heads]
+        return np.asarray(rows.X), None
     return None, None

@@ -13,9 +13,10 @@ import numpy as np
 import torch
 
 from labelonce import __version__
-from labelonce._kernels import Block, BlockSums, Sweep, top_class
+from labelonce._kernels import Block, BlockSums, Counts, Sweep, floored_log, logs_of, top_class
 from labelonce._memory import check_memory
 from labelonce._processes import Processes, find_device, join_processes
+from labelonce._types import Floats
 from labelonce._validate import check_rng
 from labelonce.aggregation import IBCC, DawidSkene, OneCoin
 from labelonce.aggregation._base import labels_frame, set_fitted, warn_of_overlap
@@ -128,7 +129,7 @@ class _Job:
     def write_labels(self, found: Parameters) -> None:
         """Write the posteriors of this process's blocks, each when it is known."""
         seed = int(check_rng(self.model.random_state).integers(2**31))
-        posteriors = self.sums.posteriors(self._blocks(), found.log_confusion, found.log_prior)
+        posteriors = self.sums.posteriors(self._blocks(), *_logs(found))
         for number, posterior in zip(self.numbers, posteriors, strict=True):
             picks = top_class(posterior, np.random.default_rng([seed, number]))
             frame = labels_frame(self.shards.tasks(number), self.shards.classes, posterior, picks)
@@ -139,7 +140,7 @@ class _Job:
         return self.shards.n_annotations / self.shards.n_labelled
 
     def _sweep(self, found: Parameters) -> Sweep:
-        return self.sums.sweep(self._blocks(), found.log_confusion, found.log_prior)
+        return self.sums.sweep(self._blocks(), *_logs(found))
 
     def _blocks(self) -> Iterator[Block]:
         for number in self.numbers:
@@ -151,7 +152,7 @@ class _Job:
     def _save(self, step: Iteration) -> None:
         """Put the checkpoint in the place of the last one."""
         with atomic_path(self.target / "checkpoint.npz") as beside, beside.open("wb") as file:
-            counts = step.sweep.confusion_counts.swapaxes(1, 2)  # as it lies in memory: sums must not change order
+            counts = step.sweep.tallies.values.swapaxes(1, 2)  # as it lies in memory: sums must not change order
             np.savez(file, about=self.about, path=step.path, counts=counts, class_counts=step.sweep.class_counts)
 
     def _restore(self) -> tuple[Sweep, list[float]] | None:
@@ -161,7 +162,7 @@ class _Job:
         try:
             with np.load(path, allow_pickle=False) as kept:
                 about, done = str(kept["about"]), kept["path"].tolist()
-                counts = Sweep(kept["counts"].swapaxes(1, 2), kept["class_counts"], -np.inf)
+                counts = Sweep(Counts(kept["counts"].swapaxes(1, 2)), kept["class_counts"], -np.inf)
         except (BadZipFile, KeyError, ValueError, EOFError) as error:
             raise ValueError(f"{path} must be a whole checkpoint; it is damaged. Remove it to start over.") from error
         if about != self.about:
@@ -171,6 +172,11 @@ class _Job:
         if len(done) >= self.model.max_iter:
             raise ValueError(f"max_iter must be above the {len(done)} of {path}; got {self.model.max_iter}.")
         return counts, done
+
+
+def _logs(found: Parameters) -> tuple[Floats, Floats]:
+    """Return log P(given | true) and log P(true)."""
+    return logs_of(found.confusion), floored_log(found.prior) if found.log_prior is None else found.log_prior
 
 
 def _has_room(device: torch.device) -> bool:

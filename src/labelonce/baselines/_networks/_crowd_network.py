@@ -10,13 +10,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from labelonce._kernels import ScipyEngine, floored_log
+from labelonce._kernels import Matrices, ScipyEngine, floored_log
 from labelonce._messages import show
 from labelonce._processes import Processes
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import check_choice, check_number
-from labelonce.aggregation._base import skill
 from labelonce.baselines._networks._worker_layer import GOLD, TopLayer, WithWorkers
 from labelonce.data import Annotations
 from labelonce.data._gold import Gold, check_gold
@@ -102,7 +101,7 @@ class CrowdNetwork(AnnotationsScorer):
         self.posterior_: Floats = step.posterior
         self.labels_: Ids = annotations.classes[step.posterior.argmax(axis=1)]
         self.prior_: Floats = predictions.mean(axis=0)
-        self.skill_: Floats = skill(self.confusion_, self.prior_)
+        self.skill_: Floats = Matrices(self.confusion_).skill(self.prior_)
 
     def _check(self) -> None:
         """Raise if an option is not what it must be."""
