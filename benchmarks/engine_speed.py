@@ -144,8 +144,8 @@ def time_iterations(size: str, options: argparse.Namespace) -> dict[str, Any]:
     figures["accuracy"] = work.accuracy(y_true)
     counts = work.totals.sweep()
     del work
-    update_s = min(seconds(lambda: update(counts.confusion_counts, counts.class_counts), "cpu", options.repeats))
-    parameters = update(counts.confusion_counts, counts.class_counts)
+    update_s = min(seconds(lambda: update(counts.tallies.values, counts.class_counts), "cpu", options.repeats))
+    parameters = update(counts.tallies.values, counts.class_counts)
     figures |= {"update_s": update_s} | sweeps(engine, parameters, row, options)
     if device == "cuda":
         figures["device_peak_gib"] = torch.cuda.max_memory_allocated() / 2**30

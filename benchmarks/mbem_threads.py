@@ -33,7 +33,7 @@ import labelonce as lo
 from labelonce.learning import _mbem, _schedule
 
 MODES = ("unlimited", "limited", "one thread")
-ONE_FIT: dict[str, Any] = {"rounds": 1, "predictions": "in_sample", "confidence": "posterior"}
+ONE_FIT: dict[str, Any] = {"rounds": 1, "folds": 1}
 Crowd = tuple[Any, lo.Annotations]
 
 

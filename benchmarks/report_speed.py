@@ -48,7 +48,7 @@ def measure(method: str, n_tasks: int, redundancy: int, n_workers: int) -> dict[
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if method == "MBEM":
-            fitted: Any = lo.MBEM(lo.SoftmaxRegression(), rounds=2, predictions="in_sample").fit(X, ann)
+            fitted: Any = lo.MBEM(lo.SoftmaxRegression(), rounds=2).fit(X, ann)
         else:
             fitted = lo.DawidSkene(max_iter=20).fit(ann)
     with tempfile.TemporaryDirectory() as folder:

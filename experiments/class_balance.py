@@ -52,7 +52,7 @@ def trial(crowd: str, quality: float, shares: str, seed: int) -> dict[str, Any]:
     row["oracle"] = lo.OracleConfusion(confusion, learner).fit(train, ann).score(*test)
     for name in ("left alone", "calibrated"):
         with left_alone() if name == "left alone" else nullcontext():
-            mbem = lo.MBEM(learner, rounds=ROUNDS, predictions="in_sample", tol=0.0, random_state=0)
+            mbem = lo.MBEM(learner, rounds=ROUNDS, random_state=0)
             row[name] = [fit.score(*test) for fit in mbem.stages(train, ann) if fit.history_]
         row[f"{name}, rarest class"] = int(np.bincount(mbem.labels_, minlength=N_CLASSES).min())
     return row | {"cpu_s": time.process_time() - started}

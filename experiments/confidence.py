@@ -128,13 +128,13 @@ def trial(name: str, redundancy: Redundancy, seed: int) -> Trial:
     given = ann.classes[ann.label] == y[ann.task]
     found: Trial = {"name": name, "redundancy": redundancy, "seed": seed, "right": float(right.mean())}
     found["right by held-out models"] = float((ann.classes[clf._unseen_picks] == y).mean())
-    best = np.sort(getattr(clf.calibrated_, "probability", clf.calibrated_))[:, -2:]
+    best = np.sort(getattr(clf.posterior_, "probability", clf.posterior_))[:, -2:]
     found["undecided"] = float((np.ptp(best, axis=1) == 0).mean())
     found["vote"] = float((lo.MajorityVote().fit(ann).labels_ == y).mean())
     found |= {"estimate": list(vars(clf.estimated_accuracy_).values()), "trust": clf.trust_, "doubts": doubts}
     found |= {"own": reliability(own, right), "shown": reliability(clf.confidence_, right)}
     found["labels to check"] = shares_found(1 - clf.confidence_, ~right)
-    found["given labels to check"] = shares_found(1 - clf.calibrated_[ann.task, ann.label], ~given)
+    found["given labels to check"] = shares_found(1 - clf.posterior_[ann.task, ann.label], ~given)
     found["skills"] = skills_held(clf, ann, given)
     return found | {"cpu_s": round(time.process_time() - started, 1)}
 

@@ -20,7 +20,7 @@ def recipes(X: Any, ann: lo.Annotations, X_test: Any, y_test: Any, learners: lis
     """Return the test accuracy of every learner, fitted to all annotations, round by round."""
     rows = []
     for learner in learners:
-        fit = lo.MBEM(learner, rounds=1, tol=0.0).fit(X, ann)
+        fit = lo.MBEM(learner, rounds=1).fit(X, ann)
         accuracy = [float((fit.predict(X_test) == y_test).mean())]
         for _ in range(ROUNDS - 1):
             fit.resume(X, ann)

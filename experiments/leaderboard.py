@@ -147,7 +147,7 @@ def makers() -> dict[str, Callable[..., Any]]:
         "MBEM": lo.MBEM,
         "truth, network": soft,
         "soft vote, network": soft,
-        "MBEM, network": partial(lo.MBEM, confidence="posterior"),
+        "MBEM, network": partial(lo.MBEM, folds=1),
     }
 
 

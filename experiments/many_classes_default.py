@@ -94,7 +94,7 @@ def trial(kind: str, classes: int, per_class: int, redundancy: int, seed: int) -
         if name == "given" and groups is None:
             continue
         learner = lo.SoftmaxRegression(C=0.1, tol=1e-3)
-        clf = lo.MBEM(learner, worker_model=model(groups), rounds=3, confidence="posterior")
+        clf = lo.MBEM(learner, worker_model=model(groups), rounds=3, folds=1)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", lo.DoubtWarning)
             clf.fit(X, ann)

@@ -133,7 +133,7 @@ def by_cross_validation(X: Floats, targets: Floats) -> SigmoidRegression:
 def methods(X: Floats, ann: lo.MultiLabelAnnotations, y_true: Floats, *, many: bool) -> dict[str, Callable[[], Any]]:
     """Return what is compared, by name."""
     votes = lo.MultiLabelVote().fit(ann).posterior_
-    per_label: dict[str, Any] = {"rounds": 5, "confidence": "posterior"}
+    per_label: dict[str, Any] = {"rounds": 5, "folds": 1}
     learners: Any = [lo.SoftmaxRegression(C=C) for C in PENALTIES[1:3]]
     if many:
         learners, per_label = learners[0], per_label | {"predictions": "out_of_fold"}

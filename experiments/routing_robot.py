@@ -72,7 +72,7 @@ def trial(strategy: str, seed: int) -> Trial:
         return row | {"accuracy": [best] * (N_ROUNDS + 1), "cpu_s": time.process_time() - started}
     crowd = Crowd(problem.y, np.tile(mistakes_of(4, rng), (N_WORKERS, 1, 1)), rng)
     trees = ExtraTreesClassifier(random_state=seed)
-    learner = lo.MBEM(trees, rounds=ROUNDS, predictions="out_of_fold", confidence="posterior", random_state=seed)
+    learner = lo.MBEM(trees, rounds=ROUNDS, folds=1, random_state=seed)
     router = routing.Router(
         np.arange(2000),
         np.arange(4),

@@ -83,7 +83,7 @@ def method_of(point: dict[str, Any], learner: Any, true: Any) -> Any:
             return lo.OracleConfusion(true.dense(), learner)
         case name:
             ours = Timed(**lo.neural.image_learner(**LEARNER).get_params(deep=False))  # another start in every round
-            return lo.MBEM(ours, rounds=ROUNDS, worker_model=workers[name], confidence="posterior", random_state=seed)
+            return lo.MBEM(ours, rounds=ROUNDS, worker_model=workers[name], folds=1, random_state=seed)
 
 
 class Timed(lo.neural.TorchLearner):

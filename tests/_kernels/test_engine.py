@@ -89,7 +89,7 @@ def test_mbem_gives_the_same_with_both_engines() -> None:
     ann, y_true = crowd()
     X = np.eye(3)[y_true] + rng.normal(scale=0.5, size=(len(y_true), 3))
     ours, scipys = (
-        MBEM(SoftmaxRegression(), rounds=2, predictions="in_sample", posterior="joint", engine=engine).fit(X, ann)
+        MBEM(SoftmaxRegression(), rounds=2, engine=engine).fit(X, ann)
         for engine in ("torch", "scipy")
     )
     assert_allclose(ours.posterior_, scipys.posterior_, atol=1e-6)

@@ -12,7 +12,7 @@ from labelonce import (
     metrics,
     simulate,
 )
-from labelonce._kernels import label_probabilities
+from labelonce._kernels import Beliefs, Matrices, label_likelihoods
 from labelonce._types import Codes
 from labelonce.aggregation import Aggregator
 from labelonce.aggregation._base import Fit
@@ -125,8 +125,9 @@ def test_held_out_rows_and_the_rest_are_all_rows() -> None:
     assert_allclose(both[np.lexsort(both.T[::-1])], np.stack([ann.task, ann.worker, ann.label], axis=1))
 
 
-def test_label_probabilities_are_the_sum_over_true_labels() -> None:
+def test_likelihoods_of_labels_are_the_sum_over_true_labels() -> None:
     ann = Annotations.from_arrays([0, 1], [0, 0], [0, 1])
     posterior = np.array([[0.9, 0.1], [0.4, 0.6]])
     confusion = np.array([[[0.8, 0.2], [0.3, 0.7]]])
-    assert_allclose(label_probabilities(ann, posterior, confusion), [0.9 * 0.8 + 0.1 * 0.3, 0.4 * 0.2 + 0.6 * 0.7])
+    found = label_likelihoods(ann, Beliefs.of(posterior), Matrices(confusion))
+    assert_allclose(found, [0.9 * 0.8 + 0.1 * 0.3, 0.4 * 0.2 + 0.6 * 0.7])

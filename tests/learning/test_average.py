@@ -57,6 +57,6 @@ def test_mbem_averages_the_models_of_the_rounds_in_its_recipe() -> None:
     averaged = clf.recipe_["averaged"]
     assert len(averaged) > 1
     assert averaged == tuple(1 + np.flatnonzero(clf.choices_[0]["near_best"]))
-    given = {"predictions": clf.recipe_["predictions"], "tol": 0.0}
+    given = {"predictions": clf.recipe_["predictions"]}
     models = [lo.MBEM(SoftmaxRegression(), rounds=number, **given).fit(X, ann).model_ for number in averaged]
     assert_allclose(clf.model_.coef_, np.mean([model.coef_ for model in models], axis=0), rtol=1e-9)

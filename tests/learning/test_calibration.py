@@ -126,7 +126,7 @@ def test_a_balance_that_is_known_finds_mistakes_that_all_workers_share(seed: int
     taken = (y_true == 1) & (X[:, 0] < 1.5)  # for the other class, by everybody
     label = np.where(rng.random(600) < 0.1, 1 - y_true, np.where(taken, 0, y_true))
     ann = Annotations.from_arrays(range(600), rng.integers(10, size=600), label)
-    given: dict[str, Any] = {"rounds": 8, "tol": 0.0, "confidence": "posterior"}
+    given: dict[str, Any] = {"rounds": 8, "folds": 1}
     left, known = (MBEM(SoftmaxRegression(), prior=prior, **given).fit(X, ann) for prior in ("uniform", [0.5, 0.5]))
     right = [float((clf.predict(X) == y_true).mean()) for clf in (left, known)]
     assert right[1] > right[0] + 0.05

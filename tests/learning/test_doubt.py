@@ -52,7 +52,7 @@ def test_one_class_leaves_no_doubt() -> None:
 
 
 def test_the_warning_points_at_the_call_of_fit() -> None:
-    model = MBEM(SoftmaxRegression(), rounds=1, predictions="in_sample", posterior="prior")
+    model = MBEM(SoftmaxRegression(), rounds=1)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(np.zeros((20, 1)), ANN)

@@ -106,7 +106,7 @@ def test_of_several_learners_the_one_that_is_right_about_unseen_tasks_runs_on() 
 def test_with_given_rounds_the_last_model_is_fitted_to_all_tasks() -> None:
     X, ann = problem()
     trees = [DecisionTreeClassifier(min_samples_leaf=leaf, random_state=0) for leaf in (5, 8)]
-    clf = lo.MBEM(trees, rounds=3, tol=0.0).fit(X, ann)
+    clf = lo.MBEM(trees, rounds=3).fit(X, ann)
     assert (clf.n_rounds_, clf.recipe_["averaged"]) == (3, ())
     tree = clone(clf._schedule.recipe.learner).fit(X, clf._last.targets, clf._last.target_weight)
     assert_array_equal(clf.predict_proba(X), tree.predict_proba(X))
@@ -114,7 +114,7 @@ def test_with_given_rounds_the_last_model_is_fitted_to_all_tasks() -> None:
 
 def test_given_rounds_and_cheap_learners_are_not_limited() -> None:
     X, ann = problem()
-    fixed = lo.MBEM(DecisionTreeClassifier(random_state=0), rounds=4, predictions="out_of_fold", tol=0.0).fit(X, ann)
+    fixed = lo.MBEM(DecisionTreeClassifier(random_state=0), rounds=4).fit(X, ann)
     assert fixed.n_fits_ == 4 * 6
     assert lo.MBEM([SoftmaxRegression(C=0.1), SoftmaxRegression()]).fit(X, ann).n_fits_ > 15
 

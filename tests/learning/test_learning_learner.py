@@ -26,11 +26,11 @@ def test_our_learners_are_learners_and_used_as_they_are(learner: Any) -> None:
 class Cheap(SoftmaxRegression):
     """A learner with a recipe of its own."""
 
-    auto = {"rounds": 2, "predictions": "in_sample"}  # noqa: RUF012
+    auto = {"rounds": 2}  # noqa: RUF012
 
 
 def test_auto_is_what_the_learner_says_it_is() -> None:
     X = np.random.default_rng(0).normal(size=(60, 2))
-    clf = MBEM(Cheap(), tol=0.0).fit(X, X[:, 0] > 0)
+    clf = MBEM(Cheap()).fit(X, X[:, 0] > 0)
     assert (clf.n_rounds_, clf.recipe_["predictions"], clf.choices_) == (2, "in_sample", [])
-    assert MBEM(Cheap(), rounds=1, predictions="out_of_fold").fit(X, X[:, 0] > 0).n_rounds_ == 1
+    assert MBEM(Cheap(), rounds=1).fit(X, X[:, 0] > 0).n_rounds_ == 1

@@ -35,8 +35,8 @@ EXPECTED = {
 
 def quick(**options: Any) -> MBEM:
     """MBEM with nothing left to choose."""
-    fixed: dict[str, Any] = {"learner": SoftmaxRegression(), "rounds": 2, "worker_model": OneCoin(), "tol": 0.0}
-    return MBEM(**(fixed | {"predictions": "in_sample", "posterior": "joint"} | options))
+    fixed: dict[str, Any] = {"learner": SoftmaxRegression(), "rounds": 2, "worker_model": OneCoin()}
+    return MBEM(**(fixed | {"posterior": "joint"} | options))
 
 
 def algorithm_1(X: Floats, ann: Annotations, *, rounds: int, prior: str) -> tuple[Any, Floats, Floats]:
@@ -147,8 +147,8 @@ def test_a_fit_stopped_before_such_a_last_round_goes_on_with_it() -> None:
 
 def test_the_same_seed_gives_the_same_fit() -> None:
     X, ann, _, _ = crowd_with_features(n_tasks=100)
-    first, second = (quick(predictions="out_of_fold", random_state=3).fit(X, ann) for _ in range(2))
-    other = quick(predictions="out_of_fold", random_state=4).fit(X, ann)
+    first, second = (quick(random_state=3).fit(X, ann) for _ in range(2))
+    other = quick(random_state=4).fit(X, ann)
     assert_array_equal(first.posterior_, second.posterior_)
     assert not np.array_equal(first.posterior_, other.posterior_)
 
@@ -227,7 +227,7 @@ def test_gold_is_kept(posterior: str) -> None:
 @pytest.mark.filterwarnings("ignore:MBEM")  # the features say nothing
 def test_gold_tells_workers_apart() -> None:
     X, ann, y_true, confusion = crowd_with_features(redundancy=2)
-    fitted = quick(worker_model=Counted(), counts="hard").fit(np.zeros_like(X), ann, gold=y_true)
+    fitted = quick(worker_model=Counted()).fit(np.zeros_like(X), ann, gold=y_true)
     counts = np.zeros((6, 3, 3))
     np.add.at(counts, (ann.worker, y_true[ann.task], ann.label), 1)
     assert_allclose(fitted.confusion_, counts / counts.sum(axis=2, keepdims=True))
@@ -303,7 +303,7 @@ def test_both_kinds_of_posterior_are_tried_on_request() -> None:
 )
 def test_a_learner_that_memorises_judges_workers_out_of_fold(learner: Any, expected: str) -> None:
     X, ann, _, _ = crowd_with_features()
-    assert quick(learner=learner, predictions="auto", rounds=1).fit(X, ann).recipe_["predictions"] == expected
+    assert quick(learner=learner, rounds=1).fit(X, ann).recipe_["predictions"] == expected
 
 
 def test_callbacks_get_every_rounds_entry() -> None:
@@ -385,7 +385,7 @@ def test_a_class_that_few_workers_know_is_not_lost() -> None:
     confusion = simulate.class_wise_hammer_spammer(12, 10, 0.15, rng)
     ann = simulate.annotate(y_true[:6000], confusion, simulate.assign(6000, 12, 1, rng), rng)
     learner = SoftmaxRegression(C=0.001)
-    fitted = MBEM(learner, rounds=7, predictions="in_sample", random_state=0).fit(X[:6000], ann)
+    fitted = MBEM(learner, rounds=7, random_state=0).fit(X[:6000], ann)
     oracle = OracleConfusion(confusion, learner).fit(X[:6000], ann)
     assert fitted.score(X[6000:], y_true[6000:]) > oracle.score(X[6000:], y_true[6000:])
     assert np.bincount(fitted.labels_, minlength=10).min() > 200
@@ -415,7 +415,7 @@ def test_features_that_fit_noise_are_a_warning() -> None:
     X, labels = rng.normal(size=(400, 40)), rng.integers(0, 4, 400)  # agrees with far more labels than by chance
     ann = Annotations.from_arrays(np.arange(400), np.arange(400) % 5, labels)
     with pytest.warns(DoubtWarning, match=r"held-out labels is -\d\.\d{3}, and -1\.3\d{2} by how often each label"):
-        MBEM(SoftmaxRegression(), max_rounds=3, predictions="in_sample").fit(X, ann)
+        MBEM(SoftmaxRegression(), max_rounds=3).fit(X, ann)
 
 
 def test_one_class_is_a_fit_too() -> None:
@@ -464,7 +464,7 @@ def test_scikit_learns_checks_pass() -> None:
 def test_what_is_left_to_chance_before_the_rounds_has_the_seed_too() -> None:
     X, ann, _, _ = crowd_with_features()
     forest = RandomForestClassifier(4, max_depth=2)
-    fits = [MBEM(forest, rounds=1, posterior="joint", random_state=0).fit(X, ann) for _ in range(4)]
+    fits = [MBEM(forest, rounds=1, random_state=0).fit(X, ann) for _ in range(4)]
     assert len({(fit.recipe_["predictions"], fit.posterior_.tobytes()) for fit in fits}) == 1
 
 

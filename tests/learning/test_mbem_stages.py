@@ -18,7 +18,7 @@ from labelonce.workers import OneCoin
 def make(**options: Any) -> MBEM:
     scaler = StandardScaler()
     learners = [make_pipeline(scaler, SoftmaxRegression(C=C)) for C in (0.1, 1.0)]
-    return MBEM(learners, worker_model=OneCoin(), **({"rounds": 3, "tol": 0.0} | options))
+    return MBEM(learners, worker_model=OneCoin(), **({"rounds": 3} | options))
 
 
 @pytest.mark.parametrize("options", [{}, {"rounds": "auto", "max_rounds": 3}, {"predictions": "out_of_fold"}])

@@ -69,7 +69,7 @@ def test_a_fit_lists_wrong_labels_first_with_calibrated_chances() -> None:
     assert wrong[:100].mean() > 0.95
     assert abs(chance.mean() - wrong.mean()) < 0.05
     first = table.slice(0, 1).to_pylist()[0]
-    assert first["chance_wrong"] == 1 - clf.calibrated_[first["task"], first["given"]]
+    assert first["chance_wrong"] == 1 - clf.posterior_[first["task"], first["given"]]
 
 
 @pytest.mark.usefixtures("skops")
@@ -82,7 +82,7 @@ def test_the_list_of_a_loaded_fit_is_the_same(tmp_path: Path) -> None:
 
 def test_without_held_out_models_the_list_says_so() -> None:
     X, _, ann = noisy()
-    clf = lo.MBEM(lo.SoftmaxRegression(), rounds=1, confidence="posterior").fit(X, ann)
+    clf = lo.MBEM(lo.SoftmaxRegression(), rounds=1, folds=1).fit(X, ann)
     assert clf.trust_ is None
     with pytest.warns(lo.DoubtWarning, match="no model was held out"):
         clf.review()

@@ -16,7 +16,7 @@ every_classifier = pytest.mark.parametrize("kind", ["MBEM", "TrainOnAggregate"])
 def classifier(kind: str, classes: Any) -> Any:
     if kind == "TrainOnAggregate":
         return TrainOnAggregate(DawidSkene(), SoftmaxRegression(), classes=classes)
-    options: dict[str, Any] = {"rounds": 2, "predictions": "in_sample", "posterior": "joint", "classes": classes}
+    options: dict[str, Any] = {"rounds": 2, "classes": classes}
     return MBEM(SoftmaxRegression(), **options)
 
 

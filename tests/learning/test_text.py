@@ -113,7 +113,7 @@ def test_the_candidates_share_features_that_are_fitted_once(monkeypatch: pytest.
 
     monkeypatch.setattr(TextFeatures, "fit", counted)
     labels = np.tile(np.array([1, 0, 1, 0]), 10)
-    clf = MBEM(text_model((0.5, 5.0)), rounds=2, posterior="joint", predictions="in_sample").fit(TEXTS[:4] * 10, labels)
+    clf = MBEM(text_model((0.5, 5.0)), rounds=2).fit(TEXTS[:4] * 10, labels)
     assert fits == [40]
     assert sorted(choice["learner"].C for choice in clf.choices_) == [0.5, 5.0]
     assert clf.predict(["good", "bad"]).tolist() == [1, 0]

@@ -37,7 +37,7 @@ def made() -> tuple[Any, Any, Any]:
     return X, y_true, questions_of(y_true, worker, good)
 
 
-FAST: dict[str, Any] = {"rounds": 3, "predictions": "in_sample"}
+FAST: dict[str, Any] = {"rounds": 3}
 
 
 def test_one_answer_each_is_enough_with_features(made: tuple[Any, Any, Any]) -> None:
@@ -91,7 +91,7 @@ def test_heads_become_the_model_of_a_single_question(made: tuple[Any, Any, Any],
     first = ann.question == 0
     rows = (ann.task[first], ["q0"] * int(first.sum()), ann.worker[first], ann.answer[first])
     one = MultiLabelAnnotations.from_arrays(*rows)
-    fixed: dict[str, Any] = {"rounds": 1, "predictions": "in_sample", "confidence": "posterior"}
+    fixed: dict[str, Any] = {"rounds": 1, "folds": 1}
     clf = MultiLabelMBEM(heads, options=fixed).fit(X, one)
     binary = MBEM(SoftmaxRegression(C=0.1), **fixed).fit(X, one.of_question("q0"))
     assert_allclose(clf.predict_proba(X)[:, 0], binary.predict_proba(X)[:, 1], atol=1e-5)

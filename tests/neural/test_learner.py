@@ -273,7 +273,7 @@ def test_a_learner_with_its_own_make_module_needs_no_module_fn(tmp_path: Path) -
 
 def test_mbem_is_not_led_astray_by_the_checkpoint_of_another_round(tmp_path: Path) -> None:
     X, y = features(), np.arange(len(features())) % 3
-    straight = lo.MBEM(learner(epochs=3), rounds=3, tol=0.0).fit(X, y)
+    straight = lo.MBEM(learner(epochs=3), rounds=3).fit(X, y)
     epochs = iter(range(9))
 
     def stop(entry: dict[str, Any]) -> None:  # noqa: ARG001
@@ -281,9 +281,9 @@ def test_mbem_is_not_led_astray_by_the_checkpoint_of_another_round(tmp_path: Pat
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        lo.MBEM(learner(epochs=3, checkpoint=tmp_path / "net", callbacks=[stop]), rounds=3, tol=0.0).fit(X, y)
+        lo.MBEM(learner(epochs=3, checkpoint=tmp_path / "net", callbacks=[stop]), rounds=3).fit(X, y)
     assert (tmp_path / "net").exists()
-    again = lo.MBEM(learner(epochs=3, checkpoint=tmp_path / "net"), rounds=3, tol=0.0).fit(X, y)
+    again = lo.MBEM(learner(epochs=3, checkpoint=tmp_path / "net"), rounds=3).fit(X, y)
     assert_array_equal(again.posterior_, straight.posterior_)
 
 
@@ -328,7 +328,7 @@ def test_callbacks_hear_of_every_epoch_within_mbem(bound: bool) -> None:
     noting = Noting()
     callback = noting.__call__ if bound else noting
     net = learner(epochs=2, callbacks=[callback])
-    lo.MBEM(net, rounds=3, predictions="in_sample", tol=0.0).fit(features(), np.arange(len(features())) % 3)
+    lo.MBEM(net, rounds=3).fit(features(), np.arange(len(features())) % 3)
     assert noting.seen == [1, 2] * (3 + TorchLearner.n_folds)  # three rounds, then the fits that its confidence takes
 
 

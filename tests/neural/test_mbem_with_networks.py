@@ -146,7 +146,7 @@ def test_rounds_of_folds_that_stop_early_end_with_a_model_of_all_tasks() -> None
 
 def test_given_options_go_before_the_network_s_own() -> None:
     X, ann, _, _ = tasks()
-    clf = lo.MBEM(TorchLearner(neural.mlp, **FEW), rounds=2, predictions="out_of_fold").fit(X, ann)
+    clf = lo.MBEM(TorchLearner(neural.mlp, **FEW), rounds=2).fit(X, ann)
     assert (clf.n_rounds_, clf.recipe_["predictions"]) == (2, "out_of_fold")
 
 
@@ -174,8 +174,8 @@ def test_every_round_starts_elsewhere_and_the_whole_repeats() -> None:
             seeds.append(self.random_state)
             return super().fit(*args, **options)
 
-    one = lo.MBEM(Noted(neural.mlp, **FEW), rounds=2, predictions="in_sample", random_state=3).fit(X, ann)
-    two = lo.MBEM(Noted(neural.mlp, **FEW), rounds=2, predictions="in_sample", random_state=3).fit(X, ann)
+    one = lo.MBEM(Noted(neural.mlp, **FEW), rounds=2, random_state=3).fit(X, ann)
+    two = lo.MBEM(Noted(neural.mlp, **FEW), rounds=2, random_state=3).fit(X, ann)
     assert seeds[0] != seeds[1]
     assert seeds[: len(seeds) // 2] == seeds[len(seeds) // 2 :]
     assert_array_equal(one.posterior_, two.posterior_)

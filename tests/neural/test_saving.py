@@ -90,7 +90,7 @@ def test_the_baseline_and_a_list_of_learners_are_saved_too(tmp_path: Path) -> No
     X, ann = tasks(images=False)
     learners = [TorchLearner(neural.mlp, **FEW), TorchLearner(partial(neural.mlp, width=4), **FEW)]
     vote = lo.TrainOnAggregate(lo.MajorityVote(), learners[0]).fit(X, ann)
-    for fitted in (vote, lo.MBEM(learners, rounds=1, predictions="in_sample").fit(X, ann)):
+    for fitted in (vote, lo.MBEM(learners, rounds=1).fit(X, ann)):
         lo.save(fitted, tmp_path / "model.skops")
         assert_array_equal(lo.load(tmp_path / "model.skops").predict_proba(X), fitted.predict_proba(X))
 

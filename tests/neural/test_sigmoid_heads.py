@@ -98,7 +98,7 @@ def test_one_question_with_a_network_is_the_binary_case() -> None:
     X, y = table(120)
     made = crowd(y_true=y[:, :1], redundancy=1, n_workers=5)
     learner = TorchLearner(neural.mlp, **SMALL, device="cpu")
-    fixed = {"rounds": 2, "confidence": "posterior"}
+    fixed = {"rounds": 2, "folds": 1}
     clf = MultiLabelMBEM(learner.with_sigmoid_heads(), options=fixed).fit(X, made.annotations)
     binary = lo.MBEM(learner, random_state=0, **fixed).fit(X, made.annotations.of_question("q0"))  # type: ignore[arg-type]
     assert_array_equal(clf.predict_proba(X)[:, 0], binary.predict_proba(X)[:, 1])

@@ -32,7 +32,7 @@ ann = lo.Annotations(
     np.arange(mine.sum()), np.arange(10), np.arange(3),
 )
 learner = neural.TorchLearner(neural.mlp, shared=True, **eval(sys.argv[3]))
-clf = lo.MBEM(learner, worker_model=lo.workers.Counted(), rounds=3, tol=0.0).fit(data["X"][mine], ann)
+clf = lo.MBEM(learner, worker_model=lo.workers.Counted(), rounds=3).fit(data["X"][mine], ann)
 np.savez(
     f"{sys.argv[2]}/{rank}.npz", mine=mine, posterior=clf.posterior_, confusion=clf.confusion_,
     predictions=clf.predict_proba(data["X"]), changes=[row["posterior_change"] for row in clf.history_],
@@ -87,7 +87,7 @@ for name, (learner, options) in cases.items():
     found |= {f"{name}: confusion": clf.confusion_, f"{name}: rounds": clf.n_rounds_}
     found |= {f"{name}: losses": [entry["loss"] for entry in clf.model_.history_]}
 try:
-    lo.MBEM(Counting(shared=True, **few), rounds=2, predictions="out_of_fold").fit(X[mine], ann)
+    lo.MBEM(Counting(shared=True, **few), rounds=2).fit(X[mine], ann)
 except ValueError as error:
     found["refused"] = str(error)
 np.savez(f"{sys.argv[1]}/{rank}.npz", held=held, **found)
@@ -119,7 +119,7 @@ def test_mbem_over_shards_of_tasks_is_mbem_over_all(tmp_path: Path) -> None:
     place = np.argsort(order)
     moved = lo.Annotations.from_arrays(place[ann.task], ann.worker, ann.label, duplicates="keep").align(np.arange(240))
     # Counted: no search, whose stop would blow the noise of sums up. In sample: as networks that processes share are.
-    how: dict[str, Any] = {"worker_model": lo.workers.Counted(), "predictions": "in_sample", "rounds": 3, "tol": 0.0}
+    how: dict[str, Any] = {"worker_model": lo.workers.Counted(), "rounds": 3}
     one = lo.MBEM(neural.TorchLearner(neural.mlp, **FEW), **how).fit(X[order], moved)
     assert_allclose(np.concatenate([part["posterior"] for part in parts]), one.posterior_, atol=1e-5)
     for part in parts:
@@ -151,4 +151,4 @@ def test_a_shared_learner_cannot_be_chosen() -> None:
     with pytest.raises(
         ValueError, match="a learner that is shared by processes cannot be chosen from several: give one learner"
     ):
-        lo.MBEM(learners, rounds=2, predictions="in_sample").fit(X, ann)
+        lo.MBEM(learners, rounds=2).fit(X, ann)

@@ -108,7 +108,7 @@ def test_simulated_votes_are_by_workers_as_good_as_they_are_said_to_be() -> None
     clf, ann = with_features()
     facts = read_facts(clf, ann)
     right = np.einsum("wkk->wk", workers_by_belief(facts)).mean(axis=1)
-    said = np.bincount(ann.worker, clf.calibrated_[ann.task, ann.label]) / np.bincount(ann.worker)
+    said = np.bincount(ann.worker, clf.posterior_[ann.task, ann.label]) / np.bincount(ann.worker)
     assert_allclose(right, said, atol=0.03)
 
 

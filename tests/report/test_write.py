@@ -48,7 +48,7 @@ def test_mbem_shows_its_rounds_and_its_model(tmp_path: Path) -> None:
     X, y = make_classification(200, 5, random_state=0)
     confusion = lo.simulate.one_coin([0.95, 0.9, 0.6, 0.5], 2)
     ann = lo.simulate.annotate(y, confusion, lo.simulate.assign(200, 4, 1, rng=0), rng=0)
-    clf = lo.MBEM(lo.SoftmaxRegression(), max_rounds=2, posterior="joint").fit(X, ann)
+    clf = lo.MBEM(lo.SoftmaxRegression(), max_rounds=2).fit(X, ann)
     page = page_of(tmp_path, clf, ann)
     assert "The model alone" in page
     assert f'<th scope="row" class="num">{clf.n_rounds_}</th>' in page
@@ -122,7 +122,7 @@ def test_the_estimate_stands_beside_the_measurement(tmp_path: Path) -> None:
 def test_a_fit_that_held_nothing_out_says_so_loudly(tmp_path: Path) -> None:
     X, y = make_classification(200, 5, random_state=0)
     ann = lo.Annotations.from_matrix(y[:, None])
-    clf = lo.MBEM(lo.SoftmaxRegression(), rounds=1, confidence="posterior").fit(X, ann)
+    clf = lo.MBEM(lo.SoftmaxRegression(), rounds=1, folds=1).fit(X, ann)
     page = page_of(tmp_path, clf, ann)
     assert '<p class="doubt"><strong>Nothing was held out.</strong>' in page
     assert "Right labels, unchecked" in page

@@ -20,7 +20,7 @@ RNG = np.random.default_rng(0)
 Y = np.arange(N_TASKS) % N_CLASSES
 X = np.eye(N_CLASSES)[Y] + 0.3 * RNG.normal(size=(N_TASKS, N_CLASSES))
 DRAWN = RNG.random((N_TASKS, 4))
-LEARNER = lo.MBEM(lo.SoftmaxRegression(), rounds=2, predictions="in_sample", confidence="posterior")
+LEARNER = lo.MBEM(lo.SoftmaxRegression(), rounds=2, folds=1)
 
 Step = tuple[Any, Any]
 
@@ -299,7 +299,7 @@ def test_a_refit_starts_from_the_workers_of_the_last_one() -> None:
 
 def test_a_learner_with_groups_of_classes_can_be_routed_by() -> None:
     groups = lo.workers.Grouped({code: str(code // 3) for code in range(60)})
-    learner = lo.MBEM(lo.SoftmaxRegression(), rounds=2, worker_model=groups, confidence="posterior")
+    learner = lo.MBEM(lo.SoftmaxRegression(), rounds=2, worker_model=groups, folds=1)
     router = Router(range(N_TASKS), range(60), X=X, learner=learner, temperature=1.0)
     drive(router, 40)
     assert_allclose(router.belief.posterior(), router.model_.posterior_.to_dense(), atol=1e-6)

@@ -18,7 +18,7 @@ Y = (RNG.random(2 * N) < CHANCE).astype(int)
 
 def routed(C: float, n_labels: int = N) -> Router:
     """Return a router whose model is as flat as `C` makes it, with labels of good workers, one for every task."""
-    learner = lo.MBEM(lo.SoftmaxRegression(C=C), rounds=2, predictions="in_sample", confidence="posterior")
+    learner = lo.MBEM(lo.SoftmaxRegression(C=C), rounds=2, folds=1)
     router = Router(range(N), [0, 1], X=X[:N], learner=learner, strategy=Random(), random_share=0.3)
     rng = np.random.default_rng(1)
     for turn in range(n_labels):
@@ -80,7 +80,7 @@ def test_a_model_that_knows_its_tasks_by_heart_is_flattened() -> None:
     # On its own tasks it is as sure as their labels want it to be; on others it is not to be trusted.
     rng = np.random.default_rng(2)
     features = np.column_stack([X[:200, 0], rng.normal(size=(200, 60))])
-    learner = lo.MBEM(lo.SoftmaxRegression(C=10.0), rounds=2, predictions="in_sample", confidence="posterior")
+    learner = lo.MBEM(lo.SoftmaxRegression(C=10.0), rounds=2, folds=1)
     router = Router(range(200), [0, 1], X=features, learner=learner, strategy=Random())
     for task in range(200):
         router.add(task, task % 3, int(Y[task]))

@@ -58,8 +58,8 @@ def train_until(moment: int, options: Options, run: Path) -> None:
 def small_estimator(options: Options, inputs: object) -> MBEM:  # noqa: ARG001
     """Return an estimator that leaves one choice open."""
     learners = [SoftmaxRegression(C=C) for C in (0.1, 1.0)]
-    fixed: dict[str, Any] = {"posterior": "joint", "predictions": "in_sample", "worker_model": Counted()}
-    return MBEM(learners, rounds=options.rounds, tol=0.0, random_state=options.seed, **fixed)
+    fixed: dict[str, Any] = {"worker_model": Counted()}
+    return MBEM(learners, rounds=options.rounds, random_state=options.seed, **fixed)
 
 
 def main(labels: str, features: str, folder: Path) -> None:

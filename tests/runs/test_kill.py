@@ -83,8 +83,8 @@ def test_a_stopped_run_ends_with_the_warnings_of_one_that_was_not(
 ) -> None:
     def hasty(options: Options, inputs: object) -> lo.MBEM:  # noqa: ARG001
         learners = [lo.SoftmaxRegression(C=C, max_iter=2) for C in (0.1, 1.0)]  # each fit warns with its own number
-        fixed: dict[str, Any] = {"posterior": "joint", "predictions": "in_sample", "worker_model": Counted()}
-        return lo.MBEM(learners, rounds=options.rounds, tol=0.0, random_state=0, **fixed)
+        fixed: dict[str, Any] = {"worker_model": Counted()}
+        return lo.MBEM(learners, rounds=options.rounds, random_state=0, **fixed)
 
     def stopping(stage: str, done: int, total: int) -> None:  # noqa: ARG001
         if (stage, done) == ("round", stop):

@@ -47,7 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def small_estimator(options: Options, inputs: object) -> lo.MBEM:  # noqa: ARG001
-    fixed: dict[str, Any] = {"posterior": "joint", "predictions": "in_sample", "worker_model": Counted()}
+    fixed: dict[str, Any] = {"worker_model": Counted()}
     return lo.MBEM(lo.SoftmaxRegression(), rounds=options.rounds, random_state=0, **fixed)
 
 

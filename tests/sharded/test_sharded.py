@@ -287,5 +287,5 @@ def test_too_few_iterations_and_too_few_labels_are_warned_about(tmp_path: Path) 
 def test_a_process_without_blocks_still_adds_up() -> None:
     sums = BlockSums(2, 3, dtype="float64", device=torch.device("cpu"), processes=Processes())
     nobody = sums.sweep_votes([])
-    assert nobody.confusion_counts.shape == (2, 3, 3)
-    assert not nobody.confusion_counts.any()
+    assert nobody.tallies.values.shape == (2, 3, 3)
+    assert not nobody.tallies.values.any()

@@ -5,10 +5,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from labelonce import Annotations, simulate
-from labelonce._kernels import Candidates, CandidateSums, Tallies, candidate_classes
+from labelonce._kernels import Beliefs, Tallies
 from labelonce._types import Codes, Floats
+from labelonce.workers._population import sample_rows
 from labelonce.workers import ClassWise, Grouped, OneCoin
-from labelonce.workers._grouped import sample_rows
 
 GROUP = np.array([0, 0, 0, 1, 1, 1])
 
@@ -68,7 +68,7 @@ def test_counts_and_predictions_give_the_same(rows: str, groups: Codes | None) -
     np.add.at(counts.swapaxes(1, 2), (ann.worker, ann.label), soft[ann.task])
     by_counts = model.fit_counts(counts).confusion_
     assert_allclose(model.fit(ann, soft).confusion_, by_counts, atol=1e-9)
-    assert_allclose(model.fit(ann, Candidates.from_dense(soft, 6)).confusion_, by_counts, atol=1e-9)
+    assert_allclose(model.fit(ann, Beliefs.from_dense(soft, 6)).confusion_, by_counts, atol=1e-9)
 
 
 def test_renaming_classes_renames_the_matrices() -> None:
@@ -160,10 +160,10 @@ def test_a_population_is_learned_again_only_where_labels_have_moved() -> None:
     y_true = np.arange(400) % 4
     right = np.random.default_rng(0).random((400, 6)) < np.linspace(0.3, 0.9, 6)
     ann = Annotations.from_matrix(np.where(right, y_true[:, None], (y_true ^ 1)[:, None]))
-    model = Grouped(np.array([0, 0, 1, 1])).prepare(ann)
-    classes = candidate_classes(ann, model.pattern[0])
-    sums = CandidateSums(ann, classes, *model.pattern)
-    tallies = sums.m_step(Candidates(classes, np.eye(4)[y_true][np.arange(400)[:, None], classes], np.zeros(400), 4))
+    model = Grouped(np.array([0, 0, 1, 1]))
+    model.prepare(ann)
+    right = (ann.label == y_true[ann.task]).astype(float)
+    tallies = Tallies(*(np.bincount(ann.worker, one)[:, None] for one in (right, 1 - right)), np.ones(4), np.zeros(4))
     populations = []
     for share in (0.0, 0.0, 0.001, 0.2):
         moved = Tallies(

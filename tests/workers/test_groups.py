@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
 from labelonce import Annotations, simulate
-from labelonce._kernels import Candidates
+from labelonce._kernels import Beliefs
 from labelonce._types import Ids
 from labelonce.workers import Grouped
 from labelonce.workers._groups import Groups, find_groups, groups_hold, read_groups, taxonomy_groups
@@ -129,7 +129,7 @@ def test_a_model_that_takes_other_classes_for_each_other_than_people_do_counts_w
     scores = (points[y_true] + 0.25 * rng.standard_normal((50_000, 8))) @ points.T / 0.25**2
     odds = np.exp(scores - scores.max(axis=1, keepdims=True))
     soft = odds / odds.sum(axis=1, keepdims=True)
-    found = find_groups(ann, Candidates.from_dense(soft, 10) if sparse else soft)
+    found = find_groups(ann, Beliefs.from_dense(soft, 10) if sparse else soft)
     assert adjusted_rand_score(group, found.group) == 1
     assert adjusted_rand_score(group, find_groups(ann, soft.argmax(axis=1)).group) == 1
 
@@ -191,7 +191,7 @@ def test_groups_hold_where_labels_that_sure_predictions_contradict_stay_inside(
     label = np.where(rng.random(4000) < 0.5, y, np.where(rng.random(4000) < leaving, anywhere, inside))
     right = rng.random(4000) < model
     pick, sure = np.where(right, y, rng.integers(0, 60, 4000)), np.where(right, 0.5, 0.3) + 0.4 * rng.random(4000)
-    predictions = Candidates(pick[:, None].astype(np.int32), sure[:, None], 1 - sure, 60)
+    predictions = Beliefs(sure[:, None], 60, pick[:, None].astype(np.int32), 1 - sure)
     ann = Annotations.from_matrix(label[:, None], classes=np.arange(60))
     assert groups_hold(ann, predictions, Groups.of(group)) is holds
 
@@ -204,7 +204,7 @@ def test_groups_hold_where_labels_that_sure_predictions_contradict_stay_inside(
         (np.array(3), r"integer array; got int64 of shape \(\)"),
         (np.full(4, 9), r"in \[0, 4\); got 9 at position 0"),
         (np.full((4, 7), 1 / 7), r"shape \(4, 4\); got \(4, 7\)"),
-        (Candidates.certain(np.zeros(5, np.int32), 4), r"shape \(4, 4\); got \(5, 4\)"),
+        (Beliefs.certain(np.zeros(5, np.int32), 4, few=True), r"shape \(4, 4\); got \(5, 4\)"),
     ],
 )
 def test_predictions_of_other_tasks_or_classes_are_refused_in_one_sentence(predictions: Any, sentence: str) -> None:

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from labelonce import Annotations, simulate
-from labelonce._kernels import Candidates
+from labelonce._kernels import Beliefs
 from labelonce._types import Codes, Floats
 from labelonce.workers import ClassWise, Counted, Full, Known, OneCoin, WorkerModel
 
@@ -355,10 +355,10 @@ def test_matrices_are_not_there_before_a_fit() -> None:
 
 
 @pytest.mark.parametrize("model", [OneCoin, ClassWise, Full])
-def test_candidates_are_predictions_like_the_probabilities_that_they_stand_for(model: Model) -> None:
+def test_beliefs_are_predictions_like_the_probabilities_that_they_stand_for(model: Model) -> None:
     ann, _ = annotated()
     soft = np.random.default_rng(0).dirichlet(np.ones(3), ann.n_tasks)
-    sparse = Candidates.from_dense(soft, 2)
+    sparse = Beliefs.from_dense(soft, 2)
     assert_allclose(model().fit(ann, sparse).confusion_, model().fit(ann, sparse.to_dense()).confusion_, atol=1e-9)
     with pytest.raises(ValueError, match=r"shape \(60, 3\); got \(30, 3\)"):
         model().fit(ann, sparse[:30])
