@@ -62,29 +62,38 @@ class Rules:
     settled: float = _rule(1e-3, "change of the workers in such a step near the fixed point")
     # the verdict
     taus: tuple[float, ...] = _rule(
-        (0.45, 0.55, 0.65, 0.74, 0.81, 0.87, 0.92, 0.96, 0.99),
-        "how often the best fifth of the labels may be right",
-        _PAGE,
+        (0.5, 0.6, 0.7, 0.79, 0.86, 0.91, 0.95, 0.985), "how often the best fifth of the labels may be right", _PAGE
     )
     best_share: float = _rule(0.2, "share of the labels that are the best", _PAGE)
     tau_prior: tuple[float, float] = _rule(
         (12.0, 2.0), "Beta prior of tau: the best workers are nearly always right", _PAGE
     )
+    skill_prior: tuple[float, float] = _rule((8.0, 2.5), "Beta prior of how often the labels are right", _PAGE)
     likelihood_power: float = _rule(0.1, "power of the likelihood of labels: models are wrong", _PAGE)
     pairs_power: float = _rule(1.0, "power of what pairs of labels say, in which there is no model", _PAGE)
     sure_change: float = _rule(0.85, "weight of the candidates from which a given label is changed", _PAGE)
+    least_gain: float = _rule(
+        10.0, "log-likelihood of labels over that of their shares from which given labels are changed", _PAGE
+    )
     start_share: float = _rule(0.8, "share of the labels, or of the predicted classes, in the two starts")
-    verdict_steps: int = _rule(30, "steps of EM for each candidate at most")
-    verdict_settled: float = _rule(5e-4, "change of the posteriors at which these stop")
+    other_tasks: float = _rule(
+        5.0, "standard deviations from which workers are taken to have tasks of their own", _PAGE
+    )
+    assignment_labels: float = _rule(10.0, "labels that the class balance is worth in that of a worker's tasks")
+    mixing_classes: tuple[int, int] = _rule((3, 8), "fewest and most classes which predictions may not tell apart")
+    mixing_kept: float = _rule(3.0, "rows that a predicted class is worth as being that class")
+    verdict_steps: int = _rule(25, "steps of EM for each candidate at most")
+    verdict_settled: float = _rule(1e-3, "change of the posteriors at which these stop")
     verdict_exponents: tuple[float, float] = _rule((0.05, 5.0), "between which the power of predictions is searched")
     verdict_rows: int = _rule(20_000, "rows that settle the candidates and their weights: of more a draw")
     verdict_folds: int = _rule(
         5, "parts of the rows by which workers are counted without the label they are asked about"
     )
+    least_weight: float = _rule(1e-3, "weight from which a candidate counts")
     least_skill: float = _rule(0.05, "of the way from chance to always right that the mean skill must be above")
     skill_doubt: float = _rule(0.02, "standard deviation of a skill for what the model of workers leaves out")
-    unsure_errors: float = _rule(0.35, "relative doubt about the share of wrong labels")
-    least_doubt: float = _rule(0.01, "standard deviation of the share of right labels, however sure")
+    unsure_errors: float = _rule(0.5, "relative doubt about the share of wrong labels", _PAGE)
+    least_doubt: float = _rule(0.03, "standard deviation of the share of right labels, however sure", _PAGE)
     # warnings and advice
     wide_range: float = _rule(0.25, "width of the range of the estimated accuracy from which it is told")
     kept_share: float = _rule(

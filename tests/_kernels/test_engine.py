@@ -3,12 +3,11 @@
 import sys
 from typing import Any
 
-import numpy as np
 import pytest
 from crowds import crowd
 from numpy.testing import assert_allclose
 
-from labelonce import IBCC, MBEM, DawidSkene, OneCoin, SoftmaxRegression
+from labelonce import IBCC, DawidSkene, OneCoin
 from labelonce._kernels import ScipyEngine, _engine, make_engine
 
 
@@ -81,16 +80,3 @@ def test_further_starts_draw_the_same_noise() -> None:
     ann, _ = crowd(1, n_tasks=40, n_classes=4)
     ours, scipys = (DawidSkene(engine=engine, n_init=3).fit(ann) for engine in ("torch", "scipy"))
     assert_allclose(ours.posterior_, scipys.posterior_, atol=1e-9)
-
-
-@pytest.mark.neural
-def test_mbem_gives_the_same_with_both_engines() -> None:
-    rng = np.random.default_rng(0)
-    ann, y_true = crowd()
-    X = np.eye(3)[y_true] + rng.normal(scale=0.5, size=(len(y_true), 3))
-    ours, scipys = (
-        MBEM(SoftmaxRegression(), rounds=2, engine=engine).fit(X, ann)
-        for engine in ("torch", "scipy")
-    )
-    assert_allclose(ours.posterior_, scipys.posterior_, atol=1e-6)
-    assert_allclose(ours.confusion_, scipys.confusion_, atol=1e-6)

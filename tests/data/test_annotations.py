@@ -460,11 +460,21 @@ def test_an_array_without_ids_follows_the_tasks(made: Annotations) -> None:
     check_positions(made, "X", 3, "Give tasks=...")
 
 
-@pytest.mark.parametrize("copied", [lambda ann: ann.sample(), copy.deepcopy, lambda ann: ann.relabel({1: 2})])
-def test_an_array_for_tasks_that_are_numbers_in_another_order_must_say_which(copied: Any) -> None:
-    ann = copied(Annotations.from_arrays([0, 2, 1], [0, 0, 0], [0, 1, 1]))
-    with pytest.raises(ValueError, match=r"as \[0, 2, 1\], so row 1 may be task 2 .* or task 1 .*arange\(3\)"):
-        check_positions(ann, "X", 3, "Give tasks=numpy.arange(3).")
+def test_tasks_that_are_numbered_from_zero_keep_that_order() -> None:
+    ann = Annotations.from_arrays([0, 2, 1], [0, 0, 0], [0, 1, 1])
+    assert_array_equal(ann.tasks, [0, 1, 2])
+    assert_array_equal(ann.label, [0, 1, 1])
+    assert_array_equal(Annotations.from_arrays([1, 3, 2], [0, 0, 0], [0, 1, 1]).tasks, [1, 3, 2])
+
+
+@pytest.mark.parametrize("rows", [[2, 0], np.array([True, False, True]), slice(0, 3, 2), (np.array([0, 2]),)])
+def test_rows_are_tasks(rows: Any) -> None:
+    ann = Annotations.from_arrays(["a", "b", "b", "c"], [0, 0, 1, 1], [0, 1, 1, 0])
+    part = ann[rows]
+    assert part.shape == (2, 2)
+    assert set(part.tasks.tolist()) == {"a", "c"}
+    assert part[0].tasks.tolist() == part.tasks[:1].tolist()
+    assert_array_equal(np.asarray(part)[part.tasks == "c"], [[-1, 0]])
 
 
 def test_an_array_of_another_length_is_refused_with_the_fix(ann: Annotations) -> None:
@@ -485,7 +495,7 @@ COPIES = {
 
 @pytest.mark.parametrize("made", COPIES.values(), ids=COPIES)
 def test_no_array_can_be_written_to(ann: Annotations, made: Any) -> None:
-    arrays = [getattr(made(ann), field.name) for field in fields(ann) if field.name not in ("tasks_given", "names")]
+    arrays = [getattr(made(ann), field.name) for field in fields(ann) if field.name != "names"]
     assert not any(array.flags.writeable for array in arrays)
 
 

@@ -97,8 +97,6 @@ def test_gold_of_the_other_kind_is_refused_as_such(gold: Any, message: str) -> N
 
 
 @pytest.mark.parametrize("gold", [[1, 0, None], np.array([1, 0, -1]), pd.Series([1, 0, None])])
-def test_gold_without_ids_for_tasks_that_are_numbers_in_another_order_must_say_which(gold: Any) -> None:
+def test_gold_without_ids_is_by_number_where_tasks_are_numbered_from_zero(gold: Any) -> None:
     ann = Annotations.from_arrays([0, 2, 1], ["w"] * 3, [0, 1, 1])
-    with pytest.raises(ValueError, match=r"row 1 may be task 2 .* or task 1 .*Give a mapping of task id to class id"):
-        check_gold(gold, ann)
-    assert check_gold({2: 0}, ann).tolist() == [-1, 0, -1]
+    assert check_gold(gold, ann).tolist() == check_gold({0: 1, 1: 0}, ann).tolist() == [1, 0, -1]

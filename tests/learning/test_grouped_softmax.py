@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from labelonce.learning._candidate_softmax import candidate_loss
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
 
@@ -10,7 +11,6 @@ from labelonce._kernels import Candidates
 from labelonce._types import Codes, Floats
 from labelonce.learning import GroupedSoftmax
 from labelonce.learning import _candidate_softmax as growing
-from labelonce.learning._candidate_softmax import candidate_loss
 from labelonce.learning._grouped_softmax import targets_of_groups
 from labelonce.learning._softmax import loss_and_gradient
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from labelonce.multilabel._answer_sums import AnswerSums
+from labelonce.multilabel._hierarchy import STRENGTHS, strength
 from numpy.testing import assert_allclose
 from questions import crowd
 
 from labelonce import DawidSkene
 from labelonce.aggregation import RedundancyWarning
 from labelonce.multilabel import MultiLabelAggregator, MultiLabelAnnotations, MultiLabelDawidSkene, MultiLabelVote
-from labelonce.multilabel._answer_sums import AnswerSums
-from labelonce.multilabel._hierarchy import STRENGTHS, strength
 from labelonce.multilabel._threshold import thresholds
 
 MODELS = [

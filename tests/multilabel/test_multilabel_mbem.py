@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from labelonce.multilabel._rounds import calibrate, pair_weight
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -14,7 +15,6 @@ from sklearn.preprocessing import StandardScaler
 
 from labelonce import MBEM, SoftmaxRegression
 from labelonce.multilabel import MultiLabelAnnotations, MultiLabelMBEM, PerQuestion, SigmoidRegression
-from labelonce.multilabel._rounds import calibrate, pair_weight
 
 
 def questions_of(y_true: Any, worker: Any, good: Any, seed: int = 0) -> MultiLabelAnnotations:

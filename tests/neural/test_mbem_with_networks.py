@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from crowds import Problem, crowd_with_features
+from labelonce.learning._schedule import settle
 from numpy.testing import assert_allclose, assert_array_equal
 from torch import nn
 
@@ -16,7 +17,6 @@ import labelonce as lo
 from labelonce import neural
 from labelonce._kernels import ScipyEngine, vote_fractions
 from labelonce.learning._predict import out_of_fold
-from labelonce.learning._schedule import settle
 from labelonce.neural import TorchLearner
 from labelonce.runs._images import network_for
 

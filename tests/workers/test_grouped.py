@@ -7,8 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from labelonce import Annotations, simulate
 from labelonce._kernels import Beliefs, Tallies
 from labelonce._types import Codes, Floats
-from labelonce.workers._population import sample_rows
 from labelonce.workers import ClassWise, Grouped, OneCoin
+from labelonce.workers._population import sample_rows
 
 GROUP = np.array([0, 0, 0, 1, 1, 1])
 

@@ -286,23 +286,39 @@ def log_wide(predictions: Beliefs) -> Floats:
     return np.asarray(found)
 
 
-def tempered(log_predictions: Floats, exponent: float) -> Floats:
-    """Return log-predictions to a power, normalised."""
+def tempered(log_predictions: Floats, exponent: float, added: Floats | None = None) -> Floats:
+    """Return log-predictions to a power, with what is known besides, normalised."""
     logs = exponent * log_predictions
+    if added is not None:
+        logs += added
     logs -= logs.max(axis=1, keepdims=True)
     return np.asarray(logs - np.log(np.exp(logs).sum(axis=1, keepdims=True)))
 
 
-def best_exponent(log_predictions: Floats, said: Floats, ends: tuple[float, float]) -> float:
-    """Return the power of predictions, between two ends, with which they explain best what labels say."""
+def best_exponent(
+    log_predictions: Floats,
+    said: Floats,
+    ends: tuple[float, float],
+    added: Floats | None = None,
+    mixing: Floats | None = None,
+) -> float:
+    """Return the power of predictions, between two ends, with which they explain best what labels say.
+
+    `added` is what is known of the rows besides, in logs; `mixing` [predicted, true] is a further step to the classes.
+    """
     chance = np.exp(said - said.max(axis=1, keepdims=True)).T
     logs = np.ascontiguousarray(log_predictions.T)
+    more = None if added is None else added.T
 
     def lost(log_exponent: float) -> float:
         power = np.exp(log_exponent) * logs
+        if more is not None:
+            power += more
         power -= power.max(axis=0)
         np.exp(power, out=power)
-        return -float(np.log(np.maximum((power * chance).sum(axis=0) / power.sum(axis=0), 1e-300)).sum())
+        total = power.sum(axis=0)
+        found = power if mixing is None else mixing.T @ power
+        return -float(np.log(np.maximum((found * chance).sum(axis=0) / total, 1e-300)).sum())
 
     bounds = tuple(np.log(ends))
     return float(np.exp(minimize_scalar(lost, bounds=bounds, method="bounded", options={"xatol": 0.05}).x))

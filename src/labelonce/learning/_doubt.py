@@ -24,12 +24,12 @@ class DoubtWarning(UserWarning):
     """The numbers say that a fit should not be believed."""
 
 
-def doubts_about_features(score: float, by_shares: float) -> Iterator[str]:
+def doubts_about_features(score: float, by_shares: float, gain: float) -> Iterator[str]:
     """Yield the sentence for features that predict held-out labels no better than by how often each is given."""
-    if score <= by_shares:
+    if score <= by_shares or gain < RULES.least_gain:
         yield (
             f"{TOO_WEAK}The log-likelihood of held-out labels is {score:.3f}, and {by_shares:.3f} by how often each "
-            f"label is given. {_better_features()}"
+            f"label is given, which may be chance. {_better_features()}"
         )
 
 

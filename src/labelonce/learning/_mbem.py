@@ -19,6 +19,7 @@ from labelonce.data import Annotations
 from labelonce.data._answers import only_classes
 from labelonce.data._gold import Gold, check_gold
 from labelonce.learning._average import average_models
+from labelonce.learning._case import Case
 from labelonce.learning._choice import RECIPES, Plan, folds_of, planned_rounds, settle
 from labelonce.learning._default import default_learner, default_workers
 from labelonce.learning._doubt import (
@@ -39,7 +40,7 @@ from labelonce.learning._review import review_table
 from labelonce.learning._rounds import Round, unseen_predictions
 from labelonce.learning._scoring import AnnotationsScorer
 from labelonce.learning._threads import sharing_threads
-from labelonce.learning._verdict import Case, Estimate, Verdict, in_sample_verdict, label_entropy, reach
+from labelonce.learning._verdict import Estimate, Verdict, in_sample_verdict, label_entropy, reach
 from labelonce.workers import Counted, WorkerModel
 
 Callback = Callable[[dict[str, Any]], None]
@@ -405,11 +406,12 @@ class MBEM(AnnotationsScorer):
             return in_sample_verdict(problem.labels, last.beliefs, last.workers), last.predictions, last.workers
         log, fold = FitLog(), folds_of(problem, plan.parts, plan.how.seed)
         with counting(log), sharing_threads([plan.how.learner], problem.X, problem.labels.n_classes):
-            unseen = unseen_predictions(problem, plan.how, last, fold) if plan.unseen is None else plan.unseen
+            unseen = unseen_predictions(problem, plan.how, last, fold)
         self.n_fits_ += log.number
+        first, more = (unseen, None) if plan.unseen is None else (plan.unseen, unseen)
         workers: WorkerModel = clone(plan.how.workers)
-        view = View.of(problem, workers, _told(unseen), last.predictions.argmax())
-        return reach(Case.of(view, self.history_[-1]["held_out_score"]), workers), view.predictions, workers
+        view = View.of(problem, workers, _told(first), last.predictions.argmax())
+        return reach(Case.of(view), workers, more), view.predictions, workers
 
     def _show(self, problem: Problem, verdict: Verdict, predictions: Beliefs, workers: WorkerModel) -> None:
         """Set what people are shown, and warn of doubts."""
@@ -439,10 +441,9 @@ class MBEM(AnnotationsScorer):
     def _doubts(self, labels: Any, verdict: Verdict, predictions: Beliefs) -> list[str]:
         asked = self.algorithm == "joint" and self.folds != 1
         found = [NOTHING_HELD_OUT] if asked and not verdict.held_out else []
-        if not verdict.informed:
-            found += doubts_about_features(verdict.score, label_entropy(labels))
-        elif verdict.held_out:
-            found += doubts_about_labels(labels.n_tasks, verdict.kept, self.estimated_accuracy_)
+        if verdict.held_out:
+            found += doubts_about_features(self.history_[-1]["held_out_score"], label_entropy(labels), verdict.gain)
+            found += [] if found else doubts_about_labels(labels.n_tasks, verdict.kept, self.estimated_accuracy_)
         return [*found, *doubts_about_drift(labels, predictions.argmax())]
 
     def to_frame(self) -> pa.Table:

@@ -82,7 +82,7 @@ class SharedWorkers(WorkerModel):
         """Learn the levels from counts [cell, true, answer], and how far each is shrunk where counts have moved."""
         total = counts.sum(axis=2, keepdims=True)
         share = counts / np.maximum(total, 1.0)
-        learns = has_moved(share, vars(self).get("_learned_from"))
+        learns = has_moved(share, self)
         if "crowd_confusion_" not in vars(self):
             crowd = counts.sum(axis=0) + 1.0
             self.crowd_confusion_ = crowd / crowd.sum(axis=1, keepdims=True)

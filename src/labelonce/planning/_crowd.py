@@ -16,6 +16,7 @@ from labelonce._validate import check_distribution, check_int, check_number
 from labelonce.aggregation import Aggregator
 from labelonce.learning import MBEM
 from labelonce.learning._verdict import LEVEL
+from labelonce.multilabel import MultiLabelMBEM
 from labelonce.simulate import one_coin
 from labelonce.workers import WorkerModel
 
@@ -164,7 +165,7 @@ def crowd_of(workers: Any) -> Crowd:
     """Return the crowd of a fitted MBEM, aggregator or worker model; a crowd as it is."""
     if isinstance(workers, Crowd):
         return workers
-    if isinstance(workers, MBEM | Aggregator | WorkerModel):
+    if isinstance(workers, MBEM | Aggregator | WorkerModel) and not isinstance(workers, MultiLabelMBEM):
         check_is_fitted(workers, "confusion_")
         if workers.confusion_.shape[1] != workers.confusion_.shape[2]:
             raise ValueError(

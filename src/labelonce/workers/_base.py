@@ -57,6 +57,7 @@ class WorkerModel(BaseEstimator, ABC):
     factors_: Any = FittedFactors()
     _confusion: Any  # what both of them show
     _takes_scales = False
+    _population_stays = False
     _shares: tuple[Any, ...]  # with `_leaning` only where answers need not be classes
     _leaning: Floats
 
@@ -142,9 +143,11 @@ class WorkerModel(BaseEstimator, ABC):
             self._fit_answers(tallies.values, tallies.leaning)
         return self
 
-    def refitted(self, tallies: Any) -> Self:
-        """Return a copy that is fitted to other tallies of the same layout."""
-        return copy(self).fit_tallies(tallies)
+    def refitted(self, tallies: Any, *, same_population: bool = False) -> Self:
+        """Return a copy that is fitted to other tallies of the same layout, in which its population may stay."""
+        found = copy(self)
+        found._population_stays = same_population
+        return found.fit_tallies(tallies)
 
     def _forget(self) -> None:
         """Drop what an earlier fit to other annotations left."""

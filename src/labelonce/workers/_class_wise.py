@@ -84,7 +84,7 @@ class ClassWise(WorkerModel):
         if before is None:
             right, wrong = float(self._sample.right.sum()), float(self._sample.wrong.sum())
             before = np.array([(right + 1) / (right + wrong + 2), 0.2, 0.2])
-        if has_moved(share, vars(self).get("_learned_from")):
+        if has_moved(share, self):
             before, self._learned_from = most_likely(self._log_density, before), share
         self._mode = before
         mean, size = self._mode[0], float(strength(self._mode[1]))

@@ -83,7 +83,7 @@ class OneCoin(WorkerModel):
         before, share = vars(self).get("_mode"), counts[0] / np.maximum(counts[0] + counts[1], 1.0)
         if before is None:
             before = np.array([(right + 1) / (right + wrong + 2), 0.2])
-        if has_moved(share, vars(self).get("_learned_from")):
+        if has_moved(share, self):
             before, self._learned_from = most_likely(self._log_density, before), share
         self._mode = before
         mean, size = self._mode[0], float(strength(self._mode[1]))

@@ -52,11 +52,12 @@ def sample_rows(right: Floats, wrong: Floats) -> tuple[Floats, Floats]:
     return np.where(offset, right[some], 0.0), np.where(offset, wrong[some], 0.0)
 
 
-def has_moved(share: Floats, before: Floats | None) -> bool:
-    """Return whether shares of right labels are other ones than those a population was learned from."""
-    return (
-        before is None or before.shape != share.shape or float(np.abs(share - before).mean()) >= RULES.population_moved
-    )
+def has_moved(share: Floats, model: Any) -> bool:
+    """Return whether shares of right labels are other ones than those that a model learned its population from."""
+    before = vars(model).get("_learned_from")
+    if before is None or before.shape != share.shape:
+        return True
+    return not model._population_stays and float(np.abs(share - before).mean()) >= RULES.population_moved
 
 
 def log_spread_prior(spreads: Floats) -> tuple[float, Floats]:

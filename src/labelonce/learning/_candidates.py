@@ -1,0 +1,261 @@
+"""Ways in which labels and predictions may go together, one for every answer to what the labels cannot tell.
+
+The likelihood of labels cannot tell a weak model with good workers from a strong model with bad workers. One number of
+the fit is not in the data, and it is named in plain words: *tau, how often the best fifth of the labels are right*. So
+everything is done for a grid of tau, and weighed by what the labels say and by what is assumed of good workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from labelonce._kernels import Beliefs, normalise
+from labelonce._rules import RULES
+from labelonce._types import Floats
+from labelonce.learning._calibration import best_exponent, tempered
+from labelonce.learning._case import Case
+from labelonce.workers import WorkerModel
+
+_LATE = 6  # steps after which workers hardly change
+
+
+@dataclass(frozen=True, eq=False)
+class Link:
+    """How predictions tell of the true classes of the rows.
+
+    Attributes
+    ----------
+    exponent : float
+        The power of the predictions.
+    added : array, optional
+        What the other tasks of a row's workers tell, in logs.
+    mixing : (n_classes, n_classes) array, optional
+        P(true class | predicted class), where some classes cannot be predicted.
+    """
+
+    exponent: float = 1.0
+    added: Floats | None = None
+    mixing: Floats | None = None
+
+    def log_prior(self, log_predictions: Floats) -> Floats:
+        """Return the logs of the probabilities of the classes."""
+        logs = tempered(log_predictions, self.exponent, self.added)
+        return logs if self.mixing is None else np.log(np.exp(logs) @ self.mixing)
+
+    def fitted(self, case: Case, beliefs: Beliefs, said: Floats, prior: Floats, *, searches: bool) -> Link:
+        """Return the link after a step: for what the labels say, and the beliefs before them."""
+        added = None if case.assignment is None else case.assignment.log_ratio(beliefs, prior)
+        exponent, rows = self.exponent, case.labelled
+        if searches:
+            here = None if added is None else added[rows]
+            logs = case.log_predictions[rows]
+            exponent = best_exponent(logs, said[rows], RULES.verdict_exponents, here, self.mixing)
+        return Link(exponent, added, self.mixing)
+
+    def mixed(self, case: Case, said: Floats) -> Link:
+        """Return the link with the mixing that explains labels better, by a step of EM."""
+        if self.mixing is None:
+            return self
+        rows = case.labelled
+        predicted = np.exp(tempered(case.log_predictions, self.exponent, self.added)[rows])
+        chance = np.exp(said[rows] - said[rows].max(axis=1, keepdims=True))
+        likelihood = ((predicted @ self.mixing) * chance).sum(axis=1, keepdims=True)
+        counts = self.mixing * (predicted.T @ (chance / likelihood)) + RULES.mixing_kept * np.eye(len(self.mixing))
+        return replace(self, mixing=counts / counts.sum(axis=1, keepdims=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """One way in which labels and predictions go together.
+
+    `crowd` are the workers after they were moved by `factor`, so that the best fifth of the labels are right with
+    `tau`. `beliefs` follow from workers counted without the labels of each row's part. `gain` is the log-likelihood of
+    the labels, these left out, over that of their shares, `score` the log of the weight; `place` is that of the start.
+    """
+
+    tau: float
+    place: int
+    workers: WorkerModel
+    crowd: Any
+    factor: float
+    link: Link
+    beliefs: Beliefs
+    prior: Floats
+    skill: Floats
+    gain: float = 0.0
+    score: float = 0.0
+
+
+def candidates(case: Case, workers: WorkerModel) -> Iterator[Candidate]:
+    """Yield the fixed points for each tau, from two starts: the given labels, and the predictions."""
+    begun, even = starts(case), np.full((case.predictions.n_classes,) * 2, 0.1 / case.predictions.n_classes)
+    links = [Link(), Link(mixing=even + 0.9 * np.eye(len(even)))] if case.may_mix else [Link()]
+    for link in links:
+        for tau in RULES.taus:
+            for place in range(len(begun)):
+                yield scored(case, fixed_point(case, workers, tau, begun[place], link, place))
+
+
+def likely(case: Case, found: list[Candidate]) -> tuple[list[Candidate], list[float]]:
+    """Return the candidates that count, and their weights."""
+    chance = 1 / case.predictions.n_classes
+    least = chance + RULES.least_skill * (1 - chance)
+    above = [one for one in found if float(one.skill @ case.load) > least]  # the other solution: everybody lies
+    found = above or found
+    taus = np.array(RULES.taus)
+    width = np.diff(np.concatenate([[taus[0] - 0.05], (taus[1:] + taus[:-1]) / 2, [1.0]]))
+    score = np.array([one.score + np.log(width[taus == one.tau][0]) for one in found])
+    weight = np.exp(score - score.max())
+    kept = np.flatnonzero(weight > RULES.least_weight * weight.sum())
+    return [found[place] for place in kept], (weight[kept] / weight[kept].sum()).tolist()
+
+
+def starts(case: Case) -> list[Beliefs]:
+    """Return where the search begins: the given labels, and the predicted classes, each mixed with uniform."""
+    predicted = case.predictions.one_hot()
+    given = case.votes.wide().copy()
+    given[~case.labelled] = predicted.wide()[~case.labelled]
+    even = np.where(np.isfinite(case.log_predictions), 1.0, 0.0)
+    even /= even.sum(axis=1, keepdims=True)
+    return [
+        predicted.with_wide(RULES.start_share * one + (1 - RULES.start_share) * even)
+        for one in (given, predicted.wide())
+    ]
+
+
+def fixed_point(case: Case, workers: WorkerModel, tau: float, start: Beliefs, link: Link, place: int) -> Candidate:
+    """Return where EM ends: workers counted against the posterior and moved to tau, and the link of predictions."""
+    beliefs, fitted, factor = start.with_gold(case.gold), workers, 1.0
+    for step in range(RULES.verdict_steps):
+        prior = case.prior_of(beliefs)
+        if step < _LATE or step % 4 == 0:
+            fitted = fitted.refitted(case.evidence.tallies(beliefs))
+        crowd, factor = moved_to(tau, fitted.crowd, case, prior, factor)
+        said = case.evidence.messages(crowd)
+        link = link.fitted(case, beliefs, said, prior, searches=step % 2 == 0)
+        after = joint(case, link, said)
+        link = link.mixed(case, said)
+        change, beliefs = after.change(beliefs), after
+        if step >= _LATE and change < RULES.verdict_settled:
+            break
+    skill = crowd.skill(case.of_workers(prior), case.evidence.leaning)
+    return Candidate(tau, place, fitted, crowd, factor, link, beliefs, prior, skill)
+
+
+def joint(case: Case, link: Link, said: Floats) -> Beliefs:
+    """Return the posteriors that predictions and what the labels say give together."""
+    log_joint = link.log_prior(case.log_predictions) + said
+    normalise(log_joint)
+    return case.predictions.with_wide(log_joint).with_gold(case.gold)
+
+
+def best_fifth(crowd: Any, prior: Floats, load: Floats, leaning: Floats | None) -> float:
+    """Return how often the best fifth of the labels are right, by their worker's chance for their class."""
+    right, share = crowd.right_by(prior, leaning)
+    weight, right = (load[:, None] * share).ravel(), right.ravel()
+    order = np.argsort(-right)
+    cumulative = np.cumsum(weight[order])
+    upper = np.minimum(cumulative / cumulative[-1], RULES.best_share)
+    counted = np.diff(upper, prepend=0.0)
+    return float((counted * right[order]).sum() / RULES.best_share)
+
+
+def moved_to(tau: float, crowd: Any, case: Case, prior: Floats, near: float) -> tuple[Any, float]:
+    """Return the workers moved away from guessing, or towards it, until the best fifth of the labels reach tau."""
+    leaning, prior = case.evidence.leaning, case.of_workers(prior)
+
+    def at(factor: float) -> float:
+        return best_fifth(crowd.rescaled(factor, prior), prior, case.load, leaning) - tau
+
+    low, high = near / 1.2, near * 1.2
+    while at(low) > 0 and low > 1 / 64:
+        low /= 1.5
+    while at(high) < 0 and high < 64:
+        high *= 1.5
+    for _ in range(8):
+        middle = (low + high) / 2
+        low, high = (middle, high) if at(middle) < 0 else (low, middle)
+    return crowd.rescaled((low + high) / 2, prior), (low + high) / 2
+
+
+def scored(case: Case, one: Candidate) -> Candidate:
+    """Return a candidate with beliefs by workers counted without the row's part, and what the labels say for it."""
+    log_joint = one.link.log_prior(case.log_predictions) + left_out_messages(case, one)
+    rows = np.flatnonzero(case.labelled)
+    top = log_joint[rows].max(axis=1)
+    gain = float((np.log(np.exp(log_joint[rows] - top[:, None]).sum(axis=1)) + top).sum()) - case.by_shares
+    if one.link.mixing is not None:
+        n_classes = len(one.link.mixing)
+        gain -= n_classes * (n_classes - 1) / 2 * np.log(len(case.evidence.labels))
+    normalise(log_joint)
+    beliefs = case.predictions.with_wide(log_joint)
+    score = RULES.likelihood_power * gain + RULES.pairs_power * pairs_evidence(case, one)
+    score += log_beta(one.tau, RULES.tau_prior) + log_beta(float(one.skill @ case.load), RULES.skill_prior)
+    if case.gold is not None:
+        known = np.flatnonzero(case.gold >= 0)
+        score += float(np.log(np.maximum(beliefs.at(known, case.gold[known]), 1e-12)).sum())
+    return replace(one, beliefs=beliefs.with_gold(case.gold), gain=gain, score=score)
+
+
+def log_beta(value: float, shape: tuple[float, float]) -> float:
+    """Return the log-density of a Beta distribution, up to a constant, bounded where it ends."""
+    value = float(np.clip(value, 1e-3, 0.995))
+    return float((shape[0] - 1) * np.log(value) + (shape[1] - 1) * np.log1p(-value))
+
+
+def left_out_messages(case: Case, one: Candidate) -> Floats:
+    """Return what labels say, their workers counted on the rows of the other parts."""
+    everything, prior = case.evidence.tallies(one.beliefs), case.of_workers(one.prior)
+    said = np.zeros_like(case.log_predictions)
+    for rows, some in case.parts:
+        own = some.tallies(one.beliefs[np.flatnonzero(rows)])
+        others = one.workers.refitted(everything.without(own), same_population=True)
+        said[rows] = some.messages(others.crowd.rescaled(one.factor, prior))
+    return said
+
+
+def pairs_evidence(case: Case, one: Candidate) -> float:
+    """Return how much likelier labels of one row are together than apart, by the workers alone: no model is in it."""
+    if case.several is None:
+        return 0.0
+    labels, prior = case.several.labels, one.prior
+    if case.kind is not None:
+        prior = prior[case.kind[np.bincount(case.evidence.labels.task, minlength=len(case.kind)) > 1]]
+    log_prior = np.asarray(case.several.fetch(case.several.log_prior(prior)))
+    said = case.several.messages(one.crowd) + log_prior
+    top = said.max(axis=1)
+    together = float((np.log(np.exp(said - top[:, None]).sum(axis=1)) + top).sum())
+    alone = one.crowd.answer_probability(labels.worker, labels.label, case.of_workers(one.prior))
+    return together - float(np.log(np.maximum(alone, 1e-12)).sum())
+
+
+def found_again(case: Case, one: Candidate) -> Candidate:
+    """Return the candidate with the same tau and start by other predictions."""
+    link = Link() if one.link.mixing is None else replace(one.link, exponent=1.0, added=None)
+    again = fixed_point(case, one.workers, one.tau, starts(case)[one.place], link, one.place)
+    log_joint = again.link.log_prior(case.log_predictions) + left_out_messages(case, again)
+    normalise(log_joint)
+    return replace(again, beliefs=case.predictions.with_wide(log_joint).with_gold(case.gold))
+
+
+def on_all(case: Case, one: Candidate) -> Candidate:
+    """Return a candidate that was found on a draw of the rows after two steps on all."""
+    workers, factor, prior, crowd, link = one.workers, one.factor, one.prior, one.crowd, replace(one.link, added=None)
+    for _ in range(2):
+        said = case.evidence.messages(crowd)
+        beliefs = joint(case, link, said)
+        prior = case.prior_of(beliefs)
+        link = link.fitted(case, beliefs, said, prior, searches=False)
+        workers = workers.refitted(case.evidence.tallies(beliefs))
+        crowd, factor = moved_to(one.tau, workers.crowd, case, prior, factor)
+    skill = crowd.skill(case.of_workers(prior), case.evidence.leaning)
+    found = replace(
+        one, workers=workers, crowd=crowd, factor=factor, link=link, prior=prior, beliefs=beliefs, skill=skill
+    )
+    log_joint = link.log_prior(case.log_predictions) + left_out_messages(case, found)
+    normalise(log_joint)
+    return replace(found, beliefs=case.predictions.with_wide(log_joint).with_gold(case.gold))

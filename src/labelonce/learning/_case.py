@@ -1,0 +1,184 @@
+"""What the last step of a fit looks at: labels as evidence, out-of-fold predictions, and what is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from labelonce._kernels import Beliefs, Evidence
+from labelonce._memory import MOST_NUMBERS
+from labelonce._rules import RULES
+from labelonce._types import Codes, Floats, Mask
+from labelonce.learning._calibration import log_wide
+from labelonce.learning._judge import View
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """The labels as evidence, out-of-fold predictions of the rows, and what is known of them.
+
+    `fold` is the part of every row, by which workers are counted without the labels that they are asked about; `votes`
+    are the vote fractions on the slots of the predictions.
+    """
+
+    evidence: Evidence
+    predictions: Beliefs
+    gold: Codes | None
+    balance: Floats | None
+    fold: Codes
+    votes: Beliefs
+    kind: Codes | None = None
+    worker_kind: Codes | None = None
+
+    @classmethod
+    def of(cls, view: View) -> Case:
+        """Return the case of a view of out-of-fold predictions."""
+        problem, predictions = view.problem, view.predictions
+        fold = np.random.default_rng(0).permutation(problem.n_tasks) % RULES.verdict_folds
+        votes = problem.votes(few=predictions.classes is not None)[0].on(predictions.classes)
+        known = (problem.gold, problem.balance, fold[problem.task].astype(np.int32), votes)
+        return cls(view.evidence, predictions, *known, problem.kind, problem.worker_kind)
+
+    def with_predictions(self, predictions: Beliefs) -> Case:
+        """Return the case with other predictions of the same rows."""
+        return replace(self, predictions=predictions.on(self.predictions.classes))
+
+    @cached_property
+    def log_predictions(self) -> Floats:
+        """Log P(class) by row and slot, minus infinity where a slot is empty."""
+        return log_wide(self.predictions)
+
+    @cached_property
+    def labelled(self) -> Mask:
+        """Which rows have labels."""
+        return np.bincount(self.evidence.labels.task, minlength=len(self.predictions)) > 0
+
+    @cached_property
+    def load(self) -> Floats:
+        """The share of the labels that each worker gave."""
+        labels = self.evidence.labels
+        return np.bincount(labels.worker, minlength=labels.n_workers) / len(labels)
+
+    @cached_property
+    def by_shares(self) -> float:
+        """The log-likelihood of all labels by how often each answer is given."""
+        labels = self.evidence.labels
+        n_kinds = 1 if self.kind is None else int(self.kind.max()) + 1
+        place = labels.label if self.kind is None else self.kind[labels.task] * labels.n_answers + labels.label
+        said = np.bincount(place, minlength=n_kinds * labels.n_answers).reshape(n_kinds, -1)
+        share = (said + 1) / (said + 1).sum(axis=1, keepdims=True)
+        return float((said * np.log(share)).sum())
+
+    @cached_property
+    def parts(self) -> list[tuple[Mask, Evidence]]:
+        """The rows of each fold, and their evidence."""
+        held = [self.fold == number for number in np.unique(self.fold)]
+        return [(rows, self.evidence.select(rows)) for rows in held]
+
+    @cached_property
+    def several(self) -> Evidence | None:
+        """The evidence of rows with two or more labels; None where there are none."""
+        labels = self.evidence.labels
+        rows = np.bincount(labels.task, minlength=len(self.predictions)) > 1
+        return self.evidence.select(rows) if rows.any() else None
+
+    @cached_property
+    def assignment(self) -> Assignment | None:
+        """What tells of the tasks of a worker by its other tasks; None where all take the same ones."""
+        labels = self.evidence.labels
+        if self.kind is not None or labels.n_workers * labels.n_classes > MOST_NUMBERS:
+            return None
+        found = Assignment(labels, self.predictions)
+        return found if found.difference() > RULES.other_tasks else None
+
+    @property
+    def may_mix(self) -> bool:
+        """Whether there may be classes that predictions do not tell apart, of which there must be few."""
+        least, most = RULES.mixing_classes
+        return self.kind is None and self.predictions.classes is None and least <= self.predictions.n_classes <= most
+
+    def prior_of(self, beliefs: Beliefs) -> Floats:
+        """Return the class balance, (n_classes,) or (n_kinds, n_classes): the given one, or that of the beliefs."""
+        if self.balance is not None:
+            return self.balance
+        if self.kind is None:
+            mass = beliefs.class_counts() + 1.0
+        else:
+            mass = np.stack([np.bincount(self.kind, one) for one in beliefs.to_dense().T], axis=1) + 1.0
+        return np.asarray(mass / mass.sum(axis=-1, keepdims=True))
+
+    def of_workers(self, prior: Floats) -> Floats:
+        """Return a class balance as the workers meet it: of their kind of rows."""
+        return prior if self.worker_kind is None else prior[self.worker_kind]
+
+    def select(self, rows: Mask) -> Case:
+        """Return the case of some rows."""
+        gold = None if self.gold is None else self.gold[rows]
+        some = np.flatnonzero(rows)
+        kind = None if self.kind is None else self.kind[rows]
+        known = (gold, self.balance, self.fold[rows], self.votes[some], kind, self.worker_kind)
+        return Case(self.evidence.select(rows), self.predictions[some], *known)
+
+    def unique_vote(self) -> tuple[Codes, Mask]:
+        """Return the class that most labels of a row are for, and whether it is the only one."""
+        top = self.votes.argmax().astype(np.int32)
+        return top, self.labelled & (self.votes.max() > 0) & (self.votes.tied_with(top) == 1)
+
+
+class Assignment:
+    """Which classes a worker's tasks have, where workers choose their tasks, or are given those of one place or field.
+
+    Parameters
+    ----------
+    labels : SlotLabels
+        The labels, whose workers and rows count.
+    predictions : Beliefs
+        Out-of-fold predictions of the rows; what is told has their slots.
+    """
+
+    def __init__(self, labels: Any, predictions: Beliefs) -> None:
+        self._worker, self._row = labels.worker, labels.task
+        self._n_workers, self._n_classes = labels.n_workers, labels.n_classes
+        self._predictions = predictions
+        self._n_labels = np.bincount(self._worker, minlength=self._n_workers)
+        per_row = np.bincount(self._row, minlength=len(predictions))[self._row]
+        place = self._row, np.arange(len(self._row))
+        self._mean_of_row = sparse.csr_array((1 / per_row, place), shape=(len(predictions), len(self._row)))
+
+    def difference(self) -> float:
+        """Return how far workers are from taking the same tasks: z of the chi-square of their mean predictions."""
+        n = np.maximum(self._n_labels, 1)[:, None]
+        said = self._predictions.probability[self._row]
+        mean, square = (self._by_worker(one).sum(axis=0) / len(said) for one in (said, said**2))
+        found = (n * (self._by_worker(said) / n - mean) ** 2 / (square - mean**2 + 1e-12)).sum()
+        free = np.count_nonzero(self._n_labels) - 1
+        return float((found - self._n_classes * free) / np.sqrt(2 * self._n_classes * free)) if free > 0 else 0.0
+
+    def log_ratio(self, beliefs: Beliefs, prior: Floats) -> Floats:
+        """Return the log of how much more often the tasks of a row's workers have each class than all tasks do.
+
+        It is a mean over the row's labels, which themselves do not count.
+        """
+        said, codes = beliefs.probability[self._row], self._codes
+        pull = RULES.assignment_labels
+        others = self._by_worker(said)[self._worker[:, None], codes] - said
+        n_others = (self._n_labels[self._worker] - 1.0)[:, None]
+        share = prior[codes]
+        found = self._mean_of_row @ np.log((others + pull * share) / ((n_others + pull) * share))
+        slots = self._predictions.classes
+        return found if slots is None else np.pad(np.where(slots >= 0, found, 0.0), ((0, 0), (0, 1)))
+
+    @property
+    def _codes(self) -> Codes:
+        """The class of every slot by label; the first class where a slot is empty, which has no probability."""
+        return np.asarray(np.maximum(self._predictions.codes[self._row], 0))
+
+    def _by_worker(self, values: Floats) -> Floats:
+        """Return sums by worker and class."""
+        place = self._worker[:, None].astype(np.intp) * self._n_classes + self._codes
+        found = np.bincount(place.ravel(), values.ravel(), self._n_workers * self._n_classes)
+        return np.asarray(found.reshape(self._n_workers, self._n_classes), dtype=np.float64)
