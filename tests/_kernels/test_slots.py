@@ -105,7 +105,7 @@ def test_drawn_labels_are_those_of_one_class_per_task(engine: str) -> None:
         ann.workers,
         ann.classes,
     )
-    slots = on_slots(many, np.tile(classes, (200, 1)), workers, engine)
+    slots = on_slots(many, np.tile(classes, (200, 1)), workers, engine, draws=True)
     found = slots.sweep(workers, slots.keep(np.tile(log_prior, (200, 1)))).tallies
     right, wrong = found.drawn_right_and_wrong()
     assert_array_equal(right % 1, 0)

@@ -8,7 +8,7 @@ import pytest
 from questions import crowd
 
 import labelonce as lo
-from labelonce import data, planning, sharded
+from labelonce import data, learning, planning, sharded
 from labelonce.multilabel import MultiLabelMBEM, SigmoidRegression
 from labelonce.routing import Router
 
@@ -52,7 +52,8 @@ def test_questions_are_sent_to_the_models_of_questions() -> None:
         lo.MBEM(lo.SoftmaxRegression()).fit(X, questions)
     with pytest.raises(TypeError, match="annotations must be Annotations; got MultiLabelAnnotations"):
         lo.DawidSkene().fit(questions)  # type: ignore[arg-type]
-    clf = MultiLabelMBEM(SigmoidRegression(), rounds=1, folds=1).fit(X, questions)
+    with pytest.warns(learning.DoubtWarning, match="drift"):
+        clf = MultiLabelMBEM(SigmoidRegression(), rounds=1, folds=1).fit(X, questions)
     with pytest.raises(TypeError, match=r"workers must be a fitted MBEM.*got MultiLabelMBEM"):
         planning.plan(clf)
 

@@ -20,9 +20,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from labelonce._kernels import Candidates
+from labelonce._kernels import Beliefs
 from labelonce._types import Floats
-from labelonce.learning._adapter import RepeatedRows, as_learner, check_targets, repeat_candidates, repeat_rows
+from labelonce.learning._adapter import RepeatedRows, as_learner, check_targets, repeat_rows, repeat_slots
 from labelonce.learning._softmax import SoftmaxRegression
 
 TIGHT: dict[str, Any] = {"tol": 1e-9, "max_iter": 10_000}
@@ -200,11 +200,11 @@ def test_targets_that_are_no_posteriors_are_refused(targets: Any, message: str) 
         check_targets(targets, 3)
 
 
-def test_candidates_are_repeated_as_the_dense_targets_are() -> None:
+def test_slots_are_repeated_as_the_dense_targets_are() -> None:
     dense = posteriors(n_classes=8)
-    targets, weight = Candidates.from_dense(dense, 8), weights()
+    targets, weight = Beliefs.from_dense(dense, 8), weights()
     for found, expected in zip(
-        *(_by_row(*rows) for rows in (repeat_candidates(targets, weight, 3), repeat_rows(dense, weight, 3))),
+        *(_by_row(*rows) for rows in (repeat_slots(targets, weight, 3), repeat_rows(dense, weight, 3))),
         strict=True,
     ):
         assert_allclose(found, expected)
@@ -215,14 +215,10 @@ def _by_row(task: Any, code: Any, weight: Floats) -> tuple[Any, Any, Floats]:
     return task[order], code[order], weight[order]
 
 
-def test_a_task_without_candidates_has_no_row_and_padding_none() -> None:
-    targets = Candidates(
-        np.array([[2, 0], [1, -1], [3, 4]], np.int32),
-        np.array([[0.5, 0.4], [1.0, 0.0], [0.0, 0.0]]),
-        np.array([0.1, 0.0, 1.0]),
-        9,
-    )
-    task, code, weight = repeat_candidates(targets, np.array([1.0, 2.0, 3.0]), 3)
+def test_a_task_without_mass_on_slots_has_no_row_and_padding_none() -> None:
+    classes = np.array([[2, 0], [1, -1], [3, 4]], np.int32)
+    targets = Beliefs(np.array([[0.5, 0.4], [1.0, 0.0], [0.0, 0.0]]), 9, classes, np.array([0.1, 0.0, 1.0]))
+    task, code, weight = repeat_slots(targets, np.array([1.0, 2.0, 3.0]), 3)
     assert_array_equal(task, [0, 0, 1])
     assert_array_equal(code, [2, 0, 1])
     assert_allclose(weight, [5 / 9, 4 / 9, 2.0])

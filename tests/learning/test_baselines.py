@@ -24,10 +24,16 @@ from labelonce import (
     SoftmaxRegression,
     TrainOnAggregate,
 )
+from labelonce._kernels import Beliefs
 from labelonce._types import Floats
-from labelonce.learning._rounds import information
 
 ANN, Y_TRUE = crowd()
+
+
+def information(posterior: Floats) -> Floats:
+    return Beliefs.of(posterior).information()
+
+
 X = one_hot(Y_TRUE, 3) + 0.5 * np.random.default_rng(0).normal(size=(200, 3))
 EXPECTED = {
     "check_supervised_y_2d": "a column of labels is a matrix with one worker, and needs no warning",
@@ -99,13 +105,11 @@ def test_the_oracle_of_confusion_may_weight_by_information() -> None:
     assert_allclose(model.predict_proba(X), trained(expected, information(expected)), atol=1e-4)
 
 
-@pytest.mark.parametrize("weighting", ["none", "information"])
-def test_one_round_from_known_workers_is_trained_on_votes_and_on_what_the_workers_say(weighting: str) -> None:
+def test_one_round_from_known_workers_is_trained_on_votes_and_on_what_the_workers_say() -> None:
     confusion = np.random.default_rng(0).dirichlet(np.ones(3), (ANN.n_workers, 3))
-    options: dict[str, Any] = {"folds": 1, "weighting": weighting}
-    found = MBEM(SoftmaxRegression(), rounds=1, **options).fit(X, ANN, confusion=confusion)
+    found = MBEM(SoftmaxRegression(), rounds=1, folds=1).fit(X, ANN, confusion=confusion)
     said = posterior_by_hand(confusion, np.ones(3))
-    told = information(said) * len(said) / information(said).sum() if weighting == "information" else np.ones(len(said))
+    told = information(said) * len(said) / information(said).sum()
     targets, weight = np.concatenate([MajorityVote().fit(ANN).posterior_, said]), np.concatenate([np.ones(200), told])
     expected = SoftmaxRegression().fit(np.concatenate([X, X]), targets, weight / 2).predict_proba(X)
     assert_allclose(found.predict_proba(X), expected, atol=1e-4)

@@ -1,59 +1,77 @@
-"""Doubt: the two warnings, with the numbers seen, and silence where all is well."""
+"""Doubt: the warnings, with the numbers seen, and silence where all is well."""
 
 import warnings
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 import pytest
 
-from labelonce import MBEM, Annotations, SoftmaxRegression
-from labelonce.learning._doubt import DoubtWarning, warn_of_doubt
-from labelonce.learning._rounds import Round
+from labelonce import MBEM, Annotations, SoftmaxRegression, simulate
+from labelonce.learning._doubt import doubts_about_drift, doubts_about_features, doubts_about_labels
+from labelonce.learning._verdict import Estimate
 
 LABEL = np.repeat([0, 1], 10)
 ANN = Annotations.from_arrays(np.arange(20), np.zeros(20, dtype=int), LABEL)
 
 
-def judged(picks: Any, ann: Annotations = ANN) -> list[str]:
-    """The warnings for a last round with these picks."""
-    values = dict.fromkeys((field.name for field in fields(Round)), None)
-    last = Round(**(values | {"predictions": np.eye(ann.n_classes)[picks]}))  # type: ignore[arg-type]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        warn_of_doubt(ann, last)
-    assert all(one.category is DoubtWarning for one in caught)
-    return [str(one.message) for one in caught]
+def drift(predicted: Any, ann: Annotations = ANN) -> list[str]:
+    return list(doubts_about_drift(ann, predicted))
 
 
-def test_agreement_near_chance_is_named() -> None:
-    (message,) = judged(np.tile([0, 1], 10))
-    assert message.startswith("MBEM: the model agrees with 50.0% of the labels where chance gives 50.0%")
-    assert "use better features" in message
+def test_features_that_say_no_more_than_the_shares_of_labels_are_named() -> None:
+    (message,) = doubts_about_features(-0.72, -0.69, 100.0)
+    assert "held-out labels is -0.720, and -0.690 by how often" in message
+    assert "tasks=..." in message
+    assert len(list(doubts_about_features(-0.68, -0.69, 3.0))) == 1
+    assert not list(doubts_about_features(-0.6, -0.69, 50.0))
+
+
+def test_labels_that_are_kept_against_the_model_are_named() -> None:
+    (message,) = doubts_about_labels(1000, 51, Estimate(0.8, 0.75, 0.85))
+    assert "for 51 of 1,000 tasks the model prefers another class" in message
+    assert not list(doubts_about_labels(1000, 50, Estimate(0.8, 0.75, 0.85)))
+
+
+def test_a_wide_range_is_named() -> None:
+    (message,) = doubts_about_labels(1000, 0, Estimate(0.8, 0.6, 0.95))
+    assert "60% to 95% of the labels shown may be right" in message
 
 
 def test_drifted_classes_are_named() -> None:
-    (message,) = judged(np.where(np.arange(20) < 3, 0, 1))
-    assert "picks class 1 for 85.0% of the tasks while 50.0% of the labels say so (drift 0.35, above 0.3)" in message
+    (message,) = drift(np.where(np.arange(20) < 3, 0, 1))
+    assert "predicts class 1 for 85.0% of the tasks while 50.0% of the labels say so (drift 0.35, above 0.3)" in message
 
 
 def test_a_class_is_named_by_its_id() -> None:
     named = Annotations.from_arrays(ANN.task, ANN.worker, np.array(["no", "yes"])[LABEL])
-    assert "picks class 'yes' for 85.0%" in judged(np.where(np.arange(20) < 3, 0, 1), named)[0]
+    assert "predicts class 'yes' for 85.0%" in drift(np.where(np.arange(20) < 3, 0, 1), named)[0]
 
 
 @pytest.mark.parametrize("n_wrong", [0, 3, 5])
 def test_a_fit_in_order_is_silent(n_wrong: int) -> None:
-    assert judged(np.where(np.arange(20) < n_wrong, 1, LABEL)) == []
+    assert drift(np.where(np.arange(20) < n_wrong, 1, LABEL)) == []
 
 
 def test_one_class_leaves_no_doubt() -> None:
-    assert judged(np.zeros(4, dtype=int), Annotations.from_matrix(np.zeros((4, 1), dtype=int))) == []
+    assert drift(np.zeros(4, dtype=int), Annotations.from_matrix(np.zeros((4, 1), dtype=int))) == []
 
 
-def test_the_warning_points_at_the_call_of_fit() -> None:
+def test_the_warning_points_at_the_call_of_fit_and_stays_on_the_object() -> None:
     model = MBEM(SoftmaxRegression(), rounds=1)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model.fit(np.zeros((20, 1)), ANN)
-    assert [one.filename for one in caught] == [__file__, __file__]
+    assert [one.filename for one in caught] == [__file__] * len(model.doubts_)
+    assert [str(one.message) for one in caught] == [f"MBEM: {one}" for one in model.doubts_]
+    assert "too weak to judge anybody" in model.doubts_[0]
+
+
+def test_labels_stay_where_features_say_nothing() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 400)
+    ann = simulate.annotate(y, simulate.one_coin(np.full(8, 0.7), 2), simulate.assign(400, 8, 1, rng), rng)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = MBEM(SoftmaxRegression(), rounds=3).fit(rng.normal(size=(400, 4)), ann)
+    assert found.labels_[ann.task].tolist() == ann.label.tolist()
+    assert found.estimated_accuracy_.low < 0.75

@@ -12,9 +12,10 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from labelonce import MBEM, Annotations, SoftmaxRegression
+from labelonce._rules import RULES
 from labelonce._types import Codes, Floats
-from labelonce.learning import RepeatedRows
-from labelonce.learning._features import DEFAULT_C, Features, given_learners
+from labelonce.learning import RepeatedRows, default_learner
+from labelonce.learning._features import Features, given_learners
 
 ANN = Annotations.from_matrix([[0, 0, 1], [0, 0, 0], [1, 1, 1], [1, 0, 1]])
 X = np.array([[0.0, 5.0, 1.0], [0.1, 3.0, 1.0], [0.9, 5.0, 1.0], [1.0, 3.0, 2.0]])
@@ -74,7 +75,7 @@ def test_learners_with_the_same_transformer_share_it() -> None:
     scaler = StandardScaler()
     first, second, third = given_learners([pipeline(scaler), pipeline(scaler), pipeline(StandardScaler())])
     assert first.features is second.features is not third.features
-    assert len({id(given.features) for given in given_learners(None)}) == 1
+    assert len({id(given.features) for given in given_learners(default_learner(X))}) == 1
 
 
 def test_transformers_that_want_labels_get_the_majority_vote() -> None:
@@ -95,8 +96,11 @@ def test_the_transformer_given_stays_unfitted() -> None:
     assert not hasattr(scaler, "mean_")
 
 
-def test_no_learner_means_softmax_regressions_of_many_strengths() -> None:
-    assert [given.learner.C for given in given_learners(None)] == list(DEFAULT_C)
+def test_the_default_is_standardised_features_and_softmax_regressions_of_many_strengths() -> None:
+    choices = default_learner(X)
+    assert [one[-1].C for one in choices] == list(RULES.penalties)
+    assert {type(one[0]) for one in choices} == {StandardScaler}
+    assert [type(one) for one in default_learner(sparse.csr_array(X))] == [SoftmaxRegression] * len(choices)
 
 
 def test_an_empty_list_is_refused() -> None:

@@ -1,17 +1,17 @@
-"""GroupedSoftmax: two softmax regressions, fitted to labels, arrays or candidates alike."""
+"""GroupedSoftmax: two softmax regressions, fitted to labels, arrays or slots alike."""
 
 import numpy as np
 import pytest
-from labelonce.learning._candidate_softmax import candidate_loss
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
 
 from labelonce import SoftmaxRegression
-from labelonce._kernels import Candidates
+from labelonce._kernels import Beliefs
 from labelonce._types import Codes, Floats
 from labelonce.learning import GroupedSoftmax
-from labelonce.learning import _candidate_softmax as growing
+from labelonce.learning import _slot_softmax as growing
 from labelonce.learning._grouped_softmax import targets_of_groups
+from labelonce.learning._slot_softmax import slot_loss
 from labelonce.learning._softmax import loss_and_gradient
 
 GROUP = np.array([0, 1, 0, 1, 2, 2, 0])
@@ -40,49 +40,49 @@ def test_each_part_is_the_softmax_regression_of_its_tasks() -> None:
     assert_allclose(found.predict_proba(X), expected, atol=1e-3)
 
 
-def test_arrays_and_candidates_give_the_same() -> None:
+def test_arrays_and_slots_give_the_same() -> None:
     X, _ = problem()
     soft, weight = soft_targets(), np.random.default_rng(2).random(700)
     dense = GroupedSoftmax(GROUP).fit(X, soft, weight)
-    sparse = GroupedSoftmax(GROUP).fit(X, Candidates.from_dense(soft, 7), weight)
+    sparse = GroupedSoftmax(GROUP).fit(X, Beliefs.from_dense(soft, 7), weight)
     assert_allclose(sparse.predict_proba(X), dense.predict_proba(X), atol=1e-5)
 
 
-def test_predictions_on_candidates_are_those_of_all_classes() -> None:
+def test_predictions_on_slots_are_those_of_all_classes() -> None:
     X, y = problem()
     model = GroupedSoftmax(GROUP).fit(X, y)
     dense = model.predict_proba(X)
     own = np.stack([y, np.where(y % 2, -1, (y + 1) % 7)], axis=1).astype(np.int32)
-    found = model.predict_candidates(X, own, 2)
+    found = model.predict_slots(X, own, 2)
     there = found.classes >= 0
     assert_array_equal(found.classes[:, :2][own >= 0], own[own >= 0])
     expected = np.take_along_axis(dense, np.maximum(found.classes, 0), axis=1)
     assert_allclose(found.probability[there], expected[there], atol=1e-6)
     assert_allclose(found.probability.sum(axis=1) + found.rest, 1, atol=1e-6)
-    assert (found.top_class() == dense.argmax(axis=1)).mean() > 0.99
+    assert (found.argmax() == dense.argmax(axis=1)).mean() > 0.99
 
 
 @pytest.mark.parametrize("rest", [0.0, 0.2])
-def test_the_loss_on_candidates_is_that_of_the_dense_targets(rest: float) -> None:
+def test_the_loss_on_slots_is_that_of_the_dense_targets(rest: float) -> None:
     X, _ = problem(60)
     mass = np.random.default_rng(3).dirichlet(np.ones(3), 60) * (1 - rest)
     classes = np.stack([np.random.default_rng(i).permutation(7)[:3] for i in range(60)]).astype(np.int32)
-    targets = Candidates(classes, mass, np.full(60, rest), 7)
+    targets = Beliefs(mass, 7, classes, np.full(60, rest))
     weight = np.random.default_rng(4).dirichlet(np.ones(60))
     flat = np.random.default_rng(5).normal(size=42)
-    value, gradient = candidate_loss(flat, X, targets, weight, 0.1)
+    value, gradient = slot_loss(flat, X, targets, weight, 0.1)
     expected, slope = loss_and_gradient(flat, X, targets.to_dense(), weight[:, None], 0.1)
     assert value == pytest.approx(expected, rel=1e-9)
     assert_allclose(gradient, slope, atol=1e-9)
-    by_differences = approx_fprime(flat, lambda one: candidate_loss(one, X, targets, weight, 0.1)[0], 1e-6)
+    by_differences = approx_fprime(flat, lambda one: slot_loss(one, X, targets, weight, 0.1)[0], 1e-6)
     assert_allclose(gradient, by_differences, atol=1e-4)
 
 
-def test_softmax_regression_takes_candidates() -> None:
+def test_softmax_regression_takes_slots() -> None:
     X, _ = problem()
     soft = soft_targets()
     dense = SoftmaxRegression(C=0.1).fit(X, soft).predict_proba(X)
-    sparse = SoftmaxRegression(C=0.1).fit(X, Candidates.from_dense(soft, 7)).predict_proba(X)
+    sparse = SoftmaxRegression(C=0.1).fit(X, Beliefs.from_dense(soft, 7)).predict_proba(X)
     assert_allclose(sparse, dense, atol=1e-4)
 
 
@@ -108,7 +108,7 @@ def test_a_class_without_targets_is_never_predicted() -> None:
 
 def test_targets_of_groups_are_sums() -> None:
     soft = soft_targets(50)
-    found = targets_of_groups(Candidates.from_dense(soft, 7), GROUP).to_dense()
+    found = targets_of_groups(Beliefs.from_dense(soft, 7), GROUP).to_dense()
     expected = np.stack([soft[:, group == GROUP].sum(axis=1) for group in range(3)], axis=1)
     assert_allclose(found, expected, atol=2e-3)
 

@@ -24,9 +24,9 @@ def test_our_learners_are_learners_and_used_as_they_are(learner: Any) -> None:
 
 
 class Cheap(SoftmaxRegression):
-    """A learner with a recipe of its own."""
+    """A learner with rounds of its own."""
 
-    auto = {"rounds": 2}  # noqa: RUF012
+    auto = {"rounds": 2, "predictions": "in_sample"}  # noqa: RUF012
 
 
 def test_auto_is_what_the_learner_says_it_is() -> None:

@@ -5,13 +5,17 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
+from labelonce import Annotations
+from labelonce._kernels import Beliefs
 from labelonce._types import Floats
-from labelonce.learning import SoftmaxRegression
-from labelonce.learning._predict import fit_to_rows, n_rows, out_of_fold, take_rows
+from labelonce.learning import RepeatedRows, SoftmaxRegression
+from labelonce.learning._predict import n_rows, predict_beliefs, take_rows
+from labelonce.learning._problem import Problem, fitted
+from labelonce.learning._rounds import asker, fit_parts
 
 
 class Witness(BaseEstimator):  # type: ignore[misc]
@@ -27,13 +31,18 @@ class Witness(BaseEstimator):  # type: ignore[misc]
         return np.array([[1.0, 0.0] if float(row[0]) in self.seen_ else [0.0, 1.0] for row in X])
 
 
-def folds(n_tasks: int, weight: Floats, seed: int = 0) -> Floats:
-    X, targets = np.arange(float(n_tasks))[:, None], np.full((n_tasks, 2), 0.5)
-    return out_of_fold(Witness(), X, targets, weight, n_folds=5, rng=np.random.default_rng(seed))
+def folds(n_tasks: int, weight: Floats) -> Floats:
+    """Return what models of five folds say of the tasks that they did not see."""
+    labels = np.where(np.arange(n_tasks) % 2, 0, 1)[:, None]
+    problem = Problem(np.arange(float(n_tasks))[:, None], Annotations.from_matrix(labels, classes=[0, 1]))
+    learner, fold = RepeatedRows(Witness()), (np.arange(n_tasks) % 5).astype(np.int32)
+    targets = Beliefs.of(np.full((n_tasks, 2), 0.5))
+    parts = fit_parts(problem, learner, targets, weight, fold, [None] * (int(fold.max()) + 1))
+    return np.asarray(asker(problem, parts, fold)(None, 0))
 
 
 @pytest.mark.parametrize("n_tasks", [2, 5, 23])
-def test_no_model_saw_the_task_it_speaks_of(n_tasks: int) -> None:
+def test_no_model_saw_the_task_it_predicts(n_tasks: int) -> None:
     assert_array_equal(folds(n_tasks, np.ones(n_tasks)), np.tile([0.0, 1.0], (n_tasks, 1)))
 
 
@@ -42,10 +51,8 @@ def test_tasks_of_weight_zero_are_predicted_but_not_fitted() -> None:
     assert_array_equal(folds(20, weight), np.tile([0.0, 1.0], (20, 1)))
 
 
-def test_the_only_task_with_a_label_gets_equal_probabilities() -> None:
-    predictions = folds(6, np.eye(6)[2])
-    assert predictions[2].tolist() == [0.5, 0.5]
-    assert_array_equal(folds(1, np.ones(1)), [[0.5, 0.5]])
+def test_nothing_is_known_where_a_fold_leaves_nothing() -> None:
+    assert_array_equal(folds(6, np.eye(6)[2]), np.full((6, 2), 0.5))
 
 
 @pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, sparse.csr_array, list])
@@ -60,9 +67,20 @@ def test_rows_are_counted_and_selected_in_any_kind_of_table(kind: Any) -> None:
 
 def test_the_learner_given_stays_unfitted() -> None:
     learner = SoftmaxRegression()
-    fitted = fit_to_rows(learner, np.eye(3), np.eye(3), np.ones(3), np.arange(2))
+    model = fitted(learner, np.eye(2), np.eye(3)[:2], np.ones(2), None)
     assert not hasattr(learner, "coef_")
-    assert_array_equal(fitted.predict_proba(np.eye(3))[:, 2], 0)
+    assert_array_equal(model.predict_proba(np.eye(2))[:, 2], 0)
+
+
+def test_slots_and_the_best_classes_keep_their_probabilities() -> None:
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    model = SoftmaxRegression().fit(X, np.arange(30) % 5)
+    dense, slots = model.predict_proba(X), np.full((30, 1), 3, np.int32)
+    found = predict_beliefs(model, X, slots, 2)
+    assert_array_equal(found.codes[:, 0], 3)
+    assert_array_equal(found.argmax(), dense.argmax(axis=1))
+    assert_allclose(found.at(np.arange(30), found.argmax()), dense.max(axis=1))
+    assert_allclose(found.wide().sum(axis=1), 1)
 
 
 def test_all_rows_in_another_order_are_taken_in_that_order() -> None:

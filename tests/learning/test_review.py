@@ -83,6 +83,6 @@ def test_the_list_of_a_loaded_fit_is_the_same(tmp_path: Path) -> None:
 def test_without_held_out_models_the_list_says_so() -> None:
     X, _, ann = noisy()
     clf = lo.MBEM(lo.SoftmaxRegression(), rounds=1, folds=1).fit(X, ann)
-    assert clf.trust_ is None
+    assert not clf.verdict_.held_out
     with pytest.warns(lo.DoubtWarning, match="no model was held out"):
         clf.review()

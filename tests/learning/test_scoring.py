@@ -58,5 +58,5 @@ def test_an_aggregate_is_scored_with_its_own_workers() -> None:
     fitted = classifier("TrainOnAggregate", None).fit(X, labels)
     workers = fitted.aggregator_.confusion_
     expected = annotation_log_likelihood(Annotations.from_matrix(labels), fitted.predict_proba(X), workers)
-    assert fitted.score(X, labels) == expected
+    assert fitted.score_annotations(X, labels) == expected
     assert fitted.score(X, labels[:, 0]) == (fitted.predict(X) == labels[:, 0]).mean()

@@ -74,6 +74,6 @@ def test_every_fit_of_mbem_is_limited_and_the_threads_come_back() -> None:
             return super().predict_proba(X)
 
     X = np.arange(40.0)[:, None]
-    lo.MBEM([Watching(), Watching(C=0.1)], max_rounds=2).fit(X, (X[:, 0] > 19).astype(int))
+    lo.MBEM([Watching(), Watching(C=0.1)], rounds=2).fit(X, (X[:, 0] > 19).astype(int))
     assert seen == {1}
     assert {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"} == {3}

@@ -163,7 +163,7 @@ def make_slot_evidence(
     dtype: str = "float64",
     engine: str = "auto",
     device: str | None = None,
-    draws: bool = True,
+    draws: bool = False,
 ) -> Any:
     """Return the evidence of labels about the slots of each row, for workers that are factors of this pattern."""
     from labelonce._kernels._arrays import NumpyArrays

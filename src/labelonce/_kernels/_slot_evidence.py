@@ -57,7 +57,7 @@ class SlotEvidence:
     leaning = None
 
     def __init__(
-        self, labels: Annotations, classes: Codes, pattern: Pattern, arrays: Arrays = NUMPY, *, draws: bool = True
+        self, labels: Annotations, classes: Codes, pattern: Pattern, arrays: Arrays = NUMPY, *, draws: bool = False
     ) -> None:
         self.labels, self.classes, self.pattern, self.arrays, self._draws = labels, classes, pattern, arrays, draws
         self.n_classes, self.n_rates = labels.n_classes, int(pattern.row.max()) + 1

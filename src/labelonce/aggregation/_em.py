@@ -97,7 +97,7 @@ class EMAggregator(Aggregator):
         votes = first_beliefs(annotations, gold, few=True)
         classes = label_slots(annotations, pattern, votes.codes)
         self._check_slots(annotations, classes.shape[1])
-        return make_slot_evidence(annotations, classes, pattern, draws=False, **options), votes.on(classes)
+        return make_slot_evidence(annotations, classes, pattern, **options), votes.on(classes)
 
     def _check_slots(self, annotations: Annotations, n_slots: int) -> None:
         check_memory(

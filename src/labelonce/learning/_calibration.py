@@ -87,22 +87,24 @@ class Scores:
             return cls(
                 np.log(np.maximum(wide, LEAST, out=wide), out=wide), None, None, None, None, 0.0, kind, n_classes
             )
-        there = np.pad(predictions.codes.T >= 0, ((0, 1), (0, 0)), constant_values=True)
+        there = np.pad(predictions.codes.T >= 0, ((0, 1), (0, 0)))
+        n_others = n_classes - there.sum(axis=0)
+        there[-1] = n_others > 0
         code = np.where(there[:-1], predictions.codes.T, n_classes)
         code = np.concatenate([code, np.full((1, len(predictions)), n_classes, np.int32)])
         wide[:-1] = np.maximum(wide[:-1], LEAST)
-        wide[-1] += LEAST
+        wide[-1] = np.where(there[-1], wide[-1] + LEAST, 0.0)
         if inside is None:
-            number = np.log(np.maximum(n_classes - there[:-1].sum(axis=0), 1))
-            within = np.log(wide)
+            number = np.log(np.maximum(n_others, 1))
+            within = np.log(np.where(there, wide, 1.0))
             within[-1] -= number
-            return cls(np.where(there, within, 0.0), code, there, None, None, number, kind, n_classes)
+            return cls(within, code, there, None, None, number, kind, n_classes)
         mine = np.pad(inside.T, ((0, 1), (0, 0))) & there
         none = ~mine.any(axis=0)
         mine[:-1, none] = there[:-1, none]
         mass = np.where(mine, wide, 0.0).sum(axis=0)
-        within = np.where(mine, np.log(wide / mass), 0.0)
-        between = np.where(there & ~mine, np.log(wide), -np.inf)
+        within = np.log(np.where(mine, wide / mass, 1.0))
+        between = np.where(there & ~mine, np.log(np.where(there, wide, 1.0)), -np.inf)
         return cls(within, code, mine, between, np.log(mass), 0.0, kind, n_classes)
 
     def shown(self, found: Calibration) -> tuple[Floats, Floats | None, Any]:

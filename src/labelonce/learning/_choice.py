@@ -54,6 +54,8 @@ class Plan:
         How many parts of the tasks are left out in turn for predictions when the rounds are over; 1: none are.
     unseen : Beliefs or None
         Predictions by models that did not see the task, where the choice has made them.
+    more : bool
+        Whether models of the last round that did not see the task are asked, too.
     """
 
     learner: Any
@@ -64,6 +66,7 @@ class Plan:
     scores: tuple[float, ...] = ()
     parts: int = 1
     unseen: Beliefs | None = None
+    more: bool = False
 
     def ending_at(self, number: int) -> Plan:
         """Return the plan with this round as its last, one that is fitted with more care."""
@@ -229,7 +232,8 @@ class _Options:
             scores = tuple(_means(trial))
             if not trial.overfits and len(trial.predictions) == self.rounds:
                 unseen = trial.predictions[-1]
-        plan = Plan(one.given.whole, one.how, self.rounds, averaged, True, scores, self.parts, unseen)
+        more = unseen is not None and self.budget is None
+        plan = Plan(one.given.whole, one.how, self.rounds, averaged, True, scores, self.parts, unseen, more)
         return Settled(plan, one.given.features, one.problem, done, [], 0)
 
     def _chosen(self) -> Settled:
@@ -273,7 +277,8 @@ class _Options:
         done = trial.rounds[: n_rounds if self.free else n_rounds - 1] if whole and trial.overfits else []
         kept = [trial.predictions[number - 1] for number in averaged or (n_rounds,)]
         unseen = mean_predictions(kept) if whole and not trial.overfits else None
-        plan = Plan(one.given.whole, how, n_rounds, averaged, not self.free, tuple(_means(trial)), self.parts, unseen)
+        more, scores = unseen is not None and self.budget is None, tuple(_means(trial))
+        plan = Plan(one.given.whole, how, n_rounds, averaged, not self.free, scores, self.parts, unseen, more)
         table = [
             {"learner": other.how.learner, "predictions": "out_of_fold" if run.overfits else "in_sample"}
             | {"held_out_scores": _means(run), "near_best": (near if run is trial else near & False).tolist()}

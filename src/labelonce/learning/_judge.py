@@ -64,7 +64,7 @@ class View:
             inside[:, :kept] = (own[:, :kept] >= 0) & (slots[:, :kept] == own[:, :kept])
         size = len(labels) * (predictions.probability.shape[1] + 1)
         options: dict[str, Any] = {"dtype": "float32" if size > _SINGLE else "float64", "device": problem.device}
-        evidence = make_slot_evidence(labels, predictions.codes, pattern, **options)
+        evidence = make_slot_evidence(labels, predictions.codes, pattern, draws=workers.learns_from_draws, **options)
         return cls(problem, evidence, predictions, inside, workers.in_groups and inside is None, pattern)
 
     @cached_property

@@ -404,14 +404,15 @@ class MBEM(AnnotationsScorer):
         assert last is not None
         if plan.parts == 1:
             return in_sample_verdict(problem.labels, last.beliefs, last.workers), last.predictions, last.workers
-        log, fold = FitLog(), folds_of(problem, plan.parts, plan.how.seed)
-        with counting(log), sharing_threads([plan.how.learner], problem.X, problem.labels.n_classes):
-            unseen = unseen_predictions(problem, plan.how, last, fold)
-        self.n_fits_ += log.number
-        first, more = (unseen, None) if plan.unseen is None else (plan.unseen, unseen)
+        found = [] if plan.unseen is None else [plan.unseen]
+        if not found or plan.more:
+            log, fold = FitLog(), folds_of(problem, plan.parts, plan.how.seed)
+            with counting(log), sharing_threads([plan.how.learner], problem.X, problem.labels.n_classes):
+                found.append(unseen_predictions(problem, plan.how, last, fold))
+            self.n_fits_ += log.number
         workers: WorkerModel = clone(plan.how.workers)
-        view = View.of(problem, workers, _told(first), last.predictions.argmax())
-        return reach(Case.of(view), workers, more), view.predictions, workers
+        view = View.of(problem, workers, _told(found[0]), last.predictions.argmax())
+        return reach(Case.of(view), workers, found[1:]), view.predictions, workers
 
     def _show(self, problem: Problem, verdict: Verdict, predictions: Beliefs, workers: WorkerModel) -> None:
         """Set what people are shown, and warn of doubts."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -102,7 +103,7 @@ class Verdict:
         return Estimate(value, float(low[0]), float(high[0]))
 
 
-def reach(case: Case, workers: WorkerModel, more: Beliefs | None = None) -> Verdict:
+def reach(case: Case, workers: WorkerModel, more: Sequence[Beliefs] = ()) -> Verdict:
     """Return what people are shown; `workers` are prepared for the evidence.
 
     `more` are further predictions by models that did not see the task; a candidate's posterior is then the mean of
@@ -115,11 +116,14 @@ def reach(case: Case, workers: WorkerModel, more: Beliefs | None = None) -> Verd
     found, weights = likely(small, list(candidates(small, workers)))
     if small is not case:
         found = [on_all(case, one) for one in found]
-    elif more is not None:
-        other = case.with_predictions(more)
-        second = (found_again(other, one).beliefs for one in found)
-        both = zip(found, second, strict=True)
-        found = [replace(one, beliefs=mean_beliefs([one.beliefs, again], [0.5, 0.5])) for one, again in both]
+    elif more:
+        others = [case.with_predictions(one) for one in more]
+        share = [1 / (1 + len(others))] * (1 + len(others))
+        again = [[found_again(other, one).beliefs for other in others] for one in found]
+        found = [
+            replace(one, beliefs=mean_beliefs([one.beliefs, *beliefs], share))
+            for one, beliefs in zip(found, again, strict=True)
+        ]
     return shown(case, found, weights)
 
 

@@ -65,6 +65,8 @@ class WorkerModel(BaseEstimator, ABC):
     """Whether `prepare` has to know a model's predictions."""
     in_groups = False
     """Whether a label is evidence for the classes of one group, after `prepare`."""
+    learns_from_draws = False
+    """Whether a population is learned from classes that are drawn, where there are a few labels of many workers."""
 
     @property
     def crowd(self) -> Any:

@@ -83,6 +83,8 @@ class Grouped(WorkerModel):
     population_: tuple[float, float]
     _chances: Any  # OneCoin, or ClassWise with a row of chances in the place of each class
 
+    learns_from_draws = True
+
     def __init__(self, groups: Any = None, *, rows: str = "worker", errors: str = "crowd", leak: Any = "auto") -> None:
         self.groups = groups
         self.rows = rows
