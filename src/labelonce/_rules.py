@@ -92,10 +92,25 @@ class Rules:
     least_weight: float = _rule(1e-3, "weight from which a candidate counts")
     least_skill: float = _rule(0.05, "of the way from chance to always right that the mean skill must be above")
     skill_doubt: float = _rule(0.02, "standard deviation of a skill for what the model of workers leaves out")
-    unsure_errors: float = _rule(0.5, "relative doubt about the share of wrong labels", _PAGE)
+    unsure_errors: tuple[float, float] = _rule(
+        (0.5, 0.25), "relative doubt about the share of wrong labels, without pairs of labels and with many", _PAGE
+    )
+    shared_errors: float = _rule(
+        0.4, "relative doubt about the errors of workers who label the same rows: they may err together"
+    )
     least_doubt: float = _rule(0.03, "standard deviation of the share of right labels, however sure", _PAGE)
+    gold_calibration: tuple[float, float] = _rule(
+        (0.7, 0.3),
+        "how far known classes may move and stretch the log-odds of labels: prior standard deviations",
+        _PAGE,
+    )
     # warnings and advice
     wide_range: float = _rule(0.25, "width of the range of the estimated accuracy from which it is told")
+    narrow_range: float = _rule(0.05, "half width of that range from which nothing needs to be done")
+    more_labels: tuple[int, ...] = _rule(
+        (20, 30, 40, 50, 60, 80, 100, 150, 200, 300, 400, 500, 1000),
+        "numbers of second or checked labels that are advised",
+    )
     kept_share: float = _rule(
         0.05, "share of the tasks whose given label stays against the model from which it is told"
     )

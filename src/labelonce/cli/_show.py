@@ -65,7 +65,9 @@ def summary_of(record: RunRecord, folder: Path) -> str:
         f"{folder}: {data.annotations:,} labels of {data.labelled_tasks:,} tasks by {data.workers:,} workers "
         f"(redundancy {data.redundancy:.3g}){more}",
         f"model: {recipe.learner}, {recipe.rounds} rounds, {recipe.predictions} predictions; {recipe.workers} workers",
-        f"{result.estimated_accuracy}; the model agrees with {result.agreement:.1%} of the workers' labels",
+        f"{result.estimated_accuracy}",
+        *(f"doubt: {doubt}" for doubt in result.estimated_accuracy.doubts),
+        f"the model agrees with {result.agreement:.1%} of the workers' labels",
         f"classes: {shares}{', ...' if len(result.classes) > 10 else ''}",
         f"trained {record.finished} from {record.options.named_labels}, seed {record.options.seed}",
     ]

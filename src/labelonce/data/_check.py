@@ -347,7 +347,8 @@ def _notes(per_task: Counts, per_worker: Counts, n_groups: int, overlap: float) 
     if overlap < MIN_OVERLAP:
         sentence = (
             f"{overlap:.0%} of the tasks have two or more labels: without features no method can tell the workers "
-            "apart. MBEM learns them together with a model of the tasks."
+            "apart. MBEM learns them together with a model of the tasks; second labels for about 1 task in 20 say how "
+            "good its answer is."
         )
         yield Finding("one label per task", int((per_task == 1).sum()), sentence)
     elif n_groups > 1:

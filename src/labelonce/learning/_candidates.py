@@ -73,8 +73,9 @@ class Candidate:
     """One way in which labels and predictions go together.
 
     `crowd` are the workers after they were moved by `factor`, so that the best fifth of the labels are right with
-    `tau`. `beliefs` follow from workers counted without the labels of each row's part. `gain` is the log-likelihood of
-    the labels, these left out, over that of their shares, `score` the log of the weight; `place` is that of the start.
+    `tau`. `beliefs` follow from workers counted without the labels of each row's part; when a candidate is done they
+    do not hold what is known of a row itself. `gain` is the log-likelihood of the labels, these left out, over that of
+    their shares, `score` the log of the weight; `place` is that of the start.
     """
 
     tau: float
@@ -198,7 +199,7 @@ def scored(case: Case, one: Candidate) -> Candidate:
     if case.gold is not None:
         known = np.flatnonzero(case.gold >= 0)
         score += float(np.log(np.maximum(beliefs.at(known, case.gold[known]), 1e-12)).sum())
-    return replace(one, beliefs=beliefs.with_gold(case.gold), gain=gain, score=score)
+    return replace(one, beliefs=beliefs, gain=gain, score=score)
 
 
 def log_beta(value: float, shape: tuple[float, float]) -> float:
@@ -239,7 +240,7 @@ def found_again(case: Case, one: Candidate) -> Candidate:
     again = fixed_point(case, one.workers, one.tau, starts(case)[one.place], link, one.place)
     log_joint = again.link.log_prior(case.log_predictions) + left_out_messages(case, again)
     normalise(log_joint)
-    return replace(again, beliefs=case.predictions.with_wide(log_joint).with_gold(case.gold))
+    return replace(again, beliefs=case.predictions.with_wide(log_joint))
 
 
 def on_all(case: Case, one: Candidate) -> Candidate:
@@ -258,4 +259,4 @@ def on_all(case: Case, one: Candidate) -> Candidate:
     )
     log_joint = link.log_prior(case.log_predictions) + left_out_messages(case, found)
     normalise(log_joint)
-    return replace(found, beliefs=case.predictions.with_wide(log_joint).with_gold(case.gold))
+    return replace(found, beliefs=case.predictions.with_wide(log_joint))

@@ -444,7 +444,7 @@ class MBEM(AnnotationsScorer):
         found = [NOTHING_HELD_OUT] if asked and not verdict.held_out else []
         if verdict.held_out:
             found += doubts_about_features(self.history_[-1]["held_out_score"], label_entropy(labels), verdict.gain)
-            found += [] if found else doubts_about_labels(labels.n_tasks, verdict.kept, self.estimated_accuracy_)
+            found += [] if found else doubts_about_labels(labels.n_tasks, verdict)
         return [*found, *doubts_about_drift(labels, predictions.argmax())]
 
     def to_frame(self) -> pa.Table:

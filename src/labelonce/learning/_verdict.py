@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, logit
 from scipy.stats import beta
 
 from labelonce._kernels import Beliefs, mean_beliefs
@@ -14,6 +16,7 @@ from labelonce._rules import RULES
 from labelonce._types import Codes, Floats
 from labelonce.learning._candidates import candidates, found_again, likely, on_all
 from labelonce.learning._case import Case
+from labelonce.learning._narrowing import Narrowing
 from labelonce.workers import WorkerModel
 
 LEVEL = 0.9
@@ -53,6 +56,10 @@ class Verdict:
         The log-likelihood of labels left out over that by how often each is given.
     held_out : bool
         Whether anything was held out; if not, nothing has checked the posterior.
+    n_pairs : int
+        How many pairs of labels of one row there are that have no label in common.
+    n_gold : int
+        How many rows have a known class, by which the posterior was calibrated.
     """
 
     posterior: Beliefs
@@ -67,6 +74,8 @@ class Verdict:
     kept: int = 0
     gain: float = float("nan")
     held_out: bool = True
+    n_pairs: int = 0
+    n_gold: int = 0
 
     @property
     def confidence(self) -> Floats:
@@ -96,11 +105,47 @@ class Verdict:
 
     def accuracy(self) -> Estimate:
         """Return the estimated share of labels that are right, with its range."""
-        value, n = float(self.confidence.mean()), len(self.labels)
-        over = float(self.weights @ (self.rights - value) ** 2)
-        doubt = (RULES.unsure_errors * (1 - value)) ** 2 + RULES.least_doubt**2
-        low, high = beta_interval(np.array([value]), np.array([over + doubt + value * (1 - value) / n]), LEVEL)
+        value = float(self.confidence.mean())
+        low, high = beta_interval(np.array([value]), np.array([self.doubt()]), LEVEL)
         return Estimate(value, float(low[0]), float(high[0]))
+
+    def doubt(self, second: float = 0.0, checked: float = 0.0) -> float:
+        """Return the variance of the share of labels that are right, after so many second or checked labels more.
+
+        Second labels tell by how often they agree how good the workers are, checked ones how many labels are right.
+        """
+        value = float(self.confidence.mean())
+        told, (alone, by_pairs) = self._told_by_pair(), RULES.unsure_errors
+        over = float(self.weights @ (self.rights - value) ** 2) + 1e-12
+        open_to_pairs = (alone**2 - by_pairs**2) * (1 - value) ** 2 + 1e-12
+        doubt = 1 / (1 / over + second * told) + 1 / (1 / open_to_pairs + (self.n_pairs + second) * told)
+        doubt += (by_pairs * (1 - value)) ** 2 + RULES.least_doubt**2 + self._shared_errors() ** 2
+        spread = value * (1 - value) + 1e-3
+        return 1 / (1 / doubt + (self.n_gold + checked) / spread) + spread / len(self.labels)
+
+    def narrowing(self) -> Narrowing | None:
+        """Return what would narrow the range of `accuracy`; None where it is narrow, or where nothing was held out."""
+        return Narrowing.of(self) if self.held_out else None
+
+    def _shared_errors(self) -> float:
+        """Return the share of labels that may be wrong although several workers agree, since they err together."""
+        per_row = max(float(self.n_labels.sum()) / len(self.labels), 1.0)
+        return RULES.shared_errors * (1 - self._right()) * (1 - 1 / per_row)
+
+    def _right(self) -> float:
+        """Return how many of the labels given are right."""
+        return float(np.average(self.skill, weights=np.maximum(self.n_labels, 1e-9)))
+
+    def _told_by_pair(self) -> float:
+        """Return what one pair of labels tells of how often labels are right, as the inverse of a variance.
+
+        Two labels agree where both are right, or both are wrong and say the same class.
+        """
+        n_others = max(len(np.atleast_2d(self.prior)[0]) - 1, 1)
+        right = self._right()
+        agree = right**2 + (1 - right) ** 2 / n_others
+        slope = 2 * right - 2 * (1 - right) / n_others
+        return slope**2 / (agree * (1 - agree) + 1e-3)
 
 
 def reach(case: Case, workers: WorkerModel, more: Sequence[Beliefs] = ()) -> Verdict:
@@ -130,12 +175,13 @@ def reach(case: Case, workers: WorkerModel, more: Sequence[Beliefs] = ()) -> Ver
 def shown(case: Case, found: list[Any], weights: list[float]) -> Verdict:
     """Return the mean over the candidates, in which a given label stays unless nearly all of them say otherwise.
 
-    None is changed where the labels are explained no better than by how often each is given.
+    None is changed where the labels are explained no better than by how often each is given. Known classes say how
+    much to believe of the rest.
     """
     posterior, gain = mean_beliefs([one.beliefs for one in found], weights), max(one.gain for one in found)
     labels, rows = posterior.argmax().astype(np.int32), np.arange(len(posterior))
     given, unique = case.unique_vote()
-    asked = np.flatnonzero(unique & (given != labels) & (case.gold < 0 if case.gold is not None else True))
+    asked = np.flatnonzero(unique & (given != labels))
     ahead = np.zeros(len(asked))
     for share, one in zip(weights, found, strict=True):
         own = one.beliefs[asked]
@@ -143,20 +189,52 @@ def shown(case: Case, found: list[Any], weights: list[float]) -> Verdict:
         ahead += share * (own.at(place, labels[asked]) > own.at(place, given[asked]))
     back = asked[(ahead < RULES.sure_change) | (gain < RULES.least_gain)]
     labels[back] = given[back]
+    posterior = posterior.level_with(labels)
+    rights, before = np.array([one.beliefs.at(rows, labels).mean() for one in found]), posterior.at(rows, labels).mean()
+    if case.gold is not None:
+        known = case.gold >= 0
+        posterior = by_gold(posterior, labels, case.gold).with_gold(case.gold)
+        labels[known], back = case.gold[known], back[~known[back]]
+        rights += posterior.at(rows, labels).mean() - before
     worker, n_workers = case.evidence.labels.worker, case.evidence.labels.n_workers
     return Verdict(
-        posterior.level_with(labels),
+        posterior,
         labels,
         found[0].crowd.mean_with([one.crowd for one in found[1:]], weights),
         np.asarray(sum(share * one.prior for share, one in zip(weights, found, strict=True))),
         np.bincount(worker, minlength=n_workers).astype(np.int32),
         np.array(weights),
         np.array([one.tau for one in found]),
-        np.array([one.beliefs.at(rows, labels).mean() for one in found]),
+        rights,
         np.stack([one.skill for one in found]),
         len(back),
         gain,
+        n_pairs=int((np.bincount(case.evidence.labels.task) // 2).sum()),
+        n_gold=0 if case.gold is None else int(known.sum()),
     )
+
+
+def by_gold(posterior: Beliefs, labels: Codes, gold: Codes) -> Beliefs:
+    """Return the beliefs with the confidence in labels calibrated by known classes that had no part in them.
+
+    The log-odds are moved and stretched, as far as so many known classes can tell.
+    """
+    confidence = posterior.at(np.arange(len(labels)), labels)
+    odds, known = logit(np.clip(confidence, 1e-4, 1 - 1e-4)), np.flatnonzero(gold >= 0)
+    right = np.where(labels[known] == gold[known], 1.0, -1.0)
+    deviation = np.array(RULES.gold_calibration)
+
+    def loss(at: Floats) -> float:
+        unlikely = np.logaddexp(0, -right * (at[0] + at[1] * odds[known])).sum()
+        return float(unlikely + 0.5 * (((at - [0.0, 1.0]) / deviation) ** 2).sum())
+
+    moved, stretch = minimize(loss, np.array([0.0, 1.0])).x
+    wanted = expit(moved + stretch * odds)
+    others = (1 - wanted) / np.maximum(1 - confidence, 1e-12)
+    is_label = posterior.codes == labels[:, None]
+    inside = np.where(is_label, wanted[:, None], posterior.probability * others[:, None])
+    wide = inside if posterior.rest is None else np.column_stack([inside, posterior.rest * others])
+    return posterior.with_wide(wide / wide.sum(axis=1, keepdims=True)).level_with(labels)
 
 
 def in_sample_verdict(labels: Any, beliefs: Beliefs, workers: WorkerModel) -> Verdict:

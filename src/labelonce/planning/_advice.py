@@ -15,6 +15,7 @@ from labelonce.planning._simulation import Simulation
 ENOUGH_LABELS = 10  # of a worker for every row of the confusion matrix that is estimated
 _NEAR_CHANCE = 0.05  # agreement of a model with labels it did not see, above chance
 _GOOD_LABEL = 0.95  # accuracy that the labels of a test set should have
+_SHARE_TWICE, _FEWEST_TWICE = 0.05, 40  # share and fewest of the tasks that a second worker labels
 _TEST_SHARE, _FEWEST_TESTED, _MOST_TESTED = 0.1, 50, 300  # of the budget; tasks of a test set
 
 
@@ -142,6 +143,12 @@ def guards(row: Row, curve: Curve, money: Money, crowd: Crowd, pilot: PilotDoubt
         said.append(
             "Hard tasks repeat their mistakes: where several workers err together, more labels per task bring less "
             "than the curve says."
+        )
+    if row.redundancy == 1:
+        again = max(_FEWEST_TWICE, round(_SHARE_TWICE * row.tasks))
+        said.append(
+            f"Let second workers label {again:,} random tasks, for {again * money.label_price:,.6g} on top: how "
+            "often they agree says how right the labels are, which one label per task leaves open."
         )
     return [*said, _test_set(curve, money)]
 

@@ -42,7 +42,8 @@ class Facts:
     """A fit and its annotations, with codes for ids; the annotations are those whose answer is a class.
 
     `posterior` is what people are shown; where a fit held something out, `estimate` is its share of right labels, and
-    `intervals` gives the ends of the intervals of its skills at a level. `belief` and `belief_confusion` are a
+    `intervals` gives the ends of the intervals of its skills at a level; `narrowing` is what would narrow
+    the range of that share, and `doubts` are the warnings of the fit. `belief` and `belief_confusion` are a
     posterior and the workers it follows from: those of the fit, except for majority vote, whose fractions are not
     probabilities; there Dawid and Skene's model judges the labels. With so many classes that there is no room for
     arrays (`large`), posteriors are `Beliefs`, and nothing is made of matrices. `history`, `choices` and `worker_model`
@@ -55,6 +56,8 @@ class Facts:
     annotations: Annotations
     posterior: Any
     estimate: Estimate | None
+    narrowing: str
+    doubts: list[str]
     intervals: Callable[[float], tuple[Floats, Floats]] | None
     label: Codes
     fitted: Any
@@ -184,6 +187,8 @@ def read_facts(fitted: Any, annotations: Any) -> Facts:
         annotations=annotations,
         posterior=shown,
         estimate=fitted.estimated_accuracy_ if held_out else None,
+        narrowing=str(verdict.narrowing() or "") if held_out else "",
+        doubts=list(getattr(fitted, "doubts_", [])),
         intervals=verdict.skill_interval if verdict is not None and held_out else None,
         label=_ids.lookup(source.labels_, annotations.classes),
         fitted=source,

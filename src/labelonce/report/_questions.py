@@ -65,6 +65,22 @@ class QuestionFacts:
         """Whether a model of the tasks was fitted."""
         return hasattr(self.fitted, "history_")
 
+    @property
+    def estimate(self) -> Any:
+        """The estimated share of right answers with its range; None where nothing was held out."""
+        verdict = getattr(self.fitted, "verdict_", None)
+        return None if verdict is None or not verdict.held_out else verdict.accuracy()
+
+    @property
+    def narrowing(self) -> str:
+        """What would narrow that range, empty where nothing needs to be done."""
+        return "" if self.estimate is None else str(self.fitted.verdict_.narrowing() or "")
+
+    @property
+    def doubts(self) -> list[str]:
+        """The warnings of the fit."""
+        return list(getattr(self.fitted, "doubts_", []))
+
     @cached_property
     def comparable(self) -> bool:
         """Whether something besides one answer to each question tells what is true."""
@@ -167,6 +183,7 @@ def question_context(
     questions = _question_rows(facts, known)
     order = [row["code"] for row in questions if row["code"] in set(asked.tolist())][:MOST_DETAILS]
     return {
+        "facts": facts,
         "method": type(fitted).__name__,
         "uses_features": facts.uses_features,
         "comparable": facts.comparable,

@@ -117,7 +117,7 @@ def question_parts(clf: MultiLabelMBEM, annotations: MultiLabelAnnotations, gold
             given=[None if np.isnan(share) else float(share) for share in shares],
             shares=clf.labels_.mean(axis=0).tolist(),
             agreement=clf.history_[-1]["agreement"],
-            estimated_accuracy=EstimatedAccuracy(**vars(clf.estimated_accuracy_), held_out=clf.verdict_.held_out),
+            estimated_accuracy=EstimatedAccuracy.of(clf),
         ),
     }
 

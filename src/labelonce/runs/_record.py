@@ -185,15 +185,31 @@ class UsedRecipe:
 
 @dataclass(frozen=True)
 class EstimatedAccuracy:
-    """The estimated share of right labels and the ends of its 90 % range; nothing checked it unless `held_out`."""
+    """The estimated share of right labels and the ends of its 90 % range; nothing checked it unless `held_out`.
+
+    `narrowing` is what would narrow the range, empty where nothing needs to be done, and `doubts` are the warnings of
+    the fit.
+    """
 
     value: float
     low: float
     high: float
     held_out: bool
+    narrowing: str
+    doubts: list[str]
+
+    @classmethod
+    def of(cls, clf: Any) -> Self:
+        """Return the estimate of a fit."""
+        verdict = clf.verdict_
+        found = verdict.accuracy()
+        return cls(
+            found.value, found.low, found.high, verdict.held_out, str(verdict.narrowing() or ""), list(clf.doubts_)
+        )
 
     def __str__(self) -> str:
         found = f"{self.value:.1%} of the labels are right, by estimate ({self.low:.0%} to {self.high:.0%})"
+        found = f"{found}; {self.narrowing}" if self.narrowing else found
         return found if self.held_out else f"{found}; NOTHING WAS HELD OUT: this is unchecked and usually too high"
 
 

@@ -330,7 +330,7 @@ def _class_parts(clf: MBEM, ann: Annotations, gold: dict[Any, Any] | None) -> di
         "data": DataSize.of(ann, gold),
         "recipe": used_recipe(clf),
         "result": Outcome(
-            EstimatedAccuracy(**vars(clf.estimated_accuracy_), held_out=clf.verdict_.held_out),
+            EstimatedAccuracy.of(clf),
             clf.history_[-1]["agreement"],
             ann.classes.tolist(),
             shares.tolist(),

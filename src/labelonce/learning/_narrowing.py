@@ -1,0 +1,58 @@
+"""What would settle how right labels are: how many second labels, or checked ones, and how narrow the range becomes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from scipy.stats import norm
+
+from labelonce._rules import RULES
+
+if TYPE_CHECKING:
+    from labelonce.learning._verdict import Verdict
+
+_ENDS = float(norm.ppf(0.95))  # of the 90 % range, in standard deviations
+
+
+@dataclass(frozen=True)
+class Narrowing:
+    """How many labels would narrow the range of the estimated accuracy, and to what: its half width.
+
+    A number is 0 where there are too few tasks for labels of that kind to help.
+    """
+
+    second: int
+    after_second: float
+    checked: int
+    after_checked: float
+
+    @classmethod
+    def of(cls, verdict: Verdict) -> Narrowing | None:
+        """Return what would narrow the range; None where it is narrow."""
+        now = _ENDS * verdict.doubt() ** 0.5
+        if now <= RULES.narrow_range:
+            return None
+        most = len(verdict.labels) // 2
+        best = _ENDS * verdict.doubt(second=1e9) ** 0.5
+        second = next((n for n in RULES.more_labels if _ENDS * verdict.doubt(second=n) ** 0.5 < 1.1 * best), 0)
+        second = second if second <= most and 1.1 * best < 0.8 * now else 0
+        checked = (n for n in RULES.more_labels if _ENDS * verdict.doubt(checked=n) ** 0.5 <= RULES.narrow_range)
+        checks = min(next(checked, RULES.more_labels[-1]), len(verdict.labels))
+        halves = [_ENDS * verdict.doubt(*more) ** 0.5 for more in ((second, 0), (0, checks))]
+        return cls(second, halves[0], checks, halves[1])
+
+    def __str__(self) -> str:
+        """Return what to do in half a sentence.
+
+        >>> print(Narrowing(60, 0.091, 100, 0.048))
+        60 second labels would narrow that to about ± 9 points, 100 checked ones to about ± 5
+        >>> print(Narrowing(0, 0.2, 40, 0.06))
+        40 checked labels would narrow that to about ± 6 points
+        """
+        if not self.second:
+            return f"{self.checked:,} checked labels would narrow that to about ± {100 * self.after_checked:.0f} points"
+        return (
+            f"{self.second:,} second labels would narrow that to about ± {100 * self.after_second:.0f} points, "
+            f"{self.checked:,} checked ones to about ± {100 * self.after_checked:.0f}"
+        )
