@@ -120,6 +120,26 @@ def test_a_learner_alone_comes_back_whole(name: str, tmp_path: Path) -> None:
     assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
 
 
+def test_a_file_names_no_module_of_ours_so_that_classes_may_move(tmp_path: Path) -> None:
+    X, ann = named_crowd(1)
+    pipeline = make_pipeline(StandardScaler(), lo.SoftmaxRegression())
+    lo.save(lo.MBEM(pipeline, rounds=1).fit(X, ann), tmp_path / "model.skops")
+    with zipfile.ZipFile(tmp_path / "model.skops") as file:
+        assert b"labelonce." not in file.read("schema.json")
+
+
+def test_names_of_saved_types_are_unique() -> None:
+    names = [runs._model_file._name_in_file(home) for home in set(runs._model_file._our_types())]
+    assert sorted(names) == sorted(set(names))
+
+
+def test_state_of_another_version_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lo.save(lo.MajorityVote().fit(named_crowd()[1]), tmp_path / "model.skops")
+    monkeypatch.setitem(runs._model_file._VERSIONS, "MajorityVote", 2)
+    with pytest.raises(ValueError, match="fit and save again with this release; got MajorityVote of version 1"):
+        lo.load(tmp_path / "model.skops")
+
+
 def test_callbacks_are_left_out_and_the_object_stays_as_it_was(tmp_path: Path) -> None:
     X, ann = named_crowd(1)
     callbacks = [print]
@@ -195,7 +215,7 @@ def forged(node: dict[str, Any], **files: bytes) -> bytes:
             content = old.read(name)
             if name == "schema.json":
                 schema = json.loads(content)
-                schema["content"]["fitted"]["content"]["content"]["prior_"] = node
+                schema["content"]["fitted"]["content"]["state"]["content"]["prior_"] = node
                 content = json.dumps(schema).encode()
             new.writestr(name, content)
         for name, content in files.items():
@@ -209,7 +229,7 @@ def bad_files(mark: Path) -> dict[str, bytes]:
     pipeline = make_pipeline(FunctionTransformer(os.system), lo.SoftmaxRegression())
     clf = lo.MBEM(lo.SoftmaxRegression(), rounds=1).fit(X, ann)
     clf.learner = pipeline
-    state = {"labelonce": lo.__version__, "format": 1}
+    state = {"labelonce": lo.__version__, "format": 2}
     array = io.BytesIO()
     np.save(array, np.array([Bomb(mark)], dtype=object), allow_pickle=True)
     return {
@@ -220,7 +240,7 @@ def bad_files(mark: Path) -> dict[str, bytes]:
         "eval": forged(call("builtins", "eval", f"open({str(mark)!r}, 'w')")),
         "our own module's names": forged(call("labelonce.runs._folder", "os", touch)),
         "a foreign type": dumps(state | {"fitted": Foreign(mark)}),
-        "a function as an option": dumps(state | {"fitted": clf}),
+        "a function as an option": runs._model_file.dumped(clf),
         "a pickled array": forged(
             {
                 "__class__": "ndarray",
@@ -232,7 +252,8 @@ def bad_files(mark: Path) -> dict[str, bytes]:
             bomb=array.getvalue(),
         ),
         "not ours": dumps({"hello": 1}),
-        "another format": dumps(state | {"format": 2, "fitted": 1}),
+        "another format": dumps(state | {"format": 3, "fitted": 1}),
+        "the format of an earlier release": dumps({"labelonce": "0.1", "format": 1, "fitted": lo.MajorityVote()}),
         "no model": dumps(state | {"fitted": [1, 2]}),
         "a list": dumps([1]),
         "no schema": archive({}),

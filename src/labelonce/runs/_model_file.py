@@ -30,9 +30,12 @@ from labelonce.learning._softmax import SoftmaxModel
 from labelonce.learning._verdict import Estimate, Verdict
 from labelonce.multilabel import MultiLabelAggregator
 from labelonce.multilabel._shared_workers import SharedWorkers
+from labelonce.runs._state import OtherVersion, States
 from labelonce.workers._groups import Groups
 
-_FORMAT = 1
+_FORMAT = 2
+_VERSIONS: dict[str, int] = {}  # of classes whose attributes have changed their meaning
+_OTHER_RELEASE = f"must hold what labelonce.save wrote in format {_FORMAT}: fit and save again with this release"
 _LEARNERS = (Learner, SoftmaxModel)
 _KINDS = (Aggregator, FeaturesClassifier, MultiLabelAggregator, *_LEARNERS)
 _PARTS = (
@@ -99,12 +102,13 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
         raise with_path(error, Path(path), "open") from error
     if not zipfile.is_zipfile(io.BytesIO(content)):
         raise ValueError(f"{path} must be a file that labelonce.save wrote; got {content[:20]!r} at its start.")
-    known = [*_our_types(), *trusted]
     try:
-        state = loads(content, trusted=known)
-        fitted = _unpacked(state["fitted"]) if state["format"] == _FORMAT else None
+        state = loads(content, trusted=list(trusted))
+        fitted = _unpacked(_states().restored(state["fitted"])) if state["format"] == _FORMAT else None
     except UntrustedTypesFoundException as error:
-        raise ValueError(f"{path} {_untrusted(content, set(known))}") from error
+        raise ValueError(f"{path} {_untrusted(content, set(trusted))}") from error
+    except OtherVersion as error:
+        raise ValueError(f"{path} {_OTHER_RELEASE}; got {error}.") from error
     except ImportError as error:
         raise ValueError(f"{path} needs a library that is not here: {error}") from error
     except Exception as error:  # a broken or forged file may fail in any way
@@ -112,8 +116,8 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
             f"{path} must be a whole file that labelonce.save wrote; got {type(error).__name__}."
         ) from error
     if not isinstance(fitted, _KINDS):
-        got = type(fitted).__name__
-        raise ValueError(f"{path} must hold what labelonce.save wrote in format {_FORMAT}; got {got}.")
+        got = f"format {state['format']}" if state["format"] != _FORMAT else type(fitted).__name__
+        raise ValueError(f"{path} {_OTHER_RELEASE}; got {got}.")
     return fitted
 
 
@@ -121,7 +125,7 @@ def dumped(fitted: Any) -> bytes:
     """Return the bytes of a model file."""
     from skops.io import dumps
 
-    state = {"labelonce": labelonce.__version__, "format": _FORMAT, "fitted": _packed(fitted)}
+    state = {"labelonce": labelonce.__version__, "format": _FORMAT, "fitted": _states().of(_packed(fitted))}
     return bytes(dumps(state))
 
 
@@ -129,14 +133,27 @@ def _untrusted(content: bytes, known: set[str]) -> str:
     from skops.io import get_untrusted_types
 
     unknown = sorted(set(get_untrusted_types(data=content)) - known)
+    if any(name.startswith("labelonce.") for name in unknown):
+        return f"{_OTHER_RELEASE}; got format 1."
     return (
         f"must hold only types of labelonce and scikit-learn; got {shorten(unknown)}. Nothing was loaded. If you made "
         f"the file yourself, name them: labelonce.load(path, trusted={unknown!r})."
     )
 
 
+def _states() -> States:
+    """Return what turns objects of ours into named state and back: of these types, and of nothing else."""
+    return States({_name_in_file(home): home for home in _our_types()}, _VERSIONS)
+
+
+def _name_in_file(home: str) -> str:
+    """Return the name by which files know a class: that by which users do."""
+    module, _, name = home.rpartition(".")
+    return f"workers.{name}" if module.startswith("labelonce.workers.") else name
+
+
 def _our_types() -> Iterator[str]:
-    """Yield the full names of the types of ours that a file may hold, and nothing else."""
+    """Yield the full names of the types of ours whose objects a file may hold."""
     for kind in _PARTS:
         yield f"{kind.__module__}.{kind.__qualname__}"
     for module in (aggregation, learning, multilabel, workers):
