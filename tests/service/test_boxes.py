@@ -80,6 +80,7 @@ def test_an_answer_counts_as_its_worker_is_worth_and_undo_takes_it_out_exactly(l
     assert live.labels(1, 2)[0]["confidence"] == pytest.approx(0.75)
     assert live.expected_accuracy == pytest.approx((3 * 3 * 0.5 + 3 * 0.75) / 12)
     live.undo(row)
+    live.offer_again(row)
     assert_allclose(live.logit, before, atol=1e-12)
     assert live.next("ann") == "b"
     assert live.last == {}
@@ -163,7 +164,7 @@ def test_a_fit_that_is_taken_over_while_answers_arrive_and_go_is_believed_as_at_
     live.take(later[1])
     job.compute()
     live.take(later[2])
-    live.undo(first[5], again=False)
+    live.undo(first[5])
     assert job.finish()
     again = LiveBoxes(project, [*first[:5], *first[6:], *later], found)
     assert_allclose(live.logit, again.logit, atol=1e-9)

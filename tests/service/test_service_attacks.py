@@ -19,7 +19,7 @@ from labelonce.service import LabelStudio, Project
 from labelonce.service import _fit as fits
 from labelonce.service import _service as service_module
 from labelonce.service._refits import Refits
-from labelonce.service._store import Answer, Store
+from labelonce.service._store import Answer, DatabaseTrouble, Store
 from labelonce.service._writer import Writer
 
 pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[service]'")
@@ -115,7 +115,7 @@ class Full:
 def test_what_a_full_disk_refused_does_not_come_with_the_next_answer(tmp_path: Path) -> None:
     store = Store(str(tmp_path / "answers.db"))
     store._connection = Full(store._connection)
-    with pytest.raises(sqlite3.OperationalError, match="disk is full"):
+    with pytest.raises(DatabaseTrouble, match="disk is full"):
         store.write([Answer("ann", "1", "a", "cat")])
     (second,) = store.write([Answer("ann", "2", "b", "cat")])
     assert second.changed
@@ -178,9 +178,11 @@ def test_a_fit_that_cannot_be_taken_over_is_told(project: Project, monkeypatch: 
     monkeypatch.setattr(Refits, "_fit", fit)
 
     async def run() -> str | None:
-        refits = Refits(project, unable)
+        writer = Writer(project.store())
+        refits = Refits(project, unable, writer)
         assert refits.start(12)
         await refits.wait()
+        await writer.close()
         return refits.trouble
 
     assert asyncio.run(run()) == "the posterior of a fit must have shape (6, 2)"

@@ -37,7 +37,7 @@ from labelonce.service._messages import (
 )
 from labelonce.service._project import Project
 from labelonce.service._service import Refused, Service
-from labelonce.service._store import Answer
+from labelonce.service._store import Answer, DatabaseTrouble
 from labelonce.service._tasks import IMAGE_TYPES
 from labelonce.service._tokens import Person
 
@@ -50,9 +50,10 @@ _PAGES = {
     "/service.css": ("service.css", "text/css"),
 }
 _REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Wrong} for status in (400, 401, 403, 404, 409, 413, 422, 429)
+    status: {"model": Wrong} for status in (400, 401, 403, 404, 409, 413, 422, 429, 503)
 }
 _MOST_ROWS = 1_000
+_AGAIN = "2"  # seconds
 _LARGEST_ID = 2**53  # what JavaScript counts to
 
 
@@ -87,7 +88,13 @@ def create_app(
             yield
 
     app = FastAPI(
-        title="labelonce", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None, responses=_REFUSALS
+        title="labelonce",
+        version=__version__,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,  # to an address that the request may have made up
+        responses=_REFUSALS,
     )
     app.state.service, app.state.bridge, app.state.trouble = service, bridge, None
     if bridge is not None:
@@ -95,6 +102,7 @@ def create_app(
     app.add_middleware(Guarded, tools=_paths_of_tools(bridge, argilla is not None))
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(RequestValidationError, _malformed)
+    app.add_exception_handler(DatabaseTrouble, _away)
     if argilla is not None:
         _add_argilla(app, service, *argilla)
     _add_pages(app)
@@ -115,6 +123,12 @@ async def _refused(_: Request, error: Exception) -> JSONResponse:
     if error.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     return JSONResponse({"detail": error.sentence}, error.status, headers)
+
+
+async def _away(_: Request, __: Exception) -> JSONResponse:
+    """Say that the database is away; why is in the log."""
+    sentence = "the database does not answer at this moment; ask again."
+    return JSONResponse({"detail": sentence}, 503, {"Retry-After": _AGAIN})
 
 
 async def _malformed(_: Request, error: Exception) -> JSONResponse:
@@ -204,7 +218,7 @@ def _add_for_workers(app: FastAPI, service: Service) -> None:
     @app.get("/api/next", response_model=Next)
     async def next_task(worker: Worker) -> JSONResponse:
         """Return the task to label now: the same until it is labelled or skipped."""
-        task = service.next(worker.worker)
+        task = await service.next(worker.worker)
         if task is None:
             return JSONResponse(Next(task=None, why=service.live.stop or "nothing").model_dump())
         return JSONResponse(service.live.tasks.shown(task))

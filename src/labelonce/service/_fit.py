@@ -33,6 +33,7 @@ from labelonce.routing import Fit
 from labelonce.service._fit_boxes import about_boxes, fitted_boxes, posterior_of
 from labelonce.service._outlook import outlook
 from labelonce.service._project import Project, locked
+from labelonce.service._shared_fits import fetch, next_number, publish
 from labelonce.service._store import Stored, labels
 from labelonce.service._tasks import features_table, thumbnails
 
@@ -65,15 +66,18 @@ def main(folder: Path) -> int:
         except Exception:
             shutil.rmtree(place)  # the next one begins anew, with the answers of then; one that was killed is resumed
             raise
+        publish(project, place)
         _forget_old(project)
     return 0
 
 
 def newest(project: Project) -> Found | None:
     """Return the newest finished fit of the project's tasks and classes, None if there is none."""
-    finished = [path for path in _folders(project) if (path / "fit.json").exists() and (path / "belief.npz").exists()]
+    folders = fetch(project)
+    folders = _folders(project) if folders is None else folders
+    finished = [path for path in folders if (path / "fit.json").exists() and (path / "belief.npz").exists()]
     found = read(finished[-1]) if finished else None
-    return found if found is not None and _subject(project).items() <= found.about.items() else None
+    return found if found is not None and subject(project).items() <= found.about.items() else None
 
 
 def read(place: Path) -> Found:
@@ -90,14 +94,15 @@ def read(place: Path) -> Found:
 def history(project: Project) -> list[dict[str, Any]]:
     """Return how the estimate of accuracy grew, one entry per fit: its number, labels, accuracy, low and high."""
     found = []
-    for place in _folders(project):
+    folders = fetch(project)
+    for place in _folders(project) if folders is None else folders:
         if (place / "fit.json").exists():
             about = json.loads((place / "fit.json").read_bytes())
             found.append({"fit": int(place.name), "labels": about["labels"]} | (about["accuracy"] or {}))
     return found
 
 
-def _subject(project: Project) -> dict[str, Any]:
+def subject(project: Project) -> dict[str, Any]:
     """Return what a fit is about: one of other tasks or classes, such as those of yesterday's file, is of no use."""
     return {"tasks": project.tasks.digest, "classes": list(project.settings.classes)}
 
@@ -108,7 +113,8 @@ def _folders(project: Project) -> list[Path]:
 
 def _unfinished(project: Project) -> Path | None:
     """Return the newest fit if it was stopped after its answers were written down."""
-    last = _folders(project)[-1:]
+    last, number = _folders(project)[-1:], next_number(project)
+    last = [path for path in last if number in (None, int(path.name))]
     stopped = [path for path in last if (path / "annotations.parquet").exists() and not (path / "fit.json").exists()]
     return stopped[0] if stopped else None
 
@@ -122,8 +128,9 @@ def _begun(project: Project) -> Path | None:
         store.close()
     if len({row.label for row in rows}) < 2:
         return None
-    number = max((int(path.name) for path in _folders(project)), default=0) + 1
+    number = next_number(project) or max((int(path.name) for path in _folders(project)), default=0) + 1
     place = project.fits / f"{number:06d}"
+    shutil.rmtree(place, ignore_errors=True)  # a fit of this number that was not in time
     place.mkdir(parents=True, exist_ok=True)
     write(_table(project, rows), place / "annotations.parquet")
     return place
@@ -155,7 +162,7 @@ def _finish(project: Project, place: Path) -> None:
     about |= {
         "seconds": round(time.time() - started, 3),
         "finished": time.time(),
-    } | _subject(project)
+    } | subject(project)
     atomic_write(place / "fit.json", json.dumps(about).encode())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow as pa
 from labelonce._types import Codes
 from labelonce.routing import Router
 from labelonce.routing._beside import Adoption, Drawing
-from labelonce.routing._changes import hand_out, holds
+from labelonce.routing._changes import give_back, hand_out, holds
 from labelonce.routing._strategies import strategy_of
 from labelonce.service._fit import Found
 from labelonce.service._live import Job, Live
@@ -37,6 +38,7 @@ class LiveRouter(Live):
             min_gain=settings.min_gain or None,
             temperature=1.0,  # the confidence of a fit is calibrated
             random_state=settings.seed,
+            clock=time.monotonic,
         )
         for row in answers:
             self.take(row)
@@ -110,8 +112,11 @@ class LiveRouter(Live):
     def _holds(self, task: str, worker: str) -> bool:
         return holds(self.router, self._id(task), worker)
 
-    def _hand_out(self, task: str, worker: str) -> None:
-        hand_out(self.router, self._id(task), worker)
+    def _hand_out(self, task: str, worker: str, seconds: float) -> None:
+        hand_out(self.router, self._id(task), worker, age=self.settings.lease_seconds - seconds)
+
+    def _give_back(self, task: str, worker: str) -> None:
+        give_back(self.router, self._id(task), worker)
 
     def _add(self, task: str, worker: str, label: str) -> None:
         self.router.add(self._id(task), worker, label)

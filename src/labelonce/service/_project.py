@@ -13,7 +13,7 @@ from typing import Any
 from labelonce._messages import show
 from labelonce.files._open import check_no_file, locate
 from labelonce.service._settings import FILE, Settings, read_settings, write_settings
-from labelonce.service._store import Store, database_of
+from labelonce.service._store import Store
 from labelonce.service._tasks import IMAGE_TYPES, Tasks, check_tasks, guessed_source
 from labelonce.service._tokens import hash_of, new_token
 
@@ -120,7 +120,18 @@ class Project:
 
     def store(self) -> Store:
         """Return a new connection to the answers."""
-        return Store(database_of(self.folder, os.environ.get("LABELONCE_DATABASE") or self.settings.database))
+        database = os.environ.get("LABELONCE_DATABASE") or self.settings.database
+        if ":" not in database.partition("/")[0]:
+            return Store(str(self.folder / database))
+        if not database.startswith(("postgresql://", "postgres://")):
+            raise ValueError("database must be a file in the folder or postgresql://...; got another address.")
+        try:
+            from labelonce.service._postgres import SharedStore
+        except ImportError as error:
+            raise ImportError(
+                "PostgreSQL needs psycopg; install it with: pip install 'labelonce[postgres]'."
+            ) from error
+        return SharedStore(database, lease_seconds=self.settings.lease_seconds)
 
     def add_workers(self, workers: Sequence[str]) -> dict[str, str]:
         """Give every worker a new token and return them, by worker: they are kept nowhere else.
