@@ -25,17 +25,20 @@ def free_port() -> int:
 
 
 class Server:
-    """`labelonce serve` in a process of its own."""
+    """`labelonce serve` in a process of its own, which may open so many files, and whose stderr goes to a log."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.port = folder, free_port()
+    def __init__(self, folder: Path, *, log: Path | None = None, files: int | None = None) -> None:
+        self.folder, self.port, self.files = folder, free_port(), files
+        self.log = log or Path(os.devnull)
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        code = "from labelonce.cli import main; main()"
+        limit = f"resource.setrlimit(resource.RLIMIT_NOFILE, ({self.files}, {self.files})); " if self.files else ""
+        code = f"import resource; {limit}from labelonce.cli import main; main()"
         command = [sys.executable, "-c", code, "serve", str(self.folder), "--port", str(self.port)]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-        self.process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=log)
         for _ in range(1200):
             assert self.process.poll() is None, "the service did not start"
             try:

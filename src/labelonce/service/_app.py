@@ -107,7 +107,7 @@ def create_app(
         _add_argilla(app, service, *argilla)
     _add_pages(app)
     _add_for_workers(app, service)
-    _add_for_admins(app, service)
+    _add_for_admins(app, service, bridge)
     return app
 
 
@@ -254,11 +254,12 @@ def _add_for_workers(app: FastAPI, service: Service) -> None:
         return FileResponse(path, media_type=IMAGE_TYPES[path.suffix.lower()])
 
 
-def _add_for_admins(app: FastAPI, service: Service) -> None:
+def _add_for_admins(app: FastAPI, service: Service, bridge: Bridge | None) -> None:
     @app.get("/api/progress")
     async def progress(admin: Admin) -> dict[str, Any]:  # noqa: ARG001  # must have a token
         """Return how far the project is, what the next labels are expected to bring, and when to stop."""
-        return service.progress()
+        by_hand = bridge.url if bridge is not None and bridge.unknown else None
+        return service.progress() | {"add_to_label_studio": by_hand}
 
     @app.get("/api/workers")
     async def workers(admin: Admin) -> list[dict[str, Any]]:  # noqa: ARG001  # must have a token

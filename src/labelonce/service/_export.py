@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from math import isfinite
 from typing import Literal
 
 import pyarrow as pa
@@ -43,7 +44,8 @@ def annotations_table(project: Project, rows: list[Stored], *, joined: bool) -> 
         columns["ticked"] = words if joined else pa.array(boxes, pa.list_(pa.string()))
     else:
         columns["label"] = pa.array([row.label for row in kept], pa.string())
-    columns["seconds"] = pa.array([row.seconds for row in kept], pa.float64())
+    seconds = [None if row.seconds is None or not isfinite(row.seconds) else row.seconds for row in kept]
+    columns["seconds"] = pa.array(seconds, pa.float64())
     columns["given_at"] = pa.array([round(row.given_at * 1000) for row in kept], pa.timestamp("ms", "UTC"))
     return pa.table(columns)
 

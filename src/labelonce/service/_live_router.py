@@ -75,10 +75,12 @@ class LiveRouter(Live):
         """Return the labels found so far of all tasks, with their confidence."""
         return self._table(slice(None))
 
-    def belief_of(self, task: str) -> tuple[str, float]:
-        """Return the most probable label of a task and its probability."""
-        row = self.router.belief.posterior(np.array([self.tasks.place[task]], dtype=np.int32))[0]
-        return self.settings.classes[int(row.argmax())], float(row.max())
+    def beliefs_of(self, tasks: list[str]) -> list[tuple[str, float]]:
+        """Return the most probable label of each task and its probability."""
+        places = np.array([self.tasks.place[task] for task in tasks], dtype=np.int32)
+        posterior = self.router.belief.posterior(places)
+        best = zip(posterior.argmax(axis=1).tolist(), posterior.max(axis=1).tolist(), strict=True)
+        return [(self.settings.classes[code], share) for code, share in best]
 
     @property
     def labels_per_task(self) -> Codes:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 _TEXT = r"^[^\x00]*$"  # PostgreSQL keeps no such character
+MOST_SECONDS = 1e6
 Key = Annotated[
     str,
     Field(
@@ -31,7 +32,7 @@ class Given(BaseModel):
     task: TaskId
     label: Class | None = None
     labels: Annotated[list[Class] | None, Field(max_length=10_000)] = None
-    seconds: Annotated[float | None, Field(ge=0, le=1e6)] = None
+    seconds: Annotated[float | None, Field(ge=0, le=MOST_SECONDS, strict=True)] = None
 
 
 class Skipped(BaseModel):

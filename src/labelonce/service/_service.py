@@ -198,6 +198,10 @@ class Service:
             with suppress(Refused):  # not one of our classes or tasks, or taken back here with this very key
                 await self.answer(answer)
 
+    async def is_alone(self, task: str) -> bool:
+        """Return whether no other service of the project does something, and keep it for this one."""
+        return not self._writer.store.is_shared or await self._writer.read(lambda store: bool(store.lock(task)))
+
     async def from_origin(self, origin: str) -> list[Stored]:
         """Return the answers of that name in another tool."""
         return await self._writer.read(lambda store: store.from_origin(origin))
