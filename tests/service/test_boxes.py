@@ -148,6 +148,11 @@ def test_a_fit_finds_the_labels_and_the_workers(tmp_path: Path, learn_from: str)
     assert found.about["accuracy"]["low"] < np.mean((found.fit.posterior > 0.5) == y) + 0.05
     shares = [step["accuracy"] for step in found.about["outlook"]]
     assert shares[1] > shares[0]
+    run = project.fits / "000001" / "run"
+    assert run.exists() == (learn_from == "features")  # as of one label per task
+    if run.exists():
+        result: Any = lo.runs.read_run(run).result
+        assert result.questions == list(CLASSES)
 
 
 def test_a_fit_that_is_taken_over_while_answers_arrive_and_go_is_believed_as_at_a_start(tmp_path: Path) -> None:

@@ -26,16 +26,17 @@ from labelonce.aggregation import DawidSkene
 from labelonce.data import Annotations
 from labelonce.files._atomic import atomic_path, atomic_write
 from labelonce.io import write
+from labelonce.multilabel import MultiLabelDawidSkene
 from labelonce.report._accuracy import estimated_accuracy
 from labelonce.report._facts import Facts, read_facts
 from labelonce.report._workers import worker_table
 from labelonce.routing import Fit
-from labelonce.service._fit_boxes import about_boxes, fitted_boxes, posterior_of
+from labelonce.service._fit_boxes import about_boxes, boxes_in, posterior_of
 from labelonce.service._outlook import outlook
+from labelonce.service._pixels import pixels
 from labelonce.service._project import Project, locked
 from labelonce.service._shared_fits import fetch, next_number, publish
 from labelonce.service._store import Stored, labels
-from labelonce.service._tasks import features_table, thumbnails
 
 BUSY = 3  # the exit code where another process is fitting
 TOO_FEW = 4  # the exit code where there are not two classes to fit
@@ -123,7 +124,8 @@ def _begun(project: Project) -> Path | None:
     """Write down the answers of a new fit and return its folder."""
     store = project.store()
     try:
-        rows = [row for row in labels(store.answers()) if row.task in project.tasks.place]
+        unreadable = pixels(project).unreadable if project.settings.learn_from == "images" else []
+        rows = [row for row in labels(store.answers()) if row.task in project.tasks.place.keys() - unreadable]
     finally:
         store.close()
     if len({row.label for row in rows}) < 2:
@@ -159,6 +161,8 @@ def _finish(project: Project, place: Path) -> None:
             predictions=as_dense(getattr(model, "predictions_", posterior)).astype(np.float32),
             confusion=model.confusion_,
         )
+    if project.settings.learn_from == "images":
+        about["unreadable"] = pixels(project).unreadable
     about |= {
         "seconds": round(time.time() - started, 3),
         "finished": time.time(),
@@ -175,53 +179,51 @@ def _one_label(project: Project, place: Path) -> tuple[Floats, Any, dict[str, An
 
 def _boxes(project: Project, place: Path) -> tuple[Floats, Any, dict[str, Any]]:
     """Return the same for check boxes."""
-    model, annotations = fitted_boxes(project, place)
+    model, annotations = _fitted(project, place)
     return posterior_of(model), model, about_boxes(model, annotations)
 
 
-def _fitted(project: Project, place: Path) -> tuple[Any, Annotations]:
+def _fitted(project: Project, place: Path) -> tuple[Any, Any]:
     """Return the fitted model, and the annotations with all tasks and classes."""
     options = _options(project, place)
     if options is None:
         table = parquet.read_table(place / "annotations.parquet")
+        if project.settings.multilabel:
+            boxes = boxes_in(table, project)
+            return MultiLabelDawidSkene().fit(boxes), boxes
         columns = (table[name] for name in ("task", "worker", "label"))
         annotations = Annotations.from_arrays(*columns, classes=list(project.settings.classes)).align(project.tasks.ids)
         return DawidSkene().fit(annotations), annotations
     run = runs.RunFolder(place / "run")
-    if run.finished() is None:
-        runs.resume(run.path) if run.is_unfinished else runs.train(options, run.path)
+    if run.finished() is None:  # nobody reads a report every fifty labels: labelonce report makes it when it is wanted
+        runs.resume(run.path, report=False) if run.is_unfinished else runs.train(options, run.path, report=False)
     model: Any = runs.load(run.file("model.skops"))
     return model, model.annotations_
 
 
 def _options(project: Project, place: Path) -> runs.Options | None:
     settings = project.settings
-    known: dict[str, Any] = {"classes": settings.classes, "seed": settings.seed, "task": settings.task}
-    source, given = settings.learn_from, str(_named(place, settings.task))
+    task = "task" if settings.learn_from == "images" else settings.task
+    known: dict[str, Any] = {"seed": settings.seed, "task": task}
+    known |= {} if settings.multilabel else {"classes": settings.classes}
+    source, given = settings.learn_from, str(_given(project, place, task))
     if source == "nothing":
         return None
     if source == "text":
         return runs.Options(given, str(project.folder / settings.tasks), text=settings.text, **known)
     if source == "images":
-        return runs.Options(str(place / "annotations.parquet"), str(_pixels(project)), **known | {"task": "task"})
+        return runs.Options(given, str(pixels(project).path), **known)
     shown = tuple(name for name in (settings.text, settings.image) if name)
     return runs.Options(given, str(project.folder / settings.tasks), ignore=shown, **known)
 
 
-def _named(place: Path, task: str) -> Path:
-    """Return the answers in a file whose column of tasks is named as in the file of tasks."""
+def _given(project: Project, place: Path, task: str) -> Path:
+    """Return the answers in a file whose column of tasks is named as in the file of tasks, one row per box."""
     path = place / "labels.parquet"
     if not path.exists():
         table = parquet.read_table(place / "annotations.parquet")
+        table = boxes_in(table, project).to_frame() if project.settings.multilabel else table
         write(table.rename_columns({"task": task}), path)
-    return path
-
-
-def _pixels(project: Project) -> Path:
-    """Return a file with small copies of the images as numbers, which is made once."""
-    path = project.fits / "pixels.parquet"
-    if not path.exists():
-        write(features_table(project.tasks, thumbnails(project.tasks.images or [])), path)
     return path
 
 

@@ -145,6 +145,7 @@ class Live(ABC):
             "fit": None if self.found is None else self.found.number,
             "fitted_labels": self.n_fitted,
             "outlook": self._outlook(),
+            "unreadable": [] if self.found is None else self.found.about.get("unreadable", []),
         }
 
     def workers(self) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from labelonce._messages import show
 from labelonce.files._open import check_no_file, locate
 from labelonce.service._settings import FILE, Settings, read_settings, write_settings
 from labelonce.service._store import Store
-from labelonce.service._tasks import IMAGE_TYPES, Tasks, check_tasks, guessed_source
+from labelonce.service._tasks import IMAGE_TYPES, Tasks, check_tasks, guessed_source, why_unusable
 from labelonce.service._tokens import hash_of, new_token
 
 _MOST_LETTERS = 100  # of a worker's name
@@ -29,6 +29,11 @@ class Project:
     Parameters
     ----------
     folder : path
+
+    Attributes
+    ----------
+    left_out : list of str
+        Right after `make`: the files in a folder of images that did not become tasks, each with the reason.
 
     Examples
     --------
@@ -48,6 +53,7 @@ class Project:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         self.settings = read_settings(self.folder)
+        self.left_out: list[str] = []
 
     @classmethod
     def make(
@@ -98,9 +104,10 @@ class Project:
             check_tasks(source, chosen)
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            _copy_images(source, folder) if images else _copy_table(source, folder, chosen)
+            left_out = _copy_images(source, folder) if images else _copy_table(source, folder, chosen)
             write_settings(folder, chosen)
             project = cls(folder)
+            project.left_out = left_out
             if len(project.tasks) == 0:
                 raise ValueError(f"{source} must have a task; got none.")
         except BaseException:
@@ -132,6 +139,18 @@ class Project:
                 "PostgreSQL needs psycopg; install it with: pip install 'labelonce[postgres]'."
             ) from error
         return SharedStore(database, lease_seconds=self.settings.lease_seconds)
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Write a copy of all answers and tokens to a file, also while the project is served."""
+        store, target = self.store(), Path(path)
+        try:
+            if not target.parent.is_dir():
+                raise ValueError(f"{path} must lie in a folder that is there; got none at {target.parent}.")
+            if target.exists() and target.samefile(store.name):
+                raise ValueError(f"{path} must be another file than the one with the answers; got the same.")
+            store.backup(target)
+        finally:
+            store.close()
 
     def add_workers(self, workers: Sequence[str]) -> dict[str, str]:
         """Give every worker a new token and return them, by worker: they are kept nowhere else.
@@ -202,28 +221,51 @@ def check_worker(worker: str) -> str:
     return worker
 
 
-def _copy_table(source: Path, folder: Path, settings: Settings) -> None:
+def _copy_table(source: Path, folder: Path, settings: Settings) -> list[str]:
+    """Copy a table and the images that it names; nothing is left out."""
     shutil.copyfile(source, folder / settings.tasks)
-    if settings.image:
-        copied = Tasks(folder, settings).images or []
-        for path in copied:
-            origin = source.parent / path.relative_to(folder.resolve())
-            if not origin.is_file():
-                raise ValueError(f"{source} must name images that exist; got none at {origin}.")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(origin, path)
+    named = Tasks(folder, settings).images or [] if settings.image else []
+    known = [path.relative_to(folder.resolve()) for path in named]
+    origin = source.parent.resolve()
+    bad = [(name, why) for name in known if (why := why_unusable(origin / name)) is not None]
+    if bad:
+        name, why = bad[0]
+        raise ValueError(
+            f"{source} must name images that can be shown; got {show(str(name))}: {why} ({len(bad)} in total). "
+            "Replace them, or take their rows out."
+        )
+    for name in known:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(origin / name, folder / name, follow_symlinks=False)
+    return []
 
 
-def _copy_images(source: Path, folder: Path) -> None:
-    found = sorted(path for path in source.iterdir() if path.suffix.lower() in IMAGE_TYPES)
-    if not found:
-        raise ValueError(f"{source} must hold images ({', '.join(IMAGE_TYPES)}); got none.")
+def _copy_images(source: Path, folder: Path) -> list[str]:
+    """Copy the images in a folder, and return what was left out, and why."""
     (folder / "images").mkdir()
-    rows = ["task,image"]
-    for path in found:
-        shutil.copyfile(path, folder / "images" / path.name)
+    rows, left_out = ["task,image"], []
+    for path in sorted(source.iterdir()):
+        if path.is_dir() and not path.is_symlink():
+            why: str | None = f"a folder, and only files are read ({_count(path)} in it)"
+        elif path.suffix.lower() not in IMAGE_TYPES:
+            why = f"its name does not end in one of {', '.join(IMAGE_TYPES)}"
+        else:
+            why = why_unusable(path)
+        if why is not None:
+            left_out.append(f"{path.name}: {why}")
+            continue
+        shutil.copyfile(path, folder / "images" / path.name, follow_symlinks=False)
         rows.append(",".join('"' + one.replace('"', '""') + '"' for one in (path.name, f"images/{path.name}")))
+    if len(rows) == 1:
+        got = f"none, and {len(left_out)} others, such as {left_out[0]}" if left_out else "none"
+        raise ValueError(f"{source} must hold images ({', '.join(IMAGE_TYPES)}); got {got}.")
     (folder / "tasks.csv").write_text("\n".join(rows) + "\n", "utf-8")
+    return left_out
+
+
+def _count(folder: Path) -> str:
+    number = sum(1 for _ in folder.iterdir())
+    return "1 file" if number == 1 else f"{number:,} files"
 
 
 def _first(folder: Path) -> str:

@@ -38,7 +38,9 @@ function showProgress(found) {
   );
   part("fitting").textContent = found.fitting ? "A fit is running." : found.fit ? `Fit ${found.fit} of ${number(found.fitted_labels)} labels.` : "No fit yet.";
   const byHand = found.add_to_label_studio && `Label Studio could not be told of this service. Add it there as a model: ${found.add_to_label_studio}`;
-  say([found.trouble && `The last fit failed: ${found.trouble}`, byHand].filter(Boolean).join(" "));
+  const bad = found.unreadable.slice(0, 5).join(", ") + (found.unreadable.length > 5 ? ", ..." : "");
+  const unreadable = bad && `${number(found.unreadable.length)} images cannot be read, and nothing is learned from them: ${bad}.`;
+  say([found.trouble && `The last fit failed: ${found.trouble}`, unreadable, byHand].filter(Boolean).join(" "));
   part("refit").disabled = found.fitting;
   part("outlook").textContent = outlook(found);
   part("stop").textContent = whenToStop(found);
