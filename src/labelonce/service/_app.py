@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.resources import files
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response
@@ -248,9 +247,9 @@ def _add_for_workers(app: FastAPI, service: Service) -> None:
     async def image(task: Annotated[TaskId, Query()], person: Anybody) -> FileResponse:  # noqa: ARG001  # must have a token
         """Return the image of a task."""
         tasks = service.live.tasks
-        if tasks.images is None or task not in tasks.place or not tasks.images[tasks.place[task]].is_file():
+        path = tasks.images[tasks.place[task]] if tasks.images is not None and task in tasks.place else None
+        if path is None or not path.is_file() or path.resolve() != path:  # a link may have taken its place
             raise HTTPException(404, "there is no such image")
-        path: Path = tasks.images[tasks.place[task]]
         return FileResponse(path, media_type=IMAGE_TYPES[path.suffix.lower()])
 
 
@@ -290,9 +289,13 @@ def _add_for_admins(app: FastAPI, service: Service, bridge: Bridge | None) -> No
         admin: Admin,  # noqa: ARG001  # must have a token
         what: Exported = "annotations",
         format: Literal["csv", "jsonl", "parquet"] = "csv",
+        spreadsheet: bool = False,
     ) -> Response:
-        """Return all annotations, or the labels found so far with their confidence, as a file."""
-        content, kind = await exported(service, what, format)
+        """Return all annotations, or the labels found so far with their confidence, as a file.
+
+        For a `spreadsheet`, texts that it would take for formulas begin with an apostrophe.
+        """
+        content, kind = await exported(service, what, format, spreadsheet=spreadsheet)
         name = f'attachment; filename="{what}.{format}"'
         return Response(content, media_type=kind, headers={"Content-Disposition": name})
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
 from math import isfinite
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from labelonce.files._table_writer import write_table
 from labelonce.formats._answers import SEPARATOR
@@ -19,12 +22,14 @@ Exported = Literal["annotations", "labels"]
 _KINDS = {"csv": "text/csv", "jsonl": "application/jsonl", "parquet": "application/vnd.apache.parquet"}
 
 
-async def exported(service: Service, what: Exported, format: str) -> tuple[bytes, str]:
+async def exported(service: Service, what: Exported, format: str, *, spreadsheet: bool) -> tuple[bytes, str]:
     """Return a file's content and its media type; what takes long is done in a thread."""
+    table: Callable[[], pa.Table]
     if what == "labels":
-        return await asyncio.to_thread(_written, service.live.labels_table(), format), _KINDS[format]
-    rows = await service.answers()
-    return await asyncio.to_thread(_annotations, service.project, rows, format), _KINDS[format]
+        table = partial(_as_it_is, service.live.labels_table())
+    else:
+        table = partial(annotations_table, service.project, await service.answers(), joined=format == "csv")
+    return await asyncio.to_thread(_written, table, format, spreadsheet), _KINDS[format]
 
 
 def annotations_table(project: Project, rows: list[Stored], *, joined: bool) -> pa.Table:
@@ -50,12 +55,22 @@ def annotations_table(project: Project, rows: list[Stored], *, joined: bool) -> 
     return pa.table(columns)
 
 
-def _annotations(project: Project, rows: list[Stored], format: str) -> bytes:
-    return _written(annotations_table(project, rows, joined=format == "csv"), format)
+def _as_it_is(table: pa.Table) -> pa.Table:
+    return table
 
 
-def _written(table: pa.Table, format: str) -> bytes:
-    sink = pa.BufferOutputStream()
+def _written(table_of: Callable[[], pa.Table], format: str, spreadsheet: bool) -> bytes:
+    table, sink = table_of(), pa.BufferOutputStream()
+    if spreadsheet:
+        columns = {field.name: _defused(column) for field, column in zip(table.schema, table.columns, strict=True)}
+        table = pa.table(columns)
     write_table(table, sink, format)
     content: bytes = sink.getvalue().to_pybytes()
     return content
+
+
+def _defused(column: Any) -> Any:
+    """Return texts that a spreadsheet would take for formulas with an apostrophe before them."""
+    if not pa.types.is_string(column.type):
+        return column
+    return pc.replace_substring_regex(column, r"^([=+\-@\t\r])", r"'\1")

@@ -147,7 +147,7 @@ async function refresh() {
 }
 
 async function download(what) {
-  const content = await ask(`/api/export?what=${what}&format=csv`, { raw: true });
+  const content = await ask(`/api/export?what=${what}&format=csv&spreadsheet=true`, { raw: true });
   const link = element("a", { href: URL.createObjectURL(content), download: `${what}.csv` });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
