@@ -183,7 +183,7 @@ def test_a_folder_with_files_is_left_alone(tmp_path: Path) -> None:
         Project.make(tmp_path, tmp_path / "t.csv", ["a", "b"])
 
 
-@pytest.mark.parametrize("name", ["", " ", "a" * 101, "a\nb"])
+@pytest.mark.parametrize("name", ["", " ", " a", "a" * 101, "a\nb", "a\u202eb", "\ud800", "a\0"])
 def test_a_worker_has_a_name(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ValueError, match="1 to 100 printable"):
+    with pytest.raises(ValueError, match="a name of 1 to 100 characters that begins with no space"):
         text_project(tmp_path).add_workers([name])

@@ -11,6 +11,7 @@ from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response
 from fastapi import Path as InPath
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
+from starlette.routing import Match
 
 from labelonce import __version__
 from labelonce.service._argilla import is_signed, read_response
@@ -33,6 +34,7 @@ from labelonce.service._messages import (
     Token,
     Undone,
     Wrong,
+    described,
 )
 from labelonce.service._project import Project
 from labelonce.service._service import Refused, Service
@@ -102,6 +104,9 @@ def create_app(
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(DatabaseTrouble, _away)
+    app.add_exception_handler(405, _not_allowed)
+    plain, settings = app.openapi, project.settings
+    app.openapi = lambda: described(plain(), settings.classes, multilabel=settings.multilabel)  # type: ignore[method-assign]  # as FastAPI documents it
     if argilla is not None:
         _add_argilla(app, service, *argilla)
     _add_pages(app)
@@ -128,6 +133,13 @@ async def _away(_: Request, __: Exception) -> JSONResponse:
     """Say that the database is away; why is in the log."""
     sentence = "the database does not answer at this moment; ask again."
     return JSONResponse({"detail": sentence}, 503, {"Retry-After": _AGAIN})
+
+
+async def _not_allowed(request: Request, _: Exception) -> JSONResponse:
+    """Say which methods a path has: all of them, not only those of its first handler."""
+    routes = [one for one in request.app.routes if one.matches(request.scope)[0] is not Match.NONE]
+    methods = sorted({method for one in routes for method in getattr(one, "methods", None) or ()})
+    return JSONResponse({"detail": "Method Not Allowed"}, 405, {"Allow": ", ".join(methods)})
 
 
 async def _malformed(_: Request, error: Exception) -> JSONResponse:
@@ -225,7 +237,7 @@ def _add_for_workers(app: FastAPI, service: Service) -> None:
     @app.post("/api/annotations", response_model=Kept)
     async def annotate(body: Given, worker: Worker) -> JSONResponse:
         """Give a label. It is on the disk when this answers, and the same key counts once."""
-        label = service.label_of(body.label, body.labels)
+        label = service.label_of(body.model_dump(exclude_unset=True))
         row, new = await service.answer(Answer(worker.worker, body.key, body.task, label, seconds=body.seconds))
         return JSONResponse({"id": row.id, "task": row.task, "new": new})
 

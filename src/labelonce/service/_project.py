@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -15,9 +16,7 @@ from labelonce.files._open import check_no_file, locate
 from labelonce.service._settings import FILE, Settings, read_settings, write_settings
 from labelonce.service._store import Store
 from labelonce.service._tasks import IMAGE_TYPES, Tasks, check_tasks, guessed_source, why_unusable
-from labelonce.service._tokens import hash_of, new_token
-
-_MOST_LETTERS = 100  # of a worker's name
+from labelonce.service._tokens import MOST_LETTERS, NAME, hash_of, new_token
 
 
 class Project:
@@ -216,8 +215,10 @@ def locked(folder: Path, name: str) -> Iterator[bool]:
 
 def check_worker(worker: str) -> str:
     """Return a worker's name if it is one."""
-    if not worker.strip() or len(worker) > _MOST_LETTERS or not worker.isprintable():
-        raise ValueError(f"a worker must have a name of 1 to {_MOST_LETTERS} printable characters; got {show(worker)}.")
+    in_halves = any("\ud800" <= letter <= "\udfff" for letter in worker)  # of a letter, which no database keeps
+    if in_halves or len(worker) > MOST_LETTERS or not re.fullmatch(NAME, worker):
+        rule = f"a name of 1 to {MOST_LETTERS} characters that begins with no space and has no control character"
+        raise ValueError(f"a worker must have {rule}; got {show(worker)}.")
     return worker
 
 

@@ -123,13 +123,15 @@ class Service:
             raise Refused(429, "too many requests; wait a little.", wait=wait)
         return person
 
-    def label_of(self, label: str | None, labels: list[str] | None) -> str:
-        """Return what is stored of one label, or of all that were ticked, whichever the project asks for."""
+    def label_of(self, said: dict[str, Any]) -> str:
+        """Return what is stored of one `label`, or of all `labels` that were ticked, whichever the project asks for."""
         settings = self.project.settings
-        wanted = "labels" if settings.multilabel else "label"
-        if (label is None) != settings.multilabel or (labels is None) == settings.multilabel:
+        wanted, other = ("labels", "label") if settings.multilabel else ("label", "labels")
+        if said.get(wanted) is None or other in said:
             raise Refused(422, f"an annotation of this project must have {wanted}, and nothing instead of it.")
-        return stored(labels, settings.classes) if labels is not None else str(label)
+        if settings.multilabel and len(said[wanted]) > len(settings.classes):
+            raise Refused(422, f"labels must name each class once; got {len(said[wanted])} of {len(settings.classes)}.")
+        return stored(said[wanted], settings.classes) if settings.multilabel else str(said[wanted])
 
     async def answer(self, answer: Answer) -> tuple[Stored, bool]:
         """Keep an answer and return its row, and whether it is new; it is on the disk then."""
