@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from service_projects import BOXES, Client, boxes_project, serving, text_project
 
 import labelonce as lo
-from labelonce import multilabel
+from labelonce import multilabel, runs
 from labelonce.service import LabelStudio, Project, create_app
 from labelonce.service import _fit as fits
 from labelonce.service._boxes import stored, ticked
@@ -151,7 +151,7 @@ def test_a_fit_finds_the_labels_and_the_workers(tmp_path: Path, learn_from: str)
     run = project.fits / "000001" / "run"
     assert run.exists() == (learn_from == "features")  # as of one label per task
     if run.exists():
-        result: Any = lo.runs.read_run(run).result
+        result: Any = runs.read_run(run).result
         assert result.questions == list(CLASSES)
 
 

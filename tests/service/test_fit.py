@@ -192,8 +192,8 @@ def test_an_image_that_can_no_longer_be_read_is_left_out_of_fits(tmp_path: Path)
 def test_the_report_of_a_fit_is_made_when_it_is_wanted(fitted: tuple[Project, Any]) -> None:
     run = fitted[0].fits / "000001" / "run"
     assert not (run / "report.html").exists()
-    assert lo.runs.read_run(run).warnings == []
-    lo.runs.report(run)
+    assert runs.read_run(run).warnings == []
+    runs.report(run)
     assert (run / "report.html").exists()
     (run / "report.html").unlink()
 

@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 from math import isfinite
-from typing import Any, Literal
+from typing import Literal
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from labelonce.files._table_writer import write_table
 from labelonce.formats._answers import SEPARATOR
+from labelonce.report._lists import safe_cells
 from labelonce.service._boxes import ticked
 from labelonce.service._project import Project
 from labelonce.service._service import Service
@@ -61,16 +61,6 @@ def _as_it_is(table: pa.Table) -> pa.Table:
 
 def _written(table_of: Callable[[], pa.Table], format: str, spreadsheet: bool) -> bytes:
     table, sink = table_of(), pa.BufferOutputStream()
-    if spreadsheet:
-        columns = {field.name: _defused(column) for field, column in zip(table.schema, table.columns, strict=True)}
-        table = pa.table(columns)
-    write_table(table, sink, format)
+    write_table(safe_cells(table) if spreadsheet else table, sink, format)
     content: bytes = sink.getvalue().to_pybytes()
     return content
-
-
-def _defused(column: Any) -> Any:
-    """Return texts that a spreadsheet would take for formulas with an apostrophe before them."""
-    if not pa.types.is_string(column.type):
-        return column
-    return pc.replace_substring_regex(column, r"^([=+\-@\t\r])", r"'\1")
