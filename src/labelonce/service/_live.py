@@ -182,6 +182,10 @@ class Live(ABC):
         """Return the work of believing a newer fit, and on top of it the answers that it did not know."""
 
     @abstractmethod
+    def is_open(self, task: str) -> bool:
+        """Return whether a task needs more labels."""
+
+    @abstractmethod
     def is_label(self, label: str) -> bool:
         """Return whether a label, as it is stored, is one of this project."""
 

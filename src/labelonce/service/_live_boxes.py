@@ -54,6 +54,10 @@ class LiveBoxes(Live):
             job.finish()
             self.found = found
 
+    def is_open(self, task: str) -> bool:
+        """Return whether a task needs more labels."""
+        return not self._closed[self.tasks.place[task]]
+
     def is_label(self, label: str) -> bool:
         """Return whether everything ticked is one of the classes."""
         return all(one in self._class for one in ticked(label))

@@ -47,6 +47,10 @@ class LiveRouter(Live):
             self.found = found
         self.router._refreshed()  # now, since nobody waits yet
 
+    def is_open(self, task: str) -> bool:
+        """Return whether a task needs more labels."""
+        return self.router._is_open(self.tasks.place[task])
+
     def is_label(self, label: str) -> bool:
         """Return whether a label is one of the classes."""
         return label in self.settings.classes

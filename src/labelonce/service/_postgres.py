@@ -29,6 +29,7 @@ from labelonce.service._store import (
     Lease,
     News,
     Outcome,
+    Release,
     Store,
     Stored,
     Undo,
@@ -60,7 +61,7 @@ _KEPT = 3  # fits whose beliefs are kept; of older ones only what the history sh
 
 _FREE = "UPDATE leases SET task = NULL, change = nextval('changes') WHERE"
 _FREE_EXPIRED = f"{_FREE} task = ? AND until <= clock_timestamp()"
-_RELEASE = f"{_FREE} worker = ? AND task = ?"
+_RELEASE = f"{_FREE} worker = ? AND task = ? RETURNING worker"
 _LEASE = """
 INSERT INTO leases (worker, task, until, change)
 SELECT ?::text, ?::text, clock_timestamp() + ?::float8 * INTERVAL '1 second', nextval('changes')
@@ -234,6 +235,8 @@ class SharedStore(Store):
             return self._run(ADD, row_of(wish))
         if isinstance(wish, Undo):
             return self._run(_UNDO, (now(), wish.id, wish.worker))
+        if isinstance(wish, Release):
+            return self._run(_RELEASE, wish)
         self._run(_FREE_EXPIRED, (wish.task,))
         worker, task = wish
         return self._run(_CLAIM, (worker, task, self._lease_seconds, worker, task, worker, task))
@@ -244,7 +247,7 @@ class SharedStore(Store):
             worker, task = (getattr(Stored(*rows[0]), name) for name in ("worker", "task"))
             self._run(_FREE_EXPIRED, (task,))
             return self._run(_CLAIM_AGAIN, (worker, task, self._lease_seconds, task, worker))
-        if rows:
+        if rows or isinstance(wish, Release):
             return None
         if isinstance(wish, Answer):
             return self._run(FIND_OTHER, (wish.worker, wish.key, wish.task, wish.key))
@@ -318,6 +321,8 @@ class SharedStore(Store):
 
 def _became(wish: Wish, rows: list[Any], second: Any) -> Outcome:
     """Return the outcome of a wish: of a claim the task that the worker has now, None where it gets none."""
+    if isinstance(wish, Release):
+        return None
     if isinstance(wish, Claim):
         found = rows or second.fetchall()
         return str(found[0][0]) if found else None

@@ -20,7 +20,7 @@ from labelonce.service._live_router import LiveRouter
 from labelonce.service._project import Project, check_worker, locked
 from labelonce.service._rate import Rate
 from labelonce.service._refits import Refits
-from labelonce.service._store import Answer, Claim, DatabaseTrouble, News, Store, Stored, Undo, same
+from labelonce.service._store import Answer, Claim, DatabaseTrouble, News, Release, Store, Stored, Undo, same
 from labelonce.service._tokens import Person, hash_of, new_token
 from labelonce.service._writer import Writer
 
@@ -229,17 +229,29 @@ class Service:
         return task
 
     async def _claimed(self, worker: str) -> str | None:
-        """Return the task that a worker should label now, once no other service hands it out."""
-        await self._writer.look()
+        """Return the task that a worker should label now, once no other service hands it out.
+
+        It is chosen by what is known here. What others have changed comes with the answer to the claim, so a task that
+        nobody needs any more is given back.
+        """
+        looked = self._leased.get(worker) is not None  # it may have been answered elsewhere
+        if looked:
+            await self._writer.look()
         for _ in range(_TRIES):
             task = self.live.next(worker)
-            if task is None or self._leased.get(worker) == task:
+            if task is None and not looked:
+                await self._writer.look()
+                looked = True
+            elif task is None or self._leased.get(worker) == task:
                 return task
-            found = await self._writer.ask(Claim(worker, task))
-            if found != task and self.live.held(worker) == task:
-                self.live.give_back(worker)
-            if isinstance(found, str):
-                return found
+            else:
+                found = await self._writer.ask(Claim(worker, task))
+                if found != task and self.live.held(worker) == task:
+                    self.live.give_back(worker)
+                if found == task and (self.live.stop is not None or not self.live.is_open(task)):
+                    await self._writer.ask(Release(worker, task))
+                elif isinstance(found, str):
+                    return found
         raise Refused(503, "too many people want the same tasks at this moment; ask again.", wait=1.0)
 
     def _heard(self, news: News) -> None:

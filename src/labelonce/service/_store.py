@@ -96,6 +96,13 @@ class Claim(NamedTuple):
     task: str
 
 
+class Release(NamedTuple):
+    """The wish of a worker to give a task back."""
+
+    worker: str
+    task: str
+
+
 class Written(NamedTuple):
     """What became of an answer or an undo: the row, None if this worker has no such row, and whether it changed."""
 
@@ -119,7 +126,7 @@ class News(NamedTuple):
     fit: int
 
 
-Wish = Answer | Undo | Claim
+Wish = Answer | Undo | Claim | Release
 Outcome = Written | str | None
 
 
@@ -241,7 +248,7 @@ class Store:
 
     def _carry_out(self, wishes: Sequence[Wish]) -> list[Written]:
         """Claims are none of its business: who has which task, one service knows by itself."""
-        known = (wish for wish in wishes if not isinstance(wish, Claim))
+        known = (wish for wish in wishes if not isinstance(wish, Claim | Release))
         return [self._add(wish) if isinstance(wish, Answer) else self._undo(wish) for wish in known]
 
     def _add(self, answer: Answer) -> Written:
