@@ -2,9 +2,8 @@
 
 Ten classes, 20 features, 500 workers, one service on SQLite. Memory of the service is taken after every tenth of the
 answers, and again after 20,000 more requests that change nothing. Then the service is stopped and started: seconds from
-the start of the process to its first answer, without a fit and after one. The fit is made beside the service by its own
-process, on one core at the lowest priority; meanwhile the slowest of the requests that are sent every tenth of a second
-is noted.
+the start of the process to its first answer, without a fit and after one. The fit is made by another process, on one
+core at the lowest priority; meanwhile a request is sent every tenth of a second.
 
     python benchmarks/service_replay.py
     python benchmarks/service_replay.py --tasks 20000 --answers 50000

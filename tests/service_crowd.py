@@ -25,7 +25,7 @@ def free_port() -> int:
 
 
 class Server:
-    """`labelonce serve` in a process of its own, which may open so many files, and whose stderr goes to a log."""
+    """`labelonce serve` in a process of its own: how many files it may open, and where its stderr goes."""
 
     def __init__(self, folder: Path, *, log: Path | None = None, files: int | None = None) -> None:
         self.folder, self.port, self.files = folder, free_port(), files

@@ -89,7 +89,7 @@ class Inputs:
 
 
 def train(options: Options, folder: Path, *, progress: Progress | None = None, report: bool = True) -> RunRecord:
-    """Run anew, write the run folder, with or without the report, and return its record, which `run.json` holds.
+    """Run, write the run folder, with or without the report, and return its record, which `run.json` holds.
 
     Bad input is an error before anything is written. An earlier result in the folder stays until the new one is
     complete.

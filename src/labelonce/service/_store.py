@@ -111,7 +111,7 @@ class Written(NamedTuple):
 
 
 class Lease(NamedTuple):
-    """The task that is out with a worker for so many seconds more; None where it has none."""
+    """The task that is out with a worker for `seconds` more; None where it has none."""
 
     worker: str
     task: str | None
@@ -207,8 +207,8 @@ class Store:
 
     def backup(self, path: Path) -> None:
         """Write a copy of the database to a file that appears whole or not at all, also while it is served."""
-        with atomic_path(path) as beside, self._in_words():
-            copy = _opened(str(beside))
+        with atomic_path(path) as target, self._in_words():
+            copy = _opened(str(target))
             try:
                 self._connected().backup(copy)
             finally:
