@@ -20,7 +20,7 @@ pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[servic
 from labelonce.service import Project
 from labelonce.service import _fit as fits
 from labelonce.service._service import Service
-from labelonce.service._store import Answer
+from labelonce.service._store import Answer, DatabaseTrouble
 
 TASKS = "abcdef"
 
@@ -144,7 +144,7 @@ def test_all_serve_the_same_tasks(project: Project, both: tuple[Any, Any], tmp_p
     other = text_project(tmp_path / "copy", database=project.settings.database, refit_every=9)
     path = other.folder / "tasks.csv"
     path.write_text(path.read_text("utf-8") + "g,one more\n", "utf-8")
-    with pytest.raises(ValueError, match="must be served for one project; got other tasks or classes"):
+    with pytest.raises(DatabaseTrouble, match="must be served for one project; got other tasks or classes"):
         asyncio.run(Service(Project(other.folder)).start())
 
 

@@ -8,6 +8,7 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest
 from postgres_server import Postgres
 
 from labelonce.service import _store as stores
-from labelonce.service._store import Answer, Claim, DatabaseTrouble, Store, Undo, same
+from labelonce.service._store import Answer, Claim, DatabaseTrouble, Release, Store, Undo, same
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -202,23 +203,31 @@ def test_what_one_service_writes_another_hears_once(pair: tuple[Any, Any]) -> No
 
 def test_a_task_is_out_with_one_worker_at_a_time(pair: tuple[Any, Any]) -> None:
     one, other = pair
-    assert one.turn([Claim("ann", "t1")])[0] == ["t1"]
-    assert other.turn([Claim("bob", "t1")])[0] == [None]
-    assert other.turn([Claim("bob", "t2"), Claim("ann", "t3")])[0] == ["t2", "t1"]
+    assert one.turn([Claim("ann", ["t1"])])[0] == ["t1"]
+    assert other.turn([Claim("bob", ["t1"])])[0] == [None]
+    assert other.turn([Claim("bob", ["t2"]), Claim("ann", ["t3"])])[0] == ["t2", "t1"]
     assert [(lease.worker, lease.task) for lease in one.look().leases] == [("bob", "t2")]
     one.turn([ANSWER])
     assert [(lease.worker, lease.task) for lease in other.look().leases] == [("ann", None)]
-    assert other.turn([Claim("ann", "t1"), Claim("bob", "t1")])[0] == [None, "t2"]  # labelled it; looks at another
+    assert other.turn([Claim("ann", ["t1"]), Claim("bob", ["t1"])])[0] == [None, "t2"]  # labelled it; looks at another
 
 
 def test_a_lease_that_is_over_is_somebody_elses(database: str) -> None:
     from labelonce.service._postgres import SharedStore
 
     store = SharedStore(database, lease_seconds=0.01)
-    assert store.turn([Claim("ann", "t1")])[0] == ["t1"]
+    assert store.turn([Claim("ann", ["t1"])])[0] == ["t1"]
     time.sleep(0.02)
-    assert store.turn([Claim("bob", "t1")])[0] == ["t1"]
+    assert [store.turn([Claim("bob", ["t1"])])[0] for _ in range(2)] == [[None], ["t1"]]  # seen to be over, then free
     store.close()
+
+
+def test_the_first_task_that_is_free_is_leased(pair: tuple[Any, Any]) -> None:
+    one, other = pair
+    one.turn([Claim("ann", ["t1"]), Answer("bob", "key", "t2", "cat")])
+    assert other.turn([Claim("bob", ["t1", "t2", "t3", "t4"])])[0] == ["t3"]
+    assert one.turn([Release("bob", "t3")])[1].leases[-1][:2] == ("bob", None)
+    assert other.turn([Claim("eve", ["t1", "t3"])])[0] == ["t3"]
 
 
 def test_undo_leases_the_task_again_unless_somebody_else_has_it(pair: tuple[Any, Any]) -> None:
@@ -226,13 +235,13 @@ def test_undo_leases_the_task_again_unless_somebody_else_has_it(pair: tuple[Any,
     (kept,), _ = one.turn([ANSWER])
     assert other.turn([Undo("ann", kept.row.id)])[1].leases[0][:2] == ("ann", "t1")
     (kept,), _ = one.turn([Answer("ann", "key 2", "t1", "cat")])
-    other.turn([Claim("bob", "t1")])
+    other.turn([Claim("bob", ["t1"])])
     assert [lease.worker for lease in other.turn([Undo("ann", kept.row.id)])[1].leases] == []
 
 
 def test_services_of_another_project_are_refused(pair: tuple[Any, Any], database: str) -> None:
     stranger = opened(database)
-    with pytest.raises(ValueError, match="must be served for one project; got other tasks or classes"):
+    with pytest.raises(DatabaseTrouble, match="must be served for one project; got other tasks or classes"):
         stranger.join("walks")
     stranger.close()
     for store in pair:
@@ -240,7 +249,7 @@ def test_services_of_another_project_are_refused(pair: tuple[Any, Any], database
     while True:  # the server notices in a moment that nobody else is there
         try:
             stranger.join("walks")
-        except ValueError:
+        except DatabaseTrouble:
             time.sleep(0.05)
         else:
             break
@@ -275,3 +284,27 @@ def test_the_first_of_two_fits_with_one_number_stays(pair: tuple[Any, Any]) -> N
     other.publish(5, "late", b"other", b"rows")
     assert other.fits() == [(number, f"about {number}") for number in range(1, 6)]
     assert (other.fit(5), other.fit(1), other.look().fit) == ((b"belief", b"rows"), (None, None), 5)
+
+
+def test_a_service_that_missed_a_change_of_the_project_writes_nothing(database: str, postgres: Postgres) -> None:
+    late = opened(database)
+    late.join("pets")
+    with closing(opened(database)) as other, psycopg_connection(postgres) as connection:
+        others = "pid <> pg_backend_pid() AND pid <> %s"
+        known = (other._connection.info.backend_pid,)
+        connection.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}", known)
+        while other.is_locked("service"):
+            time.sleep(0.05)
+        other.join("walks")
+        with pytest.raises(DatabaseTrouble, match="got other tasks or classes"):
+            late.write([ANSWER])
+        assert other.answers() == []
+    late.close()
+
+
+@contextmanager
+def psycopg_connection(postgres: Postgres) -> Iterator[Any]:
+    import psycopg
+
+    with psycopg.connect(postgres.url, autocommit=True) as connection:
+        yield connection

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -56,14 +57,26 @@ class Live(ABC):
 
     def next(self, worker: str) -> str | None:
         """Return the task that a worker should label now: the one it is looking at, else the best for it."""
-        held = self._out.get(worker)
-        if held is not None and self._holds(held, worker):
+        held = self.held(worker)
+        if held is not None:
             return held
         self.give_back(worker)
         found = self._choose(worker)
         if found is not None:
             self._look(worker, found)
         return found
+
+    def choose(self, worker: str, n: int) -> list[str]:
+        """Return the best tasks for a worker, at most `n`, which are offered to nobody else until `put_back`."""
+        found: list[str] = []
+        while len(found) < n and (task := self._choose(worker)) is not None:
+            found.append(task)
+        return found
+
+    def put_back(self, worker: str, tasks: Iterable[str]) -> None:
+        """Offer tasks again that were chosen for a worker."""
+        for task in tasks:
+            self._give_back(task, worker)
 
     def hear(self, news: News) -> None:
         """Take what is new: answers given and taken back, and who has which task; what is known changes nothing."""
@@ -92,7 +105,8 @@ class Live(ABC):
 
     def held(self, worker: str) -> str | None:
         """Return the task that a worker is looking at."""
-        return self._out.get(worker)
+        task = self._out.get(worker)
+        return task if task is not None and self._holds(task, worker) else None
 
     def give_back(self, worker: str) -> None:
         """Note that a worker is looking at nothing."""

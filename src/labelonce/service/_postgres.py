@@ -60,20 +60,22 @@ _PATIENCE: dict[str, Any] = {"connect_timeout": 3, "keepalives_idle": 10, "tcp_u
 _KEPT = 3  # fits whose beliefs are kept; of older ones only what the history shows
 
 _FREE = "UPDATE leases SET task = NULL, change = nextval('changes') WHERE"
-_FREE_EXPIRED = f"{_FREE} task = ? AND until <= clock_timestamp()"
+_FREE_EXPIRED = f"{_FREE} task = ANY(?) AND until <= clock_timestamp()"
 _RELEASE = f"{_FREE} worker = ? AND task = ? RETURNING worker"
+_ADD = f"WITH released AS ({_RELEASE}) {ADD}"
 _LEASE = """
 INSERT INTO leases (worker, task, until, change)
-SELECT ?::text, ?::text, clock_timestamp() + ?::float8 * INTERVAL '1 second', nextval('changes')
-WHERE NOT EXISTS (SELECT FROM leases WHERE {taken} AND until > clock_timestamp()) {unless}
+SELECT ?, wanted.task, clock_timestamp() + ?::float8 * INTERVAL '1 second', nextval('changes')
+FROM unnest(?::text[]) WITH ORDINALITY AS wanted (task, place) WHERE {free} ORDER BY place LIMIT 1
 ON CONFLICT (worker) DO UPDATE SET task = excluded.task, until = excluded.until, change = excluded.change
 RETURNING task
 """
 _CLAIM = _LEASE.format(
-    taken="((worker = ? AND task IS NOT NULL) OR task = ?)",
-    unless="AND NOT EXISTS (SELECT FROM answers WHERE worker = ? AND task = ? AND undone_at IS NULL)",
+    free="NOT EXISTS (SELECT FROM leases WHERE leases.task = wanted.task"
+    " OR (worker = ? AND leases.task IS NOT NULL AND until > clock_timestamp()))"
+    " AND NOT EXISTS (SELECT FROM answers WHERE worker = ? AND answers.task = wanted.task AND undone_at IS NULL)"
 )
-_CLAIM_AGAIN = _LEASE.format(taken="task = ? AND worker <> ?", unless="")
+_CLAIM_AGAIN = _LEASE.format(free="NOT EXISTS (SELECT FROM leases WHERE leases.task = wanted.task AND worker <> ?)")
 _HELD = "SELECT task FROM leases WHERE worker = ? AND task IS NOT NULL AND until > clock_timestamp()"
 _UNDO = (
     "UPDATE answers SET undone_at = ?, change = nextval('changes')"
@@ -231,28 +233,26 @@ class SharedStore(Store):
     def _try(self, wish: Wish) -> Any:
         """Send a wish and return where its outcome will be."""
         if isinstance(wish, Answer):
-            self._run(_RELEASE, (wish.worker, wish.task))
-            return self._run(ADD, row_of(wish))
+            return self._run(_ADD, (wish.worker, wish.task, *row_of(wish)))
         if isinstance(wish, Undo):
             return self._run(_UNDO, (now(), wish.id, wish.worker))
         if isinstance(wish, Release):
             return self._run(_RELEASE, wish)
-        self._run(_FREE_EXPIRED, (wish.task,))
-        worker, task = wish
-        return self._run(_CLAIM, (worker, task, self._lease_seconds, worker, task, worker, task))
+        return self._run(_CLAIM, (wish.worker, self._lease_seconds, wish.tasks, wish.worker, wish.worker))
 
     def _follow(self, wish: Wish, rows: list[Any]) -> Any:
         """Send what a wish needs after its first outcome."""
         if isinstance(wish, Undo) and rows and wish.again:
-            worker, task = (getattr(Stored(*rows[0]), name) for name in ("worker", "task"))
-            self._run(_FREE_EXPIRED, (task,))
-            return self._run(_CLAIM_AGAIN, (worker, task, self._lease_seconds, task, worker))
+            row = Stored(*rows[0])
+            self._run(_FREE_EXPIRED, ([row.task],))
+            return self._run(_CLAIM_AGAIN, (row.worker, self._lease_seconds, [row.task], row.worker))
         if rows or isinstance(wish, Release):
             return None
         if isinstance(wish, Answer):
             return self._run(FIND_OTHER, (wish.worker, wish.key, wish.task, wish.key))
         if isinstance(wish, Undo):
             return self._run(FIND_OWN, (wish.id, wish.worker))
+        self._run(_FREE_EXPIRED, (wish.tasks,))  # for the next claim
         return self._run(_HELD, (wish.worker,))
 
     def _ask(self) -> list[Any]:
@@ -270,7 +270,7 @@ class SharedStore(Store):
 
     def _check_subject(self) -> None:
         if self._run("SELECT value FROM notes WHERE name = 'subject'").fetchone()[0] != self._subject:
-            raise ValueError(
+            raise DatabaseTrouble(
                 f"{self.name} must be served for one project; got other tasks or classes than those of the services "
                 "that are at work there. Give all of them the same folder, or stop them first."
             )

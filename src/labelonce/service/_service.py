@@ -32,6 +32,7 @@ _TOKENS_LAST = 60.0  # seconds after which a token is worth nothing where that c
 _BURST_SECONDS = 3.0  # of requests at once
 _LOOK_EVERY = 1.0  # seconds between looks at what other services have changed, while nobody asks
 _TRIES = 20  # to get a task that no other service hands out at the same moment
+_CHOICES = 8  # tasks that are asked for at once after the best one was gone
 
 
 class Refused(Exception):
@@ -57,7 +58,6 @@ class Service:
         self.on_fit: Callable[[], None] = lambda: None
         self._held = AsyncExitStack()
         self._looking: asyncio.Task[None] | None = None
-        self._leased: dict[str, str | None] = {}  # by worker, as the shared database has it
         self.live: Live
         self._writer: Writer
 
@@ -234,29 +234,32 @@ class Service:
         It is chosen by what is known here. What others have changed comes with the answer to the claim, so a task that
         nobody needs any more is given back.
         """
-        looked = self._leased.get(worker) is not None  # it may have been answered elsewhere
+        looked = self.live.held(worker) is not None  # it may have been answered elsewhere
         if looked:
             await self._writer.look()
-        for _ in range(_TRIES):
-            task = self.live.next(worker)
-            if task is None and not looked:
+        for turn in range(_TRIES):
+            if (held := self.live.held(worker)) is not None:
+                return held
+            tasks = self.live.choose(worker, 1 if turn == 0 else _CHOICES)
+            if not tasks and looked:
+                return None
+            if not tasks:
                 await self._writer.look()
                 looked = True
-            elif task is None or self._leased.get(worker) == task:
-                return task
-            else:
-                found = await self._writer.ask(Claim(worker, task))
-                if found != task and self.live.held(worker) == task:
-                    self.live.give_back(worker)
-                if found == task and (self.live.stop is not None or not self.live.is_open(task)):
-                    await self._writer.ask(Release(worker, task))
-                elif isinstance(found, str):
-                    return found
+                continue
+            found = None
+            try:
+                found = await self._writer.ask(Claim(worker, tasks))
+            finally:
+                self.live.put_back(worker, [task for task in tasks if task != found])
+            if isinstance(found, str) and found in tasks and (self.live.stop or not self.live.is_open(found)):
+                await self._writer.ask(Release(worker, found))
+            elif isinstance(found, str):
+                return found
         raise Refused(503, "too many people want the same tasks at this moment; ask again.", wait=1.0)
 
     def _heard(self, news: News) -> None:
         """Take what was written, here or by another service."""
-        self._leased |= {lease.worker: lease.task for lease in news.leases}
         self.live.hear(news)
         if news.fit > (self.live.found.number if self.live.found else 0):
             self.refits.fetch(news.fit)

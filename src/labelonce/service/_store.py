@@ -90,10 +90,10 @@ class Undo:
 
 
 class Claim(NamedTuple):
-    """The wish of a worker to have a task."""
+    """The wish of a worker to have the first of some tasks that is free."""
 
     worker: str
-    task: str
+    tasks: list[str]
 
 
 class Release(NamedTuple):
