@@ -125,7 +125,8 @@ def _begun(project: Project) -> Path | None:
     store = project.store()
     try:
         unreadable = pixels(project).unreadable if project.settings.learn_from == "images" else []
-        rows = [row for row in labels(store.answers()) if row.task in project.tasks.place.keys() - unreadable]
+        known = project.tasks.place.keys() - unreadable
+        rows = [row for row in labels(store.answers()) if row.task in known]
     finally:
         store.close()
     if len({row.label for row in rows}) < 2:
