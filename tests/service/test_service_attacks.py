@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from service_projects import Client, serving, text_project
+from service_projects import Client, boxes_project, serving, text_project
 
 from labelonce.service import LabelStudio, Project
 from labelonce.service import _fit as fits
 from labelonce.service import _service as service_module
 from labelonce.service import _store as store_module
+from labelonce.service._live_boxes import LiveBoxes
+from labelonce.service._live_router import LiveRouter
 from labelonce.service._refits import Refits
 from labelonce.service._service import Service
 from labelonce.service._store import Answer, DatabaseTrouble, Store
@@ -114,6 +116,20 @@ def test_a_file_of_answers_is_served_from_one_folder(project: Project, tmp_path:
     other = text_project(tmp_path / "other", database="../../pets/annotations.db")
     with serving(project), pytest.raises(ValueError, match=r"annotations\.db must be served once"):
         asyncio.run(Service(other).start())
+
+
+@pytest.mark.parametrize("make", [text_project, boxes_project])
+def test_a_wall_clock_that_is_set_back_keeps_no_task_from_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Any
+) -> None:
+    project, now = make(tmp_path, lease_seconds=60.0), [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    live = (LiveBoxes if project.settings.multilabel else LiveRouter)(project, [], None)
+    first = [live.next(worker) for worker in project.tasks.names]
+    assert live.next("late") is None
+    monkeypatch.setattr(time, "time", lambda: 0.0)
+    now[0] += 61
+    assert live.next("late") in first
 
 
 def test_an_image_that_has_become_a_link_is_not_shown(tmp_path: Path) -> None:
