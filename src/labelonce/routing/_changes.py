@@ -60,12 +60,19 @@ def skip(router: Router, task: Hashable, worker: Hashable, *, undo: bool) -> Non
         router._pool.set_free(task_code, free=task_code not in router._leases and router._is_open(task_code))
 
 
-def hand_out(router: Router, task: Hashable, worker: Hashable) -> None:
-    """Lease a task to a worker who has asked for this one."""
+def hand_out(router: Router, task: Hashable, worker: Hashable, *, age: float = 0.0) -> None:
+    """Lease a task to a worker who has asked for this one, `age` seconds ago."""
     task_code, code = _pair(router, task, worker)
-    router._leases.hand_out(task_code, code, router._clock())
+    router._leases.hand_out(task_code, code, router._clock() - age)
     if router._pool is not None:
         router._pool.set_free(task_code, free=False)
+
+
+def give_back(router: Router, task: Hashable, worker: Hashable) -> None:
+    """End the lease of a task if it is this worker's, without an answer."""
+    task_code, code = _pair(router, task, worker)
+    if router._leases.give_back(task_code, code) and router._pool is not None:
+        router._pool.set_free(task_code, free=router._is_open(task_code))
 
 
 def holds(router: Router, task: Hashable, worker: Hashable) -> bool:

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from labelonce._messages import show
 from labelonce._types import Ids
 from labelonce.data import _ids
+from labelonce.files._archive import check_unpacked
 from labelonce.files._atomic import atomic_path
 from labelonce.files._open import with_path
 from labelonce.routing import _strategies
+from labelonce.routing._file_check import check_file
 from labelonce.routing._pool import Pool
 
 if TYPE_CHECKING:
@@ -73,9 +76,20 @@ def save(router: Router, path: Path) -> None:
 
 def load(path: Path, *, X: Any, learner: Any, clock: Callable[[], float]) -> Router:
     """Return the router in a file."""
+    found, about = _read(path)
+    try:
+        check_file(found, about)
+        return _made(found, about, X=X, learner=learner, clock=clock)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    except Exception as error:  # a forged file may fail in any way
+        got = f"{type(error).__name__}: {error}"
+        raise ValueError(f"{path} must be a file that Router.save wrote; got {got}.") from error
+
+
+def _made(found: dict[str, Any], about: dict[str, Any], *, X: Any, learner: Any, clock: Callable[[], float]) -> Router:
     from labelonce.routing._router import Router
 
-    found, about = _read(path)
     tasks, classes = (_ids.table_of(found[name], name) for name in ("tasks", "classes"))
     options = {name: about[name] for name in _OPTIONS}
     router = Router(
@@ -88,7 +102,7 @@ def load(path: Path, *, X: Any, learner: Any, clock: Callable[[], float]) -> Rou
         task_costs=found["prices"],
         capacity=_unpaired(about["capacity"]),
         lease_seconds=about["lease_seconds"],
-        random_share=about.get("random_share", 0.0),
+        random_share=about["random_share"],
         clock=clock,
         **options,
     )
@@ -100,7 +114,7 @@ def _restore(router: Router, found: dict[str, Any], about: dict[str, Any]) -> No
     """Set what the answers and the refits have made of a new router."""
     state = router.state
     state.gold, router._gold_order = found["gold"], found["gold_order"]
-    router._random.order = found.get("random_order", router._random.order)
+    router._random.order = found["random_order"]
     for worker in about["workers"]:
         router._worker_code(worker)
     state.know_workers(found["confusion"], found["population"])
@@ -120,7 +134,7 @@ def _restore(router: Router, found: dict[str, Any], about: dict[str, Any]) -> No
     state.rng.bit_generator.state = about["rng"]
     router.spent, router._stale = about["spent"], about["stale"]
     router._average, router._gain = about["averages"]
-    router._skipped = {worker: set(tasks) for worker, tasks in about.get("skipped", [])}
+    router._skipped = {worker: set(tasks) for worker, tasks in about["skipped"]}
     for task, worker, until in about["leases"]:
         router._leases.out[task] = (worker, until)
     if about["pool"] is not None:
@@ -130,8 +144,10 @@ def _restore(router: Router, found: dict[str, Any], about: dict[str, Any]) -> No
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     try:
-        with np.load(path, allow_pickle=False) as loaded:
-            found = {name: loaded[name] for name in loaded.files}
+        with path.open("rb") as file:
+            check_unpacked(path, file)
+            with np.load(file, allow_pickle=False) as loaded:
+                found = {name: loaded[name] for name in loaded.files}
         about = json.loads(found["about"].tobytes())
     except OSError as error:
         if error.errno:
@@ -139,8 +155,8 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         raise ValueError(f"{path} must be a file that Router.save wrote; got: {error}.") from error
     except Exception as error:  # a broken archive may fail in any way
         raise ValueError(f"{path} must be a file that Router.save wrote; got: {error}.") from error
-    if about.get("format") != _FORMAT:
-        raise ValueError(f"{path} must be a {_FORMAT!r}; got {about.get('format')!r}.")
+    if not isinstance(about, dict) or about.get("format") != _FORMAT:
+        raise ValueError(f"{path} must be a {_FORMAT!r}; got {show(about)}.")
     return found, about
 
 

@@ -54,6 +54,10 @@ class LiveBoxes(Live):
             job.finish()
             self.found = found
 
+    def is_open(self, task: str) -> bool:
+        """Return whether a task needs more labels."""
+        return not self._closed[self.tasks.place[task]]
+
     def is_label(self, label: str) -> bool:
         """Return whether everything ticked is one of the classes."""
         return all(one in self._class for one in ticked(label))
@@ -137,7 +141,7 @@ class LiveBoxes(Live):
         return None
 
     def _choose(self, worker: str) -> str | None:
-        for task in self._leases.expired(time.time()):
+        for task in self._leases.expired(time.monotonic()):
             self._look_at(task)
         if self.stop is not None:
             return None
@@ -149,15 +153,20 @@ class LiveBoxes(Live):
             task = int(score.argmax())
         if score[task] == -np.inf:
             return None
-        self._hand_out(self.tasks.names[task], worker)
+        self._hand_out(self.tasks.names[task], worker, self.settings.lease_seconds)
         return self.tasks.names[task]
 
     def _holds(self, task: str, worker: str) -> bool:
         holder, until = self._leases.out.get(self.tasks.place[task], (-1, 0.0))
-        return holder == self._code(worker) and until > time.time()
+        return holder == self._code(worker) and until > time.monotonic()
 
-    def _hand_out(self, task: str, worker: str) -> None:
-        self._leases.hand_out(self.tasks.place[task], self._code(worker), time.time())
+    def _hand_out(self, task: str, worker: str, seconds: float) -> None:
+        age = self.settings.lease_seconds - seconds
+        self._leases.hand_out(self.tasks.place[task], self._code(worker), time.monotonic() - age)
+        self._look_at(self.tasks.place[task])
+
+    def _give_back(self, task: str, worker: str) -> None:
+        self._leases.give_back(self.tasks.place[task], self._code(worker))
         self._look_at(self.tasks.place[task])
 
     def _add(self, task: str, worker: str, label: str) -> None:

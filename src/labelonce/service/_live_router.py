@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pyarrow as pa
 from labelonce._types import Codes
 from labelonce.routing import Router
 from labelonce.routing._beside import Adoption, Drawing
-from labelonce.routing._changes import hand_out, holds
+from labelonce.routing._changes import give_back, hand_out, holds
 from labelonce.routing._strategies import strategy_of
 from labelonce.service._fit import Found
 from labelonce.service._live import Job, Live
@@ -37,6 +38,7 @@ class LiveRouter(Live):
             min_gain=settings.min_gain or None,
             temperature=1.0,  # the confidence of a fit is calibrated
             random_state=settings.seed,
+            clock=time.monotonic,
         )
         for row in answers:
             self.take(row)
@@ -44,6 +46,10 @@ class LiveRouter(Live):
             self.router.adopt(found.fit)
             self.found = found
         self.router._refreshed()  # now, since nobody waits yet
+
+    def is_open(self, task: str) -> bool:
+        """Return whether a task needs more labels."""
+        return self.router._is_open(self.tasks.place[task])
 
     def is_label(self, label: str) -> bool:
         """Return whether a label is one of the classes."""
@@ -73,10 +79,12 @@ class LiveRouter(Live):
         """Return the labels found so far of all tasks, with their confidence."""
         return self._table(slice(None))
 
-    def belief_of(self, task: str) -> tuple[str, float]:
-        """Return the most probable label of a task and its probability."""
-        row = self.router.belief.posterior(np.array([self.tasks.place[task]], dtype=np.int32))[0]
-        return self.settings.classes[int(row.argmax())], float(row.max())
+    def beliefs_of(self, tasks: list[str]) -> list[tuple[str, float]]:
+        """Return the most probable label of each task and its probability."""
+        places = np.array([self.tasks.place[task] for task in tasks], dtype=np.int32)
+        posterior = self.router.belief.posterior(places)
+        best = zip(posterior.argmax(axis=1).tolist(), posterior.max(axis=1).tolist(), strict=True)
+        return [(self.settings.classes[code], share) for code, share in best]
 
     @property
     def labels_per_task(self) -> Codes:
@@ -110,8 +118,11 @@ class LiveRouter(Live):
     def _holds(self, task: str, worker: str) -> bool:
         return holds(self.router, self._id(task), worker)
 
-    def _hand_out(self, task: str, worker: str) -> None:
-        hand_out(self.router, self._id(task), worker)
+    def _hand_out(self, task: str, worker: str, seconds: float) -> None:
+        hand_out(self.router, self._id(task), worker, age=self.settings.lease_seconds - seconds)
+
+    def _give_back(self, task: str, worker: str) -> None:
+        give_back(self.router, self._id(task), worker)
 
     def _add(self, task: str, worker: str, label: str) -> None:
         self.router.add(self._id(task), worker, label)
