@@ -10,7 +10,7 @@ from labelonce.cli._multilabel import QUESTION_WORKER, print_questions, question
 from labelonce.cli._print import cell, print_json, print_plain, print_table
 from labelonce.runs import RunFolder, RunRecord, read_run
 from labelonce.runs._folder import as_train_wrote
-from labelonce.runs._record import QuestionOutcome, UsedRecipe
+from labelonce.runs._record import QuestionOutcome
 
 
 def run_show(folder: Path, *, n_workers: int, as_json: bool) -> None:
