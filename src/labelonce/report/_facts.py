@@ -187,7 +187,7 @@ def read_facts(fitted: Any, annotations: Any) -> Facts:
         annotations=annotations,
         posterior=shown,
         estimate=fitted.estimated_accuracy_ if held_out else None,
-        narrowing=str(verdict.narrowing() or "") if held_out else "",
+        narrowing=str(verdict.narrowing() or "") if verdict is not None else "",
         doubts=list(getattr(fitted, "doubts_", [])),
         intervals=verdict.skill_interval if verdict is not None and held_out else None,
         label=_ids.lookup(source.labels_, annotations.classes),

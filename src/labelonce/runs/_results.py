@@ -57,7 +57,7 @@ def review(folder: Path, *, least: float | None = None) -> pa.Table:
         return _to_review(run, outcome, least=least)
 
 
-def _to_review(run: RunFolder, outcome: Outcome, *, least: float) -> pa.Table:
+def _to_review(run: RunFolder, outcome: Outcome, *, least: float | None) -> pa.Table:
     table = run.table("labels.parquet")
     classes = _ids.column_of(outcome.classes, "classes")
     many = "posterior_class_1" in table.column_names
