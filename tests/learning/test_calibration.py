@@ -106,7 +106,7 @@ def test_slots_for_all_classes_are_calibrated_as_the_classes_are() -> None:
 
 def test_kinds_of_rows_have_exponents_of_their_own() -> None:
     rng = np.random.default_rng(0)
-    logits, kind = rng.normal(size=4000) * 2, np.arange(4000) % 2
+    logits, kind = rng.normal(size=4000) * 2, np.arange(4000, dtype=np.int32) % np.int32(2)
     y_true = (rng.random(4000) < expit(logits)).astype(np.int64)
     confusion = np.tile([[0.8, 0.2], [0.2, 0.8]], (10, 1, 1))
     ann = simulate.annotate(y_true, confusion, simulate.assign(4000, 10, 1, rng), rng)

@@ -52,7 +52,7 @@ def test_every_fit_is_counted_and_none_is_above_the_limit(max_fits: Any, monkeyp
 
 def test_a_limited_fit_of_a_learner_that_overfits_is_the_average_of_its_folds_over_all_rounds() -> None:
     X, ann = problem()
-    last = None
+    last: Any = None
     for clf in lo.MBEM(DecisionTreeClassifier(min_samples_leaf=2, random_state=0)).stages(X, ann):
         last = last if clf._last is None else clf._last
     assert (clf.n_fits_, clf.n_rounds_, clf.recipe_["averaged"]) == (3 * 4, 3, (1, 2, 3))
@@ -99,10 +99,11 @@ def test_with_given_rounds_the_last_model_is_fitted_to_all_tasks() -> None:
     X, ann = problem()
     trees = [DecisionTreeClassifier(min_samples_leaf=leaf, random_state=0) for leaf in (2, 3)]
     last: Any = None
+    plan: Any = None
     for clf in lo.MBEM(trees, rounds=3).stages(X, ann):
-        last, learner = (last, None) if clf._last is None else (clf._last, clf._plan.how.learner)
+        last, plan = clf._last, clf._plan
     assert (clf.n_rounds_, clf.recipe_["averaged"]) == (3, ())
-    tree = clone(learner).fit(X, np.asarray(last.targets), last.target_weight)
+    tree = clone(plan.how.learner).fit(X, np.asarray(last.targets), last.target_weight)
     assert_array_equal(clf.predict_proba(X), tree.predict_proba(X))
 
 

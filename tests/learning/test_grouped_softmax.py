@@ -54,9 +54,9 @@ def test_predictions_on_slots_are_those_of_all_classes() -> None:
     dense = model.predict_proba(X)
     own = np.stack([y, np.where(y % 2, -1, (y + 1) % 7)], axis=1).astype(np.int32)
     found = model.predict_slots(X, own, 2)
-    there = found.classes >= 0
-    assert_array_equal(found.classes[:, :2][own >= 0], own[own >= 0])
-    expected = np.take_along_axis(dense, np.maximum(found.classes, 0), axis=1)
+    there = found.codes >= 0
+    assert_array_equal(found.codes[:, :2][own >= 0], own[own >= 0])
+    expected = np.take_along_axis(dense, np.maximum(found.codes, 0), axis=1)
     assert_allclose(found.probability[there], expected[there], atol=1e-6)
     assert_allclose(found.probability.sum(axis=1) + found.rest, 1, atol=1e-6)
     assert (found.argmax() == dense.argmax(axis=1)).mean() > 0.99

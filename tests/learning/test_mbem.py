@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 from itertools import islice
 from typing import Any, Self
 
@@ -24,8 +25,9 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import labelonce
 from labelonce import MBEM, Annotations, MajorityVote, OracleConfusion, SoftmaxRegression, TrainOnAggregate, simulate
+from labelonce._rules import RULES
 from labelonce._types import Floats
-from labelonce.learning import DoubtWarning, annotation_log_likelihood
+from labelonce.learning import DoubtWarning, _choice, annotation_log_likelihood
 from labelonce.workers import Counted, OneCoin
 
 EXPECTED = {
@@ -36,7 +38,7 @@ EXPECTED = {
 def quick(**options: Any) -> MBEM:
     """MBEM with nothing left to choose."""
     fixed: dict[str, Any] = {"learner": SoftmaxRegression(), "rounds": 2, "worker_model": OneCoin()}
-    return MBEM(**(fixed | {"posterior": "joint"} | options))
+    return MBEM(**(fixed | options))
 
 
 def algorithm_1(X: Floats, ann: Annotations, *, rounds: int, prior: str) -> tuple[Any, Floats, Floats]:
@@ -80,31 +82,17 @@ def test_one_round_of_the_paper_is_training_on_the_weighted_majority_vote() -> N
     assert_array_equal(MBEM.paper(SoftmaxRegression(), rounds=1).fit(X, ann).predict_proba(X), voted.predict_proba(X))
 
 
-@pytest.mark.parametrize("predictions", ["in_sample", "out_of_fold"])
-def test_resuming_equals_asking_at_once(predictions: str) -> None:
+def test_rounds_stop_where_the_posterior_no_longer_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     X, ann, _, _ = crowd_with_features()
-    at_once = quick(rounds=4, predictions=predictions).fit(X, ann)
-    in_parts = quick(rounds=2, predictions=predictions).fit(X, ann).resume(X, ann, rounds=2)
-    assert_array_equal(in_parts.posterior_, at_once.posterior_)
-    assert_array_equal(in_parts.confusion_, at_once.confusion_)
-    assert_array_equal(in_parts.predict_proba(X), at_once.predict_proba(X))
-    assert repr(in_parts.history_) == repr(at_once.history_)  # a NaN equals no NaN
-
-
-def test_resuming_needs_the_tasks_of_the_fit() -> None:
-    X, ann, _, _ = crowd_with_features()
-    fitted = quick().fit(X, ann)
-    with pytest.raises(ValueError, match="200 tasks and 6 workers of the fit; got 100 and 6"):
-        fitted.resume(X[:100], ann.to_matrix(dense=True)[:100])
-
-
-def test_rounds_stop_where_the_posterior_no_longer_changes() -> None:
-    X, ann, _, _ = crowd_with_features()
-    stopped = quick(rounds=50, tol=0.01).fit(X, ann)
+    stop_at(0.01, monkeypatch)
+    stopped = quick(rounds=50).fit(X, ann)
     changes = [entry["posterior_change"] for entry in stopped.history_]
     assert stopped.n_rounds_ < 50
     assert changes[-1] < 0.01 <= min(changes[1:-1])
-    assert stopped.resume(X, ann, rounds=3).n_rounds_ == len(changes)
+
+
+def stop_at(change: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_choice, "RULES", replace(RULES, early_stop=change))
 
 
 class Careful(SoftmaxRegression):
@@ -124,10 +112,11 @@ class Careful(SoftmaxRegression):
         return self.C_last != self.C
 
 
-def test_a_last_round_is_done_with_its_care_where_rounds_stop_early() -> None:
+def test_a_last_round_is_done_with_its_care_where_rounds_stop_early(monkeypatch: pytest.MonkeyPatch) -> None:
     X, ann, _, _ = crowd_with_features()
-    early = quick(learner=Careful(note=object()), rounds=50, tol=0.01).fit(X, ann)  # of which each copy has another
-    closed = quick(learner=Careful(C_last=3.0), rounds=50, tol=0.01).fit(X, ann)
+    stop_at(0.01, monkeypatch)
+    early = quick(learner=Careful(note=object()), rounds=50).fit(X, ann)  # of which each copy has another
+    closed = quick(learner=Careful(C_last=3.0), rounds=50).fit(X, ann)
     assert closed.n_rounds_ == early.n_rounds_ + 1 < 50
     models: list[Any] = [early.model_, closed.model_]
     assert [model.C for model in models] == [1.0, 3.0]
@@ -135,10 +124,11 @@ def test_a_last_round_is_done_with_its_care_where_rounds_stop_early() -> None:
     assert_array_equal(closed.predict_proba(X), full.predict_proba(X))
 
 
-def test_a_fit_stopped_before_such_a_last_round_goes_on_with_it() -> None:
+def test_a_fit_stopped_before_such_a_last_round_goes_on_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     X, ann, _, _ = crowd_with_features()
-    whole = quick(learner=Careful(C_last=3.0), rounds=50, tol=0.01).fit(X, ann)
-    parts = quick(learner=Careful(C_last=3.0), rounds=50, tol=0.01)
+    stop_at(0.01, monkeypatch)
+    whole = quick(learner=Careful(C_last=3.0), rounds=50).fit(X, ann)
+    parts = quick(learner=Careful(C_last=3.0), rounds=50)
     for _ in islice(parts.stages(X, ann), whole.n_rounds_):  # the choice, then all rounds but the last
         pass
     assert [again.n_rounds_ for again in parts.stages(X, ann, resume=True)] == [whole.n_rounds_]
@@ -170,13 +160,15 @@ def test_arguments_stay_whole() -> None:
     assert pickle.dumps((X, ann, gold, learner, prior)) == before
 
 
+@pytest.mark.filterwarnings("ignore:MBEM")  # nothing is held out
 def test_task_and_worker_permutations_commute() -> None:
     X, ann, _, _ = crowd_with_features()
     rng = np.random.default_rng(1)
     task, worker = (rng.permutation(n).astype(np.int32) for n in (ann.n_tasks, ann.n_workers))
     shuffled_X = np.empty_like(X)
     shuffled_X[task] = X
-    plain, shuffled = quick().fit(X, ann), quick().fit(shuffled_X, permuted(ann, task=task, worker=worker))
+    one = quick(folds=1)  # folds are drawn by the places of the tasks
+    plain, shuffled = clone(one).fit(X, ann), clone(one).fit(shuffled_X, permuted(ann, task=task, worker=worker))
     assert_allclose(shuffled.posterior_[task], plain.posterior_, atol=1e-4)
     assert_allclose(shuffled.confusion_[worker], plain.confusion_, atol=1e-4)
 
@@ -213,15 +205,15 @@ def test_tasks_without_labels_are_used() -> None:
     assert (fitted.labels_[:60] == y_true[:60]).mean() > 0.9
 
 
-@pytest.mark.parametrize("posterior", ["joint", "prior"])
-def test_gold_is_kept(posterior: str) -> None:
+@pytest.mark.filterwarnings("ignore:MBEM")  # two known answers, both wrong
+def test_gold_is_kept() -> None:
     X, ann, y_true, _ = crowd_with_features()
     wrong = (y_true + 1) % 3
     matrix = ann.to_matrix(dense=True)
     matrix[7] = -1
-    fitted = quick(posterior=posterior, weighting="none").fit(X, matrix, gold={0: wrong[0], 7: wrong[7]})
+    fitted = quick().fit(X, matrix, gold={0: wrong[0], 7: wrong[7]})
     assert_array_equal(fitted.posterior_[[0, 7]], np.eye(3)[wrong[[0, 7]]])
-    assert_array_equal(fitted._last.weight[[0, 7]], 1)
+    assert_array_equal(fitted.confidence_[[0, 7]], 1)
 
 
 @pytest.mark.filterwarnings("ignore:MBEM")  # the features say nothing
@@ -230,8 +222,8 @@ def test_gold_tells_workers_apart() -> None:
     fitted = quick(worker_model=Counted()).fit(np.zeros_like(X), ann, gold=y_true)
     counts = np.zeros((6, 3, 3))
     np.add.at(counts, (ann.worker, y_true[ann.task], ann.label), 1)
-    assert_allclose(fitted.confusion_, counts / counts.sum(axis=2, keepdims=True))
-    assert fitted.skill_[confusion[:, 0, 0] == 1].tolist() == pytest.approx([1, 1, 1])
+    assert_allclose(fitted.worker_model_.confusion_, counts / counts.sum(axis=2, keepdims=True))
+    assert fitted.skill_[confusion[:, 0, 0] == 1].min() > 0.98  # nobody is taken to be always right
 
 
 def test_predictions_and_labels_are_the_users_class_ids() -> None:
@@ -284,19 +276,13 @@ def test_the_better_learner_of_a_list_is_chosen() -> None:
 
 def test_the_default_chooses_all_by_itself() -> None:
     X, ann, y_true, _ = crowd_with_features()
-    fitted = MBEM(worker_model=OneCoin(), max_rounds=3).fit(X, ann)
+    fitted = MBEM(worker_model=OneCoin()).fit(X, ann)
     assert fitted.score(X, y_true) > 0.9
     assert [choice["learner"].C for choice in fitted.choices_] == [0.001, 0.01, 0.1, 1.0, 10.0]
-    assert fitted.recipe_["rounds"] == fitted.n_rounds_ <= 3
+    assert fitted.recipe_["rounds"] == fitted.n_rounds_ <= 6
 
 
-def test_both_kinds_of_posterior_are_tried_on_request() -> None:
-    X, ann, _, _ = crowd_with_features(n_tasks=100)
-    fitted = quick(posterior="auto").fit(X, ann)
-    assert [choice["posterior"] for choice in fitted.choices_] == ["joint", "prior"]
-    assert any(choice["near_best"][-1] for choice in fitted.choices_)
-
-
+@pytest.mark.filterwarnings("ignore:MBEM")  # a tree of noisy labels is doubted, and rightly
 @pytest.mark.parametrize(
     ("learner", "expected"),
     [(SoftmaxRegression(), "in_sample"), (DecisionTreeClassifier(random_state=0), "out_of_fold")],
@@ -309,7 +295,7 @@ def test_a_learner_that_memorises_judges_workers_out_of_fold(learner: Any, expec
 def test_callbacks_get_every_rounds_entry() -> None:
     X, ann, _, _ = crowd_with_features()
     seen: list[dict[str, Any]] = []
-    fitted = quick(callbacks=[seen.append]).fit(X, ann).resume(X, ann)
+    fitted = quick(callbacks=[seen.append], rounds=3).fit(X, ann)
     assert all(one is other for one, other in zip(seen, fitted.history_, strict=True))
     assert [entry["round"] for entry in seen] == [1, 2, 3]
 
@@ -320,46 +306,50 @@ def test_history_holds_numbers_a_reader_can_trust() -> None:
     first, second, third = fitted.history_
     for name in ("agreement", "mean_confidence", "log_likelihood"):
         assert np.isfinite([entry[name] for entry in fitted.history_]).all()
-    for name in ("posterior_change", "worker_change"):
-        assert np.isnan(first[name])
-        assert 0 < third[name] < 1
-    picks = fitted.predict(X)
-    assert third["agreement"] == (picks[ann.task] == ann.label).mean()
-    earlier = quick(rounds=2).fit(X, ann).posterior_
-    assert third["posterior_change"] == pytest.approx(0.5 * np.abs(fitted.posterior_ - earlier).sum() / len(X))
+    assert np.isnan(first["posterior_change"])
+    assert 0 < third["posterior_change"] < 1
+    predicted = fitted.predict(X)
+    assert third["agreement"] == (predicted[ann.task] == ann.label).mean()
     assert second["round"] == 2
 
 
-def test_the_score_of_a_matrix_is_its_log_likelihood() -> None:
+def test_the_score_is_how_often_predictions_are_the_labels() -> None:
     X, ann, y_true, _ = crowd_with_features()
-    fitted = quick().fit(X, ann)
-    expected = annotation_log_likelihood(ann, fitted.predict_proba(X), fitted.confusion_)
-    dense = ann.to_matrix(dense=True)
-    assert fitted.score(X, ann) == fitted.score(X, dense) == fitted.score(X, dense.tolist()) == expected
-    assert fitted.score(X[:50], dense[:50]) == fitted.score_annotations(X[:50], dense[:50]) != expected
+    fitted, dense = quick().fit(X, ann), ann.to_matrix(dense=True)
+    agreed = (fitted.predict(X)[ann.task] == ann.label).mean()
+    assert fitted.score(X, ann) == fitted.score(X, dense) == fitted.score(X, dense.tolist()) == pytest.approx(agreed)
     assert fitted.score(X, y_true) == (fitted.predict(X) == y_true).mean()
 
 
-def test_the_score_needs_the_workers_and_classes_of_the_fit() -> None:
+def test_annotations_are_scored_by_their_log_likelihood() -> None:
+    X, ann, _, _ = crowd_with_features()
+    fitted, dense = quick().fit(X, ann), ann.to_matrix(dense=True)
+    expected = annotation_log_likelihood(ann, fitted.predict_proba(X), fitted.confusion_)
+    assert fitted.score_annotations(X, ann) == fitted.score_annotations(X, dense) == expected
+    assert fitted.score_annotations(X[:50], dense[:50]) != expected
+
+
+def test_scores_need_the_workers_and_classes_of_the_fit() -> None:
     X, ann, _, _ = crowd_with_features()
     fitted = quick().fit(X, ann)
     strangers = Annotations.from_arrays(ann.task, ann.worker + 10, ann.label)
     with pytest.raises(ValueError, match=r"6 workers of the fit, \[0, 1, 2, 3, 4, 5\]; got 6, \[10, 11"):
-        fitted.score(X, strangers)
+        fitted.score_annotations(X, strangers)
     with pytest.raises(ValueError, match=r"classes of the fit, \[0, 1, 2\]; got \[0, 1, 2, 3\]"):
         fitted.score(X, Annotations.from_matrix(ann.to_matrix(), classes=range(4)))
 
 
 @pytest.mark.filterwarnings("ignore:MBEM")  # the smallest C learns nothing
-def test_grid_search_and_cross_validation_take_the_matrix() -> None:
+@pytest.mark.parametrize("form", ["annotations", "matrix"])
+def test_grid_search_and_cross_validation_take_annotations_and_matrices(form: str) -> None:
     X, ann, _, _ = crowd_with_features()
-    dense = ann.to_matrix(dense=True)
-    grid = GridSearchCV(quick(), {"learner__C": [1e-5, 1.0]}, cv=2, error_score="raise").fit(X, dense)
+    y = ann if form == "annotations" else ann.to_matrix(dense=True)
+    grid = GridSearchCV(quick(), {"learner__C": [1e-5, 1.0]}, cv=2, error_score="raise").fit(X, y)
     assert grid.best_params_ == {"learner__C": 1.0}
-    default = cross_val_score(quick(), X, dense, cv=2, error_score="raise")
-    named = cross_val_score(quick(), X, dense, cv=2, scoring=MBEM.score_annotations, error_score="raise")
-    assert_array_equal(default, named)
-    assert (default < 0).all()
+    shares = cross_val_score(quick(), X, y, cv=2, error_score="raise")
+    assert ((shares > 0.5) & (shares < 1)).all()
+    likelihoods = cross_val_score(quick(), X, y, cv=2, scoring=MBEM.score_annotations, error_score="raise")
+    assert (likelihoods < 0).all()
 
 
 def test_one_label_per_task_beats_the_vote_and_finds_the_hammers() -> None:
@@ -369,7 +359,7 @@ def test_one_label_per_task_beats_the_vote_and_finds_the_hammers() -> None:
     voted = TrainOnAggregate(MajorityVote(), SoftmaxRegression(), targets="soft").fit(X, ann)
     hammer = confusion[:, 0, 0] == 1
     assert fitted.score(X, y_true) > voted.score(X, y_true) + 0.05
-    assert fitted.skill_[hammer].min() > 0.9
+    assert fitted.skill_[hammer].min() > 0.85  # a mean over how right the best workers may be
     assert fitted.skill_[~hammer].max() < 0.6
     frame = fitted.workers_to_frame()
     low, skill, high = (frame[name].to_numpy() for name in ("skill_low", "skill", "skill_high"))
@@ -403,19 +393,12 @@ def test_a_rare_class_is_not_made_frequent(rounds: int) -> None:
     assert fitted.predict(X[3000:]).mean() < 0.18
 
 
-def test_features_that_say_nothing_are_a_warning() -> None:
-    rng = np.random.default_rng(0)
-    X, labels = rng.normal(size=(3000, 2)), rng.integers(0, 2, size=(3000, 1))  # agrees within 2 % of chance
-    with pytest.warns(DoubtWarning, match=r"agrees with (49|5[01])\.\d% of the labels where chance gives (49|50)\.\d%"):
-        quick(predictions="out_of_fold").fit(X, labels)
-
-
 def test_features_that_fit_noise_are_a_warning() -> None:
     rng = np.random.default_rng(0)
     X, labels = rng.normal(size=(400, 40)), rng.integers(0, 4, 400)  # agrees with far more labels than by chance
     ann = Annotations.from_arrays(np.arange(400), np.arange(400) % 5, labels)
     with pytest.warns(DoubtWarning, match=r"held-out labels is -\d\.\d{3}, and -1\.3\d{2} by how often each label"):
-        MBEM(SoftmaxRegression(), max_rounds=3).fit(X, ann)
+        MBEM(SoftmaxRegression(), rounds=3).fit(X, ann)
 
 
 def test_one_class_is_a_fit_too() -> None:
@@ -432,16 +415,13 @@ def test_a_handful_of_tasks_is_a_fit_too() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rounds": 0}, "rounds must be an integer of at least 1; got 0"),
-        ({"max_rounds": 0}, "max_rounds must be an integer of at least 1; got 0"),
-        ({"predictions": "own"}, "predictions must be one of 'auto', 'in_sample', 'out_of_fold'; got 'own'"),
-        ({"posterior": "both"}, "posterior must be one of 'joint', 'prior', 'auto'; got 'both'"),
-        ({"counts": "firm"}, "counts must be one of 'refined', 'hard', 'soft'; got 'firm'"),
-        ({"weighting": "much"}, "weighting must be one of 'information', 'none'; got 'much'"),
-        ({"prior": "flat"}, "prior must be one of 'uniform', 'learned', 'picks'; got 'flat'"),
+        ({"rounds": 0}, "rounds must be an integer of at least 1, or auto; got 0"),
+        ({"rounds": "few"}, "rounds must be an integer of at least 1, or auto; got 'few'"),
+        ({"folds": 0}, "folds must be an integer of at least 1, or auto; got 0"),
+        ({"max_fits": 0}, "max_fits must be an integer of at least 1, or auto; got 0"),
+        ({"algorithm": "own"}, "algorithm must be one of 'joint', 'paper', 'paper_equation_7'; got 'own'"),
+        ({"algorithm": "paper", "rounds": "auto"}, "rounds must be given with algorithm='paper'; got 'auto'"),
         ({"prior": [0.5, 0.5]}, r"prior must have shape \(3,\); got \(2,\)"),
-        ({"holdout": 0.0}, r"holdout must be in \[0.01, 0.9\]; got 0.0"),
-        ({"tol": -1.0}, r"tol must be at least 0; got -1.0"),
     ],
 )
 def test_options_out_of_range_are_named(options: dict[str, Any], message: str) -> None:
@@ -461,6 +441,7 @@ def test_scikit_learns_checks_pass() -> None:
         check_estimator(quick(), on_skip=None, expected_failed_checks=EXPECTED)
 
 
+@pytest.mark.filterwarnings("ignore:MBEM")  # four small trees are doubted, and rightly
 def test_what_is_left_to_chance_before_the_rounds_has_the_seed_too() -> None:
     X, ann, _, _ = crowd_with_features()
     forest = RandomForestClassifier(4, max_depth=2)

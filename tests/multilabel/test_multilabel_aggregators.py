@@ -5,14 +5,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from labelonce.multilabel._answer_sums import AnswerSums
-from labelonce.multilabel._hierarchy import STRENGTHS, strength
 from numpy.testing import assert_allclose
 from questions import crowd
 
 from labelonce import DawidSkene
+from labelonce._kernels import make_evidence
 from labelonce.aggregation import RedundancyWarning
 from labelonce.multilabel import MultiLabelAggregator, MultiLabelAnnotations, MultiLabelDawidSkene, MultiLabelVote
+from labelonce.multilabel._pairs import PairLabels, yes_beliefs
+from labelonce.multilabel._shared_workers import STRENGTHS, strength
 from labelonce.multilabel._threshold import thresholds
 
 MODELS = [
@@ -208,21 +209,14 @@ def test_only_multi_label_annotations_are_taken() -> None:
         MultiLabelVote().fit([1, 2])  # type: ignore[arg-type]
 
 
-def test_counts_and_ratios_are_brute_force_sums() -> None:
+def test_a_row_is_a_task_and_a_question_and_is_answered_by_cells() -> None:
     ann = crowd(n_tasks=20, redundancy=2).annotations
-    cells = AnswerSums.of(ann)
-    posterior = np.random.default_rng(0).random(len(ann.pair_start))
-    counts = np.zeros((cells.n_cells, 2, 2))
-    for i in range(len(ann)):
-        for true, chance in enumerate((1 - posterior[ann.pair[i]], posterior[ann.pair[i]])):
-            counts[cells.cell[i], true, ann.answer[i]] += chance
-    assert_allclose(cells.counts(posterior), counts, atol=1e-12)
-    evidence = counts + 1.0
-    ratios = cells.log_ratios(evidence, posterior)
-    i, chance = 7, posterior[ann.pair[7]]
-    own = evidence[cells.cell[i]] - np.outer([1 - chance, chance], np.eye(2)[ann.answer[i]])
-    share = own / own.sum(axis=1, keepdims=True)
-    assert ratios[i] == pytest.approx(np.log(share[1, ann.answer[i]] / share[0, ann.answer[i]]), rel=1e-9)
+    labels, posterior = PairLabels.of(ann), np.random.default_rng(0).random(len(ann.pair_start))
+    counts = np.zeros((ann.n_workers, ann.n_questions, 2, 2))
+    for worker, question, pair, answer in zip(ann.worker, ann.question, ann.pair, ann.answer, strict=True):
+        counts[worker, question, :, answer] += 1 - posterior[pair], posterior[pair]
+    found = make_evidence(labels).tallies(yes_beliefs(posterior)).values
+    assert_allclose(found, counts[labels.cell_worker, labels.cell_question], atol=1e-12)
 
 
 def test_a_fit_of_many_questions_does_not_warn() -> None:

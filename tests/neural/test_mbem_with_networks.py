@@ -1,6 +1,7 @@
 """MBEM with networks: its own recipe, rounds of different length, other starts every round, images and data sets."""
 
 import pickle
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -9,14 +10,14 @@ import numpy as np
 import pytest
 import torch
 from crowds import Problem, crowd_with_features
-from labelonce.learning._schedule import settle
 from numpy.testing import assert_allclose, assert_array_equal
 from torch import nn
 
 import labelonce as lo
 from labelonce import neural
 from labelonce._kernels import ScipyEngine, vote_fractions
-from labelonce.learning._predict import out_of_fold
+from labelonce._rules import RULES
+from labelonce.learning import _choice
 from labelonce.neural import TorchLearner
 from labelonce.runs._images import network_for
 
@@ -55,33 +56,34 @@ def test_auto_is_the_network_s_own_recipe() -> None:
     assert clf.choices_ == []
 
 
-def test_the_network_s_own_rounds_stop_where_nothing_changes() -> None:
+def stop_at(change: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_choice, "RULES", replace(RULES, early_stop=change))
+
+
+def test_the_network_s_own_rounds_stop_where_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     X, _, y, _ = tasks()
     net = TorchLearner(neural.mlp, epochs_by_round=(2,), **FEW | {"epochs": np.int64(4)})
-    sure = lo.MBEM(net, tol=0.5).fit(X, y)
-    n_rounds = sure.n_rounds_
-    assert n_rounds < TorchLearner.auto["rounds"]
+    stop_at(0.5, monkeypatch)
+    sure = lo.MBEM(net).fit(X, y)
+    assert sure.n_rounds_ < TorchLearner.auto["rounds"]
     model: Any = sure.model_
     assert len(model.history_) == 4  # the last round is done
-    assert sure.set_params(tol=0.0).resume(X, y, rounds=2).n_rounds_ == n_rounds + 2
 
 
 def test_a_network_that_memorises_is_judged_by_networks_that_did_not_see_the_task() -> None:
     X, ann, _, _ = tasks(100)
     learner = memorising(random_state=0)
-    clf = lo.MBEM(learner).fit(X, ann)
+    found: Any = None
+    for clf in lo.MBEM(learner).stages(X, ann):
+        found = clf._last or found
     assert (clf.recipe_["predictions"], clf.recipe_["averaged"], clf.n_rounds_) == ("out_of_fold", (1, 9), 9)
     assert clf.n_fits_ == 1 + 2 * 9 + 1  # the first model, the folds, the last model
     first, last = clf.model_.models_
     votes = vote_fractions(ScipyEngine(ann, "float64").vote_counts(), None)
     assert_allclose(first.predict_proba(X), learner.fit(X, votes).predict_proba(X), atol=1e-4)
-    assert_allclose(last.predict_proba(X), learner.fit(X, *fitted_to(clf)).predict_proba(X), atol=1e-4)
-    half = out_of_fold(learner, X, *fitted_to(clf), n_folds=2, rng=np.random.default_rng([clf._schedule.seed, 9]))
-    assert_allclose(clf.predictions_, half, atol=1e-4)
-
-
-def fitted_to(clf: lo.MBEM) -> tuple[Any, Any]:
-    return clf._last.targets, clf._last.target_weight
+    again = learner.fit(X, np.asarray(found.targets), found.target_weight)
+    assert_allclose(last.predict_proba(X), again.predict_proba(X), atol=1e-4)
+    assert_array_equal(clf.predictions_, np.asarray(found.predictions))
 
 
 def test_a_network_beats_the_same_network_trained_on_the_votes_though_it_memorises() -> None:
@@ -99,22 +101,12 @@ def test_networks_with_short_early_rounds_have_the_plan_that_was_measured_on_ima
     X = np.zeros((6000, 2, 2, 3), dtype=np.uint8)
     ann = lo.Annotations.from_arrays(np.arange(6000), np.arange(6000) % 7, np.arange(6000) % 10)
     for learner in (neural.image_learner(), network_for(6000), network_for(600)):
-        found = settle(lo.MBEM(learner), X, ann, None, listener=lambda _: None)
-        assert (found.n_fits, found.done, found.table) == (0, [], [])  # nothing is measured before the first round
-        plan = found.schedule
-        assert (plan.rounds, plan.averaged, plan.rounds_chosen, plan.scores) == (9, (), False, [])
-        assert (plan.recipe.predictions, plan.recipe.of_folds, plan.recipe.last_round_differs) == (
-            "in_sample",
-            False,
-            True,
-        )
-        assert plan.recipe.for_round(9, 9).predictions == "in_sample"
-
-
-def test_a_network_that_processes_share_is_never_fitted_to_folds() -> None:
-    X, ann, _, _ = tasks()
-    found = settle(lo.MBEM(memorising(shared=True)), X, ann, None, listener=lambda _: None)
-    assert (found.n_fits, found.schedule.recipe.predictions) == (0, "in_sample")
+        clf = next(lo.MBEM(learner).stages(X, ann))
+        plan: Any = clf._plan
+        assert (clf.n_fits_, clf._done, clf.choices_) == (0, [], [])  # nothing is measured before the first round
+        assert (plan.rounds, plan.averaged, plan.scores, plan.parts) == (9, (), (), 2)
+        assert plan.how.fold is None
+        assert plan.how.last_round_differs
 
 
 @pytest.mark.parametrize("kind", ["pickle", "file"])
@@ -136,9 +128,10 @@ def test_a_network_that_memorises_resumes_from_any_stage(kind: str, tmp_path: Pa
         assert_allclose(clf.predict_proba(X), whole.predict_proba(X), atol=1e-6)
 
 
-def test_rounds_of_folds_that_stop_early_end_with_a_model_of_all_tasks() -> None:
+def test_rounds_of_folds_that_stop_early_end_with_a_model_of_all_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     X, ann, _, _ = tasks(60)
-    clf = lo.MBEM(memorising(), rounds=6, tol=0.9).fit(X, ann)
+    stop_at(0.9, monkeypatch)
+    clf: Any = lo.MBEM(memorising(), rounds=6).fit(X, ann)
     assert clf.n_rounds_ < 6
     assert clf.recipe_["averaged"] == (1, clf.n_rounds_)
     assert [type(one) for one in clf.model_.models_] == [TorchLearner] * 2
@@ -199,8 +192,8 @@ def test_images_and_data_sets_reach_the_network() -> None:
 
     options = FEW | {"epochs": 1}
     for data in (X, torch.from_numpy(X), Set()):
-        for how in ("in_sample", "out_of_fold"):
-            clf = lo.MBEM(TorchLearner(make, **options), rounds=1, predictions=how).fit(data, ann)
+        for folds in (1, 2):
+            clf = lo.MBEM(TorchLearner(make, **options), rounds=1, folds=folds).fit(data, ann)
             assert clf.predict_proba(data).shape == (30, 2)
 
 

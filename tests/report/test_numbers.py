@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from crowds import crowd
-from labelonce.learning._confidence import Estimate
 from numpy.testing import assert_allclose
 from scipy.stats import norm
 
@@ -15,6 +14,7 @@ import labelonce as lo
 from labelonce import theory
 from labelonce._kernels import ScipyEngine
 from labelonce.data import Annotations
+from labelonce.learning._verdict import Estimate
 from labelonce.report import worker_seconds
 from labelonce.report._accuracy import estimated_accuracy, judged_without
 from labelonce.report._calibration import gold_calibration, label_calibration, without_label

@@ -48,7 +48,7 @@ def test_mbem_shows_its_rounds_and_its_model(tmp_path: Path) -> None:
     X, y = make_classification(200, 5, random_state=0)
     confusion = lo.simulate.one_coin([0.95, 0.9, 0.6, 0.5], 2)
     ann = lo.simulate.annotate(y, confusion, lo.simulate.assign(200, 4, 1, rng=0), rng=0)
-    clf = lo.MBEM(lo.SoftmaxRegression(), max_rounds=2).fit(X, ann)
+    clf = lo.MBEM(lo.SoftmaxRegression(), rounds=2).fit(X, ann)
     page = page_of(tmp_path, clf, ann)
     assert "The model alone" in page
     assert f'<th scope="row" class="num">{clf.n_rounds_}</th>' in page

@@ -17,6 +17,7 @@ import labelonce as lo
 from labelonce.learning import SoftmaxRegression
 from labelonce.multilabel import MultiLabelDawidSkene, MultiLabelMBEM, MultiLabelVote, SigmoidRegression
 from labelonce.runs import Options, RunFolder, _train, read_run, resume, train
+from labelonce.workers import Full
 
 
 class Stopped(Exception):
@@ -70,7 +71,7 @@ def models() -> dict[str, Any]:
         "pipeline": MultiLabelMBEM(make_pipeline(StandardScaler(), heads), rounds=2),
         "averaged": MultiLabelMBEM([heads, SigmoidRegression(C=0.11)], rounds=1),
         "per question": MultiLabelMBEM(SoftmaxRegression(C=0.1), rounds=1),
-        "apart": MultiLabelMBEM(SoftmaxRegression(C=0.1), sharing="none", options={"rounds": 1}),
+        "apart": MultiLabelMBEM(SoftmaxRegression(C=0.1), worker_model=Full(), rounds=1),
     }
 
 

@@ -163,7 +163,8 @@ def test_a_population_is_learned_again_only_where_labels_have_moved() -> None:
     model = Grouped(np.array([0, 0, 1, 1]))
     model.prepare(ann)
     right = (ann.label == y_true[ann.task]).astype(float)
-    tallies = Tallies(*(np.bincount(ann.worker, one)[:, None] for one in (right, 1 - right)), np.ones(4), np.zeros(4))
+    told, wrong = (np.bincount(ann.worker, one)[:, None].astype(float) for one in (right, 1 - right))
+    tallies = Tallies(told, wrong, np.ones(4), np.zeros(4))
     populations = []
     for share in (0.0, 0.0, 0.001, 0.2):
         moved = Tallies(

@@ -195,7 +195,7 @@ class SoftmaxRegression(SoftmaxModel, Learner):
 
     def is_cheap(self, X: Any, n_classes: int) -> bool:
         """Return whether a fit takes well below a second or so: by the values in X times the classes."""
-        n_values = X.nnz if sparse.issparse(X) else np.prod(np.shape(X))
+        n_values = X.nnz if sparse.issparse(X) else np.prod(X.shape if hasattr(X, "shape") else np.shape(np.asarray(X)))
         return bool(n_values * n_classes <= RULES.cheap)
 
 

@@ -148,11 +148,12 @@ class Verdict:
         return slope**2 / (agree * (1 - agree) + 1e-3)
 
 
-def reach(case: Case, workers: WorkerModel, more: Sequence[Beliefs] = ()) -> Verdict:
+def reach(case: Case, workers: WorkerModel, more: Sequence[Beliefs] = (), *, score: float | None = None) -> Verdict:
     """Return what people are shown; `workers` are prepared for the evidence.
 
     `more` are further predictions by models that did not see the task; a candidate's posterior is then the mean of
     those by either. Of many rows a draw finds the candidates and their weights, and two last steps are done on all.
+    `score` is the mean log-likelihood of held-out labels, where rounds that saw them have made the predictions.
     """
     n_rows, small = len(case.predictions), case
     if case.labelled.sum() > RULES.verdict_rows:
@@ -169,16 +170,18 @@ def reach(case: Case, workers: WorkerModel, more: Sequence[Beliefs] = ()) -> Ver
             replace(one, beliefs=mean_beliefs([one.beliefs, *beliefs], share))
             for one, beliefs in zip(found, again, strict=True)
         ]
-    return shown(case, found, weights)
+    most = np.inf if score is None else score * len(case.evidence.labels) - case.by_shares
+    return shown(case, found, weights, most)
 
 
-def shown(case: Case, found: list[Any], weights: list[float]) -> Verdict:
+def shown(case: Case, found: list[Any], weights: list[float], most: float = np.inf) -> Verdict:
     """Return the mean over the candidates, in which a given label stays unless nearly all of them say otherwise.
 
-    None is changed where the labels are explained no better than by how often each is given. Known classes say how
-    much to believe of the rest.
+    None is changed where the labels are explained no better than by how often each is given, which they are by at
+    `most` that much. Known classes say how much to believe of the rest.
     """
-    posterior, gain = mean_beliefs([one.beliefs for one in found], weights), max(one.gain for one in found)
+    posterior = mean_beliefs([one.beliefs for one in found], weights)
+    gain = min(max(one.gain for one in found), most)
     labels, rows = posterior.argmax().astype(np.int32), np.arange(len(posterior))
     given, unique = case.unique_vote()
     asked = np.flatnonzero(unique & (given != labels))
