@@ -8,6 +8,7 @@ import pytest
 
 from labelonce import MBEM, Annotations, SoftmaxRegression, simulate
 from labelonce.learning._doubt import doubts_about_drift, doubts_about_features, doubts_about_labels
+from labelonce.learning._narrowing import Narrowing
 from labelonce.learning._verdict import Estimate
 
 LABEL = np.repeat([0, 1], 10)
@@ -27,14 +28,14 @@ def test_features_that_say_no_more_than_the_shares_of_labels_are_named() -> None
 
 
 def test_labels_that_are_kept_against_the_model_are_named() -> None:
-    (message,) = doubts_about_labels(1000, 51, Estimate(0.8, 0.75, 0.85))
+    (message,) = doubts_about_labels(1000, 51, Estimate(0.8, 0.75, 0.85), None)
     assert "for 51 of 1,000 tasks the model prefers another class" in message
-    assert not list(doubts_about_labels(1000, 50, Estimate(0.8, 0.75, 0.85)))
+    assert not list(doubts_about_labels(1000, 50, Estimate(0.8, 0.75, 0.85), None))
 
 
 def test_a_wide_range_is_named() -> None:
-    (message,) = doubts_about_labels(1000, 0, Estimate(0.8, 0.6, 0.95))
-    assert "60% to 95% of the labels shown may be right" in message
+    (message,) = doubts_about_labels(1000, 0, Estimate(0.8, 0.6, 0.95), Narrowing(60, 0.08, 100, 0.05))
+    assert "60% to 95% of the labels shown may be right. 60 second labels would narrow that to about" in message
 
 
 def test_drifted_classes_are_named() -> None:

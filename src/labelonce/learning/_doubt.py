@@ -11,7 +11,8 @@ import numpy as np
 from labelonce._messages import is_offered, show
 from labelonce._rules import RULES
 from labelonce._types import Codes
-from labelonce.learning._verdict import Verdict
+from labelonce.learning._narrowing import Narrowing
+from labelonce.learning._verdict import Estimate
 
 NOTHING_HELD_OUT = (
     "no model was held out, so the confidence is that of the rounds themselves, which is too high: every label helped "
@@ -33,9 +34,8 @@ def doubts_about_features(score: float, by_shares: float, gain: float) -> Iterat
         )
 
 
-def doubts_about_labels(n_tasks: int, verdict: Verdict) -> Iterator[str]:
+def doubts_about_labels(n_tasks: int, kept: int, accuracy: Estimate, narrowing: Narrowing | None) -> Iterator[str]:
     """Yield sentences for given labels that are kept because nothing can be told, and for a wide range."""
-    kept, accuracy = verdict.kept, verdict.accuracy()
     if kept > RULES.kept_share * n_tasks:
         yield (
             f"for {kept:,} of {n_tasks:,} tasks the model prefers another class than the one given, and the labels "
@@ -44,7 +44,7 @@ def doubts_about_labels(n_tasks: int, verdict: Verdict) -> Iterator[str]:
     if accuracy.high - accuracy.low > RULES.wide_range:
         yield (
             f"the labels cannot tell how right they are: {accuracy.low:.0%} to {accuracy.high:.0%} of the labels shown "
-            f"may be right. {verdict.narrowing()}."
+            f"may be right. {narrowing}."
         )
 
 

@@ -449,7 +449,11 @@ class MBEM(AnnotationsScorer):
             known = [one for one in (entry["held_out_score"] for entry in self.history_) if not np.isnan(one)]
             score = known[-1] if known else by_shares + verdict.gain / len(labels)
             found += doubts_about_features(score, by_shares, verdict.gain)
-            found += [] if found else doubts_about_labels(labels.n_tasks, verdict)
+            found += (
+                []
+                if found
+                else doubts_about_labels(labels.n_tasks, verdict.kept, self.estimated_accuracy_, verdict.narrowing())
+            )
         return [*found, *doubts_about_drift(labels, predictions.argmax())]
 
     def to_frame(self) -> pa.Table:
