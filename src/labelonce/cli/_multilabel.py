@@ -133,7 +133,6 @@ def summary_of_questions(record: RunRecord, folder: Path) -> str:
         f"tasks by {data.workers:,} workers (redundancy {data.redundancy:.3g}){more}",
         f"model: {recipe.learner}, {recipe.rounds} rounds, {recipe.predictions} predictions; {recipe.workers} workers",
         f"{result.estimated_accuracy}",
-        *(f"doubt: {doubt}" for doubt in result.estimated_accuracy.doubts),
         f"yes to {np.mean(result.shares):.1%} of the questions about tasks; the model agrees with "
         f"{result.agreement:.1%} of the answers",
         f"trained {record.finished} from {record.options.named_labels}, seed {record.options.seed}",

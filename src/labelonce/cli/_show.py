@@ -26,6 +26,8 @@ def _show(folder: Path, record: RunRecord, *, n_workers: int, as_json: bool) -> 
         print_json(record.to_dict() | {"workers": workers})
         return
     print_plain(summary_of(record, folder))
+    for doubt in record.result.estimated_accuracy.doubts:
+        print_plain(printable(f"doubt: {doubt}"))
     asked = record.result if isinstance(record.result, QuestionOutcome) else None
     on_questions = asked is not None
     names = {"round": "round", "agreement": "agreement", "mean_confidence": "own confidence"}
@@ -72,7 +74,6 @@ def summary_of(record: RunRecord, folder: Path) -> str:
         f"(redundancy {data.redundancy:.3g}){more}",
         f"model: {recipe.learner}, {recipe.rounds} rounds, {recipe.predictions} predictions; {recipe.workers} workers",
         f"{result.estimated_accuracy}",
-        *(f"doubt: {doubt}" for doubt in result.estimated_accuracy.doubts),
         f"the model agrees with {result.agreement:.1%} of the workers' labels",
         f"classes: {shares}{', ...' if len(result.classes) > 10 else ''}",
         f"trained {record.finished} from {record.options.named_labels}, seed {record.options.seed}",

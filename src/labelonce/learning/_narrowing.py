@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from labelonce.learning._verdict import Verdict
 
 _ENDS = float(norm.ppf(0.95))  # of the 90 % range, in standard deviations
+_NEARLY = 1.25  # of the narrowest range that second labels can bring
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,8 @@ class Narrowing:
             return None
         most = len(verdict.labels) // 2
         best = _ENDS * verdict.doubt(second=1e9) ** 0.5
-        second = next((n for n in RULES.more_labels if _ENDS * verdict.doubt(second=n) ** 0.5 < 1.1 * best), 0)
-        second = second if second <= most and 1.1 * best < 0.8 * now else 0
+        second = next((n for n in RULES.more_labels if _ENDS * verdict.doubt(second=n) ** 0.5 < _NEARLY * best), 0)
+        second = second if second <= most and _NEARLY * best < 0.9 * now else 0
         checked = (n for n in RULES.more_labels if _ENDS * verdict.doubt(checked=n) ** 0.5 <= RULES.narrow_range)
         checks = min(next(checked, RULES.more_labels[-1]), len(verdict.labels))
         halves = [_ENDS * verdict.doubt(*more) ** 0.5 for more in ((second, 0), (0, checks))]
