@@ -76,16 +76,12 @@ def test_few_labels_move_the_exponent_little() -> None:
     assert abs(np.log(few)) < 0.2 < np.log(1.5) < np.log(many)
 
 
-def test_a_model_that_knows_its_tasks_by_heart_is_flattened() -> None:
-    # On its own tasks it is as sure as their labels want it to be; on others it is not to be trusted.
-    rng = np.random.default_rng(2)
-    features = np.column_stack([X[:200, 0], rng.normal(size=(200, 60))])
-    learner = lo.MBEM(lo.SoftmaxRegression(C=10.0), rounds=2, folds=1)
-    router = Router(range(200), [0, 1], X=features, learner=learner, strategy=Random())
-    for task in range(200):
-        router.add(task, task % 3, int(Y[task]))
-    router.refit()
-    assert router.exponent < 0.6
+def test_predictions_that_are_too_sure_get_a_lower_exponent() -> None:
+    router = routed(C=0.1, n_labels=N // 4)
+    model, sample = router.model_, router._random.sample(router.state)
+    plain = exponent_of(model, router.state, sample)
+    model.predictions_ = sharpened(model.predictions_, 4.0)
+    assert exponent_of(model, router.state, sample) < 0.5 * plain
 
 
 def test_only_the_random_tasks_count() -> None:
