@@ -14,6 +14,7 @@ def test_leases_end_in_the_order_in_which_they_began() -> None:
 def test_only_the_worker_who_has_a_task_gives_it_back() -> None:
     leases = Leases(10)
     leases.hand_out(3, worker=1, now=0.0)
-    assert not leases.give_back(3, worker=2)
-    assert leases.give_back(3, worker=1)
-    assert 3 not in leases
+    leases.give_back(3, worker=2)
+    assert leases.holder(3, now=9.0) == 1
+    leases.give_back(3, worker=1)
+    assert leases.holder(3, now=9.0) is None

@@ -28,12 +28,15 @@ class Leases:
         """Note that a task is out with a worker from now on."""
         self.out[task] = (worker, now + self.seconds)
 
-    def give_back(self, task: int, worker: int) -> bool:
-        """End the lease of a task if it is this worker's, and return whether it was."""
-        if task not in self.out or self.out[task][0] != worker:
-            return False
-        del self.out[task]
-        return True
+    def give_back(self, task: int, worker: int) -> None:
+        """End the lease of a task if it is this worker's."""
+        if task in self.out and self.out[task][0] == worker:
+            del self.out[task]
+
+    def holder(self, task: int, now: float) -> int | None:
+        """Return the worker who has a task, None where nobody has or the lease is over."""
+        worker, until = self.out.get(task, (None, now))
+        return worker if until > now else None
 
     def expired(self, now: float) -> Iterator[int]:
         """End the leases whose time is over, and yield their tasks."""
