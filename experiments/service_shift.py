@@ -62,8 +62,8 @@ class Library:
         answers = self.router.answers
         annotations = lo.Annotations.from_arrays(*answers, classes=CLASSES).align(range(len(self.X)))
         model = self.learner.fit(self.X, annotations)
-        fit = (model.calibrated_, model.confusion_, annotations.workers, answers, model.predictions_)
-        self.router.adopt(routing.Fit(*fit))
+        workers = annotations.workers.tolist()
+        self.router.adopt(routing.Fit(model.calibrated_, model.confusion_, workers, answers, model.predictions_))
         return self.router.belief.posterior().argmax(axis=1)
 
 

@@ -169,7 +169,7 @@ class ImpactSampling(Strategy):
 
     def scores(self, state: State, worker: int, tasks: Codes) -> Floats:
         """Return the expected change."""
-        belief, confusion = state.belief.posterior(tasks), state.confusion_of(worker)
+        belief, confusion = state.belief.posterior(tasks), state.crowd.of(worker)[0]
         said = belief @ confusion
         moved = np.zeros(len(tasks))
         for label in range(state.n_classes):

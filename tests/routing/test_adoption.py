@@ -1,6 +1,7 @@
 """A router changed from outside: fits made elsewhere, answers taken back, tasks skipped or handed out by name."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -106,7 +107,7 @@ def test_a_worker_who_came_while_a_fit_was_prepared_is_like_the_average() -> Non
     job.compute()
     router.add("t50", "new", "b")
     assert job.finish()
-    assert_allclose(router.state.confusion_of(3), router.state.crowd.population[0])
+    assert_allclose(router.state.crowd.of(3)[0], router.state.crowd.population[0])
 
 
 @pytest.mark.parametrize(
@@ -116,10 +117,10 @@ def test_a_worker_who_came_while_a_fit_was_prepared_is_like_the_average() -> Non
         (lambda fit: fit | {"answers": (["t0", "x"], ["ann"] * 2, ["a"] * 2)}, "router's; got 'x' at answer 1"),
     ],
 )
-def test_a_fit_of_something_else_is_refused(change: Callable[[dict[str, object]], dict[str, object]], message: str) -> None:
+def test_a_fit_of_something_else_is_refused(change: Callable[[Any], Any], message: str) -> None:
     router = labelled(20)
     with pytest.raises(ValueError, match=message):
-        router.adopt(Fit(**change(vars(fit_of(router)))))  # type: ignore[arg-type]
+        router.adopt(Fit(**change(vars(fit_of(router)))))
 
 
 def test_removing_an_answer_undoes_it() -> None:

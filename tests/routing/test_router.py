@@ -13,7 +13,7 @@ from scipy import sparse
 
 import labelonce as lo
 from labelonce._sklearn import clone
-from labelonce.routing import FewestLabels, Information, Limits, Prices, Random, Router, WorkerTesting
+from labelonce.routing import FewestLabels, Fit, Information, Limits, Prices, Random, Router, WorkerTesting, _pool
 from labelonce.routing._strategies import STRATEGIES
 
 N_TASKS, N_CLASSES = 60, 3
@@ -278,7 +278,7 @@ def test_it_stops_when_a_label_tells_too_little_for_its_price() -> None:
 def test_an_answer_is_counted_as_bayes_says() -> None:
     router = new()
     drive(router, 40)
-    before, confusion = router.belief.posterior(), router.state.confusion_of(0)
+    before, confusion = router.belief.posterior(), router.state.crowd.of(0)[0]
     task = router.next(0)
     router.add(task, 0, 1)
     joint = before[task] * confusion[:, 1]
@@ -301,7 +301,7 @@ def test_a_refit_starts_from_the_workers_of_the_last_one() -> None:
     workers = router.state.crowd.confusion[:, 0]
     drive(router, 8, start=30, refit_after=1000)
     router.refit()
-    annotations = lo.Annotations.from_arrays(*router.state.answers.rows(), classes=range(N_CLASSES)).align(range(N_TASKS))
+    annotations = lo.Annotations.from_arrays(*router.answers, classes=range(N_CLASSES)).align(range(N_TASKS))
     expected, cold = (clone(learner).fit(X, annotations, confusion=one).predictions_ for one in (workers, None))
     assert_allclose(router.model_.predictions_, expected, atol=1e-6)
     assert np.abs(expected - cold).max() > 1e-3
@@ -315,6 +315,16 @@ def test_a_learner_with_groups_of_classes_can_be_routed_by() -> None:
     assert_allclose(router.belief.posterior(), router.model_.posterior_.to_dense(), atol=1e-6)
 
 
+def test_the_default_refit_has_eight_rounds_and_does_not_depend_on_the_scale_of_the_features() -> None:
+    large, small = (Router(range(N_TASKS), range(N_CLASSES), X=X * scale) for scale in (1000.0, 0.001))
+    for router in (large, small):
+        for task in range(40):
+            router.add(task, task % 2, answer(task, task % 2))
+        router.refit()
+        assert router.model_.rounds == 8
+    assert_allclose(large.belief.posterior(), small.belief.posterior(), atol=1e-3)
+
+
 def test_without_features_an_aggregator_is_fitted() -> None:
     router = Router(range(10), ["no", "yes"])
     for task in range(10):
@@ -323,6 +333,24 @@ def test_without_features_an_aggregator_is_fitted() -> None:
     router.refit()
     assert isinstance(router.model_, lo.DawidSkene)
     assert router.belief.mean_risk < 0.05
+
+
+def test_what_a_router_knows_can_be_asked_for() -> None:
+    router = Router(["a", "b"], [0, 1], limits=Limits(max_labels=1), prices=Prices(costs={"ann": 3.0}))
+    router.add("a", "ann", 1)
+    assert (router.is_open("a"), router.is_open("b"), router.open.tolist()) == (False, True, [False, True])
+    assert (router.has_answered("a", "ann"), router.has_answered("a", "new")) == (True, False)
+    assert [column.tolist() for column in router.answers] == [["a"], ["ann"], [1]]
+    assert (router.settled.tolist(), router.workers, router.spent) == (["a"], ["ann"], 3.0)
+    assert router.value("b", "new") > router.value("a", "new") > 0
+
+
+def test_tasks_that_are_out_are_replaced_by_others_of_a_large_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_pool, "_NUMBERS", 40)
+    monkeypatch.setattr(_pool, "_FEWEST", 10)
+    router = Router(range(200), [0, 1])
+    router.adopt(Fit(RNG.dirichlet([1, 1], size=200), np.zeros((0, 2, 2)), [], ([], [], [])))
+    assert len({task for task, _ in router.next_batch(150, workers=["ann", "bob"])}) == 150
 
 
 def test_a_strategy_by_its_name_is_refused() -> None:

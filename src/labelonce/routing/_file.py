@@ -16,13 +16,13 @@ _FORMAT = "labelonce router 2"
 
 def write(found: dict[str, Any], path: Path) -> None:
     """Write arrays and plain values to a file, whole or not at all."""
-    arrays = {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
+    arrays: dict[str, Any] = {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
     about = {name: value for name, value in found.items() if name not in arrays} | {"format": _FORMAT}
-    plain = {name: value.astype(str) if value.dtype == object else value for name, value in arrays.items()}
+    arrays |= {name: value.astype(str) for name, value in arrays.items() if value.dtype == object}
     coded = np.frombuffer(json.dumps(about, default=np.generic.item).encode(), dtype=np.uint8)
     try:
         with atomic_path(path) as unfinished, unfinished.open("wb") as file:
-            np.savez(file, **plain, about=coded)
+            np.savez(file, **arrays, about=coded)
     except OSError as error:
         raise with_path(error, path, "write") from error
 
@@ -41,4 +41,5 @@ def read(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path} must be a file that Router.save wrote; got: {error}.") from error
     if about.get("format") != _FORMAT:
         raise ValueError(f"{path} must be a {_FORMAT!r}; got {about.get('format')!r}. Make the router again.")
-    return found | about
+    found |= about
+    return found

@@ -50,7 +50,7 @@ class Offers:
         """Lease the best free task that a worker is able to label and return it; None where there is none for it."""
         if decline and not self._strategy.accepts(self._state, worker):
             return None
-        pool = self.pool() if able is None else self._free(self._drawn(able))
+        pool = self.pool() if able is None else self._drawn(able, self._leased())
         if len(pool.tasks) == 0:
             return None
         scores = pool.scores(self._state, self._strategy, worker)
@@ -117,26 +117,27 @@ class Offers:
     def look_at(self, task: int) -> None:
         """Offer a task, or offer it no longer, as it is now."""
         if self._pool is not None:
-            self._pool.set_free(task, free=task not in self._leases and self.is_open(task))
+            self._pool.set_free(task, free=task not in self._leases.out and self.is_open(task))
 
     def pool(self) -> Pool:
         """Return the tasks to choose from, drawn again where they are used up; the averages are about them."""
-        if self._pool is None or self._pool.used_up:
-            self.use(self._drawn(self._all))
-        assert self._pool is not None
-        if self._n_changes > _STALE * len(self._pool.tasks):
+        pool = self._pool
+        if pool is None or pool.used_up:
+            pool = self._drawn(self._all, self._leased())
+            self.use(pool)
+        if self._n_changes > _STALE * len(pool.tasks):
             self._n_changes = 0
             if self._limits.may_decline:
-                self._average = self._average_of(self._strategy, self._pool)
+                self._average = self._average_of(self._strategy, pool)
             if self._limits.min_gain is not None:
-                self._gain = self._average_of(Information(), self._pool)
-        return self._pool
+                self._gain = self._average_of(Information(), pool)
+        return pool
 
     def use(self, pool: Pool | None) -> None:
         """Choose from another pool from now on; None: from one that is drawn when it is needed."""
         self._pool, self._n_changes = pool, self._state.n_tasks
         if pool is not None:
-            self._free(pool)
+            pool.free = np.isin(pool.tasks, self.open_among(pool.tasks)) & ~np.isin(pool.tasks, self._leased())
 
     def renew(self) -> None:
         """Take note that everything is worth something else now; better tasks are looked for when there is time."""
@@ -147,15 +148,15 @@ class Offers:
 
     def drawing(self) -> Job | None:
         """Return the work of drawing the next pool while this one is in use, None where it is not due."""
-        if self._pool is None or not self._pool.half_used:
+        if self._pool is not None and not self._pool.half_used:
             return None
-        drawn: list[Pool] = []
+        leased, drawn = self._leased(), list[Pool]()
 
         def finish() -> bool:
             self.use(drawn[0])
             return True
 
-        return Job(lambda: drawn.append(self._drawn(self._all)), finish)
+        return Job(lambda: drawn.append(self._drawn(self._all, leased)), finish)
 
     def saved(self) -> dict[str, Any]:
         """Return what a file must hold."""
@@ -171,25 +172,26 @@ class Offers:
     def restore(self, found: dict[str, Any]) -> None:
         """Offer what `saved` returned."""
         for task, worker, until in found["leases"]:
-            self._leases.out[task] = (worker, until)
+            self._leases.restore(task, worker, until)
         self._average, self._gain, self._n_changes = found["averages"]
         if found["pool"] is not None:
             is_all, taken, is_old = found["pool"]
             self._pool = Pool(found["pool_tasks"], self._state.n_tasks, is_all=is_all, taken=taken)
             self._pool.free, self._pool.is_old = found["pool_free"], is_old
 
-    def _drawn(self, tasks: Codes) -> Pool:
-        return Pool.draw(self._state, self._strategy, self.open_among(tasks))
+    def _drawn(self, tasks: Codes, leased: Codes) -> Pool:
+        """Return a pool of those of the tasks that are open and not out with anybody."""
+        tasks = self.open_among(tasks)
+        return Pool.draw(self._state, self._strategy, tasks[~np.isin(tasks, leased)])
 
-    def _free(self, pool: Pool) -> Pool:
-        """Return a pool of which those tasks are free that are open and not out with anybody."""
-        leased = np.array(list(self._leases.out), dtype=np.int32)
-        pool.free = np.isin(pool.tasks, self.open_among(pool.tasks)) & ~np.isin(pool.tasks, leased)
-        return pool
+    def _leased(self) -> Codes:
+        return np.array(list(self._leases.out), dtype=np.int32)
 
     def _average_of(self, strategy: Strategy, pool: Pool) -> float:
         """Return what the average worker who has answered would bring with its best task, per unit of money."""
-        workers = np.array([one for one in range(len(self._state.workers)) if self._state.answers.of(one)], dtype=np.int32)
+        workers = np.array(
+            [one for one in range(len(self._state.workers)) if self._state.answers.of(one)], dtype=np.int32
+        )
         workers = workers[:: max(1, -(-len(workers) // _MOST_WORKERS))]
         return float(self._values(strategy, workers, pool).mean()) if len(workers) else 0.0
 

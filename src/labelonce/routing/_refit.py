@@ -108,7 +108,7 @@ def _known_before(state: State, estimator: Estimator, annotations: Annotations) 
     workers = default_workers(annotations) if estimator.worker_model is None else estimator.worker_model
     if workers.uses_slots(annotations):
         return {}
-    return {"confusion": np.stack([state.confusion_of(worker) for worker in range(annotations.n_workers)])}
+    return {"confusion": np.concatenate([state.crowd.of(worker) for worker in range(annotations.n_workers)])}
 
 
 class Adoption:

@@ -25,6 +25,7 @@ from labelonce.routing._strategies import strategy_of
 from labelonce.routing._strategies._information import Information
 from labelonce.routing._strategies._strategy import Strategy
 
+
 class Router:
     """Hand tasks to workers, one at a time or in batches, and learn from their answers.
 
@@ -62,6 +63,8 @@ class Router:
 
     Attributes
     ----------
+    tasks, classes, workers : ids
+        Workers in the order in which they came.
     state : State
         What is known, in codes: what strategies look at.
     model_ : fitted estimator or None
@@ -101,27 +104,13 @@ class Router:
             raise ValueError(f"strategy must take several questions, as Information() does; got {show(strategy)}.")
         seed = check_int(random_state, "random_state", 0)
         self.state = State(tasks, classes, X=X, prices=prices, gold=gold, questions=questions, seed=seed)
+        self.tasks, self.classes, self.workers = self.state.tasks, self.state.classes, self.state.workers
         if X is not None and (n_rows := count_rows(X)) != self.state.n_tasks:
             raise ValueError(f"X must have one row per task, {self.state.n_tasks}; got {n_rows}.")
         self._estimator = estimator_of(learner, X)
         self._prices, self._seed = prices or Prices(), seed
         self._offers = Offers(self.state, self.strategy, self.limits, clock)
         self.model_: Any = None
-
-    @property
-    def tasks(self) -> Ids:
-        """The ids of all tasks."""
-        return self.state.tasks
-
-    @property
-    def classes(self) -> Ids:
-        """The ids of all classes."""
-        return self.state.classes
-
-    @property
-    def workers(self) -> list[Any]:
-        """The ids of everybody who has asked or answered."""
-        return self.state.workers
 
     @property
     def belief(self) -> Belief:
@@ -248,7 +237,9 @@ class Router:
         Where the last fit knew it, what it said is taken out of the belief; a new fit forgets it altogether.
         """
         if not self.has_answered(task, worker):
-            raise ValueError(f"an answer must be there to be removed; got none of worker {show(worker)} on {show(task)}.")
+            raise ValueError(
+                f"an answer must be there to be removed; got none of worker {show(worker)} on {show(task)}."
+            )
         task_code, code = self._pair(task, worker)
         labels = self.state.remove(task_code, code)
         self.strategy.refitted(self.state)
@@ -275,14 +266,12 @@ class Router:
     def refit(self) -> None:
         """Fit all answers, and replace what is believed of tasks and workers."""
         if self.state.questions is not None:
-            raise ValueError(
-                f"refit must have one question per task; got {self.state.n_questions}. Fit them elsewhere, and adopt it."
-            )
+            got = f"got {self.state.n_questions}. Fit the answers elsewhere, and adopt the fit"
+            raise ValueError(f"refit must have one question per task; {got}.")
         labels = self.state.answers.rows().label
         if (n_classes := len(np.unique(labels))) < 2:
-            raise ValueError(
-                f"refit must have labels of two classes; got {len(labels)} labels of {n_classes}. Add more answers first."
-            )
+            got = f"got {len(labels)} labels of {n_classes}. Add more answers first"
+            raise ValueError(f"refit must have labels of two classes; {got}.")
         self.model_, fit = fitted(self.state, self._estimator)
         self.adopt(fit)
 
@@ -310,10 +299,6 @@ class Router:
     def drawing(self) -> Job | None:
         """Return the work of finding the tasks that are worth most, for another thread, None where it is not due."""
         return self._offers.drawing()
-
-    def prepare(self) -> None:
-        """Find the tasks that are worth most now, so that whoever asks next need not wait."""
-        self._offers.pool()
 
     def save(self, path: str | Path) -> None:
         """Write everything but X and the learner to one file, whole or not at all."""

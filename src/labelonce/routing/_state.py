@@ -107,7 +107,9 @@ class State:
         """Return the codes of a label: one, or with several questions one for each."""
         labels = [label] if self.questions is None else list(label)
         if len(labels) != self.n_questions:
-            raise ValueError(f"a label must have one class for each of {self.n_questions} questions; got {show(label)}.")
+            raise ValueError(
+                f"a label must have one class for each of {self.n_questions} questions; got {show(label)}."
+            )
         return [_code(one, self._class_codes, "label", self.classes) for one in labels]
 
     def label_of(self, codes: Sequence[int]) -> Any:
@@ -150,10 +152,6 @@ class State:
         for task, worker, label in zip(*self.answers.rows(n_rows), strict=True):
             if self.gold[task] < 0:
                 belief.update(task, crowd.chances(worker, np.atleast_1d(label)))
-
-    def confusion_of(self, worker: int) -> Floats:
-        """Return the confusion of a worker, the average one if nothing is known of it."""
-        return self.crowd.of(worker)[0] if self.questions is None else self.crowd.of(worker)
 
     def information(self, workers: int | Codes, tasks: Codes) -> Floats:
         """Return what an answer of a worker would tell about each task, in nats; of several workers a row each."""

@@ -16,8 +16,8 @@ from labelonce.routing._state import State
 class Strategy(ABC):
     """A rule that says how much one more label is worth. Subclasses are dataclasses of numbers.
 
-    What a strategy keeps follows from the answers that the last fit knew, and is computed in `refitted`; everything else
-    it finds in the state.
+    What a strategy keeps follows from the answers that the last fit knew, and is computed in `refitted`; all else is in
+    the state.
 
     Examples
     --------
