@@ -14,7 +14,7 @@ from labelonce._messages import show
 from labelonce._sklearn import count_rows
 from labelonce._types import Ids, Mask
 from labelonce._validate import check_int
-from labelonce.routing._belief import Belief
+from labelonce.routing._belief import ANYBODY, Belief
 from labelonce.routing._file import read, write
 from labelonce.routing._job import Job
 from labelonce.routing._limits import Limits, Prices, of_pairs, pairs_of
@@ -162,6 +162,11 @@ class Router:
         """Return what a worker's answer is expected to tell about a task, in nats."""
         place = np.array([self.state.task_code(task)])
         return float(self.state.information(self.state.known_worker(worker), place)[0])
+
+    def most_informative(self, n: int) -> Ids:
+        """Return the ids of up to `n` open tasks about which an average worker's answer would tell most, best first."""
+        tasks = np.flatnonzero(self.open).astype(np.int32)
+        return np.asarray(self.tasks[tasks[np.argsort(-self.state.information(ANYBODY, tasks), kind="stable")[:n]]])
 
     def next(self, worker: Hashable, *, among: Any = None) -> Any:
         """Return the task that this worker should label next, or None if there is none for it.

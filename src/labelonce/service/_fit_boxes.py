@@ -13,8 +13,8 @@ from labelonce._types import Floats
 from labelonce.multilabel import MultiLabelAnnotations, MultiLabelDawidSkene, MultiLabelMBEM, text_heads
 from labelonce.report._workers import LEVEL, SPAMMER_GAIN
 from labelonce.runs._inputs import read_features
-from labelonce.service._boxes import ticked
-from labelonce.service._outlook import outlook_of_boxes
+from labelonce.service._boxes import rows_of, ticked
+from labelonce.service._outlook import outlook
 from labelonce.service._project import Project
 from labelonce.service._tasks import thumbnails
 
@@ -52,7 +52,7 @@ def about_boxes(model: Any, annotations: MultiLabelAnnotations) -> dict[str, Any
         "accuracy": {"accuracy": mean, "low": max(0.0, mean - spread), "high": min(1.0, mean + spread)},
         "workers": _workers(model, annotations, posterior.mean(axis=0)),
         "worker_ids": [str(one) for one in annotations.workers.tolist()],
-        "outlook": outlook_of_boxes(posterior, model.confusion_.mean(axis=0)),
+        "outlook": outlook(rows_of(posterior), model.confusion_.mean(axis=0)),
     }
 
 
