@@ -41,8 +41,7 @@ class Router:
     X : features, optional
         One row per task, for the model.
     learner : MBEM, aggregator or classifier, optional
-        What a refit fits; a classifier gets `MBEM(classifier, rounds=8)` around it. Default: `SoftmaxRegression` on
-        standardised features, or `DawidSkene` without X.
+        What a refit fits; a classifier gets `MBEM` around it. Default: `MBEM()`, or `DawidSkene` without X.
     strategy : Strategy, optional
         Which task is worth most. Default: `Information`.
     prices : Prices, optional
