@@ -290,7 +290,7 @@ def test_a_refit_replaces_all_beliefs() -> None:
     drive(router, 39)
     router.refit()
     assert router.model_ is not None
-    assert_allclose(router.belief.posterior(), router.model_.calibrated_, atol=1e-6)
+    assert_allclose(router.belief.posterior(), router.model_.posterior_, atol=1e-6)
 
 
 def test_a_refit_starts_from_the_workers_of_the_last_one() -> None:
@@ -315,13 +315,12 @@ def test_a_learner_with_groups_of_classes_can_be_routed_by() -> None:
     assert_allclose(router.belief.posterior(), router.model_.posterior_.to_dense(), atol=1e-6)
 
 
-def test_the_default_refit_has_eight_rounds_and_does_not_depend_on_the_scale_of_the_features() -> None:
+def test_the_default_refit_does_not_depend_on_the_scale_of_the_features() -> None:
     large, small = (Router(range(N_TASKS), range(N_CLASSES), X=X * scale) for scale in (1000.0, 0.001))
     for router in (large, small):
         for task in range(40):
             router.add(task, task % 2, answer(task, task % 2))
         router.refit()
-        assert router.model_.rounds == 8
     assert_allclose(large.belief.posterior(), small.belief.posterior(), atol=1e-3)
 
 

@@ -237,7 +237,7 @@ def test_check_boxes_are_refused_where_one_label_is_asked_for(tmp_path: Path) ->
 def test_settings_that_do_not_go_with_check_boxes_are_refused() -> None:
     with pytest.raises(ValueError, match=r"no '\|' in them; got 'a\|b'"):
         Settings("Walks", ("a|b", "c"), multilabel=True)
-    with pytest.raises(ValueError, match="strategy of check boxes must be one of 'Information'.*got 'ActiveLab'"):
+    with pytest.raises(ValueError, match=r"strategy of check boxes must be one of 'Information'.*got 'ActiveLab'"):
         Settings("Walks", ("a", "b"), multilabel=True, strategy="ActiveLab")
 
 

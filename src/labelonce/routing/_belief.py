@@ -1,10 +1,10 @@
 """What is believed about tasks and known of workers, in the router's one layout: P(class) of every row.
 
 A row is what has one unknown class: a task, or with several questions a (task, question), such as a check box, whose
-classes are no and yes. The rows of a task lie next to each other. Nothing else in this folder knows the layout or
-multiplies probabilities; the router and its strategies ask for what is here:
+classes are no and yes. The rows of a task lie next to each other. Nothing else in this folder knows the layout; the
+router and its strategies ask for what is here:
 
-- `Belief.update`: an answer changes the rows of its task as Bayes says, without a refit; its inverse takes it out;
+- `Belief.update`: an answer changes the rows of its task (`after_answer` of the kernels), without a refit;
 - `Belief.information`: what a worker's answer is expected to tell about a task;
 - a new `Belief` and a new `Crowd` replace everything at once after a refit.
 
@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
+from labelonce._kernels import after_answer
 from labelonce._types import Codes, Floats
 
 ANYBODY = -1  # the code of a worker of whom nothing is known
 _IMPOSSIBLE = 1e-10  # the least chance of an answer, so that none rules a class out for good
-_LEAST = 1e-300  # the least probability, so that every answer can be taken out again
 
 Tasks = Codes | slice
 
@@ -66,9 +66,7 @@ class Belief:
 
     def update(self, task: int, chances: Floats) -> None:
         """Take an answer: its chance by true class, of every question."""
-        rows = self._rows[task] * chances
-        np.maximum(rows, _LEAST, out=rows)
-        rows /= rows.sum(axis=1, keepdims=True)
+        rows = after_answer(self._rows[task], chances)
         risk = 1 - rows.max(axis=1)
         self._total_risk += float((risk - self._row_risk[task]).sum())
         self._rows[task], self._row_risk[task], self.risk[task] = rows, risk, risk.max()
