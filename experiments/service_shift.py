@@ -1,7 +1,7 @@
 """How many labels routing saves: a shift of twenty workers through the HTTP service, and the same in the library.
 
 Digits, 300 tasks; twenty workers of mixed quality: eight are right in 0.9 of cases, six in 0.6, six guess. They arrive
-in random order, ask for a task and answer it; after every 60 labels all are fitted again, up to 360 labels. "http": over
+in random order, ask for a task and answer it; all are fitted again after every 60 labels, up to 360. "http": over
 `labelonce serve`, with its refits in processes of their own. "library": a `Router` with the same learner. Accuracy is
 that of the labels found for all tasks. Saved is the share of labels not needed to reach the final accuracy of random
 assignment, from curves smoothed over three neighbours. Both ways fit from nothing every time.
