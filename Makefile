@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.ready
 
-.PHONY: demo test bench bench-aggregators routing-peers docs gallery clean chromium
+.PHONY: demo test bench bench-aggregators routing-peers docs gallery clean chromium postgres
 .DELETE_ON_ERROR:
 
 # The demo needs little: without the environment of the developers it makes a small one.
@@ -12,7 +12,7 @@ DEMO := $(if $(wildcard $(SETUP)),$(VENV),.venv-demo)
 demo: $(DEMO)/.ready
 	$(DEMO)/bin/labelonce demo
 
-test: $(SETUP) chromium
+test: $(SETUP) chromium postgres
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -29,6 +29,16 @@ chromium:
 		{ apt-get update -qq && apt-get install -y -qq chromium; } >/dev/null 2>&1 \
 			|| echo "make: apt-get could not install chromium; the report's browser tests will skip"; \
 	else echo "make: no Chromium; the report's browser tests will skip (install it with your package manager)"; fi
+
+# The tests of several services on one database start a PostgreSQL of their own; it is installed as Chromium is.
+NO_POSTGRES ?=
+postgres:
+	@if ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || [ -n "$(NO_POSTGRES)" ]; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "make: installing the system package postgresql with apt-get for the tests of several services (make test NO_POSTGRES=1 leaves it out)"; \
+		{ apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq postgresql; } >/dev/null 2>&1 \
+			|| echo "make: apt-get could not install postgresql; the tests of several services will skip"; \
+	else echo "make: no PostgreSQL; the tests of several services will skip (install it with your package manager)"; fi
 
 # The site is built from the source text: without the developers' environment it needs only the site's own tools.
 DOCS := $(if $(wildcard $(SETUP)),$(VENV),.venv-docs)

@@ -43,13 +43,13 @@ PAUSE = 0.8
 CLASSES = [str(one) for one in range(N_CLASSES)]
 
 
-def project_of(folder: Path, n_tasks: int, n_before: int) -> Project:
+def project_of(folder: Path, n_tasks: int, n_before: int, **settings: Any) -> Project:
     """Return a project whose features tell much of the class, with labels from before."""
     rng = np.random.default_rng(0)
     y = rng.integers(N_CLASSES, size=n_tasks)
     X = rng.normal(size=(n_tasks, 20)) + 2 * rng.normal(size=(N_CLASSES, 20))[y]
     lo.write(pa.table({"task": np.arange(n_tasks)} | {f"x{i}": X[:, i] for i in range(20)}), folder / "tasks.parquet")
-    project = Project.make(folder / "project", folder / "tasks.parquet", CLASSES, refit_every=10**9)
+    project = Project.make(folder / "project", folder / "tasks.parquet", CLASSES, **{"refit_every": 10**9} | settings)
     store = project.store()
     given = np.where(rng.random(n_before) < 0.8, y[:n_before], rng.integers(N_CLASSES, size=n_before))
     store.write([Answer(f"old {i % 50}", f"{i}", f"{i}", str(label)) for i, label in enumerate(given.tolist())])
@@ -58,13 +58,11 @@ def project_of(folder: Path, n_tasks: int, n_before: int) -> Project:
 
 
 def at_work(
-    server: Server, tokens: dict[str, str], going: Callable[[], bool], log: Log, pause: float
+    ports: list[int], tokens: dict[str, str], going: Callable[[], bool], log: Log, pause: float
 ) -> list[asyncio.Task[None]]:
-    """Let everybody begin to label."""
+    """Let everybody begin to label, each request at any of the services."""
     options: dict[str, Any] = {"pause": pause, "classes": CLASSES}
-    return [
-        asyncio.create_task(work(server.port, worker, token, going, log, **options)) for worker, token in tokens.items()
-    ]
+    return [asyncio.create_task(work(ports, worker, token, going, log, **options)) for worker, token in tokens.items()]
 
 
 async def lateness(going: Callable[[], bool]) -> list[float]:
@@ -105,7 +103,7 @@ async def under_load(server: Server, tokens: dict[str, str], admin: str, seconds
     log, wire = Log(), Wire(server.port, admin)
     await wire.ask("POST", "/api/refit")
     until = time.monotonic() + seconds + 5
-    going = at_work(server, tokens, lambda: time.monotonic() < until, log, PAUSE)
+    going = at_work([server.port], tokens, lambda: time.monotonic() < until, log, PAUSE)
     await asyncio.sleep(5)  # until everybody is at work
     log.seconds, log.codes = {"next": [], "post": []}, {}
     late = asyncio.create_task(lateness(lambda: time.monotonic() < until - 1))
@@ -133,7 +131,7 @@ async def under_load(server: Server, tokens: dict[str, str], admin: str, seconds
 async def with_kills(server: Server, tokens: dict[str, str], n_kills: int) -> Log:
     """Kill the service again and again, and return what was acknowledged."""
     log, killed = Log(), 0
-    going = at_work(server, dict(list(tokens.items())[:50]), lambda: killed < n_kills, log, 0.01)
+    going = at_work([server.port], dict(list(tokens.items())[:50]), lambda: killed < n_kills, log, 0.01)
     for _ in range(n_kills):
         before = len(log.kept)
         while len(log.kept) < before + 100:

@@ -135,6 +135,8 @@ BROKEN = [
     BrokenFile("unknown suffix", "labels.txt", text(GOOD), r"must end in one of .*; got '\.txt'"),
     BrokenFile("a workbook", "labels.xlsx", raw(b"PK\x03\x04"), "whole Excel workbook; got: File is not a zip"),
     BrokenFile("dangling link", "labels.csv", lambda path: path.symlink_to("nowhere.csv"), "No such file"),
+    BrokenFile("a link to itself", "labels.csv", lambda path: path.symlink_to(path), "levels of symbolic links"),
+    BrokenFile("a pipe", "labels.csv", os.mkfifo, "it must be a file you may open; got a pipe"),
     BrokenFile("not an export", "labels.json", text('{"rows": []}'), "one JSON list of tasks"),
     BrokenFile(
         "a spreadsheet", "labels.csv", raw(b"PK\x03\x04\x14\0\x06\0" + bytes(range(256)) * 8), "got a spreadsheet"

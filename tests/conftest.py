@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from label_studio_server import Server, running
+from postgres_server import Postgres, why_not
 
 settings.register_profile("labelonce", deadline=None)  # a busy machine is no defect
 settings.load_profile("labelonce")
@@ -70,3 +71,19 @@ def label_studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Return a real Label Studio, one for all tests that need it."""
     with running(tmp_path_factory.mktemp("label-studio")) as found:
         yield found
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """Return a real PostgreSQL, one for all tests that need it; a test that stops it starts it again."""
+    if reason := why_not():
+        pytest.skip(reason)
+    server = Postgres()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def database(postgres: Postgres) -> str:
+    """Return the URL of an empty database."""
+    return postgres.empty()

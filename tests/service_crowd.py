@@ -25,17 +25,20 @@ def free_port() -> int:
 
 
 class Server:
-    """`labelonce serve` in a process of its own."""
+    """`labelonce serve` in a process of its own: how many files it may open, and where its stderr goes."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.port = folder, free_port()
+    def __init__(self, folder: Path, *, log: Path | None = None, files: int | None = None) -> None:
+        self.folder, self.port, self.files = folder, free_port(), files
+        self.log = log or Path(os.devnull)
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        code = "from labelonce.cli import main; main()"
+        limit = f"resource.setrlimit(resource.RLIMIT_NOFILE, ({self.files}, {self.files})); " if self.files else ""
+        code = f"import resource; {limit}from labelonce.cli import main; main()"
         command = [sys.executable, "-c", code, "serve", str(self.folder), "--port", str(self.port)]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-        self.process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=log)
         for _ in range(1200):
             assert self.process.poll() is None, "the service did not start"
             try:
@@ -82,20 +85,54 @@ class Wire:
             self._streams = None
 
 
+class Balanced:
+    """One person behind a load balancer: every request goes to any of several services."""
+
+    def __init__(self, ports: list[int], token: str, rng: random.Random) -> None:
+        self._wires, self._rng = [Wire(port, token) for port in ports], rng
+
+    async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        return await self._rng.choice(self._wires).ask(method, path, body)
+
+    def close(self) -> None:
+        for wire in self._wires:
+            wire.close()
+
+
 @dataclass
 class Log:
-    """What the workers saw: keys that were acknowledged, and seconds of every request."""
+    """What the workers saw: keys that were acknowledged, seconds of every request, and who had which task when."""
 
     kept: dict[str, tuple[str, str, str]] = field(default_factory=dict)
+    held: list[tuple[str, str, float, float]] = field(default_factory=list)
     seconds: dict[str, list[float]] = field(default_factory=lambda: {"next": [], "post": []})
     codes: dict[int, int] = field(default_factory=dict)
 
 
+def held_twice(log: Log) -> int:
+    """Return how many times a task came to somebody while somebody else had it and had not sent its answer yet."""
+    until: dict[str, tuple[float, str]] = {}
+    found = 0
+    for task, worker, start, end in sorted(log.held, key=lambda one: one[2]):
+        last, other = until.get(task, (0.0, worker))
+        found += start < last and worker != other
+        until[task] = max((last, other), (end, worker))
+    return found
+
+
 async def work(
-    port: int, worker: str, token: str, going: Callable[[], bool], log: Log, *, pause: float, classes: list[str]
+    ports: int | list[int],
+    worker: str,
+    token: str,
+    going: Callable[[], bool],
+    log: Log,
+    *,
+    pause: float,
+    classes: list[str],
 ) -> None:
     """Label as long as it is going; what was not acknowledged is sent again with the same key, as the page does."""
-    wire, rng, number = Wire(port, token), random.Random(worker), 0
+    rng, number, since = random.Random(worker), 0, 0.0
+    wire = Balanced([ports] if isinstance(ports, int) else ports, token, rng)
     unsent: dict[str, Any] | None = None
     await asyncio.sleep(rng.random() * pause)
     while going():
@@ -106,9 +143,11 @@ async def work(
                 if code != 200 or found["task"] is None:
                     await asyncio.sleep(pause)
                     continue
-                number += 1
+                number, since = number + 1, time.monotonic()
                 key = f"{os.getpid()}-{started}-{number}"
                 unsent = {"key": key, "task": found["task"], "label": rng.choice(classes)}
+                await asyncio.sleep(pause * rng.random() / 2)  # to look at the task
+                log.held.append((found["task"], worker, since, time.monotonic()))
             code, _ = await _timed(wire, log, "post", "POST", "/api/annotations", unsent)
             if code == 200:
                 log.kept[f"{worker} {unsent['key']}"] = (worker, unsent["task"], unsent["label"])
@@ -121,7 +160,7 @@ async def work(
     wire.close()
 
 
-async def _timed(wire: Wire, log: Log, name: str, *request: Any) -> tuple[int, Any]:
+async def _timed(wire: Balanced, log: Log, name: str, *request: Any) -> tuple[int, Any]:
     started = time.monotonic()
     code, found = await wire.ask(*request)
     log.seconds[name].append(time.monotonic() - started)

@@ -49,7 +49,7 @@ def test_nothing_but_the_shipped_sets_is_in_the_package() -> None:
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("file", sorted(FILES))
 def test_shipped_files_are_those_of_the_data_folder(file: str, data_root: Any) -> None:
     assert pq.read_table(SHIPPED / file).to_pylist() == pq.read_table(data_root / file).to_pylist()
 

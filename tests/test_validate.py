@@ -70,6 +70,17 @@ def test_numbers_outside_an_open_range_are_refused_with_the_bound(value: float) 
         _validate.check_number(value, "tol", 0)
 
 
+@pytest.mark.parametrize("value", [2**70, 2**2000, 10**400])
+def test_huge_integers_are_refused_or_become_float(value: int) -> None:
+    with pytest.raises(ValueError, match=r"rounds must be at most 2\^63 - 1; got "):
+        _validate.check_int(value, "rounds", 1)
+    with pytest.raises(ValueError, match=r"share must be in \[0, 1\]; got "):
+        _validate.check_number(value, "share", 0, 1)
+    if value > 2**1100:
+        with pytest.raises(ValueError, match="budget must be at least 0; got "):
+            _validate.check_number(value, "budget", 0)
+
+
 @pytest.mark.parametrize("value", [True, "1", None, 1j, np.complex128(1), [1]])
 def test_other_than_numbers_are_refused(value: Any) -> None:
     with pytest.raises(ValueError, match="share must be a number; got "):

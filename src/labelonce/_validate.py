@@ -11,6 +11,7 @@ from labelonce._messages import named, show
 from labelonce._types import Codes, Floats
 
 MAX_ANNOTATIONS = 2**31 - 1
+_LARGEST = 2**63 - 1
 
 RandomState = int | np.random.Generator | None
 
@@ -49,6 +50,8 @@ def check_int(value: Any, name: str, minimum: int, *, or_else: str = "") -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
         more = f", or {or_else}" if or_else else ""
         raise ValueError(f"{named(name)} must be an integer of at least {minimum}{more}; got {value!r}.")
+    if value > _LARGEST:  # what no array counts to
+        raise ValueError(f"{named(name)} must be at most 2^63 - 1; got {show(value)}.")
     return int(value)
 
 
@@ -56,10 +59,14 @@ def check_number(value: Any, name: str, low: float, high: float = np.inf) -> flo
     """Return `value` as a finite float in [low, high]."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise ValueError(f"{named(name)} must be a number; got {value!r}.")
-    if not (np.isfinite(value) and low <= value <= high):
+    try:
+        number = float(value)
+    except OverflowError:  # an integer larger than any float
+        number = np.inf
+    if not (np.isfinite(number) and low <= number <= high):
         bound = f"at least {low:g}" if high == np.inf else f"in [{low:g}, {high:g}]"
-        raise ValueError(f"{named(name)} must be {bound}; got {value!r}.")
-    return float(value)
+        raise ValueError(f"{named(name)} must be {bound}; got {show(value)}.")
+    return number
 
 
 def check_rng(random_state: RandomState) -> np.random.Generator:

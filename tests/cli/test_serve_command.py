@@ -16,6 +16,7 @@ from commands import labelonce_cli
 from service_crowd import free_port
 
 from labelonce.service import Project
+from labelonce.service._store import Answer, Store
 
 pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[service]'")
 
@@ -34,7 +35,7 @@ def test_a_project_is_made_and_served(tmp_path: Path, tasks: Path) -> None:
     made = json.loads(labelonce_cli("project", tmp_path / "pets", *options, "--json").stdout)
     assert set(made["workers"]) == {"ann", "bob"}
     command = [sys.executable, "-c", "from labelonce.cli import main; main()", "serve", str(tmp_path / "pets")]
-    process = subprocess.Popen([*command, "--port", str(port)], env=os.environ | {"PYTHONPATH": ":".join(sys.path)})
+    process = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": ":".join(sys.path)})
     try:
         for _ in range(600):
             assert process.poll() is None
@@ -50,8 +51,10 @@ def test_a_project_is_made_and_served(tmp_path: Path, tasks: Path) -> None:
             assert json.loads(answer.read())["task"] in ("a", "b")
         for other, said in ((port, f"port {port} of 127.0.0.1 must be free"), (free_port(), "must be served once")):
             again = labelonce_cli("serve", tmp_path / "pets", "--port", str(other))
-            assert (again.returncode, again.stderr.count("\n")) == (2, 2)  # what it serves, and what is wrong
-            assert said in again.stderr
+            *before, last = again.stderr.splitlines()
+            assert (again.returncode, len(before)) == (2, 1 if other == port else 2)  # what it serves, where links lead
+            assert said in last
+            assert (f"lead to {url}, and this listens at port {other}" in again.stderr) == (other != port)
     finally:
         process.send_signal(signal.SIGINT)
         assert process.wait(30) in (0, 130)
@@ -104,6 +107,64 @@ def test_a_project_with_check_boxes_is_made(tmp_path: Path, tasks: Path) -> None
     options = ["--classes", "cat,dog", "--text", "text", "--multilabel"]
     labelonce_cli("project", tmp_path / "pets", "--tasks", tasks, *options)
     assert Project(tmp_path / "pets").settings.multilabel
+
+
+def test_links_are_made_for_the_address_that_the_project_has(tmp_path: Path, tasks: Path) -> None:
+    options = ["--classes", "cat,dog", "--text", "text", "--url", "https://labels.example/"]
+    labelonce_cli("project", tmp_path / "pets", "--tasks", tasks, *options)
+    added = labelonce_cli("project", tmp_path / "pets", "--workers", "eve")
+    assert added.stdout.startswith("eve: https://labels.example/#token=")
+
+
+def test_a_backup_holds_every_answer(tmp_path: Path, tasks: Path) -> None:
+    project = Project.make(tmp_path / "pets", tasks, ["cat", "dog"], text="text")
+    serving = project.store()
+    serving.write([Answer("ann", "k", "a", "cat")])
+    run = labelonce_cli("project", tmp_path / "pets", "--backup", tmp_path / "copy.db")
+    assert (run.returncode, run.stderr) == (0, f"all answers and tokens -> {tmp_path / 'copy.db'}\n")
+    assert [row.label for row in Store(str(tmp_path / "copy.db")).answers()] == ["cat"]
+    again = labelonce_cli("project", tmp_path / "pets", "--backup", tmp_path / "pets" / "annotations.db")
+    assert (again.returncode, "must be another file" in again.stderr) == (2, True)
+    lost = labelonce_cli("project", tmp_path / "pets", "--backup", tmp_path / "nowhere" / "copy.db")
+    assert (lost.returncode, "must lie in a folder that is there" in lost.stderr) == (2, True)
+    both = labelonce_cli("project", tmp_path / "pets", "--backup", tmp_path / "copy.db", "--workers", "eve")
+    assert "--backup must go without other options" in both.stderr
+    serving.close()
+
+
+def test_what_is_left_out_is_listed(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image", reason="no Pillow: pip install 'labelonce[images]'")
+    (tmp_path / "photos").mkdir()
+    image.new("L", (9, 9)).save(tmp_path / "photos" / "a.png")
+    for number in range(25):
+        (tmp_path / "photos" / f"bad{number:02d}.png").write_bytes(b"")
+    options = ["--tasks", str(tmp_path / "photos"), "--classes", "cat,dog", "--workers", "ann"]
+    made = labelonce_cli("project", tmp_path / "pets", *options)
+    assert "note: left out: bad00.png: it is no image" in made.stderr
+    assert "note: left out: 5 more" in made.stderr
+    made = labelonce_cli("project", tmp_path / "other", *options, "--json")
+    assert len(json.loads(made.stdout)["left_out"]) == 25
+
+
+COMMANDS = [["project", "--workers", "eve"], ["serve", "--port", "50999"], ["project", "--revoke", "a"]]
+
+
+@pytest.mark.parametrize("arguments", COMMANDS)
+@pytest.mark.parametrize("broken", ["damaged", "away"])
+def test_a_database_that_does_not_answer_is_one_sentence(
+    tmp_path: Path, tasks: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], broken: str
+) -> None:
+    project = Project.make(tmp_path / "pets", tasks, ["cat", "dog"], text="text")
+    if broken == "damaged":
+        (project.folder / "annotations.db").write_bytes(b"\0" * 5000)
+    else:
+        pytest.importorskip("psycopg", reason="no psycopg: pip install 'labelonce[postgres]'")
+        monkeypatch.setenv("LABELONCE_DATABASE", "postgresql://ann:hunter2@127.0.0.1:1/x?connect_timeout=1")
+    command, *options = arguments
+    run = labelonce_cli(command, project.folder, *options)
+    said = run.stderr.splitlines()[-1]
+    assert (run.returncode, "Traceback" in run.stderr, "hunter2" in run.stderr) == (2, False, False)
+    assert ("must be a whole SQLite database" if broken == "damaged" else "at 127.0.0.1 must answer") in said
 
 
 @pytest.mark.parametrize(

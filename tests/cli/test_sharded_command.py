@@ -81,3 +81,17 @@ def test_two_processes_under_torchrun_give_what_one_gives(prepared: Path, tmp_pa
     one, two = (json.loads((tmp_path / name / "run.json").read_text()) for name in ("one", "two"))
     assert (one["processes"], two["processes"]) == (1, 2)
     assert_allclose(two["log_likelihood"], one["log_likelihood"], rtol=1e-12)
+
+
+def test_a_process_that_is_started_again_after_the_end_is_done(
+    prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["sharded", "fit", str(prepared), "-o", str(tmp_path / "out")]
+    assert run_in_process(arguments) == 0
+    assert run_in_process(arguments) == 2  # by hand: name another folder
+    monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
+    capsys.readouterr()
+    assert run_in_process(arguments) == 0
+    assert "was finished before torchrun started" in capsys.readouterr().err
+    os.utime(tmp_path / "out" / "run.json", (0, 0))  # of an earlier launch
+    assert run_in_process(arguments) == 2

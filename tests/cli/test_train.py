@@ -354,6 +354,16 @@ def test_two_runs_cannot_write_at_once(folder: Path, capsys: Capture) -> None:
     assert "another labelonce train is at work there" in capsys.readouterr().err
 
 
+def test_the_second_of_two_runs_says_nothing_of_starting_over(folder: Path, capsys: Capture) -> None:
+    arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "--rounds", "1"]
+    (folder / "run" / ".work").mkdir(parents=True)
+    (folder / "run" / ".work" / "job.json").write_text("{}")
+    with runs.RunFolder(folder / "run").locked():
+        assert run_in_process([*arguments, "-o", str(folder / "run")]) == 2
+    said = capsys.readouterr().err
+    assert ("another labelonce train is at work there" in said, "starting over" in said) == (True, False)
+
+
 def test_names_cannot_draw_on_the_terminal(capsys: Capture) -> None:
     print_table("Workers", ["worker"], [["\x1b[31mred\x07\n\t[bold]"]])
     assert capsys.readouterr().out == "\n# Workers\nworker\n\\x1b[31mred\\x07\\n\\t[bold]\n"

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from service_projects import BOXES, Client, boxes_project, serving, text_project
 
 import labelonce as lo
-from labelonce import multilabel
+from labelonce import multilabel, runs
 from labelonce.service import LabelStudio, Project, create_app
 from labelonce.service import _fit as fits
 from labelonce.service._boxes import stored, ticked
@@ -68,6 +68,7 @@ def test_an_answer_counts_as_its_worker_is_worth_and_undo_takes_it_out_exactly(l
     assert live.labels(1, 2)[0]["confidence"] == pytest.approx(0.75)
     assert live.expected_accuracy == pytest.approx((3 * 3 * 0.5 + 3 * 0.75) / 12)
     live.undo(row)
+    live.offer_again(row)
     assert_allclose(live.router.belief.posterior(), 0.5, atol=1e-12)
     assert live.next("ann") == "b"
     assert live.last == {}
@@ -136,6 +137,11 @@ def test_a_fit_finds_the_labels_and_the_workers(tmp_path: Path, learn_from: str)
     assert found.about["accuracy"]["low"] < right + 0.05
     shares = [step["accuracy"] for step in found.about["outlook"]]
     assert shares[1] > shares[0]
+    run = project.fits / "000001" / "run"
+    assert run.exists() == (learn_from == "features")  # as of one label per task
+    if run.exists():
+        result: Any = runs.read_run(run).result
+        assert result.questions == list(CLASSES)
 
 
 def test_a_fit_that_is_taken_over_while_answers_arrive_and_go_is_believed_as_at_a_start(tmp_path: Path) -> None:
@@ -152,7 +158,7 @@ def test_a_fit_that_is_taken_over_while_answers_arrive_and_go_is_believed_as_at_
     live.take(later[1])
     job.compute()
     live.take(later[2])
-    live.undo(first[5], again=False)
+    live.undo(first[5])
     assert not job.finish()  # an answer was taken back: once more
     job = live.adoption(found)
     job.compute()

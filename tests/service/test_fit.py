@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from service_crowd import Server
 from service_projects import text_project
 from sklearn.datasets import load_digits
 
@@ -26,7 +29,9 @@ from labelonce.service import _fit as fits
 from labelonce.service._live import Job
 from labelonce.service._live_router import LiveRouter
 from labelonce.service._outlook import outlook
+from labelonce.service._refits import Refits
 from labelonce.service._store import Answer
+from labelonce.service._writer import Writer
 
 pytestmark = pytest.mark.usefixtures("skops")
 
@@ -161,6 +166,85 @@ def test_a_killed_fit_is_resumed(tmp_path: Path) -> None:
     assert fits.newest(project) is None
     assert fits.main(project.folder) == 0
     assert [path.name for path in sorted(project.fits.glob("0*"))] == ["000001"]
+
+
+def test_an_image_that_can_no_longer_be_read_is_left_out_of_fits(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image", reason="no Pillow: pip install 'labelonce[images]'")
+    (tmp_path / "photos").mkdir()
+    for number in range(40):
+        image.new("L", (8, 8), 200 * (number % 2)).save(tmp_path / "photos" / f"{number:02d}.png")
+    project = Project.make(tmp_path / "p", tmp_path / "photos", ["dark", "light"])
+    (project.folder / "images" / "07.png").write_bytes(b"")
+    (project.folder / "images" / "08.png").unlink()
+    store = project.store()
+    store.write([Answer(f"w{i % 3}", f"{i}", f"{i:02d}.png", ("dark", "light")[i % 2]) for i in range(40)])
+    assert fits.main(project.folder) == 0
+    found = fits.newest(project)
+    assert found is not None
+    assert found.about["unreadable"] == ["07.png", "08.png"]
+    assert (found.about["labels"], len(found.fit.posterior)) == (38, 40)
+    live = LiveRouter(project, store.answers(), found)
+    store.close()
+    assert live.beliefs_of(["07.png", "08.png"])[0][0] == "light"  # what its worker says still counts
+    assert live.progress()["unreadable"] == ["07.png", "08.png"]
+
+
+def test_the_report_of_a_fit_is_made_when_it_is_wanted(fitted: tuple[Project, Any]) -> None:
+    run = fitted[0].fits / "000001" / "run"
+    assert not (run / "report.html").exists()
+    assert runs.read_run(run).warnings == []
+    runs.report(run)
+    assert (run / "report.html").exists()
+    (run / "report.html").unlink()
+
+
+HOSTILE = "import pathlib\npathlib.Path(r'{}').write_text('run')\n"
+
+
+@pytest.mark.parametrize("before", [[], [""]])  # an empty entry of PYTHONPATH is the current folder, too
+def test_a_fit_imports_nothing_from_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: list[str]
+) -> None:
+    project = text_project(tmp_path)
+    for name in ("numbers", "json", "random", "numpy", "labelonce"):
+        (project.folder / f"{name}.py").write_text(HOSTILE.format(tmp_path / "executed"))
+    monkeypatch.chdir(project.folder)
+    paths = [os.path.abspath(path) for path in sys.path if path]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([*before, *paths]))
+
+    async def run() -> str | None:
+        writer = Writer(project.store())
+        refits = Refits(project, never, writer)
+        refits.start(0)
+        await refits.wait()
+        await writer.close()
+        return refits.trouble
+
+    assert asyncio.run(run()) is None
+    assert not (tmp_path / "executed").exists()
+
+
+async def never(_: fits.Found) -> None:
+    raise AssertionError
+
+
+def test_a_fit_ends_with_the_service_that_was_killed(tmp_path: Path) -> None:
+    project, _ = digits_project(tmp_path, n=500)
+    server = Server(project.folder)
+    server.start()
+    admin = {"Authorization": f"Bearer {project.add_admin()}"}
+    address = f"http://127.0.0.1:{server.port}/api/refit"
+    urllib.request.urlopen(urllib.request.Request(address, b"", admin)).close()
+    assert server.process is not None
+    children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children")
+    while not (fit := children.read_text().split()):
+        time.sleep(0.01)
+    while not (project.fits / "000001" / "run" / ".work" / "job.json").exists():
+        time.sleep(0.01)
+    server.kill()
+    while Path(f"/proc/{fit[0]}").exists():
+        time.sleep(0.05)
+    assert fits.main(project.folder) == 0  # the next one finishes it
 
 
 def test_old_fits_keep_only_what_the_history_needs(fitted: tuple[Project, Any], tmp_path: Path) -> None:

@@ -80,3 +80,18 @@ def test_the_container_installs_extras_that_exist_and_calls_the_command_as_it_is
     entry = re.search(r"^ENTRYPOINT (.*)$", text, re.MULTILINE)
     assert entry is not None
     assert json.loads(entry[1])[:2] == ["labelonce", "serve"]
+
+
+def test_the_files_of_deploy_name_what_is_there() -> None:
+    yaml = pytest.importorskip("yaml", reason="no PyYAML: pip install 'labelonce[docs]'")
+    folder = ROOT / "deploy"
+    services = yaml.safe_load((folder / "compose.yaml").read_text())["services"]
+    build = services["labelonce"]["build"]
+    assert (folder / build["context"] / build["dockerfile"]).is_file()
+    mounted = services["proxy"]["volumes"][0].partition(":")[0]
+    assert "server labelonce:8080;" in (folder / mounted).read_text()
+    assert services["labelonce"]["environment"]["LABELONCE_DATABASE"].startswith("postgresql://labelonce:${POSTGRES")
+    unit = (folder / "labelonce@.service").read_text()
+    words = re.findall(r"^ExecStart=(.*)$", unit, re.MULTILINE)[0].split()
+    assert words[1:] == ["serve", "/var/lib/labelonce/project", "--port", "%i"]
+    assert "ReadWritePaths=/var/lib/labelonce/project" in unit

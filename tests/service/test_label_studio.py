@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -10,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from service_projects import serving, text_project
+from service_projects import Client, serving, text_project
 
 from labelonce.service import LabelStudio, Project
 from labelonce.service._label_studio import read_config
 from labelonce.service._label_studio_bridge import secret_of
+from labelonce.service._store import Answer
 
 pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[service]'")
 
@@ -177,6 +179,70 @@ def test_what_was_missed_is_made_up_for(connected: Connected) -> None:
     connected.double.annotations[9] = annotation(9, 13, "dog")
     connected.send("webhook", {"action": "START_TRAINING", "project": {"id": 1}})
     assert connected.labels() == {"d": "dog"}
+
+
+ODD: list[Any] = [None, True, 0, -1, 2**70, 1.5, float("inf"), float("nan"), "", "7", "a\0b", "\ud800", "x" * 10_000]
+ODD += [[], [[]], [None], {}, {"id": None}, {"id": "7"}, {"a": {"a": [1]}}]
+
+
+def spoilt(body: Any, rng: random.Random) -> Any:
+    """Return a copy of a payload with something odd, or nothing, in one or more places."""
+    if rng.random() < 0.15:
+        return rng.choice(ODD)
+    if isinstance(body, dict):
+        return {name: spoilt(one, rng) for name, one in body.items() if rng.random() > 0.05}
+    return [spoilt(one, rng) for one in body] if isinstance(body, list) else body
+
+
+def test_hostile_payloads_are_answered_and_change_nothing_for_others(
+    connected: Connected, caplog: pytest.LogCaptureFixture
+) -> None:
+    rng, secret = random.Random(0), secret_of(connected.double)
+    tasks = [{"id": 10 + place, "data": {"task": name}} for place, name in enumerate("abcdef")]
+    sound = {
+        "predict": {"tasks": tasks, "label_config": CONFIG},
+        "webhook": event("ANNOTATION_CREATED", annotation(7, 11, "dog"), "b"),
+        "setup": {"project": "1.1", "schema": CONFIG},
+        "train": {"event": "START_TRAINING"},
+    }
+    sound["webhook"]["annotations"] = [{"id": 99}]
+    codes = set()
+    for turn in range(800):
+        path = ("predict", "webhook", "webhook", "setup", "train")[turn % 5]
+        body = spoilt(sound[path], rng)
+        if path == "webhook" and isinstance(body, dict) and turn % 3:
+            body["action"] = ("ANNOTATION_CREATED", "ANNOTATIONS_CREATED", "ANNOTATIONS_DELETED")[turn % 2]
+        content = json.dumps(body).encode("utf-8", "surrogatepass")
+        headers = {"Content-Type": "application/json"}
+        answer = connected.http.post(f"/label-studio/{secret}/{path}", content=content, headers=headers)
+        codes.add(answer.status_code)
+    assert codes <= {200, 422}
+    connected.labels()  # once all are carried out
+    admin = Client(connected.http, connected.project.add_admin())
+    for kind in ("jsonl", "csv", "parquet"):
+        assert admin.get(f"/api/export?format={kind}").status_code == 200
+    assert all(len(row["worker"]) <= 100 for row in admin.get("/api/workers").json())
+    assert admin.get("/api/progress").status_code == 200
+    assert "Traceback" not in caplog.text
+    assert max(map(len, caplog.messages), default=0) < 1_000
+
+
+def test_infinite_seconds_are_left_out(connected: Connected) -> None:
+    content = json.dumps(event("ANNOTATION_CREATED", annotation(7, 11, "dog", lead_time=float("inf")), "b"))
+    path = f"/label-studio/{secret_of(connected.double)}/webhook"
+    connected.http.post(path, content=content, headers={"Content-Type": "application/json"})
+    assert connected.labels() == {"a": "cat", "b": "dog"}
+    store = connected.project.store()
+    store.write([Answer("eve", "k", "c", "dog", seconds=float("inf"))])  # as an earlier version kept it
+    store.close()
+    admin = Client(connected.http, connected.project.add_admin())
+    rows = [json.loads(line) for line in admin.get("/api/export?format=jsonl").text.splitlines()]
+    assert [(row["task"], row["seconds"]) for row in rows[1:]] == [("b", None), ("c", None)]
+
+
+def test_too_many_predictions_at_once_are_refused(connected: Connected) -> None:
+    path = f"/label-studio/{secret_of(connected.double)}/predict"
+    assert connected.http.post(path, json={"tasks": [{"id": 10}] * 10_001}).status_code == 422
 
 
 @pytest.mark.parametrize(

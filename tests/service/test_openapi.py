@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from service_projects import serving, text_project
+from service_projects import boxes_project, serving, text_project
+
+from labelonce.service import Project
 
 pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[service]'")
 schemathesis = pytest.importorskip("schemathesis", reason="no schemathesis: pip install 'labelonce[dev]'")
@@ -36,6 +40,21 @@ def test_no_request_makes_the_service_fail(served: tuple[str, list[str]], mode: 
         if mode == "negative" and not (operation.body or operation.query or operation.path_parameters):
             continue  # nothing to get wrong
         _try(operation.as_strategy(generation_mode=schemathesis.GenerationMode(mode)), base, tokens)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("role", ["worker", "admin"])
+@pytest.mark.parametrize("make", [text_project, boxes_project], ids=["buttons", "boxes"])
+def test_schemathesis_finds_nothing(tmp_path: Path, make: Callable[..., Project], role: str) -> None:
+    project = make(tmp_path, requests_per_second=1e6)
+    token = project.add_workers(["ann"])["ann"] if role == "worker" else project.add_admin()
+    code = "from schemathesis.cli import schemathesis; schemathesis()"
+    with serving(project) as http:
+        command = [sys.executable, "-c", code, "run", f"{http.base_url}/openapi.json", "--checks", "all", "--no-color"]
+        command += ["-H", f"Authorization: Bearer {token}", "--max-examples", "20", "--seed", "1"]
+        run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout[-5000:]
+    assert f"{OPERATIONS} selected" in run.stdout
 
 
 def _try(cases: Any, base: str, tokens: list[str]) -> None:

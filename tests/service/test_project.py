@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -58,16 +60,95 @@ def test_numbers_are_features_and_their_ids_stay_numbers(tmp_path: Path) -> None
     )
 
 
-def test_a_folder_of_images_becomes_tasks(tmp_path: Path) -> None:
+@pytest.fixture
+def photos(tmp_path: Path) -> Path:
+    """Return a folder with two images."""
     image = pytest.importorskip("PIL.Image", reason="no Pillow: pip install 'labelonce[images]'")
     (tmp_path / "photos").mkdir()
-    for name in ("one, two.png", "b.png"):
-        image.new("L", (20, 10)).save(tmp_path / "photos" / name)
-    (tmp_path / "photos" / "notes.txt").write_text("no image")
-    project = Project.make(tmp_path / "p", tmp_path / "photos", ["a", "b"])
+    for number, name in enumerate(("one, two.png", "b.png")):
+        image.new("L", (20, 10), 100 * number).save(tmp_path / "photos" / name)
+    return tmp_path / "photos"
+
+
+def test_a_folder_of_images_becomes_tasks(tmp_path: Path, photos: Path) -> None:
+    project = Project.make(tmp_path / "p", photos, ["a", "b"])
     assert project.tasks.names == ["b.png", "one, two.png"]
     assert project.settings.learn_from == "images"
     assert all(path.is_file() for path in project.tasks.images or [])
+
+
+def test_every_file_is_looked_at_and_what_is_left_out_is_listed(tmp_path: Path, photos: Path) -> None:
+    (photos / "notes.txt").write_text("no image")
+    (photos / "broken.png").write_bytes(b"GIF" * 50)
+    (photos / "cut.png").write_bytes((photos / "b.png").read_bytes()[:-30])
+    (photos / "link.png").symlink_to("/etc/passwd")
+    (photos / "own.png").symlink_to("b.png")
+    (photos / "more").mkdir()
+    (photos / "more" / "c.png").write_bytes((photos / "b.png").read_bytes())
+    os.mkfifo(photos / "pipe.png")
+    project = Project.make(tmp_path / "p", photos, ["a", "b"])
+    assert project.tasks.names == ["b.png", "one, two.png"]
+    reasons = dict(one.split(": ", 1) for one in project.left_out)
+    assert list(reasons) == ["broken.png", "cut.png", "link.png", "more", "notes.txt", "own.png", "pipe.png"]
+    assert reasons["link.png"] == reasons["own.png"] == "it is a link, and links are not followed"
+    assert reasons["more"] == "a folder, and only files are read (1 file in it)"
+    assert reasons["broken.png"].startswith("it is no image")
+    assert reasons["cut.png"].startswith("it cannot be read")
+
+
+def test_a_folder_without_any_image_that_can_be_read_is_an_error(tmp_path: Path, photos: Path) -> None:
+    for path in photos.iterdir():
+        path.write_bytes(b"")
+    with pytest.raises(ValueError, match=r"got none, and 2 others, such as b\.png: it is no image"):
+        Project.make(tmp_path / "p", photos, ["a", "b"])
+    assert not (tmp_path / "p").exists()
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda path: path.write_bytes(b"no"), r"'photos/x\.png': it is no image \(BMP, GIF, JPEG, PNG, WEBP\)"),
+        (lambda path: path.symlink_to("/etc/passwd"), r"and no links; got 'photos/x\.png'"),
+        (lambda _: None, r"'photos/x\.png': there is no such file \(1 in total\). Replace"),
+    ],
+)
+def test_images_that_a_table_names_must_be_readable(
+    tmp_path: Path, photos: Path, make: Callable[[Path], object], said: str
+) -> None:
+    make(photos / "x.png")
+    (tmp_path / "t.csv").write_text("task,image\na,photos/b.png\nb,photos/x.png\n")
+    with pytest.raises(ValueError, match=said):
+        Project.make(tmp_path / "p", tmp_path / "t.csv", ["a", "b"], image="image")
+
+
+def test_no_link_leads_out_of_the_folder_of_images(tmp_path: Path, photos: Path) -> None:
+    (tmp_path / "behind").symlink_to(photos)
+    (tmp_path / "t.csv").write_text("task,image\na,behind/b.png\n")
+    with pytest.raises(ValueError, match=r"and no links; got 'behind/b\.png'"):
+        Project.make(tmp_path / "p", tmp_path / "t.csv", ["a", "b"], image="image")
+
+
+def test_the_address_of_the_links_is_kept_and_says_where_to_listen(tmp_path: Path) -> None:
+    project = text_project(tmp_path, url="http://10.0.0.7:9090")
+    assert Project(project.folder).settings.port == 9090
+    assert (Settings("a", ("b", "c")).port, Settings("a", ("b", "c"), url="https://labels.example").port) == (
+        8080,
+        8080,
+    )
+
+
+@pytest.mark.parametrize("url", ["labels.example", "ftp://labels.example", "http://", "http://a:port"])
+def test_an_address_that_no_link_can_begin_with_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="url must be http://HOST:PORT"):
+        Settings("a", ("b", "c"), url=url)
+
+
+@pytest.mark.parametrize("database", ["postgresql:/ann:secret@db/x", "mysql://ann:secret@db/x", "postgres:secret"])
+def test_an_address_of_no_known_database_is_refused_and_not_repeated(tmp_path: Path, database: str) -> None:
+    project = text_project(tmp_path, database=database)
+    with pytest.raises(ValueError, match="database must be a file in the folder or postgresql") as caught:
+        project.store()
+    assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["../secret.png", "/etc/passwd", "images/page.svg"])
@@ -102,7 +183,7 @@ def test_a_folder_with_files_is_left_alone(tmp_path: Path) -> None:
         Project.make(tmp_path, tmp_path / "t.csv", ["a", "b"])
 
 
-@pytest.mark.parametrize("name", ["", " ", "a" * 101, "a\nb"])
+@pytest.mark.parametrize("name", ["", " ", " a", "a" * 101, "a\nb", "a\u202eb", "\ud800", "a\0"])
 def test_a_worker_has_a_name(tmp_path: Path, name: str) -> None:
-    with pytest.raises(ValueError, match="1 to 100 printable"):
+    with pytest.raises(ValueError, match="a name of 1 to 100 characters that begins with no space"):
         text_project(tmp_path).add_workers([name])

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import csv
+import io
 import json
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
-from service_projects import Client, serving, text_project
+from service_projects import Client, boxes_project, serving, text_project
 
 from labelonce.service import LabelStudio, Project
 from labelonce.service import _fit as fits
 from labelonce.service import _service as service_module
+from labelonce.service import _store as store_module
+from labelonce.service._live_boxes import LiveBoxes
+from labelonce.service._live_router import LiveRouter
 from labelonce.service._refits import Refits
-from labelonce.service._store import Answer, Store
+from labelonce.service._service import Service
+from labelonce.service._store import Answer, DatabaseTrouble, Store
 from labelonce.service._writer import Writer
 
 pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[service]'")
@@ -52,6 +60,103 @@ def test_odd_bodies_are_refused_and_nothing_fails(project: Project, body: str, s
         assert found.status_code == status
         assert "detail" in found.json()
         assert Client(http, token).label("a", "dog").status_code == 200  # still there
+
+
+def test_a_redirect_leads_nowhere_that_the_request_names(project: Project) -> None:
+    with serving(project) as http:
+        answer = http.get("/api/export/", headers={"Host": "evil.example"}, follow_redirects=False)
+        assert (answer.status_code, "evil.example" in str(answer.headers)) == (404, False)
+
+
+def test_a_large_body_in_parts_is_refused_as_a_large_one(project: Project) -> None:
+    token = project.add_workers(["ann"])["ann"]
+    with serving(project) as http:
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        answer = http.post("/api/annotations", content=(b" " * 10_000 for _ in range(10)), headers=headers)
+        assert (answer.status_code, "at most 65536 bytes" in answer.text) == (413, True)
+
+
+@pytest.mark.parametrize("seconds", ["true", '"1"', "-1", "1e7"])
+def test_seconds_are_a_number(project: Project, seconds: str) -> None:
+    token = project.add_workers(["ann"])["ann"]
+    with serving(project) as http:
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        body = f'{{"key": "k", "task": "a", "label": "dog", "seconds": {seconds}}}'
+        assert http.post("/api/annotations", content=body, headers=headers).status_code == 422
+
+
+def test_a_file_that_another_process_has_locked_keeps_nobody_else_waiting(
+    project: Project, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(store_module, "_BUSY_SECONDS", 2)
+    token = project.add_workers(["ann"])["ann"]
+    with serving(project) as http, ThreadPoolExecutor() as pool:
+        ann, other = Client(http, token), sqlite3.connect(project.folder / "annotations.db")
+        other.execute("BEGIN IMMEDIATE")
+        posts = [pool.submit(ann.label, task, "dog") for task in "ab"]
+        while http.app.state.service._writer._task is None:
+            time.sleep(0.001)
+        seen = 0
+        while not any(post.done() for post in posts):
+            assert http.get("/health").status_code == ann.get("/api/next").status_code == 200
+            seen += 1
+        assert seen > 3  # answered again and again while the posts waited
+        assert {post.result().status_code for post in posts} == {503}
+        other.rollback()
+        other.close()
+        assert ann.label("a", "dog").json()["new"]
+    assert [one.partition(";")[0] for one in caplog.messages if "SQLite" in one] == [
+        f"{project.folder}/annotations.db must be a whole SQLite database that can be read and written"
+    ]
+    assert "Traceback" not in caplog.text
+
+
+def test_a_file_of_answers_is_served_from_one_folder(project: Project, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    other = text_project(tmp_path / "other", database="../../pets/annotations.db")
+    with serving(project), pytest.raises(ValueError, match=r"annotations\.db must be served once"):
+        asyncio.run(Service(other).start())
+
+
+@pytest.mark.parametrize("make", [text_project, boxes_project])
+def test_a_wall_clock_that_is_set_back_keeps_no_task_from_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Any
+) -> None:
+    project, now = make(tmp_path, lease_seconds=60.0), [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    live = (LiveBoxes if project.settings.multilabel else LiveRouter)(project, [], None)
+    first = [live.next(worker) for worker in project.tasks.names]
+    assert live.next("late") is None
+    monkeypatch.setattr(time, "time", lambda: 0.0)
+    now[0] += 61
+    assert live.next("late") in first
+
+
+def test_an_image_that_has_become_a_link_is_not_shown(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image", reason="no Pillow: pip install 'labelonce[images]'")
+    (tmp_path / "photos").mkdir()
+    for name in "ab":
+        image.new("L", (9, 9)).save(tmp_path / "photos" / f"{name}.png")
+    project = Project.make(tmp_path / "p", tmp_path / "photos", ["cat", "dog"])
+    with serving(project) as http:
+        ann = Client(http, project.add_workers(["ann"])["ann"])
+        (project.folder / "images" / "a.png").unlink()
+        (project.folder / "images" / "a.png").symlink_to("/etc/passwd")
+        assert ann.get("/api/image?task=a.png").status_code == 404
+        assert ann.get("/api/image?task=b.png").content[:4] == b"\x89PNG"
+
+
+def test_an_export_for_a_spreadsheet_holds_no_formula(tmp_path: Path) -> None:
+    project = text_project(tmp_path)
+    ann, bob = "=cmd|' /C calc'!A0", "bob"
+    store = project.store()
+    store.write([Answer(ann, "1", "a", "cat"), Answer(bob, "1", "b", "dog")])
+    store.close()
+    with serving(project) as http:
+        admin = Client(http, project.add_admin())
+        plain, safe = (admin.get(f"/api/export?spreadsheet={one}").text for one in ("false", "true"))
+        assert [row["worker"] for row in csv.DictReader(io.StringIO(plain))] == [ann, bob]  # what can be read again
+        assert [row["worker"] for row in csv.DictReader(io.StringIO(safe))] == [f"'{ann}", bob]
 
 
 @pytest.mark.parametrize("path", ["/..%2fproject.toml", "/label.js/../annotations.db", "//etc/passwd", "/fits/"])
@@ -115,7 +220,7 @@ class Full:
 def test_what_a_full_disk_refused_does_not_come_with_the_next_answer(tmp_path: Path) -> None:
     store = Store(str(tmp_path / "answers.db"))
     store._connection = Full(store._connection)
-    with pytest.raises(sqlite3.OperationalError, match="disk is full"):
+    with pytest.raises(DatabaseTrouble, match="disk is full"):
         store.write([Answer("ann", "1", "a", "cat")])
     (second,) = store.write([Answer("ann", "2", "b", "cat")])
     assert second.changed
@@ -178,9 +283,11 @@ def test_a_fit_that_cannot_be_taken_over_is_told(project: Project, monkeypatch: 
     monkeypatch.setattr(Refits, "_fit", fit)
 
     async def run() -> str | None:
-        refits = Refits(project, unable)
+        writer = Writer(project.store())
+        refits = Refits(project, unable, writer)
         assert refits.start(12)
         await refits.wait()
+        await writer.close()
         return refits.trouble
 
     assert asyncio.run(run()) == "the posterior of a fit must have shape (6, 2)"

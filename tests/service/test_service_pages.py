@@ -209,6 +209,33 @@ def test_a_wrong_token_is_told_so(browser: Any, project: Project) -> None:
         visit.page.close()
 
 
+@pytest.mark.parametrize("path", ["/", "/dashboard"])
+def test_a_link_that_does_not_work_is_told_in_the_middle_of_the_page(browser: Any, project: Project, path: str) -> None:
+    token = project.add_workers(["ann"])["ann"]
+    project.revoke(["ann"])
+    with serving(project) as http:
+        visit = Visit(browser, f"{http.base_url}{path}#token={token}")
+        visit.page.get_by_text("This link does not work, or no longer.").wait_for()
+        box = visit.page.locator("#sentence").bounding_box()
+        assert abs(box["x"] + box["width"] / 2 - visit.page.viewport_size["width"] / 2) < 10
+        assert not visit.page.locator("#token").is_visible()
+        visit.page.reload()  # without any link there is a form, in the middle as well
+        box = visit.page.locator("section:has(#token)").bounding_box()
+        assert abs(box["x"] + box["width"] / 2 - visit.page.viewport_size["width"] / 2) < 10
+        visit.page.close()
+
+
+def test_while_the_service_cannot_be_reached_the_page_asks_again(browser: Any, project: Project) -> None:
+    token = project.add_workers(["ann"])["ann"]
+    with serving(project) as http:
+        visit = Visit(browser, "about:blank")
+        visit.page.route("**/api/me", lambda route: route.abort(), times=1)
+        visit.page.goto(f"{http.base_url}#token={token}")
+        visit.page.get_by_text("The service cannot be reached at this moment.").wait_for()
+        visit.shows_a_task()
+        visit.page.close()
+
+
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """Return a project with images, four workers and a fit."""

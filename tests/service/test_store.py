@@ -2,100 +2,44 @@
 
 from __future__ import annotations
 
-import os
-import pwd
 import shutil
 import signal
-import socket
-import subprocess
-import tempfile
+import sqlite3
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from postgres_server import Postgres
 
-from labelonce.service._store import Answer, Store, Undo, same
-
-TOOLS = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-
-
-def _user() -> str | None:
-    """Return somebody other than root, as whom a server may run."""
-    if os.getuid() != 0:
-        return None
-    names = {entry.pw_name for entry in pwd.getpwall()}
-    return "postgres" if "postgres" in names else "nobody"
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """Return the URL of a PostgreSQL that runs as long as the tests of this file."""
-    pytest.importorskip("psycopg", reason="no psycopg: pip install 'labelonce[postgres]'")
-    if not TOOLS:
-        pytest.skip("no PostgreSQL: apt-get install postgresql")
-    folder = Path(tempfile.mkdtemp(prefix="labelonce-postgres-"))
-    user, log = _user(), folder / "log"
-    if user is not None:
-        shutil.chown(folder, user)
-    folder.chmod(0o700)
-    tools = TOOLS[-1].parent
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    data = folder / "data"
-    subprocess.run(
-        [tools / "initdb", "-D", data, "-U", "labelonce", "-A", "trust", "-N", "-E", "UTF8", "--locale=C"],
-        check=True,
-        capture_output=True,
-        user=user,
-        cwd=folder,
-    )
-    command = [str(tools / "postgres"), "-D", str(data), "-p", str(port), "-k", str(folder)]
-    command += ["-c", "listen_addresses=127.0.0.1"]
-    with log.open("wb") as sink:
-        process = subprocess.Popen(command, stdout=sink, stderr=sink, user=user, cwd=folder)
-    try:
-        url = f"postgresql://labelonce@127.0.0.1:{port}/postgres"
-        _wait(url, process, log)
-        yield url
-    finally:
-        process.send_signal(signal.SIGINT)  # do not wait for clients
-        process.wait(60)
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    import psycopg
-
-    for _ in range(300):
-        assert process.poll() is None, log.read_text()
-        try:
-            psycopg.connect(url).close()
-        except psycopg.OperationalError:
-            time.sleep(0.1)
-        else:
-            return
-    raise AssertionError(log.read_text())
+from labelonce.service import _store as stores
+from labelonce.service._store import Answer, Claim, DatabaseTrouble, Release, Store, Undo, same
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return str(tmp_path / "annotations.db")
-    import psycopg
+    database: str = request.getfixturevalue("database")
+    return database
 
-    server: str = request.getfixturevalue("server")
-    with psycopg.connect(server) as connection:
-        connection.execute("DROP TABLE IF EXISTS answers, tokens")
-    return server
+
+def opened(url: str) -> Any:
+    if "://" not in url:
+        return Store(url)
+    from labelonce.service._postgres import SharedStore
+
+    return SharedStore(url)
 
 
 @pytest.fixture
 def store(url: str) -> Iterator[Store]:
-    opened = Store(url)
-    yield opened
-    opened.close()
+    found = opened(url)
+    yield found
+    found.close()
 
 
 ANSWER = Answer("ann", "key 1", "t1", "cat", seconds=1.5)
@@ -170,31 +114,197 @@ def test_tokens_are_found_by_their_hashes(store: Store) -> None:
 
 
 def test_what_one_connection_wrote_another_one_reads(url: str) -> None:
-    one, other = Store(url), Store(url)
+    one, other = opened(url), opened(url)
     one.write([ANSWER])
     assert [row.task for row in other.answers()] == ["t1"]
     one.close()
     other.close()
 
 
-def test_a_lost_connection_is_opened_again_and_nothing_is_written_twice(server: str) -> None:
-    import psycopg
+@pytest.mark.parametrize("damage", [b"\0" * 8192, b"task,worker,label\n" * 500, None])
+def test_a_damaged_file_is_one_sentence_with_the_way_out(tmp_path: Path, damage: bytes | None) -> None:
+    path = tmp_path / "annotations.db"
+    store = Store(str(path))
+    store.write([Answer("ann", f"{i}", f"{i}", "cat" * 100) for i in range(200)])
+    store.close()
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2] if damage is None else damage)
+    with pytest.raises(DatabaseTrouble, match=r"annotations\.db must be a whole SQLite.*--backup"):
+        Store(str(path)).answers()
 
-    store = Store(server)
-    store.write([Answer("eve", "lost 1", "t9", "cat")])
-    with psycopg.connect(server) as other:
-        others = "pid <> pg_backend_pid() AND datname = 'postgres'"
-        other.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")
-    (again,) = store.write([Answer("eve", "lost 1", "t9", "cat")])
-    assert not again.changed
-    assert len([row for row in store.answers() if row.worker == "eve"]) == 1
+
+def test_a_file_that_another_process_has_locked_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stores, "_BUSY_SECONDS", 0)
+    path = tmp_path / "annotations.db"
+    store, other = Store(str(path)), sqlite3.connect(path)
+    other.execute("BEGIN IMMEDIATE")
+    assert store.prepare([ANSWER]) is None
+    with pytest.raises(DatabaseTrouble, match=r"got: database is locked\. Close the program"):
+        store.write([ANSWER])
+    other.rollback()
+    assert store.write([ANSWER])[0].changed
+    store.close()
+    other.close()
+
+
+def test_only_its_owner_may_read_the_file(tmp_path: Path) -> None:
+    store = Store(str(tmp_path / "annotations.db"))
+    store.write([ANSWER])
+    assert {path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {0o600}
     store.close()
 
 
-def test_one_service_has_a_server_for_itself(server: str) -> None:
-    one, other = Store(server), Store(server)
-    assert (one.lock(), other.lock()) == (True, False)
+def test_a_backup_holds_what_was_acknowledged_while_it_is_written(tmp_path: Path) -> None:
+    store = Store(str(tmp_path / "annotations.db"))
+    store.write([ANSWER])
+    Store(str(tmp_path / "annotations.db")).backup(tmp_path / "copy.db")
+    shutil.copyfile(tmp_path / "annotations.db", tmp_path / "plain.db")  # what a plain copy holds: nothing
+    assert [row.task for row in Store(str(tmp_path / "copy.db")).answers()] == ["t1"]
+    assert sqlite3.connect(tmp_path / "plain.db").execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,)
+    assert (tmp_path / "copy.db").stat().st_mode & 0o777 == 0o600
+    store.close()
+
+
+def test_a_lost_connection_is_opened_again_and_nothing_is_written_twice(database: str) -> None:
+    import psycopg
+
+    store = opened(database)
+    store.write([ANSWER])
+    for ask in (lambda: store.write([ANSWER])[0].changed, store.tokens, lambda: store.remove_tokens("ann")):
+        with psycopg.connect(database) as other:
+            others = "pid <> pg_backend_pid() AND datname = 'postgres'"
+            other.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}")
+        assert not ask()
+    assert [row.worker for row in store.answers()] == ["ann"]
+    store.close()
+
+
+@pytest.fixture
+def pair(database: str) -> Iterator[tuple[Any, Any]]:
+    one, other = opened(database), opened(database)
+    for store in (one, other):
+        store.join("pets")
+        store.begin()
+    yield one, other
     one.close()
-    while not other.lock():  # the server notices in a moment
-        time.sleep(0.05)
     other.close()
+
+
+def test_what_one_service_writes_another_hears_once(pair: tuple[Any, Any]) -> None:
+    one, other = pair
+    (kept,), news = one.turn([ANSWER])
+    assert news.answers == other.look().answers == [kept.row]
+    assert one.look().answers == other.look().answers == []
+    (undone,), _ = other.turn([Undo("ann", kept.row.id, again=False)])
+    assert one.look().answers == [undone.row]
+
+
+def test_a_task_is_out_with_one_worker_at_a_time(pair: tuple[Any, Any]) -> None:
+    one, other = pair
+    assert one.turn([Claim("ann", ["t1"])])[0] == ["t1"]
+    assert other.turn([Claim("bob", ["t1"])])[0] == [None]
+    assert other.turn([Claim("bob", ["t2"]), Claim("ann", ["t3"])])[0] == ["t2", "t1"]
+    assert [(lease.worker, lease.task) for lease in one.look().leases] == [("bob", "t2")]
+    one.turn([ANSWER])
+    assert [(lease.worker, lease.task) for lease in other.look().leases] == [("ann", None)]
+    assert other.turn([Claim("ann", ["t1"]), Claim("bob", ["t1"])])[0] == [None, "t2"]  # labelled it; looks at another
+
+
+def test_a_lease_that_is_over_is_somebody_elses(database: str) -> None:
+    from labelonce.service._postgres import SharedStore
+
+    store = SharedStore(database, lease_seconds=0.01)
+    assert store.turn([Claim("ann", ["t1"])])[0] == ["t1"]
+    time.sleep(0.02)
+    assert [store.turn([Claim("bob", ["t1"])])[0] for _ in range(2)] == [[None], ["t1"]]  # seen to be over, then free
+    store.close()
+
+
+def test_the_first_task_that_is_free_is_leased(pair: tuple[Any, Any]) -> None:
+    one, other = pair
+    one.turn([Claim("ann", ["t1"]), Answer("bob", "key", "t2", "cat")])
+    assert other.turn([Claim("bob", ["t1", "t2", "t3", "t4"])])[0] == ["t3"]
+    assert one.turn([Release("bob", "t3")])[1].leases[-1][:2] == ("bob", None)
+    assert other.turn([Claim("eve", ["t1", "t3"])])[0] == ["t3"]
+
+
+def test_undo_leases_the_task_again_unless_somebody_else_has_it(pair: tuple[Any, Any]) -> None:
+    one, other = pair
+    (kept,), _ = one.turn([ANSWER])
+    assert other.turn([Undo("ann", kept.row.id)])[1].leases[0][:2] == ("ann", "t1")
+    (kept,), _ = one.turn([Answer("ann", "key 2", "t1", "cat")])
+    other.turn([Claim("bob", ["t1"])])
+    assert [lease.worker for lease in other.turn([Undo("ann", kept.row.id)])[1].leases] == []
+
+
+def test_services_of_another_project_are_refused(pair: tuple[Any, Any], database: str) -> None:
+    stranger = opened(database)
+    with pytest.raises(DatabaseTrouble, match="must be served for one project; got other tasks or classes"):
+        stranger.join("walks")
+    stranger.close()
+    for store in pair:
+        store.close()
+    while True:  # the server notices in a moment that nobody else is there
+        try:
+            stranger.join("walks")
+        except DatabaseTrouble:
+            time.sleep(0.05)
+        else:
+            break
+    stranger.close()
+
+
+def test_a_lock_is_taken_again_after_the_server_was_away(postgres: Postgres) -> None:
+    one, other = opened(postgres.empty()), opened(postgres.url)
+    assert (one.lock("fit"), other.lock("fit"), other.is_locked("fit")) == (True, False, True)
+    postgres.stop(signal.SIGQUIT)
+    with pytest.raises(DatabaseTrouble, match=r"must answer; got: .*Connection refused"):
+        one.look()
+    postgres.start()
+    one.look()
+    assert (other.lock("fit"), one.lock("fit")) == (False, True)
+    one.unlock("fit")
+    assert other.lock("fit")
+    one.close()
+    other.close()
+
+
+def test_many_services_may_make_the_tables_at_once(database: str) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        for store in pool.map(opened, [database] * 8):
+            store.close()
+
+
+def test_the_first_of_two_fits_with_one_number_stays(pair: tuple[Any, Any]) -> None:
+    one, other = pair
+    for number in range(1, 6):
+        one.publish(number, f"about {number}", b"belief", b"rows")
+    other.publish(5, "late", b"other", b"rows")
+    assert other.fits() == [(number, f"about {number}") for number in range(1, 6)]
+    assert (other.fit(5), other.fit(1), other.look().fit) == ((b"belief", b"rows"), (None, None), 5)
+
+
+def test_a_service_that_missed_a_change_of_the_project_writes_nothing(database: str, postgres: Postgres) -> None:
+    late = opened(database)
+    late.join("pets")
+    with closing(opened(database)) as other, psycopg_connection(postgres) as connection:
+        others = "pid <> pg_backend_pid() AND pid <> %s"
+        known = (other._connection.info.backend_pid,)
+        connection.execute(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE {others}", known)
+        while other.is_locked("service"):
+            time.sleep(0.05)
+        other.join("walks")
+        with pytest.raises(DatabaseTrouble, match="got other tasks or classes"):
+            late.write([ANSWER])
+        assert other.answers() == []
+    late.close()
+
+
+@contextmanager
+def psycopg_connection(postgres: Postgres) -> Iterator[Any]:
+    import psycopg
+
+    with psycopg.connect(postgres.url, autocommit=True) as connection:
+        yield connection

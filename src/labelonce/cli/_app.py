@@ -497,8 +497,11 @@ def project(
     text: Annotated[str, typer.Option(help="Column of texts.")] = "",
     image: Annotated[str, typer.Option(help="Column of image files, named from where the table lies.")] = "",
     url: Annotated[
-        str, typer.Option(help="Where the service will be reached, for the links.")
-    ] = "http://127.0.0.1:8080",
+        str | None, typer.Option(help="Where the service will be reached, for the links; default: its project.toml.")
+    ] = None,
+    backup: Annotated[
+        Path | None, typer.Option(help="Write a copy of all answers to this file, also while the project is served.")
+    ] = None,
     label_studio: Annotated[
         str | None, typer.Option(help="Instead of --tasks and --classes: the URL of a Label Studio.")
     ] = None,
@@ -523,14 +526,17 @@ def project(
 
     - `labelonce project pets --revoke bob`  (his link works no longer)
 
+    - `labelonce project pets --backup pets-monday.db`
+
     - `labelonce project pets --label-studio http://127.0.0.1:8090 --label-studio-project 1`
     """
-    from labelonce.cli._serve import run_project, run_revoke
+    from labelonce.cli._serve import run_backup, run_project, run_revoke
 
-    if revoke is not None:
-        if any((tasks, classes, workers, title, text, image, multilabel, label_studio)):
-            raise ValueError("--revoke must go without other options; got more. Use two commands.")
-        run_revoke(folder, revoke)
+    if revoke is not None or backup is not None:
+        alone = "--revoke" if revoke is not None else "--backup"
+        if any((tasks, classes, workers, title, text, image, multilabel, label_studio)) or None not in (revoke, backup):
+            raise ValueError(f"{alone} must go without other options; got more. Use two commands.")
+        run_revoke(folder, revoke) if revoke is not None else run_backup(folder, backup or Path())
         return
     options = {"title": title, "task": task, "text": text, "image": image, "multilabel": multilabel}
     there = (label_studio, label_studio_project)
@@ -541,7 +547,9 @@ def project(
 def serve(
     folder: Annotated[Path, typer.Argument(help="A folder that labelonce project made.")],
     host: Annotated[str, typer.Option(help="Where to listen; 0.0.0.0: everywhere.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=1, max=65535)] = 8080,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Default: that of the links, in the project.toml.")
+    ] = None,
     label_studio: Annotated[
         str | None, typer.Option(help="Be the model of a project in the Label Studio at this URL, too.")
     ] = None,

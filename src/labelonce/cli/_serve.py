@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-from labelonce.cli._print import print_json, stderr, stdout
+from labelonce.cli._print import print_json, print_note, print_status, stderr, stdout
 from labelonce.service import LabelStudio, Project, serve
 from labelonce.service._label_studio_project import project_from
-from labelonce.service._settings import FILE
+from labelonce.service._settings import FILE, check_url
 
+_SHOWN = 20  # files that were left out
 _OF_NEW = ("title", "text", "image", "multilabel")  # options that a project which is there has in its file
 
 
@@ -21,21 +23,27 @@ def run_project(
     workers: str | None,
     *,
     there: tuple[str | None, int | None],
-    url: str,
+    url: str | None,
     as_json: bool,
     **options: Any,
 ) -> None:
     """Make a project, or add workers to one, and print the links."""
     is_new = not (folder / FILE).exists()
-    project = _project_of(folder, tasks, classes, _label_studio(*there), **options)
+    known = {} if url is None else {"url": check_url(url)}
+    project = _project_of(folder, tasks, classes, _label_studio(*there), known if is_new else {}, **options)
     if not is_new and not workers:
         raise ValueError(f"{folder} is a project already; name --workers to add to it.")
-    tokens = project.add_workers(_words(workers or ""))
-    links = {worker: f"{url.rstrip('/')}/#token={token}" for worker, token in tokens.items()}
-    dashboard = f"{url.rstrip('/')}/dashboard#token={project.add_admin()}" if is_new else None
+    tokens, begin = project.add_workers(_words(workers or "")), (url or project.settings.url).rstrip("/")
+    links = {worker: f"{begin}/#token={token}" for worker, token in tokens.items()}
+    dashboard = f"{begin}/dashboard#token={project.add_admin()}" if is_new else None
     if as_json:
-        print_json({"project": str(folder), "tasks": len(project.tasks), "workers": links, "dashboard": dashboard})
+        found = {"project": str(folder), "tasks": len(project.tasks), "left_out": project.left_out}
+        print_json(found | {"workers": links, "dashboard": dashboard})
         return
+    for one in project.left_out[:_SHOWN]:
+        print_note(f"left out: {one}")
+    if len(project.left_out) > _SHOWN:
+        print_note(f"left out: {len(project.left_out) - _SHOWN:,} more; with --json all are listed")
     for worker, link in links.items():
         stdout.print(f"{worker}: {link}", markup=False, soft_wrap=True)
     if dashboard:
@@ -45,7 +53,12 @@ def run_project(
 
 
 def _project_of(
-    folder: Path, tasks: Path | None, classes: str | None, tool: LabelStudio | None, **options: Any
+    folder: Path,
+    tasks: Path | None,
+    classes: str | None,
+    tool: LabelStudio | None,
+    known: dict[str, str],
+    **options: Any,
 ) -> Project:
     """Return the project in a folder, made where there is none; options that nobody would look at are an error."""
     is_new = not (folder / FILE).exists()
@@ -54,11 +67,11 @@ def _project_of(
     if is_new and tool is not None:
         if extra := [option for option in given if option != "--title"]:
             raise ValueError(f"{extra[0]} must be left out with --label-studio, whose project says it; got both.")
-        return project_from(folder, tool, **{"title": options["title"]} if options["title"] else {})
+        return project_from(folder, tool, **known | ({"title": options["title"]} if options["title"] else {}))
     if is_new:
         if tasks is None or classes is None:
             raise ValueError("a new project must have --tasks and --classes; got one of them at most.")
-        return Project.make(folder, tasks, _words(classes), **options)
+        return Project.make(folder, tasks, _words(classes), **known | options)
     if given:
         raise ValueError(
             f"{folder} must be a new folder to take {given[0]}; got a project. Edit its {FILE}, or name another."
@@ -78,9 +91,24 @@ def run_revoke(folder: Path, workers: str) -> None:
     stderr.print(f"the links of {', '.join(names)} work no longer; their labels stay", markup=False)
 
 
-def run_serve(folder: Path, there: tuple[str | None, int | None], *, host: str, port: int, url: str | None) -> None:
+def run_backup(folder: Path, path: Path) -> None:
+    """Write a copy of the answers."""
+    Project(folder).backup(path)
+    print_status(f"all answers and tokens -> {path}")
+
+
+def run_serve(
+    folder: Path, there: tuple[str | None, int | None], *, host: str, port: int | None, url: str | None
+) -> None:
     """Serve a project until it is interrupted."""
     project, tool = Project(folder), _label_studio(*there)
+    links = project.settings.url
+    if port is not None and (urlsplit(links).port or port) != port:
+        print_note(
+            f"the links of {folder} lead to {links}, and this listens at port {port}. If nothing leads from there to "
+            f"here, change url in its {FILE}, and make new links."
+        )
+    port = port or project.settings.port
     stderr.print(f"{project.settings.title}: http://{host}:{port}, dashboard at /dashboard", markup=False)
     serve(project, host=host, port=port, label_studio=tool, url=url)
 

@@ -99,9 +99,25 @@ def fit(
         if is_first:
             print_status(f"iteration {iteration}: objective {objective:.6f}")
 
+    if _was_finished_before_a_restart(output):
+        print_status(f"{output} was finished before torchrun started this process again")
+        return
     model: Any = aggregator_of(method)()
     model.set_params(dtype=dtype, max_iter=max_iter, tol=tol, random_state=seed)
     with warnings_as_notes():
         fit_shards(model, folder, output, device=device, callback=show)
     if as_json and is_first:
         print_json(json.loads((output / "run.json").read_text()) | {"output": str(output)})
+
+
+def _was_finished_before_a_restart(output: Path) -> bool:
+    """Return whether the run in a folder is that of this very launch, of which one process was killed at the end."""
+    written = output / "run.json"
+    if os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0" or not written.exists():
+        return False
+    try:
+        ticks = int(Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()[19])
+        (boot,) = (int(line.split()[1]) for line in Path("/proc/stat").read_text().splitlines() if line[:5] == "btime")
+    except (OSError, ValueError, IndexError):  # a system that does not tell when the launcher was started
+        return False
+    return written.stat().st_mtime > boot + ticks / os.sysconf("SC_CLK_TCK")

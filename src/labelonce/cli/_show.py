@@ -9,12 +9,18 @@ from labelonce._messages import printable
 from labelonce.cli._multilabel import QUESTION_WORKER, print_questions, question_worker_row, summary_of_questions
 from labelonce.cli._print import cell, print_json, print_plain, print_table
 from labelonce.runs import RunFolder, RunRecord, read_run
+from labelonce.runs._folder import as_train_wrote
 from labelonce.runs._record import QuestionOutcome
 
 
 def run_show(folder: Path, *, n_workers: int, as_json: bool) -> None:
     """Print what a run found: a summary, its rounds and its workers, and the questions of a run on several."""
     record = read_run(folder)
+    with as_train_wrote(folder):
+        _show(folder, record, n_workers=n_workers, as_json=as_json)
+
+
+def _show(folder: Path, record: RunRecord, *, n_workers: int, as_json: bool) -> None:
     workers = RunFolder(folder).table("workers.parquet").to_pylist()
     if as_json:
         print_json(record.to_dict() | {"workers": workers})

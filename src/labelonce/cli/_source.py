@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,18 +24,18 @@ def check_outputs(read: Sequence[Path | None], **outputs: tuple[Path | None, str
 
     Outputs are given by the name of their option, each with its format.
     """
-    taken = {path.resolve() for path in read if path is not None}
+    taken = {os.path.realpath(path) for path in read if path is not None}
     for option, (path, format) in outputs.items():
         if path is None and format is not None:
             raise ValueError(f"--output-format must go with --{option}; got {format} and no file. Name one.")
         if path is None:
             continue
         check_target(path, format=format)
-        if path.resolve() in taken:
+        if os.path.realpath(path) in taken:
             raise ValueError(
                 f"--{option} must not be a file that is read or written already; got {path}. Name another one."
             )
-        taken.add(path.resolve())
+        taken.add(os.path.realpath(path))
 
 
 def check_no_questions(files: Sequence[File], source: dict[str, Any], command: str) -> None:

@@ -40,8 +40,10 @@ def run_train(given: dict[str, Any], explicit: set[str], output: Path, *, resume
 def _anew(given: dict[str, Any], output: Path, progress: Progress) -> RunRecord:
     if given["labels"] is None:
         raise ValueError("train must have LABELS; got none. To resume a stopped run, add --resume.")
-    if RunFolder(output).is_unfinished:
-        print_note(f"{output} held an unfinished run; starting over (--resume would have resumed it)")
+    run = RunFolder(output)
+    if run.is_unfinished:
+        with run.locked():  # which says so where another train is at work there
+            print_note(f"{output} held an unfinished run; starting over (--resume would have resumed it)")
     return train(Options(**given), output, progress=progress)
 
 

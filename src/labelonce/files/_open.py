@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import os
 import re
+import stat
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -130,7 +131,9 @@ def _said(error: Exception) -> str:
 
 @contextmanager
 def opened(file: File) -> Iterator[Any]:
-    """Open the bytes of a file; one without any is an error."""
+    """Open the bytes of a file; one without any is an error, and what is no file is not waited for."""
+    if not stat.S_ISREG(os.stat(file.path).st_mode):
+        raise ValueError("it must be a file you may open; got a pipe, a socket or a device. Write a file first.")
     with pa.OSFile(str(file.path)) as raw:
         if not raw.size():
             raise ValueError("the file must not be empty; got 0 bytes. Was it written to the end?")

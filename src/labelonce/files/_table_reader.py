@@ -21,6 +21,7 @@ from labelonce._validate import check_count
 from labelonce.data._ids import is_text
 from labelonce.files._csv_quotes import check_quotes
 from labelonce.files._dialect import SEPARATORS, Dialect, dialect_of
+from labelonce.files._json_lines import CheckedLines, checked
 from labelonce.files._open import BINARY, DELIMITERS, LONGEST_LINE, File, Text, opened, text
 from labelonce.files._table_writer import ROWS
 
@@ -119,7 +120,7 @@ def first_rows(file: File) -> Any:
         start = stream.start(lines=2)
         if file.format == "jsonl":
             block = start if len(start) < _BYTES else start.rpartition(b"\n")[0]
-            return read_json(pa.BufferReader(block), ReadOptions(block_size=len(block) + 1))
+            return read_json(pa.BufferReader(checked(block)), ReadOptions(block_size=len(block) + 1))
         read, parse = _options(_dialect(file, start))
         return _start_of_csv(start, read, parse).read_next_batch()
 
@@ -337,7 +338,7 @@ def _json_batches(file: File, wanted: Mapping[str, str]) -> _Batches:
                 kinds = {name: _JSON_TYPES.get(type(row[name]), pa.string()) for name in find_columns(row, wanted)}
             parse = ParseOptions(explicit_schema=pa.schema(kinds), unexpected_field_behavior="ignore")
             try:
-                table = read_json(pa.BufferReader(block), ReadOptions(block_size=len(block) + 1), parse)
+                table = read_json(pa.BufferReader(checked(block, line)), ReadOptions(block_size=len(block) + 1), parse)
             except pa.ArrowInvalid:
                 list(_json_rows(block, line, kinds))  # raises at the line to blame: Arrow counts within the block
                 raise
@@ -351,7 +352,8 @@ def _json_table(file: File, strings: Sequence[str]) -> pa.Table:
         row = _first_json_row(start)
         kinds = {name: pa.string() for name in strings if isinstance(row.get(name), str)}  # not a time stamp
         block = _BYTES if len(start) <= _BYTES else 2 * len(start)
-        return read_json(stream, ReadOptions(block_size=block), ParseOptions(explicit_schema=pa.schema(kinds)))
+        parse = ParseOptions(explicit_schema=pa.schema(kinds))
+        return read_json(CheckedLines(stream), ReadOptions(block_size=block), parse)
 
 
 def _whole_lines(stream: Text) -> Iterator[bytes]:

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from labelonce._messages import show
+from labelonce.files._archive import check_unpacked
 from labelonce.files._atomic import atomic_path
 from labelonce.files._open import with_path
+from labelonce.routing._file_check import check_file
 
 _FORMAT = "labelonce router 2"
 
@@ -28,10 +33,12 @@ def write(found: dict[str, Any], path: Path) -> None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return what `write` wrote."""
+    """Return what `write` wrote, as it was read: `sound` tells what is wrong with it."""
     try:
-        with np.load(path, allow_pickle=False) as loaded:
-            found: dict[str, Any] = {name: loaded[name] for name in loaded.files}
+        with path.open("rb") as file:
+            check_unpacked(path, file)
+            with np.load(file, allow_pickle=False) as loaded:
+                found: dict[str, Any] = {name: loaded[name] for name in loaded.files}
         about = json.loads(found.pop("about").tobytes())
     except OSError as error:
         if error.errno:
@@ -39,7 +46,20 @@ def read(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path} must be a file that Router.save wrote; got: {error}.") from error
     except Exception as error:  # a broken archive may fail in any way
         raise ValueError(f"{path} must be a file that Router.save wrote; got: {error}.") from error
-    if about.get("format") != _FORMAT:
-        raise ValueError(f"{path} must be a {_FORMAT!r}; got {about.get('format')!r}. Make the router again.")
-    found |= about
-    return found
+    if not isinstance(about, dict) or about.get("format") != _FORMAT:
+        got = show(about.get("format") if isinstance(about, dict) else about)
+        raise ValueError(f"{path} must be a {_FORMAT!r}; got {got}. Make the router again.")
+    return about | found
+
+
+@contextmanager
+def sound(path: Path, found: dict[str, Any]) -> Iterator[None]:
+    """Check what was read, and name the file where nothing can be made of it: a forged one may fail in any way."""
+    try:
+        check_file(found)
+        yield
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    except Exception as error:
+        got = f"{type(error).__name__}: {error}"
+        raise ValueError(f"{path} must be a file that Router.save wrote; got {got}.") from error

@@ -15,7 +15,7 @@ from labelonce._sklearn import count_rows
 from labelonce._types import Ids, Mask
 from labelonce._validate import check_int
 from labelonce.routing._belief import ANYBODY, Belief
-from labelonce.routing._file import read, write
+from labelonce.routing._file import read, sound, write
 from labelonce.routing._job import Job
 from labelonce.routing._limits import Limits, Prices, of_pairs, pairs_of
 from labelonce.routing._offers import Offers
@@ -329,19 +329,23 @@ class Router:
         X and `learner` are those of the saved router. No pickle is loaded.
         """
         found = read(Path(path))
+        with sound(Path(path), found):
+            return cls._of_file(found, X=X, learner=learner, clock=clock)
+
+    @classmethod
+    def _of_file(cls, found: dict[str, Any], **given: Any) -> Router:
+        """Return the router of what was read, and of what is not in a file."""
         tasks, gold = found["tasks"], found["gold"]
         router = cls(
             tasks,
             found["classes"],
-            X=X,
-            learner=learner,
             strategy=strategy_of(**found["strategy"]),
             prices=Prices(of_pairs(found["costs"]), found["prices"]),
             limits=Limits.of_file(found["limits"]),
             gold={tasks[task]: found["classes"][gold[task]] for task in np.flatnonzero(gold >= 0)},
             questions=found["questions"],
             random_state=found["random_state"],
-            clock=clock,
+            **given,
         )
         router.state.restore(found)
         router._offers.restore(found)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 from pyarrow import parquet
 
-from labelonce._messages import show
+from labelonce._messages import clip, printable, show
 from labelonce.files._atomic import atomic_write, to_disk
 from labelonce.files._open import check_no_file
 from labelonce.runs._record import Job, RunRecord, Stored, Warned, read_json, read_record
@@ -137,6 +137,18 @@ class RunFolder:
         """Put the staged files in place, all at once, and forget the work."""
         commit(self._work / "result", self.path, RESULTS)
         shutil.rmtree(self._work)
+
+
+@contextmanager
+def as_train_wrote(folder: Path) -> Iterator[None]:
+    """Say in a sentence that a file in a run folder is not as `train` wrote it, whatever fails because of that."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, RecursionError, pa.ArrowException) as error:
+        got = printable(f"{type(error).__name__}: {clip(str(error), 200)}")
+        raise ValueError(
+            f"{folder} must be a run folder as train wrote it; got {got}. Restore it, or train again."
+        ) from error
 
 
 def write_record(path: Path, record: Stored) -> None:

@@ -174,7 +174,7 @@ def _load(folder: Path, paths: list[Path], tasks: Ids, size: int, named: Named) 
     """Read the files, once each, in the order given."""
     X = np.empty((len(paths), size, size, 3), dtype=np.uint8)
     digest, n_bytes = hashlib.sha256(), 0
-    with _strict_about_bombs(), ThreadPoolExecutor() as pool:
+    with strict_about_bombs(), ThreadPoolExecutor() as pool:
         for row, (found, length, X[row]) in enumerate(pool.map(partial(_read_one, size=size), paths)):
             digest.update(f"{tasks[row]}\0".encode() + found)
             n_bytes += length
@@ -182,7 +182,7 @@ def _load(folder: Path, paths: list[Path], tasks: Ids, size: int, named: Named) 
 
 
 @contextmanager
-def _strict_about_bombs() -> Iterator[None]:
+def strict_about_bombs() -> Iterator[None]:
     """Make Pillow's warning of huge images an error, and its other warnings none of ours."""
     from PIL import Image
 

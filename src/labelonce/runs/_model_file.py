@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import json
 import os
 import zipfile
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ from labelonce._sklearn import BaseEstimator, ClassifierBase, check_is_fitted
 from labelonce.aggregation import Aggregator
 from labelonce.baselines import HOMES
 from labelonce.data._packed_strings import PackedStrings
+from labelonce.files._archive import check_unpacked
 from labelonce.files._atomic import atomic_write
 from labelonce.files._open import with_path
 from labelonce.learning import Learner
@@ -33,6 +35,8 @@ from labelonce.multilabel._shared_workers import SharedWorkers
 from labelonce.workers._groups import Groups
 
 _FORMAT = 1
+# skops takes them, but libsvm reads where the numbers in the file tell it to.
+_UNCHECKED = {f"sklearn.svm._classes.{name}" for name in ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")}
 _LEARNERS = (Learner, SoftmaxModel)
 _KINDS = (Aggregator, FeaturesClassifier, MultiLabelAggregator, *_LEARNERS)
 _PARTS = (
@@ -87,8 +91,9 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
     ----------
     path : path
     trusted : sequence of str
-        Further types that the file may hold, by their full names, such as "sklearn.tree._tree.Tree" for a forest.
-        Name them only if you made the file yourself: scikit-learn does not check the inside of a tree.
+        Further types that the file may hold, by their full names, such as "sklearn.tree._tree.Tree" for a forest or
+        "sklearn.svm._classes.SVC". Name them only if you made the file yourself: scikit-learn does not check the inside
+        of a tree or a support vector machine, and a forged one ends the process.
     """
     from skops.io import loads
     from skops.io.exceptions import UntrustedTypesFoundException
@@ -100,8 +105,10 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
     if not zipfile.is_zipfile(io.BytesIO(content)):
         raise ValueError(f"{path} must be a file that labelonce.save wrote; got {content[:20]!r} at its start.")
     known = [*_our_types(), *trusted]
+    check_unpacked(Path(path), io.BytesIO(content))
     try:
-        state = loads(content, trusted=known)
+        unchecked = _types_in(content) & _UNCHECKED - set(trusted)
+        state = loads(content, trusted=known) if not unchecked else {"format": 0}
         fitted = _unpacked(state["fitted"]) if state["format"] == _FORMAT else None
     except UntrustedTypesFoundException as error:
         raise ValueError(f"{path} {_untrusted(content, set(known))}") from error
@@ -111,6 +118,8 @@ def load(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
         raise ValueError(
             f"{path} must be a whole file that labelonce.save wrote; got {type(error).__name__}."
         ) from error
+    if unchecked:
+        raise ValueError(f"{path} {_refusal(sorted(unchecked))}")
     if not isinstance(fitted, _KINDS):
         got = type(fitted).__name__
         raise ValueError(f"{path} must hold what labelonce.save wrote in format {_FORMAT}; got {got}.")
@@ -128,11 +137,26 @@ def dumped(fitted: Any) -> bytes:
 def _untrusted(content: bytes, known: set[str]) -> str:
     from skops.io import get_untrusted_types
 
-    unknown = sorted(set(get_untrusted_types(data=content)) - known)
+    return _refusal(sorted(set(get_untrusted_types(data=content)) - known))
+
+
+def _refusal(unknown: list[str]) -> str:
     return (
         f"must hold only types of labelonce and scikit-learn; got {shorten(unknown)}. Nothing was loaded. If you made "
         f"the file yourself, name them: labelonce.load(path, trusted={unknown!r})."
     )
+
+
+def _types_in(content: bytes) -> set[str]:
+    """Return the full names of all types that a file names."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        found, waiting = set(), [json.loads(archive.read("schema.json"))]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            found.add(f"{one.get('__module__')}.{one.get('__class__')}")
+        waiting += one.values() if isinstance(one, dict) else one if isinstance(one, list) else []
+    return found
 
 
 def _our_types() -> Iterator[str]:

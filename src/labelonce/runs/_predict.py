@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -13,7 +14,7 @@ from labelonce.files._table_reader import column_names, find_columns
 from labelonce.formats._answers import Fields
 from labelonce.formats._registry import find_labels
 from labelonce.multilabel import MultiLabelMBEM
-from labelonce.runs._folder import RunFolder
+from labelonce.runs._folder import RunFolder, as_train_wrote
 from labelonce.runs._images import check_extras, read_new_images
 from labelonce.runs._inputs import ARRAYS, Rows, read_features, read_texts
 from labelonce.runs._model_file import load
@@ -43,7 +44,12 @@ def predict(
     """
     record = read_run(folder)
     rows = _read_rows(path, record, task)
-    clf = load(RunFolder(folder).file("model.skops"))
+    clf: Any = load(RunFolder(folder).file("model.skops"))
+    with as_train_wrote(folder):
+        return _predicted(clf, rows, proba=proba, joined=joined)
+
+
+def _predicted(clf: Any, rows: Rows, *, proba: bool, joined: bool) -> pa.Table:
     if isinstance(clf, MultiLabelMBEM):
         return predict_questions(clf, rows, proba=proba, joined=joined)
     probabilities = clf.predict_proba(rows.X)

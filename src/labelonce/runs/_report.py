@@ -13,7 +13,7 @@ from labelonce.report import write_report
 from labelonce.report._accuracy import Accuracy, measured_accuracy
 from labelonce.report._facts import read_facts
 from labelonce.report._questions import questions_accuracy
-from labelonce.runs._folder import RunFolder
+from labelonce.runs._folder import RunFolder, as_train_wrote
 from labelonce.runs._model_file import load
 from labelonce.runs._predict import read_run
 from labelonce.runs._record import near
@@ -24,7 +24,7 @@ def report(folder: Path, *, gold: Path | None = None) -> Accuracy | None:
     """Write the report of a finished run again; with `gold` it measures what was estimated, and this returns it."""
     record, run = read_run(folder), RunFolder(folder)
     columns: dict[str, Any] = {"task": record.options.task}
-    with run.locked():
+    with run.locked(), as_train_wrote(folder):
         clf: Any = load(run.file("model.skops"))
         annotations = clf.annotations_
         measured, known = None, None

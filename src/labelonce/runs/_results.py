@@ -14,8 +14,9 @@ from labelonce.learning import MBEM
 from labelonce.learning._review import review_table
 from labelonce.report._facts import read_facts
 from labelonce.report._workers import worker_table
-from labelonce.runs._folder import RunFolder
+from labelonce.runs._folder import RunFolder, as_train_wrote
 from labelonce.runs._predict import read_run
+from labelonce.runs._record import Outcome
 
 MEDIA = ("text", "image")
 
@@ -51,9 +52,12 @@ def review(folder: Path, *, least: float | None = None) -> pa.Table:
 
     The text or the path of the image of a task is in the table where the run has them.
     """
-    record = read_run(folder)
-    outcome = record.outcome
-    run = RunFolder(folder)
+    outcome, run = read_run(folder).outcome, RunFolder(folder)
+    with as_train_wrote(folder):
+        return _to_review(run, outcome, least=least)
+
+
+def _to_review(run: RunFolder, outcome: Outcome, *, least: float) -> pa.Table:
     table = run.table("labels.parquet")
     classes = _ids.column_of(outcome.classes, "classes")
     many = "posterior_class_1" in table.column_names

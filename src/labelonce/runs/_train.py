@@ -84,8 +84,8 @@ class Inputs:
         return isinstance(self.annotations, MultiLabelAnnotations)
 
 
-def train(options: Options, folder: Path, *, progress: Progress | None = None) -> RunRecord:
-    """Run anew, write the run folder and return its record, which `run.json` holds.
+def train(options: Options, folder: Path, *, progress: Progress | None = None, report: bool = True) -> RunRecord:
+    """Run, write the run folder, with or without the report, and return its record, which `run.json` holds.
 
     Bad input is an error before anything is written. An earlier result in the folder stays until the new one is
     complete.
@@ -95,10 +95,11 @@ def train(options: Options, folder: Path, *, progress: Progress | None = None) -
     run = RunFolder(folder)
     with run.locked():
         run.begin(job)
-        return _finish(run, job, inputs, _estimator(options, inputs), resume=False, progress=progress)
+        clf = _estimator(options, inputs)
+        return _finish(run, job, inputs, clf, resume=False, progress=progress, report=report)
 
 
-def resume(folder: Path, *, progress: Progress | None = None) -> RunRecord:
+def resume(folder: Path, *, progress: Progress | None = None, report: bool = True) -> RunRecord:
     """Resume the unfinished run in the folder; it ends with the numbers of a run that was never stopped."""
     run = RunFolder(folder)
     with run.locked():
@@ -110,7 +111,7 @@ def resume(folder: Path, *, progress: Progress | None = None) -> RunRecord:
         _check_unchanged(job, _job(options, inputs))
         saved = run.checkpoint()
         clf = _estimator(options, inputs) if saved is None else _checkpointed(saved, inputs)
-        return _finish(run, job, inputs, clf, resume=saved is not None, progress=progress)
+        return _finish(run, job, inputs, clf, resume=saved is not None, progress=progress, report=report)
 
 
 def _checkpointed(path: Path, inputs: Inputs) -> Any:
@@ -262,7 +263,7 @@ def _learner(options: Options, inputs: Inputs) -> Any:
 
 
 def _finish(
-    run: RunFolder, job: Job, inputs: Inputs, clf: Any, *, resume: bool, progress: Progress | None
+    run: RunFolder, job: Job, inputs: Inputs, clf: Any, *, resume: bool, progress: Progress | None, report: bool
 ) -> RunRecord:
     """Fit with a checkpoint at every stage, then write the results and put them in place."""
     say = progress or (lambda *_: None)
@@ -285,7 +286,7 @@ def _finish(
     write(labels, staged / "labels.parquet")
     write(workers, staged / "workers.parquet")
     atomic_write(staged / "model.skops", dumped(clf))
-    record = _write_report(staged / "report.html", clf, inputs, record)
+    record = _write_report(staged / "report.html", clf, inputs, record) if report else record
     write_record(staged / "run.json", record)
     run.commit()
     return record

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.resources import files
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from fastapi import Depends, FastAPI, HTTPException, Query, Request, Response
 from fastapi import Path as InPath
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
+from starlette.routing import Match
 
 from labelonce import __version__
 from labelonce.service._argilla import is_signed, read_response
@@ -34,10 +34,11 @@ from labelonce.service._messages import (
     Token,
     Undone,
     Wrong,
+    described,
 )
 from labelonce.service._project import Project
 from labelonce.service._service import Refused, Service
-from labelonce.service._store import Answer
+from labelonce.service._store import Answer, DatabaseTrouble
 from labelonce.service._tasks import IMAGE_TYPES
 from labelonce.service._tokens import Person
 
@@ -50,9 +51,10 @@ _PAGES = {
     "/service.css": ("service.css", "text/css"),
 }
 _REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Wrong} for status in (400, 401, 403, 404, 409, 413, 422, 429)
+    status: {"model": Wrong} for status in (400, 401, 403, 404, 409, 413, 422, 429, 503)
 }
 _MOST_ROWS = 1_000
+_AGAIN = "2"  # seconds
 _LARGEST_ID = 2**53  # what JavaScript counts to
 
 
@@ -87,7 +89,13 @@ def create_app(
             yield
 
     app = FastAPI(
-        title="labelonce", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None, responses=_REFUSALS
+        title="labelonce",
+        version=__version__,
+        lifespan=lifespan,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,  # to an address that the request may have made up
+        responses=_REFUSALS,
     )
     app.state.service, app.state.bridge, app.state.trouble = service, bridge, None
     if bridge is not None:
@@ -95,11 +103,15 @@ def create_app(
     app.add_middleware(Guarded, tools=_paths_of_tools(bridge, argilla is not None))
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(RequestValidationError, _malformed)
+    app.add_exception_handler(DatabaseTrouble, _away)
+    app.add_exception_handler(405, _not_allowed)
+    plain, settings = app.openapi, project.settings
+    app.openapi = lambda: described(plain(), settings.classes, multilabel=settings.multilabel)  # type: ignore[method-assign]  # as FastAPI documents it
     if argilla is not None:
         _add_argilla(app, service, *argilla)
     _add_pages(app)
     _add_for_workers(app, service)
-    _add_for_admins(app, service)
+    _add_for_admins(app, service, bridge)
     return app
 
 
@@ -115,6 +127,19 @@ async def _refused(_: Request, error: Exception) -> JSONResponse:
     if error.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
     return JSONResponse({"detail": error.sentence}, error.status, headers)
+
+
+async def _away(_: Request, __: Exception) -> JSONResponse:
+    """Say that the database is away; why is in the log."""
+    sentence = "the database does not answer at this moment; ask again."
+    return JSONResponse({"detail": sentence}, 503, {"Retry-After": _AGAIN})
+
+
+async def _not_allowed(request: Request, _: Exception) -> JSONResponse:
+    """Say which methods a path has: all of them, not only those of its first handler."""
+    routes = [one for one in request.app.routes if one.matches(request.scope)[0] is not Match.NONE]
+    methods = sorted({method for one in routes for method in getattr(one, "methods", None) or ()})
+    return JSONResponse({"detail": "Method Not Allowed"}, 405, {"Allow": ", ".join(methods)})
 
 
 async def _malformed(_: Request, error: Exception) -> JSONResponse:
@@ -204,7 +229,7 @@ def _add_for_workers(app: FastAPI, service: Service) -> None:
     @app.get("/api/next", response_model=Next)
     async def next_task(worker: Worker) -> JSONResponse:
         """Return the task to label now: the same until it is labelled or skipped."""
-        task = service.next(worker.worker)
+        task = await service.next(worker.worker)
         if task is None:
             return JSONResponse(Next(task=None, why=service.live.stop or "nothing").model_dump())
         return JSONResponse(service.live.tasks.shown(task))
@@ -212,7 +237,7 @@ def _add_for_workers(app: FastAPI, service: Service) -> None:
     @app.post("/api/annotations", response_model=Kept)
     async def annotate(body: Given, worker: Worker) -> JSONResponse:
         """Give a label. It is on the disk when this answers, and the same key counts once."""
-        label = service.label_of(body.label, body.labels)
+        label = service.label_of(body.model_dump(exclude_unset=True))
         row, new = await service.answer(Answer(worker.worker, body.key, body.task, label, seconds=body.seconds))
         return JSONResponse({"id": row.id, "task": row.task, "new": new})
 
@@ -234,17 +259,18 @@ def _add_for_workers(app: FastAPI, service: Service) -> None:
     async def image(task: Annotated[TaskId, Query()], person: Anybody) -> FileResponse:  # noqa: ARG001  # must have a token
         """Return the image of a task."""
         tasks = service.live.tasks
-        if tasks.images is None or task not in tasks.place or not tasks.images[tasks.place[task]].is_file():
+        path = tasks.images[tasks.place[task]] if tasks.images is not None and task in tasks.place else None
+        if path is None or not path.is_file() or path.resolve() != path:  # a link may have taken its place
             raise HTTPException(404, "there is no such image")
-        path: Path = tasks.images[tasks.place[task]]
         return FileResponse(path, media_type=IMAGE_TYPES[path.suffix.lower()])
 
 
-def _add_for_admins(app: FastAPI, service: Service) -> None:
+def _add_for_admins(app: FastAPI, service: Service, bridge: Bridge | None) -> None:
     @app.get("/api/progress")
     async def progress(admin: Admin) -> dict[str, Any]:  # noqa: ARG001  # must have a token
         """Return how far the project is, what the next labels are expected to bring, and when to stop."""
-        return service.progress()
+        by_hand = bridge.url if bridge is not None and bridge.unknown else None
+        return service.progress() | {"add_to_label_studio": by_hand}
 
     @app.get("/api/workers")
     async def workers(admin: Admin) -> list[dict[str, Any]]:  # noqa: ARG001  # must have a token
@@ -275,9 +301,13 @@ def _add_for_admins(app: FastAPI, service: Service) -> None:
         admin: Admin,  # noqa: ARG001  # must have a token
         what: Exported = "annotations",
         format: Literal["csv", "jsonl", "parquet"] = "csv",
+        spreadsheet: bool = False,
     ) -> Response:
-        """Return all annotations, or the labels found so far with their confidence, as a file."""
-        content, kind = await exported(service, what, format)
+        """Return all annotations, or the labels found so far with their confidence, as a file.
+
+        For a `spreadsheet`, texts that it would take for formulas begin with an apostrophe.
+        """
+        content, kind = await exported(service, what, format, spreadsheet=spreadsheet)
         name = f'attachment; filename="{what}.{format}"'
         return Response(content, media_type=kind, headers={"Content-Disposition": name})
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from functools import partial
+from math import isfinite
 from typing import Literal
 
 import pyarrow as pa
 
 from labelonce.files._table_writer import write_table
 from labelonce.formats._answers import SEPARATOR
+from labelonce.report._lists import safe_cells
 from labelonce.service._boxes import ticked
 from labelonce.service._project import Project
 from labelonce.service._service import Service
@@ -18,12 +22,14 @@ Exported = Literal["annotations", "labels"]
 _KINDS = {"csv": "text/csv", "jsonl": "application/jsonl", "parquet": "application/vnd.apache.parquet"}
 
 
-async def exported(service: Service, what: Exported, format: str) -> tuple[bytes, str]:
+async def exported(service: Service, what: Exported, format: str, *, spreadsheet: bool) -> tuple[bytes, str]:
     """Return a file's content and its media type; what takes long is done in a thread."""
+    table: Callable[[], pa.Table]
     if what == "labels":
-        return await asyncio.to_thread(_written, service.live.labels_table(), format), _KINDS[format]
-    rows = await service.answers()
-    return await asyncio.to_thread(_annotations, service.project, rows, format), _KINDS[format]
+        table = partial(_as_it_is, service.live.labels_table())
+    else:
+        table = partial(annotations_table, service.project, await service.answers(), joined=format == "csv")
+    return await asyncio.to_thread(_written, table, format, spreadsheet), _KINDS[format]
 
 
 def annotations_table(project: Project, rows: list[Stored], *, joined: bool) -> pa.Table:
@@ -43,17 +49,18 @@ def annotations_table(project: Project, rows: list[Stored], *, joined: bool) -> 
         columns["ticked"] = words if joined else pa.array(boxes, pa.list_(pa.string()))
     else:
         columns["label"] = pa.array([row.label for row in kept], pa.string())
-    columns["seconds"] = pa.array([row.seconds for row in kept], pa.float64())
+    seconds = [None if row.seconds is None or not isfinite(row.seconds) else row.seconds for row in kept]
+    columns["seconds"] = pa.array(seconds, pa.float64())
     columns["given_at"] = pa.array([round(row.given_at * 1000) for row in kept], pa.timestamp("ms", "UTC"))
     return pa.table(columns)
 
 
-def _annotations(project: Project, rows: list[Stored], format: str) -> bytes:
-    return _written(annotations_table(project, rows, joined=format == "csv"), format)
+def _as_it_is(table: pa.Table) -> pa.Table:
+    return table
 
 
-def _written(table: pa.Table, format: str) -> bytes:
-    sink = pa.BufferOutputStream()
-    write_table(table, sink, format)
+def _written(table_of: Callable[[], pa.Table], format: str, spreadsheet: bool) -> bytes:
+    table, sink = table_of(), pa.BufferOutputStream()
+    write_table(safe_cells(table) if spreadsheet else table, sink, format)
     content: bytes = sink.getvalue().to_pybytes()
     return content

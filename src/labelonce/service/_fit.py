@@ -26,16 +26,18 @@ from labelonce.aggregation import DawidSkene
 from labelonce.data import Annotations
 from labelonce.files._atomic import atomic_path, atomic_write
 from labelonce.io import write
+from labelonce.multilabel import MultiLabelDawidSkene
 from labelonce.report._accuracy import estimated_accuracy
 from labelonce.report._facts import Facts, read_facts
 from labelonce.report._workers import worker_table
 from labelonce.routing import Fit
 from labelonce.service._boxes import answers_of, rows_of
-from labelonce.service._fit_boxes import about_boxes, fitted_boxes, posterior_of
+from labelonce.service._fit_boxes import about_boxes, boxes_in, posterior_of
 from labelonce.service._outlook import outlook
+from labelonce.service._pixels import pixels
 from labelonce.service._project import Project, locked
+from labelonce.service._shared_fits import fetch, next_number, publish
 from labelonce.service._store import Stored, labels
-from labelonce.service._tasks import features_table, thumbnails
 
 BUSY = 3  # the exit code where another process is fitting
 TOO_FEW = 4  # the exit code where there are not two classes to fit
@@ -66,15 +68,18 @@ def main(folder: Path) -> int:
         except Exception:
             shutil.rmtree(place)  # the next one begins anew, with the answers of then; one that was killed is resumed
             raise
+        publish(project, place)
         _forget_old(project)
     return 0
 
 
 def newest(project: Project) -> Found | None:
     """Return the newest finished fit of the project's tasks and classes, None if there is none."""
-    finished = [path for path in _folders(project) if (path / "fit.json").exists() and (path / "belief.npz").exists()]
+    folders = fetch(project)
+    folders = _folders(project) if folders is None else folders
+    finished = [path for path in folders if (path / "fit.json").exists() and (path / "belief.npz").exists()]
     found = read(finished[-1]) if finished else None
-    return found if found is not None and _subject(project).items() <= found.about.items() else None
+    return found if found is not None and subject(project).items() <= found.about.items() else None
 
 
 def read(place: Path) -> Found:
@@ -95,14 +100,15 @@ def read(place: Path) -> Found:
 def history(project: Project) -> list[dict[str, Any]]:
     """Return how the estimate of accuracy grew, one entry per fit: its number, labels, accuracy, low and high."""
     found = []
-    for place in _folders(project):
+    folders = fetch(project)
+    for place in _folders(project) if folders is None else folders:
         if (place / "fit.json").exists():
             about = json.loads((place / "fit.json").read_bytes())
             found.append({"fit": int(place.name), "labels": about["labels"]} | (about["accuracy"] or {}))
     return found
 
 
-def _subject(project: Project) -> dict[str, Any]:
+def subject(project: Project) -> dict[str, Any]:
     """Return what a fit is about: one of other tasks or classes, such as those of yesterday's file, is of no use."""
     return {"tasks": project.tasks.digest, "classes": list(project.settings.classes)}
 
@@ -113,7 +119,8 @@ def _folders(project: Project) -> list[Path]:
 
 def _unfinished(project: Project) -> Path | None:
     """Return the newest fit if it was stopped after its answers were written down."""
-    last = _folders(project)[-1:]
+    last, number = _folders(project)[-1:], next_number(project)
+    last = [path for path in last if number in (None, int(path.name))]
     stopped = [path for path in last if (path / "annotations.parquet").exists() and not (path / "fit.json").exists()]
     return stopped[0] if stopped else None
 
@@ -122,13 +129,16 @@ def _begun(project: Project) -> Path | None:
     """Write down the answers of a new fit and return its folder."""
     store = project.store()
     try:
-        rows = [row for row in labels(store.answers()) if row.task in project.tasks.place]
+        unreadable = pixels(project).unreadable if project.settings.learn_from == "images" else []
+        known = project.tasks.place.keys() - unreadable
+        rows = [row for row in labels(store.answers()) if row.task in known]
     finally:
         store.close()
     if len({row.label for row in rows}) < 2:
         return None
-    number = max((int(path.name) for path in _folders(project)), default=0) + 1
+    number = next_number(project) or max((int(path.name) for path in _folders(project)), default=0) + 1
     place = project.fits / f"{number:06d}"
+    shutil.rmtree(place, ignore_errors=True)  # a fit of this number that was not in time
     place.mkdir(parents=True, exist_ok=True)
     write(_table(project, rows), place / "annotations.parquet")
     return place
@@ -157,10 +167,12 @@ def _finish(project: Project, place: Path) -> None:
             predictions=np.asarray(Beliefs.of(getattr(model, "predictions_", posterior)), dtype=np.float32),
             confusion=model.confusion_,
         )
+    if project.settings.learn_from == "images":
+        about["unreadable"] = pixels(project).unreadable
     about |= {
         "seconds": round(time.time() - started, 3),
         "finished": time.time(),
-    } | _subject(project)
+    } | subject(project)
     atomic_write(place / "fit.json", json.dumps(about).encode())
 
 
@@ -173,53 +185,51 @@ def _one_label(project: Project, place: Path) -> tuple[Floats, Any, dict[str, An
 
 def _boxes(project: Project, place: Path) -> tuple[Floats, Any, dict[str, Any]]:
     """Return the same for check boxes."""
-    model, annotations = fitted_boxes(project, place)
+    model, annotations = _fitted(project, place)
     return posterior_of(model), model, about_boxes(model, annotations)
 
 
-def _fitted(project: Project, place: Path) -> tuple[Any, Annotations]:
+def _fitted(project: Project, place: Path) -> tuple[Any, Any]:
     """Return the fitted model, and the annotations with all tasks and classes."""
     options = _options(project, place)
     if options is None:
         table = parquet.read_table(place / "annotations.parquet")
+        if project.settings.multilabel:
+            boxes = boxes_in(table, project)
+            return MultiLabelDawidSkene().fit(boxes), boxes
         columns = (table[name] for name in ("task", "worker", "label"))
         annotations = Annotations.from_arrays(*columns, classes=list(project.settings.classes)).align(project.tasks.ids)
         return DawidSkene().fit(annotations), annotations
     run = runs.RunFolder(place / "run")
-    if run.finished() is None:
-        runs.resume(run.path) if run.is_unfinished else runs.train(options, run.path)
+    if run.finished() is None:  # nobody reads a report every fifty labels: labelonce report makes it when it is wanted
+        runs.resume(run.path, report=False) if run.is_unfinished else runs.train(options, run.path, report=False)
     model: Any = runs.load(run.file("model.skops"))
     return model, model.annotations_
 
 
 def _options(project: Project, place: Path) -> runs.Options | None:
     settings = project.settings
-    known: dict[str, Any] = {"classes": settings.classes, "seed": settings.seed, "task": settings.task}
-    source, given = settings.learn_from, str(_named(place, settings.task))
+    task = "task" if settings.learn_from == "images" else settings.task
+    known: dict[str, Any] = {"seed": settings.seed, "task": task}
+    known |= {} if settings.multilabel else {"classes": settings.classes}
+    source, given = settings.learn_from, str(_given(project, place, task))
     if source == "nothing":
         return None
     if source == "text":
         return runs.Options(given, str(project.folder / settings.tasks), text=settings.text, **known)
     if source == "images":
-        return runs.Options(str(place / "annotations.parquet"), str(_pixels(project)), **known | {"task": "task"})
+        return runs.Options(given, str(pixels(project).path), **known)
     shown = tuple(name for name in (settings.text, settings.image) if name)
     return runs.Options(given, str(project.folder / settings.tasks), ignore=shown, **known)
 
 
-def _named(place: Path, task: str) -> Path:
-    """Return the answers in a file whose column of tasks is named as in the file of tasks."""
+def _given(project: Project, place: Path, task: str) -> Path:
+    """Return the answers in a file whose column of tasks is named as in the file of tasks, one row per box."""
     path = place / "labels.parquet"
     if not path.exists():
         table = parquet.read_table(place / "annotations.parquet")
+        table = boxes_in(table, project).to_frame() if project.settings.multilabel else table
         write(table.rename_columns({"task": task}), path)
-    return path
-
-
-def _pixels(project: Project) -> Path:
-    """Return a file with small copies of the images as numbers, which is made once."""
-    path = project.fits / "pixels.parquet"
-    if not path.exists():
-        write(features_table(project.tasks, thumbnails(project.tasks.images or [])), path)
     return path
 
 

@@ -1,38 +1,30 @@
-"""A fit of check boxes: `MultiLabelMBEM` on what the tasks show, `MultiLabelDawidSkene` where that is nothing."""
+"""What is particular about a fit of check boxes: its answers, and what people see of it."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pyarrow import parquet
+import pyarrow as pa
 from scipy.stats import beta
 
 from labelonce._types import Floats
-from labelonce.multilabel import MultiLabelAnnotations, MultiLabelDawidSkene, MultiLabelMBEM, text_heads
+from labelonce.multilabel import MultiLabelAnnotations
 from labelonce.report._workers import LEVEL, SPAMMER_GAIN
-from labelonce.runs._inputs import read_features
 from labelonce.service._boxes import rows_of, ticked
 from labelonce.service._outlook import outlook
 from labelonce.service._project import Project
-from labelonce.service._tasks import thumbnails
 
 _FEW_TASKS = 10
 _STRICT = 0.1  # how much more, or less, than is true of the boxes a worker ticks, to be told
 
 
-def fitted_boxes(project: Project, place: Path) -> tuple[Any, MultiLabelAnnotations]:
-    """Return the fitted model, and the annotations with all tasks and classes."""
-    table = parquet.read_table(place / "annotations.parquet")
+def boxes_in(table: pa.Table, project: Project) -> MultiLabelAnnotations:
+    """Return the answers of a fit as annotations with all tasks and classes."""
     boxes = [ticked(label) for label in table["label"].to_pylist()]
     classes = list(project.settings.classes)
     annotations = MultiLabelAnnotations.from_ticked(table["task"], table["worker"], boxes, questions=classes)
-    annotations = annotations.align(project.tasks.ids)
-    X, learner = _learned_from(project)
-    if X is None:
-        return MultiLabelDawidSkene().fit(annotations), annotations
-    return MultiLabelMBEM(learner, random_state=project.settings.seed).fit(X, annotations), annotations
+    return annotations.align(project.tasks.ids)
 
 
 def posterior_of(model: Any) -> Floats:
@@ -77,17 +69,3 @@ def _workers(model: Any, annotations: MultiLabelAnnotations, share: Floats) -> d
         interval = {"low": float(min(low[code], skill[code])), "high": float(max(high[code], skill[code]))}
         found[str(worker)] = {"skill": float(skill[code]), "flags": flags} | interval
     return found
-
-
-def _learned_from(project: Project) -> tuple[Any, Any]:
-    """Return features, one row per task, and the learners to choose from; None where there is nothing."""
-    settings = project.settings
-    if settings.learn_from == "text":
-        return project.tasks.texts, text_heads()
-    if settings.learn_from == "images":
-        return thumbnails(project.tasks.images or []), None
-    if settings.learn_from == "features":
-        shown = tuple(name for name in (settings.text, settings.image) if name)
-        rows = read_features(project.folder / settings.tasks, task=settings.task, ignore=shown)
-        return np.asarray(rows.X), None
-    return None, None

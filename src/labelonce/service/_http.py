@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from typing import Any
 
 Message = MutableMapping[str, Any]
@@ -65,11 +66,15 @@ class Guarded:
         if said.isdigit() and int(said) > largest:
             await _refuse(with_headers, largest)
             return
-        try:
-            await self._app(scope, counted, with_headers)
-        except TooLarge:
-            if not started:
-                await _refuse(with_headers, largest)
+
+        async def unless_too_large(message: Message) -> None:
+            if started or seen <= largest:
+                await with_headers(message)
+
+        with suppress(TooLarge):
+            await self._app(scope, counted, unless_too_large)
+        if seen > largest and not started:  # whatever it was taken for meanwhile
+            await _refuse(with_headers, largest)
 
 
 async def _refuse(send: Send, largest: int) -> None:

@@ -7,10 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 from xml.etree import ElementTree
 
-from labelonce._messages import show
+from labelonce._messages import clip, printable, show
+from labelonce.service._messages import MOST_SECONDS
+from labelonce.service._project import check_worker
 from labelonce.service._store import Answer
 
 SKIPPED = "skipped in Label Studio"
+_LARGEST = 2**63
+_LONGEST_KEY = 200
 
 
 @dataclass(frozen=True)
@@ -31,13 +35,10 @@ class Control:
 
     def label(self, result: Any) -> str | None:
         """Return the choice in the result of an annotation, None if there is not exactly one."""
-        found = [
-            choice
-            for one in (result if isinstance(result, list) else [])
-            if isinstance(one, Mapping) and one.get("from_name") == self.name
-            for choice in (one.get("value") or {}).get("choices", [])
-        ]
-        return str(found[0]) if len(found) == 1 else None
+        ours = [one for one in mappings(result) if one.get("from_name") == self.name]
+        values = [one["value"] for one in ours if isinstance(one.get("value"), Mapping)]
+        found = [choice for value in values for choice in as_list(value.get("choices"))]
+        return found[0] if len(found) == 1 and isinstance(found[0], str) else None
 
 
 def read_config(config: str) -> Control:
@@ -76,28 +77,47 @@ def worker_name(user: Any) -> str:
     >>> worker_name(3), worker_name({"id": 3, "email": "ann@example.com"})
     ('label-studio 3', 'label-studio 3')
     """
-    return f"label-studio {user.get('id') if isinstance(user, Mapping) else user}"
+    return check_worker(f"label-studio {user.get('id') if isinstance(user, Mapping) else user}")
 
 
-def origin(number: Any) -> str:
+def origin(annotation: Mapping[str, Any]) -> str:
     """Return the name of one of Label Studio's annotations."""
-    return f"label-studio {number}"
+    return f"label-studio {number_of(annotation)}"
+
+
+def number_of(found: Mapping[str, Any]) -> int:
+    """Return the id of a task or an annotation."""
+    number = found.get("id")
+    if type(number) is not int or abs(number) > _LARGEST:
+        raise ValueError(f"what Label Studio sends must have an integer as id; got {show(number)}.")
+    return number
 
 
 def answer_of(annotation: Mapping[str, Any], task: str, control: Control) -> Answer | None:
     """Return one of Label Studio's annotations as an answer; None where it says nothing."""
-    name = origin(annotation["id"])
+    name = origin(annotation)
     cancelled = bool(annotation.get("was_cancelled"))
     label = None if cancelled else control.label(annotation.get("result"))
     if label is None and not cancelled:
         return None
-    seconds = annotation.get("lead_time")
+    seconds: Any = annotation.get("lead_time")
+    is_known = type(seconds) in (int, float) and 0 <= seconds <= MOST_SECONDS
     return Answer(
         worker_name(annotation.get("completed_by")),
-        f"{name} {annotation.get('updated_at', '')}",
+        clip(f"{name} {printable(str(annotation.get('updated_at', '')))}", _LONGEST_KEY),
         task,
         label,
         SKIPPED if cancelled else None,
-        float(seconds) if isinstance(seconds, int | float) else None,
+        float(seconds) if is_known else None,
         name,
     )
+
+
+def mappings(value: Any) -> list[Mapping[str, Any]]:
+    """Return the JSON objects in a list, or the one that is no list."""
+    return [one for one in as_list(value) if isinstance(one, Mapping)]
+
+
+def as_list(value: Any) -> list[Any]:
+    """Return a list as it is, and anything else as the only one in a list; nothing of None."""
+    return value if isinstance(value, list) else [] if value is None else [value]

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from labelonce._messages import show
+from labelonce.service._secrets import without_secrets
 
 _SECONDS = 120
 _BATCH = 200
@@ -92,7 +93,7 @@ class LabelStudio:
                 error.close()
                 self._access = ""
                 return self._send(method, path, body)
-            said = error.read()[:300].decode(errors="replace")
+            said = without_secrets(error.read()[:300].decode(errors="replace"))
             raise OSError(f"Label Studio must take {method} {path}; it answered {error.code}: {said}") from error
 
     def _send(self, method: str, path: str, body: Any) -> bytes:

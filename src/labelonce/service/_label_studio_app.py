@@ -10,6 +10,7 @@ from fastapi import APIRouter, Body, Depends, HTTPException
 from labelonce.service._label_studio_bridge import Bridge
 
 _Sent = Annotated[dict[str, Any], Body()]
+_MOST_TASKS = 10_000  # in one request: more would keep everybody else waiting
 
 
 def label_studio_routes(bridge: Bridge) -> APIRouter:
@@ -39,8 +40,8 @@ def label_studio_routes(bridge: Bridge) -> APIRouter:
     @routes.post("/predict")
     async def predict(body: _Sent) -> dict[str, Any]:
         tasks = body.get("tasks")
-        if not isinstance(tasks, list):
-            raise HTTPException(422, "tasks must be a list")
+        if not isinstance(tasks, list) or len(tasks) > _MOST_TASKS:
+            raise HTTPException(422, f"tasks must be a list of at most {_MOST_TASKS}")
         return {"results": bridge.predictions(tasks)}
 
     @routes.post("/webhook")

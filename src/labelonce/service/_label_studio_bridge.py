@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from labelonce.service._label_studio import Control, answer_of, origin, read_config
+from labelonce._messages import printable
+from labelonce.service._label_studio import Control, answer_of, mappings, number_of, origin, read_config
 from labelonce.service._label_studio_api import LabelStudio, annotations_in
 from labelonce.service._live_router import LiveRouter
+from labelonce.service._secrets import without_secrets
 from labelonce.service._service import Service
 
 _log = logging.getLogger("labelonce")
@@ -34,6 +36,7 @@ class Bridge:
         self.service, self.api = service, api
         self.secret = secret_of(api)
         self.url = f"{url.rstrip('/')}/label-studio/{self.secret}"
+        self.unknown = False  # whether somebody must add us as a model by hand
         self.control: Control
         self._numbers: dict[str, int] = {}  # Label Studio's ids by our tasks
         self._overlap: dict[str, int] = {}  # what we asked for
@@ -53,6 +56,8 @@ class Bridge:
 
     async def start(self) -> None:
         """Read the labelling interface, take over all annotations, and begin to listen."""
+        if not await self.service.is_alone("label-studio"):
+            raise ValueError("one service must be the model of Label Studio; another one is. Start this one without.")
         self.control = read_config(await asyncio.to_thread(self.api.config))
         missing = set(self.control.classes) ^ set(self.service.project.settings.classes)
         if missing:
@@ -80,21 +85,18 @@ class Bridge:
 
     def predictions(self, tasks: list[Any]) -> list[dict[str, Any]]:
         """Return one prediction per task, in order; an empty one of a task that is not ours."""
-        found = []
-        for task in tasks:
-            name = self._name(task) if isinstance(task, Mapping) else None
-            if name is None:
-                found.append({"result": [], "score": 0.0, "model_version": self.version})
-            else:
-                found.append(self.control.prediction(*self._live.belief_of(name), self.version))
-        return found
+        names = [self._name(task) if isinstance(task, Mapping) else None for task in tasks]
+        ours = [name for name in names if name is not None]
+        beliefs = dict(zip(ours, self._live.beliefs_of(ours), strict=True))
+        nothing = {"result": [], "score": 0.0, "model_version": self.version}
+        return [nothing if name is None else self.control.prediction(*beliefs[name], self.version) for name in names]
 
     async def reconcile(self) -> None:
         """Compare everything: what is in Label Studio is here afterwards, and what is not there is not here."""
         tasks = await asyncio.to_thread(self.api.tasks)
         there = set()
         for task, annotation in annotations_in(tasks):
-            there.add(origin(annotation["id"]))
+            there.add(origin(annotation))
             await self._take(annotation, self._name(task))
         for task in tasks:
             self._name(task)
@@ -125,11 +127,10 @@ class Bridge:
     def _riskiest_predictions(self) -> list[dict[str, Any]]:
         live = self._live
         order = np.argsort(-live.router.belief.risk, kind="stable")[:_MOST_PREDICTIONS]
-        names = [live.tasks.names[one] for one in order.tolist()]
+        names = [name for one in order.tolist() if (name := live.tasks.names[one]) in self._numbers]
         return [
-            {"task": self._numbers[name]} | self.control.prediction(*live.belief_of(name), self.version)
-            for name in names
-            if name in self._numbers
+            {"task": self._numbers[name]} | self.control.prediction(*belief, self.version)
+            for name, belief in zip(names, live.beliefs_of(names), strict=True)
         ]
 
     async def _listen(self) -> None:
@@ -137,8 +138,9 @@ class Bridge:
             event = await self._waiting.get()
             try:
                 await self._carry_out(event)
-            except Exception:  # the next look at everything makes up for it
-                _log.exception("a webhook of Label Studio could not be carried out")
+            except Exception as error:  # the next look at everything makes up for it
+                said = printable(without_secrets(f"{type(error).__name__}: {error}"))
+                _log.error("A webhook of Label Studio could not be carried out: %s", said)
             finally:
                 self._waiting.task_done()
 
@@ -153,18 +155,22 @@ class Bridge:
             await asyncio.to_thread(self.api.connect, self.url)
             await asyncio.to_thread(self.api.add_tab)
         except OSError as error:
-            _log.warning("Label Studio could not be told of us: %s. Add the model %s by hand.", error, self.url)
+            self.unknown = True
+            said = without_secrets(str(error))
+            _log.warning("Label Studio could not be told of us: %s. The dashboard says what to add by hand.", said)
 
     async def _carry_out(self, event: Mapping[str, Any]) -> None:
         action = event.get("action")
         if action in ("ANNOTATION_CREATED", "ANNOTATION_UPDATED", "ANNOTATIONS_CREATED"):
-            annotations, tasks = _listed(event.get("annotation")), _listed(event.get("task"))
-            by_number = {task["id"]: task for task in tasks}
-            for annotation in annotations:
-                await self._take(annotation, self._name(by_number.get(annotation.get("task"), tasks[0])))
+            tasks = mappings(event.get("task"))
+            by_number = {number_of(task): task for task in tasks}
+            for annotation in mappings(event.get("annotation")) if tasks else []:
+                number = annotation.get("task")
+                task = by_number.get(number, tasks[0]) if isinstance(number, int) else tasks[0]
+                await self._take(annotation, self._name(task))
         elif action == "ANNOTATIONS_DELETED":
-            for annotation in _listed(event.get("annotations")):
-                await self.service.mirror(origin(annotation["id"]), None)
+            for annotation in mappings(event.get("annotations")):
+                await self.service.mirror(origin(annotation), None)
         elif action == "START_TRAINING":
             await self.reconcile()
             self.service.refits.start(self.service.live.n_labels)
@@ -176,7 +182,7 @@ class Bridge:
     async def _take(self, annotation: Mapping[str, Any], task: str | None) -> None:
         """Make an answer what one of Label Studio's annotations is now."""
         answer = None if task is None else answer_of(annotation, task, self.control)
-        await self.service.mirror(origin(annotation["id"]), answer)
+        await self.service.mirror(origin(annotation), answer)
 
     def _name(self, task: Mapping[str, Any]) -> str | None:
         """Return what we call a task: by the id in its data, or by Label Studio's own."""
@@ -185,7 +191,8 @@ class Bridge:
         name = str(own) if own is not None and str(own) in names else str(task.get("id"))
         if name not in names:
             return None
-        self._numbers[name] = int(task["id"])
+        with suppress(ValueError):  # a prediction can be made without the number
+            self._numbers[name] = number_of(task)
         return name
 
     def _fitted(self) -> None:
@@ -196,7 +203,3 @@ def secret_of(api: LabelStudio) -> str:
     """Return the part of our address that only Label Studio knows: its webhooks carry no token."""
     said = f"labelonce {api.url} {api.project}".encode()
     return hmac.new(api._token.encode(), said, hashlib.sha256).hexdigest()[:40]
-
-
-def _listed(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [] if value is None else [value]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -13,7 +14,7 @@ from labelonce._types import Codes
 from labelonce.service._fit import Found
 from labelonce.service._outlook import STEP
 from labelonce.service._project import Project
-from labelonce.service._store import Stored
+from labelonce.service._store import Lease, News, Stored
 
 _LITTLE = 0.5  # tasks, or boxes, that a hundred more labels would make right, below which it is time to stop
 
@@ -50,22 +51,72 @@ class Live(ABC):
         self.n_given: Counter[str] = Counter()
         self.n_skipped: Counter[str] = Counter()
         self.n_labels = 0
+        self._newest = 0  # the largest number of an answer that was taken
         self._out: dict[str, str] = {}  # the task that each worker is looking at
+        self._worker_of: dict[str, str] = {}  # and who is looking at each of these tasks
 
     def next(self, worker: str) -> str | None:
         """Return the task that a worker should label now: the one it is looking at, else the best for it."""
-        held = self._out.get(worker)
-        if held is not None and self._holds(held, worker):
+        held = self.held(worker)
+        if held is not None:
             return held
+        self.give_back(worker)
         found = self._choose(worker)
-        if found is None:
-            self._out.pop(worker, None)
-        else:
-            self._out[worker] = found
+        if found is not None:
+            self._look(worker, found)
         return found
+
+    def choose(self, worker: str, n: int) -> list[str]:
+        """Return the best tasks for a worker, at most `n`, which are offered to nobody else until `put_back`."""
+        found: list[str] = []
+        while len(found) < n and (task := self._choose(worker)) is not None:
+            found.append(task)
+        return found
+
+    def put_back(self, worker: str, tasks: Iterable[str]) -> None:
+        """Offer tasks again that were chosen for a worker."""
+        for task in tasks:
+            self._give_back(task, worker)
+
+    def hear(self, news: News) -> None:
+        """Take what is new: answers given and taken back, and who has which task; what is known changes nothing."""
+        known = self._newest
+        for row in news.answers:
+            if row.undone_at is None and row.id > known:
+                self.take(row)
+            elif row.undone_at is not None and row.id <= known:
+                self.undo(row)
+        for lease in news.leases:
+            self.lease(lease)
+
+    def lease(self, lease: Lease) -> None:
+        """Note which task is out with a worker; whoever had it before has it no more."""
+        self.give_back(lease.worker)
+        if lease.task in self.tasks.place and lease.seconds > 0:
+            self.give_back(self._worker_of.get(lease.task, ""))
+            self._hand_out(lease.task, lease.worker, lease.seconds)
+            self._look(lease.worker, lease.task)
+
+    def offer_again(self, row: Stored) -> None:
+        """Give the task of an answer that was taken back to the same worker next, unless somebody else has it."""
+        other = self._worker_of.get(row.task, row.worker)
+        if row.task in self.tasks.place and (other == row.worker or not self._holds(row.task, other)):
+            self.lease(Lease(row.worker, row.task, self.settings.lease_seconds))
+
+    def held(self, worker: str) -> str | None:
+        """Return the task that a worker is looking at."""
+        task = self._out.get(worker)
+        return task if task is not None and self._holds(task, worker) else None
+
+    def give_back(self, worker: str) -> None:
+        """Note that a worker is looking at nothing."""
+        task = self._look_away(worker)
+        if task is not None:
+            self._give_back(task, worker)
 
     def take(self, row: Stored) -> None:
         """Take a new answer."""
+        self._newest = max(self._newest, row.id)
         if row.task not in self.tasks.place:  # of a task that was taken out of the file since
             return
         if row.label is None:
@@ -77,10 +128,10 @@ class Live(ABC):
             self.n_labels += 1
         self.last[row.worker] = row.id
         if self._out.get(row.worker) == row.task:
-            del self._out[row.worker]
+            self._look_away(row.worker)
 
-    def undo(self, row: Stored, *, again: bool = True) -> None:
-        """Take an answer back and, with `again`, give its task to the same worker."""
+    def undo(self, row: Stored) -> None:
+        """Take an answer back."""
         if row.task not in self.tasks.place:
             return
         if row.label is None:
@@ -92,9 +143,6 @@ class Live(ABC):
             self.n_labels -= 1
         if self.last.get(row.worker) == row.id:
             del self.last[row.worker]
-        if again:
-            self._hand_out(row.task, row.worker)
-            self._out[row.worker] = row.task
 
     def progress(self) -> dict[str, Any]:
         """Return how far the project is."""
@@ -111,6 +159,7 @@ class Live(ABC):
             "fit": None if self.found is None else self.found.number,
             "fitted_labels": self.n_fitted,
             "outlook": self._outlook(),
+            "unreadable": [] if self.found is None else self.found.about.get("unreadable", []),
         }
 
     def workers(self) -> list[dict[str, Any]]:
@@ -145,6 +194,10 @@ class Live(ABC):
     @abstractmethod
     def adoption(self, found: Found) -> Job:
         """Return the work of believing a newer fit, and on top of it the answers that it did not know."""
+
+    @abstractmethod
+    def is_open(self, task: str) -> bool:
+        """Return whether a task needs more labels."""
 
     @abstractmethod
     def is_label(self, label: str) -> bool:
@@ -190,7 +243,10 @@ class Live(ABC):
     def _holds(self, task: str, worker: str) -> bool: ...
 
     @abstractmethod
-    def _hand_out(self, task: str, worker: str) -> None: ...
+    def _hand_out(self, task: str, worker: str, seconds: float) -> None: ...
+
+    @abstractmethod
+    def _give_back(self, task: str, worker: str) -> None: ...
 
     @abstractmethod
     def _add(self, task: str, worker: str, label: str) -> None: ...
@@ -200,6 +256,15 @@ class Live(ABC):
 
     @abstractmethod
     def _skip(self, task: str, worker: str, *, undo: bool) -> None: ...
+
+    def _look(self, worker: str, task: str) -> None:
+        self._out[worker], self._worker_of[task] = task, worker
+
+    def _look_away(self, worker: str) -> str | None:
+        task = self._out.pop(worker, None)
+        if task is not None and self._worker_of.get(task) == worker:  # not after the lease went to somebody else
+            del self._worker_of[task]
+        return task
 
     def _outlook(self) -> dict[str, Any] | None:
         """Return what the next hundred labels are expected to bring, as the newest fit saw it, and when to stop."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ class LiveRouter(Live):
             strategy=_strategy(settings),
             limits=_limits(settings),
             random_state=settings.seed,
+            clock=time.monotonic,
         )
         for row in answers:
             self.take(row)
@@ -39,6 +41,10 @@ class LiveRouter(Live):
         if (job := self.drawing()) is not None:  # now, since nobody waits yet
             job.compute()
             job.finish()
+
+    def is_open(self, task: str) -> bool:
+        """Return whether a task needs more labels."""
+        return self.router.is_open(self._id(task))
 
     def is_label(self, label: str) -> bool:
         """Return whether a label is one of the classes."""
@@ -60,10 +66,12 @@ class LiveRouter(Live):
         """Return the labels found so far of all tasks, with their confidence."""
         return self._table(slice(None))
 
-    def belief_of(self, task: str) -> tuple[str, float]:
-        """Return the most probable label of a task and its probability."""
-        row = self.router.belief.posterior(np.array([self.tasks.place[task]], dtype=np.int32))[0]
-        return self.settings.classes[int(row.argmax())], float(row.max())
+    def beliefs_of(self, tasks: list[str]) -> list[tuple[str, float]]:
+        """Return the most probable label of each task and its probability."""
+        places = np.array([self.tasks.place[task] for task in tasks], dtype=np.int32)
+        posterior = self.router.belief.posterior(places)
+        best = zip(posterior.argmax(axis=1).tolist(), posterior.max(axis=1).tolist(), strict=True)
+        return [(self.settings.classes[code], share) for code, share in best]
 
     @property
     def labels_per_task(self) -> Codes:
@@ -109,8 +117,11 @@ class LiveRouter(Live):
     def _holds(self, task: str, worker: str) -> bool:
         return self.router.holds(self._id(task), worker)
 
-    def _hand_out(self, task: str, worker: str) -> None:
-        self.router.hand_out(self._id(task), worker)
+    def _hand_out(self, task: str, worker: str, seconds: float) -> None:
+        self.router.hand_out(self._id(task), worker, age=self.settings.lease_seconds - seconds)
+
+    def _give_back(self, task: str, worker: str) -> None:
+        self.router.give_back(self._id(task), worker)
 
     def _add(self, task: str, worker: str, label: str) -> None:
         self.router.add(self._id(task), worker, self._answer(label))

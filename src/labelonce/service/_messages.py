@@ -6,7 +6,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from labelonce.service._tokens import MOST_LETTERS, NAME
+
 _TEXT = r"^[^\x00]*$"  # PostgreSQL keeps no such character
+MOST_SECONDS = 1e6
 Key = Annotated[
     str,
     Field(
@@ -17,21 +20,35 @@ Key = Annotated[
     ),
 ]
 TaskId = Annotated[str, Field(min_length=1, max_length=1000)]
-Name = Annotated[str, Field(min_length=1, max_length=100)]
+Name = Annotated[str, Field(max_length=MOST_LETTERS, pattern=NAME)]
 
 
 Class = Annotated[str, Field(min_length=1, max_length=1000)]
 
 
 class Given(BaseModel):
-    """A label for a task; in a project with check boxes `labels`, all that were ticked, instead of `label`."""
+    """A label for a task; in a project with check boxes `labels`, all that were ticked, instead of `label`.
+
+    Which of them, and what the classes are, the description of a running service says.
+    """
 
     model_config = ConfigDict(extra="forbid")
     key: Key
     task: TaskId
     label: Class | None = None
     labels: Annotated[list[Class] | None, Field(max_length=10_000)] = None
-    seconds: Annotated[float | None, Field(ge=0, le=1e6)] = None
+    seconds: Annotated[float | None, Field(ge=0, le=MOST_SECONDS, strict=True)] = None
+
+
+def described(schema: dict[str, Any], classes: tuple[str, ...], *, multilabel: bool) -> dict[str, Any]:
+    """Return an OpenAPI description in which `Given` is what the project takes."""
+    given = schema["components"]["schemas"]["Given"]
+    wanted, other = ("labels", "label") if multilabel else ("label", "labels")
+    label: dict[str, Any] = {"type": "string", "enum": list(classes)}
+    given["properties"].pop(other, None)
+    given["properties"][wanted] = {"type": "array", "items": label, "maxItems": len(classes)} if multilabel else label
+    given["required"] = sorted({*given["required"], wanted})
+    return schema
 
 
 class Skipped(BaseModel):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,11 +14,9 @@ from typing import Any
 from labelonce._messages import show
 from labelonce.files._open import check_no_file, locate
 from labelonce.service._settings import FILE, Settings, read_settings, write_settings
-from labelonce.service._store import Store, database_of
-from labelonce.service._tasks import IMAGE_TYPES, Tasks, check_tasks, guessed_source
-from labelonce.service._tokens import hash_of, new_token
-
-_MOST_LETTERS = 100  # of a worker's name
+from labelonce.service._store import Store
+from labelonce.service._tasks import IMAGE_TYPES, Tasks, check_tasks, guessed_source, why_unusable
+from labelonce.service._tokens import MOST_LETTERS, NAME, hash_of, new_token
 
 
 class Project:
@@ -29,6 +28,11 @@ class Project:
     Parameters
     ----------
     folder : path
+
+    Attributes
+    ----------
+    left_out : list of str
+        Right after `make`: the files in a folder of images that did not become tasks, each with the reason.
 
     Examples
     --------
@@ -48,6 +52,7 @@ class Project:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         self.settings = read_settings(self.folder)
+        self.left_out: list[str] = []
 
     @classmethod
     def make(
@@ -98,9 +103,10 @@ class Project:
             check_tasks(source, chosen)
         folder.mkdir(parents=True, exist_ok=True)
         try:
-            _copy_images(source, folder) if images else _copy_table(source, folder, chosen)
+            left_out = _copy_images(source, folder) if images else _copy_table(source, folder, chosen)
             write_settings(folder, chosen)
             project = cls(folder)
+            project.left_out = left_out
             if len(project.tasks) == 0:
                 raise ValueError(f"{source} must have a task; got none.")
         except BaseException:
@@ -120,7 +126,30 @@ class Project:
 
     def store(self) -> Store:
         """Return a new connection to the answers."""
-        return Store(database_of(self.folder, os.environ.get("LABELONCE_DATABASE") or self.settings.database))
+        database = os.environ.get("LABELONCE_DATABASE") or self.settings.database
+        if ":" not in database.partition("/")[0]:
+            return Store(str(self.folder / database))
+        if not database.startswith(("postgresql://", "postgres://")):
+            raise ValueError("database must be a file in the folder or postgresql://...; got another address.")
+        try:
+            from labelonce.service._postgres import SharedStore
+        except ImportError as error:
+            raise ImportError(
+                "PostgreSQL needs psycopg; install it with: pip install 'labelonce[postgres]'."
+            ) from error
+        return SharedStore(database, lease_seconds=self.settings.lease_seconds)
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Write a copy of all answers and tokens to a file, also while the project is served."""
+        store, target = self.store(), Path(path)
+        try:
+            if not target.parent.is_dir():
+                raise ValueError(f"{path} must lie in a folder that is there; got none at {target.parent}.")
+            if target.exists() and target.samefile(store.name):
+                raise ValueError(f"{path} must be another file than the one with the answers; got the same.")
+            store.backup(target)
+        finally:
+            store.close()
 
     def add_workers(self, workers: Sequence[str]) -> dict[str, str]:
         """Give every worker a new token and return them, by worker: they are kept nowhere else.
@@ -186,33 +215,58 @@ def locked(folder: Path, name: str) -> Iterator[bool]:
 
 def check_worker(worker: str) -> str:
     """Return a worker's name if it is one."""
-    if not worker.strip() or len(worker) > _MOST_LETTERS or not worker.isprintable():
-        raise ValueError(f"a worker must have a name of 1 to {_MOST_LETTERS} printable characters; got {show(worker)}.")
+    in_halves = any("\ud800" <= letter <= "\udfff" for letter in worker)  # of a letter, which no database keeps
+    if in_halves or len(worker) > MOST_LETTERS or not re.fullmatch(NAME, worker):
+        rule = f"a name of 1 to {MOST_LETTERS} characters that begins with no space and has no control character"
+        raise ValueError(f"a worker must have {rule}; got {show(worker)}.")
     return worker
 
 
-def _copy_table(source: Path, folder: Path, settings: Settings) -> None:
+def _copy_table(source: Path, folder: Path, settings: Settings) -> list[str]:
+    """Copy a table and the images that it names; nothing is left out."""
     shutil.copyfile(source, folder / settings.tasks)
-    if settings.image:
-        copied = Tasks(folder, settings).images or []
-        for path in copied:
-            origin = source.parent / path.relative_to(folder.resolve())
-            if not origin.is_file():
-                raise ValueError(f"{source} must name images that exist; got none at {origin}.")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(origin, path)
+    named = Tasks(folder, settings).images or [] if settings.image else []
+    known = [path.relative_to(folder.resolve()) for path in named]
+    origin = source.parent.resolve()
+    bad = [(name, why) for name in known if (why := why_unusable(origin / name)) is not None]
+    if bad:
+        name, why = bad[0]
+        raise ValueError(
+            f"{source} must name images that can be shown; got {show(str(name))}: {why} ({len(bad)} in total). "
+            "Replace them, or take their rows out."
+        )
+    for name in known:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(origin / name, folder / name, follow_symlinks=False)
+    return []
 
 
-def _copy_images(source: Path, folder: Path) -> None:
-    found = sorted(path for path in source.iterdir() if path.suffix.lower() in IMAGE_TYPES)
-    if not found:
-        raise ValueError(f"{source} must hold images ({', '.join(IMAGE_TYPES)}); got none.")
+def _copy_images(source: Path, folder: Path) -> list[str]:
+    """Copy the images in a folder, and return what was left out, and why."""
     (folder / "images").mkdir()
-    rows = ["task,image"]
-    for path in found:
-        shutil.copyfile(path, folder / "images" / path.name)
+    rows, left_out = ["task,image"], []
+    for path in sorted(source.iterdir()):
+        if path.is_dir() and not path.is_symlink():
+            why: str | None = f"a folder, and only files are read ({_count(path)} in it)"
+        elif path.suffix.lower() not in IMAGE_TYPES:
+            why = f"its name does not end in one of {', '.join(IMAGE_TYPES)}"
+        else:
+            why = why_unusable(path)
+        if why is not None:
+            left_out.append(f"{path.name}: {why}")
+            continue
+        shutil.copyfile(path, folder / "images" / path.name, follow_symlinks=False)
         rows.append(",".join('"' + one.replace('"', '""') + '"' for one in (path.name, f"images/{path.name}")))
+    if len(rows) == 1:
+        got = f"none, and {len(left_out)} others, such as {left_out[0]}" if left_out else "none"
+        raise ValueError(f"{source} must hold images ({', '.join(IMAGE_TYPES)}); got {got}.")
     (folder / "tasks.csv").write_text("\n".join(rows) + "\n", "utf-8")
+    return left_out
+
+
+def _count(folder: Path) -> str:
+    number = sum(1 for _ in folder.iterdir())
+    return "1 file" if number == 1 else f"{number:,} files"
 
 
 def _first(folder: Path) -> str:

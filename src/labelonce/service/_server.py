@@ -7,13 +7,17 @@ import logging
 import socket
 import sys
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import uvicorn
 
+from labelonce.service._connections import Connection, Limits, Seldom, proxies, room_for_connections
+
 _SWITCH = 0.0005  # seconds that a thread which computes beside keeps the others waiting, at every turn
 _KEEP_ALIVE = 75  # seconds: somebody who thinks about a task need not connect again
 _WAITING = 2048  # connections
+_AT_ONCE = 64  # connections that are taken before those taken are counted
 
 
 class Server(uvicorn.Server):
@@ -25,6 +29,8 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start, then set aside what is there."""
         await super().startup(sockets)
+        for one in sockets or []:
+            one.listen(_WAITING)
         logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
         gc.collect()
         gc.freeze()
@@ -33,9 +39,21 @@ class Server(uvicorn.Server):
 def run(app: Any, *, host: str, port: int) -> None:
     """Serve an application until the process is interrupted; what keeps it from starting is one sentence."""
     listening = _listening(host, port)
+    limits = Limits(room_for_connections(), proxies=proxies())
+    protocol: Any = partial(Connection, limits)
     # Before it has started, an error is told by the exception; later ones are logged.
-    config = uvicorn.Config(app, log_level="critical", access_log=False, timeout_keep_alive=_KEEP_ALIVE)
+    config = uvicorn.Config(
+        app,
+        http=protocol,
+        log_level="critical",
+        access_log=False,
+        timeout_keep_alive=_KEEP_ALIVE,
+        backlog=_AT_ONCE,
+        server_header=False,
+    )
     server = Server(config)
+    for name in ("labelonce", "uvicorn.error", "asyncio"):
+        logging.getLogger(name).addFilter(Seldom())
     sys.setswitchinterval(_SWITCH)
     with listening, suppress(KeyboardInterrupt, SystemExit):
         server.run(sockets=[listening])

@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import logging
 import time
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack, suppress
+from pathlib import Path
 from typing import Any
 
 from labelonce._messages import show
 from labelonce.service._boxes import stored
-from labelonce.service._fit import Found, history, newest
+from labelonce.service._fit import Found, history, newest, subject
 from labelonce.service._live import Job, Live
 from labelonce.service._live_boxes import LiveBoxes
 from labelonce.service._live_router import LiveRouter
 from labelonce.service._project import Project, check_worker, locked
 from labelonce.service._rate import Rate
 from labelonce.service._refits import Refits
-from labelonce.service._store import Answer, Store, Stored, Undo, same
+from labelonce.service._store import Answer, Claim, DatabaseTrouble, News, Release, Store, Stored, Undo, same
 from labelonce.service._tokens import Person, hash_of, new_token
 from labelonce.service._writer import Writer
 
+_log = logging.getLogger("labelonce")
 _GUESSES_PER_SECOND = 0.5  # wrong tokens from one address
 _GUESSES = 20
-_TRIES = 5
 _TOKENS_EVERY = 10.0  # seconds after which it is looked again which tokens there are
+_TOKENS_LAST = 60.0  # seconds after which a token is worth nothing where that could not be looked up
 _BURST_SECONDS = 3.0  # of requests at once
+_LOOK_EVERY = 1.0  # seconds between looks at what other services have changed, while nobody asks
+_TRIES = 20  # to get a task that no other service hands out at the same moment
+_CHOICES = 8  # tasks that are asked for at once after the best one was gone
 
 
 class Refused(Exception):
@@ -45,44 +52,64 @@ class Service:
         self._rate = Rate(rate, max(1.0, rate * _BURST_SECONDS))
         self._guesses = Rate(_GUESSES_PER_SECOND, _GUESSES)
         self._people: dict[str, Person] = {}
-        self._people_read = 0.0
+        self._people_read = self._people_asked = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
         self._beside = asyncio.Lock()  # one thread computes for the router at a time
         self.on_fit: Callable[[], None] = lambda: None
         self._held = AsyncExitStack()
+        self._looking: asyncio.Task[None] | None = None
         self.live: Live
         self._writer: Writer
 
     async def start(self) -> None:
-        """Read everything; another service of the same project is an error."""
+        """Read everything; another service of the same project is an error, unless they share a PostgreSQL."""
         self.loop = asyncio.get_running_loop()
-        if not self._held.enter_context(locked(self.project.folder, ".service.lock")):
-            raise ValueError(f"{self.project.folder} must be served once; another labelonce serve is at work there.")
-        store = self.project.store()
-        self._writer = Writer(store)
-        if not await self._has_database():
-            raise ValueError(f"{store.url} must be served once; another labelonce serve is at work there.")
-        answers = await self._writer.read(Store.answers)
+        try:
+            await self._begin(self.project.store())
+        except BaseException:
+            await self._held.aclose()
+            raise
+
+    async def _begin(self, store: Store) -> None:
+        if not store.is_shared:
+            path = Path(store.name).resolve()
+            self._hold(self.project.folder, self.project.folder, ".service.lock")
+            self._hold(path, path.parent, f".{path.name}.lock")  # another folder may name the same file
+        self._writer = Writer(store, self._heard)
+        self._held.push_async_callback(self._writer.close)
+        if store.is_shared:
+            await self._writer.read(lambda shared: shared.join(json.dumps(subject(self.project))))
+        answers = await self._writer.read(lambda store: store.begin())
         found = await asyncio.to_thread(newest, self.project)
         kind = LiveBoxes if self.project.settings.multilabel else LiveRouter
         self.live = await asyncio.to_thread(kind, self.project, answers, found)
-        self.refits = Refits(self.project, self._adopt)
-        self.refits.began_with(0 if found is None else found.about["labels"])
+        self.refits = Refits(self.project, self._adopt, self._writer)
+        self.refits.began_with(found)
         self._history = await asyncio.to_thread(history, self.project)
         await self._read_people()
+        if store.is_shared:
+            await self._writer.look()
+            self._looking = asyncio.create_task(self._keep_looking())
+
+    def _hold(self, what: Path, folder: Path, name: str) -> None:
+        if not self._held.enter_context(locked(folder, name)):
+            raise ValueError(f"{what} must be served once; another labelonce serve is at work there.")
 
     async def stop(self) -> None:
         """Finish what is being written, and stop the fit."""
+        if self._looking is not None:
+            self._looking.cancel()
         await self.refits.close()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await self._writer.close()
         await self._held.aclose()
 
     async def person(self, token: str | None, address: str) -> Person:
         """Return whose token it is; no token, an unknown one or too many requests are refused."""
         hashed = hash_of(token or "")
-        if time.monotonic() - self._people_read > _TOKENS_EVERY:  # one may have been revoked
-            self._people_read = time.monotonic()
+        if time.monotonic() - self._people_read > _TOKENS_LAST:
+            await self._read_people()
+        if time.monotonic() - self._people_asked > _TOKENS_EVERY:  # one may have been revoked
+            self._people_asked = time.monotonic()
             self._start(self._read_people())
         person = self._people.get(hashed)
         if person is None:
@@ -96,13 +123,15 @@ class Service:
             raise Refused(429, "too many requests; wait a little.", wait=wait)
         return person
 
-    def label_of(self, label: str | None, labels: list[str] | None) -> str:
-        """Return what is stored of one label, or of all that were ticked, whichever the project asks for."""
+    def label_of(self, said: dict[str, Any]) -> str:
+        """Return what is stored of one `label`, or of all `labels` that were ticked, whichever the project asks for."""
         settings = self.project.settings
-        wanted = "labels" if settings.multilabel else "label"
-        if (label is None) != settings.multilabel or (labels is None) == settings.multilabel:
+        wanted, other = ("labels", "label") if settings.multilabel else ("label", "labels")
+        if said.get(wanted) is None or other in said:
             raise Refused(422, f"an annotation of this project must have {wanted}, and nothing instead of it.")
-        return stored(labels, settings.classes) if labels is not None else str(label)
+        if settings.multilabel and len(said[wanted]) > len(settings.classes):
+            raise Refused(422, f"labels must name each class once; got {len(said[wanted])} of {len(settings.classes)}.")
+        return stored(said[wanted], settings.classes) if settings.multilabel else str(said[wanted])
 
     async def answer(self, answer: Answer) -> tuple[Stored, bool]:
         """Keep an answer and return its row, and whether it is new; it is on the disk then."""
@@ -116,9 +145,6 @@ class Service:
         if row is None or not (written.changed or same(row, answer)):
             what = "the key was used for another answer" if row and row.key == answer.key else "it is labelled already"
             raise Refused(409, f"a worker must label a task once; got {show(answer.task)} again: {what}.")
-        if written.changed:
-            self.live.take(row)
-            self.refits.consider(self.live.n_labels)
         return row, written.changed
 
     async def undo(self, worker: str, number: int, *, again: bool = True) -> Stored:
@@ -126,11 +152,11 @@ class Service:
 
         With `again` the worker gets its task next.
         """
-        written = await self._writer.write(Undo(worker, number))
+        written = await self._writer.write(Undo(worker, number, again))
         if written.row is None:
             raise Refused(404, f"the answer must be one of your own; got {number}.")
-        if written.changed:
-            self.live.undo(written.row, again=again)
+        if written.changed and again and not self._writer.store.is_shared:
+            self.live.offer_again(written.row)
         return written.row
 
     async def add_worker(self, worker: str) -> str:
@@ -146,7 +172,7 @@ class Service:
 
     async def revoke(self, worker: str) -> int:
         """Make the tokens of a worker worthless and return how many there were."""
-        found = await self._writer.read(lambda store: store.remove_tokens(worker))
+        found: int = await self._writer.read(lambda store: store.remove_tokens(worker))
         await self._read_people()
         return found
 
@@ -174,6 +200,10 @@ class Service:
             with suppress(Refused):  # not one of our classes or tasks, or taken back here with this very key
                 await self.answer(answer)
 
+    async def is_alone(self, task: str) -> bool:
+        """Return whether no other service of the project does something, and keep it for this one."""
+        return not self._writer.store.is_shared or await self._writer.read(lambda store: bool(store.lock(task)))
+
     async def from_origin(self, origin: str) -> list[Stored]:
         """Return the answers of that name in another tool."""
         return await self._writer.read(lambda store: store.from_origin(origin))
@@ -186,23 +216,78 @@ class Service:
         """Return how far the project is."""
         return self.live.progress() | {
             "history": self._history,
-            "fitting": self.refits.is_running,
+            "fitting": self.refits.is_running or self.refits.elsewhere,
             "trouble": self.refits.trouble,
             "budget": self.project.settings.budget or None,
         }
 
-    def next(self, worker: str) -> str | None:
+    async def next(self, worker: str) -> str | None:
         """Return the task that a worker should label now."""
-        task = self.live.next(worker)
+        task = await self._claimed(worker) if self._writer.store.is_shared else self.live.next(worker)
         if not self._beside.locked() and (job := self.live.drawing()) is not None:
             self._start(self._do(lambda: job))
         return task
 
+    async def _claimed(self, worker: str) -> str | None:
+        """Return the task that a worker should label now, once no other service hands it out.
+
+        It is chosen by what is known here. What others have changed comes with the answer to the claim, so a task that
+        nobody needs any more is given back.
+        """
+        looked = self.live.held(worker) is not None  # it may have been answered elsewhere
+        if looked:
+            await self._writer.look()
+        for turn in range(_TRIES):
+            if (held := self.live.held(worker)) is not None:
+                return held
+            tasks = self.live.choose(worker, 1 if turn == 0 else _CHOICES)
+            if not tasks and looked:
+                return None
+            if not tasks:
+                await self._writer.look()
+                looked = True
+                continue
+            found = None
+            try:
+                found = await self._writer.ask(Claim(worker, tasks))
+            finally:
+                self.live.put_back(worker, [task for task in tasks if task != found])
+            if isinstance(found, str) and found in tasks and (self.live.stop or not self.live.is_open(found)):
+                await self._writer.ask(Release(worker, found))
+            elif isinstance(found, str):
+                return found
+        raise Refused(503, "too many people want the same tasks at this moment; ask again.", wait=1.0)
+
+    def _heard(self, news: News) -> None:
+        """Take what was written, here or by another service."""
+        self.live.hear(news)
+        if news.fit > (self.live.found.number if self.live.found else 0):
+            self.refits.fetch(news.fit)
+        if news.answers:
+            self.refits.consider(self.live.n_labels)
+
+    async def _keep_looking(self) -> None:
+        """Look at what other services have changed, also while nobody asks."""
+        while True:
+            await asyncio.sleep(_LOOK_EVERY)
+            with suppress(DatabaseTrouble):
+                await self._writer.look()
+                await self.refits.look()
+
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         """Let something be done soon, and before the service stops."""
-        task = asyncio.create_task(work)
+        task = asyncio.create_task(self._told(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    async def _told(self, work: Coroutine[Any, Any, None]) -> None:
+        """Log what goes wrong where nobody waits for it; that the database is away is logged there."""
+        try:
+            await work
+        except DatabaseTrouble:
+            pass
+        except (ValueError, OSError) as error:
+            _log.error("%s", error)
 
     async def _do(self, job_of: Callable[[], Job]) -> None:
         """Let a thread do what takes long, while everybody is served."""
@@ -232,16 +317,8 @@ class Service:
         with suppress(RuntimeError):  # no loop: the service has ended
             asyncio.get_running_loop().call_soon(self.refits.consider, self.live.n_labels)
 
-    async def _has_database(self) -> bool:
-        """Lock the database; a server may need a moment to notice that a killed service is gone."""
-        for _ in range(_TRIES):
-            if await self._writer.read(Store.lock):
-                return True
-            await asyncio.sleep(1)
-        return False
-
     async def _read_people(self) -> None:
-        found = await self._writer.read(Store.tokens)
+        found = await self._writer.read(lambda store: store.tokens())
         self._people_read = time.monotonic()
         self._people = {hashed: Person(role, worker, hashed) for hashed, (role, worker) in found.items()}
 

@@ -7,14 +7,17 @@ import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
+from urllib.parse import urlsplit
 
 from labelonce._messages import show
 from labelonce._types import STRATEGIES, STRATEGIES_OF_QUESTIONS
 from labelonce._validate import check_choice, check_int, check_number
 from labelonce.files._atomic import atomic_write
 from labelonce.formats._answers import SEPARATOR
+from labelonce.service._secrets import without_secrets
 
 FILE = "project.toml"
+_PORT = 8080
 Source = Literal["features", "text", "images", "nothing"]
 SOURCES: tuple[str, ...] = get_args(Source)
 
@@ -28,6 +31,7 @@ _WHY = {
     "image": "The column with the image file of a task, below this folder; empty: none.",
     "learn_from": "What the model learns from: features (the columns of numbers), text, images or nothing.",
     "instructions": "Shown above the tasks.",
+    "url": "Where people reach the service: what their links begin with. It listens at its port, if it names one.",
     "database": "A file in this folder, or postgresql://...; LABELONCE_DATABASE in the environment goes first.",
     "strategy": "By what the next task is chosen; check boxes take Information, Random or FewestLabels.",
     "settled_risk": "A task whose label is wrong with at most this chance gets no more labels.",
@@ -63,6 +67,7 @@ class Settings:
     image: str = ""
     learn_from: Source = "nothing"
     instructions: str = ""
+    url: str = "http://127.0.0.1:8080"
     database: str = "annotations.db"
     strategy: str = "Information"
     settled_risk: float = 0.05
@@ -86,6 +91,7 @@ class Settings:
             raise ValueError(f"classes must be two or more different words; got {show(names)}.")
         if self.multilabel:
             self._check_boxes()
+        check_url(self.url)
         check_choice(self.learn_from, "learn_from", SOURCES)
         check_choice(self.strategy, "strategy", STRATEGIES)
         needed = {"text": self.text, "images": self.image}
@@ -103,12 +109,29 @@ class Settings:
             check_number(getattr(self, name), name, 0.0, 1.0)
         check_number(self.min_gain, "min_gain", 0.0)
 
+    @property
+    def port(self) -> int:
+        """Where to listen so that the links lead there; 8080 behind a proxy, which has no port in its address."""
+        return urlsplit(self.url).port or _PORT
+
     def _check_boxes(self) -> None:
         """Raise where a setting does not go with check boxes."""
         joined = [one for one in self.classes if SEPARATOR in one]
         if joined:
             raise ValueError(f"classes of check boxes must have no {SEPARATOR!r} in them; got {show(joined[0])}.")
         check_choice(self.strategy, "strategy of check boxes", STRATEGIES_OF_QUESTIONS)
+
+
+def check_url(url: str) -> str:
+    """Return the address of a service if it is one."""
+    try:
+        parts = urlsplit(url)
+        is_one = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_one = False
+    if not is_one:
+        raise ValueError(f"url must be http://HOST:PORT or https://HOST; got {show(without_secrets(url))}.")
+    return url
 
 
 def read_settings(folder: Path) -> Settings:

@@ -1,15 +1,19 @@
-"""The answers of a project, which are its only truth: the same SQL for SQLite and for PostgreSQL."""
+"""The answers of a project, which are its only truth: a SQLite file. `_postgres` has the same for a server."""
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeVar
 
-_TABLES = """
+from labelonce.files._atomic import atomic_path
+
+TABLES = """
 CREATE TABLE IF NOT EXISTS answers (
     id {serial}, worker TEXT NOT NULL, key TEXT NOT NULL, task TEXT NOT NULL, label TEXT, reason TEXT,
     origin TEXT, seconds DOUBLE PRECISION, given_at DOUBLE PRECISION NOT NULL, undone_at DOUBLE PRECISION,
@@ -19,8 +23,29 @@ CREATE INDEX IF NOT EXISTS origins ON answers (origin);
 CREATE TABLE IF NOT EXISTS tokens (
     hash TEXT PRIMARY KEY, role TEXT NOT NULL, worker TEXT NOT NULL, made_at DOUBLE PRECISION NOT NULL)
 """
-_COLUMNS = "id, worker, key, task, label, reason, origin, seconds, given_at, undone_at"
-_BUSY_SECONDS = 30
+COLUMNS = "id, worker, key, task, label, reason, origin, seconds, given_at, undone_at"
+ADD = (
+    "INSERT INTO answers (worker, key, task, label, reason, origin, seconds, given_at)"
+    f" VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING {COLUMNS}"
+)
+FIND_OTHER = (
+    f"SELECT {COLUMNS} FROM answers"
+    " WHERE worker = ? AND (key = ? OR (task = ? AND undone_at IS NULL)) ORDER BY key = ? DESC"
+)
+FIND_OWN = f"SELECT {COLUMNS} FROM answers WHERE id = ? AND worker = ?"
+_BUSY_SECONDS = 10
+_FIXES = {
+    sqlite3.SQLITE_BUSY: "Close the program that has it locked.",
+    sqlite3.SQLITE_FULL: "Make room on the disk.",
+    sqlite3.SQLITE_CORRUPT: "Restore it from a backup that labelonce project --backup made.",
+    sqlite3.SQLITE_NOTADB: "Restore it from a backup that labelonce project --backup made.",
+}
+
+_T = TypeVar("_T")
+
+
+class DatabaseTrouble(OSError):
+    """A database that does not do now what it is asked; it may later."""
 
 
 class Stored(NamedTuple):
@@ -57,33 +82,52 @@ class Answer:
 
 @dataclass(frozen=True)
 class Undo:
-    """The wish to take back an answer of one's own."""
+    """The wish to take back an answer of one's own and, with `again`, to get its task next."""
 
     worker: str
     id: int
+    again: bool = True
+
+
+class Claim(NamedTuple):
+    """The wish of a worker to have the first of some tasks that is free."""
+
+    worker: str
+    tasks: list[str]
+
+
+class Release(NamedTuple):
+    """The wish of a worker to give a task back."""
+
+    worker: str
+    task: str
 
 
 class Written(NamedTuple):
-    """What became of a wish: the row, None if there is no such row for this worker, and whether it changed."""
+    """What became of an answer or an undo: the row, None if this worker has no such row, and whether it changed."""
 
     row: Stored | None
     changed: bool
 
 
-class Connection(Protocol):
-    """What both databases' connections have in common, as `Store` uses them."""
+class Lease(NamedTuple):
+    """The task that is out with a worker for `seconds` more; None where it has none."""
 
-    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
-        """Run a statement and return its cursor."""
+    worker: str
+    task: str | None
+    seconds: float
 
-    def commit(self) -> None:
-        """End the transaction and keep it."""
 
-    def rollback(self) -> None:
-        """End the transaction and forget it."""
+class News(NamedTuple):
+    """What has changed: answers given or taken back, in the order of the changes; leases; the newest fit of all."""
 
-    def close(self) -> None:
-        """Close the connection."""
+    answers: list[Stored]
+    leases: list[Lease]
+    fit: int
+
+
+Wish = Answer | Undo | Claim | Release
+Outcome = Written | str | None
 
 
 class Store:
@@ -104,62 +148,71 @@ class Store:
     >>> store.close(); folder.cleanup()
     """
 
+    is_shared = False  # whether several services work on it at the same time
+
     def __init__(self, url: str) -> None:
         self.url = url
-        self.is_postgres = url.startswith(("postgresql://", "postgres://"))
-        self._connection: Connection | None = None
-        serial = "BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"
-        tables = _TABLES.format(serial=serial if self.is_postgres else "INTEGER PRIMARY KEY AUTOINCREMENT")
-        for statement in tables.split(";"):
-            self._run(statement)
-        self._connected().commit()
+        self._connection: Any = None
+        self._done(self._make_tables)
+
+    @property
+    def name(self) -> str:
+        """What messages call the database."""
+        return self.url
+
+    def turn(self, wishes: Sequence[Wish]) -> tuple[list[Outcome], News]:
+        """Carry out wishes in one transaction, and return what became of them and what has changed.
+
+        When this returns, it is on the disk.
+        """
+        return with_news(self._done(lambda: self._carry_out(wishes)))
 
     def write(self, wishes: Sequence[Answer | Undo]) -> list[Written]:
-        """Carry out answers and undos in one transaction: when this returns, they are on the disk."""
-        try:
-            return self._write(wishes)
-        except self._lost():  # a repeated wish is found by its key, so nothing is written twice
-            self._connection = None
-            return self._write(wishes)
+        """Carry out answers and undos as `turn` does, and return what became of them."""
+        return [found for found in self.turn(wishes)[0] if isinstance(found, Written)]
 
-    def answers(self, *, after: int = 0, undone: bool = False) -> list[Stored]:
+    def begin(self) -> list[Stored]:
+        """Return what a service begins with: all answers."""
+        return self.answers()
+
+    def answers(self, *, undone: bool = False) -> list[Stored]:
         """Return the answers in the order in which they were given, by default without those taken back."""
-        rule = "" if undone else " AND undone_at IS NULL"
-        return self._read(f"SELECT {_COLUMNS} FROM answers WHERE id > ?{rule} ORDER BY id", (after,))
+        rule = "" if undone else " WHERE undone_at IS NULL"
+        return self._read(f"SELECT {COLUMNS} FROM answers{rule} ORDER BY id")
 
     def from_origin(self, origin: str) -> list[Stored]:
         """Return the answers of that name in another tool, except those taken back."""
         rule = "origin = ? AND undone_at IS NULL"
-        return self._read(f"SELECT {_COLUMNS} FROM answers WHERE {rule} ORDER BY id", (origin,))
+        return self._read(f"SELECT {COLUMNS} FROM answers WHERE {rule} ORDER BY id", (origin,))
 
     def given(self, worker: str, task: str) -> list[Stored]:
         """Return a worker's answer about a task, unless it was taken back."""
         rule = "worker = ? AND task = ? AND undone_at IS NULL"
-        return self._read(f"SELECT {_COLUMNS} FROM answers WHERE {rule}", (worker, task))
+        return self._read(f"SELECT {COLUMNS} FROM answers WHERE {rule}", (worker, task))
 
     def add_token(self, hashed: str, role: str, worker: str) -> None:
         """Keep the hash of a token."""
-        self._run(
-            "INSERT INTO tokens (hash, role, worker, made_at) VALUES (?, ?, ?, ?)", (hashed, role, worker, _now())
-        )
-        self._connected().commit()
+        sql = "INSERT INTO tokens (hash, role, worker, made_at) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING"
+        self._done(lambda: self._run(sql, (hashed, role, worker, now())))
 
     def remove_tokens(self, worker: str) -> int:
         """Forget all tokens of a worker and return how many there were."""
-        gone = self._run("DELETE FROM tokens WHERE role = 'worker' AND worker = ? RETURNING hash", (worker,)).fetchall()
-        self._connected().commit()
-        return len(gone)
+        sql = "DELETE FROM tokens WHERE role = 'worker' AND worker = ? RETURNING hash"
+        return self._done(lambda: len(self._run(sql, (worker,)).fetchall()))
 
     def tokens(self) -> dict[str, tuple[str, str]]:
         """Return role and worker by the hashes of all tokens."""
         rows = self._rows("SELECT hash, role, worker FROM tokens ORDER BY made_at")
         return {hashed: (role, worker) for hashed, role, worker in rows}
 
-    def lock(self) -> bool:
-        """Return whether no other service works on this database, and keep others out; SQLite's folder is locked."""
-        if not self.is_postgres:
-            return True
-        return bool(self._rows("SELECT pg_try_advisory_lock(hashtext('labelonce'))")[0][0])
+    def backup(self, path: Path) -> None:
+        """Write a copy of the database to a file that appears whole or not at all, also while it is served."""
+        with atomic_path(path) as target, self._in_words():
+            copy = _opened(str(target))
+            try:
+                self._connected().backup(copy)
+            finally:
+                copy.close()
 
     def close(self) -> None:
         """Close the connection."""
@@ -167,72 +220,96 @@ class Store:
             self._connection.close()
             self._connection = None
 
-    def prepare(self, wishes: Sequence[Answer | Undo]) -> list[Written]:
-        """Do what `write` does but for the end: nothing is on the disk before `commit`."""
+    def prepare(self, wishes: Sequence[Wish]) -> tuple[list[Outcome], News] | None:
+        """Do what `turn` does but for the end, or nothing and return None where the file is locked.
+
+        Nothing is on the disk before `commit`, and nobody is waited for.
+        """
+        connection = self._connected()
         try:
-            return [self._add(wish) if isinstance(wish, Answer) else self._undo(wish) for wish in wishes]
-        except BaseException:
-            self._connected().rollback()
+            with self._in_words():
+                connection.execute("PRAGMA busy_timeout = 0")
+                return with_news(self._carry_out(wishes))
+        except BaseException as error:
+            connection.rollback()
+            if isinstance(error.__cause__, sqlite3.Error) and _code(error.__cause__) == sqlite3.SQLITE_BUSY:
+                return None
             raise
+        finally:
+            connection.execute(f"PRAGMA busy_timeout = {1000 * _BUSY_SECONDS}")
 
     def commit(self) -> None:
         """Bring to the disk what was prepared; where that fails, nothing of it comes with a later one."""
-        try:
-            self._connected().commit()
-        except BaseException:
-            self._connected().rollback()
-            raise
+        self._done(lambda: None)
 
-    def _write(self, wishes: Sequence[Answer | Undo]) -> list[Written]:
-        done = self.prepare(wishes)
-        self.commit()
-        return done
+    def _make_tables(self) -> None:
+        for statement in TABLES.format(serial="INTEGER PRIMARY KEY AUTOINCREMENT").split(";"):
+            self._run(statement)
+
+    def _carry_out(self, wishes: Sequence[Wish]) -> list[Written]:
+        """Claims are none of its business: who has which task, one service knows by itself."""
+        known = (wish for wish in wishes if not isinstance(wish, Claim | Release))
+        return [self._add(wish) if isinstance(wish, Answer) else self._undo(wish) for wish in known]
 
     def _add(self, answer: Answer) -> Written:
-        one = answer
-        values = (one.worker, one.key, one.task, one.label, one.reason, one.origin, one.seconds, _now())
-        sql = "INSERT INTO answers (worker, key, task, label, reason, origin, seconds, given_at)"
-        sql += f" VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING RETURNING {_COLUMNS}"
-        new = self._run(sql, values).fetchall()
+        new = self._run(ADD, row_of(answer)).fetchall()
         if new:
             return Written(Stored(*new[0]), True)
-        rule = "worker = ? AND (key = ? OR (task = ? AND undone_at IS NULL)) ORDER BY key = ? DESC"
-        sql = f"SELECT {_COLUMNS} FROM answers WHERE {rule}"
-        found = self._run(sql, (answer.worker, answer.key, answer.task, answer.key)).fetchall()
+        found = self._run(FIND_OTHER, (answer.worker, answer.key, answer.task, answer.key)).fetchall()
         return Written(Stored(*found[0]), False)
 
     def _undo(self, undo: Undo) -> Written:
-        rule = "id = ? AND worker = ?"
-        sql = f"UPDATE answers SET undone_at = ? WHERE {rule} AND undone_at IS NULL RETURNING {_COLUMNS}"
-        rows = self._run(sql, (_now(), undo.id, undo.worker)).fetchall()
+        rule = "id = ? AND worker = ? AND undone_at IS NULL"
+        sql = f"UPDATE answers SET undone_at = ? WHERE {rule} RETURNING {COLUMNS}"
+        rows = self._run(sql, (now(), undo.id, undo.worker)).fetchall()
         if rows:
             return Written(Stored(*rows[0]), True)
-        rows = self._run(f"SELECT {_COLUMNS} FROM answers WHERE {rule}", (undo.id, undo.worker)).fetchall()
+        rows = self._run(FIND_OWN, (undo.id, undo.worker)).fetchall()
         return Written(Stored(*rows[0]) if rows else None, False)
 
-    def _read(self, sql: str, parameters: Sequence[Any]) -> list[Stored]:
+    def _read(self, sql: str, parameters: Sequence[Any] = ()) -> list[Stored]:
         return [Stored(*row) for row in self._rows(sql, parameters)]
 
     def _rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
-        found: list[Any] = self._run(sql, parameters).fetchall()
-        self._connected().commit()  # a read, too, opens a transaction, which would keep old rows alive
+        found: list[Any] = self._done(lambda: self._run(sql, parameters).fetchall())
         return found
 
     def _run(self, sql: str, parameters: Sequence[Any] = ()) -> Any:
-        return self._connected().execute(sql.replace("?", "%s") if self.is_postgres else sql, parameters)
+        return self._connected().execute(sql, parameters)
 
-    def _connected(self) -> Connection:
+    def _done(self, job: Callable[[], _T]) -> _T:
+        """Carry out a job in one transaction, whole or not at all; a read, too, ends its transaction."""
+        with self._in_words():
+            try:
+                found = job()
+                self._connected().commit()
+            except BaseException:
+                if self._connection is not None:
+                    self._connection.rollback()
+                raise
+            return found
+
+    def _connected(self) -> Any:
         if self._connection is None:
-            self._connection = _postgres(self.url) if self.is_postgres else _sqlite(self.url)
+            self._connection = _opened(self.url)
         return self._connection
 
-    def _lost(self) -> tuple[type[Exception], ...]:
-        """Return the errors of a connection that broke; a file has none."""
-        if not self.is_postgres:
-            return ()
-        import psycopg
+    @contextmanager
+    def _in_words(self) -> Iterator[None]:
+        """Say what is wrong with the file in a sentence."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            if type(error) not in (sqlite3.OperationalError, sqlite3.DatabaseError):
+                raise
+            fix = _FIXES.get(_code(error), "Check the path, and who may write there.")
+            must = "must be a whole SQLite database that can be read and written"
+            raise DatabaseTrouble(f"{self.name} {must}; got: {error}. {fix}") from error
 
-        return (psycopg.OperationalError,)
+
+def with_news(done: Sequence[Written]) -> tuple[list[Outcome], News]:
+    """Return outcomes with what they have changed."""
+    return list(done), News([one.row for one in done if one.changed and one.row is not None], [], 0)
 
 
 def same(stored: Stored, answer: Answer) -> bool:
@@ -250,25 +327,27 @@ def labels(rows: Iterable[Stored]) -> list[Stored]:
     return [row for row in rows if row.label is not None]
 
 
-def _now() -> float:
+def row_of(answer: Answer) -> tuple[Any, ...]:
+    """Return the values of a new row, in the order of `ADD`."""
+    one = answer
+    return one.worker, one.key, one.task, one.label, one.reason, one.origin, one.seconds, now()
+
+
+def now() -> float:
+    """Return the time that is written down."""
     return time.time()
 
 
-def _sqlite(path: str) -> Connection:
+def _code(error: sqlite3.Error) -> int:
+    """Return SQLite's code of an error, without the details in its upper bits."""
+    return int(getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
+
+
+def _opened(path: str) -> sqlite3.Connection:
+    with suppress(OSError):  # what is wrong with the path SQLite says
+        # Only its owner may read it. A file that is there is not opened here: to close it would end SQLite's locks.
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
     connection = sqlite3.connect(path, timeout=_BUSY_SECONDS, check_same_thread=False)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")  # an acknowledged answer survives a power cut, too
     return connection
-
-
-def _postgres(url: str) -> Connection:
-    try:
-        import psycopg
-    except ImportError as error:
-        raise ImportError("PostgreSQL needs psycopg; install it with: pip install 'labelonce[postgres]'.") from error
-    return psycopg.connect(url)
-
-
-def database_of(folder: Path, name: str) -> str:
-    """Return the URL of a database that is named in the settings: a file in the folder, or a server."""
-    return name if "://" in name else str(folder / name)

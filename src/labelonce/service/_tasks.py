@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from labelonce._messages import shorten, show
+from labelonce._messages import clip, printable, shorten, show
 from labelonce._types import Ids
 from labelonce.files._open import locate, naming
 from labelonce.files._table_reader import read_table
 from labelonce.formats._answers import Fields
+from labelonce.runs._images import strict_about_bombs
 from labelonce.runs._inputs import read_features, read_texts, tasks_of
 from labelonce.service._settings import Settings, Source
 
@@ -26,6 +30,7 @@ IMAGE_TYPES = {
     ".png": "image/png",
     ".webp": "image/webp",
 }
+_FORMATS = ("BMP", "GIF", "JPEG", "PNG", "WEBP")
 
 
 class Tasks:
@@ -93,24 +98,61 @@ def check_tasks(path: Path, settings: Settings) -> None:
         read_texts(path, settings.text, fields=Fields(settings.task))
 
 
-def thumbnails(paths: list[Path], *, most: int = 16) -> Any:
-    """Return the images as rows of numbers, all brought to one small size: what a quick model learns from."""
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise ImportError(
-            "learning from images needs Pillow; install it with: pip install 'labelonce[images]'."
-        ) from error
-    with Image.open(paths[0]) as first:
-        size = (min(most, first.width), min(most, first.height))
-    rows = []
-    for path in paths:
-        with Image.open(path) as image:
-            rows.append(np.asarray(image.convert("RGB").resize(size), dtype=np.float32).reshape(-1))
-    found = np.stack(rows) / 255
+class Thumbnails(NamedTuple):
+    """Images as rows of numbers, all of one small size: what a quick model learns from; and which cannot be read.
+
+    The row of an image that cannot be read is the mean of the others.
+    """
+
+    X: Any
+    unreadable: list[int]
+
+
+def thumbnails(paths: list[Path], *, most: int = 16) -> Thumbnails:
+    """Return the images, brought to one small size."""
+    size: tuple[int, int] | None = None
+    rows: dict[int, Any] = {}
+    for place, path in enumerate(paths):
+        with suppress(ValueError), opened_image(path) as image:
+            size = size or (min(most, image.width), min(most, image.height))
+            rows[place] = np.asarray(image.convert("RGB").resize(size), dtype=np.float32).reshape(-1)
+    if not rows:
+        raise ValueError(f"the images must be files that can be read; got none of {len(paths)}.")
+    mean = np.mean(list(rows.values()), axis=0, dtype=np.float64).astype(np.float32)
+    found = np.stack([rows.get(place, mean) for place in range(len(paths))]) / 255
     if (found.reshape(len(found), -1, 3).std(axis=2) == 0).all():  # grey
         found = found[:, ::3]
-    return found
+    return Thumbnails(found, [place for place in range(len(paths)) if place not in rows])
+
+
+@contextmanager
+def opened_image(path: Path) -> Iterator[Any]:
+    """Open an image that people may be shown and a model may learn from; the error says why it is none."""
+    try:
+        from PIL import Image, UnidentifiedImageError
+    except ImportError as error:
+        raise ImportError("images need Pillow; install it with: pip install 'labelonce[images]'.") from error
+    if path.is_symlink():
+        raise ValueError("it is a link, and links are not followed")
+    if not path.is_file():
+        raise ValueError("there is no such file" if not path.exists() else "it is no file")
+    try:
+        with strict_about_bombs(), Image.open(path, formats=_FORMATS) as image:
+            image.load()
+            yield image
+    except UnidentifiedImageError as error:
+        raise ValueError(f"it is no image ({', '.join(_FORMATS)})") from error
+    except Exception as error:  # a broken file may fail in any way
+        raise ValueError(f"it cannot be read: {clip(printable(str(error)), 100)}") from error
+
+
+def why_unusable(path: Path) -> str | None:
+    """Return why a file is no image that can be used, None where it is one."""
+    try:
+        with opened_image(path):
+            return None
+    except ValueError as error:
+        return str(error)
 
 
 def _strings(table: pa.Table, name: str) -> list[str]:
@@ -126,16 +168,12 @@ def _strings(table: pa.Table, name: str) -> list[str]:
 def _inside(folder: Path, name: str, file: Path) -> Path:
     """Return where an image lies; it must lie in the project, since it is shown to everybody with a token."""
     path = (folder / name).resolve()
-    if not path.is_relative_to(folder.resolve()) or path.suffix.lower() not in IMAGE_TYPES:
+    plain = Path(os.path.normpath(folder.resolve() / name))
+    if path != plain or not path.is_relative_to(folder.resolve()) or path.suffix.lower() not in IMAGE_TYPES:
         kinds = ", ".join(IMAGE_TYPES)
-        raise ValueError(f"{file} must name images ({kinds}) below {folder}; got {show(name)}.")
+        raise ValueError(f"{file} must name images ({kinds}) below {folder}, and no links; got {show(name)}.")
     return path
 
 
 def _is_number(kind: pa.DataType) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind))
-
-
-def features_table(tasks: Tasks, X: Any) -> pa.Table:
-    """Return rows of numbers as a table that a run can read."""
-    return pa.table({"task": pa.array(tasks.ids)} | {f"pixel {place}": X[:, place] for place in range(X.shape[1])})

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 Role = Literal["worker", "admin"]
+MOST_LETTERS = 100  # of a worker's name
+_CONTROL = "\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069"  # the last ones turn around what follows them
+NAME = rf"^[^\s{_CONTROL}][^{_CONTROL}]*$"
 
 
 @dataclass(frozen=True)

@@ -108,6 +108,7 @@ class _Job:
         self.sums = BlockSums(*shape, dtype=model.dtype, device=device, processes=processes)
         self.numbers = range(processes.rank, shards.n_blocks, processes.size)
         self.held: dict[int, Block] = {}
+        self.checked: set[int] = set()
         kept = {name: value for name, value in model.get_params().items() if name not in _FREE_TO_CHANGE}
         self.about = json.dumps({"shards": shards.name, "model": type(model).__name__} | kept, default=repr)
 
@@ -144,6 +145,9 @@ class _Job:
 
     def _blocks(self) -> Iterator[Block]:
         for number in self.numbers:
+            if number not in self.checked:  # once, since all of it has to be read
+                self.shards.check(number)
+                self.checked.add(number)
             block = self.held.get(number) or self.shards.block(number).to(self.device)
             if self.device.type == "cuda" and _has_room(self.device):
                 self.held[number] = block

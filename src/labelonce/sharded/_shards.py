@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -14,10 +16,13 @@ import pyarrow.parquet as pq
 import torch
 
 from labelonce._kernels import Block
+from labelonce._messages import clip, printable
 from labelonce._types import Ids
+from labelonce._validate import check_int
 from labelonce.data import _ids
 
 FORMAT = 1
+_INTEGERS = (torch.int32, torch.int64)
 _ARRAYS = [field.name for field in fields(Block)]
 
 
@@ -38,14 +43,36 @@ class Shards:
     def block(self, number: int) -> Block:
         """Return a block as tensors over the files: pages are read when used and may be dropped by the system."""
         folder = block_folder(self.folder, number)
-        # Copy-on-write, for torch must be able to write; it never does.
-        arrays = (np.load(folder / f"{name}.npy", mmap_mode="c") for name in _ARRAYS)
-        return Block(*(torch.from_numpy(array) for array in arrays))
+        with _as_prepared(folder):
+            # Copy-on-write, for torch must be able to write; it never does.
+            arrays = (np.load(folder / f"{name}.npy", mmap_mode="c", allow_pickle=False) for name in _ARRAYS)
+            return Block(*(torch.from_numpy(array) for array in arrays))
+
+    def check(self, number: int) -> None:
+        """Raise where the index of a block leads outside: torch would read there."""
+        folder, block = block_folder(self.folder, number), self.block(number)
+        n_rows, n_tasks = len(self.workers) * len(self.classes), len(self.tasks(number))
+        with _as_prepared(folder):
+            is_right = (
+                all(getattr(block, name).dtype in _INTEGERS and getattr(block, name).ndim == 1 for name in _ARRAYS)
+                and block.row.dtype == block.start.dtype
+                and block.n_tasks == n_tasks
+                and len(block.row) == len(block.task)
+                and len(block.seen) == len(block.seen_piece) - 1
+                and all(_is_below(*one) for one in ((block.row, n_rows), (block.task, n_tasks), (block.seen, n_rows)))
+                and bool((block.seen.diff() > 0).all())
+                and _starts_of(block.start, len(block.row))
+                and _starts_of(block.piece, len(block.task))
+                and _starts_of(block.seen_piece, len(block.piece) - 1)
+            )
+            if not is_right:
+                raise ValueError("its arrays do not fit together")
 
     def tasks(self, number: int) -> Ids:
         """Return the ids of a block's tasks."""
-        table = pq.read_table(block_folder(self.folder, number) / "tasks.parquet")
-        return _ids.to_numpy(table["task"].combine_chunks())
+        with _as_prepared(block_folder(self.folder, number)):
+            table = pq.read_table(block_folder(self.folder, number) / "tasks.parquet")
+            return _ids.to_numpy(table["task"].combine_chunks())
 
 
 def block_folder(folder: Path, number: int) -> Path:
@@ -75,13 +102,38 @@ def open_shards(folder: Path) -> Shards:
     path = folder / "shards.json"
     if not path.is_file():
         raise ValueError(f"{folder} must be a folder that `prepare` wrote; got none with shards.json in it.")
-    about: dict[str, Any] = json.loads(path.read_text())
-    if about.pop("format") != FORMAT:
-        raise ValueError(f"{path} must have format {FORMAT}. Prepare the annotations again with this version.")
-    workers = pq.read_table(folder / "workers.parquet")
-    return Shards(
-        folder=folder,
-        **about | {"classes": _ids.table_of(about["classes"], "classes")},
-        workers=_ids.to_numpy(workers["worker"].combine_chunks()),
-        annotations_of_worker=workers["annotations"].to_numpy(),
-    )
+    with _as_prepared(folder):
+        about: dict[str, Any] = json.loads(path.read_bytes())
+        if about.pop("format") != FORMAT:
+            raise ValueError(f"{path.name} must have format {FORMAT}")
+        for name in ("n_blocks", "n_annotations", "n_labelled", "n_overlap"):
+            check_int(about[name], name, 1 if name != "n_overlap" else 0)
+        workers = pq.read_table(folder / "workers.parquet")
+        shards = Shards(
+            folder=folder,
+            **about | {"classes": _ids.table_of(about["classes"], "classes")},
+            workers=_ids.table_of(workers["worker"], "workers"),
+            annotations_of_worker=workers["annotations"].to_numpy(),
+        )
+        if shards.annotations_of_worker.dtype != np.int64 or not isinstance(shards.name, str):
+            raise ValueError("workers.parquet or shards.json has other types")
+        return shards
+
+
+@contextmanager
+def _as_prepared(folder: Path) -> Iterator[None]:
+    """Say in a sentence that files are not as `prepare` wrote them, whatever fails because of that."""
+    try:
+        yield
+    except Exception as error:  # a damaged file may fail in any way
+        got = f"{type(error).__name__}: {printable(clip(' '.join(str(error).split()), 200))}"
+        raise ValueError(f"{folder} must be as prepare wrote it; got {got}. Prepare the annotations again.") from error
+
+
+def _is_below(values: torch.Tensor, n: int) -> bool:
+    return len(values) == 0 or bool(values.min() >= 0 and values.max() < n)
+
+
+def _starts_of(values: torch.Tensor, n: int) -> bool:
+    """Return whether values are where runs start, and after them where the last one ends."""
+    return len(values) > 0 and bool(values[0] == 0 and values[-1] == n and (values.diff() >= 0).all())

@@ -14,6 +14,11 @@ const number = (value) => Math.round(value).toLocaleString("en");
 const percent = (value, digits = 1) => `${(100 * value).toFixed(digits)} %`;
 let offset = 0, fitted = false;
 
+function say(sentence) {
+  part("notice").textContent = sentence;
+  part("notice").hidden = !sentence;
+}
+
 function card(title, figure, note) {
   const shown = element("dd", {}, figure);
   if (note) shown.append(element("small", {}, note));
@@ -32,8 +37,10 @@ function showProgress(found) {
     card("Skipped", number(found.skips)),
   );
   part("fitting").textContent = found.fitting ? "A fit is running." : found.fit ? `Fit ${found.fit} of ${number(found.fitted_labels)} labels.` : "No fit yet.";
-  part("notice").textContent = found.trouble ? `The last fit failed: ${found.trouble}` : "";
-  part("notice").hidden = !found.trouble;
+  const byHand = found.add_to_label_studio && `Label Studio could not be told of this service. Add it there as a model: ${found.add_to_label_studio}`;
+  const bad = found.unreadable.slice(0, 5).join(", ") + (found.unreadable.length > 5 ? ", ..." : "");
+  const unreadable = bad && `${number(found.unreadable.length)} images cannot be read, and nothing is learned from them: ${bad}.`;
+  say([found.trouble && `The last fit failed: ${found.trouble}`, unreadable, byHand].filter(Boolean).join(" "));
   part("refit").disabled = found.fitting;
   part("outlook").textContent = outlook(found);
   part("stop").textContent = whenToStop(found);
@@ -140,7 +147,7 @@ async function refresh() {
 }
 
 async function download(what) {
-  const content = await ask(`/api/export?what=${what}&format=csv`, { raw: true });
+  const content = await ask(`/api/export?what=${what}&format=csv&spreadsheet=true`, { raw: true });
   const link = element("a", { href: URL.createObjectURL(content), download: `${what}.csv` });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
@@ -175,8 +182,5 @@ signIn(async (me) => {
   part("skill").textContent = `Skill is the chance ${right}, with a 90 % interval.`;
   build();
   await refresh();
-  setInterval(() => refresh().catch((error) => {
-    part("notice").textContent = error.message;
-    part("notice").hidden = false;
-  }), AGAIN);
+  setInterval(() => refresh().catch((error) => say(error.message)), AGAIN);
 });

@@ -2,6 +2,7 @@
 "use strict";
 
 const KEY = "labelonce-token";
+const AGAIN_AFTER = 3000;
 
 function element(name, attributes = {}, ...children) {
   const svg = ["svg", "line", "circle", "path", "text", "g"].includes(name);
@@ -39,27 +40,45 @@ async function ask(path, { method = "GET", body, raw = false } = {}) {
   return raw ? answer.blob() : answer.json();
 }
 
-// Shows the form for a token until one is accepted, then calls `start` with what /api/me says.
+// Calls `start` with what /api/me says. A link that does not work is told in a sentence; whoever comes without one sees
+// the form for a token; while the service cannot be reached it is asked again.
 async function signIn(start) {
   const form = document.getElementById("sign-in"), field = document.getElementById("token");
   const said = document.getElementById("sign-in-said"), main = document.getElementById("main");
-  async function tryIt() {
+  const sentence = document.getElementById("sentence");
+  function show(shown, text = "") {
+    for (const one of [form, main, sentence]) one.hidden = one !== shown;
+    (shown === sentence ? sentence : said).textContent = text;
+  }
+  async function tryIt({ typed = false } = {}) {
+    let me;
     try {
-      const me = await ask("/api/me");
-      form.hidden = true;
-      main.hidden = false;
+      me = await ask("/api/me");
+    } catch (error) {
+      if (error.status === 401 && !typed && localStorage.getItem(KEY)) {
+        localStorage.removeItem(KEY);
+        show(sentence, "This link does not work, or no longer. Ask whoever sent it for a new one.");
+      } else if (error.status < 500) {
+        show(form, typed || error.status !== 401 ? error.message : "");
+        field.focus();
+      } else {
+        show(sentence, "The service cannot be reached at this moment. It is asked again.");
+        setTimeout(() => tryIt({ typed }), AGAIN_AFTER);
+      }
+      return;
+    }
+    try {
+      show(main);
       await start(me);
     } catch (error) {
-      form.hidden = false;
-      main.hidden = true;
-      said.textContent = error.status === 401 && !field.value ? "" : error.message;
+      show(form, error.message);
       field.focus();
     }
   }
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     localStorage.setItem(KEY, field.value.trim());
-    tryIt();
+    tryIt({ typed: true });
   });
   document.getElementById("sign-out").addEventListener("click", () => {
     localStorage.removeItem(KEY);

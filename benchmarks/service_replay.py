@@ -1,0 +1,165 @@
+"""A long project replayed: 500,000 answers on 200,000 tasks, sent over HTTP as fast as they are taken.
+
+Ten classes, 20 features, 500 workers, one service on SQLite. Memory of the service is taken after every tenth of the
+answers, and again after 20,000 more requests that change nothing. Then the service is stopped and started: seconds from
+the start of the process to its first answer, without a fit and after one. The fit is made by another process, on one
+core at the lowest priority; meanwhile a request is sent every tenth of a second.
+
+    python benchmarks/service_replay.py
+    python benchmarks/service_replay.py --tasks 20000 --answers 50000
+"""
+
+import argparse
+import asyncio
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from one_core import RESULTS
+
+sys.path.append(str(Path(__file__).parents[1] / "experiments"))  # where record.py lies, which both folders use
+sys.path.append(str(Path(__file__).parents[1] / "tests"))  # where the simulated workers are
+
+import numpy as np
+from record import markdown, write, write_text
+from service_crowd import Server, Wire
+from service_load import CLASSES, in_ms, project_of
+
+N_WORKERS, CONNECTIONS, MORE = 500, 40, 20_000
+
+
+def answers(n_tasks: int, n: int) -> list[tuple[int, int, str]]:
+    """Return worker, task and label of `n` answers, of which no worker gives two to a task."""
+    rng = np.random.default_rng(0)
+    rounds = -(-n // n_tasks)
+    task = np.concatenate([rng.permutation(n_tasks) for _ in range(rounds)])[:n]
+    turn = np.repeat(np.arange(rounds), n_tasks)[:n]
+    worker = (task * 7 + turn * 131 + rng.integers(N_WORKERS // 4, size=n) * 4) % N_WORKERS
+    label = rng.integers(len(CLASSES), size=n)
+    rows = dict.fromkeys(zip(worker.tolist(), task.tolist(), strict=True))
+    return [(one, place, CLASSES[code]) for (one, place), code in zip(rows, label.tolist(), strict=False)]
+
+
+def megabytes(server: Server) -> float:
+    """Return the memory that a service has in use."""
+    assert server.process is not None
+    lines = Path(f"/proc/{server.process.pid}/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
+
+
+async def replayed(server: Server, tokens: list[str], rows: list[tuple[int, int, str]]) -> list[dict[str, float]]:
+    """Send the answers, and return memory and answers a second after every tenth of them."""
+    found, size = [{"answers": 0, "megabytes": megabytes(server)}], -(-len(rows) // 10)
+    wires = [[Wire(server.port, token) for token in tokens[first::CONNECTIONS]] for first in range(CONNECTIONS)]
+
+    async def send(first: int, part: list[tuple[int, int, str]]) -> None:
+        for worker, task, label in part:
+            wire = wires[first][worker // CONNECTIONS]
+            body = {"key": f"{task}", "task": f"{task}", "label": label}
+            code, said = await wire.ask("POST", "/api/annotations", body)
+            assert code == 200, said
+
+    for start in range(0, len(rows), size):
+        part, began = rows[start : start + size], time.monotonic()
+        lists = [[row for row in part if row[0] % CONNECTIONS == first] for first in range(CONNECTIONS)]
+        await asyncio.gather(*(send(first, one) for first, one in enumerate(lists)))
+        per_second = len(part) / (time.monotonic() - began)
+        found.append({"answers": start + len(part), "megabytes": megabytes(server), "per_second": per_second})
+        print(found[-1], flush=True)
+    for one in wires:
+        for wire in one:
+            wire.close()
+    return found
+
+
+async def asked(server: Server, tokens: list[str], n: int) -> None:
+    """Ask for tasks, which changes nothing."""
+    wires = [Wire(server.port, token) for token in tokens[:20]]
+    for turn in range(n):
+        await wires[turn % len(wires)].ask("GET", "/api/next")
+    for wire in wires:
+        wire.close()
+
+
+async def fitted(server: Server, token: str, admin: str) -> dict[str, Any]:
+    """Let the service fit, and return the seconds that took and how long requests took meanwhile."""
+    wire, own = Wire(server.port, admin), Wire(server.port, token)
+    await wire.ask("POST", "/api/refit")
+    started, seconds = time.monotonic(), list[float]()
+    while True:
+        await asyncio.sleep(0.1)
+        asked_at = time.monotonic()
+        await own.ask("GET", "/api/next")
+        seconds.append(time.monotonic() - asked_at)
+        _, progress = await wire.ask("GET", "/api/progress")
+        if not progress["fitting"]:
+            break
+    assert progress["fit"], progress["trouble"]
+    wire.close()
+    own.close()
+    return {"refit_seconds": time.monotonic() - started, "next_meanwhile": in_ms(seconds)}
+
+
+def restarted(server: Server) -> float:
+    """Stop a service and start it again, and return the seconds until it answers."""
+    server.kill(signal.SIGTERM)
+    started = time.monotonic()
+    server.start()
+    return time.monotonic() - started
+
+
+def table(row: dict[str, Any]) -> str:
+    """Return what was measured as two tables."""
+    head = ["answers", "memory of the service, MB", "answers per second"]
+    lines = [
+        [f"{one['answers']:,}", f"{one['megabytes']:.0f}", f"{one['per_second']:.0f}" if "per_second" in one else ""]
+        for one in row["memory"]
+    ]
+    named = {"start": "start, no fit", "start_with_fit": "start, with a fit", "refit_seconds": "refit"}
+    seconds = [[f"{row[name]:.1f}" for name in named]]
+    heads = [f"{name}, s" for name in named.values()]
+    more = [", ".join(f"{value:.0f}" for value in row["next_meanwhile"].values()), f"{row['megabytes_after_more']:.0f}"]
+    heads += ["next during the refit, ms: median, p99, slowest", f"MB after {MORE:,} more requests", "load average"]
+    more.append(f"{row['load_average']:.1f} on {os.cpu_count()} cores")
+    return "\n".join([markdown(head, lines), markdown(heads, [[*seconds[0], *more]])])
+
+
+def main() -> None:
+    """Measure and write the results."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tasks", type=int, default=200_000)
+    parser.add_argument("--answers", type=int, default=500_000)
+    parser.add_argument("--out", type=Path, default=RESULTS / "service_replay.json")
+    options = parser.parse_args()
+    began, folder = time.perf_counter(), Path(tempfile.mkdtemp())
+    project = project_of(folder, options.tasks, 0, requests_per_second=10_000.0)
+    names = [f"w{i}" for i in range(N_WORKERS)]
+    tokens, admin = list(project.add_workers(names).values()), project.add_admin()
+    server = Server(project.folder)
+    server.start()
+    try:
+        rows = answers(options.tasks, options.answers)
+        row: dict[str, Any] = {"tasks": options.tasks, "answers": len(rows)}
+        row["memory"] = asyncio.run(replayed(server, tokens, rows))
+        row["start"] = restarted(server)
+        before = megabytes(server)
+        asyncio.run(asked(server, tokens, MORE))
+        row |= {"megabytes_started": before, "megabytes_after_more": megabytes(server)}
+        row |= asyncio.run(fitted(server, tokens[0], admin))
+        row |= {"start_with_fit": restarted(server), "load_average": os.getloadavg()[0]}
+    finally:
+        server.kill(signal.SIGTERM)
+        shutil.rmtree(folder, ignore_errors=True)
+    settings = {"workers": N_WORKERS, "classes": len(CLASSES)}
+    write(options.out, [row], settings=settings, seconds=time.perf_counter() - began)
+    write_text(options.out.with_suffix(".md"), table(row))
+    print(table(row))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,205 @@
+"""Connections: how many there may be, in all and from one address, and how long a request may take to arrive."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import os
+from collections import Counter
+from time import monotonic
+from typing import Any, Protocol
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+MOST_FROM_ONE_ADDRESS = 256  # people behind one router have a few each
+_HEAD_SECONDS = 10.0  # from the first byte of a request, or the connection, to the end of its headers
+_BODY_SECONDS = 60.0
+_LOG_EVERY = 60.0
+_MOST_MESSAGES = 1_000
+
+
+class _Open(Protocol):
+    """What can be closed."""
+
+    def abort(self) -> None: ...
+
+
+class Limits:
+    """The open connections of a server. Where they are too many, the one that is of least use is closed.
+
+    That is the oldest on which a request has begun and has not arrived, then the oldest on which there is none. Only
+    where all are at work a new one is refused. An address that may speak for others, a proxy, has no limit of its own.
+
+    Parameters
+    ----------
+    most : int
+    most_from_one : int
+        Of one address.
+    proxies : str
+        Addresses and networks with commas between, or "*", as FORWARDED_ALLOW_IPS names them.
+    """
+
+    def __init__(self, most: int, most_from_one: int = MOST_FROM_ONE_ADDRESS, proxies: str = "127.0.0.1") -> None:
+        self.most, self.most_from_one = most, most_from_one
+        self._all_may = proxies.strip() == "*"
+        self._proxies = [ipaddress.ip_network(one.strip(), strict=False) for one in _addresses(proxies)]
+        self._address: dict[_Open, str] = {}
+        self._half: dict[_Open, None] = {}  # the oldest first
+        self._idle: dict[_Open, None] = {}
+        self._of: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._address)
+
+    def admit(self, connection: _Open, address: str) -> bool:
+        """Return whether a new connection may stay."""
+        if self._of[address] >= self.most_from_one and not self._may_speak_for_others(address):
+            fits = self._close_one(address)
+        else:
+            fits = len(self) < self.most or self._close_one(None)
+        if fits:
+            self._of[address] += 1
+            self._address[connection] = address
+            self.note(connection, half=True, idle=False)
+        return fits
+
+    def note(self, connection: _Open, *, half: bool, idle: bool) -> None:
+        """Note what a connection is at: half of a request has arrived, or none, or one is being answered."""
+        for place, it_is in ((self._half, half), (self._idle, idle)):
+            if not it_is:
+                place.pop(connection, None)
+            elif connection in self._address:
+                place.setdefault(connection)
+
+    def forget(self, connection: _Open) -> None:
+        """Note that a connection is closed."""
+        self.note(connection, half=False, idle=False)
+        address = self._address.pop(connection, None)
+        if address is not None:
+            self._of[address] -= 1
+            if not self._of[address]:
+                del self._of[address]
+
+    def _close_one(self, address: str | None) -> bool:
+        """Close the connection of least use, of an address or of all; False where all are at work."""
+        for place in (self._half, self._idle):
+            found = next((one for one in place if address in (None, self._address[one])), None)
+            if found is not None:
+                self.forget(found)
+                found.abort()
+                return True
+        return False
+
+    def _may_speak_for_others(self, address: str) -> bool:
+        try:
+            found = ipaddress.ip_address(address)
+        except ValueError:
+            return True  # a socket of this machine
+        return self._all_may or any(found in one for one in self._proxies)
+
+
+class Connection(H11Protocol):
+    """A connection on which a request must arrive in time."""
+
+    def __init__(self, limits: Limits, **options: Any) -> None:
+        super().__init__(**options)
+        self._limits = limits
+        self._deadline: asyncio.TimerHandle | None = None
+        self._in_body = False
+
+    def connection_made(self, transport: Any) -> None:
+        """Stay, unless there are too many."""
+        super().connection_made(transport)
+        if not self._limits.admit(self, self.client[0] if self.client else ""):
+            transport.abort()
+            return
+        self._wait(_HEAD_SECONDS)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what has arrived, and wait for the rest only so long."""
+        super().data_received(data)
+        self._look()
+
+    def on_response_complete(self) -> None:
+        """Note that the next request may come."""
+        super().on_response_complete()
+        self._look(answered=True)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Make room for another one."""
+        super().connection_lost(exc)
+        self._wait(None)
+        self._limits.forget(self)
+
+    def abort(self) -> None:
+        """End it at once."""
+        self.transport.abort()
+
+    def _look(self, *, answered: bool = False) -> None:
+        """Note what the connection is at, and set the time that it has for that."""
+        state = self.conn.their_state
+        in_body, in_head = state is h11.SEND_BODY, state is h11.IDLE and not answered
+        self._limits.note(self, half=in_body or in_head, idle=state is h11.IDLE and answered)
+        if in_body and not self._in_body:
+            self._wait(_BODY_SECONDS)
+        elif in_head and self._deadline is None:
+            self._wait(_HEAD_SECONDS)
+        elif not in_body and not in_head:
+            self._wait(None)
+        self._in_body = in_body
+
+    def _wait(self, seconds: float | None) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = None if seconds is None else self.loop.call_later(seconds, self.abort)
+
+
+class Seldom(logging.Filter):
+    """Lets messages of one kind through once a minute; the next one says how many were left out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last: dict[tuple[Any, ...], tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Return whether a message is to be written."""
+        kind = (record.name, str(record.msg)[:80], record.exc_info[0] if record.exc_info else None)
+        then, left_out = self._last.get(kind, (-_LOG_EVERY, 0))
+        if monotonic() - then < _LOG_EVERY:
+            self._last[kind] = (then, left_out + 1)
+            return False
+        if len(self._last) >= _MOST_MESSAGES:
+            self._last.clear()
+        self._last[kind] = (monotonic(), 0)
+        if left_out:
+            record.msg = f"{record.msg} ({left_out} more like this were not written)"
+        return True
+
+
+def room_for_connections() -> int:
+    """Return how many connections there may be, after raising the limit of open files as far as one may."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 65_536 if hard == resource.RLIM_INFINITY else min(hard, 65_536)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return max(16, min(4_096, (wanted - 64) // 2))  # each may have an image open as well
+
+
+def proxies() -> str:
+    """Return whose word for the address of others is taken, as uvicorn reads it."""
+    return os.environ.get("FORWARDED_ALLOW_IPS", "127.0.0.1,::1")
+
+
+def _addresses(text: str) -> list[str]:
+    found = []
+    for one in text.split(","):
+        try:
+            ipaddress.ip_network(one.strip(), strict=False)
+        except ValueError:  # a name, which uvicorn takes to the letter
+            continue
+        found.append(one)
+    return found
