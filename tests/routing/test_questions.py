@@ -108,3 +108,16 @@ def test_an_answer_has_a_class_for_each_question(label: Sequence[str], message: 
 def test_fits_of_several_questions_are_made_elsewhere() -> None:
     with pytest.raises(ValueError, match="one question per task; got 3"):
         answered(9).refit()
+
+
+def test_batches_limits_and_skips_are_those_of_tasks() -> None:
+    router = boxes(limits=Limits(max_labels=1, capacity={"bob": 1}))
+    batch = router.next_batch(6, workers=["ann", "bob"], each=5)
+    assert [worker for _, worker in batch].count("bob") == 1
+    assert len({task for task, _ in batch}) == 6
+    for task, worker in batch:
+        router.add(task, worker, drawn())
+    assert router.settled.tolist() == [task for task in TASKS if task in {one for one, _ in batch}]
+    left = [task for task in TASKS if router.is_open(task)]
+    router.skip(left[0], "ann")
+    assert router.next("ann", among=left[:2]) == left[1]

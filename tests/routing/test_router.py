@@ -417,3 +417,18 @@ def test_a_refit_needs_two_classes() -> None:
 def test_a_batch_needs_to_know_who_is_free() -> None:
     with pytest.raises(ValueError, match="got no worker so far"):
         Router(["a"], [0, 1]).next_batch(1)
+
+
+def test_a_file_of_an_older_router_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    about = np.frombuffer(b'{"format": "labelonce router 1"}', dtype=np.uint8)
+    np.savez(tmp_path / "old.npz", about=about)
+    with pytest.raises(ValueError, match=r"'labelonce router 2'; got 'labelonce router 1'\. Make the router again"):
+        Router.load(tmp_path / "old.npz")
+
+
+def test_a_file_whose_beliefs_cannot_be_is_refused(tmp_path: Path) -> None:
+    Router(["a", "b"], [0, 1]).save(tmp_path / "router.npz")
+    with np.load(tmp_path / "router.npz") as saved:
+        np.savez(tmp_path / "forged.npz", **({**saved} | {"posterior": np.full((2, 2), 0.7)}))
+    with pytest.raises(ValueError, match=r"forged\.npz: 'posterior' must be as Router.save writes it"):
+        Router.load(tmp_path / "forged.npz")
