@@ -67,9 +67,9 @@ class Belief:
     def update(self, task: int, chances: Floats) -> None:
         """Take an answer: its chance by true class, of every question."""
         rows = after_answer(self._rows[task], chances)
-        risk = 1 - rows.max(axis=1)
-        self._total_risk += float((risk - self._row_risk[task]).sum())
-        self._rows[task], self._row_risk[task], self.risk[task] = rows, risk, risk.max()
+        risk, before = 1 - np.maximum.reduce(rows, axis=1), self._row_risk[task]
+        self._total_risk += float(np.add.reduce(risk - before))
+        self._rows[task], self._row_risk[task], self.risk[task] = rows, risk, np.maximum.reduce(risk)
 
     def posterior(self, tasks: Tasks = slice(None)) -> Floats:
         """Return P(true class) of the rows of some tasks, (n_rows, n_classes)."""

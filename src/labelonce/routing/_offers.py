@@ -44,7 +44,10 @@ class Offers:
 
     def is_open(self, task: int) -> bool:
         """Return whether a task may have more labels."""
-        return len(self.open_among(np.array([task], dtype=np.int32))) > 0
+        state, most = self._state, self._limits.max_labels
+        if state.gold[task] >= 0 or (most is not None and state.n_labels[task] >= most):
+            return False
+        return not self._strategy.settled(state, self._all[task : task + 1])[0]
 
     def choose(self, worker: int, *, decline: bool, able: Codes | None = None) -> int | None:
         """Lease the best free task that a worker is able to label and return it; None where there is none for it."""
