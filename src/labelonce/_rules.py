@@ -119,7 +119,27 @@ class Rules:
     false_pairs: float = _rule(0.01, "pairs of classes kept by chance, over all pairs")
     groups_surest: float = _rule(0.05, "share of the labels with the surest predictions, which say whether groups hold")
     groups_contradictions: int = _rule(20, "of these, the fewest that must contradict their label")
+    groups_sure: tuple[float, ...] = _rule(
+        (0.95, 0.9, 0.8, 0.7, 0.6, 0.5), "confidence of the predictions that tell groups: the first with enough"
+    )
+    groups_predictions: int = _rule(50, "predictions per class that are enough")
+    community_resolutions: tuple[float, ...] = _rule((0.0, 1.0, 3.0), "from which that of the communities is learned")
     groups_inside: float = _rule(0.5, "share of those within the group for it to hold", "experiments/found_groups.py")
+    # learners with many classes
+    slot_stages: tuple[tuple[float, int], ...] = _rule(
+        ((0.04, 40), (0.25, 12), (1.0, 5)), "shares of many tasks that a softmax regression is fitted to, and the steps"
+    )
+    slot_stages_warm: tuple[tuple[float, int], ...] = _rule(((1.0, 3),), "the same, from the model of a round before")
+    slot_sample: int = _rule(200_000, "tasks times classes over 100 from which it is fitted so")
+    group_negligible: float = _rule(1e-3, "share of a task's target below which a group is not trained on")
+    group_rough_steps: int = _rule(20, "steps within a group where there are many tasks")
+    # questions without features
+    answer_powers: tuple[float, ...] = _rule(
+        (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3), "powers of what several answers say together, of which one is chosen"
+    )
+    answer_powers_fit: tuple[float, ...] = _rule((1.0, 0.75, 0.5), "those that a fit is made with")
+    context_questions: int = _rule(100, "questions up to which each has coefficients of its own for the others")
+    context_penalty: float = _rule(10.0, "penalty on these coefficients")
 
 
 class Rule(NamedTuple):

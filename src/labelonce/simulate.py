@@ -311,7 +311,7 @@ def annotate(
            [1, 1]], dtype=int32)
     """
     draw = _drawer(confusion)
-    n_workers, n_classes, n_answers = np.shape(confusion) if not isinstance(confusion, Factors) else confusion.shape
+    n_workers, n_classes, n_answers = confusion.shape if hasattr(confusion, "shape") else np.shape(confusion)
     said = np.arange(n_answers) if answers is None else _ids.table_of(answers, "answers")
     if len(said) != n_answers:
         raise ValueError(f"answers must name the {n_answers} columns of confusion; got {len(said)}.")
@@ -417,8 +417,8 @@ def _hammer_factors(hammer: Mask, column: Codes, group: Codes) -> Factors:
 
 def _drawer(confusion: Any) -> Callable[[Codes, Codes, Floats], Any]:
     """Return what draws a label for arrays of workers, true classes and uniform numbers of one shape."""
-    if isinstance(confusion, Factors):
-        return confusion.draw
+    if hasattr(confusion, "draw"):  # factors
+        return confusion.draw  # type: ignore[no-any-return]
     table = _cumulative(confusion)
     n_classes = table.shape[1]
     return lambda worker, true, uniform: _invert(table, worker.astype(np.int64) * n_classes + true, uniform)

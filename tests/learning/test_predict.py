@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.naive_bayes import GaussianNB
 
 from labelonce import Annotations
 from labelonce._kernels import Beliefs
@@ -53,6 +54,16 @@ def test_tasks_of_weight_zero_are_predicted_but_not_fitted() -> None:
 
 def test_nothing_is_known_where_a_fold_leaves_nothing() -> None:
     assert_array_equal(folds(6, np.eye(6)[2]), np.full((6, 2), 0.5))
+
+
+@pytest.mark.parametrize("top", [0, 1, 2, 3, 5])
+def test_predictions_on_slots_have_the_most_probable_classes_as_well(top: int) -> None:
+    X, slots = np.random.default_rng(0).normal(size=(30, 3)), np.tile(np.array([[2, -1]], dtype=np.int32), (30, 1))
+    model = RepeatedRows(GaussianNB()).fit(X, np.eye(3)[X.argmax(axis=1)], np.ones(30))
+    found, dense = predict_beliefs(model, X, slots, top), model.predict_proba(X)
+    assert_allclose(found.at(np.arange(30), np.full(30, 2)), dense[:, 2])
+    assert_allclose(found.probability.sum(axis=1) + found.rest, 1)
+    assert top == 0 or (found.argmax() == dense.argmax(axis=1)).all()
 
 
 @pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, sparse.csr_array, list])

@@ -17,7 +17,7 @@ from torch import nn
 
 import labelonce as lo
 from labelonce import neural
-from labelonce._kernels import Candidates
+from labelonce._kernels import Beliefs
 from labelonce._processes import Processes
 from labelonce._types import Floats
 from labelonce.learning import SoftmaxRegression
@@ -435,7 +435,7 @@ def test_targets_on_candidates_train_as_dense_ones_do() -> None:
     X = rng.normal(size=(120, 3)).astype(np.float32)
     mass = rng.dirichlet(np.ones(3), 120)
     classes = np.stack([rng.permutation(5)[:2] for _ in range(120)]).astype(np.int32)
-    targets = Candidates(classes, mass[:, :2], mass[:, 2], 5)
+    targets = Beliefs(mass[:, :2], 5, classes, mass[:, 2])
     options: dict[str, Any] = {"epochs": 2, "batch_size": 16, "device": "cpu", "random_state": 0, "holdout": 0.2}
     dense, sparse = (
         neural.TorchLearner(neural.mlp, **options).fit(X, one, np.linspace(0.5, 1.5, 120))

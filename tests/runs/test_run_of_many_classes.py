@@ -12,7 +12,7 @@ from pyarrow import parquet
 
 import labelonce as lo
 from labelonce import runs
-from labelonce._kernels import Candidates
+from labelonce._kernels import Beliefs
 from labelonce.report._facts import read_facts
 from labelonce.report._workers import worker_table
 from labelonce.runs import Options
@@ -79,7 +79,7 @@ def test_workers_have_skills_and_expected_mistakes(folder: Path) -> None:
 def test_the_model_is_loaded_again(folder: Path) -> None:
     pytest.importorskip("skops")
     clf: Any = lo.load(folder / "model.skops")
-    assert isinstance(clf.posterior_, Candidates)
+    assert isinstance(clf.posterior_, Beliefs)
     assert clf.factors_.shape == (20, 60, 60)
 
 

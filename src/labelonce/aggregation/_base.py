@@ -308,9 +308,9 @@ def warn_of_overlap(name: str, n_overlap: int, n_labelled: int, redundancy: floa
     if n_overlap < MIN_OVERLAP * n_labelled:
         warnings.warn(
             f"{name} learns workers from tasks that several of them labelled; only {n_overlap:,} of {n_labelled:,} "
-            f"tasks have two or more annotations (redundancy {redundancy:.3g}), so its skills and "
-            "confidences mean little. Label some tasks again, or train with features by MBEM, which works at "
-            "redundancy 1.",
+            f"tasks have two or more annotations (redundancy {redundancy:.3g}), so "
+            + ("its skills and confidences mean little." if n_overlap else "nothing was learned of anybody.")
+            + " Label some tasks again, or train with features by MBEM, which works at redundancy 1.",
             RedundancyWarning,
             stacklevel=stacklevel,
         )

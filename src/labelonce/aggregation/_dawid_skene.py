@@ -150,6 +150,13 @@ class DawidSkene(OnlineEM):
         )
         return found
 
+    def _unlearned(self, annotations: Annotations) -> Fit:
+        found = super()._unlearned(annotations)
+        if self.worker_model is None:
+            return found
+        workers = clone(self.worker_model).fit(annotations, found.posterior.argmax(axis=1))
+        return replace(found, more={"worker_model_": workers})
+
     def _next(self, counts: Sweep, before: Parameters | None) -> Parameters:
         if self.worker_model is None:
             return super()._next(counts, before)

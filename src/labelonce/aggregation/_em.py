@@ -28,6 +28,7 @@ from labelonce._types import ENGINES, Codes, Floats
 from labelonce._validate import check_choice, check_distribution, check_int, check_number
 from labelonce.aggregation._anchor import warn_if_no_anchor, warn_if_out_of_order
 from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
+from labelonce.aggregation._unlearned import tells_nothing, unlearned
 from labelonce.data import Annotations
 
 
@@ -71,6 +72,8 @@ class EMAggregator(Aggregator):
     def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
         self._check_options(annotations.n_classes)
         warn_if_no_overlap(annotations, type(self).__name__)
+        if tells_nothing(annotations, gold):
+            return self._unlearned(annotations)
         warn_if_no_anchor(annotations, gold, type(self).__name__)
         best = self._best_fit(annotations, gold, rng)
         if not best.converged and len(best.log_likelihood):
@@ -79,6 +82,15 @@ class EMAggregator(Aggregator):
             warn_not_settled(type(self).__name__, best.n_iter or 0, annotations.n_workers)
         warn_if_out_of_order(annotations, best.confusion, best.prior, type(self).__name__)
         return best
+
+    def _unlearned(self, annotations: Annotations) -> Fit:
+        """Return the labels given, all workers alike."""
+        n_classes = annotations.n_classes
+        if not isinstance(self.prior, str):
+            return unlearned(annotations, np.asarray(self.prior, dtype=np.float64))
+        if self.prior == "uniform":
+            return unlearned(annotations, np.full(n_classes, 1 / n_classes))
+        return unlearned(annotations, normalised(annotations.leaning[annotations.label].sum(axis=0)))
 
     def _best_fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
         """Return the best of the fits that EM reaches from the starts."""

@@ -19,9 +19,7 @@ from labelonce.learning._slot_softmax import fit_slots
 from labelonce.learning._softmax import CHECKS, loss_and_gradient, softmax
 from labelonce.workers._groups import Groups
 
-_NEGLIGIBLE = 1e-3  # share of a task's target below which a group is not trained on
 _TASKS = 1 << 16  # whose predictions are made at a time
-_ROUGH = 20  # iterations within a group where there are many tasks
 
 
 class GroupedSoftmax(Learner):
@@ -122,7 +120,7 @@ class GroupedSoftmax(Learner):
         if warm:
             coef[:], intercept[:] = self.coef_, self.intercept_
         rough = len(targets) * targets.n_classes > 10**8
-        limit = min(self.max_iter, _ROUGH) if rough else self.max_iter
+        limit = min(self.max_iter, RULES.group_rough_steps) if rough else self.max_iter
         options = {"maxiter": limit, "gtol": self.tol, "ftol": 1e-5 if rough else 1e-12, "maxls": 50}
         for group, rows, share in tasks_of_groups(by_group):
             members = groups.members(group)
@@ -281,7 +279,7 @@ def _some_groups(targets: Beliefs, group: Codes, n_groups: int) -> Beliefs:
     codes = _unique(own)
     mass = np.stack([(targets.probability * (own == code[:, None])).sum(axis=1) for code in codes.T], axis=1)
     mass[codes < 0] = 0.0
-    kept = mass > _NEGLIGIBLE * mass.sum(axis=1, keepdims=True)
+    kept = mass > RULES.group_negligible * mass.sum(axis=1, keepdims=True)
     width = max(1, int(kept.sum(axis=1).max(initial=1)))
     order = np.argsort(~kept, axis=1, kind="stable")[:, :width]
     codes, mass = np.take_along_axis(codes, order, axis=1), np.take_along_axis(np.where(kept, mass, 0.0), order, axis=1)

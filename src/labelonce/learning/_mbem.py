@@ -122,7 +122,7 @@ class MBEM(AnnotationsScorer):
     verdict_ : Verdict
         What the figures above follow from.
     history_ : list of dict
-        One entry per round: change of posteriors and workers, agreement, mean confidence, held-out score.
+        One entry per round: change of posteriors, agreement, mean confidence, held-out score.
     n_rounds_, n_fits_ : int
         Number of rounds, and of all fits of learners.
     recipe_ : dict
@@ -412,7 +412,9 @@ class MBEM(AnnotationsScorer):
             self.n_fits_ += log.number
         workers: WorkerModel = clone(plan.how.workers)
         view = View.of(problem, workers, _told(found[0]), last.predictions.argmax())
-        return reach(Case.of(view), workers, found[1:]), view.predictions, workers
+        echoes = plan.how.fold is not None and plan.scores  # of labels, in rounds that are all out-of-fold
+        verdict = reach(Case.of(view), workers, found[1:], score=plan.scores[0] if echoes else None)
+        return verdict, view.predictions, workers.refitted(view.evidence.tallies(verdict.posterior))
 
     def _show(self, problem: Problem, verdict: Verdict, predictions: Beliefs, workers: WorkerModel) -> None:
         """Set what people are shown, and warn of doubts."""
@@ -442,8 +444,11 @@ class MBEM(AnnotationsScorer):
     def _doubts(self, labels: Any, verdict: Verdict, predictions: Beliefs) -> list[str]:
         asked = self.algorithm == "joint" and self.folds != 1
         found = [NOTHING_HELD_OUT] if asked and not verdict.held_out else []
-        if verdict.held_out:
-            found += doubts_about_features(self.history_[-1]["held_out_score"], label_entropy(labels), verdict.gain)
+        if verdict.held_out and labels.n_classes > 1:
+            by_shares = label_entropy(labels)
+            known = [one for one in (entry["held_out_score"] for entry in self.history_) if not np.isnan(one)]
+            score = known[-1] if known else by_shares + verdict.gain / len(labels)
+            found += doubts_about_features(score, by_shares, verdict.gain)
             found += [] if found else doubts_about_labels(labels.n_tasks, verdict.kept, self.estimated_accuracy_)
         return [*found, *doubts_about_drift(labels, predictions.argmax())]
 

@@ -66,13 +66,13 @@ def predict_beliefs(model: Learner, X: Any, slots: Codes | None, top: int) -> Be
 
 
 def on_slots(dense: Floats, slots: Codes, top: int, dtype: Any = np.float64) -> Beliefs:
-    """Return probabilities (n_tasks, n_classes) on slots and on the `top` classes of each task."""
-    n_classes = dense.shape[1]
-    if top < n_classes:
+    """Return probabilities (n_tasks, n_classes) on slots and on the `top` classes of each task, which may be none."""
+    n_classes, joined = dense.shape[1], slots
+    if top >= n_classes:
+        joined = join_slots(slots, np.broadcast_to(np.arange(n_classes, dtype=np.int32), dense.shape))
+    elif top > 0:
         best = np.argpartition(dense, n_classes - top, axis=1)[:, n_classes - top :]
-    else:
-        best = np.broadcast_to(np.arange(n_classes), dense.shape)
-    joined = join_slots(slots, best.astype(np.int32))
+        joined = join_slots(slots, best.astype(np.int32))
     inside = np.take_along_axis(dense, np.maximum(joined, 0), axis=1)
     inside = np.where(joined >= 0, inside, 0.0)
     full = (joined >= 0).sum(axis=1) == n_classes

@@ -9,12 +9,10 @@ import numpy as np
 from scipy.optimize import minimize
 
 from labelonce._kernels import Beliefs, blas_threads
+from labelonce._rules import RULES
 from labelonce._types import Floats
 
 _BLOCK = 1 << 20  # scores that are held at a time
-_STAGES = ((0.04, 40), (0.25, 12), (1.0, 5))  # shares of many tasks, and the iterations on each
-_MANY = 200_000  # tasks times classes over 100, from which the sample grows
-_WARM = ((1.0, 3),)  # as many from the coefficients of a round before
 
 
 def slot_loss(flat: Floats, X: Any, targets: Beliefs, weight: Floats, penalty: float) -> tuple[float, Floats]:
@@ -59,10 +57,10 @@ def fit_slots(
     Few tasks: to `tol`. Many: on samples that grow, each from the coefficients of the last, until the gradient is
     small compared with that of the start; `warm`: the start is good, so on all tasks at once.
     """
-    n_iter, many = 0, len(targets) * targets.n_classes > 100 * _MANY
+    n_iter, many = 0, len(targets) * targets.n_classes > 100 * RULES.slot_sample
     stages: Any = ((1.0, max_iter),)
     if many:
-        stages = _WARM if warm else _STAGES
+        stages = RULES.slot_stages_warm if warm else RULES.slot_stages
     order = np.random.default_rng(0).permutation(len(targets)) if len(stages) > 1 else None
     point = start
     for share, most in stages:

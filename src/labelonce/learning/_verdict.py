@@ -103,11 +103,12 @@ class Verdict:
         return Estimate(value, float(low[0]), float(high[0]))
 
 
-def reach(case: Case, workers: WorkerModel, more: Sequence[Beliefs] = ()) -> Verdict:
+def reach(case: Case, workers: WorkerModel, more: Sequence[Beliefs] = (), *, score: float | None = None) -> Verdict:
     """Return what people are shown; `workers` are prepared for the evidence.
 
     `more` are further predictions by models that did not see the task; a candidate's posterior is then the mean of
     those by either. Of many rows a draw finds the candidates and their weights, and two last steps are done on all.
+    `score` is the mean log-likelihood of held-out labels, where rounds that saw them have made the predictions.
     """
     n_rows, small = len(case.predictions), case
     if case.labelled.sum() > RULES.verdict_rows:
@@ -124,15 +125,18 @@ def reach(case: Case, workers: WorkerModel, more: Sequence[Beliefs] = ()) -> Ver
             replace(one, beliefs=mean_beliefs([one.beliefs, *beliefs], share))
             for one, beliefs in zip(found, again, strict=True)
         ]
-    return shown(case, found, weights)
+    most = np.inf if score is None else score * len(case.evidence.labels) - case.by_shares
+    return shown(case, found, weights, most)
 
 
-def shown(case: Case, found: list[Any], weights: list[float]) -> Verdict:
+def shown(case: Case, found: list[Any], weights: list[float], most: float = np.inf) -> Verdict:
     """Return the mean over the candidates, in which a given label stays unless nearly all of them say otherwise.
 
-    None is changed where the labels are explained no better than by how often each is given.
+    None is changed where the labels are explained no better than by how often each is given, which they are by at
+    `most` that much.
     """
-    posterior, gain = mean_beliefs([one.beliefs for one in found], weights), max(one.gain for one in found)
+    posterior = mean_beliefs([one.beliefs for one in found], weights).with_gold(case.gold)
+    gain = min(max(one.gain for one in found), most)
     labels, rows = posterior.argmax().astype(np.int32), np.arange(len(posterior))
     given, unique = case.unique_vote()
     asked = np.flatnonzero(unique & (given != labels) & (case.gold < 0 if case.gold is not None else True))

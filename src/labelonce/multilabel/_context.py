@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
+from labelonce._rules import RULES
 from labelonce._types import Floats, Ids
 from labelonce.multilabel._pairs import PairLabels
 
-_MOST_QUESTIONS = 100  # to learn coefficients of their own for
-_PENALTY = 10.0
 _STEPS = 8
 
 
@@ -24,7 +23,7 @@ class Context:
     def __init__(self, labels: PairLabels, votes: Floats, n_tasks: int, n_questions: int) -> None:
         self._groups = (
             _all_questions(labels, votes, n_tasks, n_questions)
-            if 1 < n_questions <= _MOST_QUESTIONS
+            if 1 < n_questions <= RULES.context_questions
             else [(np.arange(len(votes)), _candidates(labels, votes))]
         )
         self._coefficients: list[Floats] = [np.zeros(features.shape[1]) for _, features in self._groups]
@@ -41,7 +40,7 @@ class Context:
 
 def _logistic(features: Floats, target: Floats, offset: Floats, start: Floats) -> Floats:
     """Return ridge coefficients by Newton's method; the last column is the constant and not penalised."""
-    penalty = np.full(features.shape[1], _PENALTY)
+    penalty = np.full(features.shape[1], RULES.context_penalty)
     penalty[-1] = 1e-3
     found = start
     for _ in range(_STEPS):

@@ -10,6 +10,7 @@ import pyarrow as pa
 from scipy.special import expit, logit
 
 from labelonce._kernels import Evidence, make_evidence
+from labelonce._rules import RULES
 from labelonce._sklearn import check_is_fitted
 from labelonce._types import Floats
 from labelonce._validate import check_choice, check_int, check_number
@@ -19,8 +20,6 @@ from labelonce.multilabel._context import Context
 from labelonce.multilabel._pairs import PairLabels, by_question, yes_beliefs
 from labelonce.multilabel._shared_workers import SharedWorkers, shrunk_shares
 
-_POWERS_OF_FIT = (1.0, 0.75, 0.5)
-_POWERS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3)
 _TINY = 1e-12
 
 
@@ -150,7 +149,7 @@ class MultiLabelDawidSkene(MultiLabelAggregator):
         fit_power, state = self._fit_at_best_power(run, sharing)
         power = fit_power
         if self.power == "auto" and sharing != "none":
-            power = max(_POWERS, key=lambda one: run.score(state, one))
+            power = max(RULES.answer_powers, key=lambda one: run.score(state, one))
         posterior = expit(state.log_odds + power * run.by_row(run.ratios(state)))
         workers, place = state.workers, np.argsort(labels.order)
         own = state.pseudo / state.pseudo.sum(axis=2, keepdims=True)
@@ -173,7 +172,7 @@ class MultiLabelDawidSkene(MultiLabelAggregator):
             power = 1.0 if self.power == "auto" else float(self.power)
             return power, run.climb(power)
         best: tuple[float, float, _State] | None = None
-        for power in _POWERS_OF_FIT:
+        for power in RULES.answer_powers_fit:
             state = run.climb(power)
             score = run.score(state, power)
             if best is not None and score <= best[0]:

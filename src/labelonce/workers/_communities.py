@@ -8,9 +8,9 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
+from labelonce._rules import RULES
 from labelonce._types import Codes
 
-_STARTS = (0.0, 1.0, 3.0)  # resolutions from which it is learned
 _STEPS = 10  # of learning it at most
 _PASSES = 30  # over all nodes at most
 
@@ -38,7 +38,7 @@ def communities(weights: Any) -> Codes:
     graph = sparse.csr_array(weights, dtype=np.float64)
     if graph.nnz == 0:
         return np.arange(graph.shape[0], dtype=np.int32)
-    return min((_learned(graph, start) for start in _STARTS), key=lambda found: found[0])[1]
+    return min((_learned(graph, start) for start in RULES.community_resolutions), key=lambda found: found[0])[1]
 
 
 def _learned(graph: Any, resolution: float) -> tuple[float, Codes]:

@@ -22,8 +22,6 @@ from labelonce.workers._base import check_beliefs
 from labelonce.workers._communities import communities
 
 SEPARATOR = "/"
-_SURE = (0.95, 0.9, 0.8, 0.7, 0.6, 0.5)  # of a prediction, if enough are that
-_PER_CLASS = 50  # predictions that are enough
 _MOST_PAIRS = MOST_NUMBERS // 8
 
 
@@ -260,8 +258,8 @@ def _prediction_codes(predictions: Any, annotations: Annotations) -> Codes:
 
 def _sure_codes(codes: Any, confidence: Floats, annotations: Annotations) -> Codes:
     """Return the predictions of which the model is sure, -1 for the others."""
-    enough = _PER_CLASS * annotations.n_classes
-    least = next((level for level in _SURE if np.count_nonzero(confidence >= level) >= enough), 0.0)
+    enough = RULES.groups_predictions * annotations.n_classes
+    least = next((level for level in RULES.groups_sure if np.count_nonzero(confidence >= level) >= enough), 0.0)
     return np.where(confidence >= least, codes, -1).astype(np.int32)
 
 
