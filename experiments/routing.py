@@ -228,7 +228,7 @@ def router_of(problem: World, rule: Rule, seed: int, *, rounds: int = ROUNDS) ->
     """Return a router that has no answers yet."""
     n, n_classes = len(problem.y), int(problem.y.max()) + 1
     model = lo.SoftmaxRegression(C=problem.C)
-    learner = lo.MBEM(model, rounds=rounds, random_state=seed)
+    learner = lo.MBEM(model, rounds=rounds, folds=1, random_state=seed)
     known = np.random.default_rng([seed, 1]).permutation(n)[: rule.gold]
     return routing.Router(
         np.arange(n),
