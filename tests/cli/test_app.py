@@ -303,7 +303,7 @@ def test_compare_recommends_nothing_where_no_task_is_labelled_twice(
     assert run_in_process(["compare", str(path)]) == 0
     shown = capfd.readouterr()
     assert "Take none: no task is labelled twice" in shown.out
-    assert shown.err.count("redundancy 1), so its skills") == 1
+    assert shown.err.count("redundancy 1), so nothing was learned") == 1
     assert run_in_process(["compare", str(path), "--json"]) == 0
     assert json.loads(capfd.readouterr().out)["recommended"] is None
 

@@ -66,7 +66,8 @@ def test_a_run_on_questions_holds_labels_workers_model_and_record(folder: Path) 
     assert labels.num_rows == 160 * 3
     assert [len(given) for given in labels["given"].to_pylist()] == [1] * 450 + [0] * 30
     workers = parquet.read_table(run / "workers.parquet")
-    assert workers.column_names == ["worker", "annotations", "yes_share", "strictness"]
+    columns = ["worker", "annotations", "yes_share", "strictness", "skill", "skill_low", "skill_high"]
+    assert workers.column_names == columns
     record = json.loads((run / "run.json").read_text())
     assert record["result"]["questions"] == sorted(NAMES)
     assert (record["data"]["tasks"], record["data"]["labelled_tasks"], record["recipe"]["rounds"]) == (160, 150, 2)

@@ -19,6 +19,9 @@ from labelonce.learning._calibration import (
     calibrate,
     calibrated_log_prior,
     label_shares,
+    log_sizes,
+    log_wide,
+    tempered,
 )
 from labelonce.workers import Counted
 
@@ -145,3 +148,16 @@ def test_a_balance_that_is_known_finds_mistakes_that_all_workers_share(seed: int
     right = [float((clf.predict(X) == y_true).mean()) for clf in (left, known)]
     assert right[1] > right[0] + 0.05
     assert abs(known.predict_proba(X)[:, 1].mean() - 0.5) < abs(left.predict_proba(X)[:, 1].mean() - 0.5) / 2
+
+
+@pytest.mark.parametrize("exponent", [0.05, 1.0, 3.0])
+def test_a_power_of_predictions_on_slots_is_that_on_all_classes(exponent: float) -> None:
+    """Each class of the rest counts: else a weak model would seem to know the group of every label."""
+    rng = np.random.default_rng(0)
+    slots = np.stack([rng.permutation(9)[:3] for _ in range(40)]).astype(np.int32)
+    own = rng.dirichlet(np.ones(4), 40)  # the six classes of the rest are equally probable
+    dense = np.repeat(own[:, 3:] / 6, 9, axis=1)
+    np.put_along_axis(dense, slots, own[:, :3], axis=1)
+    few = Beliefs(own[:, :3], 9, slots, own[:, 3])
+    expected, found = (tempered(log_wide(one), exponent, log_sizes(one)) for one in (Beliefs.of(dense), few))
+    assert_allclose(found[:, :3], np.take_along_axis(expected, slots, axis=1), atol=1e-9)

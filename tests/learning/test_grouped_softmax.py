@@ -1,5 +1,7 @@
 """GroupedSoftmax: two softmax regressions, fitted to labels, arrays or slots alike."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -7,6 +9,7 @@ from scipy.optimize import approx_fprime
 
 from labelonce import SoftmaxRegression
 from labelonce._kernels import Beliefs
+from labelonce._rules import RULES
 from labelonce._types import Codes, Floats
 from labelonce.learning import GroupedSoftmax
 from labelonce.learning import _slot_softmax as growing
@@ -89,7 +92,7 @@ def test_softmax_regression_takes_slots() -> None:
 def test_samples_that_grow_end_near_the_same_model(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = problem(7000)
     whole = GroupedSoftmax(GROUP).fit(X, y).predict_proba(X)
-    monkeypatch.setattr(growing, "_MANY", 10)
+    monkeypatch.setattr(growing, "RULES", replace(RULES, slot_sample=10))
     assert np.abs(GroupedSoftmax(GROUP).fit(X, y).predict_proba(X) - whole).mean() < 0.01
 
 

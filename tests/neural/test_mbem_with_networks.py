@@ -109,6 +109,7 @@ def test_networks_with_short_early_rounds_have_the_plan_that_was_measured_on_ima
         assert plan.how.last_round_differs
 
 
+@pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")  # of 60 labels little can be told
 @pytest.mark.parametrize("kind", ["pickle", "file"])
 def test_a_network_that_memorises_resumes_from_any_stage(kind: str, tmp_path: Path) -> None:
     X, ann, _, _ = tasks(60)
@@ -128,6 +129,7 @@ def test_a_network_that_memorises_resumes_from_any_stage(kind: str, tmp_path: Pa
         assert_allclose(clf.predict_proba(X), whole.predict_proba(X), atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")  # of 60 labels little can be told
 def test_rounds_of_folds_that_stop_early_end_with_a_model_of_all_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     X, ann, _, _ = tasks(60)
     stop_at(0.9, monkeypatch)
@@ -140,7 +142,7 @@ def test_rounds_of_folds_that_stop_early_end_with_a_model_of_all_tasks(monkeypat
 def test_given_options_go_before_the_network_s_own() -> None:
     X, ann, _, _ = tasks()
     clf = lo.MBEM(TorchLearner(neural.mlp, **FEW), rounds=2).fit(X, ann)
-    assert (clf.n_rounds_, clf.recipe_["predictions"]) == (2, "out_of_fold")
+    assert clf.n_rounds_ == 2
 
 
 def test_early_rounds_are_shorter_also_when_the_fit_goes_on() -> None:
@@ -158,6 +160,7 @@ def test_early_rounds_are_shorter_also_when_the_fit_goes_on() -> None:
     assert_array_equal(stopped.posterior_, straight.posterior_)
 
 
+@pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")  # nothing is held out
 def test_every_round_starts_elsewhere_and_the_whole_repeats() -> None:
     X, ann, _, _ = tasks()
     seeds = []
@@ -167,8 +170,8 @@ def test_every_round_starts_elsewhere_and_the_whole_repeats() -> None:
             seeds.append(self.random_state)
             return super().fit(*args, **options)
 
-    one = lo.MBEM(Noted(neural.mlp, **FEW), rounds=2, random_state=3).fit(X, ann)
-    two = lo.MBEM(Noted(neural.mlp, **FEW), rounds=2, random_state=3).fit(X, ann)
+    one = lo.MBEM(Noted(neural.mlp, **FEW), rounds=2, folds=1, random_state=3).fit(X, ann)
+    two = lo.MBEM(Noted(neural.mlp, **FEW), rounds=2, folds=1, random_state=3).fit(X, ann)
     assert seeds[0] != seeds[1]
     assert seeds[: len(seeds) // 2] == seeds[len(seeds) // 2 :]
     assert_array_equal(one.posterior_, two.posterior_)

@@ -100,7 +100,7 @@ def test_one_question_with_a_network_is_the_binary_case() -> None:
     made = crowd(y_true=y[:, :1], redundancy=1, n_workers=5)
     learner = TorchLearner(neural.mlp, **SMALL, device="cpu")
     fixed: dict[str, Any] = {"rounds": 2, "folds": 1}
-    clf = MultiLabelMBEM(learner.with_sigmoid_heads(), **fixed).fit(X, made.annotations)
+    clf = MultiLabelMBEM(learner, **fixed).fit(X, made.annotations)
     binary = lo.MBEM(learner, **fixed).fit(X, made.annotations.of_question("q0"))
     assert_array_equal(clf.predict_proba(X)[:, 0], binary.predict_proba(X)[:, 1])
 

@@ -112,8 +112,9 @@ def test_simulated_votes_are_by_workers_as_good_as_they_are_said_to_be() -> None
     assert_allclose(right, said, atol=0.03)
 
 
+@pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")  # which says so
 def test_a_fit_that_held_nothing_out_only_promises() -> None:
-    clf, ann = with_features(confidence="posterior")
+    clf, ann = with_features(folds=1)
     accuracy = estimated_accuracy(read_facts(clf, ann))
     assert accuracy is not None
     assert accuracy.kind == "promise"

@@ -94,7 +94,7 @@ def test_every_multilabel_model_is_saved_without_pickle(name: str, tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("key", "sentence"), [("shares", r"no result\.shares"), ("weighting", r"no recipe\.weighting")]
+    ("key", "sentence"), [("shares", r"no result\.shares"), ("predictions", r"no recipe\.predictions")]
 )
 def test_a_record_that_is_broken_says_where(options: Options, tmp_path: Path, key: str, sentence: str) -> None:
     train(options, tmp_path / "run")

@@ -279,13 +279,28 @@ def _totals(total: Callable[[Any], Floats], *parts: Any) -> list[Any]:
 
 
 def log_wide(predictions: Beliefs) -> Floats:
-    """Return log P(class) by row and slot, none below that of `LEAST`, minus infinity where a slot is empty."""
+    """Return log P(class) by row and slot, none below that of `LEAST`, minus infinity where a slot is empty.
+
+    That of the rest is of each of its classes; `log_sizes` tells how many these are.
+    """
     found = np.log(np.maximum(predictions.wide(), LEAST))
-    if predictions.rest is not None:
+    sizes = log_sizes(predictions)
+    if sizes is not None:
+        found -= sizes
         found[:, :-1][predictions.codes < 0] = -np.inf
         full = (predictions.codes >= 0).sum(axis=1) == predictions.n_classes
         found[full, -1] = -np.inf
     return np.asarray(found)
+
+
+def log_sizes(predictions: Beliefs) -> Floats | None:
+    """Return the log of how many classes a column of `log_wide` stands for; None where each is one class."""
+    if predictions.rest is None:
+        return None
+    codes = predictions.codes
+    found = np.zeros((len(codes), codes.shape[1] + 1))
+    found[:, -1] = np.log(np.maximum(predictions.n_classes - (codes >= 0).sum(axis=1), 1))
+    return found
 
 
 def tempered(log_predictions: Floats, exponent: float, added: Floats | None = None) -> Floats:

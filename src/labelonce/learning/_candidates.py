@@ -32,7 +32,7 @@ class Link:
     exponent : float
         The power of the predictions.
     added : array, optional
-        What the other tasks of a row's workers tell, in logs.
+        What the other tasks of a row's workers tell, in logs, and how many classes a column stands for.
     mixing : (n_classes, n_classes) array, optional
         P(true class | predicted class), where some classes cannot be predicted.
     """
@@ -48,7 +48,9 @@ class Link:
 
     def fitted(self, case: Case, beliefs: Beliefs, said: Floats, prior: Floats, *, searches: bool) -> Link:
         """Return the link after a step: for what the labels say, and the beliefs before them."""
-        added = None if case.assignment is None else case.assignment.log_ratio(beliefs, prior)
+        added = case.log_sizes
+        if case.assignment is not None:
+            added = case.assignment.log_ratio(beliefs, prior) + (0.0 if added is None else added)
         exponent, rows = self.exponent, case.labelled
         if searches:
             here = None if added is None else added[rows]
@@ -119,7 +121,8 @@ def starts(case: Case) -> list[Beliefs]:
     predicted = case.predictions.one_hot()
     given = case.votes.wide().copy()
     given[~case.labelled] = predicted.wide()[~case.labelled]
-    even = np.where(np.isfinite(case.log_predictions), 1.0, 0.0)
+    size = 1.0 if case.log_sizes is None else np.exp(case.log_sizes)
+    even = np.where(np.isfinite(case.log_predictions), size, 0.0)
     even /= even.sum(axis=1, keepdims=True)
     return [
         predicted.with_wide(RULES.start_share * one + (1 - RULES.start_share) * even)
@@ -244,7 +247,8 @@ def found_again(case: Case, one: Candidate) -> Candidate:
 
 def on_all(case: Case, one: Candidate) -> Candidate:
     """Return a candidate that was found on a draw of the rows after two steps on all."""
-    workers, factor, prior, crowd, link = one.workers, one.factor, one.prior, one.crowd, replace(one.link, added=None)
+    workers, factor, prior, crowd = one.workers, one.factor, one.prior, one.crowd
+    link = replace(one.link, added=case.log_sizes)
     for _ in range(2):
         said = case.evidence.messages(crowd)
         beliefs = joint(case, link, said)

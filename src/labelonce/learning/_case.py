@@ -13,7 +13,7 @@ from labelonce._kernels import Beliefs, Evidence
 from labelonce._memory import MOST_NUMBERS
 from labelonce._rules import RULES
 from labelonce._types import Codes, Floats, Mask
-from labelonce.learning._calibration import log_wide
+from labelonce.learning._calibration import log_sizes, log_wide
 from labelonce.learning._judge import View
 
 
@@ -51,6 +51,11 @@ class Case:
     def log_predictions(self) -> Floats:
         """Log P(class) by row and slot, minus infinity where a slot is empty."""
         return log_wide(self.predictions)
+
+    @cached_property
+    def log_sizes(self) -> Floats | None:
+        """Log of the number of classes that each of their columns stands for."""
+        return log_sizes(self.predictions)
 
     @cached_property
     def labelled(self) -> Mask:

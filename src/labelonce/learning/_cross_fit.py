@@ -16,7 +16,7 @@ from labelonce._kernels import Beliefs, label_chances, label_slots, make_slot_ev
 from labelonce._rules import RULES
 from labelonce._types import Codes, Floats, Mask
 from labelonce.data._answers import disagreement
-from labelonce.learning._calibration import best_exponent, log_wide, tempered
+from labelonce.learning._calibration import best_exponent, log_sizes, log_wide, tempered
 from labelonce.learning._problem import Problem
 from labelonce.learning._rounds import Begun, Fitting, Round, gathered, rounds
 
@@ -109,15 +109,17 @@ class CrossFit:
         model that is unsure may be right as often as one that is sure.
         """
         every = [self.problem.rows_of(held) for held in self._held]
-        said, logs = [], []
+        said, logs, sizes = [], [], []
         for rows, (predictions, crowd) in zip(every, parts, strict=True):
             labels = self.problem.labels.select(rows)
             said.append(np.log(np.maximum(label_chances(labels, predictions, crowd), 1e-12)))
             logs.append(log_wide(predictions)[labels.task])
-        exponent = _best_exponent(logs, said)
+            size = log_sizes(predictions)
+            sizes.append(np.zeros_like(logs[-1]) if size is None else size[labels.task])
+        exponent = _best_exponent(logs, said, sizes)
         scores = np.empty(self.problem.labels.n_tasks)
-        for rows, one, other in zip(every, logs, said, strict=True):
-            likelihood = np.exp(tempered(one, exponent) + other).sum(axis=1)
+        for rows, one, other, size in zip(every, logs, said, sizes, strict=True):
+            likelihood = np.exp(tempered(one, exponent, size) + other).sum(axis=1)
             task = self.problem.labels.select(rows).task
             scores[rows] = np.bincount(task, np.log(np.maximum(likelihood, 1e-12)), int(rows.sum()))
         self.scores.append(scores)
@@ -142,15 +144,15 @@ class CrossFit:
         return np.stack([np.bincount(task, one, self.problem.n_tasks)[some] for one in self.scores])
 
 
-def _best_exponent(logs: list[Floats], said: list[Floats]) -> float:
+def _best_exponent(logs: list[Floats], said: list[Floats], sizes: list[Floats]) -> float:
     """Return the power of predictions for the labels of all parts, by a draw of many; parts may differ in slots."""
     step = max(1, sum(map(len, logs)) // RULES.choice_labels)
     width = max(one.shape[1] for one in logs)
     both = [
         np.concatenate([_padded(one[::step], width, empty) for one in rows])
-        for rows, empty in ((logs, -np.inf), (said, 0.0))
+        for rows, empty in ((logs, -np.inf), (said, 0.0), (sizes, 0.0))
     ]
-    return best_exponent(both[0], both[1], RULES.verdict_exponents)
+    return best_exponent(both[0], both[1], RULES.verdict_exponents, both[2])
 
 
 def _padded(values: Floats, width: int, empty: float) -> Floats:

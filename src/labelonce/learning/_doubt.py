@@ -62,7 +62,7 @@ def doubts_about_drift(labels: Any, predicted: Codes) -> Iterator[str]:
         yield (
             f"the model predicts class {show(labels.classes[most])} for {shares[most]:.1%} of the tasks while "
             f"{given[most]:.1%} of the labels say so (drift {drift:.2f}, above {RULES.most_drift}). The rounds may "
-            "have collapsed; try fewer rounds, or give the class balance by prior=..."
+            f"have collapsed; try fewer rounds{', or give the class balance by prior=...' if is_offered('X') else '.'}"
         )
 
 

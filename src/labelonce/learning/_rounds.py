@@ -40,7 +40,7 @@ class Fitting:
     @property
     def last_round_differs(self) -> bool:
         """Whether the model of the last round is fitted with more care than those before it."""
-        return self.learner.last_round_differs or self.whole == (self.last,)
+        return self.learner.last_round_differs or self.last in self.whole
 
 
 @dataclass(frozen=True, eq=False)

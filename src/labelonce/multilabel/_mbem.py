@@ -26,7 +26,7 @@ from labelonce.learning._verdict import LEVEL, Verdict
 from labelonce.multilabel._annotations import MultiLabelAnnotations
 from labelonce.multilabel._base import check_annotations, labels_table, pair_gold, worker_columns, yes_and_no
 from labelonce.multilabel._pairs import PairLabels, by_question
-from labelonce.multilabel._question_problem import QuestionProblem, default_heads, with_heads
+from labelonce.multilabel._question_problem import QuestionProblem, default_heads, with_head, with_heads
 from labelonce.multilabel._shared_workers import SharedWorkers
 from labelonce.multilabel._threshold import THRESHOLDS, thresholds
 from labelonce.workers import WorkerModel
@@ -211,7 +211,7 @@ class MultiLabelMBEM(MBEM):
 
     def _givens(self, problem: Problem, workers: WorkerModel) -> list[GivenLearner]:  # noqa: ARG002  # they tell nothing
         learner = default_heads(problem.X) if self.learner is None else self.learner
-        return given_learners(learner, with_heads)
+        return given_learners(learner, with_heads if problem.labels.n_questions > 1 else with_head)
 
     def _show(self, problem: Problem, verdict: Verdict, predictions: Beliefs, workers: WorkerModel) -> None:
         labels = problem.labels

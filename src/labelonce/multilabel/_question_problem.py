@@ -105,6 +105,11 @@ def default_heads(X: Any) -> list[Any]:
     return [make_pipeline(scaler, one) for one in heads]
 
 
+def with_head(learner: Any) -> Learner:
+    """Return a learner for the only question: a network is that of two classes."""
+    return PerQuestion(learner) if hasattr(learner, "with_sigmoid_heads") else with_heads(learner)
+
+
 def with_heads(learner: Any) -> Learner:
     """Return a learner for all questions: itself, a network with a head for each, or one model for each."""
     if isinstance(learner, type):

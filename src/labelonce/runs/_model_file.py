@@ -77,7 +77,8 @@ def save(fitted: Any, path: str | os.PathLike[str]) -> None:
             f"fitted must be an aggregator or a classifier of labelonce; got {got}. Save an MBEM or TrainOnAggregate "
             "with it inside."
         )
-    check_is_fitted(fitted, "classes_" if isinstance(fitted, _LEARNERS) else "posterior_")
+    rounds = isinstance(fitted, learning.MBEM)  # after any of them, before there is a posterior to show
+    check_is_fitted(fitted, "classes_" if isinstance(fitted, _LEARNERS) else "model_" if rounds else "posterior_")
     atomic_write(Path(path), dumped(fitted))
 
 
