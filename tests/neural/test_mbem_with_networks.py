@@ -70,6 +70,7 @@ def test_the_network_s_own_rounds_stop_where_nothing_changes(monkeypatch: pytest
     assert len(model.history_) == 4  # the last round is done
 
 
+@pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")  # a hundred labels, of which little can be told
 def test_a_network_that_memorises_is_judged_by_networks_that_did_not_see_the_task() -> None:
     X, ann, _, _ = tasks(100)
     learner = memorising(random_state=0)

@@ -68,7 +68,7 @@ def test_the_command_killed_in_the_middle_resumes(
     assert process.wait() == -signal.SIGKILL
     assert run_in_process(["show", str(run)]) == 2
     assert f"labelonce train --resume -o {run}" in capsys.readouterr().err
-    monkeypatch.delattr(lo.MBEM, "_choose")  # the choice was made before the kill
+    monkeypatch.delattr(lo.MBEM, "_settle")  # the choice was made before the kill
     assert run_in_process(["train", "--resume", "-o", str(run)]) == 0
     for name in ("labels.parquet", "workers.parquet"):
         assert (run / name).read_bytes() == (whole / name).read_bytes()
