@@ -31,16 +31,16 @@ N_WORKERS, N_CLASSES, N_CALLS, N_BATCHES = 1000, 10, 5000, 20
 def router_of(n_tasks: int, *, may_decline: bool) -> lo.routing.Router:
     """Return a router that knows a thousand workers and believes something of every task."""
     rng = np.random.default_rng(0)
-    router = lo.routing.Router(range(n_tasks), range(N_CLASSES), may_decline=may_decline)
+    limits = lo.routing.Limits(may_decline=may_decline)
+    router = lo.routing.Router(range(n_tasks), range(N_CLASSES), limits=limits)
     for worker in range(N_WORKERS):
         for task in rng.integers(n_tasks, size=5):
             router.add(int(task), worker, int(rng.integers(N_CLASSES)))
     confusion = lo.simulate.class_wise_hammer_spammer(N_WORKERS, N_CLASSES, 0.3, rng)
     confusion = 0.9 * confusion + 0.1 / N_CLASSES
-    router.state.know_workers(confusion, confusion.mean(axis=0))
-    logs = rng.normal(scale=3.0, size=(n_tasks, N_CLASSES))
-    router.belief.replace(logs)
-    router._pool = None  # as a refit does
+    chances = np.exp(rng.normal(scale=3.0, size=(n_tasks, N_CLASSES)))
+    posterior = chances / chances.sum(axis=1, keepdims=True)
+    router.adopt(lo.routing.Fit(posterior, confusion, range(N_WORKERS), router.answers))
     return router
 
 

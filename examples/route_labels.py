@@ -23,8 +23,9 @@ def ask(task: int, worker: int) -> int:
 
 def spend(strategy: lo.routing.Strategy) -> lo.routing.Router:
     """Workers arrive at random, get a task each, and after every batch the model learns from all labels."""
-    learner = lo.MBEM(lo.SoftmaxRegression(), rounds=3, folds=1)
-    router = lo.routing.Router(range(1000), range(10), X=X[train], learner=learner, strategy=strategy, max_labels=5)
+    learner = lo.MBEM(lo.SoftmaxRegression(), rounds=8, folds=1)
+    limits = lo.routing.Limits(max_labels=5)
+    router = lo.routing.Router(range(1000), range(10), X=X[train], learner=learner, strategy=strategy, limits=limits)
     arriving = np.random.default_rng(2)
     while router.spent < BUDGET:
         worker = int(arriving.integers(N_WORKERS))

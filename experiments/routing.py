@@ -38,21 +38,16 @@ from labelonce import routing
 PATH = RESULTS / "routing.json"
 SEEDS, N_WORKERS, N_BATCHES = range(10, 15), 40, 20
 ROUNDS = 8  # of a refit
-RANDOM_SHARE = 0.05  # the router's default
 CROWDS = ("hammer-spammer", "class-wise", "specialists", "identical")
 
 
 @dataclass(frozen=True)
 class Rule:
-    """A strategy as a row of the table; `gold` is how many tasks have a known label, to test workers by.
-
-    Ours keep the router's share of random tasks; the others choose all tasks themselves.
-    """
+    """A strategy as a row of the table; `gold` is how many tasks have a known label, to test workers by."""
 
     strategy: routing.Strategy
     may_decline: bool = False
     gold: int = 0
-    random_share: float = 0.0
 
 
 STRATEGIES = {
@@ -64,15 +59,13 @@ STRATEGIES = {
     "ImpactSampling": Rule(strategies.ImpactSampling()),
     "AdaptiveRounds": Rule(routing.AdaptiveRounds()),
     "RiskThreshold": Rule(strategies.RiskThreshold(risk=0.0)),
-    "Information": Rule(routing.Information(), random_share=RANDOM_SHARE),
+    "Information": Rule(routing.Information()),
     "Random, may decline": Rule(routing.Random(decline_below=0.5), may_decline=True),
     "IntervalEstimation, may decline": Rule(strategies.IntervalEstimation(), may_decline=True),
     "ExpertList, may decline": Rule(strategies.ExpertList(risk=0.0), may_decline=True),
-    "Information, may decline": Rule(routing.Information(), may_decline=True, random_share=RANDOM_SHARE),
+    "Information, may decline": Rule(routing.Information(), may_decline=True),
     "WorkerTesting, may decline, 20 gold": Rule(routing.WorkerTesting(), may_decline=True, gold=20),
-    "Information, may decline, 20 gold": Rule(
-        routing.Information(), may_decline=True, gold=20, random_share=RANDOM_SHARE
-    ),
+    "Information, may decline, 20 gold": Rule(routing.Information(), may_decline=True, gold=20),
 }
 OURS = ("Information", "Information, may decline")
 SHOWN = ("Random", "FewestLabels", "ModelUncertainty", "ActiveLab", "Information", "Random, may decline", OURS[1])
@@ -243,9 +236,8 @@ def router_of(problem: World, rule: Rule, seed: int, *, rounds: int = ROUNDS) ->
         X=problem.X,
         learner=learner,
         strategy=rule.strategy,
-        may_decline=rule.may_decline,
+        limits=routing.Limits(may_decline=rule.may_decline),
         gold={int(task): int(problem.y[task]) for task in known} or None,
-        random_share=rule.random_share,
         random_state=seed,
     )
 

@@ -15,7 +15,7 @@ from itertools import product
 
 import numpy as np
 from record import RESULTS, Trial, arguments, main, markdown, mean_error, resume
-from routing import RANDOM_SHARE, ROUNDS, STRATEGIES, Rule, draw, router_of, spend
+from routing import ROUNDS, STRATEGIES, Rule, draw, router_of, spend
 
 from labelonce import routing
 
@@ -25,7 +25,7 @@ SETTINGS = (("digits", "class-wise"), ("labelme", "hammer-spammer"), ("labelme",
 RULES = {
     "FewestLabels": STRATEGIES["FewestLabels"],
     "Information": STRATEGIES["Information"],
-    "Information, trial=8": Rule(routing.Information(trial=8), random_share=RANDOM_SHARE),
+    "Information, trial=8": Rule(routing.Information(trial=8)),
 }
 
 

@@ -32,9 +32,9 @@ ROUNDS = 4  # of MBEM in a refit
 
 def labels_of(router: routing.Router, n_workers: int) -> Any:
     """Return the labels bought so far, (n_tasks, n_workers), NaN where there is none."""
-    task, worker, label = router.state.rows()
+    task, worker, label = router.answers
     found = np.full((router.state.n_tasks, n_workers), np.nan)
-    found[task, [router.workers[code] for code in worker]] = label
+    found[task, worker] = label
     return found
 
 

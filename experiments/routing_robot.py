@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import strategies
 from record import RESULTS, Trial, arguments, main, markdown, mean_error, resume
-from routing import RANDOM_SHARE, Crowd, World, buy, point, robot_readings
+from routing import Crowd, World, buy, point, robot_readings
 from sklearn.ensemble import ExtraTreesClassifier
 
 import labelonce as lo
@@ -72,14 +72,13 @@ def trial(strategy: str, seed: int) -> Trial:
         return row | {"accuracy": [best] * (N_ROUNDS + 1), "cpu_s": time.process_time() - started}
     crowd = Crowd(problem.y, np.tile(mistakes_of(4, rng), (N_WORKERS, 1, 1)), rng)
     trees = ExtraTreesClassifier(random_state=seed)
-    learner = lo.MBEM(trees, rounds=ROUNDS, folds=1, random_state=seed)
+    learner = lo.MBEM(trees, rounds=ROUNDS, random_state=seed)
     router = routing.Router(
         np.arange(2000),
         np.arange(4),
         X=problem.X,
         learner=learner,
         strategy=STRATEGIES[strategy],
-        random_share=RANDOM_SHARE if strategy == "Information" else 0.0,
         random_state=seed,
     )
     for task, worker in crowd.at_random(N_START, rng):

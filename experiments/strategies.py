@@ -10,7 +10,7 @@ from labelonce._kernels import floored_log
 from labelonce._types import Codes, Floats, Mask
 from labelonce.routing import Strategy
 from labelonce.routing._state import State
-from labelonce.routing._strategies._strategy import best_of, fitted_votes
+from labelonce.routing._strategies._strategy import best_of
 from labelonce.workers._intervals import beta_interval
 
 
@@ -45,7 +45,7 @@ class LabelModelUncertainty(Strategy):
 
     def scores(self, state: State, worker: int, tasks: Codes) -> Floats:
         """Return the geometric mean of both doubts."""
-        winner = state.votes[tasks].max(axis=1)
+        winner = state.votes()[tasks].max(axis=1)
         votes_doubt = betainc(winner + 1.0, state.n_labels[tasks] - winner + 1.0, 0.5)
         model_doubt = 1 - state.predictions[tasks].max(axis=1)
         return np.asarray(np.sqrt(votes_doubt * model_doubt))
@@ -70,9 +70,9 @@ class IntervalEstimation(Strategy):
 
     def refitted(self, state: State) -> None:
         """Count every worker's agreements with the majority."""
-        task, worker, label = state.rows(state.n_fitted)
-        majority = fitted_votes(state)[task].argmax(axis=1)
-        n_workers = max(len(state.confusion), int(worker.max(initial=-1)) + 1)
+        task, worker, label = state.answers.rows(fitted=True)
+        majority = state.votes(fitted=True)[task].argmax(axis=1)
+        n_workers = max(len(state.crowd.confusion), int(worker.max(initial=-1)) + 1)
         n = 2.0 + np.bincount(worker, minlength=n_workers)
         mean = (1 + np.bincount(worker[label == majority], minlength=n_workers)) / n
         deviation = np.sqrt(mean * (1 - mean) * n / (n - 1))
@@ -128,9 +128,9 @@ class ExpertList(RiskThreshold):
 
     def refitted(self, state: State) -> None:
         """Find who is surely worse than an expert."""
-        n_workers = len(state.confusion)
-        mean = np.einsum("wkk->w", state.confusion) / state.n_classes
-        n = 2.0 + np.bincount(state.rows(state.n_fitted)[1], minlength=n_workers)[:n_workers]
+        n_workers = len(state.crowd.confusion)
+        mean = np.einsum("wqkk->w", state.crowd.confusion) / state.n_classes
+        n = 2.0 + np.bincount(state.answers.rows(fitted=True).worker, minlength=n_workers)[:n_workers]
         variance = np.maximum(mean * (1 - mean), 1e-4) / (n + 1)
         _, self._upper = beta_interval(mean, np.minimum(variance, 0.99 * mean * (1 - mean) + 1e-12), 0.9)
 
@@ -169,7 +169,7 @@ class ImpactSampling(Strategy):
 
     def scores(self, state: State, worker: int, tasks: Codes) -> Floats:
         """Return the expected change."""
-        belief, confusion = state.belief.posterior(tasks), state.confusion_of(worker)
+        belief, confusion = state.belief.posterior(tasks), state.crowd.of(worker)[0]
         said = belief @ confusion
         moved = np.zeros(len(tasks))
         for label in range(state.n_classes):

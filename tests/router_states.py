@@ -3,16 +3,18 @@
 import numpy as np
 
 from labelonce._types import Codes, Floats
+from labelonce.routing import Belief
+from labelonce.routing._belief import Crowd
 from labelonce.routing._state import State
 
 
 def state_of(posterior: Floats, confusion: Floats) -> State:
-    """A state in which these beliefs and workers are known."""
-    n_tasks, n_classes = posterior.shape
-    state = State(n_classes, None, np.ones(n_tasks), np.full(n_tasks, -1, dtype=np.int32), 0)
-    state.belief.replace(np.log(posterior))
-    state.predictions = posterior.astype(np.float32)
-    state.know_workers(confusion, confusion.mean(axis=0))
+    """A state in which these beliefs and workers are known, and two workers more."""
+    state = State(range(len(posterior)), range(posterior.shape[1]))
+    state.belief, state.predictions = Belief(posterior), posterior.astype(np.float32)
+    state.crowd = Crowd(confusion, confusion.mean(axis=0))
+    for worker in range(len(confusion) + 2):
+        state.worker_code(worker)
     return state
 
 

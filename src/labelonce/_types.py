@@ -73,3 +73,5 @@ MULTIPLE: tuple[str, ...] = get_args(Multiple)[:3]
 ENGINES: tuple[str, ...] = get_args(EngineName)
 MODELS: tuple[str, ...] = get_args(Model)
 STRATEGIES: tuple[str, ...] = get_args(Strategy)
+STRATEGIES_OF_QUESTIONS = STRATEGIES[:3]
+"""Those that take several questions per task, such as check boxes."""

@@ -9,16 +9,14 @@ from typing import Any
 import pytest
 from forging import odd_archive, opened, spoilt
 
-from labelonce.routing import Router
+from labelonce.routing import Limits, Prices, Router
 
 
 @pytest.fixture(scope="module")
 def routers(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder, rng = tmp_path_factory.mktemp("routers"), random.Random(0)
-    kinds: list[dict[str, Any]] = [
-        {},
-        {"costs": {"w1": 2.0}, "capacity": {"w1": 9}, "gold": {"t1": "cat"}, "min_gain": 0.01},
-    ]
+    limits, prices = Limits(capacity={"w1": 9}, min_gain=0.01), Prices(costs={"w1": 2.0})
+    kinds: list[dict[str, Any]] = [{}, {"limits": limits, "prices": prices, "gold": {"t1": "cat"}}]
     for number, options in enumerate(kinds):
         router = Router([f"t{i}" for i in range(30)], ["cat", "dog", "cow"], random_state=number, **options)
         for _ in range(25):
@@ -36,7 +34,7 @@ def routers(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 OPEN_ROUTER = """
 import numpy as np
-from labelonce.routing import Router
+from labelonce.routing import Limits, Prices, Router
 def open_it(path):
     router = Router.load(path)
     posterior = router.belief.posterior()

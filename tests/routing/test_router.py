@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from scipy import sparse
 
 import labelonce as lo
 from labelonce._sklearn import clone
-from labelonce.routing import FewestLabels, Information, Random, Router, WorkerTesting
+from labelonce.routing import FewestLabels, Fit, Information, Limits, Prices, Random, Router, WorkerTesting, _pool
 from labelonce.routing._strategies import STRATEGIES
 
 N_TASKS, N_CLASSES = 60, 3
@@ -55,8 +56,17 @@ def drive(
 
 
 def new(**options: Any) -> Router:
+    """Return a router whose limits and prices are named alone."""
+    terms = {name: kind(**found) for name, kind in KINDS.items() if (found := of_kind(kind, options))}
     defaults: dict[str, Any] = {"X": X, "learner": LEARNER, "random_state": 1}
-    return Router(range(N_TASKS), range(N_CLASSES), **(defaults | options))
+    return Router(range(N_TASKS), range(N_CLASSES), **(defaults | terms | options))
+
+
+KINDS: dict[str, Any] = {"limits": Limits, "prices": Prices}
+
+
+def of_kind(kind: Any, options: dict[str, Any]) -> dict[str, Any]:
+    return {field.name: options.pop(field.name) for field in fields(kind) if field.name in options}
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
@@ -110,7 +120,7 @@ def test_doubling_all_costs_changes_nothing(may_decline: bool) -> None:
 def test_an_expensive_task_is_asked_later() -> None:
     costs = np.ones(N_TASKS)
     costs[7] = 100.0
-    router = new(task_costs=costs, random_share=0.0)
+    router = new(task_costs=costs)
     assert 7 not in [task for task, _ in drive(router, N_TASKS - 1, refit_after=1000)]
 
 
@@ -157,7 +167,7 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
 
 def test_a_leased_task_is_not_handed_out_until_it_times_out() -> None:
     now = [0.0]
-    router = Router(["only"], [0, 1], lease_seconds=60, clock=lambda: now[0])
+    router = Router(["only"], [0, 1], limits=Limits(lease_seconds=60), clock=lambda: now[0])
     assert router.next("ann") == "only"
     now[0] = 59.0
     assert router.next("bob") is None
@@ -173,7 +183,7 @@ def test_an_answered_task_is_handed_out_again_to_others() -> None:
 
 def test_a_late_answer_of_one_worker_leaves_the_lease_of_another() -> None:
     now = [0.0]
-    router = Router(["only"], [0, 1], lease_seconds=60, clock=lambda: now[0])
+    router = Router(["only"], [0, 1], limits=Limits(lease_seconds=60), clock=lambda: now[0])
     router.next("ann")
     now[0] = 61.0
     assert router.next("bob") == "only"
@@ -268,7 +278,7 @@ def test_it_stops_when_a_label_tells_too_little_for_its_price() -> None:
 def test_an_answer_is_counted_as_bayes_says() -> None:
     router = new()
     drive(router, 40)
-    before, confusion = router.belief.posterior(), router.state.confusion_of(0)
+    before, confusion = router.belief.posterior(), router.state.crowd.of(0)[0]
     task = router.next(0)
     router.add(task, 0, 1)
     joint = before[task] * confusion[:, 1]
@@ -276,7 +286,7 @@ def test_an_answer_is_counted_as_bayes_says() -> None:
 
 
 def test_a_refit_replaces_all_beliefs() -> None:
-    router = new(temperature=1.0)
+    router = new()
     drive(router, 39)
     router.refit()
     assert router.model_ is not None
@@ -288,10 +298,10 @@ def test_a_refit_starts_from_the_workers_of_the_last_one() -> None:
     router = new(learner=learner)
     drive(router, 30, refit_after=1000)
     router.refit()
-    workers = router.state.confusion
+    workers = router.state.crowd.confusion[:, 0]
     drive(router, 8, start=30, refit_after=1000)
     router.refit()
-    annotations = lo.Annotations.from_arrays(*router.state.rows(), classes=range(N_CLASSES)).align(range(N_TASKS))
+    annotations = lo.Annotations.from_arrays(*router.answers, classes=range(N_CLASSES)).align(range(N_TASKS))
     expected, cold = (clone(learner).fit(X, annotations, confusion=one).predictions_ for one in (workers, None))
     assert_allclose(router.model_.predictions_, expected, atol=1e-6)
     assert np.abs(expected - cold).max() > 1e-3
@@ -300,18 +310,18 @@ def test_a_refit_starts_from_the_workers_of_the_last_one() -> None:
 def test_a_learner_with_groups_of_classes_can_be_routed_by() -> None:
     groups = lo.workers.Grouped({code: str(code // 3) for code in range(60)})
     learner = lo.MBEM(lo.SoftmaxRegression(), rounds=2, worker_model=groups, folds=1)
-    router = Router(range(N_TASKS), range(60), X=X, learner=learner, temperature=1.0)
+    router = Router(range(N_TASKS), range(60), X=X, learner=learner)
     drive(router, 40)
     assert_allclose(router.belief.posterior(), router.model_.posterior_.to_dense(), atol=1e-6)
 
 
-def test_a_higher_temperature_makes_a_refit_less_sure() -> None:
-    cold, warm = new(temperature=1.0), new()
-    for router in (cold, warm):
+def test_the_default_refit_does_not_depend_on_the_scale_of_the_features() -> None:
+    large, small = (Router(range(N_TASKS), range(N_CLASSES), X=X * scale) for scale in (1000.0, 0.001))
+    for router in (large, small):
         for task in range(40):
-            router.add(task, task % 2, int(Y[task]))
+            router.add(task, task % 2, answer(task, task % 2))
         router.refit()
-    assert warm.belief.mean_risk > cold.belief.mean_risk
+    assert_allclose(large.belief.posterior(), small.belief.posterior(), atol=1e-3)
 
 
 def test_without_features_an_aggregator_is_fitted() -> None:
@@ -322,6 +332,24 @@ def test_without_features_an_aggregator_is_fitted() -> None:
     router.refit()
     assert isinstance(router.model_, lo.DawidSkene)
     assert router.belief.mean_risk < 0.05
+
+
+def test_what_a_router_knows_can_be_asked_for() -> None:
+    router = Router(["a", "b"], [0, 1], limits=Limits(max_labels=1), prices=Prices(costs={"ann": 3.0}))
+    router.add("a", "ann", 1)
+    assert (router.is_open("a"), router.is_open("b"), router.open.tolist()) == (False, True, [False, True])
+    assert (router.has_answered("a", "ann"), router.has_answered("a", "new")) == (True, False)
+    assert [column.tolist() for column in router.answers] == [["a"], ["ann"], [1]]
+    assert (router.settled.tolist(), router.workers, router.spent) == (["a"], ["ann"], 3.0)
+    assert router.value("b", "new") > router.value("a", "new") > 0
+
+
+def test_tasks_that_are_out_are_replaced_by_others_of_a_large_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_pool, "_NUMBERS", 40)
+    monkeypatch.setattr(_pool, "_FEWEST", 10)
+    router = Router(range(200), [0, 1])
+    router.adopt(Fit(RNG.dirichlet([1, 1], size=200), np.zeros((0, 2, 2)), [], ([], [], [])))
+    assert len({task for task, _ in router.next_batch(150, workers=["ann", "bob"])}) == 150
 
 
 def test_a_strategy_by_its_name_is_refused() -> None:
@@ -358,18 +386,13 @@ def test_a_bad_answer_is_refused(given: tuple[Any, Any, Any], message: str) -> N
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"capacity": -1}, "capacity must be an integer of at least 0; got -1"),
-        ({"capacity": {"ann": 2.5}}, "the capacity of worker 'ann' must be an integer of at least 0; got 2.5"),
-        ({"costs": {"ann": 0.0}}, "above 0; got 0.0 for worker 'ann'"),
-        ({"task_costs": [1.0, -1.0]}, "above 0; got -1.0 at task 1"),
-        ({"gold": {"a": 5}}, "gold must be among .*got 5"),
         ({"X": np.zeros((3, 1))}, "one row per task, 2; got 3"),
         ({"learner": lo.SoftmaxRegression()}, "X=None"),
-        ({"max_labels": 0}, "max_labels must be an integer of at least 1; got 0"),
-        ({"temperature": 0.0}, "temperature must be at least 0.001; got 0.0"),
-        ({"budget": "ten"}, "budget must be a number; got 'ten'"),
-        ({"max_risk": 5}, r"max_risk must be in \[0, 1\]; got 5"),
-        ({"min_gain": -1.0}, "min_gain must be at least 0; got -1.0"),
+        ({"gold": {"a": 5}}, "gold must be among .*got 5"),
+        ({"prices": Prices(task_costs=[1.0, -1.0])}, "above 0; got -1.0 at task 1"),
+        ({"random_state": -1}, "random_state must be an integer of at least 0; got -1"),
+        ({"questions": ["q"], "gold": {"a": 0}}, "gold must be left out with questions; got that of 1 tasks"),
+        ({"questions": ["q"], "strategy": WorkerTesting()}, r"strategy must take several questions.*got WorkerTesting"),
     ],
 )
 def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
@@ -394,3 +417,18 @@ def test_a_refit_needs_two_classes() -> None:
 def test_a_batch_needs_to_know_who_is_free() -> None:
     with pytest.raises(ValueError, match="got no worker so far"):
         Router(["a"], [0, 1]).next_batch(1)
+
+
+def test_a_file_of_an_older_router_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    about = np.frombuffer(b'{"format": "labelonce router 1"}', dtype=np.uint8)
+    np.savez(tmp_path / "old.npz", about=about)
+    with pytest.raises(ValueError, match=r"'labelonce router 2'; got 'labelonce router 1'\. Make the router again"):
+        Router.load(tmp_path / "old.npz")
+
+
+def test_a_file_whose_beliefs_cannot_be_is_refused(tmp_path: Path) -> None:
+    Router(["a", "b"], [0, 1]).save(tmp_path / "router.npz")
+    with np.load(tmp_path / "router.npz") as saved:
+        np.savez(tmp_path / "forged.npz", **({**saved} | {"posterior": np.full((2, 2), 0.7)}))
+    with pytest.raises(ValueError, match=r"forged\.npz: 'posterior' must be as Router.save writes it"):
+        Router.load(tmp_path / "forged.npz")

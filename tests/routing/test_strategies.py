@@ -10,19 +10,9 @@ from router_states import everything, state_of
 from labelonce import routing
 from labelonce._types import Codes, Floats
 from labelonce.routing import Router, Strategy
-from labelonce.routing._mutual_information import mutual_information
 from labelonce.routing._state import State
 from labelonce.routing._strategies import STRATEGIES
 from labelonce.simulate import one_coin
-
-
-def test_mutual_information_is_that_of_the_joint_table() -> None:
-    rng = np.random.default_rng(0)
-    posterior, confusion = rng.dirichlet(np.ones(3), size=5), rng.dirichlet(np.ones(3), size=3)
-    for belief, found in zip(posterior, mutual_information(posterior, confusion), strict=True):
-        joint = belief[:, None] * confusion
-        product = np.outer(joint.sum(axis=1), joint.sum(axis=0))
-        assert_allclose(found, (joint * np.log(joint / product)).sum(), rtol=1e-9)
 
 
 def test_information_asks_a_specialist_about_what_it_knows() -> None:
@@ -42,11 +32,11 @@ def test_the_answer_of_a_guesser_tells_nothing() -> None:
 
 def test_a_new_worker_gets_tasks_with_the_fewest_labels_first() -> None:
     state = state_of(np.array([[0.5, 0.5], [0.9, 0.1]]), one_coin([0.8], 2))
-    state.add(0, 1, 0)
+    state.add(0, 1, [0])
     strategy = routing.Information(trial=2)
     assert strategy.scores(state, 0, everything(state)).argmax() == 1
-    for _ in range(2):
-        state.add(1, 0, 0)
+    for task in range(2):
+        state.add(task, 0, [0])
     assert strategy.scores(state, 0, everything(state)).argmax() == 0
 
 
@@ -54,7 +44,7 @@ def test_an_unknown_worker_is_taken_for_the_population() -> None:
     confusion = one_coin([0.9, 0.7], 2)
     state = state_of(np.array([[0.5, 0.5]]), confusion)
     found = routing.Information(trial=0).scores(state, 7, everything(state))
-    assert_allclose(found, mutual_information(np.array([[0.5, 0.5]]), one_coin([0.8], 2)[0]), rtol=1e-9)
+    assert_allclose(found, state.belief.information(np.array([0]), one_coin([0.8], 2)), rtol=1e-9)
 
 
 def test_active_lab_is_the_published_average_of_model_and_labels() -> None:
@@ -63,8 +53,8 @@ def test_active_lab_is_the_published_average_of_model_and_labels() -> None:
     state = state_of(predictions, one_coin([0.8, 0.8], 2))
     for task, labels in {0: (0, 0), 1: (1, 1), 3: (1, 0), 4: (1, 1)}.items():
         for worker, label in enumerate(labels):
-            state.add(task, worker, label)
-    state.n_fitted = 8
+            state.add(task, worker, [label])
+    state.answers.fit(np.ones(8, dtype=bool), 8)
     strategy = routing.ActiveLab()
     strategy.refitted(state)
     chance_error, agreement = 1 / 2, 3 / 4  # consensus 0 1 0 1: a tie goes to the first class
@@ -77,43 +67,39 @@ def test_active_lab_is_the_published_average_of_model_and_labels() -> None:
     assert_allclose(scores[2], 1 - (model * 0.5 + weight * 0.5) / (model + weight), rtol=1e-6)
 
 
-def test_active_lab_updated_by_answers_is_active_lab_from_scratch() -> None:
-    rng = np.random.default_rng(3)
-    state = state_of(rng.dirichlet(np.ones(3), size=6), one_coin(np.full(4, 0.8), 3))
-    updated, anew = routing.ActiveLab(), routing.ActiveLab()
-    updated.refitted(state)
-    for task, worker, label in zip(range(6), rng.integers(4, size=6), rng.integers(3, size=6), strict=True):
-        state.add(task, int(worker), int(label))  # one label each: all weights stay 1
-        updated.added(state, task, int(worker), int(label))
-    state.n_fitted = 6
-    anew.refitted(state)
-    everybody = everything(state)
-    assert_allclose(updated.scores(state, 0, everybody), anew.scores(state, 0, everybody), rtol=1e-9)
+def test_active_lab_counts_answers_since_the_fit() -> None:
+    state = state_of(np.array([[0.6, 0.4], [0.6, 0.4]]), one_coin([0.8], 2))
+    strategy = routing.ActiveLab()
+    strategy.refitted(state)
+    state.add(0, 0, [0])
+    quality = [(0.6 + 0.8 + 0.5) / 3, (0.6 + 0.5) / 2]  # all weights are 1 before a fit
+    assert_allclose(strategy.scores(state, 0, everything(state)), 1 - np.array(quality), rtol=1e-6)
 
 
 def test_testing_workers_fires_after_wrong_answers_and_hires_after_right_ones() -> None:
     strategy = routing.WorkerTesting(skill=0.9, good=0.5, labels=50)
-    state = State(2, None, np.ones(8), np.zeros(8, dtype=np.int32), 0)  # all tasks are gold of class 0
+    state = State(range(8), range(2), gold=dict.fromkeys(range(8), 0))
+    for worker in (0, 1):
+        state.worker_code(worker)
     strategy.refitted(state)
     assert strategy.tests(state, 0)
     for task in range(6):
         for worker in (0, 1):
-            state.add(task, worker, worker)
-            strategy.added(state, task, worker, worker)
+            state.add(task, worker, [worker])
     assert [strategy.accepts(state, worker) for worker in (0, 1)] == [True, False]
     assert not strategy.tests(state, 1)
 
 
 def test_testing_workers_does_not_pay_where_they_label_little() -> None:
     strategy = routing.WorkerTesting(labels=1)
-    state = State(2, None, np.ones(2), np.zeros(2, dtype=np.int32), 0)
+    state = State(range(2), range(2), gold={0: 0, 1: 0})
     strategy.refitted(state)
     assert not strategy.tests(state, 0)
 
 
 def test_adaptive_rounds_close_what_labels_have_decided() -> None:
     state = state_of(np.array([[0.5, 0.5], [0.99, 0.01]]), one_coin([0.99], 2))
-    state.add(0, 0, 1)
+    state.add(0, 0, [1])
     assert routing.AdaptiveRounds().settled(state, everything(state)).tolist() == [True, False]
 
 
@@ -122,8 +108,8 @@ def test_scores_are_at_least_zero_and_one_per_task(name: str) -> None:
     rng = np.random.default_rng(0)
     state = state_of(rng.dirichlet(np.ones(3), size=10), rng.dirichlet(np.ones(3), size=(4, 3)))
     for task, worker in zip(range(10), rng.integers(4, size=10), strict=True):
-        state.add(task, int(worker), int(rng.integers(3)))
-    state.n_fitted = 5
+        state.add(task, int(worker), [int(rng.integers(3))])
+    state.answers.fit(np.arange(10) < 5, 10)
     strategy = STRATEGIES[name]()
     strategy.refitted(state)
     for worker in (-1, 0, 9):

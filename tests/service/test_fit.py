@@ -88,7 +88,7 @@ def test_the_router_believes_the_fit_and_later_answers(fitted: tuple[Project, An
     live.take(later)
     again = LiveRouter(project, [*answers, later], found)
     assert_allclose(again.router.belief.posterior(), live.router.belief.posterior(), rtol=1e-9)
-    assert again.router.state.n_fitted == len(answers)
+    assert again.router.state.answers.n_fitted == len(answers)
     live.undo(later)
     assert_allclose(live.router.belief.posterior(), found.fit.posterior, atol=1e-9)
 

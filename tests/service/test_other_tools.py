@@ -117,7 +117,7 @@ def test_recorded_answers_are_taken_once_and_only_single_choices() -> None:
     tool.update(answers)
     single = [one for one in answers if one["answer"] == "accept" and len(one.get("accept", [])) == 1]
     pairs = {(one["_task_hash"], one["_session_id"]) for one in single}
-    assert len(tool.router.state.task) == len(pairs) > 0
+    assert len(tool.router.state.answers) == len(pairs) > 0
 
 
 def test_a_task_goes_to_one_session_and_a_settled_one_to_nobody() -> None:

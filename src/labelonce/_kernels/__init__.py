@@ -28,6 +28,7 @@ from labelonce._kernels._confusion import (
 from labelonce._kernels._engine import DEVICES, Engine, EStep, Sweep, make_engine
 from labelonce._kernels._factors import Factors, Mistakes
 from labelonce._kernels._posterior import (
+    after_answer,
     entropy,
     floored_log,
     log_sums,
@@ -87,6 +88,7 @@ __all__ = [
     "SlotEvidence",
     "Sweep",
     "Tallies",
+    "after_answer",
     "blas_threads",
     "confusion_of",
     "entropy",

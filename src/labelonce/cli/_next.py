@@ -14,7 +14,7 @@ from labelonce.data import Annotations
 from labelonce.data._answers import only_classes
 from labelonce.io import write
 from labelonce.learning import MBEM
-from labelonce.routing import Router
+from labelonce.routing import Limits, Router
 from labelonce.routing._strategies import strategy_of
 from labelonce.runs._gold import choose_gold
 from labelonce.runs._inputs import align_rows, read_features
@@ -57,7 +57,7 @@ def run_next(
             X=X,
             learner=None if X is None else _learner(seed, progress),
             strategy=strategy_of(strategy, {}),
-            max_labels=max_labels,
+            limits=Limits(max_labels=max_labels),
             gold=known,
             random_state=seed,
         )

@@ -1,7 +1,8 @@
 """Who labels what next: a router that hands out tasks, and the strategies by which it chooses."""
 
 from labelonce.routing._belief import Belief
-from labelonce.routing._beside import Fit
+from labelonce.routing._limits import Limits, Prices
+from labelonce.routing._refit import Fit
 from labelonce.routing._router import Router
 from labelonce.routing._strategies import (
     ActiveLab,
@@ -20,6 +21,8 @@ __all__ = [
     "FewestLabels",
     "Fit",
     "Information",
+    "Limits",
+    "Prices",
     "Random",
     "Router",
     "Strategy",

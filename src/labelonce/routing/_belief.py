@@ -1,27 +1,47 @@
-"""What is believed about the true label of every task."""
+"""What is believed about tasks and known of workers, in the router's one layout: P(class) of every row.
+
+A row is what has one unknown class: a task, or with several questions a (task, question), such as a check box, whose
+classes are no and yes. The rows of a task lie next to each other. Nothing else in this folder knows the layout; the
+router and its strategies ask for what is here:
+
+- `Belief.update`: an answer changes the rows of its task (`after_answer` of the kernels), without a refit;
+- `Belief.information`: what a worker's answer is expected to tell about a task;
+- a new `Belief` and a new `Crowd` replace everything at once after a refit.
+
+To hold a few slots of many classes instead of all of them, these two classes change and nothing else: `Belief` keeps
+slots, and `Crowd` asks a worker model for P(label | true class) instead of looking it up in matrices.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import floored_log
+from labelonce._kernels import after_answer
 from labelonce._types import Codes, Floats
+
+ANYBODY = -1  # the code of a worker of whom nothing is known
+_IMPOSSIBLE = 1e-10  # the least chance of an answer, so that none rules a class out for good
 
 Tasks = Codes | slice
 
 
 class Belief:
-    """The log-posterior of every task's true label, updated exactly by one more answer.
-
-    A refit replaces all of it; between refits an answer adds the log-chances that its worker gives it, one for each
-    true class, to its own task and to nothing else.
+    """The posterior of every task's true label, updated exactly by one more answer.
 
     Parameters
     ----------
-    posterior : (n_tasks, n_classes)
+    posterior : (n_rows, n_classes)
         What is believed at first; rows sum to 1.
+    n_questions : int
+        How many rows a task has.
+
+    Attributes
+    ----------
+    risk : (n_tasks,)
+        The chance that the most probable label of the task is wrong; with several questions, of the least sure one.
 
     Examples
     --------
@@ -29,7 +49,7 @@ class Belief:
 
     >>> import numpy as np
     >>> belief = Belief(np.full((2, 2), 0.5))
-    >>> belief.update(1, np.log([0.9, 0.1]))
+    >>> belief.update(1, np.array([0.9, 0.1]))
     >>> belief.posterior().round(2)
     array([[0.5, 0.5],
            [0.9, 0.1]])
@@ -37,76 +57,94 @@ class Belief:
     0.3
     """
 
-    def __init__(self, posterior: Any) -> None:
-        self.replace(floored_log(np.asarray(posterior, dtype=np.float64)))
+    def __init__(self, posterior: Any, n_questions: int = 1) -> None:
+        rows = np.array(posterior, dtype=np.float64)
+        self._rows = rows.reshape(-1, n_questions, rows.shape[1])  # [task, question, class]
+        self._row_risk: Floats = 1 - self._rows.max(axis=2)
+        self.risk: Floats = self._row_risk.max(axis=1)
+        self._total_risk = float(self._row_risk.sum())
 
-    @classmethod
-    def of_logs(cls, log_posterior: Floats) -> Belief:
-        """Return the belief of unnormalised log-posteriors."""
-        found = cls.__new__(cls)
-        found.replace(log_posterior)
-        return found
-
-    def replace(self, log_posterior: Floats) -> None:
-        """Forget what was believed, and believe this, normalised."""
-        self.log_posterior = _normalised(np.asarray(log_posterior, dtype=np.float64))
-        self.risk: Floats = 1 - np.exp(self.log_posterior.max(axis=1))
-        self._risk_sum = float(self.risk.sum())
-        self._kept: _Kept | None = None
-
-    def restore(self, log_posterior: Floats, risk: Floats) -> None:
-        """Believe what a belief of the same tasks did when it was saved, to the last digit."""
-        self.log_posterior, self.risk, self._risk_sum = log_posterior, risk, float(risk.sum())
-        self._kept = None
-
-    def update(self, task: int, log_chances: Floats) -> None:
-        """Take an answer for a task: `log_chances` of that answer, by true class."""
-        row = self.log_posterior[task] + log_chances
-        row -= row.max()
-        row -= np.log(np.exp(row).sum())
-        risk = 1 - float(np.exp(row.max()))
-        self._risk_sum += risk - float(self.risk[task])
-        self.log_posterior[task], self.risk[task] = row, risk
-        if self._kept is not None and task in self._kept.place:
-            self._kept.posterior[self._kept.place[task]] = np.exp(row)
-
-    def keep(self, tasks: Codes) -> None:
-        """Keep P(true label) of tasks that will be asked for often, by this very array, which becomes read-only."""
-        if self._kept is None or self._kept.tasks is not tasks:
-            tasks.flags.writeable = False
-            place = dict(zip(tasks.tolist(), range(len(tasks)), strict=True))
-            self._kept = _Kept(tasks, place, np.exp(self.log_posterior[tasks]))
+    def update(self, task: int, chances: Floats) -> None:
+        """Take an answer: its chance by true class, of every question."""
+        rows = after_answer(self._rows[task], chances)
+        risk, before = 1 - np.maximum.reduce(rows, axis=1), self._row_risk[task]
+        self._total_risk += float(np.add.reduce(risk - before))
+        self._rows[task], self._row_risk[task], self.risk[task] = rows, risk, np.maximum.reduce(risk)
 
     def posterior(self, tasks: Tasks = slice(None)) -> Floats:
-        """Return P(true label) of some tasks, (n_tasks, n_classes); not to be changed in place."""
-        if self._kept is not None and tasks is self._kept.tasks:
-            return self._kept.posterior
-        return np.asarray(np.exp(self.log_posterior[tasks]))
+        """Return P(true class) of the rows of some tasks, (n_rows, n_classes)."""
+        return np.array(self._of(tasks)).reshape(-1, self._rows.shape[2])
 
     def entropy(self, tasks: Tasks = slice(None)) -> Floats:
         """Return the entropy of the true label of some tasks, in nats."""
-        logs = self.log_posterior[tasks]
-        return np.asarray(-(np.exp(logs) * logs).sum(axis=1))
+        return np.asarray(_entropy(self._of(tasks)).sum(axis=1))
+
+    def information(self, tasks: Tasks, confusion: Floats) -> Floats:
+        """Return I(true label; answer) of some tasks, in nats, (n_tasks,).
+
+        `confusion` is a worker's P(given | true), [question, true, given]; of several workers (n_workers, n_tasks).
+
+        >>> perfect, guess = np.eye(2)[None], np.full((1, 2, 2), 0.5)
+        >>> found = Belief([[0.5, 0.5], [1.0, 0.0]]).information(slice(None), np.stack([perfect, guess]))
+        >>> found.round(3) + 0.0
+        array([[0.693, 0.   ],
+               [0.   , 0.   ]])
+        """
+        rows = self._of(tasks).swapaxes(0, 1)
+        found = _entropy(rows @ confusion)  # [worker, question, task]
+        found -= (rows @ _entropy(confusion)[..., None])[..., 0]
+        return np.asarray(np.maximum(found, 0.0).sum(axis=-2))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows and classes there are."""
+        n_tasks, n_questions, n_classes = self._rows.shape
+        return n_tasks * n_questions, n_classes
 
     @property
     def mean_risk(self) -> float:
-        """Chance that the most probable label of the average task is wrong."""
-        return self._risk_sum / len(self.risk)
+        """Chance that the most probable class of the average row is wrong."""
+        return self._total_risk / self._row_risk.size
+
+    def _of(self, tasks: Tasks) -> Floats:
+        return self._rows[tasks] if isinstance(tasks, slice) else self._rows.take(tasks, axis=0)
 
 
-class _Kept(NamedTuple):
-    """Tasks, the place of each among them, and their posteriors, always up to date."""
+class Crowd:
+    """What is known of the workers: the confusion of every known one, and of the average one.
 
-    tasks: Codes
-    place: dict[int, int]
-    posterior: Floats
+    Parameters
+    ----------
+    confusion : (n_workers, n_classes, n_classes)
+        With several questions [worker, question, true, given].
+    population : (n_classes, n_classes)
+        What is assumed of a worker of whom nothing is known; with several questions [question, true, given].
+    """
+
+    def __init__(self, confusion: Floats, population: Floats) -> None:
+        n_classes = population.shape[-1]
+        self.population: Floats = np.reshape(population, (-1, n_classes, n_classes))
+        self.confusion: Floats = np.reshape(confusion, (len(confusion), *self.population.shape))
+        self._questions = np.arange(len(self.population))
+
+    def of(self, worker: int) -> Floats:
+        """Return a worker's P(given | true), [question, true, given]; the population's if nothing is known of it."""
+        return self.confusion[worker] if 0 <= worker < len(self.confusion) else self.population
+
+    def chances(self, worker: int, labels: Sequence[int] | Codes) -> Floats:
+        """Return the chance that the worker gives these labels, one per question, by question and true class."""
+        return np.asarray(np.maximum(self.of(worker)[self._questions, :, labels], _IMPOSSIBLE))
 
 
-def _normalised(log_joint: Floats) -> Floats:
-    """Return rows of logs that sum to 1, in parts: a temporary as large as the beliefs is too large."""
-    result = np.array(log_joint)
-    for start in range(0, len(result), 65536):
-        part = result[start : start + 65536]
-        part -= part.max(axis=1, keepdims=True)
-        part -= np.log(np.exp(part).sum(axis=1, keepdims=True))
-    return result
+def possible(posterior: Floats) -> Floats:
+    """Return a posterior that rules no class out, so that answers can bring each of them back."""
+    rows = np.maximum(posterior, _IMPOSSIBLE)
+    return np.asarray(rows / rows.sum(axis=1, keepdims=True))
+
+
+def _entropy(chances: Floats) -> Floats:
+    """Return the entropy of distributions along the last axis."""
+    logs = np.maximum(chances, _IMPOSSIBLE)
+    np.log(logs, out=logs)
+    logs *= chances
+    return np.asarray(logs @ np.full(logs.shape[-1], -1.0))  # a sum over a short axis is slow

@@ -9,45 +9,42 @@ import numpy as np
 from labelonce._messages import show
 
 _CLOSE = 1e-3  # by which probabilities may miss their sum: predictions are kept in 32 bits
+_DISTRIBUTIONS = ("posterior", "predictions", "confusion", "population")
+_MANY = 2**53
 
 
-def check_file(found: dict[str, Any], about: dict[str, Any]) -> None:
-    """Raise where arrays or settings are not such as `save` writes."""
+def check_file(found: dict[str, Any]) -> None:
+    """Raise where what was read is not such as `Router.save` writes."""
     n_tasks, n_classes, n_answers = (len(found[name]) for name in ("tasks", "classes", "task"))
-    n_workers = _check_workers(about["workers"])
+    n_workers = _check_workers(found["workers"])
     _check_shapes(found, n_tasks, n_classes, n_answers)
-    tasks, workers = ("gold_order", "random_order", "pool_tasks", "task"), ("worker",)
-    for names, n in ((tasks, n_tasks), (workers, n_workers), (("label", "gold"), n_classes)):
+    for names, n in ((("pool_tasks", "task"), n_tasks), (("worker",), n_workers), (("label", "gold"), n_classes)):
         for name in names:
             _check(name, _are_codes(found[name], n, least=-1 if name == "gold" else 0))
     pairs = found["task"].astype(np.int64) * max(1, n_workers) + found["worker"]
     _check("task and worker", len(np.unique(pairs)) == n_answers)
+    _check("pool_tasks", len(np.unique(found["pool_tasks"])) == len(found["pool_tasks"]))
     _check("confusion", len(found["confusion"]) <= n_workers)
-    posterior = np.exp(found["log_posterior"])
-    for name, values in (("log_posterior", posterior), *((one, found[one]) for one in _DISTRIBUTIONS)):
-        _check(name, bool(np.isfinite(values).all() and (values >= 0).all()))
-        _check(name, bool(np.allclose(values.sum(axis=-1), 1, atol=_CLOSE)))
-    _check("risk", bool(np.allclose(found["risk"], 1 - posterior.max(axis=1), atol=_CLOSE)))
-    _check_settings(about, n_tasks, n_workers, n_answers)
-
-
-_DISTRIBUTIONS = ("predictions", "confusion", "population")
+    for name in _DISTRIBUTIONS:
+        _check(name, bool(np.isfinite(found[name]).all() and (found[name] >= 0).all()))
+        _check(name, bool(np.allclose(found[name].sum(axis=-1), 1, atol=_CLOSE)))
+    _check_settings(found, n_tasks, n_workers)
 
 
 def _check_shapes(found: dict[str, Any], n_tasks: int, n_classes: int, n_answers: int) -> None:
-    per_answer, square = (n_answers,), (n_classes, n_classes)
-    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("tasks", "gold", "prices", "risk"), (n_tasks,))
-    shapes |= {"task": per_answer, "worker": per_answer, "label": per_answer}
-    shapes |= {"classes": (n_classes,), "population": square, "confusion": (len(found["confusion"]), *square)}
-    shapes |= {"log_posterior": (n_tasks, n_classes), "predictions": (n_tasks, n_classes)}
-    shapes |= {"pool_free": found["pool_tasks"].shape}
+    n_questions = 1 if found["questions"] is None else len(found["questions"])
+    rows, crowd = (n_tasks * n_questions, n_classes), (n_questions, n_classes, n_classes)
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("tasks", "gold", "prices"), (n_tasks,))
+    shapes |= dict.fromkeys(("task", "worker", "fitted"), (n_answers,))
+    shapes |= {"label": (n_answers,) if n_questions == 1 else (n_answers, n_questions), "classes": (n_classes,)}
+    shapes |= {"posterior": rows, "predictions": rows, "population": crowd}
+    shapes |= {"confusion": (len(found["confusion"]), *crowd), "pool_tasks": (len(found["pool_free"]),)}
+    shapes["pool_free"] = found["pool_tasks"].shape
     for name, shape in shapes.items():
         _check(name, found[name].shape == shape)
-    for name in ("gold_order", "random_order", "pool_tasks"):
-        _check(name, found[name].ndim == 1)
-    floats = ("log_posterior", "prices", "risk", *_DISTRIBUTIONS)
-    for name, kinds in (*((one, "f") for one in floats), ("pool_free", "b"), ("tasks", "iuU"), ("classes", "iuU")):
-        _check(name, found[name].dtype.kind in kinds)
+    kinds = {**dict.fromkeys(("prices", *_DISTRIBUTIONS), "f"), "tasks": "iuU", "classes": "iuU"}
+    for name, kind in {**kinds, "pool_free": "b", "fitted": "b"}.items():
+        _check(name, found[name].dtype.kind in kind)
 
 
 def _check_workers(workers: Any) -> int:
@@ -56,19 +53,16 @@ def _check_workers(workers: Any) -> int:
     return len(workers)
 
 
-def _check_settings(about: dict[str, Any], n_tasks: int, n_workers: int, n_answers: int) -> None:
-    for name in ("spent", "lease_seconds", "random_share"):
-        _check(name, _is_number(about[name]) and about[name] >= 0)
-    _check("averages", len(about["averages"]) == 2 and all(map(_is_number, about["averages"])))
-    _check("n_fitted", _is_in(about["n_fitted"], n_answers + 1))
-    _check("stale", _is_in(about["stale"], 2**53))
-    for task, worker, until in about["leases"]:
+def _check_settings(found: dict[str, Any], n_tasks: int, n_workers: int) -> None:
+    average, gain, n_changes = found["averages"]
+    _check("averages", _is_number(average) and _is_number(gain) and _is_in(n_changes, _MANY))
+    for task, worker, until in found["leases"]:
         _check("leases", _is_in(task, n_tasks) and _is_in(worker, n_workers) and _is_number(until))
-    for worker, tasks in about["skipped"]:
+    for worker, tasks in found["skipped"]:
         _check("skipped", _is_in(worker, n_workers) and all(_is_in(task, n_tasks) for task in tasks))
-    if about["pool"] is not None:
-        is_all, taken = about["pool"]
-        _check("pool", isinstance(is_all, bool) and _is_in(taken, 2**53))
+    if found["pool"] is not None:
+        is_all, taken, is_old = found["pool"]
+        _check("pool", isinstance(is_all, bool) and isinstance(is_old, bool) and _is_in(taken, _MANY))
 
 
 def _check(name: str, is_right: bool) -> None:
@@ -77,7 +71,7 @@ def _check(name: str, is_right: bool) -> None:
 
 
 def _are_codes(values: Any, n: int, *, least: int) -> bool:
-    return values.dtype.kind == "i" and (len(values) == 0 or bool(values.min() >= least and values.max() < n))
+    return values.dtype.kind == "i" and (values.size == 0 or bool(values.min() >= least and values.max() < n))
 
 
 def _is_in(value: Any, n: int) -> bool:

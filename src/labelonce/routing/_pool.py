@@ -13,10 +13,10 @@ _FEWEST = 512
 
 
 class Pool:
-    """Tasks that are scored anew for everybody who asks, and which of them are free.
+    """Tasks that are scored again for everybody who asks, and which of them are free.
 
-    With few open tasks the pool is all of them, and the choice is exact. With many it is the
-    strategy's shortlist, drawn anew after a quarter of it was handed out.
+    With few open tasks the pool is all of them, and the choice is exact. With many it is the strategy's shortlist,
+    drawn again after a quarter of it was handed out.
 
     Attributes
     ----------
@@ -26,20 +26,20 @@ class Pool:
         Neither out with a worker nor closed.
     """
 
-    def __init__(self, tasks: Codes, free: Mask, n_tasks: int, *, is_all: bool, taken: int = 0) -> None:
-        self.tasks, self.free, self.is_all, self.taken = tasks, free, is_all, taken
+    def __init__(self, tasks: Codes, n_tasks: int, *, is_all: bool, taken: int = 0) -> None:
+        self.tasks, self.is_all, self.taken = tasks, is_all, taken
+        self.free: Mask = np.ones(len(tasks), dtype=bool)
         self._place: Codes = np.full(n_tasks, -1, dtype=np.int32)
         self._place[tasks] = np.arange(len(tasks), dtype=np.int32)
-        self._answered: dict[int, list[int]] = {}
-        self._worn_out = False
+        self.is_old = False  # whether the next one is due: what is open, and what is worth most, has changed
 
     @classmethod
-    def draw(cls, state: State, strategy: Strategy, open_tasks: Codes, leased: Codes) -> Pool:
+    def draw(cls, state: State, strategy: Strategy, open_tasks: Codes) -> Pool:
         """Return the pool of the open tasks."""
-        size = max(_FEWEST, _NUMBERS // state.n_classes)
+        size = max(_FEWEST, _NUMBERS // (state.n_classes * state.n_questions))
         is_all = len(open_tasks) <= size
         tasks = state.rng.permutation(open_tasks if is_all else strategy.shortlist(state, open_tasks, size))
-        return cls(tasks, ~np.isin(tasks, leased), state.n_tasks, is_all=is_all)
+        return cls(tasks, state.n_tasks, is_all=is_all)
 
     @property
     def used_up(self) -> bool:
@@ -48,21 +48,16 @@ class Pool:
 
     @property
     def half_used(self) -> bool:
-        """Whether it is time to draw the next one beside."""
-        return self._worn_out or (not self.is_all and self.taken >= len(self.tasks) // 8)
+        """Whether it is time to draw the next one, while this one is in use."""
+        return self.is_old or (not self.is_all and self.taken >= len(self.tasks) // 8)
 
-    def wear_out(self) -> None:
-        """Take it that the next one is due: what is open, and what is worth most, has changed."""
-        self._worn_out = True
-
-    def scores(self, state: State, strategy: Strategy, worker: int, answered: Codes) -> Floats:
+    def scores(self, state: State, strategy: Strategy, worker: int) -> Floats:
         """Return the scores of all tasks for a worker, -inf where it cannot have the task."""
         found = np.array(strategy.scores(state, worker, self.tasks), dtype=np.float64)
         found /= state.prices[self.tasks]
         found[~self.free] = -np.inf
-        if worker not in self._answered:
-            self._answered[worker] = [int(place) for place in self._place[answered] if place >= 0]
-        found[self._answered[worker]] = -np.inf
+        places = self._place[state.had(worker)]
+        found[places[places >= 0]] = -np.inf
         return found
 
     def take(self, place: int) -> int:
@@ -71,15 +66,6 @@ class Pool:
         self.taken += 1
         return int(self.tasks[place])
 
-    def answered(self, task: int, worker: int) -> None:
-        """Do not offer a task to this worker again."""
-        if worker in self._answered and self._place[task] >= 0:
-            self._answered[worker].append(int(self._place[task]))
-
-    def forget(self, worker: int) -> None:
-        """Look again at what a worker has answered when it asks."""
-        self._answered.pop(worker, None)
-
     def set_free(self, task: int, *, free: bool) -> None:
         """Offer a task, or offer it no longer."""
         if self._place[task] >= 0:
@@ -87,4 +73,3 @@ class Pool:
         elif free:
             self._place[task] = len(self.tasks)
             self.tasks, self.free = np.append(self.tasks, np.int32(task)), np.append(self.free, True)
-            self._answered.clear()  # some may have answered it

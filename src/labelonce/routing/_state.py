@@ -2,39 +2,41 @@
 
 from __future__ import annotations
 
-from array import array
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import floored_log, one_coin_confusion
-from labelonce._types import Codes, Floats, Ids
-from labelonce.routing._belief import Belief
+from labelonce._kernels import one_coin_confusion
+from labelonce._messages import shorten, show
+from labelonce._types import Codes, Floats, Ids, Mask
+from labelonce.data import _ids
+from labelonce.routing._answers import Answers
+from labelonce.routing._belief import ANYBODY, Belief, Crowd
+from labelonce.routing._limits import Prices
 
-ANYBODY = -1  # the code of a worker of whom nothing is known
 _FIRST_SKILL = 0.5  # how far from guessing to perfect a worker is, before any fit
 
 
 class State:
-    """What a strategy looks at. Tasks, workers and classes are codes: positions in the tables of the router.
+    """What a strategy looks at. Tasks, workers and classes are codes: positions in the tables of ids.
 
     Attributes
     ----------
+    tasks, classes, questions : ids
+        `questions` is None where there is one.
+    workers : list of ids
+        In the order in which they came.
+    answers : Answers
     belief : Belief
         About the true label of every task, of all answers so far.
-    predictions : (n_tasks, n_classes)
+    crowd : Crowd
+        What is known of the workers since the last refit.
+    predictions : (n_rows, n_classes)
         Of the model alone, at the last refit; uniform where there is no model.
-    confusion : (n_workers, n_classes, n_classes)
-        Of the known workers, at the last refit.
-    population : (n_classes, n_classes)
-        The mean confusion: what is assumed of a worker of whom nothing is known.
     n_labels : (n_tasks,)
-    n_given : Counter
-        How many answers each worker has given.
-    votes : (n_tasks, n_classes)
-        How often each class was given.
+    spent : float
+        The price of all answers.
     X : features or None
     prices : (n_tasks,)
         The price of a label of each task, as a multiple of the worker's.
@@ -43,72 +45,182 @@ class State:
     rng : numpy.random.Generator
     """
 
-    def __init__(self, n_classes: int, X: Any, prices: Floats, gold: Codes, seed: int) -> None:
-        n_tasks = len(gold)
-        self.n_tasks, self.n_classes, self.X, self.prices, self.gold = n_tasks, n_classes, X, prices, gold
-        uniform = np.full((n_tasks, n_classes), 1 / n_classes)
-        self.belief = Belief(known_rows(uniform, gold))
+    def __init__(
+        self,
+        tasks: Any,
+        classes: Any,
+        *,
+        X: Any = None,
+        prices: Prices | None = None,
+        gold: Mapping[Any, Any] | None = None,
+        questions: Any = None,
+        seed: int = 0,
+    ) -> None:
+        self.tasks: Ids = _ids.table_of(tasks, "tasks")
+        self.classes: Ids = _ids.table_of(classes, "classes")
+        self.questions: Ids | None = None if questions is None else _ids.table_of(questions, "questions")
+        self.n_tasks, self.n_classes = len(self.tasks), len(self.classes)
+        self.n_questions = 1 if self.questions is None else len(self.questions)
+        self._task_codes = {one: code for code, one in enumerate(self.tasks.tolist())}
+        self._class_codes = {one: code for code, one in enumerate(self.classes.tolist())}
+        self._worker_codes: dict[Any, int] = {}
+        self.workers: list[Any] = []
+        self.X, self._prices, self.rng = X, prices or Prices(), np.random.default_rng(seed)
+        self.prices = self._prices.of_tasks(self.tasks)
+        self.gold = self._gold_codes(gold or {})
+        uniform = np.full((self.n_tasks * self.n_questions, self.n_classes), 1 / self.n_classes)
+        self.belief = Belief(self.with_gold(uniform), self.n_questions)
         self.predictions: Floats = uniform.astype(np.float32)
-        self.n_labels: Codes = np.zeros(n_tasks, dtype=np.int32)
-        self.votes: Codes = np.zeros((n_tasks, n_classes), dtype=np.int32)
-        self.task, self.worker, self.label = array("i"), array("i"), array("i")
-        self.n_given: Counter[int] = Counter()  # answers by worker
-        self.n_fitted = 0  # answers that the last refit knew
-        self.n_removed = 0  # answers that were taken back
-        self.rng = np.random.default_rng(seed)
-        skill = 1 / n_classes + _FIRST_SKILL * (1 - 1 / n_classes)
-        self.know_workers(np.zeros((0, n_classes, n_classes)), one_coin_confusion(np.array([skill]), n_classes)[0])
+        skill = 1 / self.n_classes + _FIRST_SKILL * (1 - 1 / self.n_classes)
+        average = np.repeat(one_coin_confusion(np.array([skill]), self.n_classes), self.n_questions, axis=0)
+        self.crowd = Crowd(np.zeros((0, *average.shape)), average)
+        self.answers = Answers(self.n_questions)
+        self.n_labels: Codes = np.zeros(self.n_tasks, dtype=np.int32)
+        self.spent = 0.0
+        self._skipped: dict[int, set[int]] = {}
 
-    def know_workers(self, confusion: Floats, population: Floats) -> None:
-        """Replace what is known of the workers."""
-        self.confusion, self.population = confusion, population
-        self._log_confusion, self._log_population = floored_log(confusion), floored_log(population)
+    def task_code(self, task: Hashable, name: str = "task") -> int:
+        """Return the position of a task; one that is not there is an error."""
+        return _code(task, self._task_codes, name, self.tasks)
 
-    def confusion_of(self, worker: int) -> Floats:
-        """Return the confusion of a worker, the population's if nothing is known of it."""
-        return self.confusion[worker] if 0 <= worker < len(self.confusion) else self.population
+    def worker_code(self, worker: Hashable) -> int:
+        """Return the position of a worker, who may be new."""
+        if worker not in self._worker_codes:
+            first = self.workers[0] if self.workers else worker
+            if not isinstance(worker, int | str | np.integer) or isinstance(worker, str) != isinstance(first, str):
+                raise TypeError(
+                    f"workers must be all integers or all strings; got {show(worker)}, and {show(first)} first."
+                )
+            self._worker_codes[worker] = len(self.workers)
+            self.workers.append(worker.item() if isinstance(worker, np.generic) else worker)
+        return self._worker_codes[worker]
 
-    def log_chances(self, worker: int, label: int) -> Floats:
-        """Return the log-chance that the worker gives this label, for every true class."""
-        known = 0 <= worker < len(self.confusion)
-        return np.asarray((self._log_confusion[worker] if known else self._log_population)[:, label])
+    def known_worker(self, worker: Hashable) -> int:
+        """Return the position of a worker, `ANYBODY` for a new one."""
+        return self._worker_codes.get(worker, ANYBODY)
 
-    def add(self, task: int, worker: int, label: int) -> None:
-        """Take an answer."""
-        self.task.append(task)
-        self.worker.append(worker)
-        self.label.append(label)
-        self.n_given[worker] += 1
-        self.n_labels[task] += 1
-        self.votes[task, label] += 1
+    def worker_ids(self) -> Ids:
+        """Return the ids of the workers as an array."""
+        return np.array(self.workers, dtype=object if self.workers and isinstance(self.workers[0], str) else np.int64)
+
+    def label_codes(self, label: Any) -> list[int]:
+        """Return the codes of a label: one, or with several questions one for each."""
+        labels = [label] if self.questions is None else list(label)
+        if len(labels) != self.n_questions:
+            raise ValueError(
+                f"a label must have one class for each of {self.n_questions} questions; got {show(label)}."
+            )
+        return [_code(one, self._class_codes, "label", self.classes) for one in labels]
+
+    def label_of(self, codes: Sequence[int]) -> Any:
+        """Return the label of such codes."""
+        labels = self.classes[list(codes)].tolist()
+        return labels[0] if self.questions is None else labels
+
+    def cost_of(self, worker: int) -> float:
+        """Return the price of a worker's label, of a task of price 1."""
+        return self._prices.of_worker(self.workers[worker])
+
+    def add(self, task: int, worker: int, labels: Sequence[int]) -> None:
+        """Take an answer: the class that was given, or one for each question."""
+        self.answers.add(task, worker, labels)
+        self._count(task, worker, 1)
         if self.gold[task] < 0:
-            self.belief.update(task, self.log_chances(worker, label))
+            self.belief.update(task, self.crowd.chances(worker, labels))
 
-    def rows(self, n: int | None = None) -> tuple[Codes, Codes, Codes]:
-        """Return the tasks, workers and labels of the first `n` answers, of all by default."""
-        task, worker, label = (np.array(one[:n], dtype=np.int32) for one in (self.task, self.worker, self.label))
-        return task, worker, label
+    def remove(self, task: int, worker: int) -> list[int]:
+        """Take an answer out, also of what is believed, and return its labels."""
+        labels = self.answers.remove(task, worker)
+        self._count(task, worker, -1)
+        if self.gold[task] < 0:
+            self.belief.update(task, 1 / self.crowd.chances(worker, labels))
+        return labels
+
+    def skip(self, task: int, worker: int, *, undo: bool = False) -> None:
+        """Note that a worker does not want a task, or with `undo` that it does."""
+        skipped = self._skipped.setdefault(worker, set())
+        skipped.discard(task) if undo else skipped.add(task)
+
+    def had(self, worker: int) -> Codes:
+        """Return the tasks that a worker has labelled or skipped."""
+        return np.array([*self.answers.of(worker), *self._skipped.get(worker, ())], dtype=np.int32)
+
+    def believe(self, belief: Belief, crowd: Crowd, predictions: Floats, is_fitted: Mask, n_rows: int) -> None:
+        """Replace what is believed by what was found of the first rows of answers, and count the answers since."""
+        self.belief, self.crowd, self.predictions = belief, crowd, predictions
+        self.answers.fit(is_fitted, n_rows)
+        for task, worker, label in zip(*self.answers.rows(n_rows), strict=True):
+            if self.gold[task] < 0:
+                belief.update(task, crowd.chances(worker, np.atleast_1d(label)))
+
+    def information(self, workers: int | Codes, tasks: Codes) -> Floats:
+        """Return what an answer of a worker would tell about each task, in nats; of several workers a row each."""
+        if isinstance(workers, np.ndarray):
+            return self.belief.information(tasks, np.stack([self.crowd.of(int(worker)) for worker in workers]))
+        return self.belief.information(tasks, self.crowd.of(workers))
+
+    def answers_by_id(self) -> tuple[Ids, Ids, Ids]:
+        """Return the tasks, workers and labels of all answers; with several questions one column of labels for each."""
+        task, worker, label = self.answers.rows()
+        return self.tasks[task], self.worker_ids()[worker], self.classes[label]
+
+    def votes(self, *, fitted: bool = False) -> Codes:
+        """Return how often each class was given to each task; with `fitted` in the answers of the last fit alone."""
+        task, _, label = self.answers.rows(fitted=fitted)
+        found = np.bincount(task * np.int64(self.n_classes) + label, minlength=self.n_tasks * self.n_classes)
+        return found.reshape(self.n_tasks, self.n_classes).astype(np.int32)
+
+    def with_gold(self, posterior: Floats) -> Floats:
+        """Return a posterior that is sure of the tasks with gold."""
+        known = np.flatnonzero(self.gold >= 0)
+        result = np.array(posterior, dtype=np.float64)
+        result[known] = np.eye(self.n_classes)[self.gold[known]]
+        return result
+
+    def saved(self) -> dict[str, Any]:
+        """Return what a file must hold, other than the arguments of the constructor."""
+        task, worker, label = self.answers.rows()
+        return {
+            "workers": self.workers,
+            "task": task,
+            "worker": worker,
+            "label": label,
+            "fitted": self.answers.is_fitted(),
+            "skipped": [[worker, sorted(tasks)] for worker, tasks in self._skipped.items()],
+            "posterior": self.belief.posterior(),
+            "predictions": self.predictions,
+            "confusion": self.crowd.confusion,
+            "population": self.crowd.population,
+            "rng": self.rng.bit_generator.state,
+        }
+
+    def restore(self, found: dict[str, Any]) -> None:
+        """Know what `saved` returned."""
+        for worker in found["workers"]:
+            self.worker_code(worker)
+        labels = found["label"].reshape(-1, self.n_questions)
+        for task, worker, label in zip(found["task"].tolist(), found["worker"].tolist(), labels.tolist(), strict=True):
+            self.answers.add(task, worker, label)
+            self._count(task, worker, 1)
+        belief, crowd = Belief(found["posterior"], self.n_questions), Crowd(found["confusion"], found["population"])
+        self.believe(belief, crowd, found["predictions"], found["fitted"], len(labels))
+        self._skipped = {worker: set(tasks) for worker, tasks in found["skipped"]}
+        self.rng.bit_generator.state = found["rng"]
+
+    def _count(self, task: int, worker: int, times: int) -> None:
+        self.n_labels[task] += times
+        self.spent += times * self.cost_of(worker) * float(self.prices[task])
+
+    def _gold_codes(self, gold: Mapping[Any, Any]) -> Codes:
+        if gold and self.questions is not None:
+            raise ValueError(f"gold must be left out with questions; got that of {len(gold)} tasks.")
+        codes = np.full(self.n_tasks, -1, dtype=np.int32)
+        for task, label in gold.items():
+            codes[self.task_code(task, "gold task")] = _code(label, self._class_codes, "gold", self.classes)
+        return codes
 
 
-def known_rows(posterior: Floats, gold: Codes) -> Floats:
-    """Return a posterior whose rows with gold are sure of it."""
-    known = np.flatnonzero(gold >= 0)
-    result = np.array(posterior, dtype=np.float64)
-    result[known] = np.eye(result.shape[1])[gold[known]]
-    return result
-
-
-def check_costs(costs: Any, ids: Sequence[Any] | Ids, name: str) -> Floats:
-    """Return one price per task; prices must be above 0."""
-    if costs is None:
-        return np.ones(len(ids))
-    if hasattr(costs, "get"):
-        costs = [costs.get(one, 1.0) for one in (ids.tolist() if isinstance(ids, np.ndarray) else ids)]
-    array_ = np.asarray(costs, dtype=np.float64)
-    if array_.shape != (len(ids),):
-        raise ValueError(f"{name} must have one entry per task, {len(ids)}; got shape {array_.shape}.")
-    bad = ~(np.isfinite(array_) & (array_ > 0))
-    if bad.any():
-        place = int(np.argmax(bad))
-        raise ValueError(f"{name} must be above 0; got {array_[place]} at task {place} ({int(bad.sum())} in total).")
-    return array_
+def _code(value: Hashable, codes: dict[Any, int], name: str, ids: Ids) -> int:
+    if value not in codes:
+        raise ValueError(f"{name} must be among {shorten(ids)}; got {show(value)}.")
+    return codes[value]

@@ -31,6 +31,7 @@ from labelonce.report._accuracy import estimated_accuracy
 from labelonce.report._facts import Facts, read_facts
 from labelonce.report._workers import worker_table
 from labelonce.routing import Fit
+from labelonce.service._boxes import answers_of, rows_of
 from labelonce.service._fit_boxes import about_boxes, boxes_in, posterior_of
 from labelonce.service._outlook import outlook
 from labelonce.service._pixels import pixels
@@ -87,8 +88,12 @@ def read(place: Path) -> Found:
         arrays = {name: loaded[name] for name in loaded.files}
     table = parquet.read_table(place / "annotations.parquet", columns=["task", "worker", "label"])
     about = json.loads((place / "fit.json").read_bytes())
-    answers = (table["task"], table["worker"], table["label"])  # as Arrow: a list of them would take a while to make
-    fit = Fit(arrays["posterior"], arrays["confusion"], about["worker_ids"], answers, arrays["predictions"])
+    labels, posterior, predictions = table["label"], arrays["posterior"], arrays["predictions"]
+    if arrays["confusion"].ndim == 4:  # check boxes, [worker, box, true, ticked]
+        labels = answers_of(labels.to_pylist(), about["classes"])
+        posterior, predictions = rows_of(posterior), rows_of(predictions)
+    answers = (table["task"], table["worker"], labels)  # as Arrow: a list of them would take a while to make
+    fit = Fit(posterior, arrays["confusion"], about["worker_ids"], answers, predictions)
     return Found(int(place.name), about, fit)
 
 

@@ -11,8 +11,8 @@ from scipy.stats import beta
 from labelonce._types import Floats
 from labelonce.multilabel import MultiLabelAnnotations
 from labelonce.report._workers import LEVEL, SPAMMER_GAIN
-from labelonce.service._boxes import ticked
-from labelonce.service._outlook import outlook_of_boxes
+from labelonce.service._boxes import rows_of, ticked
+from labelonce.service._outlook import outlook
 from labelonce.service._project import Project
 
 _FEW_TASKS = 10
@@ -42,7 +42,7 @@ def about_boxes(model: Any, annotations: MultiLabelAnnotations) -> dict[str, Any
         "accuracy": _accuracy(model, posterior),
         "workers": _workers(model, annotations, posterior.mean(axis=0)),
         "worker_ids": [str(one) for one in annotations.workers.tolist()],
-        "outlook": outlook_of_boxes(posterior, model.confusion_.mean(axis=0)),
+        "outlook": outlook(rows_of(posterior), model.confusion_.mean(axis=0)),
     }
 
 

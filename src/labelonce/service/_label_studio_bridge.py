@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from labelonce._messages import printable
-from labelonce.routing._mutual_information import mutual_information
 from labelonce.service._label_studio import Control, answer_of, mappings, number_of, origin, read_config
 from labelonce.service._label_studio_api import LabelStudio, annotations_in
 from labelonce.service._live_router import LiveRouter
@@ -121,11 +120,9 @@ class Bridge:
     def _wanted(self) -> dict[str, int]:
         """Return the labelled tasks among those where an answer tells most, with the labels that they should have."""
         live = self._live
-        router, state = live.router, live.router.state
-        tasks = router._open(np.arange(len(live.tasks), dtype=np.int32))
-        told = mutual_information(state.belief.posterior(tasks), state.population)
-        best = tasks[np.argsort(-told, kind="stable")[: max(_FEWEST, int(_SHARE * len(live.tasks)))]]
-        return {live.tasks.names[one]: int(state.n_labels[one]) + 1 for one in best.tolist() if state.n_labels[one]}
+        best = live.router.most_informative(max(_FEWEST, int(_SHARE * len(live.tasks))))
+        n_labels = {name: int(live.labels_per_task[live.tasks.place[name]]) for name in map(str, best.tolist())}
+        return {name: n + 1 for name, n in n_labels.items() if n}
 
     def _riskiest_predictions(self) -> list[dict[str, Any]]:
         live = self._live

@@ -1,4 +1,4 @@
-"""One label per task, routed: a `Router` that is fed from the answers of a project."""
+"""A project in memory, routed: a `Router` that is fed from the answers of a project."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from labelonce._types import Codes
-from labelonce.routing import Router
-from labelonce.routing._beside import Adoption, Drawing
-from labelonce.routing._changes import give_back, hand_out, holds
+from labelonce.routing import Limits, Router
 from labelonce.routing._strategies import strategy_of
 from labelonce.service._fit import Found
 from labelonce.service._live import Job, Live
@@ -28,15 +26,10 @@ class LiveRouter(Live):
         settings = project.settings
         self.router = Router(
             self.tasks.ids,
-            list(settings.classes),
+            self._answers(),
+            questions=self._questions(),
             strategy=_strategy(settings),
-            max_labels=settings.max_labels or None,
-            lease_seconds=settings.lease_seconds,
-            may_decline=settings.may_decline,
-            budget=settings.budget or None,
-            max_risk=settings.max_risk or None,
-            min_gain=settings.min_gain or None,
-            temperature=1.0,  # the confidence of a fit is calibrated
+            limits=_limits(settings),
             random_state=settings.seed,
             clock=time.monotonic,
         )
@@ -45,11 +38,13 @@ class LiveRouter(Live):
         if found is not None:
             self.router.adopt(found.fit)
             self.found = found
-        self.router._refreshed()  # now, since nobody waits yet
+        if (job := self.drawing()) is not None:  # now, since nobody waits yet
+            job.compute()
+            job.finish()
 
     def is_open(self, task: str) -> bool:
         """Return whether a task needs more labels."""
-        return self.router._is_open(self.tasks.place[task])
+        return self.router.is_open(self._id(task))
 
     def is_label(self, label: str) -> bool:
         """Return whether a label is one of the classes."""
@@ -57,19 +52,11 @@ class LiveRouter(Live):
 
     def adoption(self, found: Found) -> Job:
         """Return the work of believing a newer fit, and on top of it the answers that it did not know."""
-        return Adoption(self.router, found.fit)
-
-    def adopted(self, found: Found) -> None:
-        """Take note that a newer fit is believed; which tasks are worth looking at is found out later."""
-        super().adopted(found)
-        if self.router._pool is not None:
-            self.router._use(self.router._pool)
-            self.router._pool.wear_out()
+        return self.router.adoption(found.fit)
 
     def drawing(self) -> Job | None:
         """Return the work of looking for the tasks that are worth most among all, None where it is not due."""
-        pool = self.router._pool
-        return Drawing(self.router) if pool is not None and pool.half_used else None
+        return self.router.drawing()
 
     def labels(self, start: int, end: int) -> list[dict[str, Any]]:
         """Return the labels found so far of some tasks, with their confidence."""
@@ -94,16 +81,16 @@ class LiveRouter(Live):
     @property
     def n_settled(self) -> int:
         """How many tasks need no more labels."""
-        return len(self.router.settled)
+        return int((~self.router.open).sum())
 
     @property
     def n_fitted(self) -> int:
         """How many of the labels the newest fit knew."""
-        return self.router.state.n_fitted
+        return self.router.state.answers.n_fitted
 
     @property
     def expected_accuracy(self) -> float:
-        """The expected share of right labels."""
+        """The expected share of right labels, or boxes."""
         return 1 - self.router.belief.mean_risk
 
     @property
@@ -111,21 +98,33 @@ class LiveRouter(Live):
         """Why to stop, None while it pays to go on."""
         return self.router.stop
 
+    def _answers(self) -> list[str]:
+        """Return what the router takes as classes."""
+        return list(self.settings.classes)
+
+    def _questions(self) -> list[str] | None:
+        """Return what the router takes as questions about every task."""
+        return None
+
+    def _answer(self, label: str) -> Any:
+        """Return what a stored label is to the router."""
+        return label
+
     def _choose(self, worker: str) -> str | None:
         found = self.router.next(worker)
         return None if found is None else str(found)
 
     def _holds(self, task: str, worker: str) -> bool:
-        return holds(self.router, self._id(task), worker)
+        return self.router.holds(self._id(task), worker)
 
     def _hand_out(self, task: str, worker: str, seconds: float) -> None:
-        hand_out(self.router, self._id(task), worker, age=self.settings.lease_seconds - seconds)
+        self.router.hand_out(self._id(task), worker, age=self.settings.lease_seconds - seconds)
 
     def _give_back(self, task: str, worker: str) -> None:
-        give_back(self.router, self._id(task), worker)
+        self.router.give_back(self._id(task), worker)
 
     def _add(self, task: str, worker: str, label: str) -> None:
-        self.router.add(self._id(task), worker, label)
+        self.router.add(self._id(task), worker, self._answer(label))
 
     def _remove(self, task: str, worker: str, label: str) -> None:  # noqa: ARG002  # the router knows it
         self.router.remove(self._id(task), worker)
@@ -134,16 +133,15 @@ class LiveRouter(Live):
         self.router.skip(self._id(task), worker, undo=undo)
 
     def _table(self, part: slice) -> pa.Table:
-        places = np.arange(len(self.tasks), dtype=np.int32)[part]
-        posterior = self.router.belief.posterior(places)
+        posterior = self.router.belief.posterior(part)
         classes = np.array(self.settings.classes, dtype=object)
         return pa.table(
             {
-                "task": pa.array(self.tasks.ids[places]),
+                "task": pa.array(self.tasks.ids[part]),
                 "label": pa.array(classes[posterior.argmax(axis=1)], pa.string()),
                 "confidence": posterior.max(axis=1),
-                "labels": self.router.state.n_labels[places],
-                "settled": ~np.isin(places, self.router._open(places)),
+                "labels": self.labels_per_task[part],
+                "settled": ~self.router.open[part],
             }
         )
 
@@ -154,3 +152,14 @@ class LiveRouter(Live):
 def _strategy(settings: Settings) -> Any:
     options = {"risk": settings.settled_risk} if settings.strategy == "Information" else {}
     return strategy_of(settings.strategy, options)
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(
+        budget=settings.budget or None,
+        max_risk=settings.max_risk or None,
+        min_gain=settings.min_gain or None,
+        max_labels=settings.max_labels or None,
+        lease_seconds=settings.lease_seconds,
+        may_decline=settings.may_decline,
+    )

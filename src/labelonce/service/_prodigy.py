@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
-
 from labelonce.routing import Router
-from labelonce.routing._mutual_information import mutual_information
 
 
 class ProdigyRouter:
@@ -39,40 +36,30 @@ class ProdigyRouter:
 
     def __init__(self, router: Router, *, task: str = "task") -> None:
         self.router, self._field = router, task
+        self._tasks, self._classes = (set(ids.tolist()) for ids in (router.tasks, router.classes))
 
     def task_router(self, ctrl: Any, session_id: str, item: Mapping[str, Any]) -> list[str]:
         """Return the session that should answer an item, or nobody."""
-        name = self._name(item)
-        if name not in self.router._task_codes or not self.router._is_open(self.router._task_codes[name]):
+        if not self.wants_more(item):
             return []
-        task = self.router._task_codes[name]
-        free = [
-            one
-            for one in dict.fromkeys([session_id, *ctrl.session_ids])
-            if (task, self.router._worker_code(one)) not in self.router._pairs
-        ]
-        posterior = self.router.belief.posterior(np.array([task], dtype=np.int32))
-        told = [self._told(posterior, self.router._worker_code(one)) for one in free]
-        return [free[int(np.argmax(told))]] if free else []
+        name, sessions = self._name(item), dict.fromkeys([session_id, *ctrl.session_ids])
+        free = [one for one in sessions if not self.router.has_answered(name, one)]
+        return [max(free, key=lambda one: self.router.value(name, one))] if free else []
 
     def update(self, answers: Iterable[Mapping[str, Any]]) -> None:
         """Take answers: accepted ones with a label, of a task that this session has not answered before."""
         for answer in answers:
             name, session = self._name(answer), answer.get("_session_id") or answer.get("_annotator_id")
             chosen = answer.get("accept") or ([answer["label"]] if "label" in answer else [])
-            if answer.get("answer") != "accept" or len(chosen) != 1 or name not in self.router._task_codes:
+            if answer.get("answer") != "accept" or len(chosen) != 1 or chosen[0] not in self._classes:
                 continue
-            pair = (self.router._task_codes[name], self.router._worker_code(session))
-            if pair not in self.router._pairs and chosen[0] in self.router._class_codes:
+            if name in self._tasks and not self.router.has_answered(name, session):
                 self.router.add(name, session, chosen[0])
 
     def wants_more(self, item: Mapping[str, Any]) -> bool:
-        """Return whether a task should be offered again: it is not settled, and nobody has it."""
+        """Return whether a task should be offered again: it is one of the router's, and not settled."""
         name = self._name(item)
-        return name in self.router._task_codes and self.router._is_open(self.router._task_codes[name])
-
-    def _told(self, posterior: Any, worker: int) -> float:
-        return float(mutual_information(posterior, self.router.state.confusion_of(worker))[0])
+        return name in self._tasks and self.router.is_open(name)
 
     def _name(self, item: Mapping[str, Any]) -> Any:
         found = item.get(self._field)

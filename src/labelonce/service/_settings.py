@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from labelonce._messages import show
-from labelonce._types import STRATEGIES
+from labelonce._types import STRATEGIES, STRATEGIES_OF_QUESTIONS
 from labelonce._validate import check_choice, check_int, check_number
 from labelonce.files._atomic import atomic_write
 from labelonce.formats._answers import SEPARATOR
@@ -33,7 +33,7 @@ _WHY = {
     "instructions": "Shown above the tasks.",
     "url": "Where people reach the service: what their links begin with. It listens at its port, if it names one.",
     "database": "A file in this folder, or postgresql://...; LABELONCE_DATABASE in the environment goes first.",
-    "strategy": "By what the next task is chosen; see labelonce next --help. Check boxes have a rule of their own.",
+    "strategy": "By what the next task is chosen; check boxes take Information, Random or FewestLabels.",
     "settled_risk": "A task whose label is wrong with at most this chance gets no more labels.",
     "max_labels": "Most labels of one task; 0: as many as it takes.",
     "budget": "Stop after so many labels; 0: never.",
@@ -119,9 +119,7 @@ class Settings:
         joined = [one for one in self.classes if SEPARATOR in one]
         if joined:
             raise ValueError(f"classes of check boxes must have no {SEPARATOR!r} in them; got {show(joined[0])}.")
-        for name in ("min_gain", "may_decline"):
-            if getattr(self, name):
-                raise ValueError(f"{name} must be left out with multilabel; got {getattr(self, name)!r}.")
+        check_choice(self.strategy, "strategy of check boxes", STRATEGIES_OF_QUESTIONS)
 
 
 def check_url(url: str) -> str:

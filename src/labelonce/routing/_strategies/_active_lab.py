@@ -8,7 +8,7 @@ import numpy as np
 
 from labelonce._types import Codes, Floats
 from labelonce.routing._state import State
-from labelonce.routing._strategies._strategy import Strategy, fitted_votes
+from labelonce.routing._strategies._strategy import Strategy
 
 _LEAST = 1e-6
 
@@ -39,54 +39,42 @@ class ActiveLab(Strategy):
 
     def refitted(self, state: State) -> None:
         """Weigh the workers and the model by their agreement where a task has several labels."""
-        task, worker, label = state.rows(state.n_fitted)
-        votes = fitted_votes(state)
+        self._likelihood, self._model_weight, self._usual_weight = (
+            float(np.diag(state.crowd.population[0]).mean()),
+            1.0,
+            1.0,
+        )
+        rows = state.answers.rows(fitted=True)
+        votes = state.votes(fitted=True)
         n = votes.sum(axis=1)
-        several = n[task] > 1
-        self._model_weight = self._usual_weight = 1.0
-        self._likelihood = float(np.diag(state.population).mean())
-        n_workers = int(worker.max(initial=-1)) + 1
-        self._worker_weight = np.ones(n_workers)
-        if several.any():
-            self._weigh(state, votes, (task[several], worker[several], label[several]), n_workers)
-        self._sum = np.zeros((state.n_tasks, state.n_classes))
-        self._weight = np.zeros(state.n_tasks)
-        given, other = self._opinion(state)
-        weight = self._worker_weight[worker]
-        np.add.at(self._sum, task, (weight * other)[:, None])
-        np.add.at(self._sum, (task, label), weight * (given - other))
-        np.add.at(self._weight, task, weight)
-
-    def _weigh(self, state: State, votes: Codes, rows: tuple[Codes, Codes, Codes], n_workers: int) -> None:
-        task, worker, label = rows
-        n, consensus, judged = votes.sum(axis=1), votes.argmax(axis=1), np.unique(task)
+        several = n[rows.task] > 1
+        self._worker_weight = np.ones(int(rows.worker.max(initial=-1)) + 1)
+        if not several.any():
+            return
+        task, worker, label = (one[several] for one in rows)
+        consensus, judged = votes.argmax(axis=1), np.unique(task)
         most_frequent = np.bincount(consensus[judged]).argmax()
         chance_error = max(float((consensus[judged] != most_frequent).mean()), _LEAST)
         self._likelihood = float(np.clip((label == consensus[task]).mean(), 1 / state.n_classes, 1 - _LEAST))
         agreement = (votes[task, label] - 1) / (n[task] - 1)
-        times = np.bincount(worker, minlength=n_workers)
-        total = np.bincount(worker, agreement, n_workers)
-        mean = np.divide(total, times, out=np.full(n_workers, float(agreement.mean())), where=times > 0)
+        times, total = (np.bincount(worker, one, len(self._worker_weight)) for one in (None, agreement))
+        mean = np.where(times > 0, total / np.maximum(times, 1), agreement.mean())
         self._worker_weight = np.maximum(1 - (1 - mean) / chance_error, _LEAST)
         self._usual_weight = float(self._worker_weight.mean())
         error = float((state.predictions[judged].argmax(axis=1) != consensus[judged]).mean())
         self._model_weight = max(1 - error / chance_error, _LEAST) * float(np.sqrt(n[n > 0].mean()))
 
-    def _opinion(self, state: State) -> tuple[float, float]:
-        """Return the chance that a label gives to its own class, and to each other class."""
-        return self._likelihood, (1 - self._likelihood) / max(state.n_classes - 1, 1)
-
-    def added(self, state: State, task: int, worker: int, label: int) -> None:
-        """Add the opinion of one label."""
-        weight = self._worker_weight[worker] if worker < len(self._worker_weight) else self._usual_weight
-        given, other = self._opinion(state)
-        self._sum[task] += weight * other
-        self._sum[task, label] += weight * (given - other)
-        self._weight[task] += weight
-
     def scores(self, state: State, worker: int, tasks: Codes) -> Floats:
         """Return 1 - the quality of the consensus."""
-        weight = self._model_weight + self._weight[tasks]
-        both = self._model_weight * state.predictions[tasks] + self._sum[tasks]
+        task, given_by, label = state.answers.rows()
+        known = np.append(self._worker_weight, self._usual_weight)
+        weight = known[np.minimum(given_by, len(known) - 1)]
+        other = (1 - self._likelihood) / max(
+            state.n_classes - 1, 1
+        )  # the chance that a label gives to each other class
+        total = np.bincount(task, weight, state.n_tasks)[tasks]
+        cell = task * np.int64(state.n_classes) + label
+        own = np.bincount(cell, weight, state.n_tasks * state.n_classes).reshape(-1, state.n_classes)[tasks]
+        both = self._model_weight * state.predictions[tasks] + other * total[:, None] + (self._likelihood - other) * own
         quality = both.max(axis=1) + self._usual_weight / state.n_classes
-        return np.asarray(1 - quality / (weight + self._usual_weight))
+        return np.asarray(1 - quality / (self._model_weight + total + self._usual_weight))

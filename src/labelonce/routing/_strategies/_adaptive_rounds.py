@@ -40,5 +40,5 @@ class AdaptiveRounds(Strategy):
 
     def settled(self, state: State, tasks: Codes) -> Mask:
         """Return where the log-odds of the two most probable classes are beyond the threshold, after some label."""
-        logs = np.partition(state.belief.log_posterior[tasks], -2, axis=1)
-        return np.asarray((logs[:, -1] - logs[:, -2] > self.threshold) & (state.n_labels[tasks] > 0))
+        logs = np.log(np.partition(state.belief.posterior(tasks), -2, axis=1)[:, -2:])
+        return np.asarray((logs[:, 1] - logs[:, 0] > self.threshold) & (state.n_labels[tasks] > 0))

@@ -22,6 +22,8 @@ class FewestLabels(Strategy):
     'b'
     """
 
+    takes_questions = True
+
     def scores(self, state: State, worker: int, tasks: Codes) -> Floats:
         """Return 1 / (1 + labels)."""
         return 1 / (1.0 + state.n_labels[tasks])

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from labelonce._types import Codes, Floats, Mask
-from labelonce.routing._mutual_information import mutual_information
-from labelonce.routing._state import ANYBODY, State
+from labelonce.routing._belief import ANYBODY
+from labelonce.routing._state import State
 from labelonce.routing._strategies._strategy import Strategy, best_of
 
 _LOOKED_AT = 16  # times as many tasks as are wanted for a shortlist
@@ -37,15 +37,17 @@ class Information(Strategy):
     'b'
     """
 
+    takes_questions = True
+
     decline_below: float = 0.5
     risk: float = 0.0
     trial: int = 5
 
     def scores(self, state: State, worker: int, tasks: Codes) -> Floats:
         """Return what the answer tells about the task; for a new worker, 1 / (1 + labels)."""
-        if worker != ANYBODY and state.n_given[worker] < self.trial:
+        if worker != ANYBODY and len(state.answers.of(worker)) < self.trial:
             return 1 / (1.0 + state.n_labels[tasks])
-        return mutual_information(state.belief.posterior(tasks), state.confusion_of(worker))
+        return state.information(worker, tasks)
 
     def shortlist(self, state: State, tasks: Codes, n: int) -> Codes:
         """Return the best tasks for anybody, those of the largest doubt, and those in doubt about a class.
@@ -60,10 +62,9 @@ class Information(Strategy):
             looked_at[state.rng.integers(len(tasks), size=half)] = True
             tasks = tasks[looked_at]
         tasks = state.rng.permutation(tasks)
-        posterior = state.belief.posterior(tasks)
-        anybody = mutual_information(posterior, state.confusion_of(ANYBODY))
+        posterior = state.belief.posterior(tasks).reshape(len(tasks), -1)  # of all classes of all questions
         doubts = (posterior * (1 - posterior)).T
-        lists = np.concatenate([anybody[None], state.belief.entropy(tasks)[None], doubts])
+        lists = np.stack([state.information(ANYBODY, tasks), state.belief.entropy(tasks), *doubts])
         return best_of(tasks, lists / state.prices[tasks], n)
 
     def settled(self, state: State, tasks: Codes) -> Mask:

@@ -21,6 +21,8 @@ class Random(Strategy):
     ['a', 'b', 'c']
     """
 
+    takes_questions = True
+
     decline_below: float = 0.0
 
     def scores(self, state: State, worker: int, tasks: Codes) -> Floats:

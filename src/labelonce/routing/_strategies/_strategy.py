@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from labelonce._types import Codes, Floats, Mask
-from labelonce.routing._mutual_information import best_information
-from labelonce.routing._state import ANYBODY, State
+from labelonce.routing._belief import ANYBODY
+from labelonce.routing._state import State
 
 
 class Strategy(ABC):
     """A rule that says how much one more label is worth. Subclasses are dataclasses of numbers.
 
-    What a strategy computes from the answers is computed in `refitted` from the answers that the fit knew, and kept up
-    to date by `added`, so that a router that was saved can compute it again.
+    What a strategy keeps follows from the answers that the last fit knew, and is computed in `refitted`; all else is in
+    the state.
 
     Examples
     --------
@@ -33,16 +33,15 @@ class Strategy(ABC):
 
     decline_below = 0.0
     """Share of what the average worker would bring below which a worker is declined, where that is allowed."""
+    takes_questions = False
+    """Whether tasks may have several questions."""
 
     @abstractmethod
     def scores(self, state: State, worker: int, tasks: Codes) -> Floats:
         """Return what a label of each of the tasks by this worker is worth, at least 0; the largest goes first."""
 
     def refitted(self, state: State) -> None:
-        """Take note of a refit, and of the start of the router."""
-
-    def added(self, state: State, task: int, worker: int, label: int) -> None:
-        """Take note of an answer, which the state already has."""
+        """Take note of a refit, of the start of the router, and of an answer that was taken back."""
 
     def shortlist(self, state: State, tasks: Codes, n: int) -> Codes:
         """Return about `n` of many tasks that are worth looking at, whoever the worker is; ties go at random."""
@@ -55,7 +54,9 @@ class Strategy(ABC):
 
     def worker_values(self, state: State, workers: Codes, tasks: Codes) -> Floats:
         """Return what each worker would bring with its best task, (n_workers,); 1 where nobody is declined for it."""
-        return best_information(state, workers, tasks) if self.decline_below > 0 else np.ones(len(workers))
+        if self.decline_below == 0 or len(tasks) == 0:
+            return np.full(len(workers), float(self.decline_below == 0))
+        return np.asarray((state.information(workers, tasks) / state.prices[tasks]).max(axis=1))
 
     def accepts(self, state: State, worker: int) -> bool:
         """Return whether the worker may label, where declining is allowed."""
@@ -75,11 +76,3 @@ def best_of(tasks: Codes, lists: Floats, n: int) -> Codes:
     each = max(1, n // len(lists))
     best = [np.argpartition(scores, len(scores) - each)[-each:] for scores in lists]
     return tasks[np.unique(np.concatenate(best))]
-
-
-def fitted_votes(state: State) -> Codes:
-    """Return how often each class was given to each task, (n_tasks, n_classes), in the answers of the last refit."""
-    task, _, label = state.rows(state.n_fitted)
-    votes = np.zeros((state.n_tasks, state.n_classes), dtype=np.int32)
-    np.add.at(votes, (task, label), 1)
-    return votes

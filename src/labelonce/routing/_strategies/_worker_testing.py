@@ -32,8 +32,7 @@ class WorkerTesting(Strategy):
 
     >>> from labelonce import routing
     >>> tasks, gold = ["a", "b", "c", "d"], {"c": "yes", "d": "no"}
-    >>> strategy = routing.WorkerTesting()
-    >>> router = routing.Router(tasks, ["yes", "no"], strategy=strategy, gold=gold, may_decline=True)
+    >>> router = routing.Router(tasks, ["yes", "no"], strategy=routing.WorkerTesting(), gold=gold)
     >>> router.next("ann") in gold
     True
     """
@@ -45,18 +44,8 @@ class WorkerTesting(Strategy):
     most_tests: int = 20
 
     def refitted(self, state: State) -> None:
-        """Solve the policy, and count the answers to gold questions."""
+        """Solve the policy."""
         self._policy = self._solved(1 / state.n_classes)
-        self._record: dict[int, tuple[int, int]] = {}
-        for task, worker, label in zip(*state.rows(state.n_fitted), strict=True):
-            self.added(state, int(task), int(worker), int(label))
-
-    def added(self, state: State, task: int, worker: int, label: int) -> None:
-        """Count an answer to a gold question."""
-        if state.gold[task] >= 0:
-            right, wrong = self._record.get(worker, (0, 0))
-            hit = int(state.gold[task] == label)
-            self._record[worker] = (right + hit, wrong + 1 - hit)
 
     def _solved(self, guess: float) -> Codes:
         """Return what to do after [right, wrong] answers, from the last possible test back to the first."""
@@ -75,21 +64,21 @@ class WorkerTesting(Strategy):
                 values[right, wrong] = max(offers)
         return policy
 
-    def _action(self, worker: int) -> int:
-        right, wrong = self._record.get(worker, (0, 0))
-        past = right + wrong - self.most_tests
-        if past > 0:  # more gold than the policy has a plan for: keep the shares
-            right = round(right * self.most_tests / (right + wrong))
-            wrong = self.most_tests - right
-        return int(self._policy[right, wrong])
+    def _action(self, state: State, worker: int) -> int:
+        answers = state.answers.of(worker)
+        tests = [task for task in answers if state.gold[task] >= 0]
+        right = sum(state.answers.labels(answers[task]) == [state.gold[task]] for task in tests)
+        if len(tests) > self.most_tests:  # more gold than the policy has a plan for: keep the shares
+            right = round(right * self.most_tests / len(tests))
+        return int(self._policy[right, min(len(tests), self.most_tests) - right])
 
     def tests(self, state: State, worker: int) -> bool:
         """Return whether a test pays."""
-        return self._action(worker) == _TEST
+        return self._action(state, worker) == _TEST
 
     def accepts(self, state: State, worker: int) -> bool:
         """Return whether the worker is worth keeping."""
-        return self._action(worker) != _FIRE
+        return self._action(state, worker) != _FIRE
 
     def scores(self, state: State, worker: int, tasks: Codes) -> Floats:
         """Return the entropy of what is believed."""

@@ -1,0 +1,16 @@
+"""Work that a router lets another thread do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+
+class Job:
+    """Something to compute while a router goes on handing out tasks and taking answers, and then to use.
+
+    `compute` takes long, changes nothing of the router, and may run in another thread; `finish` takes a moment, where
+    the router is used. It is False, and nothing has changed, where the job must be asked for again.
+    """
+
+    def __init__(self, compute: Callable[[], None], finish: Callable[[], bool]) -> None:
+        self.compute, self.finish = compute, finish
