@@ -322,3 +322,37 @@ def real_crowd(name: str, redundancy: int | Literal["all"], seed: int) -> tuple[
         words = TfidfVectorizer(sublinear_tf=True, min_df=2, ngram_range=(1, 2)).fit(data.texts[train])
         X, X_test = words.transform(data.texts[train]), words.transform(data.texts[test])
     return X, data.gold[train], X_test, data.gold[test], ann
+
+
+# Many classes.
+
+
+@cache
+def cifar100n() -> tuple[lo.Annotations, Array, Array]:
+    """Return one real label for each of 50,000 images, the true classes, and the superclass of each class."""
+    data = data_sets.load("cifar100n")
+    assert data.annotations is not None
+    y = np.asarray(data.gold)
+    groups = np.zeros(len(data.classes), dtype=np.int64)
+    groups[y] = data.extra["coarse"]
+    return data.annotations, y, groups
+
+
+def many_classes(
+    rng: Generator, kind: str, classes: int, n: int, n_workers: int, redundancy: int
+) -> tuple[Array, lo.Annotations, Array]:
+    """Return true classes, `n` labels and the groups of classes: CIFAR-100N's own, else tens, 30 % of workers good.
+
+    Mistakes stay in the groups of "hammers" and "class-wise" workers, and go "anywhere".
+    """
+    if kind == "cifar100n":
+        labels, y, groups = cifar100n()
+        some = np.isin(np.arange(len(y)), rng.permutation(len(y))[:n])
+        return y[some], labels.select(some), groups
+    groups = np.arange(classes) // 10
+    y = rng.integers(0, classes, n // redundancy)
+    simulate: Callable[..., Any] = lo.simulate.grouped_hammer_spammer
+    if kind == "class-wise":
+        simulate = lo.simulate.grouped_class_wise_hammer_spammer
+    crew = simulate(n_workers, np.zeros_like(groups) if kind == "anywhere" else groups, 0.3, rng)
+    return y, lo.simulate.annotate(y, crew, lo.simulate.assign(len(y), n_workers, redundancy, rng), rng), groups

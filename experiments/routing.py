@@ -15,7 +15,7 @@ a tenth of the budget at random. The budget is one label per task; a worker who 
 import os
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -24,8 +24,7 @@ from typing import Any
 import data_sets
 import numpy as np
 import pyarrow.parquet as pq
-import strategies
-from record import RESULTS, Trial, arguments, main, markdown, read, resume, write_text
+from record import RESULTS, Trial, arguments, main, markdown, resume, save
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -58,16 +57,10 @@ class Rule:
 STRATEGIES = {
     "Random": Rule(routing.Random()),
     "FewestLabels": Rule(routing.FewestLabels()),
-    "ModelUncertainty": Rule(strategies.ModelUncertainty()),
-    "LabelModelUncertainty": Rule(strategies.LabelModelUncertainty()),
     "ActiveLab": Rule(routing.ActiveLab()),
-    "ImpactSampling": Rule(strategies.ImpactSampling()),
     "AdaptiveRounds": Rule(routing.AdaptiveRounds()),
-    "RiskThreshold": Rule(strategies.RiskThreshold(risk=0.0)),
     "Information": Rule(routing.Information(), random_share=RANDOM_SHARE),
     "Random, may decline": Rule(routing.Random(decline_below=0.5), may_decline=True),
-    "IntervalEstimation, may decline": Rule(strategies.IntervalEstimation(), may_decline=True),
-    "ExpertList, may decline": Rule(strategies.ExpertList(risk=0.0), may_decline=True),
     "Information, may decline": Rule(routing.Information(), may_decline=True, random_share=RANDOM_SHARE),
     "WorkerTesting, may decline, 20 gold": Rule(routing.WorkerTesting(), may_decline=True, gold=20),
     "Information, may decline, 20 gold": Rule(
@@ -75,7 +68,7 @@ STRATEGIES = {
     ),
 }
 OURS = ("Information", "Information, may decline")
-SHOWN = ("Random", "FewestLabels", "ModelUncertainty", "ActiveLab", "Information", "Random, may decline", OURS[1])
+SHOWN = ("Random", "FewestLabels", "ActiveLab", "Information", "Random, may decline", OURS[1])
 
 
 @dataclass
@@ -198,9 +191,6 @@ class Replayed(Crowd):
         self.load[worker] -= 1
 
 
-Buying = Callable[[routing.Router, Crowd, int, np.random.Generator], None]
-
-
 def draw(world: str, crowd: str, rng: np.random.Generator) -> tuple[World, Crowd]:
     """Return a problem and its crowd."""
     if crowd != "real":
@@ -219,7 +209,7 @@ def draw(world: str, crowd: str, rng: np.random.Generator) -> tuple[World, Crowd
 
 
 def trial(world: str, crowd: str, strategy: str, seed: int) -> Trial:
-    """Return, after every batch, the test accuracy, and how far chances and class shares are from the truth."""
+    """Return the test accuracy after every batch."""
     warnings.simplefilter("ignore")
     started = time.process_time()
     rng = np.random.default_rng(seed)
@@ -231,11 +221,11 @@ def trial(world: str, crowd: str, strategy: str, seed: int) -> Trial:
     return row | {"final": points[-1]["accuracy"], "cpu_s": time.process_time() - started}
 
 
-def router_of(problem: World, rule: Rule, seed: int, *, rounds: int = ROUNDS) -> routing.Router:
+def router_of(problem: World, rule: Rule, seed: int) -> routing.Router:
     """Return a router that has no answers yet."""
     n, n_classes = len(problem.y), int(problem.y.max()) + 1
     model = lo.SoftmaxRegression(C=problem.C)
-    learner = lo.MBEM(model, rounds=rounds, folds=1, random_state=seed)
+    learner = lo.MBEM(model, rounds=ROUNDS, folds=1, random_state=seed)
     known = np.random.default_rng([seed, 1]).permutation(n)[: rule.gold]
     return routing.Router(
         np.arange(n),
@@ -255,18 +245,15 @@ def spend(
     problem: World,
     workers: Crowd,
     rng: np.random.Generator,
-    buying: Buying | None = None,
-    *,
-    batches: int = N_BATCHES,
 ) -> list[dict[str, float]]:
-    """Spend the budget, or its first batches, the first part of it at random; return what each refit is worth."""
+    """Spend the budget, the first part of it at random; return what each refit is worth."""
     for task, worker in workers.at_random(int(problem.start * problem.budget), rng):
         router.add(task, worker, int(workers.label[task, worker]))
     router.refit()
     points = [point(router, problem)]
     left = problem.budget - int(router.spent)
-    for batch in range(batches):
-        (buying or buy)(router, workers, left * (batch + 1) // N_BATCHES - left * batch // N_BATCHES, rng)
+    for batch in range(N_BATCHES):
+        buy(router, workers, left * (batch + 1) // N_BATCHES - left * batch // N_BATCHES, rng)
         router.refit()
         points.append(point(router, problem))
     return points
@@ -289,22 +276,8 @@ def buy(router: routing.Router, crowd: Crowd, n: int, rng: np.random.Generator) 
 def point(router: routing.Router, problem: World) -> dict[str, float]:
     """Return what the last refit is worth."""
     assert router.model_ is not None
-    found = {"spent": router.spent} | quality(router.model_.predict_proba(problem.X_test), problem.y_test)
-    return found | {"labels": float((router.model_.labels_ == problem.y).mean())}
-
-
-def quality(chances: Any, y: Any) -> dict[str, float]:
-    """Return how often picks are right, and how far chances and class shares are from the truth."""
-    picks, sure = chances.argmax(axis=1), chances.max(axis=1)
-    right = picks == y
-    bins = np.minimum((sure * 10).astype(int), 9)
-    gaps = [abs(right[bins == one].mean() - sure[bins == one].mean()) * (bins == one).mean() for one in set(bins)]
-    shares = [np.bincount(one, minlength=chances.shape[1]) / len(one) for one in (picks, y)]
-    return {
-        "accuracy": float(right.mean()),
-        "calibration": float(sum(gaps)),
-        "balance": float(np.abs(shares[0] - shares[1]).sum() / 2),
-    }
+    right = router.model_.predict(problem.X_test) == problem.y_test
+    return {"spent": router.spent, "accuracy": float(right.mean())}
 
 
 def smooth(values: Sequence[float]) -> Any:
@@ -417,28 +390,6 @@ def table(trials: list[Trial]) -> str:
     return markdown(["world, crowd", *SHOWN[1:], *last], rows)
 
 
-def details(trials: list[Trial]) -> str:
-    """Return, for every world and crowd, a table of all strategies."""
-    return "\n".join(
-        f"## {world}, {crowd}\n\n{_details_of(Setting(trials, world, crowd))}" for world, crowd in settings_of(trials)
-    )
-
-
-def _details_of(found: Setting) -> str:
-    if not found.goals:
-        return "no trial of Random yet\n"
-    rows = []
-    for name, mean in found.means.items():
-        cells = [name, _share(found.saved(name)), _share(found.median_saved(name))]
-        cells += [f"{100 * mean.mean():.2f}", f"{100 * mean[-1]:.1f}", f"{100 * found.behind(name).size:.1f}"]
-        own = found.rows[name]
-        cells += [f"{100 * np.mean([row[key][-1] for row in own]):.1f}" for key in ("calibration", "balance")]
-        rows.append([*cells, len(own)])
-    head = ["strategy", "saved, mean curve", "saved, median of draws", "mean accuracy over the curve", "final accuracy"]
-    head += ["most behind the best that may do the same", "calibration error", "class balance error", "draws"]
-    return markdown(head, rows)
-
-
 def _share(value: float) -> str:
     return "never" if np.isnan(value) else f"{100 * value:.0f} %"
 
@@ -466,7 +417,7 @@ def figure(trials: list[Trial], path: Path) -> None:
     names = [name for name in SHOWN if name in drawn]  # some are in some worlds alone
     axes.flat[0].legend([drawn[name] for name in names], names, fontsize=7)
     drawing.tight_layout()
-    drawing.savefig(path, dpi=110)
+    save(drawing, path)
 
 
 if __name__ == "__main__":
@@ -489,4 +440,3 @@ if __name__ == "__main__":
         draw=figure,
         image="routing.png",
     )
-    write_text(asked.out.with_name(f"{asked.out.stem}-strategies.md"), details(read(asked.out)))

@@ -25,12 +25,9 @@ import pyarrow as pa
 from record import RESULTS, Trial, arguments, main, markdown, mean_error, resume
 from service_projects import Client, serving
 from sklearn.datasets import load_digits
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import labelonce as lo
 from labelonce import routing
-from labelonce.learning._features import DEFAULT_C
 from labelonce.service import Project
 
 PATH = RESULTS / "service_shift.json"
@@ -44,12 +41,9 @@ class Library:
     """A router as a program would use it."""
 
     def __init__(self, X: Any, strategy: str, seed: int) -> None:
-        learners = [make_pipeline(StandardScaler(), lo.SoftmaxRegression(C=C)) for C in DEFAULT_C]
         rule = routing.Random() if strategy == "Random" else routing.Information(risk=RISK)
         options: dict[str, Any] = {"strategy": rule, "temperature": 1.0, "random_share": 0.0, "random_state": seed}
-        self.router = routing.Router(
-            range(len(X)), CLASSES, X=X, learner=lo.MBEM(learners, random_state=seed), **options
-        )
+        self.router = routing.Router(range(len(X)), CLASSES, X=X, learner=lo.MBEM(random_state=seed), **options)
 
     def next(self, worker: int) -> int | None:
         """Return the task of a worker."""
