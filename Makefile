@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.ready
 
-.PHONY: demo test bench bench-aggregators routing-peers docs gallery clean chromium postgres
+.PHONY: demo test bench bench-aggregators docs gallery clean chromium postgres
 .DELETE_ON_ERROR:
 
 # The demo needs little: without the environment of the developers it makes a small one.
@@ -57,10 +57,6 @@ bench: .venv-bench/.ready .venv-crowdkit/.ready
 bench-aggregators: .venv-bench/.ready .venv-crowdkit/.ready
 	.venv-bench/bin/python benchmarks/aggregator_speed.py
 
-# cleanlab's and scikit-activeml's choices, in an environment of their own.
-routing-peers: .venv-routing-peers/.ready
-	.venv-routing-peers/bin/python experiments/routing_peers.py
-
 $(SETUP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
@@ -89,10 +85,5 @@ $(SETUP): pyproject.toml constraints.txt
 	.venv-crowdkit/bin/pip install --quiet --requirement $<
 	touch $@
 
-.venv-routing-peers/.ready: experiments/requirements-routing-peers.txt pyproject.toml
-	$(PYTHON) -m venv --clear .venv-routing-peers
-	.venv-routing-peers/bin/pip install --quiet --requirement $< --editable .
-	touch $@
-
 clean:
-	rm -rf $(VENV) .venv-demo .venv-docs .venv-bench .venv-crowdkit .venv-routing-peers site labelonce-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-demo .venv-docs .venv-bench .venv-crowdkit site labelonce-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

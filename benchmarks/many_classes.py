@@ -33,7 +33,7 @@ from measure import peak_mb
 from record import markdown, read, write, write_text
 
 import labelonce as lo
-from labelonce._kernels import candidate_classes, make_candidate_engine
+from labelonce._kernels import label_slots, make_slot_evidence
 from labelonce.learning import GroupedSoftmax
 
 N_CLASSES, N_WORKERS, N_FEATURES, QUALITY = 1000, 1000, 64, 0.2
@@ -57,30 +57,30 @@ def em(redundancy: int, n_tasks: int = 1_200_000, device: str = "cpu") -> dict[s
     """
     y = np.random.default_rng(0).integers(0, N_CLASSES, n_tasks, dtype=np.int32)
     ann, _ = crowd(y, redundancy)
-    model = lo.workers.Grouped(GROUPS, rows="position").prepare(ann)
-    classes = candidate_classes(ann, model.pattern[0])
+    model = lo.workers.Grouped(GROUPS, rows="position")
+    pattern = model.prepare(ann)
+    assert pattern is not None
     engine = "scipy" if device == "cpu" else "torch"
-    sums = make_candidate_engine(ann, classes, *model.pattern, dtype="float32", engine=engine, device=device)
+    slots = label_slots(ann, pattern)
+    sums = make_slot_evidence(ann, slots, pattern, dtype="float32", engine=engine, device=device, draws=True)
     clock = time.process_time if device == "cpu" else time.perf_counter
-    prior = np.full((n_tasks, classes.shape[1] + 1), -np.log(N_CLASSES), dtype=np.float32)
-    prior[:, -1] = np.log(1 - classes.shape[1] / N_CLASSES)
-    first = sums.m_step(sums.as_candidates(np.exp(prior)))
-    model.fit_tallies(jittered(first))
-    seconds, kept = [], sums.keep(prior)
+    kept = sums.log_prior(np.full(N_CLASSES, 1 / N_CLASSES))
+    model.fit_tallies(jittered(sums.tallies(sums.beliefs(np.exp(sums.fetch(kept))))))
+    seconds = []
     for _ in range(ITERATIONS):
         started = clock()
-        tallies, _ = sums.sweep(model.factors_, kept)
+        swept = sums.sweep(model.factors_, kept)
         summed = clock()
-        model.fit_tallies(tallies)
+        model.fit_tallies(swept.tallies)
         seconds.append((clock() - started, summed - started))
-    posterior = sums.e_step(model.factors_, prior).posterior
+    posterior = sums.e_step(model.factors_, kept).beliefs
     spent, sums_s = min(seconds)
     median = sorted(seconds)[ITERATIONS // 2][0]
     return {
         "cpu_s": spent,
         "median_s": median,
         "sums_s": sums_s,
-        "accuracy": float((posterior.top_class() == y).mean()),
+        "accuracy": float((posterior.argmax() == y).mean()),
     }
 
 

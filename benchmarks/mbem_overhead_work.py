@@ -48,7 +48,7 @@ def main(work: str, folder: Path) -> None:
         report(lambda: TimedSoftmax().fit(X, votes).predict_proba(X), lambda p: accuracy(p, y_true), **about)
     else:
         del votes
-        options: dict[str, Any] = {"rounds": ROUNDS}
+        options: dict[str, Any] = {"rounds": ROUNDS, "folds": 1}
         model = lo.MBEM(TimedSoftmax(), **options)
         report(lambda: model.fit(X, ann).predict_proba(X), lambda p: accuracy(p, y_true), **about)
     print(json.dumps(TimedSoftmax.spent))

@@ -30,7 +30,7 @@ sys.path.append(str(Path(__file__).parents[1] / "experiments"))  # where record.
 from record import Trial, markdown, write, write_text
 
 import labelonce as lo
-from labelonce.learning import _mbem, _schedule
+from labelonce.learning import _choice, _mbem
 
 MODES = ("unlimited", "limited", "one thread")
 ONE_FIT: dict[str, Any] = {"rounds": 1, "folds": 1}
@@ -95,7 +95,7 @@ def work(name: str, mode: str) -> Trial:
     """Do one fit here, and return its seconds."""
     warnings.simplefilter("ignore")
     if mode == "unlimited":
-        for module in (_mbem, _schedule):
+        for module in (_choice, _mbem):
             vars(module)["sharing_threads"] = lambda *_: nullcontext()
     make_crowd, make = WORK[name]
     X, ann = make_crowd()

@@ -1,13 +1,9 @@
-"""How sure the labels are: MBEM's confidence before and after calibration, beside the truth that it never saw.
+"""How sure the labels are: MBEM's confidence, ranges, skills and review list, next to the truth that it never saw.
 
-Every set at one label per task and at several. The constants of `labelonce.learning._confidence` were chosen on seeds
-0 and 1 of these sets (and with many classes of others like them); here are seeds 2 to 5, and sets that no constant has
-seen (marked "new"). All labels of a real crowd are there once, so that the rows "all" have been seen. With many classes
-the workers take them for each other in groups of ten, the groups are given, wrong or to be found, classes are points in
-20 dimensions and tasks normal around them; CIFAR-100N is 12,000 of its real labels with such features. `own` is the
-probability that the rounds themselves give to their labels, `shown` the calibrated one that people see. Small
-photographs are 380 of LabelMe's, 32 x 32 pixels, by 15 simulated workers of whom 5 are good, with the network of
-`labelonce train --images`, which memorises its labels.
+Every set at one label per task and at several. With many classes the workers take them for each other in groups of ten,
+the groups are given, wrong or to be found, classes are points in 20 dimensions and tasks normal around them; CIFAR-100N
+is 12,000 of its real labels with such features. Small photographs are 380 of LabelMe's, 32 x 32 pixels, by 15 simulated
+workers of whom 5 are good, with the network of `labelonce train --images`, which overfits. See `worlds.py` for more.
 
     python experiments/confidence.py            # needs the data of datasets.md; resumes where it was stopped
     python experiments/confidence.py --table    # table and picture alone, from results/confidence.json
@@ -16,18 +12,17 @@ photographs are 380 of LabelMe's, 32 x 32 pixels, by 15 simulated workers of who
 import time
 import warnings
 from pathlib import Path
+from textwrap import fill
 from typing import Any, Literal
 
 import data_sets
 import numpy as np
-from many_classes_default import draw_labels
-from mbem_on_real_crowds import SUITABLE_PENALTY, draw
-from record import RESULTS, Trial, arguments, main, markdown, resume
+from draws import many_classes, real_crowd
+from record import RESULTS, Trial, arguments, main, markdown, resume, save
 from sklearn.datasets import load_breast_cancer, load_digits, make_classification
 
 import labelonce as lo
 from labelonce import workers
-from labelonce.learning._confidence import LEVEL
 
 PATH = RESULTS / "confidence.json"
 Redundancy = int | Literal["all"]
@@ -39,8 +34,8 @@ TITLES = {
     "sentiment_polarity": "film reviews",
     "amazon_isbook": "is it a book?",
     "made-up": "made-up features, workers of all kinds",
-    "tumours": "tumours, malignant or benign, workers of all kinds (new)",
-    "photographs": "small photographs (new)",
+    "tumours": "tumours, malignant or benign, workers of all kinds",
+    "photographs": "small photographs",
     "many given": "100 classes, groups given",
     "many found": "100 classes, groups found",
     "many class-wise": "200 classes, class-wise spammers, groups given",
@@ -49,8 +44,9 @@ TITLES = {
     "many anywhere": "100 classes, mistakes anywhere",
     "cifar100n superclasses": "CIFAR-100N, superclasses given",
     "cifar100n found": "CIFAR-100N, groups found",
-    "many alike": "60 classes that look like those of their group, groups found (new)",
+    "many alike": "60 classes that look like those of their group, groups found",
 }
+SUITABLE_PENALTY = {"labelme": 0.01, "sentiment_polarity": 10.0, "amazon_isbook": 10.0}
 SEEDS = (2, 3, 4, 5)
 REVIEWED = (0.05, 0.1, 0.2)
 BINS = 10
@@ -59,7 +55,7 @@ BINS = 10
 def crowd(name: str, redundancy: Redundancy, seed: int) -> tuple[Any, Any, lo.Annotations, lo.MBEM]:
     """Return features, true labels, annotations and the classifier of a set."""
     if name in SUITABLE_PENALTY:
-        X, y, _, _, ann = draw(name, redundancy, seed)
+        X, y, _, _, ann = real_crowd(name, redundancy, seed)
         return X, y, ann, lo.MBEM(lo.SoftmaxRegression(C=SUITABLE_PENALTY[name]), rounds=5)
     if name.startswith(("many", "cifar100n")):
         assert isinstance(redundancy, int)
@@ -97,7 +93,7 @@ def crowd_of_many(name: str, redundancy: int, seed: int) -> tuple[Any, Any, lo.A
         points = 0.7 * (points + rng.normal(size=(len(points) // 10, 20)).repeat(10, axis=0))
     kind = next((kind for kind in ("cifar100n", "class-wise", "anywhere") if kind in name), "hammers")
     n_labels = 12_000 if kind == "cifar100n" else 100 * n_classes
-    y, ann, groups = draw_labels(kind, n_classes, n_labels, n_classes, redundancy, rng)
+    y, ann, groups = many_classes(rng, kind, n_classes, n_labels, n_classes, redundancy)
     X = points[y] + rng.normal(size=(len(y), 20))
     given = {"many wrong": np.arange(n_classes) % 10, "many anywhere": None}.get(name, groups)
     rows = "position" if name == "many class-wise" else "worker"
@@ -122,20 +118,14 @@ def trial(name: str, redundancy: Redundancy, seed: int) -> Trial:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         clf.fit(X, ann)
-    doubts = [str(one.message) for one in caught if issubclass(one.category, lo.DoubtWarning)]
-    right = clf.labels_ == y
-    own = clf.posterior_.max(axis=1)
-    given = ann.classes[ann.label] == y[ann.task]
+    right, given = clf.labels_ == y, ann.classes[ann.label] == y[ann.task]
     found: Trial = {"name": name, "redundancy": redundancy, "seed": seed, "right": float(right.mean())}
-    found["right by held-out models"] = float((ann.classes[clf._unseen_picks] == y).mean())
-    best = np.sort(getattr(clf.posterior_, "probability", clf.posterior_))[:, -2:]
-    found["undecided"] = float((np.ptp(best, axis=1) == 0).mean())
     found["vote"] = float((lo.MajorityVote().fit(ann).labels_ == y).mean())
-    found |= {"estimate": list(vars(clf.estimated_accuracy_).values()), "trust": clf.trust_, "doubts": doubts}
-    found |= {"own": reliability(own, right), "shown": reliability(clf.confidence_, right)}
+    found["estimate"] = list(vars(clf.estimated_accuracy_).values())
+    found["warned"] = any(issubclass(one.category, lo.DoubtWarning) for one in caught)
+    found["shown"] = reliability(clf.confidence_, right)
     found["labels to check"] = shares_found(1 - clf.confidence_, ~right)
-    found["given labels to check"] = shares_found(1 - clf.posterior_[ann.task, ann.label], ~given)
-    found["skills"] = skills_held(clf, ann, given)
+    found["skills held"] = skills_held(clf, ann, given)
     return found | {"cpu_s": round(time.process_time() - started, 1)}
 
 
@@ -154,66 +144,52 @@ def shares_found(doubt: Any, wrong: Any) -> list[float]:
     return [float(wrong[order[:n]].sum() / max(1, min(n, wrong.sum()))) for n in sizes]
 
 
-def skills_held(clf: lo.MBEM, ann: lo.Annotations, given: Any) -> dict[str, float]:
+def skills_held(clf: lo.MBEM, ann: lo.Annotations, given: Any) -> float:
     """Return how often the 90 % interval of a worker with five labels holds its share of right labels."""
     n = np.bincount(ann.worker, minlength=ann.n_workers)
     seen, real = n >= 5, np.bincount(ann.worker, given, ann.n_workers) / np.maximum(n, 1)
-    ends = {
-        "own": clf.worker_model_.skill_interval(clf.prior_),
-        "shown": clf._skills(LEVEL)[1:],
-    }
-    return {
-        name: float(((low - 1e-9 <= real) & (real <= high + 1e-9))[seen].mean()) for name, (low, high) in ends.items()
-    } | {"width": float((ends["shown"][1] - ends["shown"][0])[seen].mean())}
+    low, high = clf.verdict_.skill_interval()
+    return float(((low - 1e-9 <= real) & (real <= high + 1e-9))[seen].mean())
 
 
 def table(trials: list[Trial]) -> str:
     """Return one row per set and redundancy, means over the seeds."""
-    head = ["set", "labels per task", "vote right, %", "labels right, %", "own", "shown", "estimate (range)"]
-    head += ["error own", "error shown", "wrong labels found in 5, 10, 20 %", "wrong given labels found"]
-    head += ["skill intervals own", "shown", "warned"]
+    head = ["set", "labels per task", "vote right, %", "labels right, %", "confidence, %", "range", "calibration error"]
+    head += ["wrong labels found in 5, 10, 20 %", "skill intervals hold", "warned"]
     rows = []
     for name, redundancy in dict.fromkeys((one["name"], one["redundancy"]) for one in trials):
         of = [one for one in trials if (one["name"], one["redundancy"]) == (name, redundancy)]
-        low, high = np.mean([one["estimate"][1:] for one in of], axis=0)
+        low, high = 100 * np.mean([one["estimate"][1:] for one in of], axis=0)
         shown = [100 * np.mean([one[key] for one in of]) for key in ("vote", "right")]
-        shown += [100 * np.mean([one[key]["mean"] for one in of]) for key in ("own", "shown")]
-        errors = [np.mean([one[key]["error"] for one in of]) for key in ("own", "shown")]
-        lists = [np.mean([one[key] for one in of], axis=0) for key in ("labels to check", "given labels to check")]
-        held = [np.mean([one["skills"][key] for one in of]) for key in ("own", "shown")]
-        rows.append(
-            [TITLES[name], redundancy, *(f"{value:.1f}" for value in shown), f"{100 * low:.0f} to {100 * high:.0f}"]
-            + [f"{value:.3f}" for value in errors]
-            + [" ".join(f"{value:.2f}" for value in one) for one in lists]
-            + [f"{value:.2f}" for value in held]
-            + [f"{sum(bool(one['doubts']) for one in of)} of {len(of)}"]
-        )
+        shown.append(100 * np.mean([one["shown"]["mean"] for one in of]))
+        cells = [TITLES[name], redundancy, *(f"{value:.1f}" for value in shown), f"{low:.0f} to {high:.0f}"]
+        cells.append(f"{np.mean([one['shown']['error'] for one in of]):.3f}")
+        cells.append(" ".join(f"{value:.2f}" for value in np.mean([one["labels to check"] for one in of], axis=0)))
+        cells.append(f"{np.mean([one['skills held'] for one in of]):.2f}")
+        rows.append([*cells, f"{sum(one['warned'] for one in of)} of {len(of)}"])
     return markdown(head, rows)
 
 
 def draw_curves(trials: list[Trial], path: Path) -> None:
-    """Draw what was promised against what came, before and after, one panel per set and redundancy."""
+    """Draw what was promised against what came, one panel per set and redundancy."""
     from matplotlib.figure import Figure
 
     keys = list(dict.fromkeys((one["name"], one["redundancy"]) for one in trials))
-    columns = 4
+    columns = 6
     n_rows = -(-len(keys) // columns)
-    figure = Figure(figsize=(2.5 * columns, 2.6 * n_rows), layout="constrained")
+    figure = Figure(figsize=(1.9 * columns, 2 * n_rows), layout="constrained")
     axes = figure.subplots(n_rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     for axis, (name, redundancy) in zip(axes, keys, strict=False):
         axis.plot([0, 1], [0, 1], color="0.7", linewidth=1, linestyle="--")
-        for key, colour in (("own", "#c25b00"), ("shown", "#005a9c")):
-            of = [one for one in trials if (one["name"], one["redundancy"]) == (name, redundancy)]
-            for place, one in enumerate(of):
-                label = {"own": "of the rounds", "shown": "calibrated"}[key] if place == 0 else None
-                axis.plot(*np.transpose(one[key]["points"]), marker=".", color=colour, linewidth=1, label=label)
-        axis.set_title(f"{TITLES[name].replace(' (new)', '')},\nlabels per task: {redundancy}", fontsize=8)
+        for one in trials:
+            if (one["name"], one["redundancy"]) == (name, redundancy):
+                axis.plot(*np.transpose(one["shown"]["points"]), marker=".", color="#005a9c", linewidth=1)
+        axis.set_title(f"{fill(TITLES[name], 30)},\nlabels per task: {redundancy}", fontsize=6)
     for axis in axes[len(keys) :]:
         axis.set_visible(False)
-    axes[0].legend(fontsize=7, frameon=False)
     figure.supxlabel("promised", fontsize=9)
     figure.supylabel("right", fontsize=9)
-    figure.savefig(path, dpi=110)
+    save(figure, path)
 
 
 def is_slow(name: str) -> bool:

@@ -26,10 +26,10 @@ from statistics import fmean
 from typing import Any
 
 import data_sets
-import mbem_on_real_crowds as real
 import numpy as np
 import quality_and_redundancy as simulated
-from record import RESULTS, Trial, arguments, main, markdown, mean_error, resume
+from draws import real_crowd
+from record import RESULTS, Trial, arguments, main, markdown, mean_error, resume, save
 from scipy import sparse
 from sklearn.decomposition import TruncatedSVD
 
@@ -98,7 +98,7 @@ def draw(name: str, redundancy: Any, seed: int) -> tuple[Any, ...]:
     elif name == IMAGES:
         return draw_images(redundancy, seed)
     else:
-        X, y, X_test, y_test, ann = real.draw(name, redundancy, seed)
+        X, y, X_test, y_test, ann = real_crowd(name, redundancy, seed)
         if sparse.issparse(X):
             directions = TruncatedSVD(256, random_state=0).fit(X)
             X, X_test = directions.transform(X), directions.transform(X_test)
@@ -270,7 +270,7 @@ def plot(trials: list[Trial], path: Path) -> None:
     axis.barh(list(ranks), list(ranks.values()), color=colours)
     axis.set_xlabel(f"mean rank over {len(cells)} sets (1: the most accurate)")
     axis.grid(axis="x", alpha=0.3)
-    figure.savefig(path, dpi=90)
+    save(figure, path)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -13,12 +13,9 @@ import warnings
 from typing import Any, Literal
 
 import cost_of_choosing
-import data_sets
-import numpy as np
+from draws import real_crowd
 from record import RESULTS, Trial, arguments, main, markdown, mean_error, renew, resume
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.model_selection import GridSearchCV
-from sklearn.preprocessing import StandardScaler
 
 import labelonce as lo
 
@@ -26,27 +23,7 @@ PATH = RESULTS / "mbem_on_real_crowds.json"
 NAMES = ("sentiment_polarity", "labelme", "amazon_isbook")
 PENALTIES = {"labelme": (0.001, 0.01, 0.1)}
 TEXT_PENALTIES = (0.1, 1.0, 10.0)
-SUITABLE_PENALTY = {"labelme": 0.01, "sentiment_polarity": 10.0, "amazon_isbook": 10.0}  # where one is enough
 METHODS = ["truth", "MV", "weighted MV", "DawidSkene, then train", "OneCoin, then train", "MBEM paper", "MBEM"]
-
-
-def draw(name: str, redundancy: int | Literal["all"], seed: int) -> tuple[Any, ...]:
-    """Return features and gold of the labelled tasks, of the test tasks, and the annotations."""
-    data = data_sets.load(name)
-    assert data.annotations is not None
-    assert data.split is not None
-    ann = data.annotations
-    train, test = ann.tasks, np.flatnonzero(data.split == "test")
-    if redundancy != "all":
-        ann = ann.sample(redundancy=redundancy, random_state=seed)
-    if data.features is not None:
-        scaler = StandardScaler().fit(data.features[train])
-        X, X_test = (scaler.transform(data.features[rows]).astype(np.float64) for rows in (train, test))
-    else:
-        assert data.texts is not None
-        words = TfidfVectorizer(sublinear_tf=True, min_df=2, ngram_range=(1, 2)).fit(data.texts[train])
-        X, X_test = words.transform(data.texts[train]), words.transform(data.texts[test])
-    return X, data.gold[train], X_test, data.gold[test], ann
 
 
 def learners_of(name: str) -> list[lo.SoftmaxRegression]:
@@ -58,7 +35,7 @@ def trial(name: str, redundancy: int | Literal["all"], seed: int) -> dict[str, A
     """Return the test accuracy of every method."""
     warnings.simplefilter("ignore")  # one label per task: that is what is measured
     started = time.process_time()
-    X, y, X_test, y_test, ann = draw(name, redundancy, seed)
+    X, y, X_test, y_test, ann = real_crowd(name, redundancy, seed)
     learners = learners_of(name)
     vote = lo.MajorityVote().fit(ann).labels_
     grid = {"C": [learner.C for learner in learners]}
@@ -82,8 +59,8 @@ def trial(name: str, redundancy: int | Literal["all"], seed: int) -> dict[str, A
 
 def choice_of(mbem: lo.MBEM) -> dict[str, Any]:
     """Return what a fit chose, and among what."""
-    chosen = {key: mbem.recipe_[key] for key in ("predictions", "posterior", "rounds", "averaged")}
-    kept = ("held_out_scores", "held_out_accuracy", "near_best")
+    chosen = {key: mbem.recipe_[key] for key in ("predictions", "rounds", "averaged")}
+    kept = ("held_out_scores", "near_best")
     tried = [{"C": choice["learner"].C} | {key: choice[key] for key in kept} for choice in mbem.choices_]
     return {"chosen": chosen | {"C": mbem.recipe_["learner"].C}, "tried": tried, "fits": mbem.n_fits_}
 
@@ -91,7 +68,7 @@ def choice_of(mbem: lo.MBEM) -> dict[str, Any]:
 def mbem_again(row: Trial) -> Trial:
     """Return what another fit of MBEM alone finds in a trial."""
     warnings.simplefilter("ignore")
-    X, _, X_test, y_test, ann = draw(row["name"], row["redundancy"], row["seed"])
+    X, _, X_test, y_test, ann = real_crowd(row["name"], row["redundancy"], row["seed"])
     mbem = lo.MBEM(learners_of(row["name"])).fit(X, ann)
     return choice_of(mbem) | {"accuracy": {"MBEM": float((mbem.predict(X_test) == y_test).mean())}}
 

@@ -133,14 +133,12 @@ def by_cross_validation(X: Floats, targets: Floats) -> SigmoidRegression:
 def methods(X: Floats, ann: lo.MultiLabelAnnotations, y_true: Floats, *, many: bool) -> dict[str, Callable[[], Any]]:
     """Return what is compared, by name."""
     votes = lo.MultiLabelVote().fit(ann).posterior_
-    per_label: dict[str, Any] = {"rounds": 5, "folds": 1}
-    learners: Any = [lo.SoftmaxRegression(C=C) for C in PENALTIES[1:3]]
-    if many:
-        learners, per_label = learners[0], per_label | {"predictions": "out_of_fold"}
+    learners: Any = [lo.SoftmaxRegression(C=C) for C in PENALTIES[1 : 2 if many else 3]]
+    apart: dict[str, Any] = {"rounds": 5, "worker_model": lo.workers.Full()}
     return {
         "raw": lambda: by_cross_validation(X, votes),
         "paper": lambda: lo.MultiLabelMBEM.paper(lo.SoftmaxRegression(C=by_cross_validation(X, votes).C)).fit(X, ann),
-        "one per label": lambda: lo.MultiLabelMBEM(learners, sharing="none", options=per_label).fit(X, ann),
+        "one per label": lambda: lo.MultiLabelMBEM(learners, **apart).fit(X, ann),
         "shared": lambda: lo.MultiLabelMBEM().fit(X, ann),
         "truth": lambda: by_cross_validation(X, y_true),
     }
@@ -162,9 +160,7 @@ def trial(set: str, crowd: str, quality: float, method: str, seed: int) -> recor
     row = {"set": set, "crowd": crowd, "quality": quality, "method": method, "seed": seed}
     row |= measure(y_test, found.predict_proba(X_test)) | {"seconds": round(seconds, 2)}
     if method == "shared":
-        spread = {"strength": found.question_strength_.round(2).tolist(), "spread": found.skill_spread_}
-        row |= spread | {name: found.recipe_[name] for name in ("by_skill", "predictions", "averaged")}
-        row |= {"C": found.recipe_["learner"].C}
+        row |= {name: found.recipe_[name] for name in ("predictions", "averaged")} | {"rounds": found.n_rounds_}
     return row
 
 
@@ -251,7 +247,7 @@ def draw(trials: list[record.Trial], path: Path) -> None:
         axis.set(xlabel="judgements per task, total fixed", ylabel=name, xticks=REDUNDANCIES)
         axis.spines[["top", "right"]].set_visible(False)
     axes[0].legend(frameon=False, fontsize=8)
-    figure.savefig(path, dpi=120)
+    record.save(figure, path)
     plt.close(figure)
 
 

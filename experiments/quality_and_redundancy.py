@@ -22,7 +22,7 @@ from typing import Any
 import cost_of_choosing
 import data_sets
 import numpy as np
-from record import RESULTS, Trial, arguments, main, markdown, mean_error, renew, resume
+from record import RESULTS, Trial, arguments, main, markdown, mean_error, renew, resume, save
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
@@ -189,7 +189,7 @@ def plot(n_train: int, trials: list[Trial], path: Path) -> None:
             axis.grid(alpha=0.3)
         line[0].set_ylabel("test error, %")
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize=9)
-    figure.savefig(path, dpi=90)
+    save(figure, path)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Self
 import data_sets
 import numpy as np
 import record
-from record import RESULTS, arguments, markdown, mean_error, read
+from record import RESULTS, arguments, markdown, mean_error, read, save
 
 import labelonce as lo
 
@@ -234,7 +234,7 @@ def draw(trials: list[dict[str, Any]], path: Path) -> None:
             )
             axis.grid(alpha=0.3)
     axes[0][0].legend(fontsize=8)
-    figure.savefig(path, dpi=80)
+    save(figure, path)
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from quality_and_redundancy import PROBLEMS
-from record import IMAGES, RESULTS, read
+from record import IMAGES, RESULTS, read, save
 
 from labelonce import theory
 
@@ -55,7 +55,7 @@ def main() -> None:
         plot_measured(axis, name)
     for axis in axes:
         axis.grid(alpha=0.3)
-    figure.savefig(IMAGES / "when_to_label_once.png", dpi=90)
+    save(figure, IMAGES / "when_to_label_once.png")
 
 
 if __name__ == "__main__":

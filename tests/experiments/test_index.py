@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-HELPERS = {"record", "index", "cifar10_tables", "crowd", "measure", "one_core", "peer_labelonce", "peer_crowdkit"}
-HELPERS |= {"mbem_overhead_work", "data_sets", "strategies"}
+HELPERS = {"record", "index", "draws", "crowd", "measure", "one_core", "peer_labelonce", "peer_crowdkit"}
+HELPERS |= {"mbem_overhead_work", "data_sets"}
 PAGES = [path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]]
 PAGES = [*sorted(PAGES), "Makefile"]
 

@@ -1,0 +1,387 @@
+"""Do no harm: `MBEM()` on 65 worlds, made to be hard on a default, next to votes, Dawid-Skene, CROWDLAB and the truth.
+
+A world is a problem (weak, misspecified, unscaled or plenty of features; texts; many classes; few tasks; a rare class)
+and a crowd (teams of three, long tails, adversaries, people who choose their tasks, who copy, who err together). Half
+of the worlds ("choose") may be looked at while rules are chosen, the other half ("report") is for the pages. A draw is
+harmed where the returned labels are more than a point worse than the better of given and vote. Confidence and the 90 %
+range are compared with the share that is right, and test accuracy with that of models trained on the vote, the soft
+vote, Dawid-Skene, CROWDLAB (where cleanlab is installed, and tasks have several labels) and the truth, each with the
+penalty that three-fold cross-validation on the vote prefers.
+
+    python experiments/worlds.py                      # three draws; resumes; some need the data of datasets.md
+    python experiments/worlds.py --seeds 0            # one draw; see --worlds for some of the worlds
+    python experiments/worlds.py --table              # the table again
+"""
+
+import argparse
+import os
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from draws import (
+    Array,
+    Generator,
+    Problem,
+    affairs,
+    balls,
+    checkerboard,
+    coins,
+    copies,
+    digits,
+    groups_confused,
+    long_tail,
+    made_up,
+    matrices,
+    near_boundary,
+    one_does_most,
+    photographs,
+    prices,
+    rare,
+    raw,
+    real_crowd,
+    regions,
+    rings,
+    scaled,
+    shared_mistakes,
+    sided,
+    specialists,
+    survey,
+    text_numbers,
+    text_words,
+    xor,
+)
+from record import RESULTS, Trial, arguments, main, markdown, resume
+from scipy import sparse
+from sklearn import datasets as tables
+from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.preprocessing import StandardScaler
+
+import labelonce as lo
+
+PATH = RESULTS / "worlds.json"
+PENALTIES = (0.001, 0.01, 0.1, 1.0, 10.0)
+TRAINED = ("vote", "soft vote", "Dawid-Skene", "CROWDLAB", "truth")
+MOST_TEST = 3000
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """Labelled tasks with their true classes, which no fit sees, and tasks for the test."""
+
+    X: Any
+    y: Array
+    annotations: lo.Annotations
+    X_test: Any
+    y_test: Array
+
+
+@dataclass(frozen=True)
+class World:
+    """A problem and a crowd: `draw(seed)` gives the same tasks and labels for the same seed."""
+
+    name: str
+    kind: str
+    half: str
+    problem: Problem
+    crowd: Callable[[Generator, Any, Array, int], lo.Annotations]
+    n_tasks: int
+
+    def draw(self, seed: int) -> Crowd:
+        """Return the tasks, labels and test tasks of a seed."""
+        rng = np.random.default_rng([seed, *self.name.encode()])
+        X, y = self.problem(rng)
+        order = rng.permutation(len(y))
+        train, test = order[: self.n_tasks], order[self.n_tasks : self.n_tasks + MOST_TEST]
+        annotations = self.crowd(rng, X[train], y[train], int(y.max()) + 1)
+        return Crowd(X[train], y[train], annotations, X[test], y[test])
+
+
+@dataclass(frozen=True)
+class RealWorld:
+    """A real crowd with gold on its tasks: one random label per task, or all."""
+
+    name: str
+    half: str
+    data: str
+    per_task: Any
+    kind: str = "real"
+
+    def draw(self, seed: int) -> Crowd:
+        """Return a draw of the labels, and the test tasks."""
+        X, y, X_test, y_test, ann = real_crowd(self.data, self.per_task, seed)
+        y, y_test = (np.searchsorted(ann.classes, one) for one in (y, y_test))
+        codes, tasks = np.arange(ann.n_classes), np.arange(ann.n_tasks)
+        return Crowd(X, y, lo.Annotations(ann.task, ann.worker, ann.label, tasks, ann.workers, codes), X_test, y_test)
+
+
+def alike(n: int, skill: float) -> Array:
+    """Return workers of one skill."""
+    return np.full(n, skill)
+
+
+def of_kinds(n: int, *kinds: float) -> Callable[[Generator], Array]:
+    """Return workers of all kinds, by default very good, middling, guessing."""
+    return lambda rng: rng.choice(kinds or (0.95, 0.8, 0.5), n)
+
+
+def between(n: int, low: float, high: float) -> Callable[[Generator], Array]:
+    """Return workers with skills between two."""
+    return lambda rng: rng.uniform(low, high, n)
+
+
+def _worlds() -> list[World | RealWorld]:
+    reviews, book = "sentiment_polarity", "amazon_isbook"
+    numbers = partial(text_numbers, reviews, 4000)
+    review_words, book_words = partial(text_words, reviews, 4000), partial(text_words, book, 4000)
+    hammers = partial(matrices, draw=partial(lo.simulate.hammer_spammer, quality=0.2))
+    better_hammers = partial(matrices, draw=partial(lo.simulate.hammer_spammer, quality=0.4))
+    class_wise = partial(matrices, draw=partial(lo.simulate.class_wise_hammer_spammer, quality=0.2), n_workers=50)
+    cancer, wine, iris = tables.load_breast_cancer, tables.load_wine, tables.load_iris
+    table = partial(made_up, n=3000)
+    rows: list[tuple[str, str, Any, Any, int]] = [
+        # weak features
+        ("reviews 64 numbers, all .9", "weak", numbers, partial(coins, skills=alike(40, 0.9)), 2500),
+        ("reviews 64 numbers, mixed", "weak", numbers, partial(coins, skills=of_kinds(40)), 2500),
+        ("weak table, .95 .7 .4", "weak", partial(table, n_classes=4, separation=0.35),
+         partial(coins, skills=np.repeat([0.95, 0.7, 0.4], 5)), 1500),
+        ("weak table, all .8", "weak", partial(table, n_classes=3, separation=0.4),
+         partial(coins, skills=alike(20, 0.8)), 1500),
+        ("digits 12 pixels, hammers", "weak", partial(digits, pixels=slice(20, 32)),
+         partial(hammers, n_workers=50), 1300),
+        ("digits 6 pixels, all .9", "weak", partial(digits, pixels=slice(26, 32)),
+         partial(coins, skills=alike(25, 0.9)), 1300),
+        ("pixels 16 x 16, five of .9", "weak", partial(photographs, side=16),
+         partial(coins, skills=alike(5, 0.9)), 1500),
+        ("affairs, mixed", "weak", affairs, partial(coins, skills=of_kinds(30)), 2000),
+        ("survey, mixed", "weak", survey, partial(coins, skills=of_kinds(20)), 700),
+        ("noise features, all .75", "weak", partial(table, n_classes=2, separation=0.01),
+         partial(coins, skills=alike(30, 0.75)), 1500),
+        # misspecified features
+        ("xor, mixed", "misspecified", xor, partial(coins, skills=of_kinds(20)), 1500),
+        ("xor, all .85", "misspecified", xor, partial(coins, skills=alike(20, 0.85)), 1500),
+        ("rings, mixed", "misspecified", rings, partial(coins, skills=of_kinds(20, 0.98, 0.9, 0.6)), 1500),
+        ("checkerboard, all .9", "misspecified", checkerboard, partial(coins, skills=alike(15, 0.9)), 1500),
+        ("checkerboard, hammers", "misspecified", checkerboard, partial(hammers, n_workers=30), 2000),
+        # unscaled features
+        ("prices, .95 .85 .6", "unscaled", prices, partial(coins, skills=np.repeat([0.95, 0.85, 0.6], 6)), 1500),
+        ("wine raw, mixed", "unscaled", partial(raw, wine), partial(coins, skills=of_kinds(10)), 120),
+        ("tumours raw, mixed", "unscaled", partial(raw, cancer), partial(coins, skills=of_kinds(15)), 380),
+        ("prices, hammers", "unscaled", prices, partial(better_hammers, n_workers=25), 2000),
+        # small teams
+        ("team of 3", "team", partial(balls, n=3000, n_classes=3, distance=0.5),
+         partial(coins, skills=[0.95, 0.8, 0.6]), 900),
+        ("team of 3, overlap", "team", partial(balls, n=3000, n_classes=3, distance=0.5),
+         partial(coins, skills=[0.95, 0.8, 0.6], second=0.2), 900),
+        ("team of 5, all .9", "team", partial(digits, pixels=slice(20, 44)),
+         partial(coins, skills=alike(5, 0.9)), 1000),
+        ("team of 5, overlap", "team", partial(digits, pixels=slice(20, 44)),
+         partial(coins, skills=[0.95, 0.9, 0.8, 0.7, 0.5], second=0.2), 1000),
+        ("team of 3 on reviews, overlap", "team", numbers,
+         partial(coins, skills=[0.95, 0.85, 0.7], second=0.2), 2000),
+        ("team of 2, all .8", "team", partial(table, n_classes=2, separation=0.8),
+         partial(coins, skills=[0.8, 0.8]), 800),
+        # one labeller does most
+        ("one does most, .8", "one labeller", partial(digits, pixels=slice(16, 48)),
+         partial(one_does_most, skills=np.r_[0.8, np.full(6, 0.9)]), 1200),
+        ("one does most, .95", "one labeller", partial(table, n_classes=3, separation=0.7),
+         partial(one_does_most, skills=np.r_[0.95, np.full(6, 0.6)]), 1500),
+        # long tails
+        ("long tail, digits", "long tail", digits, partial(long_tail, n_workers=150), 1300),
+        ("long tail, reviews", "long tail", numbers, partial(long_tail, n_workers=200), 2000),
+        # adversaries
+        ("adversaries, tumours", "adversaries", partial(scaled, cancer),
+         partial(coins, skills=np.r_[np.full(8, 0.9), np.full(4, 0.1)]), 400),
+        ("adversaries, weak", "adversaries", partial(table, n_classes=3, separation=0.6),
+         partial(coins, skills=np.r_[np.full(12, 0.85), np.full(4, 0.05)]), 1500),
+        # workers who choose their tasks
+        ("regions, weak", "chosen tasks", partial(table, n_classes=3, separation=0.7),
+         partial(regions, skills=np.repeat([0.95, 0.8, 0.6], 4)), 1500),
+        ("regions, digits", "chosen tasks", partial(digits, pixels=slice(18, 46)),
+         partial(regions, skills=np.repeat([0.95, 0.85, 0.6], 5)), 1300),
+        ("specialists", "chosen tasks", partial(balls, n=3000, n_classes=5, distance=0.5),
+         partial(specialists, n_workers=20, skills=between(20, 0.6, 0.98)), 1500),
+        ("specialists, weak", "chosen tasks", partial(table, n_classes=4, separation=0.5),
+         partial(specialists, n_workers=16, skills=between(16, 0.7, 0.95)), 1500),
+        # errors near the boundary
+        ("boundary, tumours", "boundary", partial(scaled, cancer),
+         partial(near_boundary, n_workers=15, most=0.12), 400),
+        ("boundary, digits", "boundary", digits, partial(near_boundary, n_workers=20, most=0.2), 1300),
+        ("boundary, three labels", "boundary", partial(table, n_classes=3, separation=0.8),
+         partial(near_boundary, n_workers=20, most=0.25, per_task=3), 1200),
+        # copies and shared mistakes
+        ("copies", "shared", partial(table, n_classes=4, separation=0.8),
+         partial(copies, n_workers=12, share=0.5, skill=0.75), 1000),
+        ("shared mistakes", "shared", partial(digits, pixels=slice(16, 48)),
+         partial(shared_mistakes, n_workers=20, skill=0.75, share=0.6, per_task=5), 1000),
+        # one rare class
+        ("rare 2 %", "rare", partial(rare, partial(made_up, n=12000, n_classes=2, separation=1.2), 0.02),
+         partial(sided, n_workers=30, sensitivity=(0.5, 0.95), specificity=(0.93, 0.995)), 3000),
+        ("rare 5 %, three labels", "rare", partial(rare, partial(made_up, n=9000, n_classes=2, separation=1.0), 0.05),
+         partial(sided, n_workers=30, sensitivity=(0.5, 0.9), specificity=(0.85, 0.99), per_task=3), 2000),
+        ("rare 10 %, digits", "rare", partial(rare, digits, 0.1),
+         partial(sided, n_workers=20, sensitivity=(0.6, 0.95), specificity=(0.8, 0.99)), 1300),
+        # few tasks
+        ("100 irises", "few tasks", partial(scaled, iris), partial(coins, skills=of_kinds(8)), 100),
+        ("60 wines, one label", "few tasks", partial(scaled, wine), partial(coins, skills=[0.95, 0.85, 0.7]), 60),
+        ("150 digits, three labels", "few tasks", digits, partial(coins, skills=of_kinds(12), per_task=3), 150),
+        ("80 tumours, all .8", "few tasks", partial(scaled, cancer), partial(coins, skills=alike(6, 0.8)), 80),
+        # more columns than rows
+        ("reviews in words, mixed", "wide", review_words, partial(coins, skills=of_kinds(30)), 1200),
+        ("books in words, hammers", "wide", book_words, partial(better_hammers, n_workers=30), 1200),
+        ("books in words, all .8", "wide", book_words, partial(coins, skills=alike(20, 0.8)), 800),
+        # many classes
+        ("20 classes, mixed", "many classes", partial(balls, n=5000, n_classes=20, distance=0.6),
+         partial(coins, skills=of_kinds(30)), 2000),
+        ("40 classes in groups", "many classes", partial(balls, n=6000, n_classes=40, distance=0.7),
+         partial(groups_confused, n_workers=40, size=5), 3000),
+        ("60 classes in groups", "many classes", partial(balls, n=7000, n_classes=60, distance=0.7),
+         partial(groups_confused, n_workers=60, size=6), 4000),
+        # workers all alike
+        ("all .7, three classes", "alike", partial(table, n_classes=3, separation=1.0),
+         partial(coins, skills=alike(25, 0.7)), 1500),
+        ("all .6, digits", "alike", digits, partial(coins, skills=alike(40, 0.6)), 1300),
+        ("all .95, photographs", "alike", photographs, partial(coins, skills=alike(20, 0.95)), 1500),
+        # the paper's crowds
+        ("digits, hammers", "paper", digits, partial(hammers, n_workers=50), 1297),
+        ("digits, class-wise", "paper", digits, class_wise, 1297),
+        ("photographs, hammers", "paper", photographs, partial(hammers, n_workers=50), 1500),
+        ("photographs, class-wise", "paper", photographs, class_wise, 1500),
+    ]  # fmt: skip
+    real: list[tuple[str, Any]] = [("labelme", 1), ("labelme", "all"), (reviews, 1), (reviews, "all"), (book, 1)]
+    halves = ("report", "choose")
+    found: list[World | RealWorld] = []
+    found += [World(name, kind, halves[place % 2], *rest) for place, (name, kind, *rest) in enumerate(rows)]
+    for place, (data, per_task) in enumerate(real):
+        name = f"{data}, {'one' if per_task == 1 else 'all'}"
+        found.append(RealWorld(name, halves[place % 2], data, per_task))
+    return found
+
+
+WORLDS = {world.name: world for world in _worlds()}
+
+
+def penalty(X: Any, y: Array) -> lo.SoftmaxRegression:
+    """Return the regression that three-fold cross-validation prefers."""
+    _, counts = np.unique(y, return_counts=True)
+    if counts.min() < 3:
+        return lo.SoftmaxRegression(C=0.1)
+    best = GridSearchCV(lo.SoftmaxRegression(), {"C": PENALTIES}, cv=3).fit(X, y).best_params_
+    return lo.SoftmaxRegression(**best)
+
+
+def crowdlab_labels(crowd: Crowd, X: Any, vote: Array, learner: Any) -> Array | None:
+    """Return the labels of cleanlab's CROWDLAB with out-of-fold predictions of a model of the vote."""
+    if find_spec("cleanlab") is None:
+        return None
+    from cleanlab.multiannotator import get_label_quality_multiannotator
+
+    ann = crowd.annotations
+    said = np.full((ann.n_tasks, ann.n_workers), np.nan)
+    said[ann.task, ann.worker] = ann.label
+    chances = cross_val_predict(learner, X, vote, cv=5, method="predict_proba")
+    if chances.shape[1] < ann.n_classes or np.bincount(ann.task).max() == 1:  # it asks for classes and labels of all
+        return None
+    quality = get_label_quality_multiannotator(said, chances, verbose=False)["label_quality"]
+    return np.asarray(quality["consensus_label"])
+
+
+def tested(crowd: Crowd) -> dict[str, float]:
+    """Return the test accuracy of models trained on what others make of the labels."""
+    ann, X, X_test = crowd.annotations, crowd.X, crowd.X_test
+    if not sparse.issparse(X):
+        scaler = StandardScaler().fit(X)
+        X, X_test = scaler.transform(X), scaler.transform(X_test)
+    vote = lo.MajorityVote().fit(ann).labels_
+    learner = penalty(X, vote)
+
+    def on(aggregator: Any) -> Any:
+        return lo.TrainOnAggregate(aggregator, learner, targets="soft").fit(X, ann)
+
+    models = {"vote": learner.fit(X, vote).predict(X_test), "soft vote": on(lo.MajorityVote()).predict(X_test)}
+    models["Dawid-Skene"] = on(lo.DawidSkene()).predict(X_test)
+    consensus = crowdlab_labels(crowd, X, vote, learner)
+    if consensus is not None:
+        models["CROWDLAB"] = learner.fit(X, consensus).predict(X_test)
+    models["truth"] = learner.fit(X, crowd.y).predict(X_test)
+    return {name: float((predicted == crowd.y_test).mean()) for name, predicted in models.items()}
+
+
+def trial(world: str, seed: int) -> Trial:
+    """Return what `MBEM()` makes of a draw, and what the others do."""
+    crowd, started = WORLDS[world].draw(seed), time.process_time()
+    ann, y = crowd.annotations, crowd.y
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        clf = lo.MBEM().fit(crowd.X, ann)
+    found: Trial = {"world": world, "seed": seed, "kind": WORLDS[world].kind, "half": WORLDS[world].half}
+    found |= {"fits": clf.n_fits_, "cpu_s": time.process_time() - started}
+    found["warned"] = sorted({one.category.__name__ for one in caught})
+    found["given"] = float((ann.label == y[ann.task]).mean())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found["vote"] = float((lo.MajorityVote().fit(ann).labels_ == y).mean())
+        found["returned"] = float((clf.labels_ == y).mean())
+        found["confidence"] = float(np.mean(clf.confidence_))
+        found["range"] = [clf.estimated_accuracy_.low, clf.estimated_accuracy_.high]
+        found["accuracy"] = float((clf.predict(crowd.X_test) == crowd.y_test).mean())
+        return found | {"test": tested(crowd)}
+
+
+def run(options: argparse.Namespace) -> None:
+    """Draw the worlds whose data are there, the first seed of all of them first."""
+    named = [WORLDS[name] for name in options.worlds or WORLDS]
+    if "LABELONCE_DATA" not in os.environ:
+        named = [world for world in named if not needs_data(world)]
+    points = [{"seed": seed, "world": world.name} for seed in options.seeds for world in named]
+    resume(options, trial, points, order={"world": list(WORLDS)})
+
+
+def needs_data(world: World | RealWorld) -> bool:
+    """Return whether a world is made of texts or photographs of the data folder."""
+    return isinstance(world, RealWorld) or any(name in repr(world.problem) for name in ("text_", "photographs"))
+
+
+def harmed(row: Trial) -> bool:
+    """Return whether the returned labels are more than a point worse than the better of given and vote."""
+    return bool(row["returned"] < max(row["given"], row["vote"]) - 0.01)
+
+
+def line(name: str, rows: list[Trial]) -> list[str]:
+    """Return one line of the table: means in percent over draws."""
+
+    def mean(values: list[float], digits: int = 1) -> str:
+        return f"{100 * np.mean(values):.{digits}f}" if values else ""
+
+    off = [abs(row["confidence"] - row["returned"]) for row in rows]
+    held = [float(row["range"][0] <= row["returned"] <= row["range"][1]) for row in rows]
+    warned = [float("DoubtWarning" in row["warned"]) for row in rows]
+    cells = [mean([row[key] for row in rows]) for key in ("given", "vote", "returned")]
+    cells += [str(sum(map(harmed, rows))), mean([row["confidence"] for row in rows]), mean(off), mean(held, 0)]
+    cells += [mean(warned, 0), mean([row["accuracy"] for row in rows])]
+    return [name, *cells, *(mean([row["test"][key] for row in rows if key in row["test"]]) for key in TRAINED)]
+
+
+def table(trials: list[Trial]) -> str:
+    """Return one line per world and half."""
+    head = ["world", "given", "vote", "returned", "draws harmed", "confidence", "off by", "range holds", "warned"]
+    head += ["test", *(f"test: {name}" for name in TRAINED)]
+    rows = []
+    for half in ("choose", "report"):
+        own = [row for row in trials if row["half"] == half]
+        worlds = {name: [row for row in own if row["world"] == name] for name in WORLDS}
+        rows += [line(name, found) for name, found in worlds.items() if found]
+        rows += [line(f"**{half}: {len(own)} draws of {sum(map(bool, worlds.values()))} worlds**", own)] if own else []
+    return markdown(head, rows)
+
+
+if __name__ == "__main__":
+    parser = arguments(__doc__, PATH)
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="the draws")
+    parser.add_argument("--worlds", nargs="+", choices=WORLDS, metavar="WORLD", help="names of worlds, default all")
+    main(parser.parse_args(), run, table)
