@@ -27,10 +27,10 @@ class Rules:
     head_penalties: tuple[float, ...] = _rule((0.001, 0.01, 0.1, 1.0), "C of the default heads of questions")
     group_first: int = _rule(200, "classes from which the default predicts the group first, where groups are known")
     cheap: int = _rule(10**8, "values times classes up to which a fit is cheap: no limit on the number of fits")
-    fits: int = _rule(15, "most fits of a learner that is not cheap", "experiments/fifteen_fits.py")
+    fits: int = _rule(15, "most fits of a learner that is not cheap", "docs/what-was-tried.md")
     fits_more: int = _rule(5, "more of them for every further learner")
     folds: int = _rule(4, "parts of the tasks that are left out in turn", _PAGE)
-    rounds: int = _rule(6, "most rounds that are tried", "experiments/how_many_rounds.py")
+    rounds: int = _rule(6, "most rounds that are tried", "docs/what-was-tried.md")
     finalists: int = _rule(3, "learners that go on after the first round", _PAGE)
     heats: int = _rule(3, "round after which the best of them goes on alone", _PAGE)
     choice_tasks: int = _rule(50_000, "tasks that settle a choice: of more a draw")
@@ -53,9 +53,7 @@ class Rules:
     pulls: tuple[float, ...] = _rule(
         (1.0, 0.5, 0.25, 0.125, 0.1), "pull on the class balance in rounds 2, 3, ...: rows it counts as, as a share"
     )
-    known_pull: float = _rule(
-        3.0, "pull on a class balance that is given, in every round", "experiments/class_balance.py"
-    )
+    known_pull: float = _rule(3.0, "pull on a class balance that is given, in every round", "docs/what-was-tried.md")
     same_exponent: float = _rule(20.0, "labels that the belief in one exponent for all kinds of rows is worth")
     same_shift: float = _rule(0.1, "labels that the belief in the same shifts for all kinds of rows is worth")
     refinements: int = _rule(10, "E and M steps on the workers within a round at most")
@@ -107,6 +105,7 @@ class Rules:
     # warnings and advice
     wide_range: float = _rule(0.25, "width of the range of the estimated accuracy from which it is told")
     narrow_range: float = _rule(0.05, "half width of that range from which nothing needs to be done")
+    nearly_narrowest: float = _rule(1.25, "of the narrowest range that second labels can bring: enough of them")
     more_labels: tuple[int, ...] = _rule(
         (20, 30, 40, 50, 60, 80, 100, 150, 200, 300, 400, 500, 1000),
         "numbers of second or checked labels that are advised",
@@ -122,9 +121,7 @@ class Rules:
     matrix_labels: float = _rule(
         0.01, "labels per mistake that a worker may make, mean, from which matrices are estimated"
     )
-    group_labels: int = _rule(
-        200, "labels per class from which groups can be found", "experiments/many_classes_default.py"
-    )
+    group_labels: int = _rule(200, "labels per class from which groups can be found", "docs/what-was-tried.md")
     population_rows: int = _rule(2_000, "rows of workers that a population is learned from")
     population_moved: float = _rule(0.003, "mean change of the shares of right labels from which it is learned again")
     own_mistakes: int = _rule(19, "commonest mistakes of a class with a probability of their own, without groups")
@@ -139,7 +136,7 @@ class Rules:
     )
     groups_predictions: int = _rule(50, "predictions per class that are enough")
     community_resolutions: tuple[float, ...] = _rule((0.0, 1.0, 3.0), "from which that of the communities is learned")
-    groups_inside: float = _rule(0.5, "share of those within the group for it to hold", "experiments/found_groups.py")
+    groups_inside: float = _rule(0.5, "share of those within the group for it to hold", "docs/what-was-tried.md")
     # learners with many classes
     slot_stages: tuple[tuple[float, int], ...] = _rule(
         ((0.04, 40), (0.25, 12), (1.0, 5)), "shares of many tasks that a softmax regression is fitted to, and the steps"

@@ -12,9 +12,6 @@ from labelonce._rules import RULES
 if TYPE_CHECKING:
     from labelonce.learning._verdict import Verdict
 
-_ENDS = float(norm.ppf(0.95))  # of the 90 % range, in standard deviations
-_NEARLY = 1.25  # of the narrowest range that second labels can bring
-
 
 @dataclass(frozen=True)
 class Narrowing:
@@ -31,17 +28,19 @@ class Narrowing:
     @classmethod
     def of(cls, verdict: Verdict) -> Narrowing | None:
         """Return what would narrow the range; None where it is narrow."""
-        now = _ENDS * verdict.doubt() ** 0.5
+
+        def half(**more: float) -> float:
+            return float(norm.ppf(0.95)) * verdict.doubt(**more) ** 0.5
+
+        now, most = half(), len(verdict.labels) // 2
         if now <= RULES.narrow_range:
             return None
-        most = len(verdict.labels) // 2
-        best = _ENDS * verdict.doubt(second=1e9) ** 0.5
-        second = next((n for n in RULES.more_labels if _ENDS * verdict.doubt(second=n) ** 0.5 < _NEARLY * best), 0)
-        second = second if second <= most and _NEARLY * best < 0.9 * now else 0
-        checked = (n for n in RULES.more_labels if _ENDS * verdict.doubt(checked=n) ** 0.5 <= RULES.narrow_range)
+        best = RULES.nearly_narrowest * half(second=1e9)
+        second = next((n for n in RULES.more_labels if half(second=n) < best), 0)
+        second = second if second <= most and best < 0.9 * now else 0
+        checked = (n for n in RULES.more_labels if half(checked=n) <= RULES.narrow_range)
         checks = min(next(checked, RULES.more_labels[-1]), len(verdict.labels))
-        halves = [_ENDS * verdict.doubt(*more) ** 0.5 for more in ((second, 0), (0, checks))]
-        return cls(second, halves[0], checks, halves[1])
+        return cls(second, half(second=second), checks, half(checked=checks))
 
     def __str__(self) -> str:
         """Return what to do in half a sentence.

@@ -262,7 +262,7 @@ def beta_interval(mean: Floats, variance: Floats, level: float) -> tuple[Floats,
 
     >>> low, high = beta_interval(np.array([0.5, 0.99]), np.array([0.01, 0.001]), 0.9)
     >>> low.round(2), high.round(2)
-    (array([0.34, 0.91]), array([0.66, 1.  ]))
+    (array([0.34, 0.9 ]), array([0.66, 1.  ]))
     """
     wide = np.minimum(np.sqrt(variance), 0.25)
     middle = np.clip(mean, wide, 1 - wide)

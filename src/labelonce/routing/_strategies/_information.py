@@ -68,5 +68,5 @@ class Information(Strategy):
         return best_of(tasks, lists / state.prices[tasks], n)
 
     def settled(self, state: State, tasks: Codes) -> Mask:
-        """Return where the risk is below the threshold."""
-        return np.asarray(state.belief.risk[tasks] <= self.risk)
+        """Return where the risk is below the threshold, after some label: a model alone settles nothing."""
+        return np.asarray((state.belief.risk[tasks] <= self.risk) & (state.n_labels[tasks] > 0))
