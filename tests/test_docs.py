@@ -1,10 +1,14 @@
 """The pages of the documentation: they name public paths only, and all of them are in the navigation."""
 
 import re
+import runpy
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from labelonce._rules import all_rules
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
@@ -38,3 +42,29 @@ def test_images_of_the_pages_exist_and_are_used() -> None:
         for target in re.findall(r"!\[[^]]*\]\(([^)#]+)\)", page.read_text())
     }
     assert used == {path.resolve() for path in (DOCS / "images").iterdir()}
+
+
+def test_walk_from_labels_to_a_run_has_at_most_twelve_stops_that_exist() -> None:
+    text = (DOCS / "how-it-works.md").read_text()
+    walk = text[text.index("## A walk from") : text.index("## Why it is fast")]
+    stops = re.findall(r"^\d+\. \*\*[^*]+\*\* `([\w/]+\.py)`", walk, re.MULTILINE)
+    assert 1 < len(stops) == len(re.findall(r"^\d+\. ", walk, re.MULTILINE)) <= 12
+    assert [stop for stop in stops if not (DOCS.parent / "src" / "labelonce" / stop).is_file()] == []
+
+
+def test_folders_and_files_that_how_it_works_names_exist() -> None:
+    text = (DOCS / "how-it-works.md").read_text()
+    named = re.findall(r"`(\w+(?:/\w+)*(?:/|\.py))`", text[text.index("## Where what lives") :])
+    roots = (DOCS.parent / "src" / "labelonce", DOCS.parent)
+    assert [path for path in named if not any((root / path).exists() for root in roots)] == []
+
+
+def test_page_of_the_rules_says_what_the_code_does() -> None:
+    tool = runpy.run_path(str(DOCS / "tools" / "rules.py"))
+    assert (DOCS / "rules.md").read_text() == tool["page"](), "run python docs/tools/rules.py"
+
+
+@pytest.mark.parametrize("rule", list(all_rules()), ids=lambda rule: rule.name)
+def test_rule_has_a_meaning_and_a_source_that_exists(rule: Any) -> None:
+    assert rule.meaning
+    assert rule.source == "judgement" or (DOCS.parent / rule.source).is_file()
