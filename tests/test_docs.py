@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from labelonce._rules import all_rules
+import labelonce as lo
+from labelonce._rules import RULES, all_rules
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
@@ -68,3 +69,28 @@ def test_page_of_the_rules_says_what_the_code_does() -> None:
 def test_rule_has_a_meaning_and_a_source_that_exists(rule: Any) -> None:
     assert rule.meaning
     assert rule.source == "judgement" or (DOCS.parent / rule.source).is_file()
+
+
+@pytest.mark.parametrize("page", ["mbem.md", "guides/what-one-label-can-tell.md", "guides/agreement.md"])
+def test_guide_has_at_most_700_words(page: str) -> None:
+    text = (DOCS / page).read_text().split("\n::: ")[0]
+    assert len([word for word in text.split() if word != "|"]) <= 700
+
+
+@pytest.mark.parametrize("page", ["mbem.md", "guides/what-one-label-can-tell.md"])
+def test_numbers_of_the_rules_in_prose_are_those_of_the_code(page: str) -> None:
+    text = " ".join((DOCS / page).read_text().split())
+    assert re.findall(r"with (\d+) % of the weight", text) == [f"{100 * RULES.sure_change:.0f}"]
+    assert ("best fifth" in text) == (RULES.best_share == 1 / 5)
+
+
+def test_defaults_in_the_table_of_options_are_those_of_the_code() -> None:
+    text = (DOCS / "mbem.md").read_text()
+    options = re.findall(r"^\| (`.+`) \| .+ \| .+ \|$", text[text.index("## Options") :], re.MULTILINE)
+    assert {name for cell in options for name in re.findall(r"`(\w+)`", cell)} == set(lo.MBEM().get_params(deep=False))
+    for words in (
+        f"at most {RULES.rounds}",
+        f'"auto": {RULES.folds};',
+        f'"auto": {RULES.fits}, and {RULES.fits_more} per',
+    ):
+        assert words in text
