@@ -14,7 +14,7 @@ confusion = lo.simulate.hammer_spammer(50, 10, 0.2, rng, exact=True)  # 10 of 50
 ann = lo.simulate.annotate(y[train], confusion, lo.simulate.assign(1297, 50, 1, rng), rng)
 
 clf = lo.MBEM(lo.SoftmaxRegression()).fit(X[train], ann)
-low, high = clf.worker_model_.skill_interval(clf.prior_)
+low, high = clf.verdict_.skill_interval()
 best = np.argsort(-clf.skill_)[:3]
 
 print(f"{np.mean(ann.label == y[train][ann.task]):.0%} of the labels are right")

@@ -20,7 +20,7 @@ confusion = lo.simulate.one_coin(true_skill, n_classes=10)
 ann = lo.simulate.annotate(y_true, confusion, lo.simulate.assign(1797, 30, 1, rng), rng)
 
 clf = lo.MBEM(lo.SoftmaxRegression(), rounds=4).fit(X / 16, ann)
-low, high = clf.worker_model_.skill_interval(clf.prior_)
+low, high = clf.verdict_.skill_interval()
 order = np.argsort(true_skill)
 
 figure, axes = plt.subplots(figsize=(7, 3.4), layout="constrained")

@@ -66,10 +66,10 @@ def hammers(rng: np.random.Generator, n_classes: int, quality: float) -> Any:
 
 WORLDS: dict[str, tuple[Callable[..., Problem], Callable[..., Any]]] = {
     "weak table, 30 good workers": (partial(line, noise=1.0), partial(coins, skills=[0.9] * 30)),
+    "weak table, 30 poor workers": (partial(line, noise=1.0), partial(coins, skills=[0.7] * 30)),
     "weak table, 5 workers": (partial(line, noise=1.0), partial(coins, skills=[0.95, 0.85, 0.75, 0.65, 0.6])),
     "XOR, 20 workers": (crossed, partial(coins, skills=np.linspace(0.65, 0.95, 20))),
     "tumours, 3 workers": (partial(table, load_breast_cancer), partial(coins, skills=[0.95, 0.8, 0.65])),
-    "digits, 30 good workers": (partial(table, load_digits), partial(coins, skills=[0.9] * 30)),
     "digits, 9 of 30 do not guess": (partial(table, load_digits), partial(hammers, quality=0.3)),
 }
 
@@ -81,7 +81,7 @@ def labelled(world: str, draw: int, overlap: float) -> tuple[Any, Any, lo.Annota
     X, y = make(rng=rng)
     confusion = crowd(rng, int(y.max()) + 1)
     workers = lo.simulate.assign(len(y), len(confusion), 2, rng, replace=False)
-    first, second = (lo.simulate.annotate(y, confusion, workers[:, [one]], rng.integers(2**31)) for one in (0, 1))
+    first, second = (lo.simulate.annotate(y, confusion, workers[:, [one]], int(rng.integers(2**31))) for one in (0, 1))
     order = rng.permutation(len(y))
     again = order[: round(overlap * len(y))]
     both = [
@@ -183,7 +183,8 @@ def tables(trials: list[Trial]) -> str:
         start = second[0]
         figures = [f"{100 * fmean(row[key] for row in start):.1f}" for key in ("given", "right")]
         rows.append([name, *figures, *cells])
-        more.append([name, *(f"{fmean(map(off, of(trials, 'gold', number, world))):.1f}" for number in GOLD)])
+        gold = [of(trials, "gold", number, world) for number in GOLD]
+        more.append([name, *(f"{fmean(map(off, one)):.1f}, {sum(map(holds, one))} of {len(one)}" for one in gold)])
     overlap = markdown(
         ["world", "given right", "shown right", *(f"{share:.0%} second labels" for share in OVERLAP)], rows
     )
@@ -195,11 +196,11 @@ def draw(trials: list[Trial], path: Path) -> None:
     from matplotlib import pyplot as plt
 
     for name, paint in (("flat_likelihood", draw_likelihood), ("overlap_and_gold", draw_both)):
-        figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+        figure, axes = plt.subplots(1, 2, figsize=(9, 3.9), layout="constrained")
         paint(trials, *axes)
         for axis in axes:
             axis.grid(alpha=0.3)
-        figure.savefig(path.with_name(f"{name}.png"), dpi=80)
+        figure.savefig(path.with_name(f"{name}.png"), dpi=80, pil_kwargs={"optimize": True})
         plt.close(figure)
 
 
@@ -235,7 +236,7 @@ def draw_both(trials: list[Trial], left: Any, right: Any) -> None:
     left.set(xlabel="tasks with a second label, %", xticks=[100 * share for share in OVERLAP])
     right.set(title="Known labels", ylabel="|confidence - right|, points", ylim=(0, None), xticks=GOLD)
     right.set_xlabel("tasks whose true label is known")
-    right.legend(fontsize=7)
+    right.figure.legend(*right.get_legend_handles_labels(), fontsize=8, ncols=3, loc="outside lower center")
 
 
 if __name__ == "__main__":
