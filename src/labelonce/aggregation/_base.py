@@ -291,7 +291,7 @@ def fitted_answers(fitted: Any) -> Ids:
 def other_answers(fitted: Any) -> Floats | None:
     """Return the chance of every worker's answer to be no class, None where all are classes or a scale."""
     answers, classes = fitted_answers(fitted), fitted.classes_
-    if answers is classes or not holds_classes(answers, classes):
+    if len(answers) == len(classes) or not holds_classes(answers, classes):
         return None
     return np.asarray(fitted.confusion_[:, :, len(classes) :].sum(axis=2) @ fitted.prior_)
 
