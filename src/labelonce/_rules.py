@@ -94,7 +94,7 @@ class Rules:
         (0.5, 0.25), "relative doubt about the share of wrong labels, without pairs of labels and with many", _PAGE
     )
     shared_errors: float = _rule(
-        0.4, "relative doubt about the errors of workers who label the same rows: they may err together"
+        0.25, "relative doubt about the errors of workers who label the same rows: they may err together"
     )
     least_doubt: float = _rule(0.03, "standard deviation of the share of right labels, however sure", _PAGE)
     gold_calibration: tuple[float, float] = _rule(
@@ -102,6 +102,7 @@ class Rules:
         "how far known classes may move and stretch the log-odds of labels: prior standard deviations",
         _PAGE,
     )
+    gold_says: float = _rule(2.0, "standard deviations from which known classes decide whether given labels stay")
     # warnings and advice
     wide_range: float = _rule(0.25, "width of the range of the estimated accuracy from which it is told")
     narrow_range: float = _rule(0.05, "half width of that range from which nothing needs to be done")

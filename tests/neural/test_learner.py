@@ -271,6 +271,7 @@ def test_a_learner_with_its_own_make_module_needs_no_module_fn(tmp_path: Path) -
         assert net.predict_proba(features()).shape == (120, 3)
 
 
+@pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")  # its labels mean nothing
 def test_mbem_is_not_led_astray_by_the_checkpoint_of_another_round(tmp_path: Path) -> None:
     X, y = features(), np.arange(len(features())) % 3
     straight = lo.MBEM(learner(epochs=3), rounds=3).fit(X, y)
@@ -323,6 +324,7 @@ class Noting:
         self.seen.append(entry["epoch"])
 
 
+@pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")  # its labels mean nothing
 @pytest.mark.parametrize("bound", [False, True])
 def test_callbacks_hear_of_every_epoch_within_mbem(bound: bool) -> None:
     noting = Noting()

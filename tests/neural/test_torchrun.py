@@ -48,6 +48,7 @@ import numpy as np, torch
 from functools import partial
 import labelonce as lo
 from labelonce import neural
+from labelonce._rules import RULES
 
 torch.distributed.init_process_group("gloo")
 rank = torch.distributed.get_rank()
@@ -77,17 +78,18 @@ cases = {
     "images": (images | {"epochs": 3, "cutout": 2}, {"rounds": 2}),
     "mixup": (few | {"epochs": 3, "mixup": 0.5}, {"rounds": 2}),
     "held out": (images | {"epochs": 4, "holdout": 0.022, "patience": 1}, {"rounds": 1}),  # in one process only
-    "stopped early": (few | {"epochs": 4, "epochs_by_round": (2,)}, {"rounds": 6, "tol": 0.9}),
+    "stopped early": (few | {"epochs": 4, "epochs_by_round": (2,)}, {"rounds": 6}),
 }
 found = {}
 for name, (learner, options) in cases.items():
     sizes.clear()
+    object.__setattr__(RULES, "early_stop", 0.9 if name == "stopped early" else 0.0)
     clf = lo.MBEM(Counting(shared=True, **learner), **options).fit(X[mine], ann)
     found |= {f"{name}: sizes": list(sizes), f"{name}: predictions": clf.predict_proba(X)}
     found |= {f"{name}: confusion": clf.confusion_, f"{name}: rounds": clf.n_rounds_}
     found |= {f"{name}: losses": [entry["loss"] for entry in clf.model_.history_]}
 try:
-    lo.MBEM(Counting(shared=True, **few), rounds=2).fit(X[mine], ann)
+    lo.MBEM(Counting(shared=True, **few), rounds=2, folds=2).fit(X[mine], ann)
 except ValueError as error:
     found["refused"] = str(error)
 np.savez(f"{sys.argv[1]}/{rank}.npz", held=held, **found)
@@ -120,7 +122,7 @@ def test_mbem_over_shards_of_tasks_is_mbem_over_all(tmp_path: Path) -> None:
     moved = lo.Annotations.from_arrays(place[ann.task], ann.worker, ann.label, duplicates="keep").align(np.arange(240))
     # Counted: no search, whose stop would blow the noise of sums up. In sample: as networks that processes share are.
     how: dict[str, Any] = {"worker_model": lo.workers.Counted(), "rounds": 3}
-    one = lo.MBEM(neural.TorchLearner(neural.mlp, **FEW), **how).fit(X[order], moved)
+    one = lo.MBEM(neural.TorchLearner(neural.mlp, **FEW), **how, folds=1).fit(X[order], moved)
     assert_allclose(np.concatenate([part["posterior"] for part in parts]), one.posterior_, atol=1e-5)
     for part in parts:
         assert_allclose(part["confusion"], one.confusion_, atol=1e-5)
@@ -142,7 +144,7 @@ def test_processes_share_every_batch_and_end_with_one_model(tmp_path: Path) -> N
     assert min(n_held) == 0 < max(n_held)
     assert 2 < first["stopped early: rounds"] < 6  # and the last of them has 4 epochs
     assert len(first["stopped early: losses"]) == 4
-    assert 'needs predictions="in_sample"; got "out_of_fold"' in str(first["refused"])
+    assert "folds must be 1 with a learner that is shared by processes; got 2." in str(first["refused"])
 
 
 def test_a_shared_learner_cannot_be_chosen() -> None:

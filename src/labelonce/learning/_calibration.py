@@ -350,11 +350,14 @@ def pull_in_round(number: int, *, known: bool = False) -> float:
     return float(RULES.known_pull if known else RULES.pulls[int(np.clip(number - 2, 0, len(RULES.pulls) - 1))])
 
 
-def label_shares(labels: Any, kind: Codes | None) -> Floats:
-    """Return how often every class is given to each kind of rows, (n_kinds, n_classes); none is impossible."""
+def label_shares(labels: Any, kind: Codes | None, total: Callable[[Any], Floats] = np.asarray) -> Floats:
+    """Return how often every class is given to each kind of rows, (n_kinds, n_classes); none is impossible.
+
+    `total` adds sums up over processes that share the rows.
+    """
     n_kinds = 1 if kind is None else int(kind.max()) + 1
     of_label = np.zeros(len(labels), dtype=np.intp) if kind is None else kind[labels.task]
     place = of_label * labels.n_answers + labels.label
-    said = np.bincount(place, minlength=n_kinds * labels.n_answers).reshape(n_kinds, -1)
+    said = total(np.bincount(place, minlength=n_kinds * labels.n_answers).astype(np.float64)).reshape(n_kinds, -1)
     given = (said if labels.is_square else said @ labels.leaning) + 1.0
     return np.asarray(given / given.sum(axis=1, keepdims=True))

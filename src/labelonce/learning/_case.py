@@ -22,7 +22,7 @@ class Case:
     """The labels as evidence, out-of-fold predictions of the rows, and what is known of them.
 
     `fold` is the part of every row, by which workers are counted without the labels that they are asked about; `votes`
-    are the vote fractions on the slots of the predictions.
+    are the vote fractions on the slots of the predictions, in which gold has no part.
     """
 
     evidence: Evidence
@@ -39,7 +39,8 @@ class Case:
         """Return the case of a view of out-of-fold predictions."""
         problem, predictions = view.problem, view.predictions
         fold = np.random.default_rng(0).permutation(problem.n_tasks) % RULES.verdict_folds
-        votes = problem.votes(few=predictions.classes is not None)[0].on(predictions.classes)
+        given = replace(problem, gold=None).votes(few=predictions.classes is not None)[0]
+        votes = given.on(predictions.classes)
         known = (problem.gold, problem.balance, fold[problem.task].astype(np.int32), votes)
         return cls(view.evidence, predictions, *known, problem.kind, problem.worker_kind)
 

@@ -169,6 +169,11 @@ class _Options:
     def of(cls, options: MBEM, contenders: list[Contender]) -> _Options:
         """Return what the options of an `MBEM` leave open."""
         learner, one = contenders[0].given.learner, len(contenders) == 1
+        shared = any(each.given.learner.shared for each in contenders)
+        if shared and not one:
+            raise ValueError("a learner that is shared by processes cannot be chosen from several: give one learner.")
+        if shared and n_processes() > 1 and options.folds not in ("auto", 1):
+            raise ValueError(f"folds must be 1 with a learner that is shared by processes; got {options.folds!r}.")
         rounds = learner.auto.get("rounds", "auto") if one and options.rounds == "auto" else options.rounds
         free = rounds == "auto"
         problem = contenders[0].problem
@@ -181,7 +186,7 @@ class _Options:
             if options.max_fits == "auto" and not cheap:
                 budget = RULES.fits + RULES.fits_more * (len(contenders) - 1)
         parts = (learner.n_folds or RULES.folds) if options.folds == "auto" else int(options.folds)
-        if learner.shared and n_processes() > 1:
+        if shared and n_processes() > 1:
             parts = 1
         if options.algorithm != "joint":
             parts = 1

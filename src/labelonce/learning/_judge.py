@@ -116,7 +116,10 @@ def judge(
     workers.fit_tallies(evidence.tallies(argmax), first=not view.leaves_groups)
     calibration: Calibration | None = None
     if not calibrates or (number == 1 and not (from_first and view.inside is not None)):
-        prior = argmax.class_counts() / len(argmax) if prior_of_argmax else view.problem.prior
+        prior = view.problem.prior
+        if prior_of_argmax:
+            counts = evidence.total(argmax.class_counts())
+            prior = counts / counts.sum()
         log_prior = evidence.log_prior(prior)
     else:
         calibration, log_prior = _calibrated(view, workers, max(number, 2))
@@ -127,7 +130,7 @@ def judge(
 def _calibrated(view: View, workers: WorkerModel, number: int) -> tuple[Calibration, Any]:
     """Return the calibration and the log prior that it gives, found together with the workers."""
     problem, (rows, some) = view.problem, view.sample
-    shares = label_shares(problem.labels, problem.kind)
+    shares = label_shares(problem.labels, problem.kind, view.evidence.total)
     if problem.balance is not None:
         shares = np.broadcast_to(problem.balance, shares.shape)
     kind = None if problem.kind is None else problem.kind[rows]

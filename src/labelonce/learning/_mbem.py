@@ -444,7 +444,7 @@ class MBEM(AnnotationsScorer):
     def _doubts(self, labels: Any, verdict: Verdict, predictions: Beliefs) -> list[str]:
         asked = self.algorithm == "joint" and self.folds != 1
         found = [NOTHING_HELD_OUT] if asked and not verdict.held_out else []
-        if verdict.held_out and labels.n_classes > 1:
+        if verdict.held_out and labels.n_classes > 1 and not verdict.gold_decided:
             by_shares = label_entropy(labels)
             known = [one for one in (entry["held_out_score"] for entry in self.history_) if not np.isnan(one)]
             score = known[-1] if known else by_shares + verdict.gain / len(labels)

@@ -88,12 +88,19 @@ def rounds(
         asked: dict[str, Any] = {"calibrates": how.calibrates, "prior_of_argmax": how.prior_of_argmax}
         found = judge(view, workers, number, from_first=in_sample, **asked)
         next_weight = row_weight(problem, found.beliefs) if how.calibrates else problem.answered
-        change = float("nan") if after is None else found.beliefs.change(after.beliefs)
+        change = float("nan") if after is None else _change(problem, found.beliefs, after.beliefs)
         seen = (view.predictions, workers, found.beliefs, next_weight, found.log_likelihood, change)
         after = Round(number, model, *seen, targets, weight, view.pattern, parts)
         targets, weight = after.beliefs, after.weight
         del view, found, seen, model  # what only they hold would lie next to what the next round makes
         yield after
+
+
+def _change(problem: Problem, beliefs: Beliefs, before: Beliefs) -> float:
+    """Return the mean change of the beliefs, over the rows of all processes that share them."""
+    sums = np.array([beliefs.change(before) * len(beliefs), len(beliefs)])
+    changed, n_rows = problem.evidence.total(sums) if problem.shared else sums
+    return float(changed / n_rows)
 
 
 def first_targets(problem: Problem, workers: WorkerModel) -> tuple[Beliefs, Floats]:

@@ -56,6 +56,8 @@ class Verdict:
         The log-likelihood of labels left out over that by how often each is given.
     held_out : bool
         Whether anything was held out; if not, nothing has checked the posterior.
+    gold_decided : bool
+        Whether known classes said that given labels stay, or that they do not.
     n_pairs : int
         How many pairs of labels of one row there are that have no label in common.
     n_gold : int
@@ -74,6 +76,7 @@ class Verdict:
     kept: int = 0
     gain: float = float("nan")
     held_out: bool = True
+    gold_decided: bool = False
     n_pairs: int = 0
     n_gold: int = 0
 
@@ -190,7 +193,12 @@ def shown(case: Case, found: list[Any], weights: list[float], most: float = np.i
         own = one.beliefs[asked]
         place = rows[: len(asked)]
         ahead += share * (own.at(place, labels[asked]) > own.at(place, given[asked]))
+    gold_decided = False
     back = asked[(ahead < RULES.sure_change) | (gain < RULES.least_gain)]
+    if case.gold is not None:
+        kept = back
+        back = back_by_gold(back, asked, case.gold, labels, given)
+        gold_decided = len(back) != len(kept)
     labels[back] = given[back]
     posterior = posterior.level_with(labels)
     rights, before = np.array([one.beliefs.at(rows, labels).mean() for one in found]), posterior.at(rows, labels).mean()
@@ -213,8 +221,17 @@ def shown(case: Case, found: list[Any], weights: list[float], most: float = np.i
         len(back),
         gain,
         n_pairs=int((np.bincount(case.evidence.labels.task) // 2).sum()),
+        gold_decided=gold_decided,
         n_gold=0 if case.gold is None else int(known.sum()),
     )
+
+
+def back_by_gold(back: Codes, asked: Codes, gold: Codes, found: Codes, given: Codes) -> Codes:
+    """Return the rows whose given label stays: none, or all that are asked, where known classes clearly say so."""
+    right, kept = (int((one[asked] == gold[asked]).sum()) for one in (found, given))
+    if abs(right - kept) <= RULES.gold_says * np.sqrt(right + kept):
+        return back
+    return asked[:0] if right > kept else asked
 
 
 def by_gold(posterior: Beliefs, labels: Codes, gold: Codes) -> Beliefs:
