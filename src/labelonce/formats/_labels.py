@@ -21,6 +21,7 @@ from labelonce.data._annotations import NAMES, REPEATED, Annotations, annotation
 from labelonce.data._missing import LeftOutWarning, present_rows
 from labelonce.data._relabel import Renaming, renamed_column, renaming
 from labelonce.files._open import File, locate, naming, row_in
+from labelonce.files._places import places_of
 from labelonce.files._table_reader import ColumnError, column_names, read_columns, read_table
 from labelonce.formats import _registry as tools
 from labelonce.formats._answers import Fields, integers_if_all, votes_and_gold, warn_left_out
@@ -31,8 +32,9 @@ Relabel = Mapping[Any, Any] | str | os.PathLike[str]
 
 
 def listed(path: Any) -> list[str | os.PathLike[str]]:
-    """Return one path or several as a list; none at all is an error."""
-    paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+    """Return the files that one path or several stand for, see `places_of`; none at all is an error."""
+    given = [path] if isinstance(path, str | os.PathLike) else list(path)
+    paths = [place for one in given for place in places_of(one)]
     if not paths:
         raise ValueError("path must name at least one file; got none.")
     return paths
