@@ -62,7 +62,9 @@ def test_a_pattern_stands_for_the_files_that_match_it(tmp_path: Path) -> None:
 def test_a_file_that_is_no_table_is_not_passed_over(tmp_path: Path) -> None:
     write(crowd()[0], tmp_path / "labels.csv")
     (tmp_path / "notes.txt").write_text("read me")
-    with pytest.raises(ValueError, match=r"notes\.txt must end in one of"):
+    with pytest.raises(
+        ValueError, match=r"Is a directory\. Name a file in it, or a pattern .*notes\.txt, which is no table"
+    ):
         read_annotations(tmp_path)
 
 
