@@ -251,7 +251,7 @@ def stream(options: argparse.Namespace) -> dict[str, Any]:
         times.append(time.perf_counter())
         fit_mb = peak_mb()
         disk_mb = sum(file.stat().st_size for file in prepared.rglob("*.*") if file.is_file()) / 2**20
-        part = pq.read_table(clean / "labels-00000.parquet")
+        part = pq.read_table(clean / "labels" / "part-00000.parquet")
     prepare_s, fit_s = np.diff(times).tolist()
     figures = {"size": options.size, "device": options.device, "iterations": options.iterations}
     figures |= {"prepare_s": prepare_s, "fit_s": fit_s, "iteration_s": float(np.diff(each).min()), "disk_mb": disk_mb}

@@ -47,7 +47,7 @@ def machine() -> dict[str, Any]:
 def command() -> str:
     """Return the command line of this script, as typed from the root of the repository, wherever its results go."""
     script, words = Path(sys.argv[0]).resolve(), list(sys.argv[1:])
-    for option in {"--out", "--join"} & set(words):
+    for option in {"--out", "--join", "--scratch"} & set(words):
         place = words.index(option)
         del words[place : place + 2]
     return shlex.join(["python", f"{script.parent.name}/{script.name}", *words])

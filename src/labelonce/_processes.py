@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labelonce._messages import show
+from labelonce._messages import clip, show
 from labelonce._types import Floats
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ class Processes:
     def sum_(self, value: Tensor) -> Tensor:
         """Replace a tensor in place by its sum over all processes, and return it."""
         if self.size > 1:
-            _distributed().all_reduce(value)
+            with _reaching_all():
+                _distributed().all_reduce(value)
         return value
 
     def gather(self, value: Tensor) -> Tensor:
@@ -44,7 +45,8 @@ class Processes:
             return value
         torch = sys.modules["torch"]
         parts = [torch.empty_like(value) for _ in range(self.size)]
-        _distributed().all_gather(parts, value)
+        with _reaching_all():
+            _distributed().all_gather(parts, value)
         whole: Tensor = torch.cat(parts)
         return whole
 
@@ -55,7 +57,21 @@ class Processes:
     def wait(self) -> None:
         """Wait until all processes are here."""
         if self.size > 1:
-            _distributed().barrier()
+            with _reaching_all():
+                _distributed().barrier()
+
+
+@contextmanager
+def _reaching_all() -> Iterator[None]:
+    """Say in a sentence that a process is gone, whatever gloo and nccl say."""
+    try:
+        yield
+    except RuntimeError as error:
+        said = clip(" ".join(str(error).split()), 120)
+        raise ConnectionError(
+            f"every process of the run must be reached; one was lost: {said}. Start the same command on every host "
+            "again: what has checkpoints resumes from the last one."
+        ) from error
 
 
 def n_processes() -> int:

@@ -19,7 +19,7 @@ from labelonce.data._missing import LeftOutWarning
 from labelonce.data._spelling import key
 from labelonce.files._atomic import atomic_stream
 from labelonce.files._open import File, locate, naming
-from labelonce.files._table_reader import give_back_memory, parquet_batches, read_columns
+from labelonce.files._table_reader import give_back_memory, read_columns, stream_of_ids
 from labelonce.files._table_writer import as_table, write_table
 from labelonce.formats import _registry as tools
 from labelonce.formats._answers import Fields, to_gold
@@ -60,8 +60,11 @@ def read_annotations(
     ----------
     path : path or sequence of paths
         Files that end in .csv, .tsv, .xlsx, .parquet, .pq, .jsonl, .ndjson, .arrow, .feather, .json or .npy; the text
-        formats also with .gz or .zst behind. Several files may differ in format. Rows that are in two of them are
-        counted once, which a `data.LeftOutWarning` says.
+        formats also with .gz or .zst behind. A pattern such as "batch_*.csv" stands for the files that match it, a
+        folder for the files in it; a folder of nothing but Parquet, also in folders such as day=7, is one table.
+        Addresses such as "s3://bucket/labels.parquet" are read through the file systems of pyarrow, else of fsspec.
+        Several files may differ in format. Rows that are in two of them are counted once, which a
+        `data.LeftOutWarning` says.
     format : {"csv", "tsv", "parquet", "jsonl", "arrow", "label-studio", "mturk", "toloka", "prodigy", "matrix"}, \
             optional
         The format where the suffix and the first line do not tell. The compression is still read off the
@@ -229,12 +232,15 @@ def read_class_groups(path: str | os.PathLike[str], annotations: Annotations) ->
 def read_batches(
     path: str | os.PathLike[str], *, task: str = "task", worker: str = "worker", label: str = "label"
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the columns task, worker and label of a Parquet file in batches, for files larger than memory."""
-    file = locate(path, "parquet")
-    wanted = {"task": task, "worker": worker, "label": label}
+    """Yield the columns task, worker and label of a table in batches, for files larger than memory.
+
+    A table is a file as in `read_annotations`, or a folder of Parquet files, here or at an address.
+    """
+    file = tools.find_labels(path)
+    if file.format in TOOLS:
+        raise ValueError(f"{file} must be a table to be read in batches; got an export in format {file.format!r}.")
     with naming(file):
-        for batch, _ in parquet_batches(file, wanted, at_once=False):
-            yield pa.record_batch([batch.column(name) for name in wanted.values()], names=list(wanted))
+        yield from stream_of_ids(file, {"task": task, "worker": worker, "label": label})
 
 
 def write(source: Any, path: str | os.PathLike[str], *, format: str | None = None, **options: Any) -> None:

@@ -56,7 +56,7 @@ def test_fit_writes_labels_workers_and_the_run(
     shown = capsys.readouterr()
     assert "iteration 2: objective" in shown.err
     assert json.loads(shown.out) == json.loads((output / "run.json").read_text()) | {"output": str(output)}
-    assert pq.read_metadata(output / "labels-00000.parquet").num_rows == 200
+    assert pq.read_metadata(output / "labels" / "part-00000.parquet").num_rows == 200
     assert pq.read_metadata(output / "workers.parquet").num_rows == 12
     assert run_in_process(fit) == 2
     assert "must not hold a finished run" in capsys.readouterr().err

@@ -266,7 +266,7 @@ def train(
     from labelonce.cli._train import run_train
 
     given = {
-        "labels": str(labels[0]) if labels and len(labels) == 1 else tuple(map(str, labels or ())) or None,
+        "labels": labels or (),
         "features": features and str(features),
         "text": text,
         "images": images and str(images),

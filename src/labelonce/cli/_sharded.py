@@ -1,4 +1,4 @@
-"""`labelonce sharded prepare` and `labelonce sharded fit`."""
+"""`labelonce sharded prepare`, `append` and `fit`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from labelonce._types import Duplicates
-from labelonce.cli._options import JsonOption, speak_of_options
+from labelonce.cli._options import JsonOption, listed_ids, speak_of_options
 
 app = typer.Typer(
     help="Aggregate annotations larger than memory, by one process or, under torchrun, by several.",
@@ -19,6 +19,13 @@ app = typer.Typer(
 
 
 Streamed = Literal["dawid-skene", "one-coin", "ibcc"]
+Tables = Annotated[list[Path], typer.Argument(help="Tables of task, worker and label; folders of Parquet files.")]
+TaskColumn = Annotated[str, typer.Option("--task-column", help="Column of task ids.")]
+WorkerColumn = Annotated[str, typer.Option("--worker-column", help="Column of worker ids.")]
+LabelColumn = Annotated[str, typer.Option("--label-column", help="Column of the labels.")]
+RepeatedLabels = Annotated[
+    Duplicates, typer.Option(help="What to keep if one worker labelled one task more than once.")
+]
 
 
 @app.callback()
@@ -28,27 +35,60 @@ def _root(context: typer.Context) -> None:
 
 @app.command()
 def prepare(
-    files: Annotated[list[Path], typer.Argument(help="Parquet files of task, worker and label.")],
+    files: Tables,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write; it must not exist.")],
-    task: Annotated[str, typer.Option("--task-column", help="Column of task ids.")] = "task",
-    worker: Annotated[str, typer.Option("--worker-column", help="Column of worker ids.")] = "worker",
-    label: Annotated[str, typer.Option("--label-column", help="Column of the labels.")] = "label",
-    duplicates: Annotated[
-        Duplicates, typer.Option(help="What to keep if one worker labelled one task more than once.")
-    ] = "error",
+    classes: Annotated[
+        str | None, typer.Option(help="All classes, with commas between, such as no,yes; default: the labels seen.")
+    ] = None,
+    task: TaskColumn = "task",
+    worker: WorkerColumn = "worker",
+    label: LabelColumn = "label",
+    duplicates: RepeatedLabels = "error",
     as_json: JsonOption = False,
 ) -> None:
-    """Write Parquet FILES, in any order, as blocks of tasks that fit can stream.
+    """Write FILES, of any size and in any order, as blocks of tasks that fit can stream.
 
     For example:
 
     - `labelonce sharded prepare labels-*.parquet -o prepared`
+
+    - `labelonce sharded prepare s3://bucket/labels -o prepared`  (a folder of Parquet files, as Spark writes it)
     """
-    from labelonce.cli._print import print_json, print_status
     from labelonce.sharded import prepare as prepare_shards
+
+    declared = None if classes is None else listed_ids(classes)
+    prepare_shards(files, output, task=task, worker=worker, label=label, classes=declared, duplicates=duplicates)
+    _say_what_is_in(output, as_json=as_json)
+
+
+@app.command()
+def append(
+    files: Tables,
+    output: Annotated[Path, typer.Option("--to", help="A folder that prepare wrote.")],
+    task: TaskColumn = "task",
+    worker: WorkerColumn = "worker",
+    label: LabelColumn = "label",
+    duplicates: RepeatedLabels = "error",
+    as_json: JsonOption = False,
+) -> None:
+    """Add the labels in FILES, such as those of a day, to a folder that prepare wrote.
+
+    Only blocks with tasks that get more labels are written again.
+
+    For example:
+
+    - `labelonce sharded append monday.parquet --to prepared`
+    """
+    from labelonce.sharded import append as append_to_shards
+
+    append_to_shards(files, output, task=task, worker=worker, label=label, duplicates=duplicates)
+    _say_what_is_in(output, as_json=as_json)
+
+
+def _say_what_is_in(output: Path, *, as_json: bool) -> None:
+    from labelonce.cli._print import print_json, print_status
     from labelonce.sharded._shards import open_shards
 
-    prepare_shards(files, output, task=task, worker=worker, label=label, duplicates=duplicates)
     shards = open_shards(output)
     found = {
         "annotations": shards.n_annotations,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,8 @@ from labelonce._messages import argument
 from labelonce.cli._print import print_note, print_plain, warnings_as_notes
 from labelonce.cli._progress import shown_progress
 from labelonce.cli._show import summary_of
+from labelonce.files._places import absolute
+from labelonce.formats._labels import listed
 from labelonce.runs import Options, RunFolder, RunRecord, train
 from labelonce.runs._record import changed_paths, near
 from labelonce.runs._train import Progress
@@ -22,6 +23,8 @@ from labelonce.runs._train import Progress
 
 def run_train(given: dict[str, Any], explicit: set[str], output: Path, *, resume: bool, as_json: bool) -> None:
     """Train anew or resume, and say what came out; `explicit` names the options that were on the command line."""
+    labels = [str(one) for one in listed(given["labels"])] if given["labels"] else []
+    given = given | {"labels": labels[0] if len(labels) == 1 else tuple(labels) or None}
     try:
         with warnings_as_notes(), shown_progress(as_json=as_json) as progress:
             record = _resume(given, explicit, output, progress) if resume else _anew(given, output, progress)
@@ -56,7 +59,7 @@ def _resume(given: dict[str, Any], explicit: set[str], output: Path, progress: P
     if job is None:
         return _anew(given, output, progress)
     recorded = asdict(job.options.with_paths(near))
-    asked = given | changed_paths(given, lambda path: near(os.path.abspath(path)))
+    asked = given | changed_paths(given, lambda path: near(absolute(path)))
     for name in sorted(explicit):
         if unfinished and asked[name] != recorded[name]:
             raise ValueError(

@@ -166,7 +166,7 @@ class Annotations:
         duplicates: Duplicates = "error",
         missing: Missing = "error",
     ) -> Annotations:
-        """Return the annotations in three columns of a pandas, polars or Arrow frame.
+        """Return the annotations in three columns of a frame: pandas, polars, Arrow, DuckDB, Spark and others.
 
         `task`, `worker` and `label` name the columns; the rest is as in `from_arrays`. Other columns are
         not read.

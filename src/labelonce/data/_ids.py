@@ -146,6 +146,9 @@ def columns_of(frame: Any) -> tuple[list[Any], Callable[[int], Any]]:
         return list(frame.columns), lambda place: frame.iloc[:, place]
     if hasattr(frame, "to_series") and hasattr(frame, "columns"):  # polars, likewise
         return list(frame.columns), frame.to_series
+    for collected in ("toArrow", "collect"):  # Spark, and lazy frames of polars
+        if not hasattr(frame, "__arrow_c_stream__") and hasattr(frame, collected):
+            return columns_of(getattr(frame, collected)())
     try:
         table = pa.table(frame)
     except (pa.ArrowException, TypeError, ValueError) as error:

@@ -18,6 +18,7 @@ from labelonce._messages import argument, clip, printable, rows_called
 from labelonce._types import TABLES, TOOLS
 from labelonce._validate import check_choice
 from labelonce.files._dialect import encoding_of
+from labelonce.files._places import address_of, file_system, is_table_in_parts
 from labelonce.files._workbook import SAVE_AS_CSV, WORKBOOKS, sheet_as_csv
 
 CODECS = {".gz": "gzip", ".zst": "zstd"}
@@ -47,24 +48,29 @@ class File(NamedTuple):
         return str(self.path)
 
     def __str__(self) -> str:
-        return str(self.path)
+        return address_of(self.path) or str(self.path)
 
 
 def split_codec(path: str | os.PathLike[str]) -> tuple[str, str | None]:
     """Return the suffix in front of that of the compression, in lower case, and the compression."""
-    name, last = os.path.splitext(os.fspath(path).lower())
+    name, last = os.path.splitext(os.fspath(path).lower().partition("?" if address_of(path) else "\0")[0])
     codec = CODECS.get(last)
     return (os.path.splitext(name)[1] if codec else last), codec or ("xlsx" if last in WORKBOOKS else None)
 
 
-def locate(path: str | os.PathLike[str], format: str | None = None, *, hint: bool = False) -> File:
+def locate(
+    path: str | os.PathLike[str], format: str | None = None, *, hint: bool = False, in_parts: bool = False
+) -> File:
     """Return a path with the format that is named, or that its suffix tells; a folder is an error.
 
-    `hint`: that the caller can name the format is part of the message.
+    `hint`: that the caller can name the format is part of the message. `in_parts`: a folder of Parquet files is a
+    table, and so is an address without a suffix.
     """
-    if os.path.isdir(path):
-        raise IsADirectoryError(f"{path}: Is a directory. Name a file in it.")
     suffix, codec = split_codec(path)
+    if in_parts and suffix not in SUFFIXES and format in (None, "parquet") and is_table_in_parts(path):
+        return File(Path(path), "parquet", None)
+    if os.path.isdir(path) and not (in_parts and is_table_in_parts(path)):
+        raise IsADirectoryError(f"{path}: Is a directory. Name a file in it.")
     known = format or SUFFIXES.get(suffix)
     if known is None and suffix in _SPREADSHEETS:
         raise ValueError(f"{path} must be a table; got a spreadsheet: {SAVE_AS_CSV}, or a copy as .xlsx.")
@@ -91,16 +97,16 @@ def naming(file: File, may: str = "open") -> Iterator[None]:
     except UnicodeDecodeError as error:
         around = error.object[max(error.start - 20, 0) : error.start + 20]
         encoding = error.encoding.upper()
-        raise ValueError(f"{file.path}: text must be {encoding}; got {around!r}. Save the file as UTF-8.") from error
+        raise ValueError(f"{file}: text must be {encoding}; got {around!r}. Save the file as UTF-8.") from error
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno:
-            raise with_path(error, file.path, may) from error
+            raise with_path(error, file, may) from error
         kind = file.format if file.format in BINARY else f"UTF-8 {file.format}"
         raise ValueError(
-            f"{file.path} must be a whole {kind} file; got: {_said(error)}. Fix it, or write it again."
+            f"{file} must be a whole {kind} file; got: {_said(error)}. Fix it, or write it again."
         ) from error
     except (ValueError, TypeError) as error:
-        raise (TypeError if isinstance(error, TypeError) else ValueError)(f"{file.path}: {error}") from error
+        raise (TypeError if isinstance(error, TypeError) else ValueError)(f"{file}: {error}") from error
 
 
 def row_in(file: File) -> Callable[[int], str]:
@@ -115,7 +121,7 @@ def check_no_file(folder: Path) -> None:
         raise ValueError(f"{folder} must be a folder; got a file. Name another one.")
 
 
-def with_path(error: OSError, path: Path, may: str) -> OSError:
+def with_path(error: OSError, path: Path | File, may: str) -> OSError:
     """Return the system's error as a sentence that begins with the file's name."""
     reason = os.strerror(error.errno) if error.errno else str(error)
     return type(error)(f"{path}: {reason}. Check the path: it must be a file you may {may}.")
@@ -132,9 +138,10 @@ def _said(error: Exception) -> str:
 @contextmanager
 def opened(file: File) -> Iterator[Any]:
     """Open the bytes of a file; one without any is an error, and what is no file is not waited for."""
-    if not stat.S_ISREG(os.stat(file.path).st_mode):
+    system, place = file_system(file.path)
+    if not address_of(file.path) and not stat.S_ISREG(os.stat(place).st_mode):
         raise ValueError("it must be a file you may open; got a pipe, a socket or a device. Write a file first.")
-    with pa.OSFile(str(file.path)) as raw:
+    with system.open_input_file(place) as raw:
         if not raw.size():
             raise ValueError("the file must not be empty; got 0 bytes. Was it written to the end?")
         yield raw

@@ -8,12 +8,14 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv, ipc, parquet
+from pyarrow.dataset import dataset
 from pyarrow.json import ParseOptions, ReadOptions, read_json
 
 from labelonce._messages import argument, clip, is_offered, printable, shorten
@@ -23,6 +25,7 @@ from labelonce.files._csv_quotes import check_quotes
 from labelonce.files._dialect import SEPARATORS, Dialect, dialect_of
 from labelonce.files._json_lines import CheckedLines, checked
 from labelonce.files._open import BINARY, DELIMITERS, LONGEST_LINE, File, Text, opened, text
+from labelonce.files._places import address_of, file_system, is_table_in_parts
 from labelonce.files._table_writer import ROWS
 
 _JSON_TYPES = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
@@ -177,6 +180,8 @@ def _naming(roles: Collection[str]) -> str:
 
 
 def _is_long(file: File) -> bool:
+    if address_of(file.path) or file.path.is_dir():
+        return True
     if file.format == "parquet":
         return bool(parquet.read_metadata(file.path).num_rows >= _MANY_ROWS)
     return file.path.stat().st_size >= _MANY_BYTES / (5 if file.codec else 1)
@@ -212,12 +217,9 @@ def _joined(chunks: list[pa.Array], *, digits: bool) -> Any:
     column = pa.chunked_array(chunks).combine_chunks()
     if not digits:
         return column
-    try:
-        numbers = column.dictionary.cast(pa.int64())
-    except pa.ArrowInvalid:
+    if not _all_digits(column.dictionary):
         return column
-    same = numbers.cast(pa.string()).equals(column.dictionary)
-    return pa.DictionaryArray.from_arrays(column.indices, numbers) if same else column
+    return pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(pa.int64()))
 
 
 @dataclass
@@ -298,6 +300,9 @@ def _csv_batches(file: File, wanted: Mapping[str, str]) -> _Batches:
 
 def parquet_batches(file: File, wanted: Mapping[str, str], *, at_once: bool = True) -> _Batches:
     """Yield the wanted columns, or all, in batches; what is read `at_once` must have no more rows than codes count."""
+    if is_table_in_parts(file.path):
+        yield from _batches_of_parts(file, wanted, at_once=at_once)
+        return
     with opened(file) as raw, parquet.ParquetFile(raw, pre_buffer=False) as reader:  # else it holds the whole file
         names = find_columns(reader.schema_arrow.names, wanted)
         if at_once:
@@ -308,6 +313,55 @@ def parquet_batches(file: File, wanted: Mapping[str, str], *, at_once: bool = Tr
         for batch in reader.iter_batches(2**20 if stored else ROWS, columns=names or None):
             done += len(batch)
             yield batch, done / reader.metadata.num_rows
+
+
+def _batches_of_parts(file: File, wanted: Mapping[str, str], *, at_once: bool) -> _Batches:
+    """Yield the columns of Parquet files in folders, whose names may tell a column's value: day=7/part.parquet."""
+    system, place = file_system(file.path)
+    table = dataset(place, filesystem=system, format="parquet", partitioning="hive")
+    names = find_columns(table.schema.names, wanted)
+    total, done = table.count_rows(), 0
+    if at_once:
+        check_count(total)
+    # Few rows are read ahead, else a row group of each of four files waits in memory.
+    for batch in table.to_batches(columns=names or None, batch_size=ROWS, batch_readahead=2, fragment_readahead=1):
+        if len(batch):
+            done += len(batch)
+            yield batch, done / total
+
+
+def n_rows_of_parquet(file: File) -> int:
+    """Return the number of rows in a file, or in a folder of parts."""
+    system, place = file_system(file.path)
+    if is_table_in_parts(file.path):
+        return int(dataset(place, filesystem=system, format="parquet", partitioning="hive").count_rows())
+    with opened(file) as raw:
+        return int(parquet.read_metadata(raw).num_rows)
+
+
+def stream_of_ids(file: File, wanted: Mapping[str, str]) -> Iterator[pa.RecordBatch]:
+    """Yield columns of ids, named by their roles, in batches, for files larger than memory.
+
+    Whether a column of CSV holds integers is known at its end only: such a file is read twice.
+    """
+    read = partial(parquet_batches, at_once=False) if file.format == "parquet" else _BATCHES[file.format]
+    kinds: dict[str, pa.DataType] = {}
+    if file.format in DELIMITERS:
+        whole = set(wanted)
+        for batch, _ in read(file, wanted):
+            whole -= {role for role in whole if not _all_digits(batch.column(wanted[role]).dictionary)}
+        kinds = {role: pa.int64() if role in whole else pa.string() for role in wanted}
+    for batch, _ in read(file, wanted):
+        columns = {role: batch.column(name) for role, name in wanted.items()}
+        yield pa.record_batch({role: one.cast(kinds.get(role, one.type)) for role, one in columns.items()})
+
+
+def _all_digits(texts: pa.Array) -> bool:
+    """Return whether every text is how its integer is written."""
+    try:
+        return bool(texts.cast(pa.int64()).cast(pa.string()).equals(texts))
+    except pa.ArrowInvalid:
+        return False
 
 
 def _all_columns(file: File) -> _Batches:

@@ -20,7 +20,8 @@ from labelonce.data import _ids
 from labelonce.data._annotations import NAMES, REPEATED, Annotations, annotations_of
 from labelonce.data._missing import LeftOutWarning, present_rows
 from labelonce.data._relabel import Renaming, renamed_column, renaming
-from labelonce.files._open import File, locate, naming, row_in
+from labelonce.files._open import SUFFIXES, File, locate, naming, row_in, split_codec
+from labelonce.files._places import places_of
 from labelonce.files._table_reader import ColumnError, column_names, read_columns, read_table
 from labelonce.formats import _registry as tools
 from labelonce.formats._answers import Fields, integers_if_all, votes_and_gold, warn_left_out
@@ -31,11 +32,25 @@ Relabel = Mapping[Any, Any] | str | os.PathLike[str]
 
 
 def listed(path: Any) -> list[str | os.PathLike[str]]:
-    """Return one path or several as a list; none at all is an error."""
-    paths = [path] if isinstance(path, str | os.PathLike) else list(path)
+    """Return the files that one path or several stand for, see `places_of`; none at all is an error."""
+    given = [path] if isinstance(path, str | os.PathLike) else list(path)
+    paths = [place for one in given for place in _tables_in(one)]
     if not paths:
         raise ValueError("path must name at least one file; got none.")
     return paths
+
+
+def _tables_in(path: Any) -> list[Any]:
+    places = places_of(path)
+    odd = [one for one in places if one is not path and split_codec(one)[0] not in SUFFIXES]
+    if odd:
+        raise ValueError(
+            f"{path}: Is a directory. Name a file in it, or a pattern such as {path}/*.csv: it also holds "
+            f"{odd[0]}, which is no table."
+            if os.path.isdir(path)
+            else f"{path} must match tables only; got {odd[0]}. Give a narrower pattern."
+        )
+    return places
 
 
 def new_names(relabel: Relabel, given: Sequence[Any] | None = None) -> Mapping[Any, Any]:

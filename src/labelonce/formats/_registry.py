@@ -41,7 +41,7 @@ def find_labels(path: str | os.PathLike[str], format: str | None = None, *, hint
     """
     if isinstance(path, File):
         return path
-    file = locate(path, format, hint=hint)
+    file = locate(path, format, hint=hint, in_parts=True)
     if format is None and file.format in _MARKS:
         with naming(file), text(file) as stream:
             first_line = header_line(stream.start(2**16))

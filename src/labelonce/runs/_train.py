@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import platform
 import warnings
@@ -25,6 +24,7 @@ from labelonce.aggregation._base import has_no_room
 from labelonce.data import Annotations
 from labelonce.files._atomic import atomic_write
 from labelonce.files._open import File
+from labelonce.files._places import absolute, fingerprint
 from labelonce.files._table_reader import column_names
 from labelonce.formats._answers import Fields
 from labelonce.io import read_class_groups, write
@@ -214,13 +214,8 @@ def _job(options: Options, inputs: Inputs) -> Job:
             versions |= {name: version(name) for name in ("torch", "pillow")}
             found[role] = inputs.images.fingerprint
         else:
-            found[role] = _fingerprint(Path(path))
-    return Job(options, found, versions, _now()).with_paths(os.path.abspath)
-
-
-def _fingerprint(path: Path) -> InputFile:
-    with path.open("rb") as file:
-        return InputFile(str(path), hashlib.file_digest(file, "sha256").hexdigest(), file.tell())
+            found[role] = InputFile(path, *fingerprint(path))
+    return Job(options, found, versions, _now()).with_paths(absolute)
 
 
 def _now() -> str:

@@ -5,7 +5,8 @@ try:
 except ImportError as error:
     raise ImportError("labelonce.sharded needs PyTorch; install it with: pip install 'labelonce[neural]'.") from error
 
+from labelonce.sharded._append import append
 from labelonce.sharded._fit import fit
 from labelonce.sharded._prepare import prepare
 
-__all__ = ["fit", "prepare"]
+__all__ = ["append", "fit", "prepare"]

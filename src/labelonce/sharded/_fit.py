@@ -50,9 +50,9 @@ def fit(
     folder : path
         What `prepare` wrote.
     output : path
-        A folder for `labels-<block>.parquet` (task, label, confidence, posterior_<class>), `workers.parquet` and,
-        last, `run.json`. While EM runs it holds `checkpoint.npz`, renewed after every iteration: the same call
-        resumes from there, with the same result.
+        A folder for `labels`, a table in Parquet files that any engine reads as one (task, label, confidence,
+        posterior_<class>), `workers.parquet` and, last, `run.json`. While EM runs it holds `checkpoint.npz`, renewed
+        after every iteration: the same call resumes from there, with the same result.
     device : {"cpu", "cuda"}, optional
         Default: CUDA where there is any. Blocks stay on the GPU if they fit.
     callback : callable, optional
@@ -66,7 +66,7 @@ def fit(
     """
     shards, target = open_shards(Path(folder)), Path(output)
     _check(model, shards, target)
-    target.mkdir(parents=True, exist_ok=True)
+    (target / "labels").mkdir(parents=True, exist_ok=True)
     with join_processes(device) as processes:
         job = _Job(model, shards, target, processes, find_device(device))
         last = job.climb(callback)
@@ -134,7 +134,7 @@ class _Job:
         for number, posterior in zip(self.numbers, posteriors, strict=True):
             picks = top_class(posterior, np.random.default_rng([seed, number]))
             frame = labels_frame(self.shards.tasks(number), self.shards.classes, posterior, picks)
-            write(frame, self.target / f"labels-{number:05d}.parquet")
+            write(frame, self.target / "labels" / f"part-{number:05d}.parquet")
 
     @property
     def _redundancy(self) -> float:

@@ -1,4 +1,4 @@
-"""Parquet files of any size and order to blocks of whole tasks, in two passes over the disk."""
+"""Tables of any size and order to blocks of whole tasks, in two passes over the disk."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import secrets
 import shutil
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyarrow import ipc
 
 from labelonce._kernels import BLOCK_SIZE, Block
@@ -22,16 +21,22 @@ from labelonce._types import DUPLICATES, Codes, Duplicates, Ids
 from labelonce._validate import check_choice, check_int
 from labelonce.data import _ids
 from labelonce.data._annotations import sorted_annotations
+from labelonce.files._open import File, naming
+from labelonce.files._places import file_system, places_of
+from labelonce.files._table_reader import find_columns, n_rows_of_parquet
+from labelonce.formats._registry import find_labels
 from labelonce.io import read_batches
-from labelonce.sharded._shards import Shards, block_folder, write_about, write_block
+from labelonce.sharded._shards import Shards, write_about, write_block
 
 _ROWS = 1 << 20  # rows that are dealt out to the blocks at a time
+_STREAM = "stream-{}.arrow"
 _MOST_BLOCKS = 512  # files open at a time
+_ROW = 16  # bytes of an annotation in a file, about: how many blocks there are need not be exact
 _Path = str | os.PathLike[str]
 
 
 def prepare(
-    files: _Path | Sequence[_Path],
+    files: Any,
     folder: _Path,
     *,
     task: str = "task",
@@ -41,14 +46,17 @@ def prepare(
     duplicates: Duplicates = "error",
     block: int = BLOCK_SIZE["cpu"],
 ) -> Path:
-    """Write annotations in Parquet files as blocks that `fit` can stream, and return the folder.
+    """Write annotations in tables of any size as blocks that `fit` can stream, and return the folder.
 
     Rows may come in any order and a task may be spread over the files. A first pass deals the rows out by a hash
     of the task, a second one sorts and indexes each part; memory is needed for one part, not for the whole.
 
     Parameters
     ----------
-    files : path or sequence of paths
+    files : path, Arrow stream, or sequence of them
+        Tables as in `read_annotations`, so also patterns, folders of Parquet and addresses in object stores; and
+        anything that speaks Arrow: a DuckDB relation, a frame of polars, also a lazy one, a
+        `pyarrow.RecordBatchReader`.
     folder : path
         Must not exist; it appears whole or not at all. It takes about 8 bytes per annotation and the task ids,
         and twice that while it is being written.
@@ -59,35 +67,59 @@ def prepare(
     """
     check_int(block, "block", 1)
     check_choice(duplicates, "duplicates", DUPLICATES)
-    paths = [Path(path) for path in ([files] if isinstance(files, (str, os.PathLike)) else files)]
     target = Path(folder)
+    sources = [files] if isinstance(files, (str, os.PathLike)) or _is_stream(files) else list(files)
+    paths = [place for one in sources for place in places_of(one)]
     if not paths:
-        raise ValueError("files must name at least one Parquet file; got none.")
+        raise ValueError("files must name at least one table; got none.")
     if target.exists():
         raise ValueError(f"{target} must not exist yet; got a folder or file of that name. Remove it, or name another.")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{target}: {target.parent} must be a folder; got none. Make it first.")
-    n_rows = sum(_n_rows(path) for path in paths)
-    n_parts = min(_MOST_BLOCKS, max(1, round(n_rows / block)))
     beside = target.with_name(f".{secrets.token_hex(8)}.tmp")
     beside.mkdir()
     try:
-        parts, workers, classes_seen = _deal_out(paths, beside, n_parts, task=task, worker=worker, label=label)
-        tables = (workers.table(), classes_seen.table(None if classes is None else _ids.table_of(classes, "classes")))
-        _write_blocks(parts, beside, tables, (workers, classes_seen), duplicates)
+        names = {"task": task, "worker": worker, "label": label}
+        tables = [_kept(one, beside, names) if _is_stream(one) else find_labels(one) for one in paths]
+        n_parts = min(_MOST_BLOCKS, max(1, round(sum(map(_n_rows, tables)) / block)))
+        parts, workers, classes_seen = _deal_out(tables, beside, n_parts, **names)
+        for stream in beside.glob(_STREAM.format("*")):
+            stream.unlink()
+        known = (workers.table(), classes_seen.table(None if classes is None else _ids.table_of(classes, "classes")))
+        _write_blocks(parts, beside, known, (workers, classes_seen), duplicates)
         os.replace(beside, target)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     return target
 
 
-def _n_rows(path: Path) -> int:
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: No such file. Check the path: it must be a Parquet file.")
-    try:
-        return int(pq.read_metadata(path).num_rows)
-    except pa.ArrowException as error:
-        raise ValueError(f"{path} must be a whole Parquet file; got: {error}") from error
+def _n_rows(file: File) -> int:
+    """Return about how many rows a table has."""
+    with naming(file):
+        if file.format == "parquet":
+            return n_rows_of_parquet(file)
+        system, place = file_system(file.path)
+        return int(system.get_file_info(place).size or 0) // _ROW
+
+
+def _is_stream(source: Any) -> bool:
+    return hasattr(source, "__arrow_c_stream__") or hasattr(source, "collect_batches")
+
+
+def _kept(source: Any, folder: Path, names: dict[str, str]) -> File:
+    """Write the columns of a stream, which can be read once only, to a file, and return that."""
+    path = folder / _STREAM.format(secrets.token_hex(4))
+    lazy = getattr(source, "collect_batches", None)  # polars, which gives a frame at a time
+    with ExitStack() as stack:
+        writer: Any = None
+        for part in [source] if lazy is None else lazy():
+            for batch in pa.RecordBatchReader.from_stream(part):
+                own = batch.select(find_columns(batch.schema.names, names))
+                writer = writer or stack.enter_context(ipc.new_stream(str(path), own.schema))
+                writer.write_batch(own)
+    if writer is None:
+        raise ValueError(f"a stream must hold at least one annotation; got 0 rows in a {type(source).__name__}.")
+    return File(path, "arrow", None)
 
 
 class _Seen:
@@ -120,14 +152,14 @@ class _Seen:
         return _ids.lookup(_ids.column_of(list(self.code), self.name), table)
 
 
-def _deal_out(paths: Iterable[Path], folder: Path, n_parts: int, **names: str) -> tuple[list[Path], _Seen, _Seen]:
+def _deal_out(files: Iterable[File], folder: Path, n_parts: int, **names: str) -> tuple[list[Path], _Seen, _Seen]:
     """Write every row to the part that its task belongs to, with provisional codes of worker and label."""
     workers, classes = _Seen("worker"), _Seen("label")
     parts = [folder / f"part-{number}.arrow" for number in range(n_parts)]
     kind = None
     with ExitStack() as stack:
         writers: list[Any] = []
-        for path, batch in _large_batches(paths, **names):
+        for path, batch in _large_batches(files, **names):
             try:
                 task = _ids.column_of(batch["task"], "task")
                 worker, label = workers.encode(batch["worker"]), classes.encode(batch["label"])
@@ -153,8 +185,8 @@ def _deal_out(paths: Iterable[Path], folder: Path, n_parts: int, **names: str) -
     return parts, workers, classes
 
 
-def _large_batches(paths: Iterable[Path], **names: str) -> Iterator[tuple[Path, pa.Table]]:
-    for path in paths:
+def _large_batches(files: Iterable[File], **names: str) -> Iterator[tuple[File, pa.Table]]:
+    for path in files:
         waiting: list[pa.RecordBatch] = []
         for batch in read_batches(path, **names):
             waiting.append(batch)
@@ -182,7 +214,8 @@ def _write_blocks(
     workers, classes = tables
     worker_code, label_code = (one.final(table) for one, table in zip(seen, tables, strict=True))
     of_worker = np.zeros(len(workers), dtype=np.int64)
-    n_blocks = n_labelled = n_overlap = 0
+    blocks: list[str] = []
+    n_labelled = n_overlap = 0
     for part in parts:
         with pa.memory_map(str(part)) as source:
             rows = ipc.open_stream(source).read_all()
@@ -191,15 +224,12 @@ def _write_blocks(
                 codes = (task, worker_code[rows["worker"].to_numpy()], label_code[rows["label"].to_numpy()])
                 del rows
                 own = sorted_annotations(*codes, tasks, workers, classes, duplicates=duplicates)
-                write_block(block_folder(folder, n_blocks), Block.of(own), own.tasks)
-                per_task = np.bincount(own.task)
-                n_blocks, n_labelled, n_overlap = (
-                    n_blocks + 1,
-                    n_labelled + len(tasks),
-                    n_overlap + int((per_task > 1).sum()),
-                )
+                blocks.append(f"block-{len(blocks):05d}")
+                write_block(folder / blocks[-1], Block.of(own), own.tasks)
+                n_labelled += len(tasks)
+                n_overlap += int((np.bincount(own.task) > 1).sum())
                 of_worker += np.bincount(own.worker, minlength=len(workers))
         part.unlink()
     name = secrets.token_hex(8)
     n_annotations = int(of_worker.sum())
-    write_about(Shards(folder, name, n_blocks, n_annotations, n_labelled, n_overlap, classes, workers, of_worker))
+    write_about(Shards(folder, name, tuple(blocks), n_annotations, n_labelled, n_overlap, classes, workers, of_worker))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -20,8 +21,10 @@ from labelonce._messages import clip, printable
 from labelonce._types import Ids
 from labelonce._validate import check_int
 from labelonce.data import _ids
+from labelonce.files._atomic import atomic_write
 
-FORMAT = 1
+FORMAT = 2
+_NAME = re.compile(r"(block-[0-9]+(-[0-9a-f]+)?|[0-9a-f]+)")
 _INTEGERS = (torch.int32, torch.int64)
 _ARRAYS = [field.name for field in fields(Block)]
 
@@ -32,7 +35,7 @@ class Shards:
 
     folder: Path
     name: str
-    n_blocks: int
+    blocks: tuple[str, ...]
     n_annotations: int
     n_labelled: int
     n_overlap: int
@@ -40,9 +43,18 @@ class Shards:
     workers: Ids
     annotations_of_worker: npt.NDArray[np.int64]
 
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks."""
+        return len(self.blocks)
+
+    def place(self, number: int) -> Path:
+        """Return the folder of a block."""
+        return self.folder / self.blocks[number]
+
     def block(self, number: int) -> Block:
         """Return a block as tensors over the files: pages are read when used and may be dropped by the system."""
-        folder = block_folder(self.folder, number)
+        folder = self.place(number)
         with _as_prepared(folder):
             # Copy-on-write, for torch must be able to write; it never does.
             arrays = (np.load(folder / f"{name}.npy", mmap_mode="c", allow_pickle=False) for name in _ARRAYS)
@@ -50,7 +62,7 @@ class Shards:
 
     def check(self, number: int) -> None:
         """Raise where the index of a block leads outside: torch would read there."""
-        folder, block = block_folder(self.folder, number), self.block(number)
+        folder, block = self.place(number), self.block(number)
         n_rows, n_tasks = len(self.workers) * len(self.classes), len(self.tasks(number))
         with _as_prepared(folder):
             is_right = (
@@ -70,14 +82,9 @@ class Shards:
 
     def tasks(self, number: int) -> Ids:
         """Return the ids of a block's tasks."""
-        with _as_prepared(block_folder(self.folder, number)):
-            table = pq.read_table(block_folder(self.folder, number) / "tasks.parquet")
+        with _as_prepared(self.place(number)):
+            table = pq.read_table(self.place(number) / "tasks.parquet")
             return _ids.to_numpy(table["task"].combine_chunks())
-
-
-def block_folder(folder: Path, number: int) -> Path:
-    """Return where a block lies."""
-    return folder / f"block-{number:05d}"
 
 
 def write_block(folder: Path, block: Block, tasks: Ids) -> None:
@@ -91,10 +98,15 @@ def write_block(folder: Path, block: Block, tasks: Ids) -> None:
 def write_about(shards: Shards) -> None:
     """Write what `open_shards` reads, last: a folder without it was not finished."""
     workers = {"worker": pa.array(shards.workers), "annotations": shards.annotations_of_worker}
-    pq.write_table(pa.table(workers), shards.folder / "workers.parquet")
-    numbers = {name: getattr(shards, name) for name in ("name", "n_blocks", "n_annotations", "n_labelled", "n_overlap")}
-    about = {"format": FORMAT} | numbers | {"classes": shards.classes.tolist()}
-    (shards.folder / "shards.json").write_text(json.dumps(about, indent=1) + "\n")
+    pq.write_table(pa.table(workers), workers_file(shards))
+    names = ("name", "blocks", "n_annotations", "n_labelled", "n_overlap")
+    about = {"format": FORMAT} | {name: getattr(shards, name) for name in names} | {"classes": shards.classes.tolist()}
+    atomic_write(shards.folder / "shards.json", (json.dumps(about, indent=1) + "\n").encode())
+
+
+def workers_file(shards: Shards) -> Path:
+    """Return where the workers stand: under the name of the shards, so that shards.json alone says what counts."""
+    return shards.folder / f"workers-{shards.name}.parquet"
 
 
 def open_shards(folder: Path) -> Shards:
@@ -106,17 +118,19 @@ def open_shards(folder: Path) -> Shards:
         about: dict[str, Any] = json.loads(path.read_bytes())
         if about.pop("format") != FORMAT:
             raise ValueError(f"{path.name} must have format {FORMAT}")
-        for name in ("n_blocks", "n_annotations", "n_labelled", "n_overlap"):
+        for name in ("n_annotations", "n_labelled", "n_overlap"):
             check_int(about[name], name, 1 if name != "n_overlap" else 0)
-        workers = pq.read_table(folder / "workers.parquet")
+        if not all(_NAME.fullmatch(one) for one in (about["name"], *about["blocks"])) or not about["blocks"]:
+            raise ValueError("the names of blocks are others")
+        workers = pq.read_table(folder / f"workers-{about['name']}.parquet")
         shards = Shards(
             folder=folder,
-            **about | {"classes": _ids.table_of(about["classes"], "classes")},
+            **about | {"blocks": tuple(about["blocks"]), "classes": _ids.table_of(about["classes"], "classes")},
             workers=_ids.table_of(workers["worker"], "workers"),
             annotations_of_worker=workers["annotations"].to_numpy(),
         )
-        if shards.annotations_of_worker.dtype != np.int64 or not isinstance(shards.name, str):
-            raise ValueError("workers.parquet or shards.json has other types")
+        if shards.annotations_of_worker.dtype != np.int64:
+            raise ValueError("the file of workers has other types")
         return shards
 
 
