@@ -93,8 +93,9 @@ class Rules:
     unsure_errors: tuple[float, float] = _rule(
         (0.5, 0.25), "relative doubt about the share of wrong labels, without pairs of labels and with many", _PAGE
     )
-    shared_errors: float = _rule(
-        0.25, "relative doubt about the errors of workers who label the same rows: they may err together"
+    shared_errors: tuple[float, float] = _rule(
+        (0.25, 0.25),
+        "relative doubt about the errors of workers who label the same rows, which may be shared; most errors",
     )
     least_doubt: float = _rule(0.03, "standard deviation of the share of right labels, however sure", _PAGE)
     gold_calibration: tuple[float, float] = _rule(

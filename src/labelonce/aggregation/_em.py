@@ -90,7 +90,8 @@ class EMAggregator(Aggregator):
             return unlearned(annotations, np.asarray(self.prior, dtype=np.float64))
         if self.prior == "uniform":
             return unlearned(annotations, np.full(n_classes, 1 / n_classes))
-        return unlearned(annotations, normalised(annotations.leaning[annotations.label].sum(axis=0)))
+        said = np.bincount(annotations.label, minlength=annotations.n_answers).astype(np.float64)
+        return unlearned(annotations, normalised(said if annotations.is_square else said @ annotations.leaning))
 
     def _best_fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
         """Return the best of the fits that EM reaches from the starts."""

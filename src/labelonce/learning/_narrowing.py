@@ -30,7 +30,7 @@ class Narrowing:
         """Return what would narrow the range; None where it is narrow."""
 
         def half(**more: float) -> float:
-            return float(norm.ppf(0.95)) * verdict.doubt(**more) ** 0.5
+            return float(norm.ppf(0.95) * verdict.doubt(**more) ** 0.5)
 
         now, most = half(), len(verdict.labels) // 2
         if now <= RULES.narrow_range:

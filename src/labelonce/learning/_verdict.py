@@ -133,7 +133,8 @@ class Verdict:
     def _shared_errors(self) -> float:
         """Return the share of labels that may be wrong although several workers agree, since they err together."""
         per_row = max(float(self.n_labels.sum()) / len(self.labels), 1.0)
-        return RULES.shared_errors * (1 - self._right()) * (1 - 1 / per_row)
+        share, most = RULES.shared_errors  # who guesses errs alone
+        return share * min(1 - self._right(), most) * (1 - 1 / per_row)
 
     def _right(self) -> float:
         """Return how many of the labels given are right."""
@@ -226,7 +227,7 @@ def shown(case: Case, found: list[Any], weights: list[float], most: float = np.i
     )
 
 
-def back_by_gold(back: Codes, asked: Codes, gold: Codes, found: Codes, given: Codes) -> Codes:
+def back_by_gold(back: Any, asked: Any, gold: Codes, found: Codes, given: Codes) -> Any:
     """Return the rows whose given label stays: none, or all that are asked, where known classes clearly say so."""
     right, kept = (int((one[asked] == gold[asked]).sum()) for one in (found, given))
     if abs(right - kept) <= RULES.gold_says * np.sqrt(right + kept):
