@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -15,10 +16,9 @@ from labelonce._types import TABLES, TOOLS
 from labelonce.files import _open as _files
 from labelonce.files import _table_reader as _readers
 from labelonce.files._atomic import atomic_path, atomic_write
+from labelonce.files._places import file_system
 from labelonce.formats._registry import TOOL_FORMATS, find_labels
 from labelonce.runs._inputs import read_features
-
-OSFile = pa.OSFile
 
 ROWS = b"task,worker,label\n" + b"1,a,cat\n" * 2000
 
@@ -109,11 +109,19 @@ def test_a_table_is_opened_once_to_recognise_it_and_once_to_read_it(
     lo.write(lo.Annotations.from_arrays(["a", "b"], ["x", "y"], ["cat", "dog"]), tmp_path / name)
     opened: list[str] = []
 
-    def noted(path: str) -> pa.OSFile:
-        opened.append(path)
-        return OSFile(path)
+    class Noting:
+        def __init__(self, system: Any) -> None:
+            self.system = system
 
-    monkeypatch.setattr(pa, "OSFile", noted)
+        def open_input_file(self, place: str) -> Any:
+            opened.append(place)
+            return self.system.open_input_file(place)
+
+    def noted(path: Any) -> tuple[Any, str]:
+        system, place = file_system(path)
+        return Noting(system), place
+
+    monkeypatch.setattr("labelonce.files._open.file_system", noted)
     found = find_labels(tmp_path / name)
     lo.read_annotations(found)
     assert opened == [str(tmp_path / name)] * 2
