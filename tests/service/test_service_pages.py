@@ -156,7 +156,7 @@ def test_what_one_worker_could_not_send_is_not_sent_by_the_next(browser: Any, pr
         visit = Visit(browser, f"{http.base_url}#token={tokens['ann']}")
         visit.shows_a_task()
         visit.page.route("**/api/annotations", lambda route: route.abort())
-        visit.page.keyboard.press("1")
+        visit.page.get_by_role("button", name="cat").click()
         visit.page.get_by_text("Your label is kept here").wait_for()
         visit.page.unroute("**/api/annotations")
         visit.page.goto(f"{http.base_url}/health")
