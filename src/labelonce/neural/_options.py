@@ -27,6 +27,8 @@ class TrainingOptions(Learner):
         *,
         epochs: int = 16,
         epochs_by_round: Sequence[int] = (),
+        one_training: bool = False,
+        early_learner: TrainingOptions | None = None,
         batch_size: int = 256,
         min_steps: int = 0,
         optimizer: str = "sgd",
@@ -37,10 +39,12 @@ class TrainingOptions(Learner):
         augment: str = "auto",
         pad: int = 4,
         cutout: int = 0,
+        strong: float = 0.0,
         mixup: float = 0.0,
         label_smoothing: float = 0.0,
         holdout: float = 0.0,
         patience: int = 3,
+        ema: float = 0.0,
         n_models: int = 1,
         flip_predictions: bool = True,
         shared: bool = False,
@@ -55,6 +59,8 @@ class TrainingOptions(Learner):
         self.module_fn = module_fn
         self.epochs = epochs
         self.epochs_by_round = epochs_by_round
+        self.one_training = one_training
+        self.early_learner = early_learner
         self.batch_size = batch_size
         self.min_steps = min_steps
         self.optimizer = optimizer
@@ -65,10 +71,12 @@ class TrainingOptions(Learner):
         self.augment = augment
         self.pad = pad
         self.cutout = cutout
+        self.strong = strong
         self.mixup = mixup
         self.label_smoothing = label_smoothing
         self.holdout = holdout
         self.patience = patience
+        self.ema = ema
         self.n_models = n_models
         self.flip_predictions = flip_predictions
         self.shared = shared
@@ -105,6 +113,12 @@ class TrainingOptions(Learner):
             check_number(getattr(self, name), name, 0.0)
         for name in ("momentum", "warmup", "label_smoothing", "holdout"):
             check_number(getattr(self, name), name, 0.0, 0.99)
+        check_number(self.strong, "strong", 0.0, 1.0)
+        check_number(self.ema, "ema", 0.0, 0.9999)
+        if self.one_training and self.holdout:
+            raise ValueError(
+                f"holdout must be 0 with one_training, whose targets change; got {self.holdout:g}. Leave it out."
+            )
 
     def _check_module_fn(self) -> None:
         if isinstance(self.module_fn, nn.Module) or not callable(self.module_fn):
