@@ -41,7 +41,9 @@ class Rules:
     )
     early_stop: float = _rule(1e-3, "change of the posteriors below which given rounds stop, mean total variation")
     judgements: int = _rule(20, "times that the workers are judged while one network is trained", _IMAGES)
-    folds_epochs: float = _rule(0.25, "epochs of the networks that predict the tasks of each other then, as a share", _IMAGES)
+    folds_epochs: float = _rule(
+        0.25, "epochs of the networks that predict the tasks of each other then, as a share", _IMAGES
+    )
     # a round
     top_classes: int = _rule(5, "most probable classes of the model that have a slot")
     exponents: tuple[float, float] = _rule((0.3, 5.0), "between which the exponents of predictions are searched")
@@ -50,6 +52,8 @@ class Rules:
     )
     most_shift: float = _rule(10.0, "largest shift of a class's log-probability")
     calibration_steps: int = _rule(50, "steps of the search for a calibration")
+    warm_calibration_steps: int = _rule(5, "steps from the calibration of the stage before, on the most rows below")
+    warm_calibration_rows: int = _rule(20_000, "most rows to calibrate by then")
     first_calibration_steps: int = _rule(5, "steps for the exponent between groups alone")
     calibration_rows: tuple[int, int] = _rule((10_000, 50_000), "fewest and most rows to calibrate by")
     calibration_numbers: int = _rule(500_000, "rows times slots to calibrate by, within these")

@@ -13,6 +13,7 @@ from labelonce._kernels import Beliefs, Pattern, confusion_of, mean_beliefs
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
 from labelonce.learning._average import average_models
+from labelonce.learning._calibration import Calibration
 from labelonce.learning._judge import View, judge, row_weight
 from labelonce.learning._learner import Learner
 from labelonce.learning._problem import Ask, Problem, learner_of_round, seeded
@@ -69,6 +70,7 @@ class Round:
     target_weight: Floats
     pattern: Pattern | None = None
     parts: list[Learner] = field(default_factory=list)
+    calibration: Calibration | None = None
 
 
 class Begun(NamedTuple):
@@ -101,11 +103,13 @@ def rounds(
         view = View.of(problem, workers, ask, None if after is None else after.predictions.argmax())
         in_sample = how.learner.auto.get("predictions") == "in_sample"
         asked: dict[str, Any] = {"calibrates": how.calibrates, "prior_of_argmax": how.prior_of_argmax}
+        if how.joint_from is not None and after is not None and after.number >= how.joint_from:
+            asked["start"] = after.calibration
         found = judge(view, workers, number, from_first=in_sample, **asked)
         next_weight = row_weight(problem, found.beliefs) if how.calibrates else problem.answered
         change = float("nan") if after is None else _change(problem, found.beliefs, after.beliefs)
         seen = (view.predictions, workers, found.beliefs, next_weight, found.log_likelihood, change)
-        after = Round(number, model, *seen, targets, weight, view.pattern, parts)
+        after = Round(number, model, *seen, targets, weight, view.pattern, parts, found.calibration)
         targets, weight = after.beliefs, after.weight
         del view, found, seen, model  # what only they hold would lie next to what the next round makes
         yield after

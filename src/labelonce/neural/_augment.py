@@ -84,9 +84,7 @@ def recolour(
     return (pixels + drawn(tint, 0.0, images.shape[1])).to(images.dtype)
 
 
-def _even(
-    images: torch.Tensor, generator: torch.Generator, least: float, most: float, *shape: int
-) -> torch.Tensor:
+def _even(images: torch.Tensor, generator: torch.Generator, least: float, most: float, *shape: int) -> torch.Tensor:
     """Return numbers between two ends for every image."""
     drawn = torch.rand(len(images), *shape, device=images.device, generator=generator)
     return least + (most - least) * drawn

@@ -180,11 +180,12 @@ class TorchLearner(Steps):
     def _at_stage(self, stage: int, runs: list[Run]) -> Self:
         """Return what predicts now, with all that is needed to continue from here."""
         found = type(self).__new__(type(self))
-        vars(found).update(vars(self))
+        found.__dict__.update(vars(self))
         states = [state_of(run.job, run.best) for run in runs]
-        found._reached = stage, [
-            ({name: value.clone() for name, value in tensors.items()}, reached) for tensors, reached in states
-        ]
+        found._reached = (
+            stage,
+            [({name: value.clone() for name, value in tensors.items()}, reached) for tensors, reached in states],
+        )
         found.modules_, found.history_ = [deepcopy(module) for module in self.modules_], list(self.history_)
         return found
 
@@ -291,9 +292,10 @@ class TorchLearner(Steps):
             self._moments = tuple(torch.as_tensor(moment, device=device) for moment in state["_moments"])
         if "_reached" in state:
             stage, states = state["_reached"]
-            self._reached = stage, [
-                (load(tensors) if isinstance(tensors, bytes) else tensors, reached) for tensors, reached in states
-            ]
+            self._reached = (
+                stage,
+                [(load(tensors) if isinstance(tensors, bytes) else tensors, reached) for tensors, reached in states],
+            )
         if "modules_" in state:
             self.modules_ = [
                 one if isinstance(one, nn.Module) else from_bytes(one, self.module_fn, len(self.classes_), device)
@@ -316,12 +318,16 @@ class TorchLearner(Steps):
         made = self._make_rows(fitted, targets, weight, inputs.device, processes)
         return Run(self._start(inputs, made, seed), made, fitted, held, Best(self.patience))
 
-    def _train(
-        self, inputs: Inputs, run: Run, targets: Any, weight: Any, number: int, share: float
-    ) -> nn.Module:
+    def _train(self, inputs: Inputs, run: Run, targets: Any, weight: Any, number: int, share: float) -> nn.Module:
         """Train one network until a share of its epochs is done, from its checkpoint if there is one; return it."""
         job, best = run.job, run.best
-        fit = {"seed": job.seed, "model": number, "epochs": job.epochs, "rows": run.rows.n_all, "on": inputs.device.type}
+        fit = {
+            "seed": job.seed,
+            "model": number,
+            "epochs": job.epochs,
+            "rows": run.rows.n_all,
+            "on": inputs.device.type,
+        }
         files = files_of(self.checkpoint, self.n_models)
         if files:
             fit |= {"of": fingerprint(self.get_params(deep=False), targets, weight)}
@@ -425,18 +431,18 @@ class TorchLearner(Steps):
 def image_learner(**options: Any) -> TorchLearner:
     """Return a learner for small images with the settings that we measured with `MBEM` on 32 x 32 images.
 
-    Three short rounds of `fast_net`, then one training of `resnet9` for `epochs` (60 if not given), in which the workers
-    are judged again and again; [what more or fewer epochs buy](../neural.md#measured-on-cifar-10). Options are those of
-    `TorchLearner` and override these settings.
+    Three short rounds of `fast_net`, then one training of `resnet9` for `epochs` (60 if not given), in which the
+    workers are judged again and again; [what more or fewer epochs buy](../neural.md#measured-on-cifar-10). Options are
+    those of `TorchLearner` and override these settings.
     """
-    fast = {"module_fn": fast_net, "epochs": 12, "lr": 1.5, "momentum": 0.85, "weight_decay": 1.3e-3, "warmup": 0.23}
     images: dict[str, Any] = {"batch_size": 1024, "pad": 4, "cutout": 12}
+    fast: dict[str, Any] = {"epochs": 12, "lr": 1.5, "momentum": 0.85, "weight_decay": 1.3e-3, "warmup": 0.23}
     measured: dict[str, Any] = {
         "module_fn": resnet9,
         "epochs": 60,
         "epochs_by_round": (6, 12, 12),
         "one_training": True,
-        "early_learner": TorchLearner(**fast, **images),
+        "early_learner": TorchLearner(fast_net, **fast, **images),
         "lr": 0.4,
         "momentum": 0.9,
         "weight_decay": 5e-4,
