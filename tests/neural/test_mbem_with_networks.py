@@ -101,7 +101,7 @@ def test_a_network_beats_the_same_network_trained_on_the_votes_though_it_memoris
 def test_networks_with_short_early_rounds_have_the_plan_that_was_measured_on_images() -> None:
     X = np.zeros((6000, 2, 2, 3), dtype=np.uint8)
     ann = lo.Annotations.from_arrays(np.arange(6000), np.arange(6000) % 7, np.arange(6000) % 10)
-    for learner, n_rounds in ((neural.image_learner(), 23), (network_for(6000), 23), (network_for(600), 9)):
+    for learner, n_rounds in ((neural.image_learner(), 19), (network_for(6000), 19), (network_for(600), 9)):
         clf = next(lo.MBEM(learner).stages(X, ann))
         plan: Any = clf._plan
         assert (clf.n_fits_, clf._done, clf.choices_) == (0, [], [])  # nothing is measured before the first round

@@ -150,7 +150,7 @@ class TorchLearner(Steps):
     ) -> Generator[Self, tuple[Any, Any] | None]:
         processes = Processes(shared=self.shared)
         inputs = Inputs(X, self._device(), self._dtype(), add_up=processes.sum)
-        self._moments, self.n_features_in_ = inputs.moments, inputs.shape[0]
+        self._moments, self.n_features_in_, self._seen = inputs.moments, inputs.shape[0], (X, inputs)
         rng = check_rng(self.random_state)
         seeds = [processes.same(int(rng.integers(2**31)), inputs.device) for _ in range(self.n_models)]
         done, states = (0, []) if after is None else after._reached
@@ -164,7 +164,7 @@ class TorchLearner(Steps):
                     runs.append(self._begin(inputs, rows, targets, weight, seed))
                     if states:
                         set_state(runs[number].job, runs[number].best, *states[number])
-                self.modules_.append(self._train(inputs, runs[number], targets, weight, number, (stage + 1) / n))
+                self.modules_.append(self._train(inputs, runs[number], targets, weight, number, end_of(stage, n)))
             if stage + 1 == n:
                 break
             sent = yield self._at_stage(stage + 1, runs)
@@ -175,6 +175,7 @@ class TorchLearner(Steps):
         if processes.rank == 0:
             for file in files_of(self.checkpoint, self.n_models):
                 file.unlink(missing_ok=True)
+        del self._seen
         yield self
 
     def _at_stage(self, stage: int, runs: list[Run]) -> Self:
@@ -205,7 +206,7 @@ class TorchLearner(Steps):
         chosen = self.for_round(last, last)
         if self.one_training:
             epochs = max(1, round(RULES.folds_epochs * self.epochs))
-            chosen.set_params(epochs=epochs, n_models=1, min_steps=self.min_steps * epochs // self.epochs)
+            chosen.set_params(epochs=epochs, n_models=1, strong=0.0, min_steps=self.min_steps * epochs // self.epochs)
         return chosen
 
     def joint_from(self, last: int) -> int | None:
@@ -215,7 +216,7 @@ class TorchLearner(Steps):
     @property
     def own_rounds(self) -> int:
         """How many rounds `MBEM` does: judgements of one training come after those of `epochs_by_round`."""
-        judged = min(self.epochs, RULES.judgements)
+        judged = min(int((1 - RULES.first_judgement) * self.epochs) + 1, RULES.judgements)
         return len(self.epochs_by_round) + judged if self.one_training else int(self.auto["rounds"])
 
     @property
@@ -247,7 +248,8 @@ class TorchLearner(Steps):
     def _predict(self, X: Any, predict_batch: Callable[[nn.Module, torch.Tensor], torch.Tensor]) -> Floats:
         """Return what a function gives for all tasks, batch by batch, the mean over the networks."""
         check_is_fitted(self, "modules_")
-        inputs = Inputs(X, self._place(), self._dtype(), self._moments)
+        seen = getattr(self, "_seen", (None, None))  # within a training
+        inputs = seen[1] if seen[0] is X else Inputs(X, self._place(), self._dtype(), self._moments)
         parts = []
         for rows in torch.split(torch.arange(inputs.n_rows, device=inputs.device), inputs.at_most(_AT_ONCE)):
             batch = inputs.take(rows)
@@ -264,9 +266,13 @@ class TorchLearner(Steps):
             copy._metadata_request = deepcopy(self._metadata_request)
         return copy
 
+    def _held_state(self) -> dict[str, Any]:
+        """Return all attributes but the inputs that a training has at hand."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_seen"}
+
     def __getstate__(self) -> dict[str, Any]:
         """Return what a file may hold: plain values, arrays and bytes; neither code nor a path to write to."""
-        state = dict(super().__getstate__()) | {"callbacks": (), "checkpoint": None}
+        state = self._held_state() | {"callbacks": (), "checkpoint": None}
         state["module_fn"] = name_of(self.module_fn)
         if type(self).make_module is not TorchLearner.make_module:
             raise ValueError(
@@ -307,7 +313,7 @@ class TorchLearner(Steps):
         try:
             state = self.__getstate__()
         except ValueError:
-            state = dict(super().__getstate__())
+            state = self._held_state()
         kept = {"module_fn": self.module_fn, "callbacks": self.callbacks, "checkpoint": self.checkpoint}
         return copyreg.__newobj__, (type(self),), state | kept  # type: ignore[attr-defined]
 
@@ -426,6 +432,16 @@ class TorchLearner(Steps):
         processes = Processes(shared=self.shared)
         lost = processes.sum(-(wanted * found.clamp_min(1e-12).log()).sum())
         return float(lost / processes.sum(wanted.sum()))
+
+
+def end_of(stage: int, n: int) -> float:
+    """Return the share of the epochs that is done after a stage of `n`; the first is the longest.
+
+    >>> [end_of(stage, 4) for stage in range(4)], end_of(0, 1)
+    ([0.25, 0.5, 0.75, 1.0], 1.0)
+    """
+    first = RULES.first_judgement
+    return 1.0 if stage + 1 == n else first + (1 - first) * stage / (n - 1)
 
 
 def image_learner(**options: Any) -> TorchLearner:
