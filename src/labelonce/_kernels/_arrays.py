@@ -94,7 +94,7 @@ class NumpyArrays:
         """Return one entry of each row."""
         return wide[np.arange(len(wide)), place]
 
-    def sum_runs(self, wide: Any, start: Any, each: int) -> Any:  # noqa: ARG002  # the product does as well
+    def sum_runs(self, wide: Any, start: Any, each: int) -> Any:
         """Return the sums of runs of rows."""
         n = len(wide)
         return sparse.csr_array((np.ones(n, self.dtype), np.arange(n), start), shape=(len(start) - 1, n)) @ wide

@@ -108,12 +108,7 @@ class DenseEvidence:
         return Counts(self._engine.m_step(amounts if weight is None else amounts * weight[:, None]), self.leaning)
 
     def sweep(
-        self,
-        workers: Confusion,
-        log_prior: Any,
-        gold: Codes | None = None,
-        *,
-        prior: Floats | None = None,  # noqa: ARG002  # all classes have a slot
+        self, workers: Confusion, log_prior: Any, gold: Codes | None = None, *, prior: Floats | None = None
     ) -> Sweep:
         """Return the expected counts, the rows of each class, and the log-likelihood."""
         return self._engine.sweep(logs_of(workers), log_prior, gold)

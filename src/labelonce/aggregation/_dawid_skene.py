@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from labelonce.workers import Grouped
 _SETTLED = 1e-5  # of the log-likelihood per annotation: a population is fitted in every iteration, so it jitters
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DawidSkene(OnlineEM):
     """EM over true labels, a confusion matrix per worker and the class prior (Dawid and Skene 1979).
 
@@ -90,32 +91,18 @@ class DawidSkene(OnlineEM):
     array([0.83, 0.83, 0.58])
     """
 
-    _takes_scales = True
+    smoothing: Any = 1.0
+    prior: Any = "learned"
+    max_iter: int = 500
+    tol: float = 1e-7
+    n_init: int = 1
+    dtype: str = "float64"
+    engine: str = "auto"
+    device: str | None = None
+    worker_model: Any = None
+    random_state: RandomState = 0
 
-    def __init__(
-        self,
-        *,
-        smoothing: Any = 1.0,
-        prior: Any = "learned",
-        max_iter: int = 500,
-        tol: float = 1e-7,
-        n_init: int = 1,
-        dtype: str = "float64",
-        engine: str = "auto",
-        device: str | None = None,
-        worker_model: Any = None,
-        random_state: RandomState = 0,
-    ) -> None:
-        self.smoothing = smoothing
-        self.prior = prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.dtype = dtype
-        self.engine = engine
-        self.device = device
-        self.worker_model = worker_model
-        self.random_state = random_state
+    _takes_scales = True
 
     def _check_options(self, n_classes: int) -> None:
         super()._check_options(n_classes)

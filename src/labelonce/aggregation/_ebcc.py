@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from labelonce.data import Annotations
 _TINY = 1e-6  # tasks: a class that nobody gave must still have a Dirichlet parameter
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class EBCC(EMAggregator):
     """Variational Bayes with subtypes inside every class (Li, Rubinstein and Cohn 2019).
 
@@ -64,30 +66,17 @@ class EBCC(EMAggregator):
     array([0, 1, 0, 1])
     """
 
-    _named_priors = ("learned", "votes", "uniform")
+    subtypes: int = 10
+    concentration: float = 0.1
+    smoothing: Any = (4.0, 1.0)
+    prior: Any = "votes"
+    max_iter: int = 500
+    tol: float = 1e-6
+    n_init: int = 5
+    dtype: str = "float64"
+    random_state: RandomState = 0
 
-    def __init__(
-        self,
-        *,
-        subtypes: int = 10,
-        concentration: float = 0.1,
-        smoothing: Any = (4.0, 1.0),
-        prior: Any = "votes",
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        n_init: int = 5,
-        dtype: str = "float64",
-        random_state: RandomState = 0,
-    ) -> None:
-        self.subtypes = subtypes
-        self.concentration = concentration
-        self.smoothing = smoothing
-        self.prior = prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.dtype = dtype
-        self.random_state = random_state
+    _named_priors = ("learned", "votes", "uniform")
 
     def _check_options(self, n_classes: int) -> None:
         super()._check_options(n_classes)
@@ -96,11 +85,7 @@ class EBCC(EMAggregator):
         check_smoothing(self.smoothing, n_classes, "EBCC")
 
     def _starts(
-        self,
-        annotations: Annotations,  # noqa: ARG002
-        votes: Beliefs,
-        gold: Codes | None,  # noqa: ARG002  # in the votes
-        rng: np.random.Generator,
+        self, annotations: Annotations, votes: Beliefs, gold: Codes | None, rng: np.random.Generator
     ) -> Iterator[Beliefs]:
         fractions = votes.to_dense()
         for _ in range(self.n_init):

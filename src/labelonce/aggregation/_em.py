@@ -119,16 +119,12 @@ class EMAggregator(Aggregator):
             "Use smaller groups, or Grouped() without groups, which keeps the commonest mistakes.",
         )
 
-    def _pattern(self, annotations: Annotations, gold: Codes | None) -> Pattern | None:  # noqa: ARG002  # for factors
+    def _pattern(self, annotations: Annotations, gold: Codes | None) -> Pattern | None:
         """Return what factors of workers keep apart, None where they are matrices."""
         return None
 
     def _starts(
-        self,
-        annotations: Annotations,  # noqa: ARG002  # for the models that start from more than votes
-        votes: Beliefs,
-        gold: Codes | None,
-        rng: np.random.Generator,
+        self, annotations: Annotations, votes: Beliefs, gold: Codes | None, rng: np.random.Generator
     ) -> Iterator[Beliefs]:
         """Yield `n_init` posteriors to climb from: the votes, then votes plus noise."""
         yield votes
@@ -169,7 +165,7 @@ class EMAggregator(Aggregator):
             converged = len(path) > 1 and abs(path[-1] - path[-2]) <= self.tol * n_annotations
             yield Iteration(parameters, counts, path, converged)
 
-    def _next(self, counts: Sweep, before: Parameters | None) -> Parameters:  # noqa: ARG002  # for those with a state
+    def _next(self, counts: Sweep, before: Parameters | None) -> Parameters:
         """Return the parameters of the next step; `before` are those of the last one, None at the start."""
         return self._m_step(counts.tallies.values, counts.class_counts)
 
@@ -203,7 +199,7 @@ class AnswersEM(EMAggregator):
 
     _takes_others = True
 
-    def _next(self, counts: Sweep, before: Parameters | None) -> Parameters:  # noqa: ARG002
+    def _next(self, counts: Sweep, before: Parameters | None) -> Parameters:
         return self._m_step(counts.tallies.values, counts.class_counts, counts.tallies.leaning)
 
     @abstractmethod

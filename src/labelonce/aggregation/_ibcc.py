@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from labelonce.aggregation._online import OnlineEM
 _NEVER = 1e-10  # pseudo-count of an answer that nobody gave: too small to count
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class IBCC(OnlineEM):
     """Variational Bayes for Dawid and Skene's model (Kim and Ghahramani 2012).
 
@@ -60,30 +62,17 @@ class IBCC(OnlineEM):
     array([0, 1, 0, 1])
     """
 
-    _takes_scales = True
+    smoothing: Any = (4.0, 1.0)
+    prior: Any = "learned"
+    max_iter: int = 500
+    tol: float = 1e-7
+    n_init: int = 1
+    dtype: str = "float64"
+    engine: str = "auto"
+    device: str | None = None
+    random_state: RandomState = 0
 
-    def __init__(
-        self,
-        *,
-        smoothing: Any = (4.0, 1.0),
-        prior: Any = "learned",
-        max_iter: int = 500,
-        tol: float = 1e-7,
-        n_init: int = 1,
-        dtype: str = "float64",
-        engine: str = "auto",
-        device: str | None = None,
-        random_state: RandomState = 0,
-    ) -> None:
-        self.smoothing = smoothing
-        self.prior = prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.dtype = dtype
-        self.engine = engine
-        self.device = device
-        self.random_state = random_state
+    _takes_scales = True
 
     def _check_options(self, n_classes: int) -> None:
         super()._check_options(n_classes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from labelonce.aggregation._ibcc import divergence, expected_log
 _SPLITS = 5  # times an M-step splits labels into known and spam
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MACE(EMAggregator):
     """Multi-annotator competence estimation (Hovy and others 2013), by EM or variational Bayes.
 
@@ -66,30 +68,16 @@ class MACE(EMAggregator):
     array([0.9 , 0.9 , 0.11])
     """
 
-    def __init__(
-        self,
-        *,
-        method: str = "vb",
-        smoothing: Any = None,
-        prior: Any = "uniform",
-        max_iter: int = 500,
-        tol: float = 1e-7,
-        n_init: int = 1,
-        dtype: str = "float64",
-        engine: str = "auto",
-        device: str | None = None,
-        random_state: RandomState = 0,
-    ) -> None:
-        self.method = method
-        self.smoothing = smoothing
-        self.prior = prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.dtype = dtype
-        self.engine = engine
-        self.device = device
-        self.random_state = random_state
+    method: str = "vb"
+    smoothing: Any = None
+    prior: Any = "uniform"
+    max_iter: int = 500
+    tol: float = 1e-7
+    n_init: int = 1
+    dtype: str = "float64"
+    engine: str = "auto"
+    device: str | None = None
+    random_state: RandomState = 0
 
     @property
     def competence_(self) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from labelonce.data import Annotations
 from labelonce.workers import OneCoin as OneCoinWorkers
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class OneCoin(AnswersEM):
     """EM with one skill per worker: right with that probability, else each other class is as likely.
 
@@ -64,30 +65,17 @@ class OneCoin(AnswersEM):
     array([0.83, 0.83, 0.58])
     """
 
-    _follows_labels = True
+    smoothing: Any = (2.0, 1.0)
+    prior: Any = "uniform"
+    max_iter: int = 500
+    tol: float = 1e-7
+    n_init: int = 1
+    dtype: str = "float64"
+    engine: str = "auto"
+    device: str | None = None
+    random_state: RandomState = 0
 
-    def __init__(
-        self,
-        *,
-        smoothing: Any = (2.0, 1.0),
-        prior: Any = "uniform",
-        max_iter: int = 500,
-        tol: float = 1e-7,
-        n_init: int = 1,
-        dtype: str = "float64",
-        engine: str = "auto",
-        device: str | None = None,
-        random_state: RandomState = 0,
-    ) -> None:
-        self.smoothing = smoothing
-        self.prior = prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.dtype = dtype
-        self.engine = engine
-        self.device = device
-        self.random_state = random_state
+    _follows_labels = True
 
     def _check_options(self, n_classes: int) -> None:
         super()._check_options(n_classes)
@@ -99,10 +87,10 @@ class OneCoin(AnswersEM):
     def _takes_answers_of(self, annotations: Annotations) -> bool:
         return not has_no_room(annotations) and super()._takes_answers_of(annotations)
 
-    def _pattern(self, annotations: Annotations, gold: Codes | None) -> Pattern | None:  # noqa: ARG002
+    def _pattern(self, annotations: Annotations, gold: Codes | None) -> Pattern | None:
         return OneCoinWorkers().prepare(annotations)
 
-    def _next(self, counts: Sweep, before: Parameters | None) -> Parameters:  # noqa: ARG002
+    def _next(self, counts: Sweep, before: Parameters | None) -> Parameters:
         if counts.tallies.leaning is not None:
             return self._m_step_of_answers(counts.tallies.values, counts.class_counts)
         right, wrong = (part.sum(axis=1) for part in counts.tallies.right_and_wrong())

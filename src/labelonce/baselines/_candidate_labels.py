@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from labelonce.aggregation._em import normalised
 from labelonce.baselines._joint_em import JointEM
 
 
+@dataclass(eq=False, repr=False)
 class CandidateLabels(JointEM):
     """Learn from a set of candidate labels per task: the distinct labels that its workers gave.
 
@@ -58,33 +60,19 @@ class CandidateLabels(JointEM):
     array([0, 0, 1, 1])
     """
 
-    def __init__(
-        self,
-        learner: Any = None,
-        *,
-        weighting: str = "votes",
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        classes: Any = None,
-    ) -> None:
-        self.learner = learner
-        self.weighting = weighting
-        self.max_iter = max_iter
-        self.tol = tol
-        self.classes = classes
+    learner: Any = None
+    _: KW_ONLY
+    weighting: str = "votes"
+    max_iter: int = 200
+    tol: float = 1e-4
+    classes: Any = None
 
     def _start(self, engine: Engine, gold: Codes | None) -> Floats:
         check_choice(self.weighting, "weighting", ("votes", "none"))
         candidates = engine.vote_counts() > 0
         return Beliefs.of(normalised(candidates.astype(np.float64))).with_gold(gold).to_dense()
 
-    def _e_step(
-        self,
-        engine: Engine,
-        predictions: Floats,
-        posterior: Floats,  # noqa: ARG002  # the model has seen it, and there are no workers to learn from it
-        gold: Codes | None,
-    ) -> Floats:
+    def _e_step(self, engine: Engine, predictions: Floats, posterior: Floats, gold: Codes | None) -> Floats:
         counts = engine.vote_counts()
         weight = counts if self.weighting == "votes" else (counts > 0).astype(np.float64)
         return Beliefs.of(normalised(weight * np.maximum(predictions, 1e-300))).with_gold(gold).to_dense()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from labelonce._validate import RandomState, check_choice, check_number
 from labelonce.aggregation._em import EMAggregator, Parameters, check_float32_is_smooth
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DataProgramming(EMAggregator):
     """EM over sources with an accuracy and a coverage (Ratner and others 2016).
 
@@ -67,26 +69,14 @@ class DataProgramming(EMAggregator):
     array([0.04, 0.98])
     """
 
-    def __init__(
-        self,
-        *,
-        coverage: str = "source",
-        smoothing: Any = (2.0, 1.0),
-        prior: Any = "uniform",
-        max_iter: int = 500,
-        tol: float = 1e-7,
-        n_init: int = 1,
-        dtype: str = "float64",
-        random_state: RandomState = 0,
-    ) -> None:
-        self.coverage = coverage
-        self.smoothing = smoothing
-        self.prior = prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.dtype = dtype
-        self.random_state = random_state
+    coverage: str = "source"
+    smoothing: Any = (2.0, 1.0)
+    prior: Any = "uniform"
+    max_iter: int = 500
+    tol: float = 1e-7
+    n_init: int = 1
+    dtype: str = "float64"
+    random_state: RandomState = 0
 
     def _check_options(self, n_classes: int) -> None:
         super()._check_options(n_classes)

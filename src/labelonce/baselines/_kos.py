@@ -18,6 +18,7 @@ from labelonce.data import Annotations
 from labelonce.data._check import worker_groups
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class KOS(Aggregator):
     """Message passing between tasks and workers (Karger, Oh and Shah 2011, 2014); one class against the rest.
 
@@ -61,15 +62,12 @@ class KOS(Aggregator):
     array([0, 1, 0, 1])
     """
 
-    _tables = (7, 3)
+    start: str = "ones"
+    max_iter: int = 100
+    tol: float = 1e-6
+    random_state: RandomState = 0
 
-    def __init__(
-        self, *, start: str = "ones", max_iter: int = 100, tol: float = 1e-6, random_state: RandomState = 0
-    ) -> None:
-        self.start = start
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
+    _tables = (7, 3)
 
     def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
         check_choice(self.start, "start", ("ones", "normal"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from labelonce.aggregation._ibcc import divergence, expected_log
 from labelonce.baselines._votes import check_beta
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MeanField(EMAggregator):
     """Variational Bayes for one skill per worker (Liu, Peng and Ihler 2012).
 
@@ -55,28 +57,15 @@ class MeanField(EMAggregator):
     array([0.85, 0.85, 0.57])
     """
 
-    def __init__(
-        self,
-        *,
-        smoothing: Any = (2.0, 1.0),
-        prior: Any = "uniform",
-        max_iter: int = 500,
-        tol: float = 1e-7,
-        n_init: int = 1,
-        dtype: str = "float64",
-        engine: str = "auto",
-        device: str | None = None,
-        random_state: RandomState = 0,
-    ) -> None:
-        self.smoothing = smoothing
-        self.prior = prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.dtype = dtype
-        self.engine = engine
-        self.device = device
-        self.random_state = random_state
+    smoothing: Any = (2.0, 1.0)
+    prior: Any = "uniform"
+    max_iter: int = 500
+    tol: float = 1e-7
+    n_init: int = 1
+    dtype: str = "float64"
+    engine: str = "auto"
+    device: str | None = None
+    random_state: RandomState = 0
 
     def _check_options(self, n_classes: int) -> None:
         super()._check_options(n_classes)

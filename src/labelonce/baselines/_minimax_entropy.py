@@ -19,6 +19,7 @@ _FLAT = 1.0  # pseudo-tasks of each class in a learned prior
 _CELLS = 1 << 20  # numbers in one block's (annotations, true, given) array
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MinimaxEntropy(Aggregator):
     """Confusion by worker and task, the least certain one that the labels allow (Zhou and others 2012, 2015).
 
@@ -67,24 +68,13 @@ class MinimaxEntropy(Aggregator):
     array([0, 1, 0, 1])
     """
 
-    def __init__(
-        self,
-        *,
-        worker_strength: float = 0.25,
-        task_strength: float = 4.0,
-        prior: str = "learned",
-        task_matrix: bool = True,
-        max_iter: int = 1000,
-        tol: float = 1e-6,
-        random_state: RandomState = 0,
-    ) -> None:
-        self.worker_strength = worker_strength
-        self.task_strength = task_strength
-        self.prior = prior
-        self.task_matrix = task_matrix
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
+    worker_strength: float = 0.25
+    task_strength: float = 4.0
+    prior: str = "learned"
+    task_matrix: bool = True
+    max_iter: int = 1000
+    tol: float = 1e-6
+    random_state: RandomState = 0
 
     def _memory(self, annotations: Annotations) -> float:
         """Return the bytes of a matrix of classes for every task and every worker, and of rows per annotation."""
@@ -92,7 +82,7 @@ class MinimaxEntropy(Aggregator):
         per_task = n_classes if self.task_matrix else 1
         return 8.0 * n_classes * (6 * n_tasks * per_task + 20 * n_workers * n_classes + 4 * len(annotations))
 
-    def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:  # noqa: ARG002
+    def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
         self._check_options()
         warn_if_no_overlap(annotations, type(self).__name__)
         fit = self._climb(annotations, gold)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ _POINTS = {1: (41,), 2: (25, 15)}  # grid points along each dimension
 _NEWTON = 2  # steps of the workers in each iteration
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MultidimensionalWisdom(Aggregator):
     """Workers who threshold a noisy view of tasks that lie in a space (Welinder and others 2010).
 
@@ -73,28 +75,17 @@ class MultidimensionalWisdom(Aggregator):
     array([0, 1, 0, 1])
     """
 
+    dimensions: int = 1
+    spread: float = 0.4
+    worker_spread: float = 1.0
+    prior: str = "learned"
+    max_iter: int = 500
+    tol: float = 1e-7
+    random_state: RandomState = 0
+
     _tables = (12, 4)
 
-    def __init__(
-        self,
-        *,
-        dimensions: int = 1,
-        spread: float = 0.4,
-        worker_spread: float = 1.0,
-        prior: str = "learned",
-        max_iter: int = 500,
-        tol: float = 1e-7,
-        random_state: RandomState = 0,
-    ) -> None:
-        self.dimensions = dimensions
-        self.spread = spread
-        self.worker_spread = worker_spread
-        self.prior = prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-
-    def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:  # noqa: ARG002
+    def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
         self._check_options()
         warn_if_no_overlap(annotations, type(self).__name__)
         n_classes = annotations.n_classes

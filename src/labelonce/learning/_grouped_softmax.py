@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from labelonce.workers._groups import Groups
 _TASKS = 1 << 16  # whose predictions are made at a time
 
 
+@dataclass(eq=False, repr=False)
 class GroupedSoftmax(Learner):
     """P(class | x) = P(group | x) P(class | group, x), two softmax regressions.
 
@@ -56,20 +58,18 @@ class GroupedSoftmax(Learner):
     (True, [1.0, 1.0])
     """
 
-    takes_slots = True
-    group_coef_: Floats
-    group_intercept_: Floats
-    coef_: Floats
-    intercept_: Floats
+    groups: Any
+    _: KW_ONLY
+    C: float = 1.0
+    max_iter: int = 500
+    tol: float = 1e-5
+    warm_start: bool = False
 
-    def __init__(
-        self, groups: Any, *, C: float = 1.0, max_iter: int = 500, tol: float = 1e-5, warm_start: bool = False
-    ) -> None:
-        self.groups = groups
-        self.C = C
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
+    takes_slots = True
+    group_coef_: Floats = field(init=False)
+    group_intercept_: Floats = field(init=False)
+    coef_: Floats = field(init=False)
+    intercept_: Floats = field(init=False)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to labels, to probability targets (n_tasks, n_classes) or to `Beliefs`, whose rest is left out."""

@@ -66,16 +66,16 @@ class Learner(ClassifierBase, ABC):
     def predict_proba(self, X: Any) -> Floats:
         """Return P(class | features), shape (n_tasks, n_classes)."""
 
-    def is_cheap(self, X: Any, n_classes: int) -> bool:  # noqa: ARG002  # for those that know
+    def is_cheap(self, X: Any, n_classes: int) -> bool:
         """Return whether a fit takes so little time that `MBEM` need not count its fits."""
         return False
 
-    def for_round(self, number: int, last: int) -> Self:  # noqa: ARG002  # for those that treat rounds differently
+    def for_round(self, number: int, last: int) -> Self:
         """Return an unfitted copy for round `number` of `MBEM`, of which `last` is meant to be the last."""
         copy: Self = clone(self)
         return copy
 
-    def mean_of(self, models: Sequence[Any]) -> Self | None:  # noqa: ARG002  # for those that have one
+    def mean_of(self, models: Sequence[Any]) -> Self | None:
         """Return the model that stands for several fitted ones of this class, None if there is no such one."""
         return None
 

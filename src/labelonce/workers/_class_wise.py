@@ -60,7 +60,7 @@ class ClassWise(WorkerModel):
         """Return whether arrays of all classes would be too large."""
         return bool(labels.is_square and is_large(labels.n_tasks, labels.n_workers, labels.n_classes))
 
-    def prepare(self, labels: Any, predictions: Any = None) -> Pattern | None:  # noqa: ARG002  # they tell nothing
+    def prepare(self, labels: Any, predictions: Any = None) -> Pattern | None:
         """Return that one number per worker and class is kept, None where there is room for matrices."""
         self._forget()
         return Pattern.even(np.arange(labels.n_classes, dtype=np.int32)) if self.uses_slots(labels) else None
@@ -69,7 +69,7 @@ class ClassWise(WorkerModel):
         for name in ("_mode", "_learned_from"):
             self.__dict__.pop(name, None)
 
-    def _fit(self, tallies: Any, *, first: bool = False) -> None:  # noqa: ARG002  # no mistakes are told apart
+    def _fit(self, tallies: Any, *, first: bool = False) -> None:
         self.learn(tallies.right_and_wrong(), tallies.drawn_right_and_wrong())
         self.factors_ = Factors.one_coin(self._right, tallies.n_classes)
 

@@ -92,7 +92,7 @@ class Full(ClassWise):
         shares = Shares(*self._shares)
         return leaning_moments(shares.mean, shares.size, self._leaning, prior)
 
-    def uses_slots(self, labels: Any) -> bool:  # noqa: ARG002  # none are enough for a matrix
+    def uses_slots(self, labels: Any) -> bool:
         """Return that matrices need all classes."""
         return False
 
@@ -100,7 +100,7 @@ class Full(ClassWise):
         super()._forget()
         self.__dict__.pop("_error_mode", None)
 
-    def _fit(self, tallies: Any, *, first: bool = False) -> None:  # noqa: ARG002  # all classes are told apart
+    def _fit(self, tallies: Any, *, first: bool = False) -> None:
         counts, before = tallies.values, vars(self).get("_learned_from")
         n_classes = counts.shape[1]
         self.learn(tallies.right_and_wrong(), tallies.right_and_wrong())

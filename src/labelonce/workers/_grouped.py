@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from labelonce.workers._shares import LEAK, commonest_mistakes, learn_shares
 ROWS = ("worker", "group", "class", "position")
 
 
+@dataclass(eq=False, repr=False)
 class Grouped(WorkerModel):
     """Right with a chance of its own per worker, or row of it; mistakes are shared by all workers, and sparse.
 
@@ -78,18 +80,18 @@ class Grouped(WorkerModel):
            [0. , 0. , 0.5, 0.5]])
     """
 
-    groups_: Groups | None
-    leak_: float
-    population_: tuple[float, float]
-    _chances: Any  # OneCoin, or ClassWise with a row of chances in the place of each class
+    groups: Any = None
+    _: KW_ONLY
+    rows: str = "worker"
+    errors: str = "crowd"
+    leak: Any = "auto"
+
+    groups_: Groups | None = field(init=False)
+    leak_: float = field(init=False)
+    population_: tuple[float, float] = field(init=False)
+    _chances: Any = field(init=False)  # OneCoin, or ClassWise with a row of chances in the place of each class
 
     learns_from_draws = True
-
-    def __init__(self, groups: Any = None, *, rows: str = "worker", errors: str = "crowd", leak: Any = "auto") -> None:
-        self.groups = groups
-        self.rows = rows
-        self.errors = errors
-        self.leak = leak
 
     def uses_slots(self, labels: Any) -> bool:
         """Return that these workers always live on slots; with answers that are no classes they are matrices."""

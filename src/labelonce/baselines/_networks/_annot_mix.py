@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import torch
@@ -39,7 +40,7 @@ class MixedMatrices(ConfusionLayer):
         own, other = Beta(alpha, alpha, validate_args=False).sample(), torch.randperm(len(batch), device=batch.device)
         return tuple(_between(part, part[other], own) for part in (batch, shares, labels))  # type: ignore[return-value]
 
-    def log_given(self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
+    def log_given(self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:
         """Return the log of f(x) A, where `worker` are shares."""
         scores = torch.einsum("na,aks->nks", worker, torch.cat([self.scores, self.gold]))
         return seen_through(logits, F.log_softmax(scores, dim=2))
@@ -51,6 +52,7 @@ class MixedMatrices(ConfusionLayer):
         return -(label * self.log_given(logits, batch, worker)).sum() / len(label)
 
 
+@dataclass(eq=False, repr=False)
 class AnnotMix(CrowdNetwork):
     """Train through a confusion matrix per worker on mixed annotations: a bit of one, the rest of another.
 
@@ -76,14 +78,14 @@ class AnnotMix(CrowdNetwork):
     via a Mixup Extension", ECAI 2024.
     """
 
+    learner: Any = None
+    _: KW_ONLY
+    alpha: float = 1.0
+    start: float = 0.9
+    classes: Any = None
+
     _kind = MixedMatrices
     _ranges: ClassVar = {"alpha": (0.0,), "start": (0.01, 0.99)}
-
-    def __init__(self, learner: Any = None, *, alpha: float = 1.0, start: float = 0.9, classes: Any = None) -> None:
-        self.learner = learner
-        self.alpha = alpha
-        self.start = start
-        self.classes = classes
 
 
 def _between(first: torch.Tensor, second: torch.Tensor, share: torch.Tensor) -> torch.Tensor:

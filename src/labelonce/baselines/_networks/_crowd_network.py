@@ -123,15 +123,15 @@ class CrowdNetwork(AnnotationsScorer):
         worker = np.concatenate([annotations.worker, np.full(len(known), GOLD)])
         return task, worker, np.concatenate([annotations.label, gold[known] if gold is not None else known])
 
-    def _n_outputs(self, n_workers: int, n_classes: int) -> int:  # noqa: ARG002  # some have outputs for each worker
+    def _n_outputs(self, n_workers: int, n_classes: int) -> int:
         """Return how many numbers the network gives per task."""
         return n_classes
 
-    def _model(self, networks: TorchLearner, X: Any, annotations: Annotations) -> TorchLearner:  # noqa: ARG002  # some need them
+    def _model(self, networks: TorchLearner, X: Any, annotations: Annotations) -> TorchLearner:
         """Return the fitted learner that predicts by the trained networks."""
         return networks
 
-    def _confusion(self, trainer: AnnotationsTrainer, X: Any, predictions: Floats) -> Floats:  # noqa: ARG002  # some have no matrices in their layer
+    def _confusion(self, trainer: AnnotationsTrainer, X: Any, predictions: Floats) -> Floats:
         """Return the workers' matrices, the mean over the networks."""
         with torch.no_grad():
             found = torch.stack([layer.confusion().double() for layer in trainer.layers]).mean(dim=0)
@@ -190,7 +190,7 @@ class AnnotationsTrainer(TorchLearner):
         fitted._moments, fitted.n_features_in_ = self._moments, self.n_features_in_
         return fitted
 
-    def make_module(self, n_classes: int, example: torch.Tensor) -> nn.Module:  # noqa: ARG002  # the targets are codes
+    def make_module(self, n_classes: int, example: torch.Tensor) -> nn.Module:
         """Return a fresh network with a layer of workers, whose sizes the example sets."""
         base = super().make_module(len(self.classes_), example)
         layer = self.crowd._layer(*self.shape)
@@ -211,21 +211,14 @@ class AnnotationsTrainer(TorchLearner):
             optimizer.add_param_group({"params": own, "weight_decay": 0.0, "lr": rate})
         return optimizer
 
-    def step(self, module: Any, batch: torch.Tensor, targets: torch.Tensor, n_all: int) -> torch.Tensor:  # noqa: ARG002  # one process
+    def step(self, module: Any, batch: torch.Tensor, targets: torch.Tensor, n_all: int) -> torch.Tensor:
         """Return the mean loss of a batch of annotations, with its gradients computed."""
         with self._autocast(), explained_alone(batch):
             loss: torch.Tensor = module(batch, targets[:, 0], targets[:, 1])
         loss.backward()  # type: ignore[no-untyped-call]
         return loss.detach()
 
-    def _make_rows(
-        self,
-        fitted: Ids,
-        targets: Any,
-        weight: Any,
-        device: torch.device,
-        processes: Processes,  # noqa: ARG002  # one
-    ) -> Rows:
+    def _make_rows(self, fitted: Ids, targets: Any, weight: Any, device: torch.device, processes: Processes) -> Rows:
         """Return the annotations: the task whose features they are of, worker and label."""
         task, codes, ones = (torch.from_numpy(part[fitted]).to(device) for part in (self._task, targets, weight))
         return Rows(task, codes, ones, 0, len(fitted))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -85,6 +86,7 @@ class InformationGain(TopLayer):
         return self.weight.softmax(dim=1).mT
 
 
+@dataclass(eq=False, repr=False)
 class MaxMIG(CrowdNetwork):
     """Train a network h(x) and an aggregator g(labels) together, by the information that they share.
 
@@ -109,13 +111,13 @@ class MaxMIG(CrowdNetwork):
     ICLR 2019.
     """
 
+    learner: Any = None
+    _: KW_ONLY
+    start: float = 0.9
+    classes: Any = None
+
     _kind = InformationGain
     _ranges: ClassVar = {"start": (0.01, 0.99)}
-
-    def __init__(self, learner: Any = None, *, start: float = 0.9, classes: Any = None) -> None:
-        self.learner = learner
-        self.start = start
-        self.classes = classes
 
     def _rows(self, annotations: Annotations, gold: Codes | None) -> tuple[Codes, Codes, Codes]:
         """Return the tasks with labels or gold, and their gold, -1 where there is none."""
