@@ -18,7 +18,7 @@ import labelonce as lo
 from labelonce import runs, simulate
 from labelonce.runs import Options, RunFolder, RunRecord, _train, train
 from labelonce.runs._folder import write_record
-from labelonce.runs._record import Job, Stored, Warned, read_record
+from labelonce.runs._record import Job, JsonRecord, WarningsRecord, read_record
 from labelonce.workers import Counted
 
 Capture = pytest.CaptureFixture[str]
@@ -142,10 +142,10 @@ def test_what_is_no_record_is_one_sentence_too(
 
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [(RunRecord, "run/run.json"), (Job, "stopped/.work/job.json"), (Warned, "stopped/.work/warnings.json")],
+    [(RunRecord, "run/run.json"), (Job, "stopped/.work/job.json"), (WarningsRecord, "stopped/.work/warnings.json")],
 )
 def test_a_value_of_any_type_anywhere_is_a_record_or_an_error_that_names_the_file(
-    kind: type[Stored], name: str, folder: Path, tmp_path: Path
+    kind: type[JsonRecord], name: str, folder: Path, tmp_path: Path
 ) -> None:
     content = json.loads((folder / name).read_text())
     path = tmp_path / "file.json"

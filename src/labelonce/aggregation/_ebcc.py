@@ -42,14 +42,10 @@ class EBCC(EMAggregator):
     prior : {"learned", "votes", "uniform"} or (n_classes,) array
         P(true label). Learned: Dirichlet with parameter 1 for every class; votes: with the class's total of vote
         fractions, as in the authors' runs.
-    max_iter : int
-        Stop after so many iterations, with a warning.
-    tol : float
-        Stop when the bound per annotation changes by at most this.
     n_init : int
         Starts: the votes, spread over the subtypes at random. The best bound wins.
-    dtype : {"float64", "float32"}
-        float32 halves the memory.
+    max_iter, tol, dtype
+        As in `DawidSkene`, with the bound in the place of the objective.
     random_state : int, numpy.random.Generator or None
         Draws the starts and breaks ties of `labels_`.
 

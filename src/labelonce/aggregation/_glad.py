@@ -40,12 +40,8 @@ class GLAD(Aggregator):
     ----------
     prior : "uniform" or (n_classes,) array
         P(true label).
-    max_iter : int
-        Stop after so many iterations, with a warning.
-    tol : float
-        Stop when the objective per annotation changes by at most this.
-    random_state : int, numpy.random.Generator or None
-        Breaks ties of `labels_`.
+    max_iter, tol, random_state
+        As in `DawidSkene`.
 
     Attributes
     ----------

@@ -32,23 +32,11 @@ class IBCC(OnlineEM):
     ----------
     smoothing : float, pair or (n_classes, n_classes) array
         Dirichlet parameters of the confusion rows, above 0. A pair: on and off the diagonal; a number s:
-        s and s / n_classes. Answers beside the classes have theirs in proportion, for all classes alike.
+        s and s / n_classes. Answers other than the classes have theirs in proportion, for all classes alike.
     prior : {"learned", "uniform"} or (n_classes,) array
         P(true label). Learned: Dirichlet with parameter 1 for every class.
-    max_iter : int
-        Stop after so many iterations, with a warning.
-    tol : float
-        Stop when the bound per annotation changes by at most this.
-    n_init : int
-        Starts; the first from the votes, the others from votes plus noise. The best bound wins.
-    dtype : {"float64", "float32"}
-        float32 halves the memory.
-    engine : {"auto", "scipy", "torch"}
-        What does the sums. "auto" takes torch, if it is installed, for large tables; see "GPU and scale" in the guide.
-    device : {"cpu", "cuda"}, optional
-        Where torch works. Default: CUDA where there is any.
-    random_state : int, numpy.random.Generator or None
-        Breaks ties of `labels_` and draws the further starts.
+    max_iter, tol, n_init, dtype, engine, device, random_state
+        As in `DawidSkene`, with the bound in the place of the objective.
 
     References
     ----------

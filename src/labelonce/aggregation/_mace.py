@@ -38,18 +38,8 @@ class MACE(EMAggregator):
         default (0.5, 10); for "em" pseudo-counts, default 0.01 / n_classes both. The defaults are the paper's.
     prior : {"uniform", "learned"} or (n_classes,) array
         P(true label). The paper's is uniform.
-    max_iter : int
-        Stop after so many iterations, with a warning.
-    tol : float
-        Stop when the objective per annotation changes by at most this.
-    n_init : int
-        Starts; the first from the votes, the others from votes plus noise. The best objective wins.
-    dtype : {"float64", "float32"}
-        float32 halves the memory; it needs smoothing.
-    engine, device
-        What sums over annotations, as in `DawidSkene`.
-    random_state : int, numpy.random.Generator or None
-        Breaks ties of `labels_` and draws the further starts.
+    max_iter, tol, n_init, dtype, engine, device, random_state
+        As in `DawidSkene`.
 
     Attributes
     ----------

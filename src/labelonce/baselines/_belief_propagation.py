@@ -44,7 +44,7 @@ class BeliefPropagation(Aggregator):
     prior : "uniform" or (n_classes,) array
         P(true label).
     max_iter : int
-        Stop after so many sweeps over all messages, with a warning.
+        Most sweeps over all messages; a fit that needs more ends with a warning.
     tol : float
         Stop when no posterior changes by more than this in a sweep.
     damping : float
@@ -161,7 +161,7 @@ def _blocks(annotations: Annotations, right: float, wrong: float) -> Iterator[_B
 
 
 def n_nodes(labels: Any) -> Any:
-    """Return how many nodes the integral over the skill of a worker with so many labels needs, in steps of a quarter.
+    """Return how many nodes the integral over the skill of a worker with N labels needs, in steps of a quarter.
 
     A polynomial of that degree is integrated exactly by half as many nodes. For many labels the mass has a width
     of sqrt(p (1 - p) / labels) and the nodes a distance of pi sqrt(p (1 - p)) / nodes: three nodes per root of the

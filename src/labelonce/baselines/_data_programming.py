@@ -33,16 +33,8 @@ class DataProgramming(EMAggregator):
         (0, 0) is maximum likelihood, with probabilities of zero taken as 1e-10.
     prior : {"uniform", "learned"} or (n_classes,) array
         P(true label).
-    max_iter : int
-        Stop after so many iterations, with a warning.
-    tol : float
-        Stop when the objective per annotation changes by at most this.
-    n_init : int
-        Starts; the first from the votes, the others from votes plus noise. The best objective wins.
-    dtype : {"float64", "float32"}
-        float32 halves the memory; it needs smoothing.
-    random_state : int, numpy.random.Generator or None
-        Breaks ties of `labels_` and draws the further starts.
+    max_iter, tol, n_init, dtype, random_state
+        As in `DawidSkene`.
 
     Attributes
     ----------

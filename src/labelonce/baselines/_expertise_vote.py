@@ -42,7 +42,7 @@ class ExpertiseVote(Aggregator):
     least_share : float in [0.5, 1]
         The share of the weights that it has at least: 0.7 as published.
     max_iter : int
-        Stop after so many votes, with a warning.
+        Most votes; a fit that needs more ends with a warning.
     random_state : int, numpy.random.Generator or None
         Breaks ties of `labels_`.
 

@@ -32,18 +32,8 @@ class MeanField(EMAggregator):
         The Beta prior (right, wrong), above 0. The paper's is (2, 1).
     prior : {"uniform", "learned"} or (n_classes,) array
         P(true label).
-    max_iter : int
-        Stop after so many iterations, with a warning.
-    tol : float
-        Stop when the bound per annotation changes by at most this.
-    n_init : int
-        Starts; the first from the votes, the others from votes plus noise. The best bound wins.
-    dtype : {"float64", "float32"}
-        float32 halves the memory.
-    engine, device
-        What sums over annotations, as in `DawidSkene`.
-    random_state : int, numpy.random.Generator or None
-        Breaks ties of `labels_` and draws the further starts.
+    max_iter, tol, n_init, dtype, engine, device, random_state
+        As in `DawidSkene`, with the bound in the place of the objective.
 
     References
     ----------

@@ -17,7 +17,7 @@ from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
 from labelonce.aggregation._em import normalised, pseudo_counts, warn_not_converged
 from labelonce.data import Annotations
 
-_REACH = 4.0  # the grid ends so many spreads beyond the class means
+_REACH = 4.0  # the grid ends this many spreads beyond the class means
 _POINTS = {1: (41,), 2: (25, 15)}  # grid points along each dimension
 _NEWTON = 2  # steps of the workers in each iteration
 
@@ -46,12 +46,8 @@ class MultidimensionalWisdom(Aggregator):
         Of the workers' parameters; smaller shrinks workers with few labels to the average.
     prior : {"learned", "uniform"}
         P(true label).
-    max_iter : int
-        Stop after so many iterations, with a warning.
-    tol : float
-        Stop when the objective per annotation changes by at most this.
-    random_state : int, numpy.random.Generator or None
-        Breaks ties of `labels_`.
+    max_iter, tol, random_state
+        As in `DawidSkene`.
 
     Attributes
     ----------

@@ -29,7 +29,7 @@ class Raykar(JointEM, AnnotationsScorer):
 
     It is `MBEM` with soft counts, and with the model's own, uncalibrated prediction in the posterior from the start.
     Where every task has one label and nothing is smoothed, the labels as given are a fixed point: use `MBEM` there.
-    A model that memorises its tasks confirms itself.
+    A model that overfits its tasks confirms itself.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Raykar(JointEM, AnnotationsScorer):
     smoothing : float, pair or (n_classes, n_classes) array
         Pseudo-counts of the confusion, as in `DawidSkene`.
     max_iter : int
-        Stop after so many iterations, with a warning.
+        Most iterations; a fit that needs more ends with a warning.
     tol : float
         Stop when the mean total variation between the posteriors of two iterations is at most this.
     classes : column, optional

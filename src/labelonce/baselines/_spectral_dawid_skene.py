@@ -20,7 +20,7 @@ _SINGULAR = 1e-6  # of the largest eigenvalue
 
 
 class SpectralDawidSkene(DawidSkene):
-    """Dawid and Skene's EM from a start by moments beside the votes (Zhang and others 2014).
+    """Dawid and Skene's EM from a start by moments as well as the votes (Zhang and others 2014).
 
     The workers are split at random into three groups, whose labels are independent given the true label. The
     third-order moment of the groups' mean labels is a tensor with one component per class: its

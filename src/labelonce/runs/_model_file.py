@@ -21,9 +21,7 @@ from labelonce._messages import shorten
 from labelonce._sklearn import BaseEstimator, ClassifierBase, check_is_fitted
 from labelonce.aggregation import Aggregator
 from labelonce.data._packed_strings import PackedStrings
-from labelonce.files._archive import check_unpacked
-from labelonce.files._atomic import atomic_write
-from labelonce.files._open import with_path
+from labelonce.files import atomic_write, check_unpacked, with_path
 from labelonce.learning import Learner
 from labelonce.learning._choice import Plan
 from labelonce.learning._features import Features, FeaturesClassifier

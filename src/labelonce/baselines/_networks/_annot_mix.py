@@ -60,7 +60,7 @@ class AnnotMix(CrowdNetwork):
     c a + (1 - c) a' and the label c s + (1 - c) s', workers and labels as unit vectors, c from Beta(alpha, alpha).
     P(label | x, worker) is the sum over k of f(x)[k] A[k, label], where A is the softmax, row by row, of scores that
     are linear in the worker: half of one worker and half of another has the mean of their scores. As in all mixup, the
-    network cannot memorise single labels. The publication can also let A depend on the features of tasks and workers;
+    network cannot overfit single labels. The publication can also let A depend on the features of tasks and workers;
     here a worker is its number, and `confusion_` are the matrices of whole workers.
 
     Parameters

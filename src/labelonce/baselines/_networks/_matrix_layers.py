@@ -250,7 +250,7 @@ class GeoCrowdNet(CrowdNetwork):
     term : {"F", "W", "none"}
     penalty : float
     start : float
-        P(right) of every worker before training. Near 1, as published, a network that can memorise its labels does so
+        P(right) of every worker before training. Near 1, as published, a network that can overfit its labels does so
         before it doubts anybody; where labels are mostly wrong, start lower.
 
     References
