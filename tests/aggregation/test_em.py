@@ -7,7 +7,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
 from labelonce import IBCC, Annotations, DawidSkene, OneCoin
-from labelonce.aggregation._em import normalised, pseudo_counts
+from labelonce._kernels import normalised
+from labelonce.aggregation._em import pseudo_counts
 
 MODELS = [DawidSkene, OneCoin, IBCC]
 

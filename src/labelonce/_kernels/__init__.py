@@ -33,6 +33,7 @@ from labelonce._kernels._posterior import (
     log_sums,
     mean_total_variation,
     normalise,
+    normalised,
     posterior_of,
     top_class,
     vote_fractions,

@@ -7,20 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import Matrices, Pattern, Sweep, first_beliefs
+from labelonce._kernels import Matrices, Pattern, Sweep, first_beliefs, normalised
 from labelonce._memory import label_memory
 from labelonce._messages import show
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState
 from labelonce.aggregation._base import Fit
-from labelonce.aggregation._em import (
-    Parameters,
-    answer_pseudo_counts,
-    check_float32_is_smooth,
-    normalised,
-    pseudo_counts,
-)
+from labelonce.aggregation._em import Parameters, answer_pseudo_counts, check_float32_is_smooth, pseudo_counts
 from labelonce.aggregation._online import OnlineEM
 from labelonce.data import Annotations
 from labelonce.workers import Grouped

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import Beliefs, Evidence, Matrices, Sweep
+from labelonce._kernels import Beliefs, Evidence, Matrices, Sweep, normalised
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_int, check_number
 from labelonce.aggregation._base import Fit
-from labelonce.aggregation._em import EMAggregator, Parameters, normalised, pseudo_counts
+from labelonce.aggregation._em import EMAggregator, Parameters, pseudo_counts
 from labelonce.aggregation._ibcc import check_smoothing, dirichlet_prior, divergence, expected_log
 from labelonce.data import Annotations
 

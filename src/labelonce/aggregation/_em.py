@@ -21,6 +21,7 @@ from labelonce._kernels import (
     label_slots,
     make_evidence,
     make_slot_evidence,
+    normalised,
 )
 from labelonce._memory import check_memory
 from labelonce._sklearn import ConvergenceWarning
@@ -272,13 +273,6 @@ def fixed_prior(prior: Any, n_classes: int) -> Floats:
         check_choice(prior, "prior", ("uniform",))
         return np.full(n_classes, 1 / n_classes)
     return check_distribution(prior, "prior", (n_classes,))
-
-
-def normalised(counts: Floats) -> Floats:
-    """Return counts divided by their sum over the last axis; rows without any become uniform."""
-    total = counts.sum(axis=-1, keepdims=True)
-    uniform = np.full_like(counts, 1 / counts.shape[-1])
-    return np.asarray(np.divide(counts, total, out=uniform, where=total > 0))
 
 
 def _with_noise(votes: Beliefs, rng: np.random.Generator) -> Beliefs:

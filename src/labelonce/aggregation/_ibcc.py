@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from labelonce._kernels import Matrices
+from labelonce._kernels import Matrices, normalised
 from labelonce._types import Floats
 from labelonce._validate import RandomState
-from labelonce.aggregation._em import EMAggregator, Parameters, answer_pseudo_counts, normalised, pseudo_counts
+from labelonce.aggregation._em import EMAggregator, Parameters, answer_pseudo_counts, pseudo_counts
 from labelonce.aggregation._online import OnlineEM
 
 _NEVER = 1e-10  # pseudo-count of an answer that nobody gave: too small to count

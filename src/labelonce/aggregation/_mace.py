@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from labelonce._kernels import Matrices, Sweep, floored_log
+from labelonce._kernels import Matrices, Sweep, floored_log, normalised
 from labelonce._types import Floats
 from labelonce._validate import RandomState, check_choice, check_number
-from labelonce.aggregation._em import EMAggregator, Parameters, check_float32_is_smooth, normalised
+from labelonce.aggregation._em import EMAggregator, Parameters, check_float32_is_smooth
 from labelonce.aggregation._ibcc import divergence, expected_log
 
 _SPLITS = 5  # times an M-step splits labels into known and spam

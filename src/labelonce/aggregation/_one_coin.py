@@ -7,16 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import Counts, Factors, Matrices, Pattern, Sweep, floored_log
+from labelonce._kernels import Counts, Factors, Matrices, Pattern, Sweep, floored_log, normalised
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_number
 from labelonce.aggregation._base import has_no_room
-from labelonce.aggregation._em import (
-    AnswersEM,
-    Parameters,
-    check_float32_is_smooth,
-    normalised,
-)
+from labelonce.aggregation._em import AnswersEM, Parameters, check_float32_is_smooth
 from labelonce.data import Annotations
 from labelonce.workers import OneCoin as OneCoinWorkers
 

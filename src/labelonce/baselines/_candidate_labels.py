@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import Beliefs, Engine
+from labelonce._kernels import Beliefs, Engine, normalised
 from labelonce._types import Codes, Floats
 from labelonce._validate import check_choice
-from labelonce.aggregation._em import normalised
 from labelonce.baselines._joint_em import JointEM
 
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from labelonce._kernels import AnnotationSums, ScipyEngine, posterior_of
+from labelonce._kernels import AnnotationSums, ScipyEngine, normalised, posterior_of
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_choice, check_int, check_number
 from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
-from labelonce.aggregation._em import normalised
 from labelonce.baselines._assignment import warn_if_disconnected, warn_if_irregular
 from labelonce.baselines._votes import vote_weight
 from labelonce.data import Annotations

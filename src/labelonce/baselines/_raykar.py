@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import Engine, Matrices, floored_log, vote_fractions
+from labelonce._kernels import Engine, Matrices, floored_log, normalised, vote_fractions
 from labelonce._types import Codes, Floats
-from labelonce.aggregation._em import normalised, pseudo_counts
+from labelonce.aggregation._em import pseudo_counts
 from labelonce.baselines._joint_em import JointEM
 from labelonce.learning._scoring import AnnotationsScorer
 

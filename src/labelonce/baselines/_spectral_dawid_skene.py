@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from labelonce._kernels import Beliefs, Engine, EStep, ScipyEngine, floored_log
+from labelonce._kernels import Beliefs, Engine, EStep, ScipyEngine, floored_log, normalised
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_int
 from labelonce.aggregation._dawid_skene import DawidSkene
@@ -198,7 +198,5 @@ def _symmetric(tensor: Any) -> Floats:
 
 def _probabilities(rows: Floats) -> Floats:
     """Return rows as distributions: scaled to sum to 1, entries below the least raised to it; empty ones uniform."""
-    total = rows.sum(axis=-1, keepdims=True)
-    scaled = np.divide(rows, total, out=np.full_like(rows, 1 / rows.shape[-1]), where=total > 0)
-    clipped = np.clip(np.nan_to_num(scaled), _LEAST, 1.0)
+    clipped = np.clip(np.nan_to_num(normalised(rows)), _LEAST, 1.0)
     return np.asarray(clipped / clipped.sum(axis=-1, keepdims=True))

@@ -58,6 +58,7 @@ class WorkerModel(BaseEstimator, ABC):
     _confusion: Any  # what both of them show
     _takes_scales = False
     _population_stays = False
+    _forgotten: tuple[str, ...] = ()  # attributes by which the next fit would continue this one
     _shares: tuple[Any, ...]  # with `_leaning` only where answers need not be classes
     _leaning: Floats
 
@@ -153,6 +154,8 @@ class WorkerModel(BaseEstimator, ABC):
 
     def _forget(self) -> None:
         """Drop what an earlier fit to other annotations left."""
+        for name in self._forgotten:
+            self.__dict__.pop(name, None)
 
     def _fit_answers(self, counts: Floats, leaning: Floats) -> None:
         """Set `confusion_` from counts of answers that need not be classes.

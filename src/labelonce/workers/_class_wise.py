@@ -55,6 +55,7 @@ class ClassWise(WorkerModel):
 
     strength_: float
     population_: tuple[float, float]
+    _forgotten: tuple[str, ...] = ("_mode", "_learned_from")
 
     def uses_slots(self, labels: Any) -> bool:
         """Return whether arrays of all classes would be too large."""
@@ -64,10 +65,6 @@ class ClassWise(WorkerModel):
         """Return that one number per worker and class is kept, None where there is room for matrices."""
         self._forget()
         return Pattern.even(np.arange(labels.n_classes, dtype=np.int32)) if self.uses_slots(labels) else None
-
-    def _forget(self) -> None:
-        for name in ("_mode", "_learned_from"):
-            self.__dict__.pop(name, None)
 
     def _fit(self, tallies: Any, *, first: bool = False) -> None:
         self.learn(tallies.right_and_wrong(), tallies.drawn_right_and_wrong())

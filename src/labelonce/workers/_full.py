@@ -69,6 +69,7 @@ class Full(ClassWise):
 
     error_strength_: float
     _takes_scales = True
+    _forgotten = ("_mode", "_learned_from", "_error_mode")
 
     def _fit_answers(self, counts: Floats, leaning: Floats) -> None:
         if np.array_equal(leaning, np.eye(*leaning.shape)):
@@ -95,10 +96,6 @@ class Full(ClassWise):
     def uses_slots(self, labels: Any) -> bool:
         """Return that matrices need all classes."""
         return False
-
-    def _forget(self) -> None:
-        super()._forget()
-        self.__dict__.pop("_error_mode", None)
 
     def _fit(self, tallies: Any, *, first: bool = False) -> None:
         counts, before = tallies.values, vars(self).get("_learned_from")

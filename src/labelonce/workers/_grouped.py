@@ -92,6 +92,7 @@ class Grouped(WorkerModel):
     _chances: Any = field(init=False)  # OneCoin, or ClassWise with a row of chances in the place of each class
 
     learns_from_draws = True
+    _forgotten = ("_chances", "error_strength_", "_mistakes", "groups_")
 
     def uses_slots(self, labels: Any) -> bool:
         """Return that these workers always live on slots; with answers that are no classes they are matrices."""
@@ -117,10 +118,6 @@ class Grouped(WorkerModel):
         true = codes if isinstance(codes, np.ndarray) else codes.argmax()
         self._set_pairs(groups, labels.n_classes, true[labels.task], labels.label)
         return Pattern(self._mistakes, self._row)
-
-    def _forget(self) -> None:
-        for name in ("_chances", "error_strength_", "_mistakes", "groups_"):
-            self.__dict__.pop(name, None)
 
     def _set_pairs(
         self, groups: Groups | None, n_classes: int, true: Codes, given: Codes, amount: Floats | None = None

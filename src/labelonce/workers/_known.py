@@ -62,9 +62,6 @@ class Known(WorkerModel):
         self._leaning = tallies.leaning
         return self
 
-    def _forget(self) -> None:
-        self.__dict__.pop("_confusion", None)
-
     def _set(self, known: Any, shape: tuple[int, ...]) -> None:
         if pattern_of(known) is None:
             check_distribution(known.dense(), "confusion", shape)

@@ -52,6 +52,7 @@ class OneCoin(WorkerModel):
     """
 
     population_: tuple[float, float]
+    _forgotten = ("_mode", "_learned_from")
 
     def uses_slots(self, labels: Any) -> bool:
         """Return whether arrays of all classes would be too large."""
@@ -61,10 +62,6 @@ class OneCoin(WorkerModel):
         """Return that one number per worker is kept, None where there is room for matrices."""
         self._forget()
         return Pattern.even(np.zeros(labels.n_classes, np.int32)) if self.uses_slots(labels) else None
-
-    def _forget(self) -> None:
-        for name in ("_mode", "_learned_from"):
-            self.__dict__.pop(name, None)
 
     def _fit(self, tallies: Any, *, first: bool = False) -> None:
         right, wrong = (part.sum(axis=1) for part in tallies.right_and_wrong())

@@ -16,11 +16,10 @@ from labelonce._processes import Processes
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import check_choice, check_number
+from labelonce.baselines._joint_em import prepared
 from labelonce.baselines._networks._worker_layer import GOLD, TopLayer, WithWorkers
 from labelonce.data import Annotations
-from labelonce.data._gold import Gold, check_gold
-from labelonce.learning._features import given_learners
-from labelonce.learning._inputs import check_arrays, check_features, match_rows
+from labelonce.data._gold import Gold
 from labelonce.learning._scoring import AnnotationsScorer
 from labelonce.neural._data import Inputs
 from labelonce.neural._learner import TorchLearner
@@ -78,18 +77,11 @@ class CrowdNetwork(AnnotationsScorer):
         A task with gold also counts as one label that is known to be right.
         """
         self._check()
-        X, annotations = match_rows(X, y, tasks, classes=self.classes, learner=self)
-        check_arrays(self, annotations, matrices=6)
-        check_features(self, X, reset=True)
-        codes = None if gold is None else check_gold(gold, annotations)
-        (given,) = given_learners([default_learner() if self.learner is None else self.learner])
-        trainer = AnnotationsTrainer.of(given.learner, self)
-        self._features = given.features.fit(X, annotations)
-        self.classes_, self.workers_, self.tasks_ = annotations.classes, annotations.workers, annotations.tasks
-        X = self._features.transform(X)
+        X, annotations, codes, learner = prepared(self, X, y, gold, tasks, default_learner)
+        trainer = AnnotationsTrainer.of(learner, self)
         trainer.fit_annotations(X, annotations, codes)
         self.history_ = trainer.history_
-        self.model_ = self._model(trainer.without_workers(given.learner), X, annotations)
+        self.model_ = self._model(trainer.without_workers(learner), X, annotations)
         self._set_workers(trainer, X, annotations, codes)
         return self
 
