@@ -17,17 +17,10 @@ from labelonce.data._annotations import Annotations
 from labelonce.data._gold import check_gold, check_once
 from labelonce.data._missing import LeftOutWarning
 from labelonce.data._spelling import key
-from labelonce.files import (
-    File,
-    as_table,
-    atomic_stream,
-    give_back_memory,
-    locate,
-    naming,
-    read_columns,
-    stream_of_ids,
-    write_table,
-)
+from labelonce.files._atomic import atomic_stream
+from labelonce.files._open import File, locate, naming
+from labelonce.files._table_reader import give_back_memory, read_columns, stream_of_ids
+from labelonce.files._table_writer import as_table, write_table
 from labelonce.formats import _registry as tools
 from labelonce.formats._answers import Fields, to_gold
 from labelonce.formats._labels import Paths, Relabel, listed, new_names, read_part, together

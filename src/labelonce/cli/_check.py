@@ -18,7 +18,8 @@ from labelonce._types import TABLES
 from labelonce.cli._multilabel import check_questions
 from labelonce.cli._print import alpha_of, print_json, print_note, print_plain, problem_lines, read_from
 from labelonce.data._check import ROW_LABELS, SKILL_LABELS, Check, Finding, check
-from labelonce.files import File, dialect_in_words, first_rows
+from labelonce.files._open import File
+from labelonce.files._table_reader import dialect_in_words, first_rows
 from labelonce.formats import LeftOutWarning, MissingWarning
 from labelonce.formats._shape import advice_on_repeats, question_column
 from labelonce.io import read_annotations

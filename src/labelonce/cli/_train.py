@@ -14,7 +14,7 @@ from labelonce._messages import argument
 from labelonce.cli._print import print_note, print_plain, warnings_as_notes
 from labelonce.cli._progress import shown_progress
 from labelonce.cli._show import summary_of
-from labelonce.files import absolute
+from labelonce.files._places import absolute
 from labelonce.formats._labels import listed
 from labelonce.runs import Options, RunFolder, RunRecord, train
 from labelonce.runs._record import changed_paths, near
@@ -22,12 +22,12 @@ from labelonce.runs._train import Progress
 
 
 def run_train(given: dict[str, Any], explicit: set[str], output: Path, *, resume: bool, as_json: bool) -> None:
-    """Train or resume, and say what came out; `explicit` names the options that were on the command line."""
+    """Train anew or resume, and say what came out; `explicit` names the options that were on the command line."""
     labels = [str(one) for one in listed(given["labels"])] if given["labels"] else []
     given = given | {"labels": labels[0] if len(labels) == 1 else tuple(labels) or None}
     try:
         with warnings_as_notes(), shown_progress(as_json=as_json) as progress:
-            record = _resume(given, explicit, output, progress) if resume else _from_the_start(given, output, progress)
+            record = _resume(given, explicit, output, progress) if resume else _anew(given, output, progress)
     except KeyboardInterrupt:
         print_note(f"stopped; resume with: labelonce train --resume -o {output}")
         raise typer.Exit(130) from None
@@ -40,7 +40,7 @@ def run_train(given: dict[str, Any], explicit: set[str], output: Path, *, resume
     print_plain(json.dumps(record.to_dict()) if as_json else summary_of(record, output))
 
 
-def _from_the_start(given: dict[str, Any], output: Path, progress: Progress) -> RunRecord:
+def _anew(given: dict[str, Any], output: Path, progress: Progress) -> RunRecord:
     if given["labels"] is None:
         raise ValueError("train must have LABELS; got none. To resume a stopped run, add --resume.")
     run = RunFolder(output)
@@ -57,18 +57,18 @@ def _resume(given: dict[str, Any], explicit: set[str], output: Path, progress: P
     if job is None and given["labels"] is None:
         raise ValueError(f"{output} must hold a stopped run; got none. Check the folder that -o names.")
     if job is None:
-        return _from_the_start(given, output, progress)
+        return _anew(given, output, progress)
     recorded = asdict(job.options.with_paths(near))
     asked = given | changed_paths(given, lambda path: near(absolute(path)))
     for name in sorted(explicit):
         if unfinished and asked[name] != recorded[name]:
             raise ValueError(
                 f"{argument(name)} must be {recorded[name]!r}, as when the run in {output} began; got "
-                f"{given[name]!r}. Leave it out, or start again without --resume."
+                f"{given[name]!r}. Leave it out, or start anew without --resume."
             )
     if unfinished:
         return runs.resume(output, progress=progress)
     if isinstance(job, RunRecord) and all(asked[name] == recorded[name] for name in explicit):
         print_note(f"{output} is finished since {job.finished}; nothing to resume")
         return job
-    return _from_the_start(given, output, progress)
+    return _anew(given, output, progress)

@@ -66,16 +66,16 @@ class Learner(ClassifierBase, ABC):
     def predict_proba(self, X: Any) -> Floats:
         """Return P(class | features), shape (n_tasks, n_classes)."""
 
-    def is_cheap(self, X: Any, n_classes: int) -> bool:
+    def is_cheap(self, X: Any, n_classes: int) -> bool:  # noqa: ARG002  # for those that know
         """Return whether a fit takes so little time that `MBEM` need not count its fits."""
         return False
 
-    def for_round(self, number: int, last: int) -> Self:
+    def for_round(self, number: int, last: int) -> Self:  # noqa: ARG002  # for those that treat rounds differently
         """Return an unfitted copy for round `number` of `MBEM`, of which `last` is meant to be the last."""
         copy: Self = clone(self)
         return copy
 
-    def mean_of(self, models: Sequence[Any]) -> Self | None:
+    def mean_of(self, models: Sequence[Any]) -> Self | None:  # noqa: ARG002  # for those that have one
         """Return the model that stands for several fitted ones of this class, None if there is no such one."""
         return None
 

@@ -47,7 +47,7 @@ class TextFeatures(BaseEstimator):
     def __init__(self, *, min_df: int = 2) -> None:
         self.min_df = min_df
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  # pipelines hand it over
         """Learn the terms of the texts and their weights."""
         texts, min_df = _as_texts(X), check_int(self.min_df, "min_df", 1)
         if not texts:

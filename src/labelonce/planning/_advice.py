@@ -89,10 +89,10 @@ def _why(row: Row, money: Money) -> str:
 
 
 def _neighbours(curve: Curve, row: Row) -> list[str]:
-    """Return what the redundancies next to the best lose."""
+    """Return what the redundancies beside the best lose."""
     place = [one.redundancy for one in curve.rows].index(row.redundancy)
-    near = [curve.rows[i] for i in (place - 1, place + 1) if 0 <= i < len(curve.rows)]
-    lost = [f"{1 - one.worth / row.worth:.1%} with {one.redundancy}" for one in near if one.worth <= row.worth]
+    beside = [curve.rows[i] for i in (place - 1, place + 1) if 0 <= i < len(curve.rows)]
+    lost = [f"{1 - one.worth / row.worth:.1%} with {one.redundancy}" for one in beside if one.worth <= row.worth]
     return [f"The neighbours lose a share of that worth: {', '.join(lost)} labels per task."] if lost else []
 
 

@@ -20,7 +20,8 @@ import pyarrow.compute as pc
 from labelonce._messages import argument, show
 from labelonce._types import TABLES, Ids
 from labelonce.data import Annotations, _ids
-from labelonce.files import File, naming, read_table
+from labelonce.files._open import File, naming
+from labelonce.files._table_reader import read_table
 from labelonce.runs._inputs import Rows, joined_texts, one_text_per_task, tasks_of
 from labelonce.runs._labels import find_files
 from labelonce.runs._record import InputFile, Named
@@ -56,7 +57,7 @@ def check_extras() -> None:
 
 
 def network_for(n_images: int) -> Any:
-    """Return the network for N images: `image_learner`, for few of them small, with small batches."""
+    """Return the network for so many images: `image_learner`, for few of them small, with small batches."""
     from labelonce.neural import fast_net, image_learner
 
     if n_images >= SMALL:
