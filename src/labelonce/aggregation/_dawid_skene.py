@@ -85,6 +85,8 @@ class DawidSkene(OnlineEM):
     array([0.83, 0.83, 0.58])
     """
 
+    _takes_scales = True
+
     smoothing: Any = 1.0
     prior: Any = "learned"
     max_iter: int = 500
@@ -95,8 +97,6 @@ class DawidSkene(OnlineEM):
     device: str | None = None
     worker_model: Any = None
     random_state: RandomState = 0
-
-    _takes_scales = True
 
     def _check_options(self, n_classes: int) -> None:
         super()._check_options(n_classes)

@@ -50,6 +50,8 @@ class IBCC(OnlineEM):
     array([0, 1, 0, 1])
     """
 
+    _takes_scales = True
+
     smoothing: Any = (4.0, 1.0)
     prior: Any = "learned"
     max_iter: int = 500
@@ -59,8 +61,6 @@ class IBCC(OnlineEM):
     engine: str = "auto"
     device: str | None = None
     random_state: RandomState = 0
-
-    _takes_scales = True
 
     def _check_options(self, n_classes: int) -> None:
         super()._check_options(n_classes)

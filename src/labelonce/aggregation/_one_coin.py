@@ -48,6 +48,8 @@ class OneCoin(AnswersEM):
     array([0.83, 0.83, 0.58])
     """
 
+    _follows_labels = True
+
     smoothing: Any = (2.0, 1.0)
     prior: Any = "uniform"
     max_iter: int = 500
@@ -57,8 +59,6 @@ class OneCoin(AnswersEM):
     engine: str = "auto"
     device: str | None = None
     random_state: RandomState = 0
-
-    _follows_labels = True
 
     def _check_options(self, n_classes: int) -> None:
         super()._check_options(n_classes)
