@@ -3,13 +3,34 @@
 import json
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from commands import run as labelonce
+
+import labelonce as lo
+from labelonce import simulate
 
 Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(scope="module")
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a run folder on 200 tasks, 120 of them labelled."""
+    folder = tmp_path_factory.mktemp("plan")
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    confusion = simulate.one_coin([0.9, 0.8, 0.7, 0.6], 2)
+    assignment = simulate.assign(120, 4, 2, rng, replace=False)
+    ann = simulate.annotate((X[:120, 0] > 0).astype(int), confusion, assignment, rng)
+    lo.write(ann, folder / "labels.csv")
+    lo.write(pa.table({"task": np.arange(200), "a": X[:, 0], "b": X[:, 1]}), folder / "features.csv")
+    train = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "--rounds", "2"]
+    assert labelonce(*train, "-o", folder / "run") == 0
+    return folder / "run"
+
+
 def test_assumptions_print_the_plan_and_its_curve(capsys: Capture) -> None:
     assert labelonce("plan", "--assume", "skill=0.8", "--budget", "3000", "--task-price", "5") == 0
     out, err = capsys.readouterr()
