@@ -15,7 +15,6 @@ Capture = pytest.CaptureFixture[str]
 
 
 @pytest.fixture(scope="module")
-@pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a run folder on 200 tasks, 120 of them labelled."""
     folder = tmp_path_factory.mktemp("plan")
