@@ -30,6 +30,8 @@ class EBCC(EMAggregator):
     class (small: few are used), 1 for the classes. With `subtypes=1` it is `IBCC`. `log_likelihood_` is the lower
     bound of the evidence; `confusion_` is the mean over subtypes.
 
+    The other options are those of `DawidSkene`, with the bound in the place of the objective.
+
     Parameters
     ----------
     subtypes : int
@@ -44,8 +46,6 @@ class EBCC(EMAggregator):
         fractions, as in the authors' runs.
     n_init : int
         Starts: the votes, spread over the subtypes at random. The best bound wins.
-    max_iter, tol, dtype
-        As in `DawidSkene`, with the bound in the place of the objective.
     random_state : int, numpy.random.Generator or None
         Draws the starts and breaks ties of `labels_`.
 

@@ -36,12 +36,12 @@ class GLAD(Aggregator):
     abilities at once, then one in all easinesses, each halved where it would lower the objective. So the
     objective, the log-likelihood plus the log-density of the priors, never falls.
 
+    The other options are those of `DawidSkene`.
+
     Parameters
     ----------
     prior : "uniform" or (n_classes,) array
         P(true label).
-    max_iter, tol, random_state
-        As in `DawidSkene`.
 
     Attributes
     ----------

@@ -28,6 +28,8 @@ class IBCC(OnlineEM):
     classes are columns like any other, as there.
     `log_likelihood_` is the lower bound of the evidence; `confusion_` holds posterior means.
 
+    The other options are those of `DawidSkene`, with the bound in the place of the objective.
+
     Parameters
     ----------
     smoothing : float, pair or (n_classes, n_classes) array
@@ -35,8 +37,6 @@ class IBCC(OnlineEM):
         s and s / n_classes. Answers other than the classes have theirs in proportion, for all classes alike.
     prior : {"learned", "uniform"} or (n_classes,) array
         P(true label). Learned: Dirichlet with parameter 1 for every class.
-    max_iter, tol, n_init, dtype, engine, device, random_state
-        As in `DawidSkene`, with the bound in the place of the objective.
 
     References
     ----------

@@ -28,6 +28,8 @@ class MACE(EMAggregator):
     labels into known and spam: one that differs from the true label is spam, one that equals it is spam with
     probability `spam / (known + spam)` under the last parameters. The objective never falls.
 
+    The other options are those of `DawidSkene`.
+
     Parameters
     ----------
     method : {"vb", "em"}
@@ -38,8 +40,6 @@ class MACE(EMAggregator):
         default (0.5, 10); for "em" pseudo-counts, default 0.01 / n_classes both. The defaults are the paper's.
     prior : {"uniform", "learned"} or (n_classes,) array
         P(true label). The paper's is uniform.
-    max_iter, tol, n_init, dtype, engine, device, random_state
-        As in `DawidSkene`.
 
     Attributes
     ----------

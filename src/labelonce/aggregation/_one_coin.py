@@ -29,6 +29,8 @@ class OneCoin(AnswersEM):
     With so many classes that `posterior_` is not an array, the same sums run over the classes that a task was given:
     all others are equally likely but for the prior.
 
+    The other options are those of `DawidSkene`.
+
     Parameters
     ----------
     smoothing : pair of floats
@@ -37,8 +39,6 @@ class OneCoin(AnswersEM):
     prior : {"uniform", "learned"} or (n_classes,) array
         P(true label). With one number per worker, a learned prior feeds on itself: bluebird falls from
         0.722 to 0.583 and product from 0.928 to 0.909 (`pytest tests/aggregation/test_reference.py`).
-    max_iter, tol, n_init, dtype, engine, device, random_state
-        As in `DawidSkene`.
 
     Examples
     --------

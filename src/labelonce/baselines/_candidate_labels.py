@@ -26,14 +26,14 @@ class CandidateLabels(JointEM):
     It knows nothing of workers: a spammer's label is a candidate like any other. Where each task has one label, it is
     training on the labels; where the right label is not among the candidates, it can only be wrong.
 
+    The other options are those of `Raykar`.
+
     Parameters
     ----------
     learner : classifier or Pipeline, optional
         As in `MBEM`. Default: `SoftmaxRegression()`.
     weighting : {"votes", "none"}
         Whether candidates that more workers named weigh more.
-    max_iter, tol, classes
-        As in `Raykar`.
 
     Attributes
     ----------

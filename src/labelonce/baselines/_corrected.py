@@ -61,12 +61,12 @@ class UnbiasedLoss(CorrectedSoftmax):
     the noise that is the loss on the true label. The weights may be negative and grow without bound as the labels
     approach random ones, so that only the penalty bounds the loss from below; `max_weight_` is the largest.
 
+    The other options are those of `SoftmaxRegression`.
+
     Parameters
     ----------
     confusion : (n_classes, n_classes) or (n_workers, n_classes, n_classes)
         P(given | true), shared or per worker. It must be invertible: not a spammer's.
-    C, max_iter, tol, warm_start
-        As in `SoftmaxRegression`.
 
     Attributes
     ----------
@@ -114,12 +114,12 @@ class ForwardCorrection(CorrectedSoftmax):
     The model's prediction is passed through the worker's confusion and compared with the label given. The loss is
     bounded below, needs no inverse, and a spammer's labels have no influence.
 
+    The other options are those of `SoftmaxRegression`.
+
     Parameters
     ----------
     confusion : (n_classes, n_classes) or (n_workers, n_classes, n_classes)
         P(given | true), shared or per worker.
-    C, max_iter, tol, warm_start
-        As in `SoftmaxRegression`.
 
     References
     ----------

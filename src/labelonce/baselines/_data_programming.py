@@ -24,6 +24,8 @@ class DataProgramming(EMAggregator):
     `coverage="class"` a source may vote more often on some classes than on others, as rules written to find one
     class do, and its silence is evidence against that class.
 
+    The other options are those of `DawidSkene`.
+
     Parameters
     ----------
     coverage : {"source", "class"}
@@ -33,8 +35,6 @@ class DataProgramming(EMAggregator):
         (0, 0) is maximum likelihood, with probabilities of zero taken as 1e-10.
     prior : {"uniform", "learned"} or (n_classes,) array
         P(true label).
-    max_iter, tol, n_init, dtype, random_state
-        As in `DawidSkene`.
 
     Attributes
     ----------

@@ -26,14 +26,14 @@ class MeanField(EMAggregator):
     with few labels counts for less than in `OneCoin`, which takes the best single p[a].
     `log_likelihood_` is the lower bound of the evidence; `skill_` holds posterior means.
 
+    The other options are those of `DawidSkene`, with the bound in the place of the objective.
+
     Parameters
     ----------
     smoothing : pair of floats
         The Beta prior (right, wrong), above 0. The paper's is (2, 1).
     prior : {"uniform", "learned"} or (n_classes,) array
         P(true label).
-    max_iter, tol, n_init, dtype, engine, device, random_state
-        As in `DawidSkene`, with the bound in the place of the objective.
 
     References
     ----------

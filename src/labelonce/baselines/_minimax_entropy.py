@@ -30,6 +30,8 @@ class MinimaxEntropy(Aggregator):
     by generalised EM: one step of the parameters along the gradient, sized so that the objective never falls, then
     the posterior.
 
+    The other options are those of `DawidSkene`.
+
     Parameters
     ----------
     worker_strength, task_strength : float
@@ -40,8 +42,6 @@ class MinimaxEntropy(Aggregator):
     task_matrix : bool
         True: `tau[i]` is a (true, given) matrix as in 2015. False: `tau[i, s]` does not depend on the true
         label, as in 2012.
-    max_iter, tol, random_state
-        As in `DawidSkene`.
 
     Attributes
     ----------

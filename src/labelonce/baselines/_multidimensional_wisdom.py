@@ -35,6 +35,8 @@ class MultidimensionalWisdom(Aggregator):
     The model is for two classes. With more, one model a class tells it from the rest, and the posteriors are
     combined given that exactly one class is true; `confusion_` is then counted from the posterior.
 
+    The other options are those of `DawidSkene`.
+
     Parameters
     ----------
     dimensions : {1, 2}
@@ -46,8 +48,6 @@ class MultidimensionalWisdom(Aggregator):
         Of the workers' parameters; smaller shrinks workers with few labels to the average.
     prior : {"learned", "uniform"}
         P(true label).
-    max_iter, tol, random_state
-        As in `DawidSkene`.
 
     Attributes
     ----------

@@ -29,12 +29,12 @@ class SpectralDawidSkene(DawidSkene):
     wins. The estimate does not need the votes to be right, so it can find good workers who are outvoted; it
     needs many tasks shared by the groups, and few classes.
 
+    The other options are those of `DawidSkene`.
+
     Parameters
     ----------
     n_splits : int
         Random splits of the workers.
-    smoothing, prior, max_iter, tol, dtype
-        As in `DawidSkene`.
     random_state : int, numpy.random.Generator or None
         Draws the splits and breaks ties of `labels_`.
 

@@ -32,12 +32,12 @@ class GroupedSoftmax(Learner):
     cross-entropies plus half the squared norm of the slopes, by L-BFGS; with many tasks (more than 20 million
     tasks x groups) the search for the groups runs on samples that grow, and ends before it has fully converged.
 
+    The other options are those of `SoftmaxRegression`.
+
     Parameters
     ----------
     groups : (n_classes,) codes or Groups
         The group of every class.
-    C, max_iter, tol
-        As in `SoftmaxRegression`.
     warm_start : bool
         Start from the coefficients of the last fit; the rounds of `MBEM` then start from those of the round before.
 

@@ -39,6 +39,8 @@ class MultiLabelMBEM(MBEM):
     calibrated for each, and a worker's matrix for a question is shrunk towards the worker's own over all questions, as
     far as the counts ask. With one question it is `MBEM` of two classes.
 
+    The other options are those of `MBEM`.
+
     Parameters
     ----------
     learner : learner, classifier, Pipeline or a list of them
@@ -52,8 +54,6 @@ class MultiLabelMBEM(MBEM):
         The true share of yes of every question, if you know it.
     threshold : {"half", "expected_f1"}
         Above which probability `predict` says yes: one half, or for each question where F1 is expected to be highest.
-    rounds, folds, algorithm, max_fits, device, callbacks, verbose, random_state
-        As in `MBEM`.
 
     Attributes
     ----------
