@@ -1,6 +1,7 @@
 """Aggregators: annotations in, a posterior for every task and a confusion matrix for every worker out.
 
-A new one is a file here, a line in `_registry.py` and a line below. Each is loaded when it is first used. Older methods, for comparison, are in `labelonce.baselines`.
+A new one is a file here, a line in `_registry.py` and a line below. Each is loaded when it is first used. Older
+methods, for comparison, are in `labelonce.baselines`.
 """
 
 from typing import TYPE_CHECKING
