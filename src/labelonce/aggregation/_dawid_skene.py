@@ -12,7 +12,6 @@ from labelonce._memory import label_memory
 from labelonce._messages import show
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
-from labelonce._validate import RandomState
 from labelonce.aggregation._base import Fit
 from labelonce.aggregation._em import Parameters, answer_pseudo_counts, check_float32_is_smooth, pseudo_counts
 from labelonce.aggregation._online import OnlineEM
@@ -88,15 +87,7 @@ class DawidSkene(OnlineEM):
     _takes_scales = True
 
     smoothing: Any = 1.0
-    prior: Any = "learned"
-    max_iter: int = 500
-    tol: float = 1e-7
-    n_init: int = 1
-    dtype: str = "float64"
-    engine: str = "auto"
-    device: str | None = None
     worker_model: Any = None
-    random_state: RandomState = 0
 
     def _check_options(self, n_classes: int) -> None:
         super()._check_options(n_classes)

@@ -10,7 +10,7 @@ import numpy as np
 
 from labelonce._kernels import Beliefs, Evidence, Matrices, Sweep, normalised
 from labelonce._types import Codes, Floats
-from labelonce._validate import RandomState, check_int, check_number
+from labelonce._validate import check_int, check_number
 from labelonce.aggregation._base import Fit
 from labelonce.aggregation._em import EMAggregator, Parameters, pseudo_counts
 from labelonce.aggregation._ibcc import check_smoothing, dirichlet_prior, divergence, expected_log
@@ -66,11 +66,8 @@ class EBCC(EMAggregator):
     concentration: float = 0.1
     smoothing: Any = (4.0, 1.0)
     prior: Any = "votes"
-    max_iter: int = 500
     tol: float = 1e-6
     n_init: int = 5
-    dtype: str = "float64"
-    random_state: RandomState = 0
 
     _named_priors = ("learned", "votes", "uniform")
 

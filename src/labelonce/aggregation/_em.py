@@ -6,7 +6,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from labelonce._kernels import (
 from labelonce._memory import check_memory
 from labelonce._sklearn import ConvergenceWarning
 from labelonce._types import ENGINES, Codes, Floats
-from labelonce._validate import check_choice, check_distribution, check_int, check_number
+from labelonce._validate import RandomState, check_choice, check_distribution, check_int, check_number
 from labelonce.aggregation._anchor import warn_if_no_anchor, warn_if_out_of_order
 from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
 from labelonce.aggregation._unlearned import tells_nothing, unlearned
@@ -58,17 +58,18 @@ class Iteration:
     converged: bool
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class EMAggregator(Aggregator):
-    """Base of the models fitted by EM: a subclass says how counts become parameters."""
+    """Base of the models fitted by EM: a subclass says how counts become parameters, and which defaults differ."""
 
-    _named_priors: tuple[str, ...] = ("learned", "uniform")
-    prior: Any
-    max_iter: int
-    tol: float
-    n_init: int
-    dtype: str
-    engine: str = "scipy"  # of the models that do not offer a choice
-    device: str | None = None
+    prior: Any = "learned"
+    max_iter: int = 500
+    tol: float = 1e-7
+    n_init: int = 1
+    dtype: str = "float64"
+    random_state: RandomState = 0
+
+    _named_priors: ClassVar[tuple[str, ...]] = ("learned", "uniform")
 
     def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
         self._check_options(annotations.n_classes)
@@ -103,7 +104,8 @@ class EMAggregator(Aggregator):
 
     def _evidence(self, annotations: Annotations, gold: Codes | None) -> tuple[Evidence, Beliefs]:
         """Return the evidence of all classes, or of the slots that the pattern of the workers needs, and the votes."""
-        options: dict[str, Any] = {"dtype": self.dtype, "engine": self.engine, "device": self.device}
+        options: dict[str, Any] = {"dtype": self.dtype, "engine": "scipy"}  # of the models that do not offer a choice
+        options |= {name: getattr(self, name) for name in ("engine", "device") if hasattr(self, name)}
         pattern = self._pattern(annotations, gold)
         if pattern is None:
             evidence = make_evidence(annotations, **options)
@@ -179,7 +181,7 @@ class EMAggregator(Aggregator):
         check_int(self.n_init, "n_init", 1)
         check_number(self.tol, "tol", 0.0)
         check_choice(self.dtype, "dtype", ("float64", "float32"))
-        check_choice(self.engine, "engine", ENGINES)
+        check_choice(getattr(self, "engine", "scipy"), "engine", ENGINES)
         if isinstance(self.prior, str):
             check_choice(self.prior, "prior", self._named_priors)
         else:
@@ -195,8 +197,12 @@ class EMAggregator(Aggregator):
         return prior, float(smoothing * floored_log(prior).sum())
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class AnswersEM(EMAggregator):
     """Base of the models that learn what answers tell which are not classes."""
+
+    engine: str = "auto"
+    device: str | None = None
 
     _takes_others = True
 

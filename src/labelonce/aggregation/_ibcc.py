@@ -10,7 +10,6 @@ from scipy.special import digamma, gammaln
 
 from labelonce._kernels import Matrices, normalised
 from labelonce._types import Floats
-from labelonce._validate import RandomState
 from labelonce.aggregation._em import EMAggregator, Parameters, answer_pseudo_counts, pseudo_counts
 from labelonce.aggregation._online import OnlineEM
 
@@ -53,14 +52,6 @@ class IBCC(OnlineEM):
     _takes_scales = True
 
     smoothing: Any = (4.0, 1.0)
-    prior: Any = "learned"
-    max_iter: int = 500
-    tol: float = 1e-7
-    n_init: int = 1
-    dtype: str = "float64"
-    engine: str = "auto"
-    device: str | None = None
-    random_state: RandomState = 0
 
     def _check_options(self, n_classes: int) -> None:
         super()._check_options(n_classes)

@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from labelonce._kernels import Matrices, Sweep, floored_log, normalised
 from labelonce._types import Floats
-from labelonce._validate import RandomState, check_choice, check_number
+from labelonce._validate import check_choice, check_number
 from labelonce.aggregation._em import EMAggregator, Parameters, check_float32_is_smooth
 from labelonce.aggregation._ibcc import divergence, expected_log
 
@@ -61,13 +61,8 @@ class MACE(EMAggregator):
     method: str = "vb"
     smoothing: Any = None
     prior: Any = "uniform"
-    max_iter: int = 500
-    tol: float = 1e-7
-    n_init: int = 1
-    dtype: str = "float64"
     engine: str = "auto"
     device: str | None = None
-    random_state: RandomState = 0
 
     @property
     def competence_(self) -> Floats:

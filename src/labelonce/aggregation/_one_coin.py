@@ -9,7 +9,7 @@ import numpy as np
 
 from labelonce._kernels import Counts, Factors, Matrices, Pattern, Sweep, floored_log, normalised
 from labelonce._types import Codes, Floats
-from labelonce._validate import RandomState, check_number
+from labelonce._validate import check_number
 from labelonce.aggregation._base import has_no_room
 from labelonce.aggregation._em import AnswersEM, Parameters, check_float32_is_smooth
 from labelonce.data import Annotations
@@ -52,13 +52,6 @@ class OneCoin(AnswersEM):
 
     smoothing: Any = (2.0, 1.0)
     prior: Any = "uniform"
-    max_iter: int = 500
-    tol: float = 1e-7
-    n_init: int = 1
-    dtype: str = "float64"
-    engine: str = "auto"
-    device: str | None = None
-    random_state: RandomState = 0
 
     def _check_options(self, n_classes: int) -> None:
         super()._check_options(n_classes)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from labelonce._validate import check_choice
 from labelonce.baselines._joint_em import JointEM
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(kw_only=True, eq=False, repr=False)
 class CandidateLabels(JointEM):
     """Learn from a set of candidate labels per task: the distinct labels that its workers gave.
 
@@ -59,12 +58,7 @@ class CandidateLabels(JointEM):
     array([0, 0, 1, 1])
     """
 
-    learner: Any = None
-    _: KW_ONLY
     weighting: str = "votes"
-    max_iter: int = 200
-    tol: float = 1e-4
-    classes: Any = None
 
     def _start(self, engine: Engine, gold: Codes | None) -> Floats:
         check_choice(self.weighting, "weighting", ("votes", "none"))

@@ -9,7 +9,7 @@ import numpy as np
 
 from labelonce._kernels import Matrices, floored_log, one_coin_confusion
 from labelonce._types import Floats
-from labelonce._validate import RandomState, check_choice, check_number
+from labelonce._validate import check_choice, check_number
 from labelonce.aggregation._em import EMAggregator, Parameters, check_float32_is_smooth
 
 
@@ -64,11 +64,6 @@ class DataProgramming(EMAggregator):
     coverage: str = "source"
     smoothing: Any = (2.0, 1.0)
     prior: Any = "uniform"
-    max_iter: int = 500
-    tol: float = 1e-7
-    n_init: int = 1
-    dtype: str = "float64"
-    random_state: RandomState = 0
 
     def _check_options(self, n_classes: int) -> None:
         super()._check_options(n_classes)

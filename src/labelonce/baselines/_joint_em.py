@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -22,13 +23,15 @@ from labelonce.learning._predict import take_rows
 from labelonce.learning._softmax import SoftmaxRegression
 
 
+@dataclass(eq=False, repr=False)
 class JointEM(FeaturesClassifier, ABC):
     """Base: fit the learner to the posteriors, recompute the posteriors with its predictions, until they settle."""
 
-    learner: Any
-    max_iter: int
-    tol: float
-    classes: Any
+    learner: Any = None
+    _: KW_ONLY
+    max_iter: int = 200
+    tol: float = 1e-4
+    classes: Any = None
 
     def fit(self, X: Any, y: Any, *, gold: Gold | None = None, tasks: Any = None) -> Self:
         """Fit to Annotations, a (n_tasks, n_workers) matrix or plain labels; `gold` and `tasks` as in `MBEM.fit`."""

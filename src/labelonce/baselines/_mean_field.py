@@ -9,7 +9,6 @@ import numpy as np
 
 from labelonce._kernels import Matrices, one_coin_confusion
 from labelonce._types import Floats
-from labelonce._validate import RandomState
 from labelonce.aggregation._em import EMAggregator, Parameters
 from labelonce.aggregation._ibcc import divergence, expected_log
 from labelonce.baselines._votes import check_beta
@@ -49,13 +48,8 @@ class MeanField(EMAggregator):
 
     smoothing: Any = (2.0, 1.0)
     prior: Any = "uniform"
-    max_iter: int = 500
-    tol: float = 1e-7
-    n_init: int = 1
-    dtype: str = "float64"
     engine: str = "auto"
     device: str | None = None
-    random_state: RandomState = 0
 
     def _check_options(self, n_classes: int) -> None:
         super()._check_options(n_classes)

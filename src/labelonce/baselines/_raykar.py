@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from labelonce.baselines._joint_em import JointEM
 from labelonce.learning._scoring import AnnotationsScorer
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(kw_only=True, eq=False, repr=False)
 class Raykar(JointEM, AnnotationsScorer):
     r"""Learn a classifier and the workers together by EM: the "two-coin" model, for any number of classes.
 
@@ -77,12 +77,7 @@ class Raykar(JointEM, AnnotationsScorer):
     array([ True,  True,  True,  True, False])
     """
 
-    learner: Any = None
-    _: KW_ONLY
     smoothing: Any = 1.0
-    max_iter: int = 200
-    tol: float = 1e-4
-    classes: Any = None
 
     def _start(self, engine: Engine, gold: Codes | None) -> Floats:
         self.log_likelihood_: Floats = np.empty(0)

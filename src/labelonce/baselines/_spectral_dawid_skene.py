@@ -53,6 +53,7 @@ class SpectralDawidSkene(DawidSkene):
 
     n_init = 1
     worker_model = None
+    engine = "scipy"
     _takes_scales = False
     _tables = (15, 10)
 

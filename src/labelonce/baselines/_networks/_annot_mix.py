@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch.distributions import Beta
@@ -52,7 +52,7 @@ class MixedMatrices(ConfusionLayer):
         return -(label * self.log_given(logits, batch, worker)).sum() / len(label)
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(kw_only=True, eq=False, repr=False)
 class AnnotMix(CrowdNetwork):
     """Train through a confusion matrix per worker on mixed annotations: a bit of one, the rest of another.
 
@@ -78,11 +78,8 @@ class AnnotMix(CrowdNetwork):
     via a Mixup Extension", ECAI 2024.
     """
 
-    learner: Any = None
-    _: KW_ONLY
     alpha: float = 1.0
     start: float = 0.9
-    classes: Any = None
 
     _kind = MixedMatrices
     _ranges: ClassVar = {"alpha": (0.0,), "start": (0.01, 0.99)}

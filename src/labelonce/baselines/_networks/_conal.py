@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import nn
@@ -51,7 +51,7 @@ class CommonAndOwn(ConfusionLayer):
         return self._mixed(self.gates[:, 0] / self.gates[:, 1], self.scores).softmax(dim=2)
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(kw_only=True, eq=False, repr=False)
 class CoNAL(CrowdNetwork):
     r"""Train through a mixture of one matrix that all workers share and one of each worker's own.
 
@@ -90,11 +90,8 @@ class CoNAL(CrowdNetwork):
     True
     """
 
-    learner: Any = None
-    _: KW_ONLY
     penalty: float = 1e-5
     embedding: int = 20
-    classes: Any = None
 
     _kind = CommonAndOwn
     _ranges: ClassVar = {"penalty": (0.0,)}

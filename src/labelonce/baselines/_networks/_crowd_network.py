@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -38,6 +39,7 @@ def default_learner() -> TorchLearner:
     )
 
 
+@dataclass(eq=False, repr=False)
 class CrowdNetwork(AnnotationsScorer):
     """Base of the networks that are trained on the annotations, through a layer that stands for the workers.
 
@@ -66,8 +68,10 @@ class CrowdNetwork(AnnotationsScorer):
     tasks_, workers_, classes_ : arrays
     """
 
-    learner: Any
-    classes: Any
+    learner: Any = None
+    _: KW_ONLY
+    classes: Any = None
+
     _kind: ClassVar[Any]  # of layer: made from n_workers, n_classes and this, for its options
     _ranges: ClassVar[Mapping[str, Any]]  # of the options: bounds, or choices
 

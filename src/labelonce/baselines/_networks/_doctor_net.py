@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -39,7 +39,7 @@ class Heads(WorkerLayer):
         return F.log_softmax(logits.view(-1, self.n_workers, self.n_classes), dim=2).mean(dim=1)
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(kw_only=True, eq=False, repr=False)
 class DoctorNet(CrowdNetwork):
     """Train one head per worker on that worker's labels, and predict by the mean of the heads.
 
@@ -72,10 +72,7 @@ class DoctorNet(CrowdNetwork):
     Classification", AAAI 2018.
     """
 
-    learner: Any = None
-    _: KW_ONLY
     weights: str = "learned"
-    classes: Any = None
 
     model_: HeadsLearner = field(init=False)
     _kind: ClassVar = Heads

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import nn
@@ -33,7 +33,7 @@ class SharedMatrix(ConfusionLayer):
         return self.strength * self.scores.softmax(dim=1).diagonal().mean()
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(kw_only=True, eq=False, repr=False)
 class NoiseLayer(CrowdNetwork):
     """Train through one matrix of the whole crowd: P(label given) is the sum over k of f(x)[k] Q[k, given].
 
@@ -58,12 +58,9 @@ class NoiseLayer(CrowdNetwork):
     ICLR 2015 workshop (arXiv 1406.2080, 2014).
     """
 
-    learner: Any = None
-    _: KW_ONLY
     penalty: float = 0.1
     burn_in: float = 0.3
     start: float = 0.9
-    classes: Any = None
 
     _kind = SharedMatrix
     _ranges: ClassVar = {"penalty": (0.0,), "burn_in": (0.0, 0.99), "start": (0.01, 0.99)}
@@ -82,7 +79,7 @@ class DroppedMatrix(ConfusionLayer):
         return F.log_softmax(kept @ self.scores, dim=1)
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(kw_only=True, eq=False, repr=False)
 class DropoutNoiseLayer(CrowdNetwork):
     """Train through one layer of the whole crowd with dropout: P(label given) is softmax(W' D f(x)).
 
@@ -102,10 +99,7 @@ class DropoutNoiseLayer(CrowdNetwork):
     2016.
     """
 
-    learner: Any = None
-    _: KW_ONLY
     dropout: float = 0.1
-    classes: Any = None
 
     _kind = DroppedMatrix
     _ranges: ClassVar = {"dropout": (0.0, 0.99)}
@@ -134,7 +128,7 @@ class Matrices(ConfusionLayer):
         return (self._matrices() + self.bias[:, None, :]).softmax(dim=2)
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(kw_only=True, eq=False, repr=False)
 class CrowdLayer(CrowdNetwork):
     """Train through one linear layer per worker, which takes the network's probabilities f(x) to scores of labels.
 
@@ -158,10 +152,7 @@ class CrowdLayer(CrowdNetwork):
     F. Rodrigues and F. C. Pereira, "Deep Learning from Crowds", AAAI 2018.
     """
 
-    learner: Any = None
-    _: KW_ONLY
     kind: str = "MW"
-    classes: Any = None
 
     _kind = Matrices
     _ranges: ClassVar = {"kind": ("MW", "VW", "VW+B")}
@@ -179,7 +170,7 @@ class Union(ConfusionLayer):
         return seen_through(logits, log_union[worker])
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(kw_only=True, eq=False, repr=False)
 class UnionNet(CrowdNetwork):
     """Train through one matrix from classes to pairs of worker and label: the parametric form, UnionNet-B.
 
@@ -201,10 +192,7 @@ class UnionNet(CrowdNetwork):
     Transactions on Neural Networks and Learning Systems, 2022.
     """
 
-    learner: Any = None
-    _: KW_ONLY
     start: float = 0.9
-    classes: Any = None
 
     _kind = Union
     _ranges: ClassVar = {"start": (0.01, 0.99)}
@@ -230,7 +218,7 @@ class StochasticMatrices(ConfusionLayer):
         return -self.strength * value if value.isfinite() else super().penalty(logits)
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(kw_only=True, eq=False, repr=False)
 class GeoCrowdNet(CrowdNetwork):
     """Train through a confusion matrix per worker, and spread predictions or matrices as far as they go.
 
@@ -259,12 +247,9 @@ class GeoCrowdNet(CrowdNetwork):
     Identifiability, and Regularization", ICLR 2023.
     """
 
-    learner: Any = None
-    _: KW_ONLY
     term: str = "F"
     penalty: float = 0.01
     start: float = 0.9
-    classes: Any = None
 
     _kind = StochasticMatrices
     _ranges: ClassVar = {"term": ("F", "W", "none"), "penalty": (0.0,), "start": (0.01, 0.99)}

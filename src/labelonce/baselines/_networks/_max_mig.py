@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -86,7 +86,7 @@ class InformationGain(TopLayer):
         return self.weight.softmax(dim=1).mT
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(kw_only=True, eq=False, repr=False)
 class MaxMIG(CrowdNetwork):
     """Train a network h(x) and an aggregator g(labels) together, by the information that they share.
 
@@ -111,10 +111,7 @@ class MaxMIG(CrowdNetwork):
     ICLR 2019.
     """
 
-    learner: Any = None
-    _: KW_ONLY
     start: float = 0.9
-    classes: Any = None
 
     _kind = InformationGain
     _ranges: ClassVar = {"start": (0.01, 0.99)}
