@@ -86,13 +86,7 @@ class QuestionProblem(Problem):
         wanted[place], amount[place] = targets.to_dense()[:, 1], weight
         return wanted, amount
 
-    def predict(
-        self,
-        model: Learner,
-        slots: Codes | None,  # noqa: ARG002  # two classes have one each
-        top: int,  # noqa: ARG002
-        tasks: Mask | None = None,
-    ) -> Beliefs:
+    def predict(self, model: Learner, slots: Codes | None, top: int, tasks: Mask | None = None) -> Beliefs:
         """Return what heads say of the rows, of all or those of some tasks."""
         if tasks is None:
             return yes_beliefs(model.predict_proba(self.X)[self.task, self.kind])
