@@ -38,8 +38,8 @@ OURS = ("ours", "groups given", "groups found", "true workers")
 TUNING = 100  # seeds from which trials are for tuning: no table shows them, and they are tested after every round
 KEYS = ("set", "crowd", "quality", "redundancy", "tasks", "method", "epochs", "options", "seed")
 PART: dict[str, list[dict[str, Any]]] = {
-    "time": [{"crowd": crowd, "epochs": epochs} for epochs in (10, 25, 60, 130) for crowd in CROWDS],
-    "cifar10": [{"crowd": crowd, "epochs": epochs} for epochs in (60, 130) for crowd in CROWDS],
+    "time": [{"crowd": crowd, "epochs": epochs} for epochs in (10, 80, 210) for crowd in CROWDS],
+    "cifar10": [{"crowd": crowd, "epochs": epochs} for epochs in (10, 80, 210) for crowd in CROWDS],
     "quality": [{"crowd": crowd, "quality": quality} for crowd in CROWDS for quality in (0.1, 0.3, 0.5, 0.7, 1.0)],
     "redundancy": [{"crowd": crowd, "redundancy": r} for crowd in CROWDS for r in (3, 5, 9)],
     "budget": [{"crowd": crowd, "redundancy": r, "tasks": 50_000 // r} for crowd in CROWDS for r in (3, 5, 9)],
@@ -48,12 +48,14 @@ PART: dict[str, list[dict[str, Any]]] = {
     "few workers": [{"set": "cifar10s", "crowd": "people", "method": method} for method in ("ours", "vote")],
     "small": [{"crowd": crowd, "tasks": n} for crowd in CROWDS for n in (500, 2_000)],
     "tiny": [
-        {"set": "tiny", "crowd": crowd, "method": method}
+        {"set": "tiny", "crowd": crowd, "method": method, "epochs": 50}
         for method in ("groups given", "true workers", "groups found", "oracle")
         for crowd in CROWDS
     ]
-    + [{"set": "tiny", "method": "truth"}],
-    "pairs": [{"set": "pairs", "tasks": 5_000, "options": options} for options in ("{}", '{"device": "cpu"}')],
+    + [{"set": "tiny", "method": "truth", "epochs": 50}],
+    "pairs": [
+        {"set": "pairs", "tasks": 2_000, "epochs": 20, "options": options} for options in ("{}", '{"device": "cpu"}')
+    ],
 }
 
 
@@ -229,8 +231,10 @@ def pairs(folder: Path, point: Trial) -> Trial:
     answers = np.where(guess, 1 - asked, asked)
     task, question = np.divmod(np.arange(answers.size), 10)
     ann = MultiLabelAnnotations.from_arrays(task, question, worker[task], answers.ravel())
-    options = {"module_fn": partial(neural.resnet9, width=16), "batch_size": 128, "epochs": point["epochs"]}
-    learner = neural.image_learner(**options | json.loads(point["options"]))
+    small: dict[str, Any] = {"batch_size": 128, "lr": 0.2}
+    options = {"module_fn": partial(neural.resnet9, width=8), "epochs": point["epochs"]} | small
+    learner: Any = neural.image_learner(**options | json.loads(point["options"]))
+    learner.early_learner.set_params(module_fn=partial(neural.fast_net, widths=(16, 32, 32)), **small)
     started = time.perf_counter()
     model = MultiLabelMBEM(learner, random_state=point["seed"]).fit(X, ann)
     seconds = round(time.perf_counter() - started, 1)
@@ -275,6 +279,6 @@ if __name__ == "__main__":
     parser.add_argument("--part", nargs="*", default=[], choices=PART)
     parser.add_argument("--points", type=Path, help="further trials, one JSON object per line")
     parser.add_argument("--seeds", type=int, nargs="+", default=[51])
-    parser.add_argument("--epochs", type=int, default=60)
+    parser.add_argument("--epochs", type=int, default=80)
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "images")
     main(parser.parse_args(), run, table)

@@ -41,7 +41,9 @@ class Rules:
     )
     early_stop: float = _rule(1e-3, "change of the posteriors below which given rounds stop, mean total variation")
     judgements: int = _rule(16, "times at most that the workers are judged while one network is trained", _IMAGES)
-    first_judgement: float = _rule(0.25, "share of its epochs from which its predictions are better than before", _IMAGES)
+    first_judgement: float = _rule(
+        0.25, "share of its epochs from which its predictions are better than before", _IMAGES
+    )
     folds_epochs: float = _rule(0.2, "epochs of the networks that predict the tasks of each other then, as a share")
     # a round
     top_classes: int = _rule(5, "most probable classes of the model that have a slot")

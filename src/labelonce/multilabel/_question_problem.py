@@ -78,7 +78,7 @@ class QuestionProblem(Problem):
         used = np.flatnonzero(asked)
         return fitted(learner, take_rows(self.X, used), wanted[used], amount[used], before)
 
-    def shown_to(self, learner: Learner, targets: Beliefs, weight: Floats) -> tuple[Floats, Floats]:  # noqa: ARG002
+    def shown_to(self, learner: Learner, targets: Beliefs, weight: Floats) -> tuple[Floats, Floats]:
         """Return targets and weights by task and question; what is not asked has no weight."""
         shape = self.n_tasks, self.labels.n_questions
         wanted, amount = np.full(shape, 0.5), np.zeros(shape)

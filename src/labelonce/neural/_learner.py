@@ -248,8 +248,9 @@ class TorchLearner(Steps):
     def _predict(self, X: Any, predict_batch: Callable[[nn.Module, torch.Tensor], torch.Tensor]) -> Floats:
         """Return what a function gives for all tasks, batch by batch, the mean over the networks."""
         check_is_fitted(self, "modules_")
-        seen = getattr(self, "_seen", (None, None))  # within a training
-        inputs = seen[1] if seen[0] is X else Inputs(X, self._place(), self._dtype(), self._moments)
+        seen, inputs = getattr(self, "_seen", (None, None))  # within a training
+        if inputs is None or seen is not X:
+            inputs = Inputs(X, self._place(), self._dtype(), self._moments)
         parts = []
         for rows in torch.split(torch.arange(inputs.n_rows, device=inputs.device), inputs.at_most(_AT_ONCE)):
             batch = inputs.take(rows)
@@ -447,7 +448,7 @@ def end_of(stage: int, n: int) -> float:
 def image_learner(**options: Any) -> TorchLearner:
     """Return a learner for small images with the settings that we measured with `MBEM` on 32 x 32 images.
 
-    Three short rounds of `fast_net`, then one training of `resnet9` for `epochs` (60 if not given), in which the
+    Three short rounds of `fast_net`, then one training of `resnet9` for `epochs` (80 if not given), in which the
     workers are judged again and again; [what more or fewer epochs buy](../neural.md#measured-on-cifar-10). Options are
     those of `TorchLearner` and override these settings.
     """
@@ -455,7 +456,7 @@ def image_learner(**options: Any) -> TorchLearner:
     fast: dict[str, Any] = {"epochs": 12, "lr": 1.5, "momentum": 0.85, "weight_decay": 1.3e-3, "warmup": 0.23}
     measured: dict[str, Any] = {
         "module_fn": resnet9,
-        "epochs": 60,
+        "epochs": 80,
         "epochs_by_round": (6, 12, 12),
         "one_training": True,
         "early_learner": TorchLearner(fast_net, **fast, **images),
