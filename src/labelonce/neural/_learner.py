@@ -53,16 +53,23 @@ class TorchLearner(Steps):
     epochs_by_round : sequence of int
         Epochs in the first, second, ... round of `MBEM`, the last entry standing for all later ones; the last round
         has `epochs`. Early rounds only have to tell the workers apart. Empty: `epochs` in every round.
+    one_training : bool
+        The rounds after those of `epochs_by_round` are stages of one training of `epochs`: after each the workers are
+        judged by the network as it is, and the next stage has new targets and weights.
+    early_learner : TorchLearner, optional
+        Another network and its options for the rounds before; where and how it computes is decided here.
     min_steps : int
         Small sets get as many more epochs as it takes to make this many steps in `epochs`.
-    optimizer : {"sgd", "adamw"}
-        Stochastic gradient descent with Nesterov momentum, or AdamW.
+    optimizer : {"sgd", "adamw", "muon"}
+        Stochastic gradient descent with Nesterov momentum, AdamW, or Muon for the filters of networks for images.
     lr, momentum, weight_decay, warmup : float
         The highest rate; the momentum; the decay; the share of the steps on which the rate climbs.
     augment : {"auto", "images", "none"}
         Random flips and moves by up to `pad` pixels; "auto": for images.
     pad, cutout : int
         Pixels: how far images move, and the side of a square that is hidden (0: none).
+    strong : float
+        Share of every batch of images that is also turned, scaled, sheared and recoloured.
     mixup : float
         Mix pairs of tasks with shares from Beta(mixup, mixup); 0: not at all.
     label_smoothing : float
@@ -72,6 +79,8 @@ class TorchLearner(Steps):
         when it has not fallen for `patience` epochs, and the best epoch is kept. 0: train on all tasks, to the last
         epoch.
     patience : int
+    ema : float
+        Predict with an average of the weights that forgets the steps with this factor; 0: with the last weights.
     n_models : int
         Networks to train, from different starts; their predictions are averaged.
     flip_predictions : bool
