@@ -6,7 +6,7 @@ import copyreg
 from collections.abc import Callable, Generator, Mapping
 from copy import deepcopy
 from functools import partial
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -15,20 +15,17 @@ from torch import nn
 
 from labelonce._kernels import Beliefs
 from labelonce._processes import Processes
-from labelonce._rules import RULES
 from labelonce._sklearn import check_is_fitted, clone
 from labelonce._types import Floats, Ids
 from labelonce._validate import check_rng
 from labelonce.neural._augment import mix_up
 from labelonce.neural._checkpoint import Checkpoint, files_of, fingerprint, set_state, state_of
 from labelonce.neural._data import Inputs, as_targets, check_split
-from labelonce.neural._networks import fast_net, resnet9
 from labelonce.neural._saving import from_bytes, name_of, network_named, tensor_bytes, to_bytes
 from labelonce.neural._steps import Steps, explained
-from labelonce.neural._training import Best, Rows, Run, Training, make_rows
+from labelonce.neural._training import Best, Rows, Run, Training, end_of, make_rows
 
 _AT_ONCE = 4096  # tasks predicted in one batch
-_SURROUNDINGS = ("shared", "device", "precision", "compile", "record", "callbacks")  # the same in all rounds
 
 
 class TorchLearner(Steps):
@@ -198,49 +195,6 @@ class TorchLearner(Steps):
         )
         found.modules_, found.history_ = [deepcopy(module) for module in self.modules_], list(self.history_)
         return found
-
-    def for_round(self, number: int, last: int) -> Self:
-        """Return the learner for a round of `MBEM`: a copy with that round's epochs."""
-        self._check()
-        if not self.epochs_by_round or number >= (self.joint_from(last) or last):
-            return cast(Self, clone(self))
-        epochs = self.epochs_by_round[min(number, len(self.epochs_by_round)) - 1]
-        chosen: Any = clone(self) if self.early_learner is None else clone(self.early_learner)
-        if self.early_learner is not None:
-            chosen.set_params(**{name: getattr(self, name) for name in _SURROUNDINGS})
-        return cast(Self, chosen.set_params(epochs=epochs, min_steps=chosen.min_steps * epochs // chosen.epochs))
-
-    def for_folds(self, last: int) -> Self:
-        """Return the learner of which copies predict the tasks of each other at the end: one short training."""
-        chosen = self.for_round(last, last)
-        if self.one_training:
-            epochs = max(1, round(RULES.folds_epochs * self.epochs))
-            chosen.set_params(epochs=epochs, n_models=1, strong=0.0, min_steps=self.min_steps * epochs // self.epochs)
-        return chosen
-
-    def joint_from(self, last: int) -> int | None:
-        """Return the first of the rounds that are stages of one training."""
-        return min(len(self.epochs_by_round), last - 1) + 1 if self.one_training else None
-
-    @property
-    def own_rounds(self) -> int:
-        """How many rounds `MBEM` does: judgements of one training come after those of `epochs_by_round`."""
-        judged = min(int((1 - RULES.first_judgement) * self.epochs) + 1, RULES.judgements)
-        return len(self.epochs_by_round) + judged if self.one_training else int(self.auto["rounds"])
-
-    @property
-    def last_round_differs(self) -> bool:
-        """Whether the last round of `MBEM` has other epochs than those before it."""
-        return self.one_training or any(epochs != self.epochs for epochs in self.epochs_by_round)
-
-    @property
-    def may_overfit(self) -> bool:
-        """Whether the first round of `MBEM` has to tell if the network overfits.
-
-        Where early rounds are short it does not, and one that is shared cannot be fitted to folds.
-        """
-        self._check()
-        return not (self.last_round_differs or self.shared)
 
     def with_sigmoid_heads(self) -> TorchLearner:
         """Return a learner with the same options and a head per question, for several labels at once."""
@@ -442,38 +396,3 @@ class TorchLearner(Steps):
         processes = Processes(shared=self.shared)
         lost = processes.sum(-(wanted * found.clamp_min(1e-12).log()).sum())
         return float(lost / processes.sum(wanted.sum()))
-
-
-def end_of(stage: int, n: int) -> float:
-    """Return the share of the epochs that is done after a stage of `n`; the first is the longest.
-
-    >>> [end_of(stage, 4) for stage in range(4)], end_of(0, 1)
-    ([0.25, 0.5, 0.75, 1.0], 1.0)
-    """
-    first = RULES.first_judgement
-    return 1.0 if stage + 1 == n else first + (1 - first) * stage / (n - 1)
-
-
-def image_learner(**options: Any) -> TorchLearner:
-    """Return a learner for small images with the settings that we measured with `MBEM` on 32 x 32 images.
-
-    Three short rounds of `fast_net`, then one training of `resnet9` for `epochs` (80 if not given), in which the
-    workers are judged again and again; [what more or fewer epochs buy](../neural.md#measured-on-cifar-10). Options are
-    those of `TorchLearner` and override these settings.
-    """
-    images: dict[str, Any] = {"batch_size": 1024, "pad": 4, "cutout": 12}
-    fast: dict[str, Any] = {"epochs": 12, "lr": 1.5, "momentum": 0.85, "weight_decay": 1.3e-3, "warmup": 0.23}
-    measured: dict[str, Any] = {
-        "module_fn": resnet9,
-        "epochs": 80,
-        "epochs_by_round": (6, 12, 12),
-        "one_training": True,
-        "early_learner": TorchLearner(fast_net, **fast, **images),
-        "lr": 0.4,
-        "momentum": 0.9,
-        "weight_decay": 5e-4,
-        "warmup": 0.1,
-        "strong": 0.75,
-        "ema": 0.99,
-    }
-    return TorchLearner(**images | measured | options)

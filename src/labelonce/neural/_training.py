@@ -20,6 +20,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from labelonce._kernels import on_slots
 from labelonce._processes import Processes
+from labelonce._rules import RULES
 from labelonce._types import Floats, Ids
 from labelonce.neural._recording import Recording, Step, check_rates
 from labelonce.neural._slot_targets import SlotTargets
@@ -185,6 +186,16 @@ class Training:
         if self.teacher is not None:
             self.teacher.follow(self.module)
         return done
+
+
+def end_of(stage: int, n: int) -> float:
+    """Return the share of the epochs that is done after a stage of `n`; the first is the longest.
+
+    >>> [end_of(stage, 4) for stage in range(4)], end_of(0, 1)
+    ([0.25, 0.5, 0.75, 1.0], 1.0)
+    """
+    first = RULES.first_judgement
+    return 1.0 if stage + 1 == n else first + (1 - first) * stage / (n - 1)
 
 
 @dataclass
