@@ -11,11 +11,14 @@ from labelonce.aggregation._registry import HOMES
 
 if TYPE_CHECKING:
     from labelonce.aggregation._base import Aggregator as Aggregator
+    from labelonce.aggregation._base import Fit as Fit
     from labelonce.aggregation._base import RedundancyWarning as RedundancyWarning
     from labelonce.aggregation._compare import Comparison as Comparison
     from labelonce.aggregation._compare import compare_aggregators as compare_aggregators
     from labelonce.aggregation._dawid_skene import DawidSkene as DawidSkene
     from labelonce.aggregation._ebcc import EBCC as EBCC
+    from labelonce.aggregation._em import EMAggregator as EMAggregator
+    from labelonce.aggregation._em import Parameters as Parameters
     from labelonce.aggregation._glad import GLAD as GLAD
     from labelonce.aggregation._ibcc import IBCC as IBCC
     from labelonce.aggregation._mace import MACE as MACE
@@ -31,6 +34,9 @@ else:  # a type checker reads the names above
         | {
             "Aggregator": "labelonce.aggregation._base",
             "Comparison": "labelonce.aggregation._compare",
+            "EMAggregator": "labelonce.aggregation._em",
+            "Fit": "labelonce.aggregation._base",
+            "Parameters": "labelonce.aggregation._em",
             "RedundancyWarning": "labelonce.aggregation._base",
             "compare_aggregators": "labelonce.aggregation._compare",
         },

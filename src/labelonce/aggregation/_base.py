@@ -127,11 +127,15 @@ class Aggregator(BaseEstimator, ABC):
     def _keep(
         self,
         annotations: Annotations,
-        gold: Codes | None,  # noqa: ARG002  # for models that continue from it
+        gold: Codes | None,
         fit: Fit,
         rng: np.random.Generator,
     ) -> Self:
-        """Set the fitted attributes."""
+        """Set the fitted attributes; tasks with gold have its class, also where `_fit` did not look at it."""
+        posterior = fit.posterior
+        if gold is not None and isinstance(posterior, np.ndarray) and (known := gold >= 0).any():
+            posterior = posterior.copy()
+            posterior[known] = np.eye(annotations.n_classes, dtype=posterior.dtype)[gold[known]]
         set_fitted(
             self,
             confusion=fit.confusion,
@@ -141,8 +145,8 @@ class Aggregator(BaseEstimator, ABC):
             answers=annotations.answers,
             annotation_counts=np.bincount(annotations.worker, minlength=annotations.n_workers),
             tasks=annotations.tasks,
-            posterior=fit.posterior,
-            picks=Beliefs.of(fit.posterior).drawn_argmax(rng),
+            posterior=posterior,
+            picks=Beliefs.of(posterior).drawn_argmax(rng),
             log_likelihood_=fit.log_likelihood,
             n_iter_=len(fit.log_likelihood) if fit.n_iter is None else fit.n_iter,
             converged_=fit.converged,

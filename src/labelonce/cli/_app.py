@@ -9,9 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from labelonce import __version__
-from labelonce._types import EngineName, Model, Strategy
+from labelonce._types import EngineName, Model
 from labelonce.cli._options import (
     DAWID_SKENE,
+    INFORMATION,
     LABELS,
     Crowd,
     Goal,
@@ -23,6 +24,8 @@ from labelonce.cli._options import (
     Method,
     OutputFormat,
     RunArgument,
+    StrategyName,
+    Target,
     TaskOption,
     money,
     share,
@@ -453,7 +456,7 @@ def next_(
         typer.Option(help="One row per task, labelled or not: a column of task ids, and numbers; a table, npy or npz."),
     ] = None,
     ignore: IgnoreOption = None,
-    strategy: Annotated[Strategy, typer.Option(help="What makes a label worth asking for.")] = "Information",
+    strategy: Annotated[StrategyName, typer.Option(help="How the next labels are chosen.")] = INFORMATION,
     each: Annotated[
         int | None, typer.Option(min=1, help="Most labels of one worker; default: an equal share for the good ones.")
     ] = None,
@@ -461,6 +464,13 @@ def next_(
     gold: Annotated[Path | None, typer.Option(help="Known true labels: such tasks are not asked for.")] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where they go; default: CSV on stdout.")
+    ] = None,
+    target: Annotated[
+        Target | None,
+        typer.Option("--for", help="Write the file that this tool imports."),
+    ] = None,
+    tasks: Annotated[
+        Path | None, typer.Option(help="With --for: a table of all tasks with the fields that the tool shows.")
     ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same assignments.")] = 0,
     as_json: JsonOption = False,
@@ -477,6 +487,8 @@ def next_(
 
     - `labelonce next labels.csv -n 500 --each 20 --max-labels 5 --gold known.csv -o assignments.csv`
 
+    - `labelonce next Batch_1.csv --task-column image_url --for mturk -o batch2.csv`
+
     - `labelonce next labels.csv --strategy FewestLabels --json`
     """
     from labelonce.cli._next import run_next
@@ -488,11 +500,13 @@ def next_(
         features=features,
         ignore=ignore or [],
         gold=gold,
-        strategy=strategy,
+        strategy=strategy.value,
         each=each,
         max_labels=max_labels,
         seed=seed,
         output=output,
+        target=target,
+        tasks=tasks,
         as_json=as_json,
     )
 

@@ -16,11 +16,17 @@ from typing import Annotated, Any, Literal
 import typer
 
 from labelonce._messages import named_as_options
-from labelonce._types import Duplicates, Format, Missing, Multiple, Rejected, Spellings
+from labelonce._plugins import STRATEGIES as OTHER_STRATEGIES
+from labelonce._plugins import plugins
+from labelonce._types import STRATEGIES, Duplicates, Format, Missing, Multiple, Rejected, Spellings
 from labelonce.aggregation._registry import COMMANDS
 
 Method = StrEnum("Method", COMMANDS)  # type: ignore[misc]  # no literal: the members are those of the registry
 DAWID_SKENE = Method("dawid-skene")
+_STRATEGIES = {name: name for name in (*STRATEGIES, *plugins(OTHER_STRATEGIES))}
+StrategyName = StrEnum("StrategyName", _STRATEGIES)  # type: ignore[misc]  # as above
+INFORMATION = StrategyName("Information")
+Target = Literal["mturk", "toloka", "label-studio"]
 Goal = Literal["model", "labels"]
 Crowd = Literal["hammer-spammer", "class-wise", "adversarial"]
 

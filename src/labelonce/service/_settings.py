@@ -10,6 +10,8 @@ from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from labelonce._messages import show
+from labelonce._plugins import STRATEGIES as OTHER_STRATEGIES
+from labelonce._plugins import plugins
 from labelonce._types import STRATEGIES, STRATEGIES_OF_QUESTIONS
 from labelonce._validate import check_choice, check_int, check_number
 from labelonce.files._atomic import atomic_write
@@ -93,7 +95,7 @@ class Settings:
             self._check_boxes()
         check_url(self.url)
         check_choice(self.learn_from, "learn_from", SOURCES)
-        check_choice(self.strategy, "strategy", STRATEGIES)
+        check_choice(self.strategy, "strategy", (*STRATEGIES, *plugins(OTHER_STRATEGIES)))
         needed = {"text": self.text, "images": self.image}
         if self.learn_from in needed and not needed[self.learn_from]:
             column = "text" if self.learn_from == "text" else "image"
