@@ -12,10 +12,10 @@ import numpy as np
 
 from labelonce._kernels import (
     Beliefs,
-    Confusion,
     Evidence,
     Pattern,
     Sweep,
+    confusion_of,
     first_beliefs,
     floored_log,
     label_slots,
@@ -39,12 +39,16 @@ class Parameters:
     `state` is what the next M-step of this climb needs besides the counts; most models need nothing.
     """
 
-    confusion: Confusion
+    confusion: Any  # Confusion, or an array
     prior: Floats
     log_prior: Floats | None = None
     log_penalty: float = 0.0
     more: Mapping[str, Any] = field(default_factory=dict)
     state: Any = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.confusion, np.ndarray):
+            object.__setattr__(self, "confusion", confusion_of(self.confusion))
 
 
 @dataclass(frozen=True)
