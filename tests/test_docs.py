@@ -64,6 +64,11 @@ def test_page_of_the_rules_says_what_the_code_does() -> None:
     assert (DOCS / "rules.md").read_text() == tool["page"](), "run python docs/tools/rules.py"
 
 
+def test_table_of_the_paper_says_what_the_experiments_measured() -> None:
+    tool = runpy.run_path(str(DOCS / "tools" / "paper.py"))
+    assert tool["TABLE"].read_text() == tool["page"](), "run python docs/tools/paper.py"
+
+
 @pytest.mark.parametrize("page", ["mbem.md", "guides/what-one-label-can-tell.md", "guides/agreement.md"])
 def test_guide_has_at_most_700_words(page: str) -> None:
     text = (DOCS / page).read_text().split("\n::: ")[0]
