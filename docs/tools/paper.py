@@ -115,7 +115,7 @@ def numbers() -> list[str]:
     ):
         f1 = mean(boxes, "micro", set="layout", crowd="nine judgements", method=ours)
         lines.append(
-            f"| MS-COCO, nine judgements per image, F1, {name} | {published} | {f1:.1f}, simulated data of that layout |"
+            f"| MS-COCO, nine judgements per image, F1, {name} | {published} | {f1:.1f}, simulated, in that layout |"
         )
     return lines
 

@@ -32,7 +32,7 @@ class Rules:
     folds: int = _rule(4, "parts of the tasks that are left out in turn", _PAGE)
     rounds: int = _rule(6, "most rounds that are tried", "docs/what-was-tried.md")
     finalists: int = _rule(3, "learners that go on after the first round", _PAGE)
-    heats: int = _rule(3, "round after which the best of them goes on alone", _PAGE)
+    heats: int = _rule(3, "round after which only the best of them is continued", _PAGE)
     choice_tasks: int = _rule(50_000, "tasks that settle a choice: of more a draw")
     choice_labels: int = _rule(20_000, "held-out labels that the power of predictions is searched by")
     overfits: float = _rule(
@@ -78,7 +78,7 @@ class Rules:
         5.0, "standard deviations from which workers are taken to have tasks of their own", _PAGE
     )
     assignment_labels: float = _rule(10.0, "labels that the class balance is worth in that of a worker's tasks")
-    mixing_classes: tuple[int, int] = _rule((3, 8), "fewest and most classes which predictions may not tell apart")
+    mixing_classes: tuple[int, int] = _rule((3, 8), "fewest and most classes that predictions may mix up")
     mixing_kept: float = _rule(3.0, "rows that a predicted class is worth as being that class")
     verdict_steps: int = _rule(25, "steps of EM for each candidate at most")
     verdict_settled: float = _rule(1e-3, "change of the posteriors at which these stop")

@@ -80,7 +80,7 @@ class Aggregator(BaseEstimator, ABC):
 
     _tables: tuple[float, float] = (4, 10)  # arrays by task and class, and by worker, class and answer, held at once
     _follows_labels = False  # has a way for many classes whose memory is that of the labels
-    _takes_others = False  # answers beside the classes
+    _takes_others = False  # answers that are no classes
     _takes_scales = False  # answers none of which is a class
 
     random_state: RandomState
@@ -200,7 +200,7 @@ class Aggregator(BaseEstimator, ABC):
     def workers_to_frame(self) -> pa.Table:
         """Return an Arrow table with one row per worker: worker, annotations, skill; best first.
 
-        Where there are answers beside the classes, `other_answers` is the share of them that the worker gives.
+        Where there are answers that are no classes, `other_answers` is the share of them that the worker gives.
         """
         check_is_fitted(self, "skill_")
         return workers_table(self)

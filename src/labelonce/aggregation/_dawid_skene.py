@@ -51,11 +51,11 @@ class DawidSkene(OnlineEM):
     smoothing : float, pair or (n_classes, n_classes) array
         Pseudo-counts. A number s: s on the diagonal and s / n_classes elsewhere; a pair: on and off the
         diagonal; 0: maximum likelihood, with probabilities of zero taken as 1e-10, where workers with
-        few labels overfit. Answers beside the classes have theirs in proportion, for all classes alike.
+        few labels overfit. Answers that are no classes have theirs in proportion, for all classes alike.
     prior : {"learned", "uniform"} or (n_classes,) array
         P(true label). Learned is right where classes are uneven and safe where tasks have several labels.
     max_iter : int
-        Stop after so many iterations, with a warning.
+        Maximum number of iterations; reaching it is a warning.
     tol : float
         Stop when the objective per annotation changes by at most this.
     n_init : int

@@ -41,7 +41,7 @@ class EBCC(EMAggregator):
         P(true label). Learned: Dirichlet with parameter 1 for every class; votes: with the class's total of vote
         fractions, as in the authors' runs.
     max_iter : int
-        Stop after so many iterations, with a warning.
+        Maximum number of iterations; reaching it is a warning.
     tol : float
         Stop when the bound per annotation changes by at most this.
     n_init : int

@@ -224,8 +224,9 @@ def answer_pseudo_counts(smoothing: Any, confusion_counts: Floats, leaning: Floa
     """Return the (true, given) pseudo-counts of a `smoothing` option where answers need not be classes.
 
     Classes have those of `pseudo_counts`. Another answer has as many of them, for every class alike, as it has
-    answers of all workers: an answer that tells nothing of the class then changes nothing, nor one that nobody gave.
-    On a scale each row has as many as a row of classes has, shared out by how often an answer is given and, as on and
+    answers of all workers: an answer with no information about the class then changes nothing, nor one that nobody
+    gave. On a scale each row has as many as a row of classes has, shared out by how often an answer is given and, as on
+    and
     off the diagonal, by how far it leans to the class.
 
     >>> counts = np.array([[[30.0, 10.0, 20.0], [10.0, 30.0, 20.0]]])

@@ -39,7 +39,7 @@ class GLAD(Aggregator):
     prior : "uniform" or (n_classes,) array
         P(true label).
     max_iter : int
-        Stop after so many iterations, with a warning.
+        Maximum number of iterations; reaching it is a warning.
     tol : float
         Stop when the objective per annotation changes by at most this.
     random_state : int, numpy.random.Generator or None

@@ -30,11 +30,11 @@ class IBCC(OnlineEM):
     ----------
     smoothing : float, pair or (n_classes, n_classes) array
         Dirichlet parameters of the confusion rows, above 0. A pair: on and off the diagonal; a number s:
-        s and s / n_classes. Answers beside the classes have theirs in proportion, for all classes alike.
+        s and s / n_classes. Answers that are no classes have theirs in proportion, for all classes alike.
     prior : {"learned", "uniform"} or (n_classes,) array
         P(true label). Learned: Dirichlet with parameter 1 for every class.
     max_iter : int
-        Stop after so many iterations, with a warning.
+        Maximum number of iterations; reaching it is a warning.
     tol : float
         Stop when the bound per annotation changes by at most this.
     n_init : int

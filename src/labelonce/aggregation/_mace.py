@@ -37,7 +37,7 @@ class MACE(EMAggregator):
     prior : {"uniform", "learned"} or (n_classes,) array
         P(true label). The paper's is uniform.
     max_iter : int
-        Stop after so many iterations, with a warning.
+        Maximum number of iterations; reaching it is a warning.
     tol : float
         Stop when the objective per annotation changes by at most this.
     n_init : int

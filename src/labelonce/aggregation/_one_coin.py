@@ -27,8 +27,8 @@ class OneCoin(AnswersEM):
     Dawid and Skene's model with `confusion[a, k, k] = p[a]` and `(1 - p[a]) / (n_classes - 1)` off the diagonal.
     The M-step counts agreement: `p[a] = (right + agreements) / (right + wrong + labels)`, with the pseudo-counts
     `right` and `wrong`, and agreements the sum of `posterior[i, label]` over the annotations of worker a.
-    Answers beside the classes, such as "unsure", have a rate per worker that does not depend on the true label: they
-    tell nothing of the task. A scale, which has no right answer, is refused.
+    Answers that are no classes, such as "unsure", have a rate per worker that does not depend on the true label: they
+    carry no information about the task. A scale, which has no right answer, is refused.
 
     With so many classes that `posterior_` is not an array, the same sums run over the classes that a task was given:
     all others are equally likely but for the prior.
@@ -42,7 +42,7 @@ class OneCoin(AnswersEM):
         P(true label). With one number per worker, a learned prior feeds on itself: bluebird falls from
         0.722 to 0.583 and product from 0.928 to 0.909 (`pytest tests/aggregation/test_reference.py`).
     max_iter : int
-        Stop after so many iterations, with a warning.
+        Maximum number of iterations; reaching it is a warning.
     tol : float
         Stop when the objective per annotation changes by at most this.
     n_init : int

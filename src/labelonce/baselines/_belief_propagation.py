@@ -43,7 +43,7 @@ class BeliefPropagation(Aggregator):
     prior : "uniform" or (n_classes,) array
         P(true label).
     max_iter : int
-        Stop after so many sweeps over all messages, with a warning.
+        Maximum number of sweeps over all messages; reaching it is a warning.
     tol : float
         Stop when no posterior changes by more than this in a sweep.
     damping : float

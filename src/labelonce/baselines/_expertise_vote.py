@@ -39,7 +39,7 @@ class ExpertiseVote(Aggregator):
     least_share : float in [0.5, 1]
         The share of the weights that it has at least: 0.7 as published.
     max_iter : int
-        Stop after so many votes, with a warning.
+        Maximum number of votes; reaching it is a warning.
     random_state : int, numpy.random.Generator or None
         Breaks ties of `labels_`.
 

@@ -31,7 +31,7 @@ class MeanField(EMAggregator):
     prior : {"uniform", "learned"} or (n_classes,) array
         P(true label).
     max_iter : int
-        Stop after so many iterations, with a warning.
+        Maximum number of iterations; reaching it is a warning.
     tol : float
         Stop when the bound per annotation changes by at most this.
     n_init : int

@@ -40,7 +40,7 @@ class MinimaxEntropy(Aggregator):
         True: `tau[i]` is a (true, given) matrix as in 2015. False: `tau[i, s]` does not depend on the true
         label, as in 2012.
     max_iter : int
-        Stop after so many iterations, with a warning.
+        Maximum number of iterations; reaching it is a warning.
     tol : float
         Stop when the objective per annotation changes by at most this.
     random_state : int, numpy.random.Generator or None

@@ -36,7 +36,7 @@ class Raykar(JointEM, AnnotationsScorer):
     smoothing : float, pair or (n_classes, n_classes) array
         Pseudo-counts of the confusion, as in `DawidSkene`.
     max_iter : int
-        Stop after so many iterations, with a warning.
+        Maximum number of iterations; reaching it is a warning.
     tol : float
         Stop when the mean total variation between the posteriors of two iterations is at most this.
     classes : column, optional

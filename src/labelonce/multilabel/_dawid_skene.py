@@ -71,7 +71,7 @@ class MultiLabelDawidSkene(MultiLabelAggregator):
     smoothing : float
         Pseudo-counts where nothing is shared, as in `DawidSkene`.
     max_iter, tol : int, float
-        EM stops after so many iterations, or when the posterior changes by less than `tol` on average.
+        EM stops after this many iterations, or when the posterior changes by less than `tol` on average.
 
     Attributes
     ----------

@@ -209,7 +209,7 @@ class MultiLabelMBEM(MBEM):
     def _default_workers(self, labels: Any) -> WorkerModel:
         return SharedWorkers() if labels.n_questions > 1 else default_workers(labels)
 
-    def _givens(self, problem: Problem, workers: WorkerModel) -> list[GivenLearner]:  # noqa: ARG002  # they tell nothing
+    def _givens(self, problem: Problem, workers: WorkerModel) -> list[GivenLearner]:  # noqa: ARG002  # they carry no information
         learner = default_heads(problem.X) if self.learner is None else self.learner
         return given_learners(learner, with_heads if problem.labels.n_questions > 1 else with_head)
 

@@ -54,7 +54,7 @@ class SharedWorkers(WorkerModel):
     _cell_worker: Codes
     _cell_counts: Floats
 
-    def prepare(self, labels: Any, predictions: Any = None) -> None:  # noqa: ARG002  # they tell nothing
+    def prepare(self, labels: Any, predictions: Any = None) -> None:  # noqa: ARG002  # they carry no information
         """Learn which cells are of which worker."""
         self._forget()
         self._cell_worker, self._n_people = labels.cell_worker, labels.n_people

@@ -50,7 +50,7 @@ def write_report(
     seconds: Any = None,
     work: Any = None,
 ) -> None:
-    """Write one HTML file that says what came out of a fit: labels, workers, tasks to look at, doubts, costs.
+    """Write one HTML file that says the results of a fit: labels, workers, tasks to check, doubts, costs.
 
     The file needs nothing from the network, holds its own script and forbids any other, and appears whole or not at
     all. It has no date and draws no unseeded random number, so that the same fit gives the same bytes.
@@ -65,13 +65,13 @@ def write_report(
     title : str, optional
         Heads the page.
     texts, images : sequence or mapping, optional
-        One entry per task, or a mapping of task ids to entries, shown beside the tasks worth another look. Images are
+        One entry per task, or a mapping of task ids to entries, shown next to the tasks worth another look. Images are
         paths or arrays; they need Pillow (`labelonce[images]`).
     run : mapping, optional
         What `run.json` holds; shown at the end.
     gold : mapping or array, optional
         True labels that the fit has *not* seen, as in the aggregators: the report then measures its accuracy, and
-        shows the estimate beside it.
+        shows the estimate next to it.
     seconds : mapping or array, optional
         Seconds per label of every worker, as from `labelonce.report.worker_seconds`; not with questions.
     work : table, optional
@@ -160,7 +160,7 @@ def _context(facts: Facts, gold: Any, *, texts: Any, images: Any, seconds: Any, 
 
 
 def _flagged(facts: Facts, table: WorkerTable) -> dict[str, Any]:
-    """Return how many workers look no better than guessing, their share of the labels, and the most harmful worker."""
+    """Return how many workers are no better than guessing, their share of the labels, and the most harmful worker."""
     bad, worst = table.no_better_than_guessing, int(np.argmax(table.wrong))
     return {
         "workers": int(bad.sum()),

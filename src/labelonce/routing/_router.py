@@ -163,7 +163,7 @@ class Router:
         return float(self.state.information(self.state.known_worker(worker), place)[0])
 
     def most_informative(self, n: int) -> Ids:
-        """Return the ids of up to `n` open tasks about which an average worker's answer would tell most, best first."""
+        """Return the ids of up to `n` open tasks that gain most from an average worker's answer, best first."""
         tasks = np.flatnonzero(self.open).astype(np.int32)
         return np.asarray(self.tasks[tasks[np.argsort(-self.state.information(ANYBODY, tasks), kind="stable")[:n]]])
 

@@ -46,7 +46,7 @@ def append(
     duplicates
         As in `Annotations.from_arrays`: what to do where a worker labelled a task before.
     block : int
-        New tasks are put into blocks of about so many annotations.
+        New tasks are put into blocks of about this many annotations.
 
     Examples
     --------

@@ -39,7 +39,7 @@ class Known(WorkerModel):
         """Return whether the workers are given as factors."""
         return pattern_of(confusion_of(self.confusion)) is not None
 
-    def prepare(self, labels: Any, predictions: Any = None) -> Pattern | None:  # noqa: ARG002  # they tell nothing
+    def prepare(self, labels: Any, predictions: Any = None) -> Pattern | None:  # noqa: ARG002  # they carry no information
         """Check that the workers are those of the labels, and return what their factors keep apart."""
         known = confusion_of(self.confusion)
         self._set(known, (labels.n_workers, labels.n_classes, labels.n_answers))

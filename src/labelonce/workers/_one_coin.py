@@ -57,7 +57,7 @@ class OneCoin(WorkerModel):
         """Return whether arrays of all classes would be too large."""
         return bool(labels.is_square and is_large(labels.n_tasks, labels.n_workers, labels.n_classes))
 
-    def prepare(self, labels: Any, predictions: Any = None) -> Pattern | None:  # noqa: ARG002  # they tell nothing
+    def prepare(self, labels: Any, predictions: Any = None) -> Pattern | None:  # noqa: ARG002  # they carry no information
         """Return that one number per worker is kept, None where there is room for matrices."""
         self._forget()
         return Pattern.even(np.zeros(labels.n_classes, np.int32)) if self.uses_slots(labels) else None
