@@ -1,0 +1,46 @@
+"""What a user gets from the wheel: every file of the package and the first commands, away from the source.
+
+make dist      # builds wheel and source distribution, installs the wheel, and runs this
+"""
+
+import subprocess
+import sys
+import tempfile
+from importlib.resources import files
+from pathlib import Path
+
+NEEDED = (
+    "py.typed",
+    "report/page.html",
+    "report/page.js",
+    "report/questions.html",
+    "service/pages/label.html",
+    "service/pages/dashboard.html",
+)
+
+
+def labelonce(*words: str, folder: Path) -> None:
+    subprocess.run([sys.executable, "-m", "labelonce", *words], cwd=folder, check=True)
+
+
+def main() -> None:
+    package = files("labelonce")
+    assert "site-packages" in str(package), f"{package} is not the installed wheel"
+    missing = [name for name in NEEDED if not package.joinpath(name).is_file()]
+    assert not missing, missing
+    import labelonce as lo
+
+    names = lo.datasets.names()
+    print("shipped data:", *(f"{name} {len(lo.datasets.load(name).annotations):,}" for name in names))
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        labelonce("demo", folder=folder)
+        lo.write(lo.datasets.load(names[0]).annotations, folder / "labels.csv")
+        labelonce("aggregate", "labels.csv", "--method", "one-coin", "-o", "clean.csv", folder=folder)
+        (folder / "texts.csv").write_text("task,text\n1,good\n2,bad\n")
+        labelonce("project", "p", "--tasks", "texts.csv", "--text", "text", "--classes", "a,b", folder=folder)
+    print("the wheel works")
+
+
+if __name__ == "__main__":
+    main()
