@@ -31,7 +31,7 @@ def main() -> None:
     import labelonce as lo
 
     names = lo.datasets.names()
-    print("shipped data:", *(f"{name} {len(lo.datasets.load(name).annotations):,}" for name in names))
+    print("shipped data:", *(f"{name} {lo.datasets.load(name).gold.size:,} tasks" for name in names))
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         labelonce("demo", folder=folder)

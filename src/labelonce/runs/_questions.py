@@ -157,7 +157,7 @@ def predict_questions(clf: MultiLabelMBEM, rows: Rows, *, proba: bool, joined: b
 
 
 def ticked_table(tasks: Any, questions: Any, labels: Any, probability: Floats) -> pa.Table:
-    """Return one row per task with a label: its labels joined into one text, and the confidence of the least certain one.
+    """Return one row per labelled task: its labels joined, and the confidence of the least certain of them.
 
     Tasks without a label are left out, since an export has no prediction for "none".
     """
