@@ -47,7 +47,7 @@ def _bought(row: Row) -> str:
 def _point(goal: str, cost: float | None) -> list[str]:
     if cost is None:
         return []
-    what = "right labels" if goal == "labels" else "new tasks that the model gets right"
+    what = "right labels" if goal == "labels" else "accuracy on new tasks"
     return [f"One more point of {what} would cost about {cost:,.3g}."]
 
 

@@ -23,7 +23,7 @@ def price_of(pilot: Pilot, given: Any) -> Price:
     """Return the price of a label."""
     if given is not None:
         return Price(given)
-    fix = f"Give another with {argument('label_price')}."
+    fix = f"{argument('label_price')} sets another price."
     paid = [] if pilot.pay is None else [pay for pay in pilot.pay.values() if np.isfinite(pay) and pay > 0]
     if not paid:
         return Price(1.0, (f"No price is given, so one label costs 1 and the budget counts labels. {fix}",))
