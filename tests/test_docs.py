@@ -65,8 +65,8 @@ def test_page_of_the_rules_says_what_the_code_does() -> None:
 
 
 def test_table_of_the_paper_says_what_the_experiments_measured() -> None:
-    tool = runpy.run_path(str(DOCS / "tools" / "paper.py"))
-    assert tool["TABLE"].read_text() == tool["page"](), "run python docs/tools/paper.py"
+    tool = runpy.run_path(str(DOCS.parent / "experiments" / "paper.py"))
+    assert tool["TABLE"].read_text() == tool["page"](), "run python experiments/paper.py"
 
 
 GUIDES = [page.relative_to(DOCS).as_posix() for page in PAGES if page.parent.name == "guides"]

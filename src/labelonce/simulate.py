@@ -369,7 +369,7 @@ def _with_replacement(weight: Floats, shape: tuple[int, ...], rng: np.random.Gen
 
 
 def _distinct_by_redrawing(weight: Floats, shape: tuple[int, ...], rng: np.random.Generator) -> Codes:
-    """_Draw the columns in turn, each again where it repeats an earlier one."""
+    """Draw the columns in turn, each again where it repeats an earlier one."""
     workers = np.empty(shape, dtype=np.int32)
     for column in range(shape[1]):
         again = np.arange(shape[0])

@@ -124,13 +124,7 @@ class Aggregator(BaseEstimator, ABC):
             annotations = only_classes(annotations, type(self).__name__)
         return annotations, codes
 
-    def _keep(
-        self,
-        annotations: Annotations,
-        gold: Codes | None,
-        fit: Fit,
-        rng: np.random.Generator,
-    ) -> Self:
+    def _keep(self, annotations: Annotations, gold: Codes | None, fit: Fit, rng: np.random.Generator) -> Self:
         """Set the fitted attributes; tasks with gold have its class, also where `_fit` did not look at it."""
         posterior = fit.posterior
         if gold is not None and isinstance(posterior, np.ndarray) and (known := gold >= 0).any():

@@ -272,7 +272,7 @@ class Annotations:
 
     @property
     def leaning(self) -> Floats:
-        """Share to which each answer is evidence for each class before any fit, shape (n_answers, n_classes).
+        """To what share each answer is evidence for each class at first, shape (n_answers, n_classes).
 
         A class is evidence for itself, another answer for none; along a scale the classes take over from one another.
         """

@@ -51,7 +51,7 @@ def answer_table(answers: Any, classes: Any) -> tuple[Ids, Ids]:
 
 
 def class_leanings(answers: Ids, classes: Ids) -> Floats:
-    """Return the share to which each answer is evidence for each class before any fit, shape (n_answers, n_classes).
+    """Return to what share each answer is evidence for each class at first, shape (n_answers, n_classes).
 
     A class is evidence for itself, another answer for none. Along a scale the first answer is evidence for the first
     class, the last for the last, and those between for the two classes nearest, in proportion.

@@ -1,6 +1,8 @@
-"""Write experiments/results/paper.md: what the paper published, next to what our experiments measured.
+"""What the paper published, next to what our experiments measured: its numbers and its claims about the plots.
 
-Run `python docs/tools/paper.py` from the root of the repository. The page docs/reproducing.md includes the table.
+The page docs/reproducing.md includes the table.
+
+    python experiments/paper.py
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-RESULTS = Path(__file__).parents[2] / "experiments" / "results"
+RESULTS = Path(__file__).parent / "results"
 TABLE = RESULTS / "paper.md"
 CLAIMS = (  # of the six plots of Figure 1: which points, which two methods, and by how much the first may fall short
     ("Figure 1, left: at one label per image MBEM is far better than EM", "a", "MBEM paper", "weighted EM", 0.0),
