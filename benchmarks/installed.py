@@ -30,12 +30,12 @@ def main() -> None:
     assert not missing, missing
     import labelonce as lo
 
-    names = lo.datasets.names()
-    print("shipped data:", *(f"{name} {lo.datasets.load(name).gold.size:,} tasks" for name in names))
+    for name, question in (("bluebird", None), ("crowdtruth_video", "Chef"), ("pandalm", None)):
+        print("shipped data:", lo.datasets.load(name, question=question))
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         labelonce("demo", folder=folder)
-        lo.write(lo.datasets.load(names[0]).annotations, folder / "labels.csv")
+        lo.write(lo.datasets.load("bluebird").annotations, folder / "labels.csv")
         labelonce("aggregate", "labels.csv", "--method", "one-coin", "-o", "clean.csv", folder=folder)
         (folder / "texts.csv").write_text("task,text\n1,good\n2,bad\n")
         labelonce("project", "p", "--tasks", "texts.csv", "--text", "text", "--classes", "a,b", folder=folder)
