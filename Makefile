@@ -64,10 +64,9 @@ lowest:
 	$(PYTHON) -m venv --clear .venv-lowest
 	$(PYTHON) -c "import re, tomllib; deps = tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies']; \
 		print(*(re.sub('>=', '==', dep) for dep in deps), sep='\n')" > .venv-lowest/lowest.txt
-	.venv-lowest/bin/pip install --quiet --requirement .venv-lowest/lowest.txt
+	.venv-lowest/bin/pip install --quiet --requirement .venv-lowest/lowest.txt pytest hypothesis pandas polars krippendorff statsmodels
 	.venv-lowest/bin/pip install --quiet --no-deps --editable .
-	.venv-lowest/bin/pip install --quiet pytest hypothesis
-	.venv-lowest/bin/pytest tests/aggregation tests/data tests/learning tests/planning tests/formats -q -W default -m "not data and not neural"
+	.venv-lowest/bin/pytest tests/aggregation tests/data tests/planning tests/formats -q -W default -m "not data and not neural"
 
 bench: .venv-bench/.ready .venv-crowdkit/.ready
 	.venv-bench/bin/python benchmarks/beside_crowdkit.py

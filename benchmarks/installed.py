@@ -1,6 +1,8 @@
 """What a user gets from the wheel: every file of the package and the first commands, away from the source.
 
-make dist      # builds wheel and source distribution, installs the wheel, and runs this
+`make dist` builds the wheel, installs it into an environment of its own, and runs this with that Python.
+
+    python benchmarks/installed.py
 """
 
 import subprocess
