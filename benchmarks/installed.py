@@ -40,7 +40,19 @@ def main() -> None:
         lo.write(lo.datasets.load("bluebird").annotations, folder / "labels.csv")
         labelonce("aggregate", "labels.csv", "--method", "one-coin", "-o", "clean.csv", folder=folder)
         (folder / "texts.csv").write_text("task,text\n1,good\n2,bad\n")
-        labelonce("project", "p", "--tasks", "texts.csv", "--text", "text", "--classes", "a,b", folder=folder)
+        labelonce(
+            "project",
+            "p",
+            "--tasks",
+            "texts.csv",
+            "--text",
+            "text",
+            "--classes",
+            "a,b",
+            "--workers",
+            "ann",
+            folder=folder,
+        )
     print("the wheel works")
 
 
