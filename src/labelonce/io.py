@@ -14,12 +14,13 @@ from labelonce._types import GROUPINGS, MULTIPLE, TOOLS, Duplicates, Missing
 from labelonce._validate import check_choice
 from labelonce.data import _ids
 from labelonce.data._annotations import Annotations
+from labelonce.data._extra import extra_names
 from labelonce.data._gold import check_gold, check_once
 from labelonce.data._missing import LeftOutWarning
 from labelonce.data._spelling import key
 from labelonce.files._atomic import atomic_stream
 from labelonce.files._open import File, locate, naming
-from labelonce.files._table_reader import give_back_memory, read_columns, stream_of_ids
+from labelonce.files._table_reader import column_names, give_back_memory, read_columns, stream_of_ids
 from labelonce.files._table_writer import as_table, write_table
 from labelonce.formats import _registry as tools
 from labelonce.formats._answers import Fields, to_gold
@@ -52,6 +53,7 @@ def read_annotations(
     normalise: bool = False,
     rejected: str | None = None,
     multiple: str | None = None,
+    plain: bool = False,
     progress: bool | None = None,
 ) -> Annotations:
     r"""Return the annotations in three columns of a file, or in the export of a labelling tool; or of several files.
@@ -87,6 +89,9 @@ def read_annotations(
     multiple : {"error", "join", "split"}, optional
         What to do with an answer of several labels in a tool's export: raise, make every set of labels a
         class such as "cat|dog", or ask yes or no of every label, which makes tasks such as "17|cat".
+    plain : bool
+        Do not read the optional columns of a table: `probability` (or `probability_<class>`, one for each class),
+        `weight`, `order` and `family`, see `Annotations`.
     progress : bool, optional
         Show a progress bar on stderr. Default: on a terminal, for about a million rows or more.
 
@@ -115,7 +120,12 @@ def read_annotations(
         raise ValueError(
             f"{files[0]}: rejected and multiple are for the exports of tools; got a {files[0].format} file."
         )
-    reading: Any = {"missing": missing, "progress": progress, "tool": {"rejected": rejected, "multiple": multiple}}
+    reading: Any = {
+        "missing": missing,
+        "progress": progress,
+        "plain": plain,
+        "tool": {"rejected": rejected, "multiple": multiple},
+    }
     parts = [read_part(file, Fields(task, worker, label), several=len(files) > 1, **reading) for file in files]
     names = None if relabel is None else new_names(relabel, [part.columns[2] for part in parts])
     declared: Any = {"classes": classes, "answers": answers, "duplicates": duplicates}
@@ -240,6 +250,12 @@ def read_batches(
     if file.format in TOOLS:
         raise ValueError(f"{file} must be a table to be read in batches; got an export in format {file.format!r}.")
     with naming(file):
+        if more := extra_names(column_names(file)):
+            warnings.warn(
+                f"{file}: the columns {', '.join(more)} are not read in batches: every annotation counts as one whole "
+                "label.",
+                stacklevel=2,
+            )
         yield from stream_of_ids(file, {"task": task, "worker": worker, "label": label})
 
 
