@@ -33,15 +33,23 @@ def extra_notes(annotations: Annotations) -> Iterator[tuple[str, int, str]]:
 
 
 def is_panel(annotations: Annotations) -> bool:
-    """Return whether the labels look like those of language models: with families, orders or systematic repeats."""
-    known = annotations.family is not None or annotations.order is not None
-    return known or annotations.name_families() is not None or repeats_are_systematic(annotations)
+    """Return whether the labels look like those of language models: with families or orders."""
+    return annotations.order is not None or _family_codes(annotations) is not None
 
 
 def repeats_are_systematic(annotations: Annotations) -> bool:
-    """Return whether most pairs of a worker and a task are repeated, so that repeats are no accident."""
+    """Return whether most pairs of a judge and a task are repeated, not always with the same label: no accident.
+
+    Judges have families; rows of other workers that repeat may be about several questions.
+    """
     again = _rows.repeats(annotations.task, annotations.worker)
-    return bool(again.any() and _pairs_repeated(again) >= SYSTEMATIC * (~again).sum())
+    same = annotations.label[1:] == annotations.label[:-1]
+    most = _pairs_repeated(again) > SYSTEMATIC * (~again).sum()
+    return bool(most and not same[again[1:]].all() and _family_codes(annotations) is not None)
+
+
+def _family_codes(annotations: Annotations) -> Codes | None:
+    return annotations.name_families() if annotations.family is None else annotations.family
 
 
 def _pairs_repeated(again: Mask) -> int:
@@ -50,16 +58,16 @@ def _pairs_repeated(again: Mask) -> int:
 
 
 def _families(annotations: Annotations) -> Iterator[tuple[str, int, str]]:
-    given = annotations.family is not None
-    codes: Codes | None = annotations.family if given else annotations.name_families()
+    codes = _family_codes(annotations)
     if codes is None:
         return
     sizes = np.bincount(codes)
     largest = np.flatnonzero(codes == sizes.argmax())[:2]
     such = " and ".join(show(annotations.workers[one]) for one in largest)
     n = int((sizes > 0).sum())
+    by_name = ", by their names" if annotations.family is None else ""
     sentence = (
-        f"the {len(codes):,} workers are of {n:,} families{'' if given else ', by their names'}, such as {such}: "
+        f"the {len(codes):,} workers are of {n:,} families{by_name}, such as {such}: "
         "members of a family share mistakes. labelonce judges and JudgePanel take that into account."
     )
     yield "families", n, sentence
