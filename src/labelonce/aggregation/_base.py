@@ -20,6 +20,7 @@ from labelonce._validate import RandomState, check_rng
 from labelonce.data import _ids
 from labelonce.data._annotations import MIN_OVERLAP, Annotations
 from labelonce.data._answers import class_leanings, holds_classes, only_classes
+from labelonce.data._extra import check_whole
 from labelonce.data._gold import Gold, check_gold
 
 _LESS_MEMORY = (
@@ -86,6 +87,7 @@ class Aggregator(BaseEstimator, ABC):
     _follows_labels = False  # has a way for many classes whose memory is that of the labels
     _takes_others = False  # answers beside the classes
     _takes_scales = False  # answers none of which is a class
+    _takes_weights = False  # annotations that count other than as one whole label
 
     random_state: RandomState
     posterior_: Any
@@ -123,6 +125,8 @@ class Aggregator(BaseEstimator, ABC):
                 f"annotations must be Annotations; got {type(annotations).__name__}. "
                 "Make them with Annotations.from_arrays, from_frame or from_matrix."
             )
+        if not self._takes_weights:
+            check_whole(annotations, type(self).__name__)
         codes = None if gold is None else check_gold(gold, annotations)
         if not self._takes_answers_of(annotations):
             annotations = only_classes(annotations, type(self).__name__)

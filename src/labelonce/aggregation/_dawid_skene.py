@@ -91,6 +91,7 @@ class DawidSkene(OnlineEM):
     """
 
     _takes_scales = True
+    _takes_weights = True
 
     def __init__(
         self,

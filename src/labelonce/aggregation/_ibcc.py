@@ -61,6 +61,7 @@ class IBCC(OnlineEM):
     """
 
     _takes_scales = True
+    _takes_weights = True
 
     def __init__(
         self,

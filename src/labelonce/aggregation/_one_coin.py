@@ -65,6 +65,7 @@ class OneCoin(AnswersEM):
     """
 
     _follows_labels = True
+    _takes_weights = True
 
     def __init__(
         self,

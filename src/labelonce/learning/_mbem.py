@@ -17,6 +17,7 @@ from labelonce._validate import RandomState, check_choice, check_distribution, c
 from labelonce.aggregation._base import labels_frame, set_fitted, workers_table
 from labelonce.data import Annotations
 from labelonce.data._answers import only_classes
+from labelonce.data._extra import check_whole
 from labelonce.data._gold import Gold, check_gold
 from labelonce.learning._average import average_models
 from labelonce.learning._case import Case
@@ -286,6 +287,7 @@ class MBEM(AnnotationsScorer):
         else:
             self._check_options()
             X, annotations = match_rows(X, y, tasks, classes=self.classes)
+            check_whole(annotations, "MBEM")
             if annotations.is_scale and self.worker_model is not None and not self.worker_model._takes_scales:
                 only_classes(annotations, f"MBEM with {type(self.worker_model).__name__}")  # it says that it needs them
             check_features(self, X, reset=True)

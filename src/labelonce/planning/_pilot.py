@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from labelonce.data import Annotations
+from labelonce.data._extra import check_whole
 from labelonce.runs import RunFolder, load, read_run
 from labelonce.runs._record import near
 from labelonce.runs._train import read_inputs
@@ -30,6 +31,7 @@ def read_pilot(workers: Any, features: Any, annotations: Annotations | None, *, 
     fitted = workers if of_classes is None else load(RunFolder(Path(workers)).file("model.skops"))
     if not simulated:
         return Pilot(fitted)
+    check_whole(annotations, "plan")
     if not from_folder or features is not None:
         return Pilot(fitted, features, annotations)
     options = read_run(Path(workers)).options
