@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from labelonce.io import read_annotations as read_annotations
     from labelonce.io import read_gold as read_gold
     from labelonce.io import write as write
+    from labelonce.judges import JudgePanel as JudgePanel
     from labelonce.learning import MBEM as MBEM
     from labelonce.learning import BoostedTrees as BoostedTrees
     from labelonce.learning import DoubtWarning as DoubtWarning
@@ -53,6 +54,7 @@ else:  # a type checker reads the names above
         "aggregation": "DawidSkene EBCC GLAD IBCC MACE MajorityVote OneCoin Wawa compare_aggregators",
         "data": "Annotations agreement check",
         "io": "read_annotations read_gold write",
+        "judges": "JudgePanel",
         "learning": "BoostedTrees DoubtWarning MBEM OracleConfusion OracleCorrect SoftmaxRegression TrainOnAggregate",
         "multilabel": "MultiLabelAnnotations MultiLabelDawidSkene MultiLabelMBEM MultiLabelVote read_multilabel",
         "report": "write_report",

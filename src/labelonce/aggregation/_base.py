@@ -34,6 +34,10 @@ class RedundancyWarning(UserWarning):
     """Too few tasks have two annotations to tell good workers from bad without features."""
 
 
+class DoubtWarning(UserWarning):
+    """The numbers say that a fit should not be believed."""
+
+
 @dataclass(frozen=True)
 class Fit:
     """What a model found.

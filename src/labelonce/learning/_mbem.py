@@ -12,7 +12,7 @@ import pyarrow as pa
 from labelonce._kernels import Beliefs, join_slots
 from labelonce._messages import show
 from labelonce._sklearn import check_is_fitted, clone
-from labelonce._types import Codes, Floats, Ids
+from labelonce._types import Codes, Estimate, Floats, Ids
 from labelonce._validate import RandomState, check_choice, check_distribution, check_int
 from labelonce.aggregation._base import labels_frame, set_fitted, workers_table
 from labelonce.data import Annotations
@@ -41,7 +41,7 @@ from labelonce.learning._review import review_table
 from labelonce.learning._rounds import Round, unseen_predictions
 from labelonce.learning._scoring import AnnotationsScorer
 from labelonce.learning._threads import sharing_threads
-from labelonce.learning._verdict import Estimate, Verdict, in_sample_verdict, label_entropy, reach
+from labelonce.learning._verdict import Verdict, in_sample_verdict, label_entropy, reach
 from labelonce.workers import Counted, WorkerModel
 
 Callback = Callable[[dict[str, Any]], None]

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._types import Floats
+from labelonce._types import Estimate, Floats
 from labelonce._validate import check_int, check_number
-from labelonce.learning._verdict import Estimate
 from labelonce.planning._crowd import Crowd
 from labelonce.planning._information import Information, information
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from labelonce._types import Estimate
 from labelonce._validate import check_choice, check_int
 from labelonce.data import Annotations
-from labelonce.learning._verdict import Estimate
 from labelonce.planning._advice import guards, pilot_doubts, reasons, simulated_reasons, smallest_bound
 from labelonce.planning._crowd import Crowd, crowd_of
 from labelonce.planning._curve import MEASURES, Curve, Money, Row, check_money, curve

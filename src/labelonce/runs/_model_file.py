@@ -18,6 +18,7 @@ from labelonce import aggregation, learning, multilabel, workers
 from labelonce._kernels import Beliefs, Factors, Matrices, Mistakes, Pattern
 from labelonce._messages import shorten
 from labelonce._sklearn import BaseEstimator, ClassifierBase, check_is_fitted
+from labelonce._types import Estimate
 from labelonce.aggregation import Aggregator
 from labelonce.baselines import HOMES
 from labelonce.data._packed_strings import PackedStrings
@@ -29,7 +30,7 @@ from labelonce.learning._choice import Plan
 from labelonce.learning._features import Features, FeaturesClassifier
 from labelonce.learning._rounds import Fitting, Round
 from labelonce.learning._softmax import SoftmaxModel
-from labelonce.learning._verdict import Estimate, Verdict
+from labelonce.learning._verdict import Verdict
 from labelonce.multilabel import MultiLabelAggregator
 from labelonce.multilabel._shared_workers import SharedWorkers
 from labelonce.runs._state import OtherVersion, States
