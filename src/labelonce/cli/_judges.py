@@ -102,13 +102,13 @@ def read_checked(
 ) -> tuple[dict[Any, Any] | None, dict[Any, float] | None]:
     """Return the labels that people gave to items, and the chances with which these were chosen, where they are known.
 
-    A file has the columns task and label, and probability as `next.csv` has it. Items without a label are left out.
+    A file has the columns task and label, and chance as `next.csv` has it. Items without a label are left out.
     """
     gold: dict[Any, Any] = {}
     chances: dict[Any, float] = {}
     for file in map(find_labels, paths):
         with naming(file):
-            more = ["probability"] if "probability" in column_names(file) else []
+            more = ["chance"] if "chance" in column_names(file) else []
             found = [_plain(one) for one in read_columns(file, {name: name for name in ("task", "label", *more)})]
             rows = [number for number, label in enumerate(found[1]) if label is not None]
             tasks = [_as_in(annotations.tasks, found[0][row]) for row in rows]
@@ -117,7 +117,7 @@ def read_checked(
                 raise ValueError(f"every task must have verdicts; got {show(min(unknown, key=str))} without.")
             gold |= {task: _as_in(annotations.classes, found[1][row]) for task, row in zip(tasks, rows, strict=True)}
             if more:
-                chance = floats(pa.array(found[2]), "probability", len(found[0]))
+                chance = floats(pa.array(found[2]), "chance", len(found[0]))
                 chances |= {task: float(chance[row]) for task, row in zip(tasks, rows, strict=True) if chance[row] > 0}
     return gold or None, chances or None
 

@@ -50,7 +50,7 @@ def panel_facts(
         "replace": _replace(panel, annotations),
         "differences": _differences(panel, annotations, known),
         "shares": _plain(panel.class_shares(chances=chances).to_pylist()),
-        "next": _plain(panel.next_tasks(n).to_pylist()),
+        "next": _plain(panel.next_tasks(n).rename_columns({"probability": "chance"}).to_pylist()),
         "doubts": list(panel.doubts_),
     }
     return found | {"todo": list(_todo(found))}
@@ -228,7 +228,7 @@ def _todo(found: dict[str, Any]) -> Iterator[str]:
     n, versus = found["n"], found["versus"]
     useless = [row["worker"] for row in found["judges"] if not row["keep"]]
     leaning = [row for row in found["judges"] if row["leaning"] and abs(row["leaning"]["value"]) > LEANING]
-    if not n["gold"]:
+    if not n["gold"] and not n["people"]:
         yield (
             f"Check {len(found['next'])} items by hand and give them as gold: without any, nothing tells shared "
             "mistakes from the truth."
@@ -241,7 +241,8 @@ def _todo(found: dict[str, Any]) -> Iterator[str]:
         yield f"Check more items: whether the panel is better than {versus['judge']} cannot be told yet."
     if useless:
         shown = f"{', '.join(useless[:5])}{' and others' if len(useless) > 5 else ''}"
-        yield f"Drop {len(useless)} of {n['judges']} judges ({shown}): they add nothing to the others."
+        adds = "it adds" if len(useless) == 1 else "they add"
+        yield f"Drop {len(useless)} of {n['judges']} judges ({shown}): {adds} nothing to the others."
     if leaning:
         worst = max(leaning, key=lambda row: abs(row["leaning"]["value"]))
         yield (
