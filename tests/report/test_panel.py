@@ -17,7 +17,7 @@ def panel_of(n_people: int = 3, **columns: Any) -> tuple[Any, lo.Annotations]:
     """Six judges of two families who share mistakes, and people who are right nine times in ten."""
     rng = np.random.default_rng(1)
     truth = np.arange(200) % 2
-    rows = []
+    rows: list[Any] = []
     for family, right in (("big", 0.85), (CODE, 0.65)):
         shared = rng.random(200) < right
         for prompt in "abc":
@@ -26,8 +26,8 @@ def panel_of(n_people: int = 3, **columns: Any) -> tuple[Any, lo.Annotations]:
     for person in range(n_people):
         said = np.where(rng.random(200) < 0.9, truth, 1 - truth)
         rows += [(task, f"person {person}", "people", label) for task, label in enumerate(said[:120])]
-    task, worker, family, label = zip(*rows, strict=True)
-    annotations = lo.Annotations.from_arrays(task, worker, label, family=family, **columns)
+    task, worker, own, label = map(list, zip(*rows, strict=True))
+    annotations = lo.Annotations.from_arrays(task, worker, label, family=own, **columns)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lo.DoubtWarning)  # that nobody has checked anything
         return lo.JudgePanel().fit(annotations), annotations

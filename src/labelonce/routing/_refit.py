@@ -19,6 +19,7 @@ from labelonce._types import Codes, Floats, Ids, Mask
 from labelonce.aggregation import Aggregator, DawidSkene, RedundancyWarning
 from labelonce.baselines import AssignmentWarning
 from labelonce.data import Annotations, _ids
+from labelonce.judges import JudgePanel
 from labelonce.learning import MBEM, DoubtWarning, default_workers
 from labelonce.learning._scoring import AnnotationsScorer
 from labelonce.routing._answers import Rows
@@ -67,7 +68,7 @@ class Fit:
     predictions: Floats | None = None
 
 
-def estimator_of(learner: Any, X: Any) -> Estimator:
+def estimator_of(learner: Any, X: Any, *, families: Any = None) -> Estimator:
     """Return what a refit fits: what is given, MBEM around a classifier, or a default with features or without."""
     if isinstance(learner, AnnotationsScorer) and X is None:
         raise ValueError(f"{type(learner).__name__} must have features; got X=None. Give the router X.")
@@ -76,7 +77,7 @@ def estimator_of(learner: Any, X: Any) -> Estimator:
     if X is None:
         if learner is not None:
             raise ValueError(f"learner must have features; got {learner!r} and X=None. Give the router X.")
-        return DawidSkene()
+        return JudgePanel() if families else DawidSkene()
     return MBEM(learner)
 
 
@@ -84,6 +85,7 @@ def fitted(state: State, estimator: Estimator) -> tuple[Any, Fit]:
     """Return the estimator, fitted to all answers, and what it found."""
     rows = state.answers.rows()
     annotations = Annotations(*rows, state.tasks, _ids.table_of(state.workers, "workers"), state.classes)
+    annotations = annotations.with_families(state.families) if state.families else annotations
     known = np.flatnonzero(state.gold >= 0)
     gold = dict(zip(state.tasks[known].tolist(), state.classes[state.gold[known]].tolist(), strict=True)) or None
     with warnings.catch_warnings():
@@ -179,7 +181,8 @@ class Adoption:
         """Believe some of the answers too, or take them out."""
         chosen &= self._state.gold[rows.task] < 0
         for task, worker, label in zip(*(one[chosen] for one in rows), strict=True):
-            self._belief.update(task, self._crowd.chances(worker, np.atleast_1d(label)) ** times)
+            share = self._state.evidence_of(task, worker)
+            self._belief.update(task, self._crowd.chances(worker, np.atleast_1d(label)) ** (times * share))
 
 
 def _codes(values: Any, ids: Ids, name: str) -> Codes:
