@@ -24,6 +24,7 @@ from labelonce.learning import MBEM, DoubtWarning, default_workers
 from labelonce.learning._scoring import AnnotationsScorer
 from labelonce.routing._answers import Rows
 from labelonce.routing._belief import Belief, Crowd, possible
+from labelonce.routing._panel_refit import asks_people, fit_panel
 from labelonce.routing._state import State
 
 Estimator = Aggregator | AnnotationsScorer
@@ -86,14 +87,18 @@ def fitted(state: State, estimator: Estimator) -> tuple[Any, Fit]:
     rows = state.answers.rows()
     annotations = Annotations(*rows, state.tasks, _ids.table_of(state.workers, "workers"), state.classes)
     annotations = annotations.with_families(state.families) if state.families else annotations
+    model: Any
     known = np.flatnonzero(state.gold >= 0)
     gold = dict(zip(state.tasks[known].tolist(), state.classes[state.gold[known]].tolist(), strict=True)) or None
     with warnings.catch_warnings():
         # The labels that these ask for are what the router is about to buy.
         for category in (RedundancyWarning, AssignmentWarning, DoubtWarning):
             warnings.simplefilter("ignore", category)
+        if isinstance(estimator, JudgePanel) and asks_people(state, annotations):
+            model, posterior, confusion = fit_panel(state, estimator, annotations)
+            return model, Fit(posterior, confusion, list(state.workers), state.answers_by_id())
         data = (annotations,) if state.X is None else (state.X, annotations)
-        model: Any = clone(estimator).fit(*data, gold=gold, **_known_before(state, estimator, annotations))
+        model = clone(estimator).fit(*data, gold=gold, **_known_before(state, estimator, annotations))
     posterior = Beliefs.of(model.posterior_).to_dense()
     predictions = Beliefs.of(getattr(model, "predictions_", posterior)).to_dense()
     return model, Fit(posterior, np.asarray(model.confusion_), list(state.workers), state.answers_by_id(), predictions)
