@@ -21,9 +21,19 @@ from labelonce.data._annotations import NAMES, REPEATED, Annotations, annotation
 from labelonce.data._extra import encode_stated, extra_names, kept_rows
 from labelonce.data._missing import LeftOutWarning, present_rows
 from labelonce.data._relabel import Renaming, renamed_column, renaming
-from labelonce.files._open import SUFFIXES, File, locate, naming, row_in, split_codec
-from labelonce.files._places import places_of
-from labelonce.files._table_reader import ColumnError, column_names, read_columns, read_table
+from labelonce.files import (
+    SUFFIXES,
+    ColumnError,
+    File,
+    column_names,
+    locate,
+    naming,
+    places_of,
+    read_columns,
+    read_table,
+    row_in,
+    split_codec,
+)
 from labelonce.formats import _registry as tools
 from labelonce.formats._answers import Fields, integers_if_all, votes_and_gold, warn_left_out
 from labelonce.formats._shape import advice_on_repeats, advice_on_wide
@@ -116,7 +126,7 @@ def read_part(
             names = tuple(name or role for name, role in zip(fields, NAMES, strict=False))
             return Part(file, [list(column) for column in zip(*rows, strict=True)], names, gold=gold)
         wanted = column_roles(file, dict(zip(NAMES, fields, strict=False)), several=several)
-        more = [] if plain else [name for name in extra_names(column_names(file)) if name not in wanted.values()]
+        more = [] if plain else [name for name in _optional(file) if name not in wanted.values()]
         roles = wanted | dict(zip(more, more, strict=True))
         try:
             columns = dict(zip(roles, read_columns(file, roles, progress), strict=True))
@@ -127,6 +137,14 @@ def read_part(
         check_columns(**columns)
         found_columns, kept = present_rows(missing, str(file.path), **columns)
         return Part(file, found_columns, tuple(wanted.values()), kept, extra=kept_rows(extra, kept))
+
+
+def _optional(file: File) -> list[str]:
+    """Return the names of the optional columns of a table; none where its start cannot be read, which is said later."""
+    try:
+        return extra_names(column_names(file))
+    except (ValueError, pa.ArrowException):
+        return []
 
 
 def _check_not_wide(file: File, task: str, worker: str, label: str, said: str) -> None:
