@@ -80,7 +80,9 @@ def made(crowd: Crowd, seed: int, n: int = 1000) -> Panel:
     rng = np.random.default_rng(seed)
     share = [crowd.balance, 1 - crowd.balance] if crowd.classes == 2 else np.full(crowd.classes, 1 / crowd.classes)
     truth = rng.choice(crowd.classes, n, p=share)
-    task, worker, label = [], [], []
+    task: list[Any] = []
+    worker: list[Any] = []
+    label: list[Any] = []
 
     def verdict(skill: Any, rows: Any) -> Any:
         wrong = (truth[rows] + rng.integers(1, crowd.classes, len(rows))) % crowd.classes
@@ -123,7 +125,7 @@ def cuts() -> dict[str, Panel]:
 
 
 def _llmbar() -> dict[str, Panel]:
-    data = lo.datasets.load("llmbar")
+    data: Any = lo.datasets.load("llmbar")
     whole = data.annotations
     truth = np.asarray(data.gold)
     workers, families = whole.workers.astype(str), whole.families[whole.family]
@@ -151,7 +153,7 @@ def _media_bias() -> dict[str, Panel]:
     found = {}
     for style, rows in table.groupby("prompt"):
         rows = rows[rows["label"].isin([0, 1])]
-        whole = lo.Annotations.from_arrays(
+        whole: Any = lo.Annotations.from_arrays(
             rows["task"], rows["worker"], rows["label"].astype(int), family=rows["family"]
         )
         truth = gold.loc[whole.tasks].to_numpy()
@@ -265,7 +267,7 @@ def _one_hot(panel: Panel) -> Floats:
     annotations = panel.annotations
     votes = np.zeros((annotations.n_tasks, annotations.n_workers, annotations.n_classes))
     np.add.at(votes, (annotations.task, annotations.worker, annotations.label), 1.0)
-    return votes / np.maximum(votes.sum(axis=2, keepdims=True), 1)
+    return np.asarray(votes / np.maximum(votes.sum(axis=2, keepdims=True), 1))
 
 
 def table(trials: list[Trial]) -> str:
@@ -276,116 +278,60 @@ def table(trials: list[Trial]) -> str:
     )
 
 
-def _mean(rows: list[Trial], value: Callable[[Trial], float]) -> float:
-    return fmean(map(value, rows)) if rows else float("nan")
+HALVES: dict[str, Callable[[Trial], bool]] = {
+    "choose": lambda one: one["half"] == "choose",
+    "report, real": lambda one: one["half"] == "report" and one["name"] not in SIMULATED,
+    "simulated": lambda one: one["name"] in SIMULATED,
+}
+
+
+def _mean(rows: list[Trial], value: str | Callable[[Trial], float]) -> float:
+    get = (lambda one: one[value]) if isinstance(value, str) else value
+    return fmean(map(get, rows)) if rows else float("nan")
 
 
 def _without(trials: list[Trial]) -> str:
-    head = [
-        "panel",
-        "half",
-        "vote",
-        "best judge",
-        "Dawid-Skene",
-        "it says",
-        "panel",
-        "says",
-        "range",
-        "effective",
-        "by gold",
-    ]
+    head = ["panel", "half", "vote", "best judge", "Dawid-Skene", "it says", "panel", "says", "range", "effective"]
+    keys = ("vote", "best", "dawid_skene", "dawid_skene_says", "right", "says")
     rows, parts = [], [one for one in trials if one["gold"] == 0]
     for name in dict.fromkeys(one["name"] for one in parts):
         own = [one for one in parts if one["name"] == name]
-        keys = (
-            "vote",
-            "best",
-            "dawid_skene",
-            "dawid_skene_says",
-            "right",
-            "says",
-            "low",
-            "high",
-            "effective",
-            "truly_effective",
-        )
-        mean = {key: _mean(own, lambda one, key=key: one[key]) for key in keys}
-        cells = [f"{mean[key]:.3f}" for key in keys[:6]]
         inside = "" if all(one["low"] <= one["right"] <= one["high"] for one in own) else " (outside)"
-        more = [f"{mean['effective']:.1f}", f"{mean['truly_effective']:.1f}"]
-        rows.append([name, own[0]["half"], *cells, f"{mean['low']:.2f} to {mean['high']:.2f}{inside}", *more])
+        span = f"{_mean(own, 'low'):.2f} to {_mean(own, 'high'):.2f}{inside}"
+        number = f"{_mean(own, 'effective'):.1f}, by all gold {_mean(own, 'truly_effective'):.1f}"
+        rows.append([name, own[0]["half"], *(f"{_mean(own, key):.3f}" for key in keys), span, number])
     return f"Without gold:\n\n{markdown(head, rows)}\n{_summary(parts)}"
 
 
 def _summary(parts: list[Trial]) -> str:
     lines = []
-    for half, kept in (
-        ("choose", lambda t: t["half"] == "choose"),
-        ("report, real", lambda t: t["half"] == "report" and t["name"] not in SIMULATED),
-        ("simulated", lambda t: t["name"] in SIMULATED),
-    ):
-        own = [one for one in parts if kept(one)]
-        if own:
+    for half, kept in HALVES.items():
+        if own := [one for one in parts if kept(one)]:
             off = _mean(own, lambda one: abs(one["says"] - one["right"])) * 100
             inside = _mean(own, lambda one: one["low"] <= one["right"] <= one["high"]) * 100
             near = _mean(own, lambda one: abs(one["effective"] / one["truly_effective"] - 1) <= 0.2) * 100
-            covered = _mean(own, lambda one: one["skill_covered"]) * 100
+            covered = _mean(own, "skill_covered") * 100
             lines.append([half, len(own), f"{off:.1f}", f"{inside:.0f} %", f"{near:.0f} %", f"{covered:.0f} %"])
-    head = [
-        "half",
-        "trials",
-        "says minus right, points",
-        "range holds it",
-        "effective number within 20 %",
-        "skills in their intervals",
-    ]
-    return markdown(head, lines)
+    head = ["half", "trials", "says minus right, points", "range holds it", "effective number within 20 %"]
+    return markdown([*head, "skills in their intervals"], lines)
 
 
 def _with(trials: list[Trial], gold: int) -> str:
-    head = [
-        "half",
-        "trials",
-        "right",
-        "over vote",
-        "over best judge",
-        "over Dawid-Skene",
-        "over ridge",
-        "worst against the best of these, mean by panel",
-        "says minus right",
-        "rate covered",
-    ]
+    others = ("vote", "best_by_gold", "dawid_skene", "ridge")
+    head = ["half", "trials", "right", "over vote", "over best judge", "over Dawid-Skene", "over ridge"]
+    head += ["worst panel against the best of these", "says minus right", "rate covered"]
     rows = []
-    for half, kept in (
-        ("choose", lambda t: t["half"] == "choose"),
-        ("report, real", lambda t: t["half"] == "report" and t["name"] not in SIMULATED),
-        ("simulated", lambda t: t["name"] in SIMULATED),
-    ):
+    for half, kept in HALVES.items():
         own = [one for one in trials if one["gold"] == gold and kept(one)]
         if not own:
             continue
-        others = ("vote", "best_by_gold", "dawid_skene", "ridge")
-        gains = [f"{_mean(own, lambda one, key=key: one['right'] - one[key]) * 100:+.1f}" for key in others]
         panels = [[one for one in own if one["name"] == name] for name in dict.fromkeys(one["name"] for one in own)]
-        worst = min(
-            (
-                _mean(part, lambda t: t["right"]) - max(_mean(part, lambda t, key=key: t[key]) for key in others),
-                part[0]["name"],
-            )
-            for part in panels
-        )
-        off = fmean(abs(_mean(part, lambda t: t["says"] - t["right"])) for part in panels) * 100
-        rows.append(
-            [
-                half,
-                len(own),
-                f"{_mean(own, lambda t: t['right']):.3f}",
-                *gains,
-                f"{worst[0] * 100:+.1f} ({worst[1]})",
-                f"{off:.1f}",
-                f"{_mean(own, lambda t: t['rate_covered']) * 100:.0f} %",
-            ]
-        )
+        gains = [f"{(_mean(own, 'right') - _mean(own, key)) * 100:+.1f}" for key in others]
+        gaps = {part[0]["name"]: _mean(part, "right") - max(_mean(part, key) for key in others) for part in panels}
+        worst = min(gaps, key=lambda name: gaps[name])
+        off = fmean(abs(_mean(part, "says") - _mean(part, "right")) for part in panels) * 100
+        cells = [f"{gaps[worst] * 100:+.1f} ({worst})", f"{off:.1f}", f"{_mean(own, 'rate_covered') * 100:.0f} %"]
+        rows.append([half, len(own), f"{_mean(own, 'right'):.3f}", *gains, *cells])
     return f"With {gold} gold labels, points of accuracy on the other tasks:\n\n{markdown(head, rows)}"
 
 

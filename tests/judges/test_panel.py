@@ -74,7 +74,9 @@ def test_gold_finds_the_judge_among_those_who_err_together() -> None:
 def test_steady_judges_count_more_where_choices_are_swapped() -> None:
     rng = np.random.default_rng(2)
     truth = rng.integers(0, 2, 300)
-    task, worker, label = [], [], []
+    task: list[Any] = []
+    worker: list[Any] = []
+    label: list[Any] = []
     bias = rng.random((300, 2)) < 0.75  # of the majority, in either order: together, and against the swapped one
     for judge in range(5):
         for order in (0, 1):
@@ -84,8 +86,8 @@ def test_steady_judges_count_more_where_choices_are_swapped() -> None:
             if judge == 0 and order == 1:
                 says = np.where(rng.random(300) < 0.95, label[-1], 1 - label[-1])
             task, worker, label = [*task, np.arange(300)], [*worker, np.full(300, judge)], [*label, says]
-    order = np.repeat(np.tile([0, 1], 5), 300)
-    annotations = lo.Annotations.from_arrays(*map(np.concatenate, (task, worker, label)), order=order)
+    orders = np.repeat(np.tile([0, 1], 5), 300)
+    annotations = lo.Annotations.from_arrays(*map(np.concatenate, (task, worker, label)), order=orders)
     found = lo.JudgePanel().fit(annotations)
     assert np.argmax(found.consistency_) == 0
     assert (found.labels_ == truth).mean() > 0.85
@@ -128,7 +130,8 @@ def test_stated_probabilities_count_by_their_rank() -> None:
     sure = rng.random((600, 5))
     right = rng.random((600, 5)) < 0.5 + 0.45 * sure
     label = np.where(right, truth[:, None], 1 - truth[:, None])
-    task, worker = np.divmod(np.arange(3000), 5)
+    rows = np.arange(3000)
+    task, worker = rows // 5, rows % 5
     plain = lo.Annotations.from_arrays(task, worker, label.ravel())
     stated = lo.Annotations.from_arrays(task, worker, label.ravel(), probability=0.9 + 0.1 * sure.ravel() ** 3)
     found = [(lo.JudgePanel().fit(one).labels_ == truth).mean() for one in (plain, stated)]
