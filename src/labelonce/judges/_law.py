@@ -223,7 +223,9 @@ def _log_odds(law: Law, r: float) -> Floats:
     gain = law.drive[:, None] * np.log1p(q / ((1 - q) * _guesses(panel, q)))
     if not panel.sharing.all():
         own = law.knows(r)[:, None]
-        gain = np.where(panel.sharing[:, None], gain, np.log1p(own / ((1 - own) * _guesses(panel, own))))
+        gain = np.where(
+            panel.sharing[:, None], gain, np.log1p(np.maximum(own / ((1 - own) * _guesses(panel, own)), -0.95))
+        )
     entries = votes.amount.tocoo()
     counts = (votes.strength * _discounts(law, r))[entries.row]
     value = entries.data * gain[votes.worker[entries.row], entries.col] * counts
