@@ -141,8 +141,15 @@ class Rules:
     community_resolutions: tuple[float, ...] = _rule((0.0, 1.0, 3.0), "from which that of the communities is learned")
     groups_inside: float = _rule(0.5, "share of those within the group for it to hold", "docs/what-was-tried.md")
     # workers who share mistakes
+    correlated_errors: tuple[float, float] = _rule(
+        (2.0, 2.5),
+        "Beta prior of how far the errors of a task's workers correlate, in aggregators",
+        "docs/what-was-tried.md",
+    )
+    too_sure: float = _rule(0.1, "by how much the posterior is surer than gold allows from which an aggregator warns")
+    refitted_labels: int = _rule(2_000_000, "labels up to which an aggregator is fitted again without some of the gold")
     models_share: tuple[float, float] = _rule(
-        (6.0, 2.5), "Beta prior of the share of the agreement of language models that is shared error", _JUDGES
+        (4.0, 2.0), "Beta prior of the share of the agreement of language models that is shared error", _JUDGES
     )
     panel_shares_pull: float = _rule(5.0, "votes that the panel's shares of the classes are worth in those of a judge")
     panel_pairs: float = _rule(3e7, "pairs of votes from which agreement is counted on a draw of the tasks")
@@ -172,7 +179,7 @@ class Rules:
     panel_loading_pull: float = _rule(10.0, "votes that the mean of the judges is worth in it")
     panel_least_guess: float = _rule(0.1, "of the class balance, the least share of a class when a judge guesses")
     panel_person: tuple[float, float] = _rule(
-        (0.75, 10.0), "how often a person knows the truth, before agreement is seen, and the votes that this is worth"
+        (0.82, 20.0), "how often a person knows the truth, before agreement is seen, and the votes that this is worth"
     )
     # learners with many classes
     slot_stages: tuple[tuple[float, int], ...] = _rule(

@@ -38,7 +38,7 @@ class Evidence:
         entries = votes.amount[(place[votes.task] >= 0) & (column[votes.worker] >= 0)].tocoo()
         kept = np.flatnonzero((place[votes.task] >= 0) & (column[votes.worker] >= 0))[entries.row]
         where = place[votes.task[kept]], entries.col, n_classes + 1 + column[votes.worker[kept]]
-        values[where] = entries.data
+        values[where] = entries.data * votes.strength[kept]
         return cls(values, n_classes)
 
 

@@ -121,7 +121,9 @@ def law_of(panel: Panel, prior: tuple[float, float]) -> Law:
     """Return what the agreement of those who share mistakes says, and of persons with them."""
     sharing = panel.sharing
     pairs = panel.pairs.select(sharing[panel.pairs.one] & sharing[panel.pairs.other])
-    loading = loadings(pairs, panel.votes.shape[1])
+    same = panel.family[pairs.one] == panel.family[pairs.other]
+    apart = ~same if len(np.unique(panel.family[sharing])) > 2 else np.ones(len(same), dtype=bool)
+    loading = loadings(pairs.select(apart), panel.votes.shape[1])
     steady = panel.steadiness
     each = loading / (1 - loading**2) if steady is None else (steady / (1 - steady)) ** RULES.panel_steady_power
     drive = np.where(sharing, each, 0.0)
@@ -129,8 +131,8 @@ def law_of(panel: Panel, prior: tuple[float, float]) -> Law:
     own = np.zeros(0) if steady is None else steady[sharing]
     own_weight = (panel.votes.n_votes * drive**2)[sharing][: len(own)]
     pull = pairs.n * np.abs(drive[pairs.one] * drive[pairs.other])
-    same = panel.family[pairs.one] == panel.family[pairs.other]
-    rho = _mean(np.append(pairs.kappa, own), np.append(pull, own_weight))
+    counted = pull * apart if steady is None else pull
+    rho = _mean(np.append(pairs.kappa, own), np.append(counted, own_weight))
     between = _mean(pairs.kappa[~same], pull[~same], rho)
     within = max(_mean(pairs.kappa[same], pull[same], between), between)
     scale = np.sqrt(rho / _mean(loading[pairs.one] * loading[pairs.other], pull, rho))
@@ -225,7 +227,8 @@ def _log_odds(law: Law, r: float) -> Floats:
             panel.sharing[:, None], gain, np.log1p(np.maximum(own / ((1 - own) * _guesses(panel, own)), -0.95))
         )
     entries = votes.amount.tocoo()
-    value = entries.data * gain[votes.worker[entries.row], entries.col] * _discounts(law, r)[entries.row]
+    counts = (votes.strength * _discounts(law, r))[entries.row]
+    value = entries.data * gain[votes.worker[entries.row], entries.col] * counts
     cell = votes.task[entries.row].astype(np.int64) * votes.shape[2] + entries.col
     total = np.bincount(cell, value, minlength=votes.shape[0] * votes.shape[2])
     return np.asarray(np.log(panel.balance) + total.reshape(votes.shape[0], votes.shape[2]))

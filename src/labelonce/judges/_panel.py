@@ -79,6 +79,7 @@ class JudgePanel(Aggregator):
     """
 
     _tables = (8, 4)
+    _takes_weights = True
 
     def __init__(
         self,
@@ -129,11 +130,12 @@ class JudgePanel(Aggregator):
     def _keep(self, annotations: Annotations, gold: Codes | None, fit: Fit, rng: np.random.Generator) -> JudgePanel:
         super()._keep(annotations, gold, fit, rng)
         self.skill_ = self._shown.skill[0]
-        picks = _ids.lookup(self.labels_, self.classes_)
-        self.confidence_ = self.posterior_[np.arange(len(picks)), picks]
         for sentence in self.doubts_:
             warnings.warn(f"{type(self).__name__}: {sentence}", DoubtWarning, stacklevel=4)
         return self
+
+    def _say_how_right(self, annotations: Annotations, gold: Codes | None, fit: Fit) -> None:  # noqa: ARG002
+        self.confidence_ = self.posterior_[np.arange(len(self.labels_)), _ids.lookup(self.labels_, self.classes_)]
 
     def skill_interval(self, level: float = 0.9) -> tuple[Floats, Floats]:
         """Return the ends of the interval of every skill."""

@@ -25,33 +25,37 @@ class Votes:
     ----------
     task, worker : (n_votes,)
     amount : csr_array (n_votes, n_classes)
-        The share of the judge's answers to this task that were this class; stated probabilities are ranked within the
-        judge, so that the surest verdict counts nearly twice and the least sure one hardly.
+        The share of the judge's answers to this task that were this class.
     repeated : (n_votes,)
         How often two of its answers to the task are the same; NaN where there is one.
+    strength : (n_votes,)
+        How much the vote counts: its weight. Stated probabilities are ranked within the judge, since models mean
+        different things by them: the surest verdict counts nearly twice, the least sure one hardly.
     """
 
     task: Codes
     worker: Codes
     amount: Any
     repeated: Floats
+    strength: Floats
     shape: tuple[int, int, int]  # tasks, workers, classes
 
     @classmethod
     def of(cls, annotations: Annotations) -> Votes:
         """Return the votes among the answers: those that are no class are none."""
-        row, label, amount = parts_of(annotations)
-        kept = (label < annotations.n_classes) & (amount > 0)
-        task, worker = annotations.task[row[kept]], annotations.worker[row[kept]]
+        kept = np.flatnonzero(annotations.label < annotations.n_classes)
+        task, worker, label = annotations.task[kept], annotations.worker[kept], annotations.label[kept]
         shape = (annotations.n_tasks, annotations.n_workers, annotations.n_classes)
         key, place = np.unique(task.astype(np.int64) * shape[1] + worker, return_inverse=True)
-        said = sparse.csr_array((amount[kept], (place, label[kept])), shape=(len(key), shape[2]))
-        total, squares = np.asarray(said.sum(axis=1)), np.asarray(said.multiply(said).sum(axis=1))
-        number = np.bincount(place, minlength=len(key)) if annotations.__dict__.get("probability") is None else total
+        said = sparse.csr_array((np.ones(len(kept)), (place, label)), shape=(len(key), shape[2]))
+        number = np.bincount(place, minlength=len(key))
+        squares = np.asarray(said.multiply(said).sum(axis=1))
         with np.errstate(divide="ignore", invalid="ignore"):
-            repeated = np.where(number > 1.5, (squares / total - 1) / (total - 1), np.nan)
-        share = sparse.diags_array(1 / np.maximum(total, 1e-12)) @ said
-        return cls((key // shape[1]).astype(np.int32), (key % shape[1]).astype(np.int32), share, repeated, shape)
+            repeated = np.where(number > 1, (squares / number - 1) / (number - 1), np.nan)
+        strength = np.bincount(place, _strength(annotations)[kept], minlength=len(key)) / np.maximum(number, 1)
+        amount = sparse.diags_array(1 / np.maximum(number, 1)) @ said
+        codes = (key // shape[1]).astype(np.int32), (key % shape[1]).astype(np.int32)
+        return cls(*codes, amount, repeated, strength, shape)
 
     @cached_property
     def n_votes(self) -> Floats:
@@ -124,12 +128,20 @@ class Pairs:
         return full
 
 
-def parts_of(annotations: Annotations) -> tuple[Any, Codes, Floats]:
-    """Return positions, labels and amounts of the annotations as whole labels."""
-    if hasattr(annotations, "parts"):
-        found: tuple[Any, Codes, Floats] = annotations.parts()
-        return found
-    return np.arange(len(annotations)), annotations.label, np.ones(len(annotations))
+def _strength(annotations: Annotations) -> Floats:
+    """Return how much every annotation counts, 1 on average for each judge but for the weights."""
+    weight = np.ones(len(annotations)) if annotations.weight is None else np.asarray(annotations.weight)
+    if annotations.probability is None:
+        return weight
+    at = np.minimum(annotations.label, annotations.n_classes - 1)
+    stated = np.asarray(annotations.probability)[np.arange(len(annotations)), at]
+    rows = np.flatnonzero(~np.isnan(stated))
+    worker, sure = annotations.worker[rows], stated[rows]
+    levels, level = np.unique(np.stack([worker, sure]), axis=1, return_inverse=True)
+    n_worker, n_level = np.bincount(worker, minlength=annotations.n_workers), np.bincount(level)
+    below = np.cumsum(n_level) - n_level - (np.cumsum(n_worker) - n_worker)[levels[0].astype(np.int64)]
+    rank = (below + n_level / 2)[level] / n_worker[worker]
+    return np.asarray(weight * np.bincount(rows, 2 * rank - 1, minlength=len(weight)) + weight)
 
 
 def families_of(annotations: Annotations, given: Any = None) -> Ids:
@@ -137,13 +149,13 @@ def families_of(annotations: Annotations, given: Any = None) -> Ids:
     workers = annotations.workers.tolist()
     if given is not None:
         return np.array([str(given.get(worker, worker)) for worker in workers], dtype=object)
-    codes, names = getattr(annotations, "family", None), getattr(annotations, "families", None)
+    codes, names = annotations.family, annotations.families
     if codes is not None and names is not None:
         return np.array(
             [str(names[code]) if code >= 0 else str(worker) for code, worker in zip(codes, workers, strict=True)],
             dtype=object,
         )
-    named = annotations.name_families() if hasattr(annotations, "name_families") else None
+    named = annotations.name_families()
     if named is not None:
         parts = {int(code): _head(str(worker)) for code, worker in zip(named, workers, strict=True)}
         return np.array([parts[int(code)] for code in named], dtype=object)
