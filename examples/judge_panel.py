@@ -9,6 +9,7 @@ import labelonce as lo
 from labelonce.io import read_verdicts
 
 data = lo.datasets.load("llmbar")  # which of two answers is better? 58 judges in both orders
+assert data.annotations is not None
 folder = Path(tempfile.mkdtemp())
 
 # An evaluation tool would write such a file: one line per verdict.
