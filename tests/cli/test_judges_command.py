@@ -116,3 +116,15 @@ def test_check_sends_judges_to_judges(verdicts: Path, tmp_path: Path, capfd: pyt
     lo.write(read_verdicts(verdicts), tmp_path / "labels.csv")
     run_in_process(["check", str(tmp_path / "labels.csv")])
     assert f"Next: labelonce judges {tmp_path}/labels.csv" in capfd.readouterr().out
+
+
+def test_next_sends_items_of_a_panel_to_people(verdicts: Path, tmp_path: Path) -> None:
+    lo.write(read_verdicts(verdicts, swap=("A", "B")), tmp_path / "labels.csv")
+    gold = tmp_path / "gold.csv"
+    gold.write_text("task,label\n" + "".join(f"q{item},{'AB'[item % 2]}\n" for item in range(0, N, 4)))
+    answers = ["--classes", "A,B", "--answers", "A,B,refusal"]
+    command = ["next", str(tmp_path / "labels.csv"), "--gold", str(gold), "-n", "8", "-o", str(tmp_path / "ask.csv")]
+    assert run_in_process([*command, *answers]) == 0
+    rows = list(csv.DictReader((tmp_path / "ask.csv").read_text().splitlines()))
+    assert (len(rows), {row["worker"] for row in rows}) == (8, {"person"})
+    assert not {row["task"] for row in rows} & {f"q{item}" for item in range(0, N, 4)}
