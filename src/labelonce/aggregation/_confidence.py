@@ -27,7 +27,7 @@ class Confidence:
 
     values: Floats
     accuracy: Estimate
-    too_sure: float  # the share of gold that the posterior says is right without it, less what is right; 0 if that may be chance
+    too_sure: float  # by how much the posterior is surer than gold that was left out; 0 if that may be chance
 
 
 def confidence_of(
