@@ -21,7 +21,7 @@ import labelonce as lo
 
 PATH = RESULTS / "crowd_confidence.json"
 SAYS = ("posterior_says", "confidence_says")
-METHODS: dict[str, Any] = {"DawidSkene": lo.DawidSkene, "OneCoin": lo.OneCoin, "IBCC": lo.IBCC}
+METHODS: dict[str, Any] = {"DawidSkene": lo.DawidSkene, "OneCoin": lo.OneCoin}
 
 
 def trial(name: str, method: str, gold: int) -> Trial:

@@ -144,7 +144,7 @@ class Rules:
     correlated_errors: tuple[float, float] = _rule(
         (2.0, 2.5),
         "Beta prior of how far the errors of a task's workers correlate, in aggregators",
-        "docs/what-was-tried.md",
+        "experiments/crowd_confidence.py",
     )
     too_sure: float = _rule(0.1, "by how much the posterior is surer than gold allows from which an aggregator warns")
     refitted_labels: int = _rule(2_000_000, "labels up to which an aggregator is fitted again without some of the gold")

@@ -144,7 +144,7 @@ class Aggregator(BaseEstimator, ABC):
         self.confidence_, self.estimated_accuracy_ = found.values, found.accuracy
         if found.too_sure > RULES.too_sure:
             warnings.warn(
-                f"{type(self).__name__}: its posterior is more than {found.too_sure:.0%} surer than gold that was left "
+                f"{type(self).__name__}: its posterior is {found.too_sure:.0%} surer than gold that was left "
                 f"out allows, since workers share mistakes. Act on confidence_ ({found.accuracy.value:.1%} right), not "
                 "on posterior_; for language models use JudgePanel.",
                 DoubtWarning,

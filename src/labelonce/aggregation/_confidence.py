@@ -27,7 +27,7 @@ class Confidence:
 
     values: Floats
     accuracy: Estimate
-    too_sure: float  # the share of gold that the posterior says is right without it, less what is right and two errors
+    too_sure: float  # by how much the posterior is surer than gold that was left out; 0 if that may be chance
 
 
 def confidence_of(
@@ -88,4 +88,5 @@ def _by_gold(
     found = expit(moved + max(stretch, 0.0) * logit(np.clip(values, 1e-4, 1 - 1e-4)))
     found[known] = (picks[known] == gold[known]).astype(float)
     share = float((right > 0).mean())
-    return np.asarray(found), float(says.mean()) - share - 2 * np.sqrt(share * (1 - share) / len(known))
+    gap = float(says.mean()) - share
+    return np.asarray(found), gap if gap > 2 * np.sqrt(share * (1 - share) / len(known)) else 0.0
