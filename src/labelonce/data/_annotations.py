@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
 
@@ -25,9 +25,8 @@ from labelonce.data._extra import (
     extra_of,
     joined_distribution,
     kept_rows,
-    name_families,
-    parts_of,
 )
+from labelonce.data._extra_columns import ExtraColumns
 from labelonce.data._missing import present_rows
 from labelonce.data._spelling import spellings
 
@@ -37,7 +36,7 @@ MIN_OVERLAP = 0.05  # share of tasks with two annotations below which labels alo
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Annotations:
+class Annotations(ExtraColumns):
     """Immutable (task, worker, label) rows as dense codes, sorted by task and then by worker.
 
     Build one with `from_arrays`, `from_frame`, `from_matrix` or `labelonce.read_annotations`. The
@@ -402,68 +401,6 @@ class Annotations:
     def part(self, kept: Mask) -> Annotations:
         """Return some annotations, by a mask; tasks, workers, classes and answers keep their codes."""
         return self._rows_where(kept, self.answers)
-
-    @property
-    def probability(self) -> Floats | None:
-        """P(class) as each annotation states it, (n_annotations, n_classes), or None."""
-        return self.extra.probability
-
-    @property
-    def weight(self) -> Floats | None:
-        """How often each annotation counts, or None: once."""
-        return self.extra.weight
-
-    @property
-    def order(self) -> Codes | None:
-        """Code of how each annotation's choices were shown, or None."""
-        return self.extra.order
-
-    @property
-    def orders(self) -> Ids | None:
-        """The ids behind `order`."""
-        return self.extra.orders
-
-    @property
-    def family(self) -> Codes | None:
-        """Code of the family of each worker, or None."""
-        return self.extra.family
-
-    @property
-    def families(self) -> Ids | None:
-        """The names behind `family`."""
-        return self.extra.families
-
-    @property
-    def has_weights(self) -> bool:
-        """Whether there are weights or probabilities, so that annotations do not count as one whole label each."""
-        return self.extra.has_weights
-
-    def parts(self) -> tuple[Codes, Codes, Floats]:
-        """Return the annotations as whole labels with amounts: the row of each, its answer code, how much it counts.
-
-        A distribution counts its share for each class, times the weight.
-
-        Examples
-        --------
-        >>> row, label, amount = Annotations.from_arrays([1, 2], [1, 1], ["no", "yes"], probability=[1, 0.8]).parts()
-        >>> row, label, amount.round(2)
-        (array([0, 1, 1], dtype=int32), array([0, 0, 1], dtype=int32), array([1. , 0.2, 0.8]))
-        """
-        return parts_of(self)
-
-    def without(self, *names: str) -> Annotations:
-        """Return the annotations without the optional columns of these names; without a name, without all of them."""
-        return replace(self, extra=self.extra.without(names))
-
-    def with_families(self, family: Any) -> Annotations:
-        """Return the annotations with families: a mapping of worker ids, or one entry per worker."""
-        given = family if isinstance(family, Mapping) else dict(zip(self.workers.tolist(), family, strict=True))
-        found = extra_of({"family": given}, self.worker, self.label, self.workers, self.classes)
-        return replace(self, extra=replace(self.extra, family=found.family, families=found.families))
-
-    def name_families(self) -> Codes | None:
-        """Return a code of each worker's family by name, as in model/prompt; None where names have no such pattern."""
-        return name_families(self.workers)
 
     def relabel(self, mapping: Any) -> Annotations:
         """Return the annotations with other labels.
