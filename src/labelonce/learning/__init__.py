@@ -1,6 +1,6 @@
 """Learners and the rounds: features and annotations in, a classifier with its workers out."""
 
-from labelonce.aggregation._base import DoubtWarning
+from labelonce.aggregation._base import DoubtWarning as DoubtWarning
 from labelonce.learning._adapter import RepeatedRows
 from labelonce.learning._average import AveragedModels
 from labelonce.learning._baselines import OracleConfusion, OracleCorrect, TrainOnAggregate
@@ -17,7 +17,6 @@ __all__ = [
     "MBEM",
     "AveragedModels",
     "BoostedTrees",
-    "DoubtWarning",
     "GroupedSoftmax",
     "Learner",
     "OracleConfusion",
