@@ -19,6 +19,7 @@ LAYERS = [
     ["files", "_kernels"],
     ["formats", "simulate", "metrics", "datasets", "theory", "workers"],
     ["io", "aggregation"],
+    ["judges"],
     ["learning", "sharded"],
     ["neural"],
     ["baselines"],

@@ -27,6 +27,7 @@ from labelonce.cli._options import (
     StrategyName,
     Target,
     TaskOption,
+    listed_ids,
     money,
     share,
     speak_of_options,
@@ -132,6 +133,57 @@ def check(files: LabelsFiles, source: dict[str, Any], as_json: JsonOption = Fals
     from labelonce.cli._check import run_check
 
     raise typer.Exit(run_check(files, source, as_json=as_json))
+
+
+@app.command()
+@takes_source
+def judges(
+    files: LabelsFiles,
+    source: dict[str, Any],
+    gold: Annotated[
+        list[Path] | None, typer.Option(help="Items that people checked: columns task and label; may repeat.")
+    ] = None,
+    people: Annotated[
+        str | None, typer.Option(help="Workers or families that are people, with commas between; default: by name.")
+    ] = None,
+    swap: Annotated[
+        str | None,
+        typer.Option(help="Two verdicts that name the place shown, such as A,B: they trade places in other orders."),
+    ] = None,
+    n: Annotated[int, typer.Option("--next", min=1, help="Number of items to check next.")] = 50,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder for labels, judges, items to check and a report.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Breaks ties.")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Combine the verdicts of language models, with a few people: how right they are, whom to keep, what to check.
+
+    Says whether the panel beats its best judge, how many people's labels each judge is worth, which judges to drop, and
+    the share of each class. Reads tables with the columns of evaluation tools, such as item, model, prompt, answer,
+    logprob and swapped. Fill in the column label of next.csv and give it back with --gold.
+
+    For example:
+
+    - `labelonce judges verdicts.jsonl -o panel`
+
+    - `labelonce judges verdicts.csv --gold checked.csv --gold panel/next.csv -o panel`
+
+    - `labelonce judges pairwise.jsonl --swap A,B --json`
+    """
+    from labelonce.cli._judges import run_judges
+
+    run_judges(
+        files,
+        source,
+        gold=gold or [],
+        people=[part.strip() for part in people.split(",")] if people else [],
+        swap=None if swap is None else listed_ids(swap),
+        n=n,
+        seed=seed,
+        output=output,
+        as_json=as_json,
+    )
 
 
 @app.command()

@@ -13,11 +13,13 @@ from labelonce.cli._progress import shown_progress
 from labelonce.cli._source import check_no_questions, check_outputs
 from labelonce.data import Annotations
 from labelonce.data._answers import only_classes
+from labelonce.data._extra import check_whole
 from labelonce.files._atomic import atomic_stream
 from labelonce.files._open import File, locate, naming
 from labelonce.files._table_reader import column_names
 from labelonce.formats._task_files import Target, shown_in, shown_in_table, write_tasks
 from labelonce.io import write
+from labelonce.judges import JudgePanel
 from labelonce.learning import MBEM
 from labelonce.routing import Limits, Router
 from labelonce.routing._strategies import strategy_of
@@ -58,13 +60,18 @@ def run_next(
         labels = find_files(paths, source.get("format"))
         check_no_questions(labels, source, "next")
         annotations = read_labels(labels, source)
+    if features is None and (annotations.family is not None or annotations.order is not None):
+        known = _gold_of(labels, gold, annotations, source)
+        _next_of_panel(annotations, known, n=n, seed=seed, output=output, as_json=as_json)
+        return
+    with warnings_as_notes():
+        check_whole(annotations, "next")
         annotations = only_classes(annotations, "next")
     X = None
     if features is not None:
         rows = read_features(features, task=source.get("task"), ignore=ignore)
         annotations, X = align_rows(annotations, rows, features), rows.X
-    with warnings_as_notes():
-        known = choose_gold(labels, gold, annotations, **source)
+    known = _gold_of(labels, gold, annotations, source)
     with shown_progress(as_json=as_json) as progress:
         router = Router(
             annotations.tasks,
@@ -105,6 +112,31 @@ def _shown(batch: list[tuple[Any, Any]], table: Path | None, labels: list[File],
             found.setdefault(one, {name: row.get(name) for name in fields or row})
     own = {one: {task: one} for one, _ in batch} if fields == {task} else {}
     return own | found
+
+
+def _gold_of(labels: Any, gold: Path | None, annotations: Annotations, source: dict[str, Any]) -> Any:
+    with warnings_as_notes():
+        return choose_gold(labels, gold, annotations, **source)
+
+
+def _next_of_panel(
+    annotations: Annotations, gold: Any, *, n: int, seed: int, output: Path | None, as_json: bool
+) -> None:
+    """Send items to people, those of the panel in turn: half that it is least sure of, half at random."""
+    with warnings_as_notes():
+        panel = JudgePanel(random_state=seed).fit(annotations, gold=gold)
+    found = panel.next_tasks(n).rename_columns({"probability": "chance"})
+    people = panel.workers_[panel.people_].tolist() or ["person"]
+    found = found.add_column(1, "worker", pa.array([people[place % len(people)] for place in range(len(found))]))
+    if output is not None:
+        write(found, output)
+    if as_json:
+        print_json({"items": len(found), "output": output and str(output), "next": found.to_pylist()})
+    elif output is None:
+        print_rows(found)
+    right = panel.estimated_accuracy_
+    said = f"{right.value:.0%} of the labels are right ({right.low:.0%} to {right.high:.0%})"
+    print_status(f"{len(found)} items for people; {said}")
 
 
 def _learner(seed: int, progress: Progress) -> MBEM:

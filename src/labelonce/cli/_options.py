@@ -92,6 +92,9 @@ def _source(
     spellings: Annotated[
         Spellings | None, _reading(help="Labels that differ in case, blanks and punctuation; keep: they are classes.")
     ] = None,
+    plain: Annotated[
+        bool, _reading("--plain", help="Do not read the columns probability, weight, order and family.")
+    ] = False,
     rejected: Annotated[Rejected | None, _reading(help=f"Rejected or cancelled answers {_EXPORT}")] = None,
     multiple: Annotated[
         Multiple | None,
