@@ -350,7 +350,7 @@ def test_epochs_by_round() -> None:
     [
         ({"epochs": 0}, "epochs must be an integer of at least 1; got 0."),
         ({"epochs_by_round": (3, 0)}, "epochs_by_round must be an integer of at least 1; got 0."),
-        ({"optimizer": "adam"}, "optimizer must be one of 'sgd', 'adamw', 'muon'; got 'adam'."),
+        ({"optimizer": "adam"}, "optimizer must be one of 'sgd', 'adamw'; got 'adam'."),
         ({"mixup": -1}, "mixup must be at least 0; got -1."),
         ({"holdout": 1.0}, r"holdout must be in \[0, 0.99\]; got 1.0."),
     ],

@@ -15,7 +15,6 @@ import labelonce as lo
 from labelonce import neural
 from labelonce.multilabel import MultiLabelAnnotations, MultiLabelMBEM
 from labelonce.neural import TorchLearner
-from labelonce.neural._muon import Muon, orthogonal
 from labelonce.neural._training import Teacher
 
 FEW: dict[str, Any] = {"epochs": 6, "batch_size": 20, "lr": 0.1, "device": "cpu"}
@@ -76,7 +75,7 @@ def test_a_fit_resumes_from_any_stage(kind: str, tmp_path: Path) -> None:
         X = np.random.default_rng(0).integers(0, 256, (60, 3, 12, 12), dtype=np.uint8)
         small = partial(neural.resnet9, width=2)
         early = TorchLearner(partial(neural.fast_net, widths=(2, 2, 2)), batch_size=20, lr=0.05, pad=1)
-        net = learner(module_fn=small, early_learner=early, pad=1, cutout=3, strong=0.75, optimizer="muon")
+        net = learner(module_fn=small, early_learner=early, pad=1, cutout=3, strong=0.75)
     whole = lo.MBEM(net, rounds=5).fit(X, ann)
     for number, clf in enumerate(lo.MBEM(net, rounds=5).stages(X, ann)):
         if number > 1:
@@ -144,17 +143,6 @@ def test_the_teacher_is_the_average_of_the_steps() -> None:
             teacher.follow(module)
             wanted += (1 - min(0.5, step / (step + 50))) * (step - wanted)
     assert_allclose(next(teacher.module.parameters()).item(), wanted, rtol=1e-5)
-
-
-def test_steps_of_filters_are_orthogonal() -> None:
-    matrix = torch.from_numpy(np.random.default_rng(0).normal(size=(6, 40)))
-    for one in (matrix, matrix.T):
-        values = torch.linalg.svdvals(orthogonal(one))
-        assert 0.6 < float(values.min()) < float(values.max()) < 1.3
-    bank = nn.Parameter(torch.ones(2, 3, 1, 1))
-    bank.grad = torch.ones_like(bank)
-    Muon([{"params": [bank], "orthogonal": True}], lr=0.0, momentum=0.9).step()
-    assert_allclose(float(bank.detach().norm()), np.sqrt(2), rtol=1e-6)
 
 
 def test_targets_that_change_cannot_be_watched() -> None:

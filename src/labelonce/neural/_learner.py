@@ -57,8 +57,8 @@ class TorchLearner(Steps):
         Another network and its options for the rounds before; where and how it computes is decided here.
     min_steps : int
         Small sets get as many more epochs as it takes to make this many steps in `epochs`.
-    optimizer : {"sgd", "adamw", "muon"}
-        Stochastic gradient descent with Nesterov momentum, AdamW, or Muon for the filters of networks for images.
+    optimizer : {"sgd", "adamw"}
+        Stochastic gradient descent with Nesterov momentum, or AdamW.
     lr, momentum, weight_decay, warmup : float
         The highest rate; the momentum; the decay; the share of the steps on which the rate climbs.
     augment : {"auto", "images", "none"}

@@ -110,7 +110,7 @@ class TrainingOptions(Learner):
         check_int(self.pad, "pad", 0)
         check_int(self.cutout, "cutout", 0)
         check_int(self.patience, "patience", 1)
-        check_choice(self.optimizer, "optimizer", ("sgd", "adamw", "muon"))
+        check_choice(self.optimizer, "optimizer", ("sgd", "adamw"))
         check_choice(self.augment, "augment", ("auto", "images", "none"))
         check_choice(self.precision, "precision", ("auto", "bfloat16", "float32"))
         for name in ("lr", "weight_decay", "mixup"):

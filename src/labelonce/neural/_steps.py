@@ -14,14 +14,12 @@ from labelonce._messages import clip, printable, show
 from labelonce._processes import Processes
 from labelonce.neural._augment import affine, cut_out, flip_and_crop, recolour
 from labelonce.neural._data import Inputs
-from labelonce.neural._muon import Muon
 from labelonce.neural._options import TrainingOptions
 from labelonce.neural._saving import is_ours
 from labelonce.neural._training import Rows
 
 _EXAMPLES = 5000  # inputs that a module may look at before training
 _RECORDED = ("make_module", "make_optimizer", "views", "loss", "step")  # steps that a recording holds or relies on
-_MUON_RATE = 0.25  # of the rate of all other parameters
 _NOT_X = ("CUDA", "cuDNN", "allocate", " device")  # words of errors that are about the machine
 
 
@@ -61,8 +59,6 @@ class Steps(TrainingOptions):
         if fused:
             for group in groups:  # a tensor, since a recorded step reads the rate when it is replayed
                 group["lr"] = torch.tensor(self.lr, dtype=torch.float32, device=self._device())
-        if self.optimizer == "muon":
-            return Muon(_filters_apart(groups), lr=self.lr, momentum=self.momentum)
         if self.optimizer == "adamw":
             betas = (self.momentum, 0.99)
             return torch.optim.AdamW(groups, lr=self.lr, betas=betas, fused=fused, capturable=fused)
@@ -196,16 +192,6 @@ def explained_alone(batch: torch.Tensor) -> Iterator[None]:
             f"{tuple(batch.shape[1:])}. Raise batch_size, give more tasks, or use a network without it, such as "
             "neural.mlp."
         ) from error
-
-
-def _filters_apart(groups: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return groups in which filters, whose steps Muon makes orthogonal, are apart."""
-    filters = [one for group in groups for one in group["params"] if one.ndim == 4]
-    rest = [group | {"params": [one for one in group["params"] if one.ndim != 4]} for group in groups]
-    apart = groups[0] | {"params": filters, "weight_decay": 0.0, "orthogonal": True, "rate": _MUON_RATE}
-    if isinstance(apart.get("lr"), torch.Tensor):
-        apart["lr"] = apart["lr"].clone()
-    return [group for group in (apart, *rest) if group["params"]]
 
 
 def _name(module_fn: Any) -> str:
