@@ -170,7 +170,9 @@ def trial(folder: Path, **point: Any) -> Trial:
         seconds, says = time.perf_counter() - started, model.estimated_accuracy_
         found |= {"labels": _right(model.labels_, y), "says": [says.value, says.low, says.high]}
         found |= {"posterior": _right(_labels(model), y), "rounds": model.n_rounds_}
-    found |= {"seconds": round(seconds, 1), "networks": round(sum(SPENT.values()), 1)}
+    found |= {"seconds": round(seconds, 1)}
+    if SPENT:  # not in the processes of several jobs
+        found |= {"networks": round(sum(SPENT.values()), 1)}
     return point | {"accuracy": _right(model.predict(Xt), yt)} | found
 
 
@@ -265,13 +267,14 @@ def run(options: argparse.Namespace) -> None:
 
 def table(trials: list[Trial]) -> str:
     """Return accuracies in %, mean and standard error over seeds."""
-    rows = []
-    for key in dict.fromkeys(tuple(row[name] for name in KEYS[:-1]) for row in trials):
-        some = [row for row in trials if tuple(row[name] for name in KEYS[:-1]) == key]
+    rows, names = [], KEYS[:-2]  # options are for tuning
+    for key in dict.fromkeys(tuple(row[name] for name in names) for row in trials):
+        some = [row for row in trials if tuple(row[name] for name in names) == key]
         cells = [mean_error([100 * row[name] for row in some if name in row]) for name in ("accuracy", "labels")]
         said = mean_error([100 * row["says"][0] for row in some if isinstance(row.get("says"), list)])
-        rows.append([*key, len(some), *cells, said, mean_error([row["seconds"] for row in some])])
-    return markdown([*KEYS[:-1], "seeds", "test accuracy", "labels right", "says", "seconds"], rows)
+        alone = mean_error([row["seconds"] for row in some if "networks" in row])
+        rows.append([*key, len(some), *cells, said, alone])
+    return markdown([*names, "seeds", "test accuracy", "labels right", "says", "seconds alone on the card"], rows)
 
 
 if __name__ == "__main__":
