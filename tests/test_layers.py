@@ -20,7 +20,7 @@ LAYERS = [
     ["formats", "simulate", "metrics", "datasets", "theory", "workers"],
     ["io", "aggregation"],
     ["learning", "sharded"],
-    ["neural"],
+    ["neural", "embed"],
     ["baselines"],
     ["routing"],
     ["multilabel"],

@@ -11,6 +11,7 @@ from labelonce._lazy import lazy_names
 if TYPE_CHECKING:
     from labelonce import baselines as baselines
     from labelonce import datasets as datasets
+    from labelonce import embed as embed
     from labelonce import metrics as metrics
     from labelonce import neural as neural
     from labelonce import routing as routing
@@ -61,7 +62,7 @@ else:  # a type checker reads the names above
     __getattr__, __dir__, __all__ = lazy_names(
         __name__,
         {name: f"labelonce.{room}" for room, names in _NAMES.items() for name in names.split()},
-        modules=["baselines", "datasets", "metrics", "neural", "routing", "simulate", "workers"],
+        modules=["baselines", "datasets", "embed", "metrics", "neural", "routing", "simulate", "workers"],
     )
 
 __version__ = "0.1.0"

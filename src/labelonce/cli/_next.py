@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,16 @@ from labelonce.cli._progress import shown_progress
 from labelonce.cli._source import check_no_questions, check_outputs
 from labelonce.data import Annotations
 from labelonce.data._answers import only_classes
+from labelonce.files._open import File
 from labelonce.io import write
 from labelonce.learning import MBEM
 from labelonce.routing import Limits, Router
 from labelonce.routing._strategies import strategy_of
+from labelonce.runs._doors import fill_cache, learner_of, settled
 from labelonce.runs._gold import choose_gold
-from labelonce.runs._inputs import align_rows, read_features
 from labelonce.runs._labels import find_files, read_labels
-from labelonce.runs._train import Progress
+from labelonce.runs._record import Options
+from labelonce.runs._train import Progress, read_inputs
 
 
 def run_next(
@@ -27,7 +30,7 @@ def run_next(
     source: dict[str, Any],
     *,
     n: int,
-    features: Path | None,
+    inputs: dict[str, str | None],
     ignore: list[str],
     gold: Path | None,
     strategy: str,
@@ -38,24 +41,22 @@ def run_next(
     as_json: bool,
 ) -> None:
     """Fit all labels so far, and write who should label what next."""
-    check_outputs([*paths, features, gold], output=(output, None))
+    check_outputs([*paths, Path(inputs["features"]) if inputs["features"] else None, gold], output=(output, None))
     with warnings_as_notes():
         labels = find_files(paths, source.get("format"))
         check_no_questions(labels, source, "next")
-        annotations = read_labels(labels, source)
-        annotations = only_classes(annotations, "next")
-    X = None
-    if features is not None:
-        rows = read_features(features, task=source.get("task"), ignore=ignore)
-        annotations, X = align_rows(annotations, rows, features), rows.X
+    given: dict[str, Any] = inputs | {"gold": gold and str(gold), "ignore": tuple(ignore)} | source
+    options = settled(Options(tuple(map(str, paths)), **given))
     with warnings_as_notes():
-        known = choose_gold(labels, gold, annotations, **source)
+        annotations, X, known = _read(labels, options)
     with shown_progress(as_json=as_json) as progress:
+        if X is not None:
+            fill_cache(options, X, progress)
         router = Router(
             annotations.tasks,
             annotations.classes,
             X=X,
-            learner=None if X is None else _learner(seed, progress),
+            learner=None if X is None else _learner(options, len(X), seed, progress),
             strategy=strategy_of(strategy, {}),
             limits=Limits(max_labels=max_labels),
             gold=known,
@@ -72,12 +73,21 @@ def run_next(
     _report(router, batch, n, output=output, as_json=as_json)
 
 
-def _learner(seed: int, progress: Progress) -> MBEM:
+def _read(labels: Sequence[File], options: Options) -> tuple[Any, Any, dict[Any, Any] | None]:
+    """Return the annotations, what a model learns from, if anything, and the known classes."""
+    if options.features or options.text or options.images:
+        found = read_inputs(options)
+        return only_classes(found.annotations, "next"), found.rows.X, found.gold
+    annotations = only_classes(read_labels(labels, options.source), "next")
+    return annotations, None, choose_gold(labels, options.gold and Path(options.gold), annotations, **options.source)
+
+
+def _learner(options: Options, n_tasks: int, seed: int, progress: Progress) -> MBEM:
     def say(event: dict[str, Any]) -> None:
         if not event["round"]:
             progress("choosing", event["fits"], event["planned_fits"])
 
-    return MBEM(callbacks=[say], random_state=seed)
+    return MBEM(learner_of(options, n_tasks), callbacks=[say], random_state=seed)
 
 
 def _add(router: Router, annotations: Annotations) -> None:
