@@ -41,8 +41,7 @@ def _transformers(folder: Path) -> Encoder:
     with _quiet():
         from transformers import AutoImageProcessor, AutoModel
 
-        processors: Any = AutoImageProcessor
-        processor = processors.from_pretrained(folder, local_files_only=True, backend="pil")
+        processor = AutoImageProcessor.from_pretrained(folder, local_files_only=True, backend="pil")
         model, about = AutoModel.from_pretrained(
             folder, local_files_only=True, use_safetensors=True, output_loading_info=True
         )
@@ -73,7 +72,7 @@ def _pooled(model: Any, pixels: Any) -> Any:
 
 def _timm(folder: Path) -> Encoder:
     try:
-        import timm  # type: ignore[import-not-found,unused-ignore]
+        import timm
     except ImportError as error:
         raise ImportError("models of timm need timm; install it with: pip install 'labelonce[timm]'.") from error
     import torch
@@ -118,9 +117,8 @@ def _device() -> str:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Keep the bars and the advice of transformers from standard error while a model is loaded."""
-    from transformers.utils import logging as untyped
+    from transformers.utils import logging
 
-    logging: Any = untyped
     verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()

@@ -26,12 +26,12 @@ class _Embedding(BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Floats:
-        """Return the vectors, float32 (n_tasks, n_numbers), by the very model that was there at `fit`."""
+        """Return the vectors, (n_tasks, n_numbers), by the very model that was there at `fit`."""
         check_is_fitted(self, "fingerprint_")
         folder = folder_of(self.model_, download=False)
         if fingerprint(folder) != self.fingerprint_:
             raise ValueError(f"{self.model_} must have the weights that the fit was made with; got others in {folder}.")
-        return self._vectors(X, folder)
+        return self._vectors(X, folder).astype(np.float64)  # in which the default learners converge
 
     def _vectors(self, X: Any, folder: Any) -> Floats:
         raise NotImplementedError

@@ -115,31 +115,6 @@ def first_line(options: Options, X: Any) -> str:
     return f"{len(X):,} {kind}s by {own} on one core ({others})"
 
 
-class _Way(NamedTuple):
-    what: str
-    seconds: float
-
-    def __str__(self) -> str:
-        seconds, minutes = f"{self.seconds:.0f} s", f"{self.seconds / 60:.0f} min"
-        return f"{self.what}, about {seconds if self.seconds < 90 else minutes}"
-
-
-def first_line(options: Options, X: Any) -> str:
-    """Return what learns from texts or images and how long it takes, and what the other efforts would be.
-
-    The times are rough: of one core, with nothing in the cache.
-    """
-    effort = options.effort or ""
-    ways = {one: _way(replace(options, effort=one or None), X) for one in ("", "quick", "thorough")}
-    others = "; ".join(
-        f"{'--' + one if one else 'without ' + '--' + effort}: {way.what}, {_about(way.seconds)}"
-        for one, way in ways.items()
-        if one != effort
-    )
-    kind, own = "texts" if options.text is not None else "images", ways[effort]
-    return f"{len(X):,} {kind} by {own.what}, {_about(own.seconds)} on one core ({others})"
-
-
 def _way(options: Options, X: Any) -> _Way:
     n, thorough = len(X), options.effort == "thorough"
     model = options.embed or "none"
