@@ -160,12 +160,13 @@ def test_other_weights_have_other_vectors(tiny_texts: Path, tmp_path: Path) -> N
 
 def test_images_are_those_of_the_transformers_model(tiny_images: Path, photos: Path) -> None:
     import torch
-    from transformers import AutoModel, ViTImageProcessor
+    from transformers import AutoImageProcessor, AutoModel
 
     found = embed.images(photos, model=str(tiny_images))
     assert found.ids.tolist() == sorted(map(str, range(40)))
     with Image.open(photos / "7.png") as image:
-        pixels = ViTImageProcessor.from_pretrained(tiny_images)(images=image, return_tensors="pt")["pixel_values"]
+        processor = AutoImageProcessor.from_pretrained(tiny_images, backend="pil")
+        pixels = processor(images=image, return_tensors="pt")["pixel_values"]
     with torch.inference_mode():
         wanted = AutoModel.from_pretrained(tiny_images)(pixel_values=pixels).last_hidden_state[0, 0]
     assert_allclose(found.X[found.ids.tolist().index("7")], wanted.numpy(), atol=1e-4)
