@@ -17,13 +17,19 @@ from labelonce.learning import BoostedTrees, TextComponents, text_model
 from labelonce.learning._default import behind, default_learner
 from labelonce.multilabel import text_heads
 from labelonce.multilabel._question_problem import default_heads
-from labelonce.runs._images import network_for
+from labelonce.runs._images import SMALL, network_for
 from labelonce.runs._record import Options
 
 EFFORTS: tuple[Effort, ...] = get_args(Effort)
 QUICK_SIZE = 16  # pixels
-# What the first line tells: seconds on one core, measured by experiments/embeddings.py
-_PER_NUMBER_AND_TOKEN = 2e-11  # of weights and of tokens, to encode
+# Seconds on one core, for the first line: of experiments/embeddings.py, and of one fit of each network
+_LOADING = 15
+_PER_WEIGHT_AND_TOKEN = 1.5e-11
+_PER_LETTER = {"components": 1.5e-5, "n-grams": 3e-5}
+_PER_VECTOR = 0.002
+_PER_PIXELS = 0.002
+_SMALL_NETWORK = (100, 0.08)  # at least, and per image
+_PER_IMAGE = 1.4  # of the network for 5,000 images and more
 _IMAGE_TOKENS = 257
 _LETTERS = 4.5  # per token
 _MOST_TOKENS = 256
@@ -96,8 +102,9 @@ class _Way(NamedTuple):
     seconds: float
 
     def __str__(self) -> str:
-        seconds, minutes = f"{self.seconds:.0f} s", f"{self.seconds / 60:.0f} min"
-        return f"{self.what}, about {seconds if self.seconds < 90 else minutes}"
+        minutes, hours = self.seconds / 60, self.seconds / 3600
+        long = f"{minutes:.0f} min" if minutes < 90 else f"{hours:.0f} h"
+        return f"{self.what}, about {f'{self.seconds:.0f} s' if minutes < 1.5 else long}"
 
 
 def first_line(options: Options, X: Any) -> str:
@@ -116,25 +123,25 @@ def first_line(options: Options, X: Any) -> str:
 
 
 def _way(options: Options, X: Any) -> _Way:
-    n, thorough = len(X), options.effort == "thorough"
-    model = options.embed or "none"
+    n, model, thorough = len(X), options.embed or "none", options.effort == "thorough"
     name = model.rstrip("/").rpartition("/")[2]
     if options.text is not None:
+        letters = sum(map(len, X))
         if options.effort == "quick":
-            return _Way(f"{RULES.text_components} components of their n-grams", 5 + 0.002 * n)
-        words = _Way("n-grams", 5 + 0.05 * n)
+            return _Way(f"{RULES.text_components} components of their n-grams", 5 + _PER_LETTER["components"] * letters)
+        words = _Way("n-grams", 5 + _PER_LETTER["n-grams"] * letters)
         if not embeds(options):
             return words
-        tokens = min(sum(map(len, X)) / n / _LETTERS + 2, _MOST_TOKENS)
-        seconds = 15 + n * (_encoding(model, tokens) + 0.002)
+        seconds = _LOADING + n * (_encoding(model, min(letters / n / _LETTERS + 2, _MOST_TOKENS)) + _PER_VECTOR)
         return _Way(f"{name} and n-grams", seconds + words.seconds) if thorough else _Way(name, seconds)
     if options.effort == "quick":
-        return _Way(f"{QUICK_SIZE} x {QUICK_SIZE} pixels", 5 + 0.01 * n)
+        return _Way(f"{QUICK_SIZE} x {QUICK_SIZE} pixels", 5 + _PER_PIXELS * n)
     if embeds(options):
-        seconds = 15 + n * (_encoding(model, _IMAGE_TOKENS) * (2 if thorough else 1) + 0.002)
+        seconds = _LOADING + n * (_encoding(model, _IMAGE_TOKENS) * (2 if thorough else 1) + _PER_VECTOR)
         return _Way(f"{name}{' of both sides' if thorough else ''}", seconds)
-    return _Way(f"a network on pixels{', twice as long' if thorough else ''}", (60 + 1.0 * n) * (2 if thorough else 1))
+    seconds = max(_SMALL_NETWORK[0], _SMALL_NETWORK[1] * n) if n < SMALL else _PER_IMAGE * n
+    return _Way(f"a network on pixels{', twice as long' if thorough else ''}", seconds * (2 if thorough else 1))
 
 
 def _encoding(model: str, tokens: float) -> float:
-    return _PER_NUMBER_AND_TOKEN * n_bytes(folder_of(model)) / 4 * tokens
+    return _PER_WEIGHT_AND_TOKEN * n_bytes(folder_of(model)) / 4 * tokens
