@@ -124,7 +124,11 @@ if __name__ == "__main__":
         for name, ways in WAYS.items()
         for way in ways
     ]
-    order: dict[str, Any] = {"name": list(WAYS), "redundancy": [1, "all"], "way": [way for ways in WAYS.values() for way in ways]}
+    order: dict[str, Any] = {
+        "name": list(WAYS),
+        "redundancy": [1, "all"],
+        "way": [way for ways in WAYS.values() for way in ways],
+    }
     parser = arguments(__doc__, PATH)
     parser.add_argument("--ways", nargs="+", help="these alone")
     options = parser.parse_args()

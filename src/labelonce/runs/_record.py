@@ -27,7 +27,7 @@ _READING = ("missing", "relabel", "normalise", "spellings", "question", "answer"
 # The JSON names these only where they are given: earlier versions had none.
 LATER = ("embed", "effort", "classes", "answers", "groups", *_READING)
 Named = Literal["name", "stem", "column"]
-_Record = TypeVar("_Record", bound="Stored")
+_Record = TypeVar("_Record", bound="JsonRecord")
 
 
 @dataclass(frozen=True)
@@ -271,7 +271,7 @@ class RoundEntry:
 
 
 @dataclass(frozen=True)
-class Stored:
+class JsonRecord:
     """A record that is kept in a JSON file, one key for every field."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -280,14 +280,14 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Warned(Stored):
+class WarningsRecord(JsonRecord):
     """What an unfinished run has warned of so far."""
 
     warnings: list[str]
 
 
 @dataclass(frozen=True)
-class Job(Stored):
+class Job(JsonRecord):
     """What is to be done: the options, with absolute paths, and the inputs and versions that the run began with."""
 
     options: Options
