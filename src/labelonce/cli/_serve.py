@@ -8,12 +8,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from labelonce.cli._print import print_json, print_note, print_status, stderr, stdout
+from labelonce.cli._progress import shown_progress
 from labelonce.service import LabelStudio, Project, serve
 from labelonce.service._label_studio_project import project_from
+from labelonce.service._numbers import encode_tasks
 from labelonce.service._settings import FILE, check_url
 
 _SHOWN = 20  # files that were left out
-_OF_NEW = ("title", "text", "image", "multilabel")  # options that a project which is there has in its file
+_OF_NEW = ("title", "text", "image", "embed", "multilabel")  # options that a project which is there has in its file
 
 
 def run_project(
@@ -31,6 +33,9 @@ def run_project(
     is_new = not (folder / FILE).exists()
     known = {} if url is None else {"url": check_url(url)}
     project = _project_of(folder, tasks, classes, _label_studio(*there), known if is_new else {}, **options)
+    if is_new and project.settings.embed:
+        with shown_progress(as_json=as_json) as progress:
+            encode_tasks(project, progress)
     if not is_new and not workers:
         raise ValueError(f"{folder} is a project already; name --workers to add to it.")
     tokens, begin = project.add_workers(_words(workers or "")), (url or project.settings.url).rstrip("/")
@@ -48,7 +53,7 @@ def run_project(
         stdout.print(f"{worker}: {link}", markup=False, soft_wrap=True)
     if dashboard:
         stdout.print(f"dashboard: {dashboard}", markup=False, soft_wrap=True)
-    source = project.settings.learn_from
+    source = project.settings.learn_from + (f" by {project.settings.embed}" if project.settings.embed else "")
     stderr.print(f"{len(project.tasks):,} tasks, learning from {source}; next: labelonce serve {folder}", markup=False)
 
 
@@ -65,9 +70,10 @@ def _project_of(
     asked = {"--tasks": tasks, "--classes": classes} | {f"--{name}": options[name] for name in _OF_NEW}
     given = [option for option, value in asked.items() if value]
     if is_new and tool is not None:
-        if extra := [option for option in given if option != "--title"]:
+        if extra := [option for option in given if option not in ("--title", "--embed")]:
             raise ValueError(f"{extra[0]} must be left out with --label-studio, whose project says it; got both.")
-        return project_from(folder, tool, **known | ({"title": options["title"]} if options["title"] else {}))
+        kept = {name: options[name] for name in ("title", "embed") if options[name]}
+        return project_from(folder, tool, **known | kept)
     if is_new:
         if tasks is None or classes is None:
             raise ValueError("a new project must have --tasks and --classes; got one of them at most.")

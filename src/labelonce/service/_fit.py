@@ -33,8 +33,8 @@ from labelonce.report._workers import worker_table
 from labelonce.routing import Fit
 from labelonce.service._boxes import answers_of, rows_of
 from labelonce.service._fit_boxes import about_boxes, boxes_in, posterior_of
+from labelonce.service._numbers import numbers
 from labelonce.service._outlook import outlook
-from labelonce.service._pixels import pixels
 from labelonce.service._project import Project, locked
 from labelonce.service._shared_fits import fetch, next_number, publish
 from labelonce.service._store import Stored, labels
@@ -131,7 +131,7 @@ def _begun(project: Project) -> Path | None:
     """Write down the answers of a new fit and return its folder."""
     store = project.store()
     try:
-        unreadable = pixels(project).unreadable if project.settings.learn_from == "images" else []
+        unreadable = numbers(project).unreadable if project.settings.learn_from == "images" else []
         known = project.tasks.place.keys() - unreadable
         rows = [row for row in labels(store.answers()) if row.task in known]
     finally:
@@ -170,7 +170,7 @@ def _finish(project: Project, place: Path) -> None:
             confusion=model.confusion_,
         )
     if project.settings.learn_from == "images":
-        about["unreadable"] = pixels(project).unreadable
+        about["unreadable"] = numbers(project).unreadable
     about |= {
         "seconds": round(time.time() - started, 3),
         "finished": time.time(),
@@ -218,9 +218,10 @@ def _options(project: Project, place: Path) -> runs.Options | None:
     if source == "nothing":
         return None
     if source == "text":
-        return runs.Options(given, str(project.folder / settings.tasks), text=settings.text, **known)
+        known |= {"text": settings.text, "embed": settings.embed or "none"}
+        return runs.Options(given, str(project.folder / settings.tasks), **known)
     if source == "images":
-        return runs.Options(given, str(pixels(project).path), **known)
+        return runs.Options(given, str(numbers(project).path), **known)
     shown = tuple(name for name in (settings.text, settings.image) if name)
     return runs.Options(given, str(project.folder / settings.tasks), ignore=shown, **known)
 

@@ -7,13 +7,14 @@ import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from labelonce._messages import show
 from labelonce.files._open import check_no_file, locate
-from labelonce.service._settings import FILE, Settings, read_settings, write_settings
+from labelonce.service._settings import FILE, Settings, model_for, read_settings, write_settings
 from labelonce.service._store import Store
 from labelonce.service._tasks import IMAGE_TYPES, Tasks, check_tasks, guessed_source, why_unusable
 from labelonce.service._tokens import MOST_LETTERS, NAME, hash_of, new_token
@@ -65,6 +66,7 @@ class Project:
         task: str = "task",
         text: str = "",
         image: str = "",
+        embed: str | None = None,
         **settings: Any,
     ) -> Project:
         """Make a project folder of a table of tasks, or of a folder of images, and return the project.
@@ -82,6 +84,8 @@ class Project:
             Default: the folder's name.
         task, text, image : str
             The columns of ids, of texts and of images; image files are named from where the table lies.
+        embed : str, optional
+            The pretrained model that texts or images are made numbers with; "none": none. Default: one that is at hand.
         **settings
             More settings, as in `project.toml`.
         """
@@ -99,6 +103,7 @@ class Project:
             options |= {"image": "image", "text": "", "task": "task"}
             guess = "images"
         chosen = Settings(**{"learn_from": guess} | options)
+        chosen = replace(chosen, embed=model_for(chosen, embed))
         if not images:
             check_tasks(source, chosen)
         folder.mkdir(parents=True, exist_ok=True)

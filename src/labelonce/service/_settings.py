@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
+from labelonce import embed
 from labelonce._messages import show
 from labelonce._plugins import STRATEGIES as OTHER_STRATEGIES
 from labelonce._plugins import plugins
 from labelonce._types import STRATEGIES, STRATEGIES_OF_QUESTIONS
 from labelonce._validate import check_choice, check_int, check_number
+from labelonce.embed._models import Kind
 from labelonce.files._atomic import atomic_write
 from labelonce.formats._answers import SEPARATOR
 from labelonce.service._secrets import without_secrets
@@ -21,6 +23,7 @@ from labelonce.service._secrets import without_secrets
 FILE = "project.toml"
 _PORT = 8080
 Source = Literal["features", "text", "images", "nothing"]
+_EMBEDDED: dict[str, Kind] = {"text": "text", "images": "image"}
 SOURCES: tuple[str, ...] = get_args(Source)
 
 _WHY = {
@@ -32,6 +35,7 @@ _WHY = {
     "text": "The column with the text of a task; empty: none.",
     "image": "The column with the image file of a task, below this folder; empty: none.",
     "learn_from": "What the model learns from: features (the columns of numbers), text, images or nothing.",
+    "embed": "The pretrained model of texts or images, a name or a local folder; empty: n-grams, or a few pixels.",
     "instructions": "Shown above the tasks.",
     "url": "Where people reach the service: what their links begin with. It listens at its port, if it names one.",
     "database": "A file in this folder, or postgresql://...; LABELONCE_DATABASE in the environment goes first.",
@@ -68,6 +72,7 @@ class Settings:
     text: str = ""
     image: str = ""
     learn_from: Source = "nothing"
+    embed: str = ""
     instructions: str = ""
     url: str = "http://127.0.0.1:8080"
     database: str = "annotations.db"
@@ -157,6 +162,16 @@ def read_settings(folder: Path) -> Settings:
         return Settings(**found)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
+
+
+def model_for(settings: Settings, wanted: str | None) -> str:
+    """Return the pretrained model of a new project, nothing for none: the one that is wanted, else one at hand."""
+    kind = _EMBEDDED.get(settings.learn_from)
+    if wanted in ("none", "") or (kind is None and wanted in (None, "auto")):
+        return ""
+    if kind is None:
+        raise ValueError(f"embed must go with texts or images; got {wanted!r} for {settings.learn_from}.")
+    return (embed.at_hand(kind) or "") if wanted in (None, "auto") else embed.found_model(kind, wanted)
 
 
 def write_settings(folder: Path, settings: Settings) -> None:
