@@ -13,7 +13,18 @@ from labelonce.service._label_studio_project import project_from
 from labelonce.service._settings import FILE, check_url
 
 _SHOWN = 20  # files that were left out
-_OF_NEW = ("title", "text", "image", "multilabel")  # options that a project which is there has in its file
+_OF_NEW = {  # options that a project which is there has in its file
+    "title": "--title",
+    "text": "--text",
+    "image": "--image",
+    "multilabel": "--multilabel",
+    "guide": "--instructions",
+    "known": "--known",
+    "feedback": "--feedback",
+    "overlap": "--overlap",
+    "goal": "--goal",
+}
+_NAMED = 3  # tasks
 
 
 def run_project(
@@ -40,6 +51,8 @@ def run_project(
         found = {"project": str(folder), "tasks": len(project.tasks), "left_out": project.left_out}
         print_json(found | {"workers": links, "dashboard": dashboard})
         return
+    if is_new:
+        print_status(_what_became(project, tasks))
     for one in project.left_out[:_SHOWN]:
         print_note(f"left out: {one}")
     if len(project.left_out) > _SHOWN:
@@ -52,6 +65,14 @@ def run_project(
     stderr.print(f"{len(project.tasks):,} tasks, learning from {source}; next: labelonce serve {folder}", markup=False)
 
 
+def _what_became(project: Project, source: Path | None) -> str:
+    """Say which files, or rows, became tasks."""
+    names, n = project.tasks.names, len(project.tasks)
+    some = ", ".join(names[:_NAMED]) + (f", ..., {names[-1]}" if n > _NAMED else "")
+    what = "image" if source is not None and source.is_dir() else "row"
+    return f"tasks: {n:,} {what}{'s' if n > 1 else ''} of {source or 'Label Studio'} ({some})"
+
+
 def _project_of(
     folder: Path,
     tasks: Path | None,
@@ -62,7 +83,7 @@ def _project_of(
 ) -> Project:
     """Return the project in a folder, made where there is none; options that nobody would look at are an error."""
     is_new = not (folder / FILE).exists()
-    asked = {"--tasks": tasks, "--classes": classes} | {f"--{name}": options[name] for name in _OF_NEW}
+    asked = {"--tasks": tasks, "--classes": classes} | {said: options[name] for name, said in _OF_NEW.items()}
     given = [option for option, value in asked.items() if value]
     if is_new and tool is not None:
         if extra := [option for option in given if option != "--title"]:
