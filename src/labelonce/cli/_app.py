@@ -551,7 +551,7 @@ def project(
             raise ValueError(f"{alone} must go without other options; got more. Use two commands.")
         run_revoke(folder, revoke) if revoke is not None else run_backup(folder, backup or Path())
         return
-    options = {"title": title, "task": task, "text": text, "image": image, "multilabel": multilabel}
+    options: dict[str, Any] = {"title": title, "task": task, "text": text, "image": image, "multilabel": multilabel}
     options |= {"guide": instructions, "known": known, "feedback": feedback, "overlap": overlap, "goal": goal}
     there = (label_studio, label_studio_project)
     run_project(folder, tasks, classes, workers, there=there, url=url, as_json=as_json, **options)

@@ -40,8 +40,8 @@ def run_project(
 ) -> None:
     """Make a project, or add workers to one, and print the links."""
     is_new = not (folder / FILE).exists()
-    known = {} if url is None else {"url": check_url(url)}
-    project = _project_of(folder, tasks, classes, _label_studio(*there), known if is_new else {}, **options)
+    address = {} if url is None else {"url": check_url(url)}
+    project = _project_of(folder, tasks, classes, _label_studio(*there), address if is_new else {}, **options)
     if not is_new and not workers:
         raise ValueError(f"{folder} is a project already; name --workers to add to it.")
     tokens, begin = project.add_workers(_words(workers or "")), (url or project.settings.url).rstrip("/")
@@ -78,7 +78,7 @@ def _project_of(
     tasks: Path | None,
     classes: str | None,
     tool: LabelStudio | None,
-    known: dict[str, str],
+    address: dict[str, str],
     **options: Any,
 ) -> Project:
     """Return the project in a folder, made where there is none; options that nobody would look at are an error."""
@@ -88,11 +88,11 @@ def _project_of(
     if is_new and tool is not None:
         if extra := [option for option in given if option != "--title"]:
             raise ValueError(f"{extra[0]} must be left out with --label-studio, whose project says it; got both.")
-        return project_from(folder, tool, **known | ({"title": options["title"]} if options["title"] else {}))
+        return project_from(folder, tool, **address | ({"title": options["title"]} if options["title"] else {}))
     if is_new:
         if tasks is None or classes is None:
             raise ValueError("a new project must have --tasks and --classes; got one of them at most.")
-        return Project.make(folder, tasks, _words(classes), **known | options)
+        return Project.make(folder, tasks, _words(classes), **address | options)
     if given:
         raise ValueError(
             f"{folder} must be a new folder to take {given[0]}; got a project. Edit its {FILE}, or name another."

@@ -48,7 +48,7 @@ function showProgress(found) {
 function outlook(found) {
   if (!found.outlook) return "The first fit says what the next labels are expected to bring.";
   const { next, made_right: made, steps } = found.outlook;
-  return `The next ${next} labels are expected to make ${made.toFixed(1)} more ${found.multilabel ? "boxes" : "tasks"} right: ${percent(steps[0].accuracy, 2)} to ${percent(steps[1].accuracy, 2)} of all.`;
+  return `The next ${next} labels are expected to make ${Math.max(0, made).toFixed(1)} more ${found.multilabel ? "boxes" : "tasks"} right: ${percent(steps[0].accuracy, 2)} to ${percent(steps[1].accuracy, 2)} of all.`;
 }
 
 function whenToStop(found) {
@@ -109,10 +109,10 @@ function showLabels(found) {
   if (tasks === shownTasks) return;  // what is read or clicked now is not taken away
   shownTasks = tasks;
   part("labels").tBodies[0].replaceChildren(...found.rows.map((row) => element("tr", {},
-    element("th", { scope: "row" }, ...thumbnail(row.task), taskButton(row.task)),
+    element("th", { scope: "row" }, element("div", { class: "named" }, ...thumbnail(row.task), taskButton(row.task))),
     cell({}, element("bdi", row.labels ? {} : { class: "soft" }, fitted || row.labels ? words(row.label) : "")),
     cell({ class: "num" }, percent(row.confidence)),
-    cell({ class: "num" }, number(row.labels)),
+    cell({ class: "num wide" }, number(row.labels)),
     cell({ class: "wide" }, row.settled ? "yes" : ""))));
 }
 

@@ -55,8 +55,7 @@ function showWorkers(rows, seconds, again) {
     cell({ class: "num wide" }, number(row.skips)),
     cell({ class: "num wide" }, row.worker in seconds ? seconds[row.worker].toFixed(1) : ""),
     cell({ class: "num wide" }, row.known[0] ? `${row.known[1]} of ${row.known[0]}` : ""),
-    cell({}, skill(row)),
-    cell({}, ...row.flags.map((flag) => element("span", { class: "flag" }, flag))),
+    cell({}, skill(row), ...row.flags.map((flag) => element("span", { class: "flag" }, flag))),
     cell({}, ...linkOf(row, again)))));
 }
 
