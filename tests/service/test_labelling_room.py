@@ -45,7 +45,11 @@ def guide(tmp_path: Path) -> Path:
 
 def many_texts(folder: Path, n: int, classes: list[str], **settings: Any) -> Project:
     (folder / "tasks.csv").write_text("task,text\n" + "".join(f"t{i},text {i}\n" for i in range(n)))
-    chosen: dict[str, Any] = {"learn_from": "nothing", "refit_every": 10_000, "requests_per_second": 10_000.0} | settings
+    chosen: dict[str, Any] = {
+        "learn_from": "nothing",
+        "refit_every": 10_000,
+        "requests_per_second": 10_000.0,
+    } | settings
     return Project.make(folder / "p", folder / "tasks.csv", classes, text="text", **chosen)
 
 
