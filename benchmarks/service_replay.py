@@ -18,6 +18,7 @@ import signal
 import sys
 import tempfile
 import time
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,8 @@ def restarted(server: Server, name: str) -> dict[str, float]:
     """Stop a service and start it again, and return the seconds until it answers, on the clock and of the processor."""
     server.kill(signal.SIGTERM)
     started = time.monotonic()
-    server.start()
+    server.start()  # returns when it listens, which is before it answers
+    urllib.request.urlopen(f"http://127.0.0.1:{server.port}/health", timeout=600).close()
     seconds = time.monotonic() - started
     assert server.process is not None
     ticks = Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]

@@ -97,7 +97,7 @@ class LabelStudio:
             raise OSError(f"Label Studio must take {method} {path}; it answered {error.code}: {said}") from error
         except urllib.error.URLError as error:
             said = without_secrets(str(error.reason))
-            raise OSError(f"Label Studio must answer at {self.url}; got: {said}. Start it, or check its URL.") from error
+            raise OSError(f"Label Studio must answer at its URL; got: {said}. Start it, or check the URL.") from error
 
     def _send(self, method: str, path: str, body: Any) -> bytes:
         if _is_personal(self._token) and not self._access and path != "/api/token/refresh":
