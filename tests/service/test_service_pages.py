@@ -271,6 +271,31 @@ def test_the_dashboard_has_no_empty_chart_before_the_first_fit(browser: Any, pro
         visit.page.close()
 
 
+ZOOM = "(({ a, e, f }) => [a, e, f])(new DOMMatrix(document.getElementById('image').style.transform))"
+
+
+def test_an_image_is_zoomed_and_moved(browser: Any, filled: Project) -> None:
+    with serving(filled) as http:
+        visit = Visit(browser, f"{http.base_url}#token={filled.add_workers(['kim'])['kim']}")
+        frame = visit.page.locator("#frame:visible")
+        frame.wait_for()
+        visit.page.keyboard.press("+")
+        visit.page.get_by_role("button", name="Larger").click()
+        assert visit.page.evaluate(ZOOM) == [2.25, 0, 0]
+        box = frame.bounding_box()
+        visit.page.mouse.move(box["x"] + 60, box["y"] + 60)
+        visit.page.mouse.down()
+        visit.page.mouse.move(box["x"] + 90, box["y"] + 80)
+        visit.page.mouse.up()
+        assert visit.page.evaluate(ZOOM) == [2.25, 30, 20]
+        visit.page.mouse.move(box["x"] + 5, box["y"] + 5)
+        visit.page.mouse.wheel(0, -100)
+        visit.page.wait_for_function("document.getElementById('image').style.transform.includes('scale(2.8')")
+        visit.page.get_by_role("button", name="Whole image").click()
+        assert visit.page.evaluate(ZOOM) == [1, 0, 0]
+        visit.ends_well()
+
+
 def test_a_worker_does_not_get_the_dashboard(browser: Any, filled: Project) -> None:
     with serving(filled) as http:
         visit = Visit(browser, f"{http.base_url}/dashboard#token={filled.add_workers(['kim'])['kim']}")
