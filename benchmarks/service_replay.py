@@ -8,6 +8,7 @@ core at the lowest priority; meanwhile a request is sent every tenth of a second
     python benchmarks/service_replay.py
     python benchmarks/service_replay.py --tasks 20000 --answers 50000
     python benchmarks/service_replay.py --at-once   # the answers are put into the database: start and refit only
+    python benchmarks/service_replay.py --at-once --no-refit --out benchmarks/results/service_start.json
 """
 
 import argparse
@@ -161,6 +162,7 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=200_000)
     parser.add_argument("--answers", type=int, default=500_000)
     parser.add_argument("--at-once", action="store_true")
+    parser.add_argument("--no-refit", action="store_true")
     parser.add_argument("--out", type=Path, default=RESULTS / "service_replay.json")
     options = parser.parse_args()
     began, folder = time.perf_counter(), Path(tempfile.mkdtemp())
@@ -183,6 +185,8 @@ def main() -> None:
         row |= {"megabytes_started": before, "megabytes_after_more": megabytes(server)}
         row["load_average"] = os.getloadavg()[0]
         keep(row, options.out, time.perf_counter() - began)  # on a busy machine the fit may take long
+        if options.no_refit:
+            return
         row |= asyncio.run(fitted(server, tokens[0], admin))
         row |= restarted(server, "start_with_fit") | {"load_average": os.getloadavg()[0]}
     finally:

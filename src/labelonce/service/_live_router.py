@@ -42,8 +42,9 @@ class LiveRouter(Live):
             random_state=settings.seed,
             clock=time.monotonic,
         )
-        for row in answers:
-            self.take(row)
+        with self.router.state.at_once():
+            for row in answers:
+                self.take(row)
         if found is not None:
             self._trust(found)
             self.router.adopt(found.fit)
