@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from commands import run_in_process
+from commands import run
 
 from labelonce._types import STRATEGIES
 from labelonce.routing import _strategies
@@ -41,7 +41,7 @@ def test_it_writes_pairs_that_are_not_labelled_yet_and_leaves_the_spammer_out(
 ) -> None:
     labels, features = files
     output = tmp_path / "assignments.csv"
-    assert run_in_process(["next", str(labels), "--features", str(features), "-n", "20", "-o", str(output)]) == 0
+    assert run("next", labels, "--features", features, "-n", "20", "-o", output) == 0
     done = {(row["task"], row["worker"]) for row in rows_of(labels)}
     asked = {(row["task"], row["worker"]) for row in rows_of(output)}
     assert len(asked) == 20
@@ -55,7 +55,7 @@ def test_without_features_it_works_on_the_labels_alone(
     labels, _ = files
     text = labels.read_text().splitlines()
     labels.write_text("\n".join([*text[:-3], text[-1]]) + "\n")  # the last task has a label of the spammer alone
-    assert run_in_process(["next", str(labels), "-n", "5", "--json"]) == 0
+    assert run("next", labels, "-n", "5", "--json") == 0
     found = json.loads(capfd.readouterr().out)
     assert {pair["task"] for pair in found["next"]} == {"t59"}
     assert found["workers_asked"] == 1
@@ -69,7 +69,7 @@ def test_each_and_max_labels_are_kept(files: tuple[Path, Path], tmp_path: Path) 
     labels, features = files
     output = tmp_path / "assignments.csv"
     command = ["next", str(labels), "--features", str(features), "--each", "3", "--max-labels", "3", "-o", str(output)]
-    assert run_in_process(command) == 0
+    assert run(*command) == 0
     found = rows_of(output)
     assert max([row["worker"] for row in found].count(worker) for worker in ("ann", "bob")) == 3
     assert {int(row["task"][1:]) for row in found} <= set(range(60, 80))
@@ -88,11 +88,11 @@ def test_what_is_wrong_with_features_is_said_without_options_of_other_commands(
     labels, features = files
     head, first, *rest = features.read_text().splitlines()
     features.write_text("\n".join([head, f"{first.rpartition(',')[0]},{cell}", *rest]))
-    assert run_in_process(["next", str(labels), "--features", str(features)]) == 2
+    assert run("next", labels, "--features", features) == 2
     assert fix in capfd.readouterr().err
 
 
 def test_it_does_not_write_over_what_it_reads(files: tuple[Path, Path], capfd: pytest.CaptureFixture[str]) -> None:
     labels, _ = files
-    assert run_in_process(["next", str(labels), "-o", str(labels)]) == 2
+    assert run("next", labels, "-o", labels) == 2
     assert "--output must not be a file that is read" in capfd.readouterr().err

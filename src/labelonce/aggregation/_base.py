@@ -124,13 +124,7 @@ class Aggregator(BaseEstimator, ABC):
             annotations = only_classes(annotations, type(self).__name__)
         return annotations, codes
 
-    def _keep(
-        self,
-        annotations: Annotations,
-        gold: Codes | None,  # noqa: ARG002  # for models that continue from it
-        fit: Fit,
-        rng: np.random.Generator,
-    ) -> Self:
+    def _keep(self, annotations: Annotations, gold: Codes | None, fit: Fit, rng: np.random.Generator) -> Self:
         """Set the fitted attributes."""
         set_fitted(
             self,

@@ -342,7 +342,9 @@ def review(
     least: Annotated[
         float, typer.Option(min=0, max=1, help="The least chance of being wrong of a label in the list.")
     ] = 0.2,
-    top: Annotated[int | None, typer.Option(min=1, help="So many labels at most, the most likely wrong.")] = None,
+    top: Annotated[
+        int | None, typer.Option(min=1, help="Maximum number of labels to list, most likely wrong first.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="JSON lines instead of CSV on stdout.")] = False,
 ) -> None:
     """Write the given labels that are worth checking, the most likely wrong first.
@@ -482,13 +484,13 @@ def project(
     tasks: Annotated[
         Path | None, typer.Option(help="A table with one row per task, or a folder of images; it is copied.")
     ] = None,
-    classes: Annotated[str | None, typer.Option(help="The labels to choose from, with commas between.")] = None,
+    classes: Annotated[str | None, typer.Option(help="The labels to choose from, comma-separated.")] = None,
     multilabel: Annotated[
         bool, typer.Option("--multilabel", help="Several labels can be true of a task: check boxes.")
     ] = False,
-    workers: Annotated[str | None, typer.Option(help="Who labels, with commas between: each gets a link.")] = None,
+    workers: Annotated[str | None, typer.Option(help="Who labels, comma-separated: each gets a link.")] = None,
     revoke: Annotated[
-        str | None, typer.Option(help="Whose links shall work no longer, with commas between; their labels stay.")
+        str | None, typer.Option(help="Comma-separated workers whose links to revoke; their labels stay.")
     ] = None,
     title: Annotated[
         str | None, typer.Option(help="What people see above the tasks; default: the folder's name.")

@@ -66,7 +66,7 @@ def _source(
     ] = None,
     label: Annotated[str | None, _reading("--label-column", help=f"Column or question; default: label, {_OWN}")] = None,
     classes: Annotated[
-        str | None, _reading(help="All classes, with commas between, such as no,yes; default: the labels seen.")
+        str | None, _reading(help="All classes, comma-separated, such as no,yes; default: the labels seen.")
     ] = None,
     answers: Annotated[
         str | None,
@@ -106,7 +106,7 @@ def _source(
 
 
 def listed_ids(text: str) -> tuple[Any, ...]:
-    """Return ids that were given with commas between: integers where all are, as in a column of a file."""
+    """Return comma-separated ids: integers where all are, as in a column of a file."""
     from labelonce.formats._answers import integers_if_all
 
     return tuple(integers_if_all([part.strip() for part in text.split(",")]))

@@ -15,8 +15,7 @@ from labelonce._types import TOOLS
 from labelonce.data import _ids
 from labelonce.data._missing import LeftOutWarning, present_rows
 from labelonce.data._spelling import key
-from labelonce.files._open import File
-from labelonce.files._table_reader import column_names, find_columns, id_column, read_columns, read_table
+from labelonce.files import File, column_names, find_columns, id_column, read_columns, read_table
 from labelonce.formats import _registry as tools
 from labelonce.formats._answers import SEPARATOR, Fields
 from labelonce.formats._labels import Part

@@ -32,12 +32,12 @@ class Money:
     pool: int | None
 
     def tasks(self, redundancy: int) -> float:
-        """Return how many tasks can be labelled so many times, as a real number."""
+        """Return how many tasks can be labelled N times, as a real number."""
         most = inf if self.pool is None else self.pool
         return min(most, self.budget / (self.task_price + redundancy * self.label_price))
 
     def cost(self, tasks: int, redundancy: int) -> float:
-        """Return what it costs to label some tasks so many times."""
+        """Return what it costs to label some tasks N times."""
         return tasks * (self.task_price + redundancy * self.label_price)
 
     @property

@@ -101,7 +101,7 @@ def simulate_problem(
 ) -> Simulation:
     """Fit what the plan could buy, at a few redundancies, to labels of simulated crowds; at most `fits` times.
 
-    All redundancies of a repeat share truth, workers and tasks. The number of tasks is cut where there are not so many
+    All redundancies of a repeat share truth, workers and tasks. The number of tasks is cut where there are fewer
     rows of features.
     """
     clf, features, annotations = check_simulated(pilot)

@@ -8,7 +8,7 @@ from typing import Any
 
 from labelonce.data import Annotations, check
 from labelonce.data._check import check_labels
-from labelonce.files._open import File
+from labelonce.files import File
 from labelonce.formats._labels import listed
 from labelonce.formats._registry import find_labels
 from labelonce.io import read_annotations

@@ -13,8 +13,7 @@ import pyarrow as pa
 from labelonce._messages import argument, described
 from labelonce._types import TOOLS, Floats
 from labelonce.data import _ids
-from labelonce.files._open import File
-from labelonce.files._table_reader import column_names
+from labelonce.files import File, column_names
 from labelonce.formats._answers import SEPARATOR
 from labelonce.learning import MBEM, BoostedTrees
 from labelonce.multilabel import (

@@ -22,10 +22,7 @@ from labelonce._types import MODELS, TABLES
 from labelonce._validate import check_int
 from labelonce.aggregation._base import has_no_room
 from labelonce.data import Annotations
-from labelonce.files._atomic import atomic_write
-from labelonce.files._open import File
-from labelonce.files._places import absolute, fingerprint
-from labelonce.files._table_reader import column_names
+from labelonce.files import File, absolute, atomic_write, column_names, fingerprint
 from labelonce.formats._answers import Fields
 from labelonce.io import read_class_groups, write
 from labelonce.learning import MBEM, BoostedTrees, text_model
