@@ -33,7 +33,7 @@ class EStep(NamedTuple):
 
 
 class Evidence(Protocol):
-    """The labels of the rows; arrays by row and slot have one more column for the rest where there is one.
+    """The labels of the rows; arrays by row and slot have a last column for the rest, if there is a rest.
 
     `leaning` is to what share answers are evidence for classes, None where they are the classes. `labels` are those
     that it was made of.

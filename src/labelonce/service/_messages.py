@@ -77,7 +77,7 @@ class Guide(BaseModel):
 
 
 class NewWorker(BaseModel):
-    """Somebody who shall label."""
+    """A worker to add."""
 
     model_config = ConfigDict(extra="forbid")
     worker: Name

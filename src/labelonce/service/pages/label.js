@@ -10,7 +10,7 @@ const RETRY = 2000;
 const WHY = {
   budget: "Finished: all labels that were planned have been given. Thank you.",
   risk: "Finished: the labels are as sure as they need to be. Thank you.",
-  gain: "Finished: more labels would tell little. Thank you.",
+  gain: "Finished: more labels would add little. Thank you.",
   all: "Finished: you have answered every task. Thank you.",
   nothing: "There is nothing for you right now. Others may still be at work: look again later.",
 };
