@@ -646,6 +646,17 @@ def project(
     text: Annotated[str, typer.Option(help="Column of texts.")] = "",
     image: Annotated[str, typer.Option(help="Column of image files, named from where the table lies.")] = "",
     embed: EmbedOption = None,
+    instructions: Annotated[
+        Path | None, typer.Option(help="Markdown with what people should know, and examples; its images lie beside it.")
+    ] = None,
+    known: Annotated[
+        Path | None, typer.Option(help="A table with the true labels of some tasks (task, label): they are mixed in.")
+    ] = None,
+    feedback: Annotated[bool, typer.Option("--feedback", help="Tell people the true label after such a task.")] = False,
+    overlap: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of tasks that get a second label by somebody else.")
+    ] = 0.0,
+    goal: Annotated[int, typer.Option(min=0, help="Labels that everybody is asked for; 0: none is named.")] = 0,
     url: Annotated[
         str | None, typer.Option(help="Where the service will be reached, for the links; default: its project.toml.")
     ] = None,
@@ -672,6 +683,8 @@ def project(
 
     - `labelonce project walks --tasks photos --classes dog,sea,road --multilabel --workers ann`  (check boxes)
 
+    - `labelonce project pets --tasks photos --classes cat,dog --instructions guide.md --overlap 0.1 --goal 200`
+
     - `labelonce project pets --workers eve`  (one more worker)
 
     - `labelonce project pets --revoke bob`  (his link works no longer)
@@ -689,7 +702,9 @@ def project(
             raise ValueError(f"{alone} must go without other options; got more. Use two commands.")
         run_revoke(folder, revoke) if revoke is not None else run_backup(folder, backup or Path())
         return
-    options = {"title": title, "task": task, "text": text, "image": image, "embed": embed, "multilabel": multilabel}
+    options: dict[str, Any] = {"title": title, "task": task, "text": text, "image": image, "embed": embed}
+    options |= {"multilabel": multilabel, "guide": instructions, "known": known}
+    options |= {"feedback": feedback, "overlap": overlap, "goal": goal}
     there = (label_studio, label_studio_project)
     run_project(folder, tasks, classes, workers, there=there, url=url, as_json=as_json, **options)
 

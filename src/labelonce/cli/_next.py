@@ -57,9 +57,8 @@ def run_next(
     """Fit all labels so far, and write who should label what next."""
     if target is not None and output is None:
         raise ValueError(f"{argument('output')} must say where the input file of {target} goes; got none.")
-    check_outputs(
-        [*paths, Path(inputs["features"]) if inputs["features"] else None, gold, tasks], output=(output, None)
-    )
+    features = Path(inputs["features"]) if inputs["features"] else None
+    check_outputs([*paths, features, gold, tasks], output=(output, None))
     with warnings_as_notes():
         labels = find_files(paths, source.get("format"))
         check_no_questions(labels, source, "next")

@@ -36,7 +36,12 @@ _WHY = {
     "image": "The column with the image file of a task, below this folder; empty: none.",
     "learn_from": "What the model learns from: features (the columns of numbers), text, images or nothing.",
     "embed": "The pretrained model of texts or images, a name or a local folder; empty: n-grams, or a few pixels.",
-    "instructions": "Shown above the tasks.",
+    "instructions": "Shown above the tasks; a longer text, with examples, is instructions.md in this folder.",
+    "goal": "Labels that everybody is asked for; 0: none is named.",
+    "overlap": "Share of tasks that get a second label by somebody else, who does not know it.",
+    "known": "A table in this folder with the true labels of some tasks, which are mixed in; empty: none.",
+    "known_share": "Share of such tasks among those that a person gets.",
+    "feedback": "Whether people are told the true label after they labelled such a task.",
     "url": "Where people reach the service: what their links begin with. It listens at its port, if it names one.",
     "database": "A file in this folder, or postgresql://...; LABELONCE_DATABASE in the environment goes first.",
     "strategy": "How the next task is chosen; check boxes take Information, Random or FewestLabels.",
@@ -74,6 +79,11 @@ class Settings:
     learn_from: Source = "nothing"
     embed: str = ""
     instructions: str = ""
+    goal: int = 0
+    overlap: float = 0.0
+    known: str = ""
+    known_share: float = 0.1
+    feedback: bool = False
     url: str = "http://127.0.0.1:8080"
     database: str = "annotations.db"
     strategy: str = "Information"
@@ -107,12 +117,12 @@ class Settings:
             raise ValueError(
                 f"learn_from = {self.learn_from!r} must go with a column; got none. Name it with {column}."
             )
-        for name in ("max_labels", "budget", "seed"):
+        for name in ("max_labels", "budget", "seed", "goal"):
             check_int(getattr(self, name), name, 0)
         check_int(self.refit_every, "refit_every", 1)
         check_number(self.lease_seconds, "lease_seconds", 1.0)
         check_number(self.requests_per_second, "requests_per_second", 0.1)
-        for name in ("settled_risk", "max_risk"):
+        for name in ("settled_risk", "max_risk", "overlap", "known_share"):
             check_number(getattr(self, name), name, 0.0, 1.0)
         check_number(self.min_gain, "min_gain", 0.0)
 
@@ -123,6 +133,8 @@ class Settings:
 
     def _check_boxes(self) -> None:
         """Raise where a setting does not go with check boxes."""
+        if self.known:
+            raise ValueError(f"known must be left out with check boxes; got {show(self.known)}.")
         joined = [one for one in self.classes if SEPARATOR in one]
         if joined:
             raise ValueError(f"classes of check boxes must have no {SEPARATOR!r} in them; got {show(joined[0])}.")

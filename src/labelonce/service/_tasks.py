@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,6 +31,7 @@ IMAGE_TYPES = {
     ".png": "image/png",
     ".webp": "image/webp",
 }
+_SMALL = 96  # pixels
 _FORMATS = ("BMP", "GIF", "JPEG", "PNG", "WEBP")
 
 
@@ -144,6 +146,15 @@ def opened_image(path: Path) -> Iterator[Any]:
         raise ValueError(f"it is no image ({', '.join(_FORMATS)})") from error
     except Exception as error:  # a broken file may fail in any way
         raise ValueError(f"it cannot be read: {clip(printable(str(error)), 100)}") from error
+
+
+def small_copy(path: Path) -> bytes:
+    """Return an image of the size of a thumbnail as PNG; nothing of one that cannot be read."""
+    sink = BytesIO()
+    with suppress(ValueError), opened_image(path) as image:
+        image.thumbnail((_SMALL, _SMALL))
+        image.convert("RGBA").save(sink, "PNG")
+    return sink.getvalue()
 
 
 def why_unusable(path: Path) -> str | None:
