@@ -17,6 +17,7 @@ DATA_ROOT = Path(os.environ.get("LABELONCE_DATA") or Path(__file__).parents[2] /
 os.environ["LABELONCE_DATA"] = str(DATA_ROOT)  # the tests must not depend on the current directory
 
 
+os.environ["LABELONCE_EMBED"] = "none"  # a pretrained model is used where a test asks for it
 TESTS = Path(__file__).parent
 NEURAL = (
     "neural",

@@ -21,7 +21,7 @@ LAYERS = [
     ["io", "aggregation"],
     ["judges"],
     ["learning", "sharded"],
-    ["neural"],
+    ["neural", "embed"],
     ["baselines"],
     ["routing"],
     ["multilabel"],

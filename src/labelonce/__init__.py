@@ -11,6 +11,7 @@ from labelonce._lazy import lazy_names
 if TYPE_CHECKING:
     from labelonce import baselines as baselines
     from labelonce import datasets as datasets
+    from labelonce import embed as embed
     from labelonce import metrics as metrics
     from labelonce import neural as neural
     from labelonce import routing as routing

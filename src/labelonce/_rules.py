@@ -26,6 +26,7 @@ class Rules:
     # the learner and the rounds
     penalties: tuple[float, ...] = _rule((0.001, 0.01, 0.1, 1.0, 10.0), "C of the default softmax regressions", _PAGE)
     text_penalties: tuple[float, ...] = _rule((0.1, 1.0, 10.0), "C of the default model of texts")
+    text_components: int = _rule(64, "components of the n-grams of texts with --quick")
     head_penalties: tuple[float, ...] = _rule((0.001, 0.01, 0.1, 1.0), "C of the default heads of questions")
     group_first: int = _rule(200, "classes from which the default predicts the group first, where groups are known")
     cheap: int = _rule(10**8, "values times classes up to which a fit is cheap: no limit on the number of fits")

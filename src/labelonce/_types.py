@@ -62,6 +62,9 @@ EngineName = Literal["auto", "scipy", "torch"]
 Model = Literal["softmax", "boost"]
 """What `labelonce train` fits to features."""
 
+Effort = Literal["quick", "thorough"]
+"""How much work a run on texts or images may be, where it is not the default."""
+
 Strategy = Literal[
     "Information",
     "Random",

@@ -11,7 +11,7 @@ from labelonce.learning._learner import Learner
 from labelonce.learning._mbem import MBEM
 from labelonce.learning._scoring import annotation_log_likelihood
 from labelonce.learning._softmax import SoftmaxRegression
-from labelonce.learning._text import TextFeatures, text_model
+from labelonce.learning._text import TextComponents, TextFeatures, text_model
 
 __all__ = [
     "MBEM",
@@ -23,6 +23,7 @@ __all__ = [
     "OracleCorrect",
     "RepeatedRows",
     "SoftmaxRegression",
+    "TextComponents",
     "TextFeatures",
     "TrainOnAggregate",
     "annotation_log_likelihood",

@@ -111,6 +111,10 @@ class Offers:
         """Return whether a task is out with a worker, and its lease is not over."""
         return self._leases.holder(task, self._clock()) == worker
 
+    def is_out(self, task: int) -> bool:
+        """Return whether a task is out with anybody, and its lease is not over."""
+        return self._leases.holder(task, self._clock()) is not None
+
     def end_leases(self) -> None:
         """Offer the tasks again whose leases are over."""
         for task in self._leases.expired(self._clock()):

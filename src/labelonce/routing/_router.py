@@ -255,6 +255,11 @@ class Router:
         self._offers.look_at(task_code)
         return self.state.label_of(labels)
 
+    def is_free(self, task: Hashable, worker: Hashable) -> bool:
+        """Return whether a task is out with nobody, and this worker has neither labelled nor skipped it."""
+        place = self.state.task_code(task)
+        return not self._offers.is_out(place) and place not in self.state.had(self.state.known_worker(worker))
+
     def skip(self, task: Hashable, worker: Hashable, *, undo: bool = False) -> None:
         """Do not offer a task to this worker, who does not want to answer it; `undo`: offer it again."""
         self.state.skip(*self._pair(task, worker), undo=undo)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,7 @@ class State:
         self.n_labels: Codes = np.zeros(self.n_tasks, dtype=np.int32)
         self.spent = 0.0
         self._skipped: dict[int, set[int]] = {}
+        self._waits = False  # with beliefs
 
     def task_code(self, task: Hashable, name: str = "task") -> int:
         """Return the position of a task; one that is not there is an error."""
@@ -129,8 +131,25 @@ class State:
         """Take an answer: the class that was given, or one for each question."""
         self.answers.add(task, worker, labels)
         self._count(task, worker, 1)
-        if self.gold[task] < 0:
+        if self.gold[task] < 0 and not self._waits:
             self.belief.update(task, self.crowd.chances(worker, labels) ** self.evidence_of(task, worker))
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Take the first answers, of workers of whom nothing is known, and believe all of them at the end."""
+        self._waits = not self.families  # what an answer of a family counts depends on those before it
+        yield
+        if not self._waits:
+            return
+        self._waits = False
+        task, _, label = self.answers.rows()
+        shape = (self.n_tasks, self.n_classes)
+        scores = np.empty((self.n_tasks, self.n_questions, self.n_classes))
+        for place, labels in enumerate(label.reshape(-1, self.n_questions).T):
+            votes = np.bincount(task * np.int64(shape[1]) + labels, minlength=shape[0] * shape[1]).reshape(shape)
+            scores[:, place] = votes @ np.log(self.crowd.population[place]).T
+        rows = np.exp(scores - scores.max(axis=2, keepdims=True)).reshape(-1, self.n_classes)
+        self.belief = Belief(self.with_gold(rows / rows.sum(axis=1, keepdims=True)), self.n_questions)
 
     def remove(self, task: int, worker: int) -> list[int]:
         """Take an answer out, also of what is believed, and return its labels."""

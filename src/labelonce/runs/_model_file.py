@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import labelonce
-from labelonce import aggregation, baselines, learning, multilabel, workers
+from labelonce import aggregation, baselines, embed, learning, multilabel, workers
 from labelonce._kernels import Beliefs, Factors, Matrices, Mistakes, Pattern
 from labelonce._lazy import homes_in
 from labelonce._messages import shorten
@@ -181,7 +181,7 @@ def _our_types() -> Iterator[str]:
     """Yield the full names of the types of ours whose objects a file may hold."""
     for kind in _PARTS:
         yield f"{kind.__module__}.{kind.__qualname__}"
-    for module in (aggregation, learning, multilabel, workers):
+    for module in (aggregation, embed, learning, multilabel, workers):
         for name in module.__all__:
             value = getattr(module, name)
             if isinstance(value, type) and issubclass(value, BaseEstimator | ClassifierBase):
