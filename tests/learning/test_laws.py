@@ -54,7 +54,7 @@ def test_nothing_jumps_where_memory_decides(model: Any, monkeypatch: pytest.Monk
     below = MBEM(SoftmaxRegression(), rounds=2, worker_model=model()).fit(X, ann)
     monkeypatch.setattr(f"{model.__module__}.is_large", lambda *_: True)
     above = MBEM(SoftmaxRegression(), rounds=2, worker_model=model()).fit(X, ann)
-    assert_allclose(np.asarray(above.posterior_), np.asarray(below.posterior_), atol=1e-3)
+    assert_allclose(np.asarray(above.posterior_), np.asarray(below.posterior_), atol=5e-3)
     assert_allclose(above.skill_, below.skill_, atol=5e-3)  # there, no classes are taken to be mixed up
 
 

@@ -60,6 +60,7 @@ def test_good_workers_are_found_among_those_who_skip() -> None:
     assert_allclose(table["other_answers"].to_numpy(), 0.375, atol=0.12)
 
 
+@pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")
 def test_a_scale_is_learned_with_one_answer_per_task() -> None:
     X, ann, y_true = problem(scale(), answers=list("abcde"))
     clf = quick().fit(X, ann)

@@ -272,6 +272,8 @@ class _Options:
         place = int(np.argmax([max(_means(trial)) for trial in trials]))
         trial, one = trials[place], self.contenders[place]
         near = near_best(trial.values()) if self.free else np.arange(len(trial.scores)) == self.rounds - 1
+        if self.free and near[0]:  # nothing shows that later rounds learn more than the votes, so they may drift
+            near = np.arange(len(near)) == 0
         averaged = tuple((1 + np.flatnonzero(near)).tolist()) if self.free else ()
         n_rounds = averaged[-1] if self.free else self.rounds
         if trial.overfits and self.free:  # to take the best rounds by the same labels loses more than the worse ones do
