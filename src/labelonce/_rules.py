@@ -66,8 +66,8 @@ class Rules:
     tau_prior: tuple[float, float] = _rule(
         (12.0, 2.0), "Beta prior of tau: the best workers are nearly always right", _PAGE
     )
-    skill_prior: tuple[float, float] = _rule((8.0, 2.5), "Beta prior of how often the labels are right", _PAGE)
-    likelihood_power: float = _rule(0.01, "power of the likelihood of labels: models are wrong", _PAGE)
+    skill_prior: tuple[float, float] = _rule((16.0, 4.0), "Beta prior of how often the labels are right", _PAGE)
+    likelihood_power: float = _rule(0.05, "power of the likelihood of labels: models are wrong", _PAGE)
     differ_power: float = _rule(
         0.25,
         "power of what the predicted classes say about how workers differ: their probabilities have no part",
