@@ -336,7 +336,7 @@ def _means(trial: CrossFit) -> list[float]:
 
 
 def _worth(trial: CrossFit) -> float:
-    """Return the best score of a learner; of one that overfits the first, since later rounds hear of held-out labels."""
+    """Return the best score of a learner; of one that overfits the first: later rounds hear of held-out labels."""
     means = _means(trial)
     return max(means[:1] if trial.overfits else means, default=-np.inf)
 
