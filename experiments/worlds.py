@@ -13,7 +13,7 @@ penalty that three-fold cross-validation on the vote prefers.
     python experiments/worlds.py --table              # the table again
 
 The columns "former" are what the release before (commit 541c069) made of the same worlds, in draws 100 to 102; its
-trials are in results/worlds_former.json.
+trials are in results/worlds-former.json.
 """
 
 import argparse
@@ -68,7 +68,7 @@ from sklearn.preprocessing import StandardScaler
 import labelonce as lo
 
 PATH = RESULTS / "worlds.json"
-FORMER = RESULTS / "worlds_former.json"
+FORMER = RESULTS / "worlds-former.json"
 PENALTIES = (0.001, 0.01, 0.1, 1.0, 10.0)
 TRAINED = ("vote", "soft vote", "Dawid-Skene", "CROWDLAB", "truth")
 MOST_TEST = 3000

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -16,9 +17,13 @@ def labelonce_cli(*arguments: str | Path) -> Run:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def run_in_process(arguments: list[str]) -> int:
+def run_in_process(arguments: Iterable[object]) -> int:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["labelonce", *arguments])
+        patch.setattr(sys, "argv", ["labelonce", *map(str, arguments)])
         with pytest.raises(SystemExit) as stopped:
             cli.main()
     return int(stopped.value.code or 0)
+
+
+def run(*arguments: object) -> int:
+    return run_in_process(arguments)

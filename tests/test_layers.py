@@ -13,7 +13,7 @@ import labelonce
 PACKAGE = Path(labelonce.__file__).parent
 ROOT = PACKAGE.parent.parent
 LAYERS = [
-    ["_lazy", "_types", "_messages", "_sklearn", "_rules"],
+    ["_lazy", "_plugins", "_types", "_messages", "_sklearn", "_rules"],
     ["_memory", "_processes", "_validate"],
     ["data"],
     ["files", "_kernels"],

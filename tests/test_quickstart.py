@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from commands import run_in_process
+from commands import run
 
 PAGE = Path(__file__).parents[1] / "docs" / "quickstart.md"
 FENCE = re.compile(r"^```(python|console|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -37,7 +37,7 @@ def test_quickstart_runs_as_printed(
         elif kind == "console":
             for entry in re.split(r"^\$ labelonce ", body, flags=re.MULTILINE)[1:]:
                 command, answer = entry.split("\n", 1)
-                assert run_in_process(shlex.split(command)) == 0
+                assert run(*shlex.split(command)) == 0
                 commands.append(shlex.split(command)[0])
                 check_answer(capsys.readouterr().out, answer)
     assert commands == ["check", "train", "show", "review", "predict", "simulate", "compare", "aggregate"]

@@ -49,19 +49,6 @@ if TYPE_CHECKING:
 
     __all__: list[str]
 else:  # a type checker reads the names above
-    _NAMES = {
-        "aggregation": "DawidSkene EBCC GLAD IBCC MACE MajorityVote OneCoin Wawa compare_aggregators",
-        "data": "Annotations agreement check",
-        "io": "read_annotations read_gold write",
-        "learning": "BoostedTrees DoubtWarning MBEM OracleConfusion OracleCorrect SoftmaxRegression TrainOnAggregate",
-        "multilabel": "MultiLabelAnnotations MultiLabelDawidSkene MultiLabelMBEM MultiLabelVote read_multilabel",
-        "report": "write_report",
-        "runs": "load save",
-    }
-    __getattr__, __dir__, __all__ = lazy_names(
-        __name__,
-        {name: f"labelonce.{room}" for room, names in _NAMES.items() for name in names.split()},
-        modules=["baselines", "datasets", "metrics", "neural", "routing", "simulate", "workers"],
-    )
+    __getattr__, __dir__, __all__ = lazy_names(__name__)
 
 __version__ = "0.1.0"

@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import ast
+import sys
+from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 Lazy = tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]
 
 
-def lazy_names(package: str, homes: Mapping[str, str], modules: Iterable[str] = ()) -> Lazy:
-    """Return `__getattr__`, `__dir__` and `__all__` of a package: names by the module that has them, and `modules`.
+def lazy_names(package: str) -> Lazy:
+    """Return `__getattr__`, `__dir__` and `__all__` of a package: what it imports under `if TYPE_CHECKING:`.
 
-    >>> get, _, names = lazy_names("labelonce", {"Annotations": "labelonce.data"}, ["metrics"])
-    >>> get("metrics").__name__, get("Annotations").__name__, names
-    ('labelonce.metrics', 'Annotations', ['Annotations', 'metrics'])
+    >>> get, _, names = lazy_names("labelonce")
+    >>> get("metrics").__name__, get("Annotations").__name__, names[-1]
+    ('labelonce.metrics', 'Annotations', 'write_report')
     """
-    loaded = {name: f"{package}.{name}" for name in modules}
-    names = sorted([*homes, *loaded], key=lambda name: (not name.isupper(), name[0].islower(), name))
+    homes = homes_in(package)
+    names = sorted(homes, key=lambda name: (not name.isupper(), name[0].islower(), name))
 
     def load(name: str) -> Any:
-        if name in homes:
-            return getattr(import_module(homes[name]), name)
-        if name in loaded:
-            return import_module(loaded[name])
-        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if homes[name] == package:
+            return import_module(f"{package}.{name}")
+        return getattr(import_module(homes[name]), name)
 
     return load, lambda: names, names
+
+
+def homes_in(package: str) -> dict[str, str]:
+    """Return the module of every name that a package imports under `if TYPE_CHECKING:`."""
+    source = Path(str(sys.modules[package].__file__)).read_text(encoding="utf-8")
+    blocks = [node.body for node in ast.parse(source).body if isinstance(node, ast.If)]
+    imports = [node for block in blocks for node in block if isinstance(node, ast.ImportFrom)]
+    return {alias.name: str(node.module) for node in imports for alias in node.names}

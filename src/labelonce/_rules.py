@@ -32,7 +32,7 @@ class Rules:
     folds: int = _rule(4, "parts of the tasks that are left out in turn", _PAGE)
     rounds: int = _rule(6, "most rounds that are tried", "docs/what-was-tried.md")
     finalists: int = _rule(3, "learners that go on after the first round", _PAGE)
-    heats: int = _rule(3, "round after which the best of them goes on alone", _PAGE)
+    heats: int = _rule(3, "round after which only the best of them is continued", _PAGE)
     choice_tasks: int = _rule(50_000, "tasks that settle a choice: of more a draw")
     choice_labels: int = _rule(20_000, "held-out labels that the power of predictions is searched by")
     overfits: float = _rule(
@@ -83,7 +83,7 @@ class Rules:
         5.0, "standard deviations from which workers are taken to have tasks of their own", _PAGE
     )
     assignment_labels: float = _rule(10.0, "labels that the class balance is worth in that of a worker's tasks")
-    mixing_classes: tuple[int, int] = _rule((3, 8), "fewest and most classes which predictions may not tell apart")
+    mixing_classes: tuple[int, int] = _rule((3, 8), "fewest and most classes that predictions may mix up")
     mixing_kept: float = _rule(3.0, "rows that a predicted class is worth as being that class")
     verdict_steps: int = _rule(25, "steps of EM for each candidate at most")
     verdict_settled: float = _rule(1e-3, "change of the posteriors at which these stop")
@@ -115,7 +115,7 @@ class Rules:
     )
     gold_says: float = _rule(2.0, "standard deviations from which known classes decide whether given labels stay")
     # warnings and advice
-    wide_range: float = _rule(0.25, "width of the range of the estimated accuracy from which it is told")
+    wide_range: float = _rule(0.25, "width of the range of the estimated accuracy that raises a doubt")
     narrow_range: float = _rule(0.05, "half width of that range from which nothing needs to be done")
     nearly_narrowest: float = _rule(1.25, "of the narrowest range that second labels can bring: enough of them")
     more_labels: tuple[int, ...] = _rule(
@@ -123,9 +123,9 @@ class Rules:
         "numbers of second or checked labels that are advised",
     )
     kept_share: float = _rule(
-        0.05, "share of the tasks whose given label stays against the model from which it is told"
+        0.05, "share of the tasks whose given label stays against the model from which a doubt is reported"
     )
-    most_drift: float = _rule(0.3, "distance of the predicted classes from the given ones from which it is told")
+    most_drift: float = _rule(0.3, "distance of the predicted classes from the given ones that raises a doubt")
     review_replace: float = _rule(0.9, "probability from which another label may replace a given one unseen")
     review_keep: float = _rule(0.8, "probability below which a person should look at a label")
     review_least: float = _rule(0.2, "chance of being wrong from which a given label is worth checking")
@@ -144,7 +144,7 @@ class Rules:
     groups_surest: float = _rule(0.05, "share of the labels with the surest predictions, which say whether groups hold")
     groups_contradictions: int = _rule(20, "of these, the fewest that must contradict their label")
     groups_sure: tuple[float, ...] = _rule(
-        (0.95, 0.9, 0.8, 0.7, 0.6, 0.5), "confidence of the predictions that tell groups: the first with enough"
+        (0.95, 0.9, 0.8, 0.7, 0.6, 0.5), "confidence of the predictions that show groups: the first with enough"
     )
     groups_predictions: int = _rule(50, "predictions per class that are enough")
     community_resolutions: tuple[float, ...] = _rule((0.0, 1.0, 3.0), "from which that of the communities is learned")

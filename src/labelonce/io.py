@@ -24,6 +24,7 @@ from labelonce.files._table_writer import as_table, write_table
 from labelonce.formats import _registry as tools
 from labelonce.formats._answers import Fields, to_gold
 from labelonce.formats._labels import Paths, Relabel, listed, new_names, read_part, together
+from labelonce.formats._work import read_work as work_in
 from labelonce.workers._groups import read_groups
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "read_batches",
     "read_class_groups",
     "read_gold",
+    "read_work",
     "write",
 ]
 
@@ -176,6 +178,18 @@ def read_gold(
             gold = _as_given(gold, annotations, normalise=normalise)
             check_gold(gold, annotations)
         return gold
+
+
+def read_work(
+    path: Paths, *, format: str | None = None, task: str | None = None, worker: str | None = None
+) -> pa.Table | None:
+    """Return how long each label took, what was paid for it, and when it was given; None where no file knows it.
+
+    The table has the columns task and worker as text, and those of seconds, pay and time (seconds since 1970) that a
+    file knows. The columns of MTurk, Toloka, Label Studio and of labelonce's service are recognised; in other tables
+    they are called seconds, pay and time. For `labelonce.write_report`.
+    """
+    return work_in([tools.find_labels(one, format) for one in listed(path)], task=task, worker=worker)
 
 
 def _as_given(gold: dict[Any, Any], annotations: Annotations, *, normalise: bool) -> dict[Any, Any]:

@@ -240,7 +240,7 @@ def assign(
     Parameters
     ----------
     replace : bool
-        True draws every worker anew, as in the paper, so that one worker may label a task twice. False
+        True draws with replacement, as in the paper, so that one worker may label a task twice. False
         draws distinct workers for a task, one after the other among those left.
     load : array of shape (n_workers,), optional
         Relative chances of the workers to be drawn, such as `zipf_load`. Default: equal.
@@ -369,7 +369,7 @@ def _with_replacement(weight: Floats, shape: tuple[int, ...], rng: np.random.Gen
 
 
 def _distinct_by_redrawing(weight: Floats, shape: tuple[int, ...], rng: np.random.Generator) -> Codes:
-    """_Draw the columns in turn, each again where it repeats an earlier one."""
+    """Draw the columns in turn, each again where it repeats an earlier one."""
     workers = np.empty(shape, dtype=np.int32)
     for column in range(shape[1]):
         again = np.arange(shape[0])

@@ -3,16 +3,16 @@ import pytest
 from crowds import crowd
 from numpy.testing import assert_allclose
 
-from labelonce import DawidSkene, MajorityVote, metrics, simulate
+from labelonce import IBCC, DawidSkene, MajorityVote, metrics, simulate
 
 
-def test_recovers_the_confusion_of_simulated_workers() -> None:
+@pytest.mark.parametrize("model", [DawidSkene(), IBCC()])
+def test_recovers_the_confusion_of_simulated_workers(model: DawidSkene | IBCC) -> None:
     rng = np.random.default_rng(0)
     y_true = rng.integers(0, 4, 4000)
     confusion = simulate.dirichlet(20, 4, rng, diagonal=6.0, off_diagonal=1.0)
     ann = simulate.annotate(y_true, confusion, simulate.assign(4000, 20, 5, rng, replace=False), rng)
-    model = DawidSkene().fit(ann)
-    assert metrics.confusion_error(confusion, model.confusion_) < 0.05
+    assert metrics.confusion_error(confusion, model.fit(ann).confusion_) < 0.05
     assert_allclose(model.prior_, 0.25, atol=0.03)
 
 
@@ -23,11 +23,6 @@ def test_beats_majority_vote_where_workers_differ() -> None:
     ann = simulate.annotate(y_true, confusion, simulate.assign(2000, 20, 5, rng, replace=False), rng)
     ours, vote = (metrics.accuracy(y_true, model.fit(ann).posterior_) for model in (DawidSkene(), MajorityVote()))
     assert ours > vote + 0.05
-
-
-def test_float32_needs_smoothing() -> None:
-    with pytest.raises(ValueError, match="must have smoothing above 0 everywhere; got 0"):
-        DawidSkene(smoothing=0.0, dtype="float32").fit(crowd()[0])
 
 
 def test_strong_smoothing_pulls_every_worker_to_the_pseudo_counts() -> None:

@@ -42,20 +42,6 @@ def test_recovers_the_confusion_of_its_own_model() -> None:
     assert metrics.confusion_error(empirical, EBCC(subtypes=3, n_init=3).fit(ann).confusion_) < 0.06
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"subtypes": 0}, "subtypes must be an integer of at least 1; got 0"),
-        ({"concentration": 0.0}, "concentration must be at least 1e-09; got 0.0"),
-        ({"smoothing": 0.0}, "smoothing of EBCC must be above 0 everywhere; got 0"),
-        ({"prior": "flat"}, "prior must be one of 'learned', 'votes', 'uniform'; got 'flat'"),
-    ],
-)
-def test_options_out_of_range_are_refused(options: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        EBCC(**options).fit(crowd()[0])  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("concentration", [0.1, 5.0])
 def test_the_bound_never_falls(concentration: float) -> None:
     path = EBCC(subtypes=3, concentration=concentration, n_init=1, tol=1e-9).fit(crowd()[0]).log_likelihood_

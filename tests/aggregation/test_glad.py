@@ -78,17 +78,3 @@ def test_newton_step_halves_until_no_coordinate_falls() -> None:
 def test_too_few_iterations_are_warned_about() -> None:
     with pytest.warns(ConvergenceWarning, match="GLAD stopped after 2 iterations"):
         assert not GLAD(max_iter=2).fit(crowd()[0]).converged_
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"max_iter": 0}, "max_iter must be an integer of at least 1; got 0"),
-        ({"tol": -1.0}, "tol must be at least 0; got -1.0"),
-        ({"prior": "learned"}, "prior must be one of 'uniform'; got 'learned'"),
-        ({"prior": [0.5, 0.5]}, r"prior must have shape \(3,\); got \(2,\)"),
-    ],
-)
-def test_options_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        GLAD(**options).fit(crowd()[0])

@@ -1,5 +1,3 @@
-from typing import Any
-
 import numpy as np
 import pytest
 from crowds import crowd
@@ -63,17 +61,3 @@ def test_every_matrix_is_know_or_habit() -> None:
     model = MACE().fit(crowd()[0])
     off_diagonal = model.confusion_ - model.competence_[:, None, None] * np.eye(3)
     assert_allclose(off_diagonal, off_diagonal[:, :1] * np.ones((1, 3, 1)), atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"method": "gibbs"}, "method must be one of 'vb', 'em'; got 'gibbs'"),
-        ({"smoothing": 1.0}, r"pair of pseudo-counts \(competence, habit\); got 1.0"),
-        ({"smoothing": (0.0, 1.0)}, r"smoothing of method 'vb' must be above 0; got \(0.0, 1.0\)"),
-        ({"smoothing": (-1.0, 1.0)}, "smoothing must be at least 0; got -1.0"),
-    ],
-)
-def test_options_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        MACE(**options).fit(crowd()[0])

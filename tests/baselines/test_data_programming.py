@@ -53,15 +53,3 @@ def test_likelihood_is_that_of_the_whole_matrix(coverage: str) -> None:
             joint[k] *= 1 - votes if given < 0 else votes * model.confusion_[worker, k, given]
         total += np.log(joint.sum())
     assert_allclose(model.log_likelihood_[-1], total, atol=1e-6)
-
-
-def test_options_out_of_range_are_refused() -> None:
-    with pytest.raises(ValueError, match="coverage must be one of 'source', 'class'; got 'task'"):
-        DataProgramming(coverage="task").fit(crowd()[0])
-    with pytest.raises(ValueError, match=r"smoothing must be a pair of pseudo-votes \(right, wrong\); got 1.0"):
-        DataProgramming(smoothing=1.0).fit(crowd()[0])
-
-
-def test_float32_without_smoothing_is_refused() -> None:
-    with pytest.raises(ValueError, match="dtype='float32' must have smoothing above 0 everywhere; got 0"):
-        DataProgramming(dtype="float32", smoothing=(1.0, 0.0)).fit(crowd()[0])

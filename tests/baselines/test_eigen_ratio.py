@@ -93,11 +93,6 @@ def test_a_worker_who_meets_nobody_gets_the_mean_skill() -> None:
     assert skill[3] == pytest.approx(1 - 1 / 22)
 
 
-def test_an_unknown_ratio_is_refused() -> None:
-    with pytest.raises(ValueError, match="ratio must be one of 'eigenvectors', 'entries'; got 'x'"):
-        EigenRatio(ratio="x").fit(crowd()[0])
-
-
 def test_many_workers_who_all_say_the_same() -> None:
     ann = Annotations.from_arrays(np.repeat([0, 1], 70), np.tile(np.arange(70), 2), ["ok"] * 140)
     assert EigenRatio().fit(ann).labels_.tolist() == ["ok", "ok"]

@@ -61,16 +61,3 @@ def test_a_stop_on_the_way_is_announced() -> None:
     labels = [[k, k, k, -1, -1, -1] for k in range(9)]
     with pytest.warns(ConvergenceWarning, match="after 1 iterations while 3 workers still changed"):
         ExpertiseVote(max_iter=1).fit(Annotations.from_matrix(labels))
-
-
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"damping": 0.6}, "at most growth, 0.5, .* got 0.6"),
-        ({"least_share": 0.3}, r"least_share must be in \[0.5, 1\]; got 0.3"),
-        ({"max_iter": 0}, "max_iter must be an integer of at least 1; got 0"),
-    ],
-)
-def test_options_out_of_range_are_refused(options: dict[str, float], sentence: str) -> None:
-    with pytest.raises(ValueError, match=sentence):
-        ExpertiseVote(**options).fit(Annotations.from_matrix([[0, 1]]))  # type: ignore[arg-type]  # which is tested

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from scipy.special import betaln, digamma, logsumexp, softmax
 from sklearn.exceptions import ConvergenceWarning
 
-from labelonce import Annotations, OneCoin, datasets, simulate
+from labelonce import Annotations, OneCoin, datasets
 from labelonce._types import Floats
 from labelonce.baselines import MeanField
 
@@ -25,24 +25,9 @@ def by_hand(ann: Annotations, sweeps: int) -> Floats:
     return np.asarray(posterior)
 
 
-def test_recovers_simulated_accuracies() -> None:
-    rng = np.random.default_rng(0)
-    accuracy, y_true = np.linspace(0.3, 0.95, 20), rng.integers(0, 5, 20_000)
-    assignment = simulate.assign(20_000, 20, 5, rng, replace=False)
-    ann = simulate.annotate(y_true, simulate.one_coin(accuracy, 5), assignment, rng)
-    assert_allclose(MeanField().fit(ann).skill_, accuracy, atol=0.03)  # four standard errors of 5,000 labels
-
-
-def test_equals_the_updates_done_by_hand() -> None:
-    ann, _ = crowd(n_tasks=60)
-    with pytest.warns(ConvergenceWarning, match="after 15 iterations"):
-        model = MeanField(tol=0.0, max_iter=15).fit(ann)
-    assert_allclose(model.posterior_, by_hand(ann, 15), atol=1e-9)
-
-
-@pytest.mark.data
-def test_equals_the_updates_done_by_hand_on_bluebird() -> None:
-    ann = datasets.load("bluebird").annotations
+@pytest.mark.parametrize("name", ["simulated", pytest.param("bluebird", marks=pytest.mark.data)])
+def test_equals_the_updates_done_by_hand(name: str) -> None:
+    ann = crowd(n_tasks=60)[0] if name == "simulated" else datasets.load(name).annotations
     assert ann is not None
     with pytest.warns(ConvergenceWarning, match="after 15 iterations"):
         model = MeanField(tol=0.0, max_iter=15).fit(ann)
@@ -65,12 +50,3 @@ def test_workers_with_few_labels_count_for_less_than_in_one_coin() -> None:
     sure, careful = (model.fit(ann).posterior_[0, 0] for model in (OneCoin(), MeanField()))
     assert careful > 0.5
     assert careful != sure
-
-
-@pytest.mark.parametrize(
-    ("smoothing", "message"),
-    [((0.0, 1.0), r"must be above 0; got \(0.0, 1.0\)"), (2.0, r"pair of pseudo-counts \(right, wrong\); got 2.0")],
-)
-def test_an_improper_prior_is_refused(smoothing: object, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        MeanField(smoothing=smoothing).fit(crowd()[0])

@@ -1,6 +1,4 @@
 import numpy as np
-import pytest
-from crowds import crowd
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 
@@ -67,16 +65,3 @@ def test_gold_holds_in_two_classes() -> None:
     wrong = 1 - y_true[:20]
     model = MultidimensionalWisdom().fit(ann, gold=dict(enumerate(wrong)))
     assert_array_equal(model.posterior_[:20], np.eye(2)[wrong])
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"dimensions": 3}, "dimensions must be 1 or 2; got 3"),
-        ({"spread": 0.0}, r"spread must be in \[0.05, 10\]; got 0.0"),
-        ({"prior": "flat"}, "prior must be one of 'learned', 'uniform'; got 'flat'"),
-    ],
-)
-def test_options_out_of_range_are_refused(options: dict[str, object], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        MultidimensionalWisdom(**options).fit(crowd()[0])  # type: ignore[arg-type]

@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 from crowds import crowd
 from numpy.testing import assert_allclose
 
@@ -78,8 +77,3 @@ def test_singular_moments_fall_back_on_the_votes() -> None:
     ann = Annotations.from_matrix([[0, -1], [1, -1], [-1, 0], [-1, 1], [0, 0], [1, 1]])
     assert spectral_estimate(ann, ScipyEngine(ann, "float64"), np.random.default_rng(0)) is None
     assert_allclose(SpectralDawidSkene().fit(ann).posterior_, DawidSkene().fit(ann).posterior_)
-
-
-def test_options_out_of_range_are_refused() -> None:
-    with pytest.raises(ValueError, match="n_splits must be an integer of at least 1; got 0"):
-        SpectralDawidSkene(n_splits=0).fit(crowd()[0])

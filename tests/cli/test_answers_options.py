@@ -3,12 +3,11 @@
 import csv
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from commands import run_in_process
+from commands import run
 from pyarrow import parquet
 
 import labelonce as lo
@@ -48,10 +47,6 @@ def share_right(folder: Path, clean: Path) -> float:
         for path in (folder / "gold.csv", clean)
     )
     return float(np.mean([gold[task] == label for task, label in found.items()]))
-
-
-def run(*arguments: Any) -> int:
-    return run_in_process([*map(str, arguments)])
 
 
 def test_check_counts_other_answers_apart_and_repeats_the_options(folder: Path, capsys: Capture) -> None:

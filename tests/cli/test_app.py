@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import labelonce_cli, run_in_process
+from commands import labelonce_cli, run
 
 import labelonce
 from labelonce import read_annotations
@@ -32,7 +32,7 @@ def test_simulate_writes_what_was_asked_for(labels: Path) -> None:
 def test_simulate_with_a_seed_is_repeatable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = [tmp_path / name for name in ("a.csv", "b.csv", "c.csv")]
     for path, seed in zip(files, ("1", "1", "2"), strict=True):
-        run_in_process(["simulate", "-o", str(path), "--seed", seed])
+        run("simulate", "-o", path, "--seed", seed)
     first, again, other = (path.read_bytes() for path in files)
     assert first == again != other
     assert "1,000 annotations" in capsys.readouterr().err
@@ -42,7 +42,7 @@ def test_simulate_with_a_seed_is_repeatable(tmp_path: Path, capsys: pytest.Captu
 def test_aggregate_writes_a_row_a_task(method: str, labels: Path, tmp_path: Path) -> None:
     output, workers = tmp_path / "clean.csv", tmp_path / "workers.csv"
     arguments = ["aggregate", str(labels), "--method", method, "-o", str(output), "--workers", str(workers)]
-    assert run_in_process(arguments) == 0
+    assert run(*arguments) == 0
     header, *rows = output.read_text().splitlines()
     assert header.replace('"', "") == "task,label,confidence,posterior_0,posterior_1,posterior_2"
     assert len(rows) == 60
@@ -59,7 +59,7 @@ def test_aggregate_takes_other_column_names(tmp_path: Path, capfd: pytest.Captur
     path = tmp_path / "answers.tsv"
     path.write_text("item\twho\tanswer\n1\ta\tyes\n1\tb\tyes\n2\ta\tno\n2\tb\tno\n")
     columns = ["--task-column", "item", "--worker-column", "who", "--label-column", "answer"]
-    assert run_in_process(["aggregate", str(path), *columns]) == 0
+    assert run("aggregate", path, *columns) == 0
     assert "yes" in capfd.readouterr().out
 
 
@@ -79,7 +79,7 @@ def test_aggregate_takes_groups_of_classes(groups: str, tmp_path: Path, capfd: p
         "class,group\ndog/beagle,dog\ndog/poodle,dog\ncat/tabby,cat\ncat/siamese,cat\nbird/robin,bird\n"
     )
     named = str(tmp_path / groups) if groups.endswith("csv") else groups
-    assert run_in_process(["aggregate", str(labels), "--groups", named, "-o", str(output)]) == 0
+    assert run("aggregate", labels, "--groups", named, "-o", output) == 0
     assert output.read_text().splitlines()[0].replace('"', "").startswith("task,label,confidence,class_1,")
     error = capfd.readouterr().err
     assert ("1 of 5 classes are left out, because nobody gave them, such as 'bird/robin'" in error) == (
@@ -110,19 +110,19 @@ def test_groups_that_are_no_groups_are_one_sentence(
 ) -> None:
     (tmp_path / "groups.csv").write_text(table)
     arguments = ["aggregate", str(species(tmp_path)), "--groups", str(tmp_path / "groups.csv"), *options]
-    assert run_in_process(arguments) == 2
+    assert run(*arguments) == 2
     assert sentence in capfd.readouterr().err
 
 
 def test_a_format_without_a_file_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    assert run_in_process(["aggregate", str(species(tmp_path)), "--output-format", "label-studio"]) == 2
+    assert run("aggregate", species(tmp_path), "--output-format", "label-studio") == 2
     assert "--output-format must go with --output; got label-studio and no file" in capfd.readouterr().err
 
 
 def test_aggregate_does_not_write_over_the_groups(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     groups = tmp_path / "groups.csv"
     groups.write_text("class,group\ndog/beagle,dog\n")
-    assert run_in_process(["aggregate", str(species(tmp_path)), "--groups", str(groups), "-o", str(groups)]) == 2
+    assert run("aggregate", species(tmp_path), "--groups", groups, "-o", groups) == 2
     assert "--output must not be a file that is read" in capfd.readouterr().err
     assert groups.read_text() == "class,group\ndog/beagle,dog\n"
 
@@ -130,7 +130,7 @@ def test_aggregate_does_not_write_over_the_groups(tmp_path: Path, capfd: pytest.
 def test_one_label_per_task_is_noted_on_stderr(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "labels.csv"
     path.write_text("task,worker,label\n1,a,x\n2,a,y\n3,b,x\n")
-    assert run_in_process(["aggregate", str(path)]) == 0
+    assert run("aggregate", path) == 0
     error = capfd.readouterr().err
     assert "note: DawidSkene" in error
     assert "0 of 3 tasks" in error
@@ -150,7 +150,7 @@ def test_bad_input_is_one_sentence_exit_code_2_and_no_file(
 ) -> None:
     path, output = tmp_path / "labels.csv", tmp_path / "out.csv"
     path.write_text(text)
-    assert run_in_process(["aggregate", str(path), "-o", str(output)]) == 2
+    assert run("aggregate", path, "-o", output) == 2
     error = capsys.readouterr().err
     assert message in error
     assert len(error.splitlines()) == 1
@@ -164,7 +164,7 @@ def test_a_missing_file_is_named() -> None:
 
 
 def test_an_unknown_method_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_in_process(["aggregate", "x.csv", "--method", "magic"]) == 2
+    assert run("aggregate", "x.csv", "--method", "magic") == 2
     assert "magic" in capsys.readouterr().err
 
 
@@ -194,10 +194,10 @@ def test_demo_trains_a_model_and_shows_what_mbem_won(tmp_path: Path) -> None:
     assert "<h1>Handwritten digits" in (folder / "run" / "report.html").read_text()
     commands = [line.split() for line in done.stdout.splitlines() if line.startswith("  labelonce ")]
     assert [command[1] for command in commands] == ["show", "review", "predict", "train"]
-    assert run_in_process(commands[0][1:]) == 0
+    assert run(*commands[0][1:]) == 0
     for command, name in ((commands[1], "recheck.csv"), (commands[2], "predicted.csv")):
         output = command.index("-o")
-        assert run_in_process([*command[1:output], "-o", str(tmp_path / name)]) == 0
+        assert run(*command[1:output], "-o", tmp_path / name) == 0
     assert (tmp_path / "recheck.csv").exists()
     assert len((tmp_path / "predicted.csv").read_text().splitlines()) == 501
 
@@ -212,7 +212,7 @@ def test_demo_leaves_other_peoples_folders_alone(tmp_path: Path) -> None:
 
 def test_demo_leaves_a_file_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "thesis.doc").write_text("mine")
-    assert run_in_process(["demo", "-o", str(tmp_path / "thesis.doc")]) == 2
+    assert run("demo", "-o", tmp_path / "thesis.doc") == 2
     assert "thesis.doc must be a folder; got a file." in capsys.readouterr().err
     assert (tmp_path / "thesis.doc").read_text() == "mine"
 
@@ -220,7 +220,7 @@ def test_demo_leaves_a_file_alone(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_compare_prints_every_method_and_recommends_one(labels: Path, tmp_path: Path) -> None:
     gold, output = tmp_path / "gold.csv", tmp_path / "methods.csv"
     again = ["simulate", "-o", str(tmp_path / "again.csv"), "--gold", str(gold), "--tasks", "60", "--workers", "8"]
-    assert run_in_process([*again, "--classes", "3", "--redundancy", "4"]) == 0
+    assert run(*again, "--classes", "3", "--redundancy", "4") == 0
     done = labelonce_cli("compare", labels, "--gold", gold, "-o", output)
     assert done.returncode == 0, done.stderr
     header, *rows = output.read_text().replace('"', "").splitlines()
@@ -235,7 +235,7 @@ def test_compare_as_json_is_one_object_on_stdout(tmp_path: Path, capsys: pytest.
     path.write_text("item\twho\tanswer\n" + "".join(rows))
     gold.write_text("item,answer\n1,yes\n")
     columns = ["--task-column", "item", "--worker-column", "who", "--label-column", "answer"]
-    assert run_in_process(["compare", str(path), *columns, "--gold", str(gold), "--json"]) == 0
+    assert run("compare", path, *columns, "--gold", gold, "--json") == 0
     shown = capsys.readouterr()
     found = json.loads(shown.out)
     assert found["recommended"] == found["methods"][0]["method"]
@@ -246,7 +246,7 @@ def test_compare_as_json_is_one_object_on_stdout(tmp_path: Path, capsys: pytest.
 
 def test_compare_reads_the_exports_of_tools(capsys: pytest.CaptureFixture[str]) -> None:
     export = Path(__file__).parents[1] / "formats" / "samples" / "label-studio.json"
-    assert run_in_process(["compare", str(export), "--label-column", "stars", "--rejected", "drop"]) == 0
+    assert run("compare", export, "--label-column", "stars", "--rejected", "drop") == 0
     assert "\nTake " in capsys.readouterr().out
 
 
@@ -255,7 +255,7 @@ def test_gold_of_an_unknown_task_is_one_sentence(
 ) -> None:
     gold = tmp_path / "gold.csv"
     gold.write_text("task,label\n9999,0\n")
-    assert run_in_process(["compare", str(labels), "--gold", str(gold)]) == 2
+    assert run("compare", labels, "--gold", gold) == 2
     error = capsys.readouterr().err
     assert "got 9999" in error
     assert error.count("\n") == 1
@@ -267,13 +267,13 @@ def test_an_engine_does_the_sums_and_gives_the_same_labels(labels: Path, capsys:
     assert (options["engine"], options["random_state"]) == ("torch", 3)
     written = []
     for engine in ("scipy", "torch"):
-        assert run_in_process(["aggregate", str(labels), "--method", "ibcc", "--engine", engine, "--json"]) == 0
+        assert run("aggregate", labels, "--method", "ibcc", "--engine", engine, "--json") == 0
         written.append([row["label"] for row in json.loads(capsys.readouterr().out)["labels"]])
     assert written[0] == written[1]
 
 
 def test_an_engine_for_a_method_without_a_choice_is_refused(labels: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_in_process(["aggregate", str(labels), "--method", "wawa", "--engine", "torch"]) == 2
+    assert run("aggregate", labels, "--method", "wawa", "--engine", "torch") == 2
     error = capsys.readouterr().err
     assert "--engine must go with --method dawid-skene, one-coin, ibcc" in error
     assert "got wawa" in error
@@ -284,11 +284,11 @@ def test_ids_cannot_draw_on_the_terminal_but_pass_a_pipe_unchanged(
 ) -> None:
     path = tmp_path / "labels\x1b[2J.csv"
     path.write_text("task,worker,label\n" + "".join(f"\x1b[31m{i},{who},l{i % 2}\n" for i in range(4) for who in "ab"))
-    assert run_in_process(["aggregate", str(path)]) == 0
+    assert run("aggregate", path) == 0
     assert capfd.readouterr().out.count("\x1b[31m") == 4
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     for arguments in (["aggregate", str(path)], ["check", str(path)], ["aggregate", str(path) + "x"]):
-        run_in_process(arguments)
+        run(*arguments)
         shown = "".join(capfd.readouterr())
         assert "\x1b" not in shown
         assert "\\x1b" in shown
@@ -300,11 +300,11 @@ def test_compare_recommends_nothing_where_no_task_is_labelled_twice(
     path = tmp_path / "labels.csv"
     rows = [f"{i},w{i % 5},{'ab'[i % 3 % 2]}" for i in range(60)]
     path.write_text("\n".join(["task,worker,label", *rows]))
-    assert run_in_process(["compare", str(path)]) == 0
+    assert run("compare", path) == 0
     shown = capfd.readouterr()
     assert "Take none: no task is labelled twice" in shown.out
     assert shown.err.count("redundancy 1), so nothing was learned") == 1
-    assert run_in_process(["compare", str(path), "--json"]) == 0
+    assert run("compare", path, "--json") == 0
     assert json.loads(capfd.readouterr().out)["recommended"] is None
 
 
@@ -312,7 +312,7 @@ def test_an_extra_that_is_not_installed_is_one_sentence(
     labels: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(_engine, "find_spec", lambda _: None)
-    assert run_in_process(["aggregate", str(labels), "--method", "dawid-skene", "--engine", "torch"]) == 2
+    assert run("aggregate", labels, "--method", "dawid-skene", "--engine", "torch") == 2
     last = capsys.readouterr().err.strip().splitlines()[-1]
     assert last.startswith("labelonce: engine='torch' needs PyTorch; install it with: pip install 'labelonce[neural]'")
 
@@ -321,17 +321,17 @@ def test_gold_settles_its_tasks_in_aggregate(tmp_path: Path, capsys: pytest.Capt
     labels, gold = tmp_path / "labels.csv", tmp_path / "gold.csv"
     labels.write_text("task,worker,label\n1,a,x\n1,b,x\n2,a,x\n2,b,y\n3,a,y\n3,b,y\n")
     gold.write_text("task,label\n1,y\n")
-    assert run_in_process(["aggregate", str(labels), "--gold", str(gold), "--json"]) == 0
+    assert run("aggregate", labels, "--gold", gold, "--json") == 0
     assert json.loads(capsys.readouterr().out)["labels"][0]["label"] == "y"
     gold.write_text("task,label\n1,bird\n")
-    assert run_in_process(["aggregate", str(labels), "--gold", str(gold)]) == 2
+    assert run("aggregate", labels, "--gold", gold) == 2
     assert f"labelonce: {gold}: gold must be among ['x', 'y']; got 'bird'" in capsys.readouterr().err
 
 
 def test_all_columns_that_are_not_there_are_named_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     labels = tmp_path / "labels.csv"
     labels.write_text("item,who,label\n1,a,x\n")
-    assert run_in_process(["aggregate", str(labels)]) == 2
+    assert run("aggregate", labels) == 2
     error = capsys.readouterr().err
     assert "the task and worker columns must be among ['item', 'who', 'label']; got 'task' and 'worker'." in error
     assert "Name them with --task-column, --worker-column" in error

@@ -7,11 +7,7 @@ from pathlib import Path
 
 import pytest
 from broken_files import BROKEN, GOOD, BrokenFile
-from commands import run_in_process
-
-
-def run(*arguments: str | Path) -> int:
-    return run_in_process([*map(str, arguments)])
+from commands import run
 
 
 def expect_one_sentence(broken: BrokenFile, error: str) -> None:

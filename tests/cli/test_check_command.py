@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 import typer
 from broken_files import GOOD
-from commands import run_in_process
+from commands import run
 
 import labelonce as lo
 from labelonce.cli._app import app
@@ -24,10 +24,6 @@ from labelonce.cli._app import app
 SAMPLES = Path(__file__).parents[1] / "formats" / "samples"
 STUDIO = SAMPLES / "label-studio.json"
 TRUTHS = STUDIO.with_name("label-studio-ground-truth.json")
-
-
-def run(*arguments: str | Path) -> int:
-    return run_in_process([*map(str, arguments)])
 
 
 @pytest.fixture

@@ -10,17 +10,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from commands import run_in_process
+from commands import run
 
 import labelonce as lo
 
 Capture = pytest.CaptureFixture[str]
 EXCEL = "\ufeffReview ID;E-mail;Rating;Review\r\n"
 WORDS = {"book": "a fine book to read", "not a book": "it is a lamp for the desk"}
-
-
-def run(*arguments: str | Path) -> int:
-    return run_in_process([*map(str, arguments)])
 
 
 def read(path: Path) -> list[dict[str, str]]:

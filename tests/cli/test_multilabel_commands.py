@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from commands import run_in_process
+from commands import run
 
 Capture = pytest.CaptureFixture[str]
 FIRST = [(1, "ann", "dog|sea"), (1, "bob", "dog"), (1, "eve", "dog|sea")]
@@ -33,7 +33,7 @@ def export(path: Path) -> Path:
 def test_aggregate_writes_a_row_per_task_and_question(ticked: Path, tmp_path: Path, method: str) -> None:
     out, workers = tmp_path / "clean.csv", tmp_path / "workers.csv"
     command = ["aggregate", str(ticked), "--method", method, "-o", str(out), "--workers", str(workers)]
-    assert run_in_process(command) == 0
+    assert run(*command) == 0
     lines = [row[:3] for row in csv.reader(out.read_text().splitlines())]
     assert lines[0] == ["task", "question", "label"]
     assert ["1", "dog", "yes"] in lines
@@ -43,19 +43,19 @@ def test_aggregate_writes_a_row_per_task_and_question(ticked: Path, tmp_path: Pa
 
 
 def test_another_method_is_named(ticked: Path, capfd: Capture) -> None:
-    assert run_in_process(["aggregate", str(ticked), "--method", "glad"]) == 2
+    assert run("aggregate", ticked, "--method", "glad") == 2
     assert "--method must be majority-vote or dawid-skene for questions; got glad." in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("option", [("--groups", "auto"), ("--engine", "scipy")])
 def test_an_option_for_classes_is_refused(ticked: Path, option: tuple[str, str], capfd: Capture) -> None:
-    assert run_in_process(["aggregate", str(ticked), *option]) == 2
+    assert run("aggregate", ticked, *option) == 2
     assert f"{option[0]} must be left out for questions; got {option[1]}." in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["compare", "next"])
 def test_commands_for_one_label_say_who_takes_several(ticked: Path, command: str, capfd: Capture) -> None:
-    assert run_in_process([command, str(ticked)]) == 2
+    assert run(command, ticked) == 2
     error = capfd.readouterr().err
     assert f"{ticked}: {command} must have one label per row; got questions" in error
     assert "Use labelonce aggregate or train." in error
@@ -63,14 +63,14 @@ def test_commands_for_one_label_say_who_takes_several(ticked: Path, command: str
 
 def test_columns_of_gold_are_named_by_options(ticked: Path, tmp_path: Path, capfd: Capture) -> None:
     (tmp_path / "gold.csv").write_text("task,label\n1,dog\n")
-    assert run_in_process(["aggregate", str(ticked), "--gold", str(tmp_path / "gold.csv")]) == 2
+    assert run("aggregate", ticked, "--gold", tmp_path / "gold.csv") == 2
     assert "got 'question' and 'answer'. Name them with --question-column, --answer-column." in capfd.readouterr().err
 
 
 def test_check_boxes_go_back_to_label_studio(tmp_path: Path) -> None:
     path, out = export(tmp_path / "export.json"), tmp_path / "predictions.json"
     command = ["aggregate", str(path), "--multiple", "questions", "-o", str(out), "--output-format", "label-studio"]
-    assert run_in_process(command) == 0
+    assert run(*command) == 0
     (task,) = json.loads(out.read_text())
     assert task["data"] == {"image": "1.jpg"}
     assert task["predictions"][0]["result"][0]["value"] == {"choices": ["dog", "sea"]}
@@ -80,22 +80,22 @@ def test_ticks_in_a_column_of_another_name_are_read_by_it(tmp_path: Path, capfd:
     path = tmp_path / "tags.csv"
     path.write_text("photo,who,tags\n1,ann,dog|sea\n1,bob,dog\n2,bob,\n")
     names = ["--task-column", "photo", "--worker-column", "who", "--label-column", "tags"]
-    assert run_in_process(["check", str(path), *names, "--multiple", "questions", "--json"]) == 0
+    assert run("check", path, *names, "--multiple", "questions", "--json") == 0
     assert json.loads(capfd.readouterr().out)["n_questions"] == 2
 
 
 def test_check_says_what_is_in_the_questions(ticked: Path, capfd: Capture) -> None:
-    assert run_in_process(["check", str(ticked), "--json"]) == 0
+    assert run("check", ticked, "--json") == 0
     found = json.loads(capfd.readouterr().out)
     assert (found["n_questions"], found["n_tasks"], found["answers"]) == (2, 2, {"no": 6, "yes": 6})
-    assert run_in_process(["check", str(ticked)]) == 0
+    assert run("check", ticked) == 0
     assert "yes: dog 50.0%, sea 50.0%" in capfd.readouterr().out
 
 
 def test_a_bad_file_of_questions_is_one_sentence(tmp_path: Path, capfd: Capture) -> None:
     path = tmp_path / "bad.csv"
     path.write_text("task,question,worker,answer\n1,dog,ann,perhaps\n")
-    assert run_in_process(["check", str(path)]) == 2
+    assert run("check", path) == 2
     error = capfd.readouterr().err
     assert "got 'perhaps'" in error
     assert "Traceback" not in error

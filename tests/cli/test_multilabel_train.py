@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from commands import run_in_process
+from commands import run as labelonce
 from pyarrow import parquet
 
 import labelonce as lo
@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lo.write(gold, made / "gold.csv")
     np.save(made / "true.npy", true)
     train = ["train", str(made / "ticked.csv"), "--features", str(made / "features.csv"), "--rounds", "2"]
-    assert run_in_process([*train, "-o", str(made / "run")]) == 0
+    assert labelonce(*train, "-o", made / "run") == 0
     export(made, said, who, texts)
     return made
 
@@ -76,7 +76,7 @@ def test_a_run_on_questions_holds_labels_workers_model_and_record(folder: Path) 
 
 def test_predict_writes_a_column_per_question(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "predicted.csv"
-    assert run_in_process(["predict", str(folder / "run"), str(folder / "new.csv"), "--proba", "-o", str(out)]) == 0
+    assert labelonce("predict", folder / "run", folder / "new.csv", "--proba", "-o", out) == 0
     rows = list(csv.DictReader(out.read_text().splitlines()))
     assert list(rows[0]) == ["task", *sorted(NAMES), *(f"probability_{name}" for name in sorted(NAMES))]
     assert all((row["dog"] == "yes") == (float(row["probability_dog"]) > 0.5) for row in rows)
@@ -86,7 +86,7 @@ def test_predict_writes_a_column_per_question(folder: Path, tmp_path: Path) -> N
 
 
 def test_show_prints_questions_and_the_strictness_of_workers(folder: Path, capsys: Capture) -> None:
-    assert run_in_process(["show", str(folder / "run")]) == 0
+    assert labelonce("show", folder / "run") == 0
     printed = capsys.readouterr().out
     assert "450 answers to 3 questions about 150 tasks by 6 workers" in printed
     assert "Workers, strictest first" in printed
@@ -95,29 +95,29 @@ def test_show_prints_questions_and_the_strictness_of_workers(folder: Path, capsy
         "sea",
         "night",
     ]
-    assert run_in_process(["show", str(folder / "run"), "--json"]) == 0
+    assert labelonce("show", folder / "run", "--json") == 0
     assert len(json.loads(capsys.readouterr().out)["workers"]) == 6
 
 
 def test_report_measures_known_answers(folder: Path, capsys: Capture) -> None:
-    assert run_in_process(["report", str(folder / "run"), "--gold", str(folder / "gold.csv")]) == 0
+    assert labelonce("report", folder / "run", "--gold", folder / "gold.csv") == 0
     assert "of 60 known labels are right" in capsys.readouterr().out
     assert "Right labels, measured" in (folder / "run" / "report.html").read_text()
 
 
 @pytest.mark.parametrize("command", ["review", "plan"])
 def test_commands_for_classes_say_that_the_run_is_on_questions(folder: Path, command: str, capsys: Capture) -> None:
-    assert run_in_process([command, str(folder / "run")]) == 2
+    assert labelonce(command, folder / "run") == 2
     assert "must be of labels that are classes; got one of 3 questions" in capsys.readouterr().err
 
 
 def test_texts_in_the_file_of_labels_train_heads(folder: Path, tmp_path: Path) -> None:
     run, out = tmp_path / "run", tmp_path / "out.csv"
     train = ["train", str(folder / "ticked.csv"), "--text", "text", "--rounds", "2", "-o", str(run)]
-    assert run_in_process(train) == 0
+    assert labelonce(*train) == 0
     assert "text" in parquet.read_schema(run / "labels.parquet").names
     (tmp_path / "new.csv").write_text("text\nwaves and sand\na barking hound\n")
-    assert run_in_process(["predict", str(run), str(tmp_path / "new.csv"), "-o", str(out)]) == 0
+    assert labelonce("predict", run, tmp_path / "new.csv", "-o", out) == 0
     rows = list(csv.DictReader(out.read_text().splitlines()))
     assert [(row["sea"], row["dog"]) for row in rows] == [("yes", "no"), ("no", "yes")]
     assert (run / "report.html").exists()
@@ -130,7 +130,7 @@ def test_a_wide_table_with_a_text_is_read_as_questions(folder: Path, tmp_path: P
     wide = {"task": np.arange(150), "worker": who, "text": ["a dog"] * 75 + ["the sea"] * 75}
     lo.write(pa.table(wide | {name: answers[:, k] for k, name in enumerate(sorted(NAMES))}), tmp_path / "wide.csv")
     command = ["train", str(tmp_path / "wide.csv"), "--multiple", "questions", "--text", "text", "--rounds", "1"]
-    assert run_in_process([*command, "-o", str(tmp_path / "run")]) == 0
+    assert labelonce(*command, "-o", tmp_path / "run") == 0
     record = json.loads((tmp_path / "run" / "run.json").read_text())
     assert record["result"]["questions"] == sorted(NAMES)
 
@@ -138,9 +138,9 @@ def test_a_wide_table_with_a_text_is_read_as_questions(folder: Path, tmp_path: P
 def test_check_boxes_of_label_studio_in_and_predictions_back(folder: Path, tmp_path: Path) -> None:
     run, out = tmp_path / "run", tmp_path / "predictions.json"
     train = ["train", str(folder / "export.json"), "--multiple", "questions", "--text", "text", "--rounds", "2"]
-    assert run_in_process([*train, "-o", str(run)]) == 0
+    assert labelonce(*train, "-o", run) == 0
     back = ["-o", str(out), "--output-format", "label-studio"]
-    assert run_in_process(["predict", str(run), str(folder / "new.json"), *back]) == 0
+    assert labelonce("predict", run, folder / "new.json", *back) == 0
     tasks = json.loads(out.read_text())
     assert {task["id"] for task in tasks} <= set(range(600, 610))
     assert tasks[0]["data"]["text"].startswith("things:")
@@ -152,17 +152,17 @@ def test_check_boxes_of_label_studio_in_and_predictions_back(folder: Path, tmp_p
 def test_gold_is_kept_and_groups_are_refused(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     train = ["train", str(folder / "ticked.csv"), "--features", str(folder / "features.csv"), "--rounds", "1"]
     told = [*train, "--gold", str(folder / "gold.csv"), "-o", str(tmp_path / "run")]
-    assert run_in_process(told) == 0
+    assert labelonce(*told) == 0
     labels = parquet.read_table(tmp_path / "run" / "labels.parquet").slice(0, 60)
     true = np.load(folder / "true.npy")[:20][:, [NAMES.index(name) for name in sorted(NAMES)]]
     assert [one == "yes" for one in labels["label"].to_pylist()] == true.ravel().tolist()
     capsys.readouterr()
-    assert run_in_process([*train, "--groups", "auto", "-o", str(tmp_path / "other")]) == 2
+    assert labelonce(*train, "--groups", "auto", "-o", tmp_path / "other") == 2
     assert "--groups must be left out for questions; got auto" in capsys.readouterr().err
 
 
 def test_a_known_answer_must_be_an_answer(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "gold.csv").write_text("task,question,answer\n1,dog,perhaps\n")
     train = ["train", str(folder / "ticked.csv"), "--features", str(folder / "features.csv")]
-    assert run_in_process([*train, "--gold", str(tmp_path / "gold.csv"), "-o", str(tmp_path / "run")]) == 2
+    assert labelonce(*train, "--gold", tmp_path / "gold.csv", "-o", tmp_path / "run") == 2
     assert "must be one of ['no', 'yes']; got 'perhaps' at row 2" in capsys.readouterr().err

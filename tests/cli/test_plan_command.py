@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from commands import run_in_process
+from commands import run as labelonce
 
 import labelonce as lo
 from labelonce import simulate
@@ -26,20 +26,20 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lo.write(ann, folder / "labels.csv")
     lo.write(pa.table({"task": np.arange(200), "a": X[:, 0], "b": X[:, 1]}), folder / "features.csv")
     train = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "--rounds", "2"]
-    assert run_in_process([*train, "-o", str(folder / "run")]) == 0
+    assert labelonce(*train, "-o", folder / "run") == 0
     return folder / "run"
 
 
 def test_assumptions_print_the_plan_and_its_curve(capsys: Capture) -> None:
-    assert run_in_process(["plan", "--assume", "skill=0.8", "--budget", "3000", "--task-price", "5"]) == 0
+    assert labelonce("plan", "--assume", "skill=0.8", "--budget", "3000", "--task-price", "5") == 0
     out, err = capsys.readouterr()
-    assert "Buy 1,125 labels, 3 for each of 375 tasks" in out
-    assert "labels per task\ttasks\tlabels\tworth" in out
-    assert "note: Keep a test set" in err
+    assert "For a model: buy 1,125 labels, 3 for each of 375 tasks" in out
+    assert "labels per task\ttasks\tlabels\tcost\tworth\tlabels right\tone more point" in out
+    assert "note: The budget has no test set" in err
 
 
 def test_a_run_folder_is_enough(run: Path, capsys: Capture) -> None:
-    assert run_in_process(["plan", str(run)]) == 0
+    assert labelonce("plan", run) == 0
     out, err = capsys.readouterr()
     assert "of 2,400." in out  # ten times the 240 labels of the pilot
     assert "of new tasks" in out
@@ -47,16 +47,41 @@ def test_a_run_folder_is_enough(run: Path, capsys: Capture) -> None:
 
 
 def test_json_holds_the_whole_plan(run: Path, capsys: Capture) -> None:
-    assert run_in_process(["plan", str(run), "--budget", "1000", "--task-price", "4", "--fits", "0", "--json"]) == 0
+    assert labelonce("plan", run, "--budget", "1000", "--task-price", "4", "--fits", "0", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["budget"] == 1000
     assert [row["redundancy"] for row in found["rows"]] == [1, 2, 3, 4]
     assert found["accuracy"] is None
 
 
+def test_a_run_knows_its_tasks_and_amounts_are_read_as_people_type_them(run: Path, capsys: Capture) -> None:
+    prices = ["--budget", "$2,000", "--label-price", "$0.05", "--fee", "20%", "--goal", "labels", "--fits", "0"]
+    assert labelonce("plan", str(run), *prices, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["budget"], found["label_price"], found["fee"], found["pool"]) == (2000, 0.05, 0.2, 200)
+    assert "The run has 200 tasks; say how many there are with --tasks." in found["guards"]
+    assert found["tasks"] == 200
+    assert labelonce("plan", str(run), "--budget", "much") == 2
+    assert "got 'much'" in capsys.readouterr().err
+
+
+def test_the_price_is_what_the_files_of_the_run_say(run: Path, capsys: Capture) -> None:
+    labels = run.parent / "labels.csv"
+    before = labels.read_text()
+    lines = before.splitlines()
+    labels.write_text("\n".join([f"{lines[0]},pay", *(f"{line},$0.04" for line in lines[1:])]) + "\n")
+    try:
+        assert labelonce("plan", str(run), "--budget", "100", "--fits", "0", "--json") == 0
+    finally:
+        labels.write_text(before)
+    found = json.loads(capsys.readouterr().out)
+    assert found["label_price"] == pytest.approx(0.04)
+    assert any("mean pay per worker" in sentence for sentence in found["guards"])
+
+
 def test_a_picture_is_written(run: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    assert run_in_process(["plan", str(run), "--fits", "0", "--picture", str(tmp_path / "plan.svg")]) == 0
+    assert labelonce("plan", run, "--fits", "0", "--picture", tmp_path / "plan.svg") == 0
     assert (tmp_path / "plan.svg").exists()
 
 
@@ -64,11 +89,11 @@ def test_without_its_inputs_a_run_is_planned_by_information(run: Path, capsys: C
     features = run.parent / "features.csv"
     moved = features.rename(run.parent / "moved.csv")
     try:
-        assert run_in_process(["plan", str(run)]) == 0
+        assert labelonce("plan", run) == 0
     finally:
         moved.rename(features)
     out, err = capsys.readouterr()
-    assert "Buy" in out
+    assert "buy" in out
     assert "Nothing was simulated, since the inputs of the run cannot be read" in err
 
 
@@ -86,7 +111,7 @@ def test_without_its_inputs_a_run_is_planned_by_information(run: Path, capsys: C
     ],
 )
 def test_errors_are_one_sentence(arguments: list[str], value: str, capsys: Capture) -> None:
-    assert run_in_process(["plan", *arguments]) == 2
+    assert labelonce("plan", *arguments) == 2
     err = capsys.readouterr().err
     assert value in err
     assert err.count("\n") == 1

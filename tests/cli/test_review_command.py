@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from commands import run_in_process
+from commands import run as labelonce
 from pyarrow import parquet
 
 import labelonce as lo
@@ -35,7 +35,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lo.write(pa.table(labels | {"text": texts[ann.task]}), made / "labels.csv")
     lo.write(pa.table({"task": np.arange(100), "label": names[true[:100]]}), made / "gold.csv")
     train = ["train", str(made / "labels.csv"), "--text", "text", "--rounds", "2", "-o", str(made / "run")]
-    assert run_in_process(train) == 0
+    assert labelonce(*train) == 0
     (made / "labels.csv").rename(made / "moved.csv")
     return made
 
@@ -47,7 +47,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 def test_the_list_needs_nothing_but_the_folder(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     output = tmp_path / "recheck.csv"
-    assert run_in_process(["review", str(folder / "run"), "-o", str(output)]) == 0
+    assert labelonce("review", folder / "run", "-o", output) == 0
     rows = rows_of(output)
     assert list(rows[0]) == ["task", "text", "given", "worker", "label", "chance_wrong", "action"]
     chances = [float(row["chance_wrong"]) for row in rows]
@@ -66,7 +66,7 @@ def test_the_list_of_a_run_is_that_of_its_model(folder: Path) -> None:
 
 def test_a_spreadsheet_finds_no_formula_but_programs_the_letter(folder: Path, tmp_path: Path) -> None:
     for name in ("list.csv", "list.jsonl"):
-        assert run_in_process(["review", str(folder / "run"), "-o", str(tmp_path / name), "--top", "3"]) == 0
+        assert labelonce("review", folder / "run", "-o", tmp_path / name, "--top", "3") == 0
     assert all(row["text"].startswith("'=") for row in rows_of(tmp_path / "list.csv"))
     lines = [json.loads(line) for line in (tmp_path / "list.jsonl").read_text().splitlines()]
     assert len(lines) == 3
@@ -86,7 +86,7 @@ def test_gold_measures_what_was_estimated_and_rewrites_the_report(
     run = tmp_path / "run"
     shutil.copytree(folder / "run", run)
     before = {path.name: path.read_bytes() for path in run.iterdir()}
-    assert run_in_process(["report", str(run), "--gold", str(folder / "gold.csv")]) == 0
+    assert labelonce("report", run, "--gold", folder / "gold.csv") == 0
     told = capsys.readouterr().out
     gold = {int(row["task"]): row["label"] for row in rows_of(folder / "gold.csv")}
     labels = parquet.read_table(run / "labels.parquet").to_pylist()
@@ -101,7 +101,7 @@ def test_gold_measures_what_was_estimated_and_rewrites_the_report(
 def test_bad_gold_leaves_the_report_as_it_was(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "gold.csv").write_text("task,label\n0,maybe\n")
     before = (folder / "run" / "report.html").read_bytes()
-    assert run_in_process(["report", str(folder / "run"), "--gold", str(tmp_path / "gold.csv")]) == 2
+    assert labelonce("report", folder / "run", "--gold", tmp_path / "gold.csv") == 2
     assert "gold must be among ['no', 'yes']; got 'maybe'" in capsys.readouterr().err
     assert (folder / "run" / "report.html").read_bytes() == before
 
@@ -111,7 +111,7 @@ def test_gold_that_is_none_of_the_run_is_told_with_its_file(
     gold: str, folder: Path, tmp_path: Path, capsys: Capture
 ) -> None:
     (tmp_path / "checked.csv").write_text(gold)
-    assert run_in_process(["report", str(folder / "run"), "--gold", str(tmp_path / "checked.csv")]) == 2
+    assert labelonce("report", folder / "run", "--gold", tmp_path / "checked.csv") == 2
     assert capsys.readouterr().err.startswith(f"labelonce: {tmp_path / 'checked.csv'}")
 
 
@@ -124,7 +124,7 @@ def test_a_lost_or_damaged_file_of_the_run_is_named(
 ) -> None:
     file = Path(shutil.copytree(folder / "run", tmp_path / "run")) / name
     file.unlink() if content is None else file.write_bytes(content)
-    assert run_in_process([command, str(tmp_path / "run")]) == 2
+    assert labelonce(command, tmp_path / "run") == 2
     error = capsys.readouterr().err
     assert f"{file}" in error
     assert "must be" in error
@@ -134,7 +134,7 @@ def test_a_lost_or_damaged_file_of_the_run_is_named(
 def test_nothing_is_written_over_the_run(command: list[str], folder: Path, capsys: Capture) -> None:
     run = folder / "run"
     before = (run / "labels.parquet").read_bytes()
-    assert run_in_process([command[0], str(run), *command[1:], "-o", str(run / "labels.parquet")]) == 2
+    assert labelonce(command[0], run, *command[1:], "-o", run / "labels.parquet") == 2
     assert "--output must not be a file that is read or written already" in capsys.readouterr().err
     assert (run / "labels.parquet").read_bytes() == before
 
@@ -142,7 +142,7 @@ def test_nothing_is_written_over_the_run(command: list[str], folder: Path, capsy
 def test_what_was_measured_is_json_for_programs(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     shutil.copytree(folder / "run", tmp_path / "run")
     arguments = ["report", str(tmp_path / "run"), "--gold", str(folder / "gold.csv"), "--json"]
-    assert run_in_process(arguments) == 0
+    assert labelonce(*arguments) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["gold"] == 100
     assert found["measured_accuracy"]["low"] <= found["measured_accuracy"]["value"]
@@ -154,7 +154,7 @@ def test_a_folder_of_an_older_version_is_told(folder: Path, tmp_path: Path, caps
     shutil.copytree(folder / "run", run)
     table = parquet.read_table(run / "labels.parquet")
     parquet.write_table(table.drop_columns("given"), run / "labels.parquet")
-    assert run_in_process(["review", str(run)]) == 2
+    assert labelonce("review", run) == 2
     assert "labels.parquet must have a column 'given'; got none. Train again" in capsys.readouterr().err
 
 
@@ -164,7 +164,7 @@ def test_a_run_that_held_nothing_out_says_so(folder: Path, tmp_path: Path, capsy
     record: dict[str, Any] = json.loads((run / "run.json").read_text())
     record["result"]["estimated_accuracy"]["held_out"] = False
     (run / "run.json").write_text(json.dumps(record))
-    assert run_in_process(["show", str(run)]) == 0
+    assert labelonce("show", run) == 0
     assert "NOTHING WAS HELD OUT" in capsys.readouterr().out
-    assert run_in_process(["review", str(run)]) == 0
+    assert labelonce("review", run) == 0
     assert "nothing was held out in this run" in capsys.readouterr().err

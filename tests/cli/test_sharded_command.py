@@ -11,7 +11,7 @@ from typing import get_args
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from commands import run_in_process
+from commands import run
 from crowds import crowd
 from numpy.testing import assert_allclose
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.neural
 @pytest.fixture
 def prepared(tmp_path: Path) -> Path:
     write(crowd()[0], tmp_path / "labels.parquet")
-    assert run_in_process(["sharded", "prepare", str(tmp_path / "labels.parquet"), "-o", str(tmp_path / "p")]) == 0
+    assert run("sharded", "prepare", tmp_path / "labels.parquet", "-o", tmp_path / "p") == 0
     return tmp_path / "p"
 
 
@@ -34,7 +34,7 @@ def test_prepare_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixtur
     ann, _ = crowd()
     write(ann, tmp_path / "labels.parquet")
     arguments = ["sharded", "prepare", str(tmp_path / "labels.parquet"), "-o", str(tmp_path / "p"), "--json"]
-    assert run_in_process(arguments) == 0
+    assert run(*arguments) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["annotations"], found["tasks"], found["workers"]) == (len(ann), ann.n_tasks, ann.n_workers)
     assert (found["classes"], found["output"]) == ([0, 1, 2], str(tmp_path / "p"))
@@ -42,7 +42,7 @@ def test_prepare_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def test_messages_speak_of_the_options_of_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(pa.table({"task": [1], "who": ["a"], "label": [0]}), tmp_path / "labels.parquet")
-    assert run_in_process(["sharded", "prepare", str(tmp_path / "labels.parquet"), "-o", str(tmp_path / "p")]) == 2
+    assert run("sharded", "prepare", tmp_path / "labels.parquet", "-o", tmp_path / "p") == 2
     assert "Name it with --worker-column" in capsys.readouterr().err
 
 
@@ -52,13 +52,13 @@ def test_fit_writes_labels_workers_and_the_run(
 ) -> None:
     output = tmp_path / "clean"
     fit = ["sharded", "fit", str(prepared), "-o", str(output), "--method", method, "--device", "cpu", "--tol", "1e-4"]
-    assert run_in_process([*fit, "--json"]) == 0
+    assert run(*fit, "--json") == 0
     shown = capsys.readouterr()
     assert "iteration 2: objective" in shown.err
     assert json.loads(shown.out) == json.loads((output / "run.json").read_text()) | {"output": str(output)}
     assert pq.read_metadata(output / "labels" / "part-00000.parquet").num_rows == 200
     assert pq.read_metadata(output / "workers.parquet").num_rows == 12
-    assert run_in_process(fit) == 2
+    assert run(*fit) == 2
     assert "must not hold a finished run" in capsys.readouterr().err
 
 
@@ -71,7 +71,7 @@ def test_the_methods_are_those_that_can_be_streamed(prepared: Path, tmp_path: Pa
 
 def test_two_processes_under_torchrun_give_what_one_gives(prepared: Path, tmp_path: Path) -> None:
     fit = ["sharded", "fit", str(prepared), "--device", "cpu", "--dtype", "float64", "--tol", "1e-5", "-o"]
-    assert run_in_process([*fit, str(tmp_path / "one")]) == 0
+    assert run(*fit, tmp_path / "one") == 0
     launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--rdzv-backend", "c10d"]
     command = [*launch, "--rdzv-endpoint", "localhost:0", "-m", "labelonce", *fit, str(tmp_path / "two")]
     environment = os.environ | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
@@ -87,11 +87,11 @@ def test_a_process_that_is_started_again_after_the_end_is_done(
     prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["sharded", "fit", str(prepared), "-o", str(tmp_path / "out")]
-    assert run_in_process(arguments) == 0
-    assert run_in_process(arguments) == 2  # by hand: name another folder
+    assert run(*arguments) == 0
+    assert run(*arguments) == 2  # by hand: name another folder
     monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
     capsys.readouterr()
-    assert run_in_process(arguments) == 0
+    assert run(*arguments) == 0
     assert "was finished before torchrun started" in capsys.readouterr().err
     os.utime(tmp_path / "out" / "run.json", (0, 0))  # of an earlier launch
-    assert run_in_process(arguments) == 2
+    assert run(*arguments) == 2

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from commands import run_in_process
+from commands import run as labelonce
 from pyarrow import parquet
 
 import labelonce as lo
@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     (made / "texts.csv").write_text("text\nanother cat\nmy dog\n")
     train = ["train", str(made / "labels.csv"), "--features", str(made / "features.csv"), "--rounds", "2"]
-    assert run_in_process([*train, "-o", str(made / "run")]) == 0
+    assert labelonce(*train, "-o", made / "run") == 0
     return made
 
 
@@ -74,7 +74,7 @@ def test_a_run_folder_holds_labels_workers_model_and_what_was_run(folder: Path) 
 
 def test_a_pipe_hears_of_the_plan_and_of_every_stage(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     train = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv")]
-    assert run_in_process([*train, "--rounds", "2", "-o", str(tmp_path / "run")]) == 0
+    assert labelonce(*train, "--rounds", "2", "-o", tmp_path / "run") == 0
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "choosing a recipe"
     assert "of at most" in lines[1]
@@ -90,7 +90,7 @@ def test_the_saved_model_is_the_one_that_made_the_labels(folder: Path) -> None:
 
 def test_predict_finds_the_columns_by_name(folder: Path, tmp_path: Path) -> None:
     output = tmp_path / "predicted.parquet"
-    assert run_in_process(["predict", str(folder / "run"), str(folder / "new.csv"), "-o", str(output), "--proba"]) == 0
+    assert labelonce("predict", folder / "run", folder / "new.csv", "-o", output, "--proba") == 0
     table = parquet.read_table(output)
     assert table.column_names[:3] == ["task", "label", "confidence"]
     assert table.column_names[3:] == ["probability_cat", "probability_dog", "probability_owl"]
@@ -102,9 +102,9 @@ def test_predict_finds_the_columns_by_name(folder: Path, tmp_path: Path) -> None
 
 def test_predict_pipes_csv_or_json_lines(folder: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     arguments = ["predict", str(folder / "run"), str(folder / "new.csv")]
-    assert run_in_process(arguments) == 0
+    assert labelonce(*arguments) == 0
     assert capfdbinary.readouterr().out.splitlines()[0] == b'"task","label","confidence"'
-    assert run_in_process([*arguments, "--json"]) == 0
+    assert labelonce(*arguments, "--json") == 0
     assert [json.loads(line)["task"] for line in capfdbinary.readouterr().out.splitlines()] == list(range(90, 100))
 
 
@@ -113,24 +113,24 @@ def test_texts_are_read_from_the_labels_and_predicted_by_their_column(
 ) -> None:
     run = tmp_path / "run"
     arguments = ["train", str(folder / "labels.csv"), "--text", "text", "--rounds", "2", "-o", str(run), "--json"]
-    assert run_in_process(arguments) == 0
+    assert labelonce(*arguments) == 0
     assert json.loads(capfdbinary.readouterr().out)["features"] == {"kind": "text", "column": "text"}
-    assert run_in_process(["predict", str(run), str(folder / "texts.csv")]) == 0
+    assert labelonce("predict", run, folder / "texts.csv") == 0
     rows = [line.split(b",") for line in capfdbinary.readouterr().out.splitlines()]
     assert [row[:2] for row in rows[1:]] == [[b"0", b'"cat"'], [b"1", b'"dog"']]
     repeated = tmp_path / "repeated.csv"
     repeated.write_text("task,text\n7,another cat\n7,another cat\n8,my dog\n")
-    assert run_in_process(["predict", str(run), str(repeated), "-o", str(tmp_path / "out.csv")]) == 0
+    assert labelonce("predict", run, repeated, "-o", tmp_path / "out.csv") == 0
     assert [line.split(",")[0] for line in (tmp_path / "out.csv").read_text().splitlines()[1:]] == ["7", "7", "8"]
 
 
 def test_show_prints_plain_text_when_piped_and_json_for_machines(folder: Path, capsys: Capture) -> None:
-    assert run_in_process(["show", str(folder / "run"), "--workers", "2"]) == 0
+    assert labelonce("show", folder / "run", "--workers", "2") == 0
     text = capsys.readouterr().out
     assert "90 labels of 90 tasks by 6 workers (redundancy 1), 10 more tasks without labels" in text
     assert "# The best and the worst of 6 workers\nworker\tlabels\tskill\t90 % interval\tflags\n" in text
     assert "│" not in text
-    assert run_in_process(["show", str(folder / "run"), "--json"]) == 0
+    assert labelonce("show", folder / "run", "--json") == 0
     record = json.loads(capsys.readouterr().out)
     assert len(record["workers"]) == 6
     assert record["rounds"][0]["posterior_change"] is None
@@ -140,7 +140,7 @@ def test_gold_is_kept(folder: Path, tmp_path: Path) -> None:
     gold, run = tmp_path / "gold.csv", tmp_path / "run"
     gold.write_text("task,label\n0,owl\n95,owl\n")
     arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "--gold", str(gold)]
-    assert run_in_process([*arguments, "--rounds", "1", "-o", str(run)]) == 0
+    assert labelonce(*arguments, "--rounds", "1", "-o", run) == 0
     labels = parquet.read_table(run / "labels.parquet")
     assert [labels["label"][row].as_py() for row in (0, 95)] == ["owl", "owl"]
     assert record_of(run)["inputs"]["gold"]["path"] == str(gold)
@@ -150,9 +150,9 @@ def test_boosted_trees_take_missing_numbers(folder: Path, tmp_path: Path) -> Non
     features, run = tmp_path / "features.csv", tmp_path / "run"
     features.write_text("task,x,name\n" + "".join(f"{i},{i if i % 7 else ''},n\n" for i in range(90)))
     arguments = ["train", str(folder / "labels.csv"), "--features", str(features), "--model", "boost", "--rounds", "1"]
-    assert run_in_process([*arguments, "--ignore", "name", "-o", str(run)]) == 0
+    assert labelonce(*arguments, "--ignore", "name", "-o", run) == 0
     assert record_of(run)["features"]["columns"] == ["x"]
-    assert run_in_process(["predict", str(run), str(features), "-o", str(tmp_path / "out.csv")]) == 0
+    assert labelonce("predict", run, features, "-o", tmp_path / "out.csv") == 0
 
 
 def bad_inputs(folder: Path) -> dict[str, tuple[list[str], str]]:
@@ -189,7 +189,7 @@ def test_bad_input_is_one_sentence_exit_code_2_and_nothing_written(
     (folder / "other.csv").write_text("task,label\n1000,cat\n")
     (folder / "named.csv").write_text("task_id,x\n" + "".join(f"{i},{i}\n" for i in range(100)))
     arguments, message = bad_inputs(folder)[name]
-    assert run_in_process(["train", *arguments, "-o", str(tmp_path / "run")]) == 2
+    assert labelonce("train", *arguments, "-o", tmp_path / "run") == 2
     told = capsys.readouterr().err
     assert message in told
     assert len(told.splitlines()) == 1
@@ -201,7 +201,7 @@ def test_features_that_say_nothing_are_told_without_arguments_of_the_library(
 ) -> None:
     (tmp_path / "noise.csv").write_text("task,x\n" + "".join(f"{task},1\n" for task in range(90)))
     arguments = ["train", str(folder / "labels.csv"), "--features", str(tmp_path / "noise.csv"), "--rounds", "1"]
-    assert run_in_process([*arguments, "-o", str(tmp_path / "run")]) == 0
+    assert labelonce(*arguments, "-o", tmp_path / "run") == 0
     told = capsys.readouterr().err
     assert "Use better features, or label some tasks again." in told
     assert "=..." not in told
@@ -211,7 +211,7 @@ def test_a_failed_run_keeps_the_earlier_result(folder: Path, capsys: Capture) ->
     run = folder / "run"
     before = {path.name: path.read_bytes() for path in run.iterdir()}
     arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "--rounds", "0"]
-    assert run_in_process([*arguments, "-o", str(run)]) == 2
+    assert labelonce(*arguments, "-o", run) == 2
     assert "got 0" in capsys.readouterr().err
     assert {path.name: path.read_bytes() for path in run.iterdir()} == before
 
@@ -219,14 +219,14 @@ def test_a_failed_run_keeps_the_earlier_result(folder: Path, capsys: Capture) ->
 def test_a_folder_with_other_files_is_left_alone(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "thesis.doc").write_text("years of work")
     arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "-o", str(tmp_path)]
-    assert run_in_process(arguments) == 2
+    assert labelonce(*arguments) == 2
     assert "got one with other files, such as 'thesis.doc'" in capsys.readouterr().err
 
 
 def test_a_file_in_the_place_of_the_folder_is_left_alone(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "run").write_text("mine")
     arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv")]
-    assert run_in_process([*arguments, "-o", str(tmp_path / "run")]) == 2
+    assert labelonce(*arguments, "-o", tmp_path / "run") == 2
     assert "run must be a folder; got a file. Name another one." in capsys.readouterr().err
     assert (tmp_path / "run").read_text() == "mine"
 
@@ -235,14 +235,14 @@ def test_groups_of_few_classes_are_taken(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "groups.csv").write_text("class,group\ncat,pet\ndog,pet\nowl,bird\n")
     arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "--rounds", "1"]
     for groups in (str(tmp_path / "groups.csv"), "auto"):
-        assert run_in_process([*arguments, "--groups", groups, "-o", str(tmp_path / "run")]) == 0
-        assert run_in_process(["show", str(tmp_path / "run")]) == 0
+        assert labelonce(*arguments, "--groups", groups, "-o", tmp_path / "run") == 0
+        assert labelonce("show", tmp_path / "run") == 0
 
 
 def test_a_run_json_of_somebody_else_is_left_alone(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "run.json").write_text('{"name": "mine"}')
     arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "-o", str(tmp_path)]
-    assert run_in_process(arguments) == 2
+    assert labelonce(*arguments) == 2
     assert "run.json must be the JSON that labelonce wrote" in capsys.readouterr().err
     assert (tmp_path / "run.json").read_text() == '{"name": "mine"}'
 
@@ -257,9 +257,9 @@ def test_a_disk_that_is_full_keeps_the_checkpoint(
     arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "--rounds", "2"]
     with monkeypatch.context() as patched:
         patched.setattr(_train, "_write_report", full)
-        assert run_in_process([*arguments, "-o", str(run)]) == 2
+        assert labelonce(*arguments, "-o", run) == 2
     assert f"resume with: labelonce train --resume -o {run}" in capsys.readouterr().err
-    assert run_in_process(["train", "--resume", "-o", str(run)]) == 0
+    assert labelonce("train", "--resume", "-o", run) == 0
     again, straight = (parquet.read_table(where / "labels.parquet") for where in (run, folder / "run"))
     assert again == straight
 
@@ -277,10 +277,10 @@ def test_no_file_takes_the_place_of_another(folder: Path, tmp_path: Path, capsys
         (["predict", str(folder / "run"), str(new), "-o", str(new)], "output", new),
         (["simulate", "-o", str(out), "--gold", str(out)], "gold", out),
     ]:
-        assert run_in_process(arguments) == 2
+        assert labelonce(*arguments) == 2
         told = f"--{option} must not be a file that is read or written already; got {path}. Name another one."
         assert told in capsys.readouterr().err
-    assert run_in_process(["aggregate", str(labels), "-o", str(out), "--workers", str(tmp_path / "w.json")]) == 2
+    assert labelonce("aggregate", labels, "-o", out, "--workers", tmp_path / "w.json") == 2
     assert "--workers must be a table, such as workers.csv; got" in capsys.readouterr().err
     assert {path.name for path in tmp_path.iterdir()} == {"labels.csv", "new.csv", "other.csv"}
     assert labels.read_bytes() == (folder / "labels.csv").read_bytes()
@@ -299,32 +299,32 @@ def test_predict_refuses_rows_that_do_not_fit(
 ) -> None:
     rows, output = tmp_path / "rows.csv", tmp_path / "out.csv"
     rows.write_text(text)
-    assert run_in_process(["predict", str(folder / "run"), str(rows), "-o", str(output)]) == 2
+    assert labelonce("predict", folder / "run", rows, "-o", output) == 2
     assert message in capsys.readouterr().err
     assert not output.exists()
 
 
 def test_arrays_must_have_as_many_features(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     np.save(tmp_path / "rows.npy", np.zeros((2, 4)))
-    assert run_in_process(["predict", str(folder / "run"), str(tmp_path / "rows.npy")]) == 2
+    assert labelonce("predict", folder / "run", tmp_path / "rows.npy") == 2
     assert "the 3 features that the run was trained on; got 4" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", [["show"], ["predict", "rows.csv"], ["review"], ["report"]])
 def test_a_folder_without_a_run_is_told(command: list[str], tmp_path: Path, capsys: Capture) -> None:
-    assert run_in_process([command[0], str(tmp_path), *command[1:]]) == 2
+    assert labelonce(command[0], tmp_path, *command[1:]) == 2
     assert "must hold a finished run; got no run.json" in capsys.readouterr().err
 
 
 def test_resume_of_a_finished_run_says_so(folder: Path, capsys: Capture) -> None:
-    assert run_in_process(["train", "--resume", "-o", str(folder / "run")]) == 0
+    assert labelonce("train", "--resume", "-o", folder / "run") == 0
     assert "nothing to resume" in capsys.readouterr().err
 
 
 def stopped(folder: Path, run: Path) -> None:
     """Leave an unfinished run, as a kill before the first checkpoint does."""
     arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "--rounds", "2"]
-    assert run_in_process([*arguments, "-o", str(run)]) == 0
+    assert labelonce(*arguments, "-o", run) == 0
     job = {
         key: value
         for key, value in record_of(run).items()
@@ -337,12 +337,12 @@ def stopped(folder: Path, run: Path) -> None:
 def test_resume_refuses_other_options_and_changed_files(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     run = tmp_path / "run"
     stopped(folder, run)
-    assert run_in_process(["train", "--resume", "--seed", "7", "-o", str(run)]) == 2
+    assert labelonce("train", "--resume", "--seed", "7", "-o", run) == 2
     assert f"--seed must be 0, as when the run in {run} began; got 7" in capsys.readouterr().err
     job = json.loads((run / ".work" / "job.json").read_text())
     job["inputs"]["labels"]["sha256"] = "0"
     (run / ".work" / "job.json").write_text(json.dumps(job))
-    assert run_in_process(["train", "--resume", "-o", str(run)]) == 2
+    assert labelonce("train", "--resume", "-o", run) == 2
     assert "its content has changed. Train again without resuming" in capsys.readouterr().err
     assert (run / ".work").exists()
 
@@ -350,7 +350,7 @@ def test_resume_refuses_other_options_and_changed_files(folder: Path, tmp_path: 
 def test_two_runs_cannot_write_at_once(folder: Path, capsys: Capture) -> None:
     arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "--rounds", "1"]
     with runs.RunFolder(folder / "run").locked():
-        assert run_in_process([*arguments, "-o", str(folder / "run")]) == 2
+        assert labelonce(*arguments, "-o", folder / "run") == 2
     assert "another labelonce train is at work there" in capsys.readouterr().err
 
 
@@ -359,7 +359,7 @@ def test_the_second_of_two_runs_says_nothing_of_starting_over(folder: Path, caps
     (folder / "run" / ".work").mkdir(parents=True)
     (folder / "run" / ".work" / "job.json").write_text("{}")
     with runs.RunFolder(folder / "run").locked():
-        assert run_in_process([*arguments, "-o", str(folder / "run")]) == 2
+        assert labelonce(*arguments, "-o", folder / "run") == 2
     said = capsys.readouterr().err
     assert ("another labelonce train is at work there" in said, "starting over" in said) == (True, False)
 

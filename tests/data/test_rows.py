@@ -40,37 +40,31 @@ def test_first_rows_count_tasks_without_rows() -> None:
     assert _rows.first_rows(np.array([1, 1, 3], dtype=np.int32), 5).tolist() == [0, 0, 2, 2, 3, 3]
 
 
-@pytest.mark.parametrize(
-    "matrix",
-    [
-        [["a", None], [None, "b"]],
-        [["a", float("nan")], [pd.NA, "b"]],
-        [["a", -1], [-1, "b"]],
-        np.array([["a", None], [-1, "b"]], dtype=object),
-        np.ma.masked_array([["a", "x"], ["x", "b"]], mask=np.eye(2) == 0),
-        pd.DataFrame([["a", None], [None, "b"]]),
-    ],
-)
-def test_matrices_of_strings_keep_what_is_labelled(matrix: Any) -> None:
-    rows, columns, labels, _ = _rows.matrix_entries(matrix)
-    assert (rows.tolist(), columns.tolist(), labels.tolist()) == ([0, 1], [0, 1], ["a", "b"])
+STRINGS = [
+    [["a", None], [None, "b"]],
+    [["a", float("nan")], [pd.NA, "b"]],
+    [["a", -1], [-1, "b"]],
+    np.array([["a", None], [-1, "b"]], dtype=object),
+    np.ma.masked_array([["a", "x"], ["x", "b"]], mask=np.eye(2) == 0),
+    pd.DataFrame([["a", None], [None, "b"]]),
+]
+NUMBERS = [
+    [[0, -1], [-1, 1]],
+    np.asmatrix([[0, -1], [-1, 1]]),
+    [[0, np.nan], [-1.0, 1]],
+    np.array([[0, -1], [-1, 1]], dtype=np.int8),
+    np.ma.masked_array([[0, 5], [5, 1]], mask=np.eye(2) == 0),
+    pd.DataFrame([[0, None], [None, 1]], dtype="Int64"),
+    sparse.csr_array((np.array([0, 1]), np.array([0, 1]), np.array([0, 1, 2])), shape=(2, 2)),
+]
 
 
 @pytest.mark.parametrize(
-    "matrix",
-    [
-        [[0, -1], [-1, 1]],
-        np.asmatrix([[0, -1], [-1, 1]]),
-        [[0, np.nan], [-1.0, 1]],
-        np.array([[0, -1], [-1, 1]], dtype=np.int8),
-        np.ma.masked_array([[0, 5], [5, 1]], mask=np.eye(2) == 0),
-        pd.DataFrame([[0, None], [None, 1]], dtype="Int64"),
-        sparse.csr_array((np.array([0, 1]), np.array([0, 1]), np.array([0, 1, 2])), shape=(2, 2)),
-    ],
+    ("matrix", "given"), [*((one, ["a", "b"]) for one in STRINGS), *((one, [0, 1]) for one in NUMBERS)]
 )
-def test_matrices_of_numbers_keep_what_is_labelled(matrix: Any) -> None:
+def test_matrices_keep_what_is_labelled(matrix: Any, given: list[Any]) -> None:
     rows, columns, labels, _ = _rows.matrix_entries(matrix)
-    assert (rows.tolist(), columns.tolist(), labels.tolist()) == ([0, 1], [0, 1], [0, 1])
+    assert (rows.tolist(), columns.tolist(), labels.tolist()) == ([0, 1], [0, 1], given)
 
 
 def test_a_stored_minus_one_or_nan_is_not_labelled() -> None:

@@ -13,7 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from commands import run_in_process
+from commands import run
 from crowds import crowd
 from pyarrow.fs import FileSystem
 
@@ -70,7 +70,7 @@ def test_a_file_that_is_no_table_is_not_passed_over(tmp_path: Path) -> None:
 
 def test_the_commands_read_folders_and_patterns(folder: Path, tmp_path: Path) -> None:
     clean = tmp_path / "clean.parquet"
-    assert run_in_process(["aggregate", str(folder), "-o", str(clean)]) == 0
+    assert run("aggregate", folder, "-o", clean) == 0
     assert pq.read_metadata(clean).num_rows == crowd()[0].n_tasks
 
 
@@ -81,11 +81,11 @@ def test_train_reads_folders_and_patterns_and_knows_when_they_change(
     n = crowd()[0].n_tasks
     pq.write_table(pa.table({"task": range(n), "x": [float(i % 7) for i in range(n)]}), tmp_path / "x.parquet")
     given = ["--features", str(tmp_path / "x.parquet"), "--rounds", "1", "-o"]
-    assert run_in_process(["train", str(folder), *given, str(tmp_path / "run")]) == 0
+    assert run("train", folder, *given, tmp_path / "run") == 0
     found = json.loads((tmp_path / "run" / "run.json").read_text())["inputs"]["labels"]
     assert (found["files"], found["path"]) == (3, str(folder))
     write(crowd()[0], tmp_path / "all_1.csv")
-    assert run_in_process(["train", str(tmp_path / "all_*.csv"), *given, str(tmp_path / "other")]) == 0
+    assert run("train", tmp_path / "all_*.csv", *given, tmp_path / "other") == 0
     assert json.loads((tmp_path / "other" / "run.json").read_text())["options"]["labels"].endswith("all_1.csv")
     capsys.readouterr()
 
@@ -169,7 +169,7 @@ def test_labels_in_an_object_store_are_read(bucket: Any, folder: Path, tmp_path:
         if part.is_file():
             put(bucket, part, f"labels/{part.relative_to(folder)}")
     assert rows_of(read_annotations("s3://crowd/labels")) == rows_of(crowd()[0])
-    assert run_in_process(["aggregate", "s3://crowd/labels", "-o", str(tmp_path / "clean.csv")]) == 0
+    assert run("aggregate", "s3://crowd/labels", "-o", tmp_path / "clean.csv") == 0
     with pytest.raises(OSError, match=r"s3://crowd/none\.csv: No such file"):
         read_annotations("s3://crowd/none.csv")
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from commands import run_in_process
+from commands import run as labelonce
 from numpy.testing import assert_array_equal
 from PIL import Image
 from pyarrow import parquet
@@ -131,7 +131,7 @@ def test_what_is_wrong_with_a_folder_is_one_sentence(
     with pytest.raises(ValueError, match=message):
         read(photos.parent, [3, 10, 7])
     run = photos.parent / "run"
-    assert run_in_process(["train", str(photos.parent / "labels.csv"), "--images", str(photos), "-o", str(run)]) == 2
+    assert labelonce("train", photos.parent / "labels.csv", "--images", photos, "-o", run) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1
     assert not run.exists()
 
@@ -152,7 +152,7 @@ def test_options_that_do_not_fit(
 ) -> None:
     annotations(photos.parent, [3, 7])
     monkeypatch.chdir(photos.parent)
-    assert run_in_process(["train", "labels.csv", *arguments, "-o", "run"]) == 2
+    assert labelonce("train", "labels.csv", *arguments, "-o", "run") == 2
     assert message in capsys.readouterr().err
     assert not (photos.parent / "run").exists()
 
@@ -170,7 +170,7 @@ def test_a_missing_extra_says_what_to_install(
     annotations(photos.parent, [3, 7])
     monkeypatch.setattr(_images, "find_spec", lambda asked: None if asked == module else asked)
     labels, run = photos.parent / "labels.csv", photos.parent / "run"
-    assert run_in_process(["train", str(labels), "--images", str(photos), "-o", str(run)]) == 2
+    assert labelonce("train", labels, "--images", photos, "-o", run) == 2
     assert f"--images needs {name}; install it with: pip install 'labelonce[images,neural]'" in capsys.readouterr().err
 
 
@@ -210,7 +210,7 @@ def coloured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_train, "network_for", tiny)
         arguments = ["train", str(folder / "labels.csv"), "--images", str(folder / "photos"), "--image-size", "16"]
-        assert run_in_process([*arguments, "--rounds", "3", "-o", str(folder / "run")]) == 0
+        assert labelonce(*arguments, "--rounds", "3", "-o", folder / "run") == 0
     return folder
 
 
@@ -250,14 +250,14 @@ def test_equal_runs_name_their_network_alike(coloured: Path, tmp_path: Path, cap
     assert "module_fn=functools.partial(mlp, width=16)" in one
     plain = train_again(coloured, tmp_path / "plain", lambda _: tiny(0).set_params(module_fn=neural.resnet9, epochs=1))
     assert "module_fn=resnet9" in plain
-    assert run_in_process(["show", str(tmp_path / "one")]) == 0
+    assert labelonce("show", tmp_path / "one") == 0
     assert "0x" not in capsys.readouterr().out
 
 
 @pytest.mark.neural
 def test_predict_labels_a_folder_of_images(coloured: Path, tmp_path: Path) -> None:
     output = tmp_path / "predicted.parquet"
-    assert run_in_process(["predict", str(coloured / "run"), str(coloured / "new"), "-o", str(output)]) == 0
+    assert labelonce("predict", coloured / "run", coloured / "new", "-o", output) == 0
     table = parquet.read_table(output).to_pydict()
     assert table["task"] == [str(row) for row in range(80, 90)]
     assert np.mean(np.array(table["label"]) == np.load(coloured / "true.npy")[80:]) > 0.8
@@ -265,7 +265,7 @@ def test_predict_labels_a_folder_of_images(coloured: Path, tmp_path: Path) -> No
 
 @pytest.mark.neural
 def test_predict_refuses_an_empty_folder(coloured: Path, tmp_path: Path, capsys: Capture) -> None:
-    assert run_in_process(["predict", str(coloured / "run"), str(tmp_path)]) == 2
+    assert labelonce("predict", coloured / "run", tmp_path) == 2
     assert "must hold images (.bmp, .gif" in capsys.readouterr().err
 
 
@@ -296,10 +296,10 @@ def test_a_killed_run_on_images_resumes_to_the_same_numbers(coloured: Path, tmp_
     image = coloured / "photos" / "0.png"
     content, changed = image.read_bytes(), (coloured / "photos" / "1.png").read_bytes()
     image.write_bytes(changed)
-    assert run_in_process(["train", "--resume", "-o", str(run)]) == 2
+    assert labelonce("train", "--resume", "-o", run) == 2
     assert "its content has changed. Train again without" in capsys.readouterr().err
     image.write_bytes(content)
-    assert run_in_process(["train", "--resume", "-o", str(run)]) == 0
+    assert labelonce("train", "--resume", "-o", run) == 0
     for name in ("labels.parquet", "workers.parquet"):
         assert (run / name).read_bytes() == (coloured / "run" / name).read_bytes()
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from commands import run_in_process
+from commands import run as labelonce
 from crowds import crowd_with_features
 
 import labelonce as lo
@@ -59,17 +59,17 @@ def test_the_command_killed_in_the_middle_resumes(
     labels, features = inputs
     run, whole = tmp_path / "run", tmp_path / "whole"
     train = ["train", str(labels), "--features", str(features), "--model", "boost", "--rounds", "3"]
-    assert run_in_process([*train, "-o", str(whole)]) == 0
+    assert labelonce(*train, "-o", whole) == 0
     code = "from labelonce.cli import main; main()"
     process = subprocess.Popen([sys.executable, "-c", code, *train, "-o", str(run)], stderr=subprocess.DEVNULL)
     while not (run / ".work" / "checkpoint.skops").exists() and process.poll() is None:
         time.sleep(0.01)
     process.kill()
     assert process.wait() == -signal.SIGKILL
-    assert run_in_process(["show", str(run)]) == 2
+    assert labelonce("show", run) == 2
     assert f"labelonce train --resume -o {run}" in capsys.readouterr().err
     monkeypatch.delattr(lo.MBEM, "_settle")  # the choice was made before the kill
-    assert run_in_process(["train", "--resume", "-o", str(run)]) == 0
+    assert labelonce("train", "--resume", "-o", run) == 0
     for name in ("labels.parquet", "workers.parquet"):
         assert (run / name).read_bytes() == (whole / name).read_bytes()
     new, again = (json.loads((folder / "run.json").read_text()) for folder in (run, whole))

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from commands import run_in_process
+from commands import run
 from numpy.testing import assert_allclose
 from pyarrow import parquet
 
@@ -47,7 +47,7 @@ def folder(files: Path) -> Path:
     path = files / "run"
     command = ["train", files / "labels.parquet", "--features", files / "features.parquet"]
     command += ["--groups", files / "groups.parquet", "--rounds", 2, "-o", path]
-    assert run_in_process([str(part) for part in command]) == 0
+    assert run(*[str(part) for part in command]) == 0
     return path
 
 

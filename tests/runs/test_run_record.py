@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import typer
-from commands import run_in_process
+from commands import run as labelonce
 
 import labelonce as lo
 from labelonce import runs, simulate
 from labelonce.runs import Options, RunFolder, RunRecord, _train, train
 from labelonce.runs._folder import write_record
-from labelonce.runs._record import Job, Stored, Warned, read_record
+from labelonce.runs._record import Job, JsonRecord, WarningsRecord, read_record
 from labelonce.workers import Counted
 
 Capture = pytest.CaptureFixture[str]
@@ -118,7 +118,7 @@ def test_every_damage_is_one_sentence_with_the_file_and_the_fix(
     for place, broken in tries:
         Path(name).write_text(json.dumps(broken))
         capsys.readouterr()
-        assert run_in_process(arguments) == 2, place
+        assert labelonce(*arguments) == 2, place
         told = capsys.readouterr().err.splitlines()
         assert len(told) == 1, place
         assert told[0].startswith(f"labelonce: {name} must be "), place
@@ -134,7 +134,7 @@ def test_what_is_no_record_is_one_sentence_too(
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     Path(name).write_bytes(text.encode("latin-1"))
-    assert run_in_process(arguments) == 2
+    assert labelonce(*arguments) == 2
     told = capsys.readouterr().err
     assert f"labelonce: {name} must be the JSON that labelonce wrote" in told
     assert len(told.splitlines()) == 1
@@ -142,10 +142,10 @@ def test_what_is_no_record_is_one_sentence_too(
 
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [(RunRecord, "run/run.json"), (Job, "stopped/.work/job.json"), (Warned, "stopped/.work/warnings.json")],
+    [(RunRecord, "run/run.json"), (Job, "stopped/.work/job.json"), (WarningsRecord, "stopped/.work/warnings.json")],
 )
 def test_a_value_of_any_type_anywhere_is_a_record_or_an_error_that_names_the_file(
-    kind: type[Stored], name: str, folder: Path, tmp_path: Path
+    kind: type[JsonRecord], name: str, folder: Path, tmp_path: Path
 ) -> None:
     content = json.loads((folder / name).read_text())
     path = tmp_path / "file.json"
@@ -178,11 +178,11 @@ def test_a_run_can_start_over_where_its_work_is_damaged(
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     Path("stopped", ".work", name).write_text("{}")
-    assert run_in_process(["train", "--resume", "-o", "stopped"]) == 2
+    assert labelonce("train", "--resume", "-o", "stopped") == 2
     assert f"{name} must " in (told := capsys.readouterr().err)
     assert told.endswith(" Train again without resuming.\n")
     arguments = ["train", "labels.csv", "--features", "features.csv", "--ignore", "more", "--rounds", "1"]
-    assert run_in_process([*arguments, "-o", "stopped"]) == 0
+    assert labelonce(*arguments, "-o", "stopped") == 0
     assert not RunFolder(Path("stopped")).is_unfinished
 
 
@@ -193,7 +193,7 @@ def test_a_run_resumes_from_another_working_directory(
     shutil.copytree(folder / "stopped", run)
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)
-    assert run_in_process(["train", "--resume", "--features", str(folder / "features.csv"), "-o", "../stopped"]) == 0
+    assert labelonce("train", "--resume", "--features", folder / "features.csv", "-o", "../stopped") == 0
     assert f" from {folder / 'labels.csv'}, seed 0" in capsys.readouterr().out
     assert (run / "labels.parquet").read_bytes() == (folder / "run" / "labels.parquet").read_bytes()
 
@@ -204,7 +204,7 @@ def test_paths_are_shown_from_the_working_directory(
     monkeypatch.chdir(folder)
     record = json.loads((folder / "run" / "run.json").read_text())
     assert record["inputs"]["labels"]["path"] == record["options"]["labels"] == str(folder / "labels.csv")
-    assert run_in_process(["show", "run"]) == 0
+    assert labelonce("show", "run") == 0
     assert " from labels.csv, seed 0" in capsys.readouterr().out
     if (folder / "run" / "report.html").exists():
         assert str(folder) not in (folder / "run" / "report.html").read_text()

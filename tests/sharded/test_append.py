@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
-from commands import run_in_process
+from commands import run
 from crowds import crowd
 
 from labelonce import Annotations, DawidSkene, sharded, write
@@ -122,6 +122,6 @@ def test_the_commands_prepare_with_classes_and_append(tmp_path: Path, capsys: py
     write(Annotations.from_arrays([1, 2], ["a", "b"], ["no", "no"]), tmp_path / "monday.csv")
     write(Annotations.from_arrays([2, 3], ["a", "c"], ["yes", "no"]), tmp_path / "tuesday.jsonl")
     prepare = ["sharded", "prepare", str(tmp_path / "monday.csv"), "-o", str(tmp_path / "p"), "--classes", "no,yes"]
-    assert run_in_process(prepare) == 0
-    assert run_in_process(["sharded", "append", str(tmp_path / "tuesday.jsonl"), "--to", str(tmp_path / "p")]) == 0
+    assert run(*prepare) == 0
+    assert run("sharded", "append", tmp_path / "tuesday.jsonl", "--to", tmp_path / "p") == 0
     assert "4 annotations, 3 tasks, 3 workers" in capsys.readouterr().err

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from commands import run_in_process
+from commands import run
 from crowds import crowd
 from hosts import Hosts, two_hosts
 from numpy.testing import assert_allclose
@@ -46,7 +46,7 @@ def objectives(output: Path) -> Any:
 
 @pytest.fixture
 def alone(prepared: Path, tmp_path: Path) -> Any:
-    assert run_in_process(fit(prepared, tmp_path / "one")) == 0
+    assert run(*fit(prepared, tmp_path / "one")) == 0
     return objectives(tmp_path / "one")
 
 

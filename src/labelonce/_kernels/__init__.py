@@ -12,8 +12,7 @@ engines do the sums: `ScipyEngine` of the base install, and `TorchEngine` for la
 `BlockSums` does those of blocks that are streamed. On slots `SlotEvidence` does them, in numpy or torch.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from labelonce._kernels._beliefs import Beliefs, fractions, mean_beliefs, on_slots
 from labelonce._kernels._blas import blas_threads
@@ -34,12 +33,14 @@ from labelonce._kernels._posterior import (
     log_sums,
     mean_total_variation,
     normalise,
+    normalised,
     posterior_of,
     top_class,
     vote_fractions,
 )
 from labelonce._kernels._shared import SharedEngine
 from labelonce._kernels._tallies import Counts, Tallies
+from labelonce._lazy import lazy_names
 
 if TYPE_CHECKING:
     from labelonce._kernels._arrays import NUMPY, Arrays
@@ -60,92 +61,5 @@ if TYPE_CHECKING:
     from labelonce._kernels._slot_evidence import SlotEvidence
     from labelonce._kernels._slots import Pattern, join_slots, label_slots, pattern_of, unique_in_rows
     from labelonce._kernels._sums import AnnotationSums
-
-__all__ = [
-    "BLOCK_SIZE",
-    "DEVICES",
-    "NUMPY",
-    "AnnotationSums",
-    "Arrays",
-    "Beliefs",
-    "Block",
-    "BlockSums",
-    "Confusion",
-    "Counts",
-    "DenseEvidence",
-    "EStep",
-    "Engine",
-    "Evidence",
-    "Factors",
-    "FittedConfusion",
-    "FittedFactors",
-    "LabelCells",
-    "Matrices",
-    "Mistakes",
-    "Pattern",
-    "ScipyEngine",
-    "SharedEngine",
-    "SlotEvidence",
-    "Sweep",
-    "Tallies",
-    "after_answer",
-    "blas_threads",
-    "confusion_of",
-    "entropy",
-    "evidence_of_votes",
-    "first_beliefs",
-    "floored_log",
-    "fractions",
-    "join_slots",
-    "label_chances",
-    "label_likelihoods",
-    "label_slots",
-    "log_sums",
-    "logs_of",
-    "make_engine",
-    "make_evidence",
-    "make_slot_evidence",
-    "mean_beliefs",
-    "mean_total_variation",
-    "normalise",
-    "on_slots",
-    "one_coin_confusion",
-    "pattern_of",
-    "posterior_of",
-    "top_class",
-    "unique_in_rows",
-    "vote_fractions",
-]
-
-_HOME = {  # loaded when used: the torch engine needs no scipy, the base install has no torch
-    "ScipyEngine": "_scipy",
-    "AnnotationSums": "_sums",
-    "LabelCells": "_cells",
-    "SlotEvidence": "_slot_evidence",
-    **dict.fromkeys(("NUMPY", "Arrays"), "_arrays"),
-    **dict.fromkeys(
-        (
-            *(
-                "DenseEvidence",
-                "Evidence",
-                "evidence_of_votes",
-                "first_beliefs",
-                "label_chances",
-                "label_likelihoods",
-                "logs_of",
-            ),
-            *("make_evidence", "make_slot_evidence"),
-        ),
-        "_evidence",
-    ),
-    **dict.fromkeys(("Pattern", "join_slots", "label_slots", "pattern_of", "unique_in_rows"), "_slots"),
-    "BLOCK_SIZE": "_blocks",
-    "Block": "_blocks",
-    "BlockSums": "_blocks",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOME:
-        return getattr(import_module(f"labelonce._kernels.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'labelonce._kernels' has no attribute {name!r}")
+else:  # loaded when used: the torch engine needs no scipy, the base install has no torch
+    __getattr__, _, _ = lazy_names(__name__)

@@ -67,44 +67,35 @@ class NumpyArrays:
         self.dtype = np.dtype(dtype)
 
     def put(self, array: Any) -> Any:
-        """Return the array."""
         return np.asarray(array)
 
     def get(self, array: Any) -> Floats:
-        """Return the array."""
         return np.asarray(array)
 
     def floats(self, array: Any) -> Any:
-        """Return numbers in the precision of the sums."""
         return np.asarray(array, dtype=self.dtype)
 
     def zeros(self, n: int) -> Any:
-        """Return totals."""
         return np.zeros(n)
 
     def take(self, table: Any, place: Any) -> Any:
-        """Return the entries of a flat table."""
         return table.take(place)
 
     def set_at(self, wide: Any, place: Any, values: Any) -> None:
-        """Set one entry of each row."""
         wide[np.arange(len(wide)), place] = values
 
     def at(self, wide: Any, place: Any) -> Any:
-        """Return one entry of each row."""
         return wide[np.arange(len(wide)), place]
 
-    def sum_runs(self, wide: Any, start: Any, each: int) -> Any:  # noqa: ARG002  # the product does as well
-        """Return the sums of runs of rows."""
+    def sum_runs(self, wide: Any, start: Any, each: int) -> Any:
         n = len(wide)
         return sparse.csr_array((np.ones(n, self.dtype), np.arange(n), start), shape=(len(start) - 1, n)) @ wide
 
     def normalise(self, log_joint: Any) -> float:
-        """Turn rows of logs into probabilities in place."""
         return normalise(log_joint)
 
     def add_at(self, totals: Any, place: Any, values: Any) -> None:
-        """Add values to places; scipy sums many of them faster than bincount, which converts both first."""
+        # scipy sums many of them faster than bincount, which converts both first
         row = sparse.csr_array((values.ravel(), place.ravel(), [0, place.size]), shape=(1, len(totals)))
         totals += row.toarray()[0]
 

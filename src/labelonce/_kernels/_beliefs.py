@@ -156,12 +156,12 @@ class Beliefs:
             return Beliefs(wide, self.n_classes)
         return Beliefs(wide[:, :-1], self.n_classes, self.classes, wide[:, -1])
 
-    def argmax(self, axis: int = 1) -> Codes:  # noqa: ARG002  # as of an array
+    def argmax(self, axis: int = 1) -> Codes:
         """Return the most probable class of every row, among those with a slot."""
         best = self.probability.argmax(axis=1)
         return best if self.classes is None else np.asarray(self.classes[np.arange(len(best)), best])
 
-    def max(self, axis: int = 1) -> Floats:  # noqa: ARG002  # as of an array
+    def max(self, axis: int = 1) -> Floats:
         """Return the probability of the most probable class of every row, among those with a slot."""
         return np.asarray(self.probability.max(axis=1))
 

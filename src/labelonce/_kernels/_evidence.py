@@ -33,7 +33,7 @@ class EStep(NamedTuple):
 
 
 class Evidence(Protocol):
-    """The labels of the rows; arrays by row and slot have one more column for the rest where there is one.
+    """The labels of the rows; arrays by row and slot have a last column for the rest, if there is a rest.
 
     `leaning` is to what share answers are evidence for classes, None where they are the classes. `labels` are those
     that it was made of.
@@ -82,40 +82,28 @@ class DenseEvidence:
         self.labels, self._engine, self.leaning = labels, engine, engine.leaning
 
     def log_prior(self, prior: Floats) -> Any:
-        """Return P(class) as the log prior of the rows, (n_classes,)."""
         return floored_log(prior)
 
     def keep(self, log_prior: Floats) -> Any:
-        """Return the log prior."""
         return log_prior
 
     def fetch(self, log_prior: Any) -> Floats:
-        """Return the log prior."""
         return np.asarray(log_prior)
 
     def messages(self, workers: Confusion) -> Floats:
-        """Return the sums of log P(label | true), (n_rows, n_classes)."""
         return self._engine.messages(logs_of(workers))
 
     def e_step(self, workers: Confusion, log_prior: Any, gold: Codes | None = None) -> EStep:
-        """Return the posteriors and the log-likelihood."""
         step = self._engine.e_step(logs_of(workers), log_prior, gold)
         return EStep(Beliefs.of(step.posterior), step.log_likelihood)
 
     def tallies(self, beliefs: Beliefs, weight: Floats | None = None) -> Counts:
-        """Return the expected counts of labels."""
         amounts = beliefs.to_dense()
         return Counts(self._engine.m_step(amounts if weight is None else amounts * weight[:, None]), self.leaning)
 
     def sweep(
-        self,
-        workers: Confusion,
-        log_prior: Any,
-        gold: Codes | None = None,
-        *,
-        prior: Floats | None = None,  # noqa: ARG002  # all classes have a slot
+        self, workers: Confusion, log_prior: Any, gold: Codes | None = None, *, prior: Floats | None = None
     ) -> Sweep:
-        """Return the expected counts, the rows of each class, and the log-likelihood."""
         return self._engine.sweep(logs_of(workers), log_prior, gold)
 
     def votes(self, gold: Codes | None) -> Beliefs:
@@ -123,7 +111,6 @@ class DenseEvidence:
         return Beliefs.of(vote_fractions(self._engine.vote_counts(), gold))
 
     def select(self, rows: Mask) -> DenseEvidence:
-        """Return the evidence of some rows, in numpy."""
         some = make_evidence(self.labels.select(rows), engine="scipy")
         return (
             some
@@ -132,7 +119,6 @@ class DenseEvidence:
         )
 
     def total(self, numbers: Any) -> Floats:
-        """Return sums over the rows of all processes."""
         return add_up(numbers) if isinstance(self._engine, SharedEngine) else np.asarray(numbers)
 
 

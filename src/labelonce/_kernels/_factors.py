@@ -178,11 +178,11 @@ class Factors:
         """Return each worker's chance of being right on each true class, (n_workers, n_classes)."""
         return np.asarray(self.right[:, self.row])
 
-    def skill(self, prior: Floats, leaning: Floats | None = None) -> Floats:  # noqa: ARG002  # answers are classes
+    def skill(self, prior: Floats, leaning: Floats | None = None) -> Floats:
         """Return each worker's chance of being right, shape (n_workers,); `prior` is P(true label)."""
         return np.asarray(self.right @ self._by_row(prior))
 
-    def right_by(self, prior: Floats, leaning: Floats | None = None) -> tuple[Floats, Floats]:  # noqa: ARG002
+    def right_by(self, prior: Floats, leaning: Floats | None = None) -> tuple[Floats, Floats]:
         """Return the chances of being right (n_workers, n_rows), and the share of the tasks that each row has."""
         return self.right, self._by_row(prior)
 
@@ -208,7 +208,7 @@ class Factors:
         )
         return type(self)(right, self.row, self.mistakes, share, other)
 
-    def rescaled(self, factor: float, prior: Floats) -> Self:  # noqa: ARG002  # chance level needs no prior
+    def rescaled(self, factor: float, prior: Floats) -> Self:
         """Return workers whose chances of being right are `factor` times as far from chance level."""
         chance = 1 / self.n_classes
         right = np.clip(chance + factor * (self.right - chance), LEAST, 1 - LEAST)

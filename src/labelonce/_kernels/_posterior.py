@@ -119,6 +119,13 @@ def floored_log(probabilities: Floats) -> Floats:
     return np.asarray(np.log(np.maximum(probabilities, _FLOOR)))
 
 
+def normalised(counts: Floats) -> Floats:
+    """Return counts divided by their sum over the last axis; rows without any become uniform."""
+    total = counts.sum(axis=-1, keepdims=True)
+    uniform = np.full_like(counts, 1 / counts.shape[-1])
+    return np.asarray(np.divide(counts, total, out=uniform, where=total > 0))
+
+
 def vote_fractions(votes: Floats, gold: Codes | None) -> Floats:
     """Return votes as fractions, in place: equal ones where nobody voted, one-hot where gold is known."""
     total = votes @ np.ones(votes.shape[1], dtype=votes.dtype)  # a sum over a short axis is slow

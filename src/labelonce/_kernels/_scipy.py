@@ -39,7 +39,6 @@ class ScipyEngine:
         )
 
     def vote_counts(self) -> Floats:
-        """Return how often each class was given to each task, shape (n_tasks, n_classes); see `Engine`."""
         shape = (self._matrix.shape[0], self.shape[2])
         votes = sparse.csr_array((self._matrix.data, self._label, self._matrix.indptr), shape=shape)
         return np.asarray(votes.toarray() if self.leaning is None else votes @ self.leaning.astype(self.dtype))
@@ -53,15 +52,12 @@ class ScipyEngine:
         return self._e_step(self._matrix, self._table(log_confusion), log_prior, gold)
 
     def messages(self, log_confusion: Floats) -> Floats:
-        """Return the sum of log P(given | true) over the annotations of each task, (n_tasks, n_classes)."""
         return np.asarray(self._matrix @ self._table(log_confusion))
 
     def m_step(self, posterior: Floats) -> Floats:
-        """Return the expected confusion counts as float64 [worker, true label or state, given]."""
         return self._counts(self._matrix.T @ posterior.astype(self.dtype, copy=False))
 
     def sweep(self, log_confusion: Floats, log_prior: Floats, gold: Codes | None = None) -> Sweep:
-        """Return what `m_step` gives for the posteriors of `e_step`, which are never held all at once."""
         table = self._table(log_confusion)
         sums, mass, log_likelihood = np.zeros(table.shape), np.zeros(table.shape[1]), 0.0
         rows = max(_SWEEP_BLOCK // self.shape[1], len(sums))  # adding up the counts must not cost more than the steps

@@ -85,7 +85,6 @@ class SlotEvidence:
         return Beliefs(wide[:, :-1], self.n_classes, self.classes, wide[:, -1])
 
     def log_prior(self, prior: Floats) -> Any:
-        """Return P(class) as the log prior of the rows, minus infinity where a slot is empty."""
         wide = np.zeros((len(self.classes), self.classes.shape[1] + 1), dtype=self.arrays.dtype)
         np.copyto(wide[:, :-1], prior.astype(wide.dtype).take(self.classes, mode="wrap"), where=self.classes >= 0)
         wide[:, -1] = np.maximum(1 - wide[:, :-1].sum(axis=1), 0.0)
@@ -93,22 +92,18 @@ class SlotEvidence:
             return self.keep(np.log(wide, out=wide))
 
     def keep(self, log_prior: Any) -> Any:
-        """Return a log prior where the sums are done."""
         return self.arrays.floats(log_prior)
 
     def fetch(self, log_prior: Any) -> Floats:
-        """Return a log prior in numpy."""
         return self.arrays.get(log_prior)
 
     def messages(self, workers: Any) -> Floats:
-        """Return the sums of log P(label | true), (n_rows, n_slots + 1)."""
         tables, found = self._tables(workers), self._empty()
         for block in self._parts():
             found[block.rows] = self.arrays.get(self._messages(block, tables))
         return found
 
     def e_step(self, workers: Any, log_prior: Any, gold: Codes | None = None) -> EStep:
-        """Return the posteriors and the log-likelihood."""
         found, total = self._empty(), 0.0
         for block, joint, log_likelihood in self._posteriors(workers, log_prior, gold):
             found[block.rows] = self.arrays.get(joint)
@@ -116,7 +111,6 @@ class SlotEvidence:
         return EStep(self.beliefs(found), total)
 
     def tallies(self, beliefs: Beliefs, weight: Floats | None = None) -> Tallies:
-        """Return right and wrong labels as beliefs on these slots have it; rows count `weight`, or 1."""
         totals = _Totals(self)
         for block in self._parts():
             wide = beliefs[block.rows].wide()
@@ -124,7 +118,6 @@ class SlotEvidence:
         return totals.tallies()
 
     def sweep(self, workers: Any, log_prior: Any, gold: Codes | None = None, *, prior: Floats | None = None) -> Sweep:
-        """Return the tallies of the posteriors of `e_step`, drawn ones too, and the log-likelihood."""
         totals, total, mass = _Totals(self, draws=self._draws), 0.0, np.zeros(self.n_classes)
         for block, joint, log_likelihood in self._posteriors(workers, log_prior, gold):
             totals.add(block, joint)
@@ -144,14 +137,12 @@ class SlotEvidence:
         return np.asarray(np.bincount(classes[there], more, self.n_classes) + each.sum() * prior)
 
     def select(self, rows: Mask) -> SlotEvidence:
-        """Return the evidence of some rows, in numpy."""
         made: SlotEvidence = make_slot_evidence(
             self.labels.select(rows), self.classes[rows], self.pattern, engine="scipy"
         )
         return made
 
     def total(self, numbers: Any) -> Floats:
-        """Return the numbers: processes do not share slots."""
         return np.asarray(numbers)
 
     def uniform(self, block: Block) -> Floats:

@@ -106,7 +106,7 @@ class Tallies:
             return self.right_and_wrong()
         return self.drawn_right, self.drawn_wrong
 
-    def by(self, mistakes: Mistakes, row: Codes) -> Tallies:  # noqa: ARG002  # they are
+    def by(self, mistakes: Mistakes, row: Codes) -> Tallies:
         """Return the tallies: they are of these factors."""
         return self
 

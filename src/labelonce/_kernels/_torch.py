@@ -96,7 +96,6 @@ class TorchEngine:
             self._first.append(last)
 
     def vote_counts(self) -> Floats:
-        """Return how often each class was given to each task, shape (n_tasks, n_classes); see `Engine`."""
         votes = np.empty((self.n_tasks, self.shape[1]), dtype=self.dtype)
         leaning = np.eye(self.shape[1]) if self.leaning is None else self.leaning
         votes_of = vote_table(self.shape[0], leaning, self.dtype, self.device)
@@ -105,7 +104,6 @@ class TorchEngine:
         return votes
 
     def e_step(self, log_confusion: Floats, log_prior: Floats, gold: Codes | None = None) -> EStep:
-        """Return P(true label | annotations) of every task and the log-likelihood; see `Engine`."""
         posterior = np.empty((self.n_tasks, self.shape[1]), dtype=self.dtype)
         total = torch.zeros((), dtype=torch.float64, device=self.device)
         for own, _, part, log_likelihood in self._posteriors(log_confusion, log_prior, gold):
@@ -114,7 +112,6 @@ class TorchEngine:
         return EStep(posterior, float(total))
 
     def messages(self, log_confusion: Floats) -> Floats:
-        """Return the sum of log P(given | true) over the annotations of each task, (n_tasks, n_classes)."""
         found = np.empty((self.n_tasks, self.shape[1]), dtype=self.dtype)
         table = confusion_table(self.tensor(log_confusion))
         for own, block in self._parts():
@@ -122,14 +119,12 @@ class TorchEngine:
         return found
 
     def m_step(self, posterior: Floats) -> Floats:
-        """Return the expected confusion counts as float64 [worker, true, given]."""
         totals = Totals(self.shape, self.device)
         for own, block in self._parts():
             totals.add(block, self.tensor(posterior[own]))
         return totals.counts_by_worker()
 
     def sweep(self, log_confusion: Floats, log_prior: Floats, gold: Codes | None = None) -> Sweep:
-        """Return the counts that `m_step` gives for the posteriors of `e_step`, and the tasks of each class."""
         totals = Totals(self.shape, self.device)
         for _, block, part, log_likelihood in self._posteriors(log_confusion, log_prior, gold):
             totals.add(block, part, log_likelihood)

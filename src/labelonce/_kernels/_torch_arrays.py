@@ -25,46 +25,36 @@ class TorchArrays:
         self.block = _BLOCK[self.device.type]
 
     def put(self, array: Any) -> Tensor:
-        """Return an array on the device."""
         return torch.as_tensor(array, device=self.device)
 
     def get(self, array: Tensor) -> Floats:
-        """Return a tensor in numpy."""
         return np.asarray(array.cpu())
 
     def floats(self, array: Any) -> Tensor:
-        """Return numbers in the precision of the sums, on the device."""
         return torch.as_tensor(array, dtype=self.kind, device=self.device)
 
     def zeros(self, n: int) -> Tensor:
-        """Return totals on the device."""
         return torch.zeros(n, dtype=torch.float64, device=self.device)
 
     def take(self, table: Tensor, place: Tensor) -> Tensor:
-        """Return the entries of a flat table."""
         return table[place]
 
     def set_at(self, wide: Tensor, place: Tensor, values: Any) -> None:
-        """Set one entry of each row."""
         values = torch.as_tensor(values, dtype=wide.dtype, device=self.device).expand(len(wide))
         wide.scatter_(1, place[:, None], values[:, None])
 
     def at(self, wide: Tensor, place: Tensor) -> Tensor:
-        """Return one entry of each row."""
         return wide.gather(1, place[:, None])[:, 0]
 
     def sum_runs(self, wide: Tensor, start: Tensor, each: int) -> Tensor:
-        """Return the sums of runs of rows."""
         if each:
             return wide.view(-1, each, wide.shape[1]).sum(dim=1)
         return torch.segment_reduce(wide, "sum", offsets=start, unsafe=True, initial=0)
 
     def normalise(self, log_joint: Tensor) -> float:
-        """Turn rows of logs into probabilities in place."""
         mass = log_joint.logsumexp(dim=1, keepdim=True)
         log_joint.sub_(mass).exp_()
         return float(mass.sum(dtype=torch.float64))
 
     def add_at(self, totals: Tensor, place: Tensor, values: Tensor) -> None:
-        """Add values to places, in float64."""
         totals.index_add_(0, place.flatten(), values.flatten().double())

@@ -1,21 +1,23 @@
 """Aggregators: annotations in, a posterior for every task and a confusion matrix for every worker out.
 
-A new one is a file here and a line in `_registry.py`; type checkers want a line here. Each is loaded when it is first
-used. Older methods, for comparison, are in `labelonce.baselines`.
+A new one is a file here, a line in `_registry.py` and a line below. Each is loaded when it is first used. Older
+methods, for comparison, are in `labelonce.baselines`.
 """
 
 from typing import TYPE_CHECKING
 
 from labelonce._lazy import lazy_names
-from labelonce.aggregation._registry import HOMES
 
 if TYPE_CHECKING:
     from labelonce.aggregation._base import Aggregator as Aggregator
+    from labelonce.aggregation._base import Fit as Fit
     from labelonce.aggregation._base import RedundancyWarning as RedundancyWarning
     from labelonce.aggregation._compare import Comparison as Comparison
     from labelonce.aggregation._compare import compare_aggregators as compare_aggregators
     from labelonce.aggregation._dawid_skene import DawidSkene as DawidSkene
     from labelonce.aggregation._ebcc import EBCC as EBCC
+    from labelonce.aggregation._em import EMAggregator as EMAggregator
+    from labelonce.aggregation._em import Parameters as Parameters
     from labelonce.aggregation._glad import GLAD as GLAD
     from labelonce.aggregation._ibcc import IBCC as IBCC
     from labelonce.aggregation._mace import MACE as MACE
@@ -25,13 +27,4 @@ if TYPE_CHECKING:
 
     __all__: list[str]
 else:  # a type checker reads the names above
-    __getattr__, __dir__, __all__ = lazy_names(
-        __name__,
-        {name: home for name, home in HOMES.items() if home.startswith(__name__)}
-        | {
-            "Aggregator": "labelonce.aggregation._base",
-            "Comparison": "labelonce.aggregation._compare",
-            "RedundancyWarning": "labelonce.aggregation._base",
-            "compare_aggregators": "labelonce.aggregation._compare",
-        },
-    )
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -80,7 +80,7 @@ class Aggregator(BaseEstimator, ABC):
 
     _tables: tuple[float, float] = (4, 10)  # arrays by task and class, and by worker, class and answer, held at once
     _follows_labels = False  # has a way for many classes whose memory is that of the labels
-    _takes_others = False  # answers beside the classes
+    _takes_others = False  # answers that are no classes
     _takes_scales = False  # answers none of which is a class
 
     random_state: RandomState
@@ -124,14 +124,12 @@ class Aggregator(BaseEstimator, ABC):
             annotations = only_classes(annotations, type(self).__name__)
         return annotations, codes
 
-    def _keep(
-        self,
-        annotations: Annotations,
-        gold: Codes | None,  # noqa: ARG002  # for models that continue from it
-        fit: Fit,
-        rng: np.random.Generator,
-    ) -> Self:
-        """Set the fitted attributes."""
+    def _keep(self, annotations: Annotations, gold: Codes | None, fit: Fit, rng: np.random.Generator) -> Self:
+        """Set the fitted attributes; tasks with gold have its class, also where `_fit` did not look at it."""
+        posterior = fit.posterior
+        if gold is not None and isinstance(posterior, np.ndarray) and (known := gold >= 0).any():
+            posterior = posterior.copy()
+            posterior[known] = np.eye(annotations.n_classes, dtype=posterior.dtype)[gold[known]]
         set_fitted(
             self,
             confusion=fit.confusion,
@@ -141,8 +139,8 @@ class Aggregator(BaseEstimator, ABC):
             answers=annotations.answers,
             annotation_counts=np.bincount(annotations.worker, minlength=annotations.n_workers),
             tasks=annotations.tasks,
-            posterior=fit.posterior,
-            picks=Beliefs.of(fit.posterior).drawn_argmax(rng),
+            posterior=posterior,
+            picks=Beliefs.of(posterior).drawn_argmax(rng),
             log_likelihood_=fit.log_likelihood,
             n_iter_=len(fit.log_likelihood) if fit.n_iter is None else fit.n_iter,
             converged_=fit.converged,
@@ -196,7 +194,7 @@ class Aggregator(BaseEstimator, ABC):
     def workers_to_frame(self) -> pa.Table:
         """Return an Arrow table with one row per worker: worker, annotations, skill; best first.
 
-        Where there are answers beside the classes, `other_answers` is the share of them that the worker gives.
+        Where there are answers that are no classes, `other_answers` is the share of them that the worker gives.
         """
         check_is_fitted(self, "skill_")
         return workers_table(self)

@@ -12,12 +12,12 @@ import pyarrow as pa
 from scipy.sparse.linalg import ArpackError
 
 from labelonce import metrics
-from labelonce._kernels import Beliefs, evidence_of_votes, label_likelihoods
+from labelonce._kernels import Beliefs, evidence_of_votes, label_likelihoods, normalised
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_number, check_rng
 from labelonce.aggregation._base import Aggregator
-from labelonce.aggregation._em import answer_pseudo_counts, normalised
+from labelonce.aggregation._em import answer_pseudo_counts
 from labelonce.aggregation._registry import aggregators
 from labelonce.data import Annotations, _ids
 from labelonce.data._answers import agreement

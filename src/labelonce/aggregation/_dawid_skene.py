@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import Matrices, Pattern, Sweep, first_beliefs
+from labelonce._kernels import Matrices, Pattern, Sweep, first_beliefs, normalised
 from labelonce._memory import label_memory
 from labelonce._messages import show
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
-from labelonce._validate import RandomState
 from labelonce.aggregation._base import Fit
-from labelonce.aggregation._em import (
-    Parameters,
-    answer_pseudo_counts,
-    check_float32_is_smooth,
-    normalised,
-    pseudo_counts,
-)
+from labelonce.aggregation._em import Parameters, answer_pseudo_counts, check_float32_is_smooth, pseudo_counts
 from labelonce.aggregation._online import OnlineEM
 from labelonce.data import Annotations
 from labelonce.workers import Grouped
@@ -28,6 +21,7 @@ from labelonce.workers import Grouped
 _SETTLED = 1e-5  # of the log-likelihood per annotation: a population is fitted in every iteration, so it jitters
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DawidSkene(OnlineEM):
     """EM over true labels, a confusion matrix per worker and the class prior (Dawid and Skene 1979).
 
@@ -51,11 +45,11 @@ class DawidSkene(OnlineEM):
     smoothing : float, pair or (n_classes, n_classes) array
         Pseudo-counts. A number s: s on the diagonal and s / n_classes elsewhere; a pair: on and off the
         diagonal; 0: maximum likelihood, with probabilities of zero taken as 1e-10, where workers with
-        few labels overfit. Answers beside the classes have theirs in proportion, for all classes alike.
+        few labels overfit. Answers other than the classes have theirs in proportion, for all classes alike.
     prior : {"learned", "uniform"} or (n_classes,) array
         P(true label). Learned is right where classes are uneven and safe where tasks have several labels.
     max_iter : int
-        Stop after so many iterations, with a warning.
+        Most iterations; a fit that needs more ends with a warning.
     tol : float
         Stop when the objective per annotation changes by at most this.
     n_init : int
@@ -92,30 +86,8 @@ class DawidSkene(OnlineEM):
 
     _takes_scales = True
 
-    def __init__(
-        self,
-        *,
-        smoothing: Any = 1.0,
-        prior: Any = "learned",
-        max_iter: int = 500,
-        tol: float = 1e-7,
-        n_init: int = 1,
-        dtype: str = "float64",
-        engine: str = "auto",
-        device: str | None = None,
-        worker_model: Any = None,
-        random_state: RandomState = 0,
-    ) -> None:
-        self.smoothing = smoothing
-        self.prior = prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.dtype = dtype
-        self.engine = engine
-        self.device = device
-        self.worker_model = worker_model
-        self.random_state = random_state
+    smoothing: Any = 1.0
+    worker_model: Any = None
 
     def _check_options(self, n_classes: int) -> None:
         super()._check_options(n_classes)

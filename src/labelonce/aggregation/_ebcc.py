@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import Beliefs, Evidence, Matrices, Sweep
+from labelonce._kernels import Beliefs, Evidence, Matrices, Sweep, normalised
 from labelonce._types import Codes, Floats
-from labelonce._validate import RandomState, check_int, check_number
+from labelonce._validate import check_int, check_number
 from labelonce.aggregation._base import Fit
-from labelonce.aggregation._em import EMAggregator, Parameters, normalised, pseudo_counts
+from labelonce.aggregation._em import EMAggregator, Parameters, pseudo_counts
 from labelonce.aggregation._ibcc import check_smoothing, dirichlet_prior, divergence, expected_log
 from labelonce.data import Annotations
 
 _TINY = 1e-6  # tasks: a class that nobody gave must still have a Dirichlet parameter
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class EBCC(EMAggregator):
     """Variational Bayes with subtypes inside every class (Li, Rubinstein and Cohn 2019).
 
@@ -27,6 +29,8 @@ class EBCC(EMAggregator):
     Dirichlet prior: `smoothing` for confusion rows, `concentration / subtypes` for the subtypes of a
     class (small: few are used), 1 for the classes. With `subtypes=1` it is `IBCC`. `log_likelihood_` is the lower
     bound of the evidence; `confusion_` is the mean over subtypes.
+
+    The other options are those of `DawidSkene`, with the bound in the place of the objective.
 
     Parameters
     ----------
@@ -40,14 +44,8 @@ class EBCC(EMAggregator):
     prior : {"learned", "votes", "uniform"} or (n_classes,) array
         P(true label). Learned: Dirichlet with parameter 1 for every class; votes: with the class's total of vote
         fractions, as in the authors' runs.
-    max_iter : int
-        Stop after so many iterations, with a warning.
-    tol : float
-        Stop when the bound per annotation changes by at most this.
     n_init : int
         Starts: the votes, spread over the subtypes at random. The best bound wins.
-    dtype : {"float64", "float32"}
-        float32 halves the memory.
     random_state : int, numpy.random.Generator or None
         Draws the starts and breaks ties of `labels_`.
 
@@ -64,30 +62,14 @@ class EBCC(EMAggregator):
     array([0, 1, 0, 1])
     """
 
-    _named_priors = ("learned", "votes", "uniform")
+    subtypes: int = 10
+    concentration: float = 0.1
+    smoothing: Any = (4.0, 1.0)
+    prior: Any = "votes"
+    tol: float = 1e-6
+    n_init: int = 5
 
-    def __init__(
-        self,
-        *,
-        subtypes: int = 10,
-        concentration: float = 0.1,
-        smoothing: Any = (4.0, 1.0),
-        prior: Any = "votes",
-        max_iter: int = 500,
-        tol: float = 1e-6,
-        n_init: int = 5,
-        dtype: str = "float64",
-        random_state: RandomState = 0,
-    ) -> None:
-        self.subtypes = subtypes
-        self.concentration = concentration
-        self.smoothing = smoothing
-        self.prior = prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.dtype = dtype
-        self.random_state = random_state
+    _named_priors = ("learned", "votes", "uniform")
 
     def _check_options(self, n_classes: int) -> None:
         super()._check_options(n_classes)
@@ -96,11 +78,7 @@ class EBCC(EMAggregator):
         check_smoothing(self.smoothing, n_classes, "EBCC")
 
     def _starts(
-        self,
-        annotations: Annotations,  # noqa: ARG002
-        votes: Beliefs,
-        gold: Codes | None,  # noqa: ARG002  # in the votes
-        rng: np.random.Generator,
+        self, annotations: Annotations, votes: Beliefs, gold: Codes | None, rng: np.random.Generator
     ) -> Iterator[Beliefs]:
         fractions = votes.to_dense()
         for _ in range(self.n_init):

@@ -6,26 +6,27 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from labelonce._kernels import (
     Beliefs,
-    Confusion,
     Evidence,
     Pattern,
     Sweep,
+    confusion_of,
     first_beliefs,
     floored_log,
     label_slots,
     make_evidence,
     make_slot_evidence,
+    normalised,
 )
 from labelonce._memory import check_memory
 from labelonce._sklearn import ConvergenceWarning
 from labelonce._types import ENGINES, Codes, Floats
-from labelonce._validate import check_choice, check_distribution, check_int, check_number
+from labelonce._validate import RandomState, check_choice, check_distribution, check_int, check_number
 from labelonce.aggregation._anchor import warn_if_no_anchor, warn_if_out_of_order
 from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
 from labelonce.aggregation._unlearned import tells_nothing, unlearned
@@ -39,12 +40,16 @@ class Parameters:
     `state` is what the next M-step of this climb needs besides the counts; most models need nothing.
     """
 
-    confusion: Confusion
+    confusion: Any  # Confusion, or an array
     prior: Floats
     log_prior: Floats | None = None
     log_penalty: float = 0.0
     more: Mapping[str, Any] = field(default_factory=dict)
     state: Any = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.confusion, np.ndarray):
+            object.__setattr__(self, "confusion", confusion_of(self.confusion))
 
 
 @dataclass(frozen=True)
@@ -57,17 +62,18 @@ class Iteration:
     converged: bool
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class EMAggregator(Aggregator):
-    """Base of the models fitted by EM: a subclass says how counts become parameters."""
+    """Base of the models fitted by EM: a subclass says how counts become parameters, and which defaults differ."""
 
-    _named_priors: tuple[str, ...] = ("learned", "uniform")
-    prior: Any
-    max_iter: int
-    tol: float
-    n_init: int
-    dtype: str
-    engine: str = "scipy"  # of the models that do not offer a choice
-    device: str | None = None
+    prior: Any = "learned"
+    max_iter: int = 500
+    tol: float = 1e-7
+    n_init: int = 1
+    dtype: str = "float64"
+    random_state: RandomState = 0
+
+    _named_priors: ClassVar[tuple[str, ...]] = ("learned", "uniform")
 
     def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
         self._check_options(annotations.n_classes)
@@ -102,7 +108,8 @@ class EMAggregator(Aggregator):
 
     def _evidence(self, annotations: Annotations, gold: Codes | None) -> tuple[Evidence, Beliefs]:
         """Return the evidence of all classes, or of the slots that the pattern of the workers needs, and the votes."""
-        options: dict[str, Any] = {"dtype": self.dtype, "engine": self.engine, "device": self.device}
+        options: dict[str, Any] = {"dtype": self.dtype, "engine": "scipy"}  # of the models that do not offer a choice
+        options |= {name: getattr(self, name) for name in ("engine", "device") if hasattr(self, name)}
         pattern = self._pattern(annotations, gold)
         if pattern is None:
             evidence = make_evidence(annotations, **options)
@@ -119,16 +126,12 @@ class EMAggregator(Aggregator):
             "Use smaller groups, or Grouped() without groups, which keeps the commonest mistakes.",
         )
 
-    def _pattern(self, annotations: Annotations, gold: Codes | None) -> Pattern | None:  # noqa: ARG002  # for factors
+    def _pattern(self, annotations: Annotations, gold: Codes | None) -> Pattern | None:
         """Return what factors of workers keep apart, None where they are matrices."""
         return None
 
     def _starts(
-        self,
-        annotations: Annotations,  # noqa: ARG002  # for the models that start from more than votes
-        votes: Beliefs,
-        gold: Codes | None,
-        rng: np.random.Generator,
+        self, annotations: Annotations, votes: Beliefs, gold: Codes | None, rng: np.random.Generator
     ) -> Iterator[Beliefs]:
         """Yield `n_init` posteriors to climb from: the votes, then votes plus noise."""
         yield votes
@@ -169,7 +172,7 @@ class EMAggregator(Aggregator):
             converged = len(path) > 1 and abs(path[-1] - path[-2]) <= self.tol * n_annotations
             yield Iteration(parameters, counts, path, converged)
 
-    def _next(self, counts: Sweep, before: Parameters | None) -> Parameters:  # noqa: ARG002  # for those with a state
+    def _next(self, counts: Sweep, before: Parameters | None) -> Parameters:
         """Return the parameters of the next step; `before` are those of the last one, None at the start."""
         return self._m_step(counts.tallies.values, counts.class_counts)
 
@@ -182,7 +185,7 @@ class EMAggregator(Aggregator):
         check_int(self.n_init, "n_init", 1)
         check_number(self.tol, "tol", 0.0)
         check_choice(self.dtype, "dtype", ("float64", "float32"))
-        check_choice(self.engine, "engine", ENGINES)
+        check_choice(getattr(self, "engine", "scipy"), "engine", ENGINES)
         if isinstance(self.prior, str):
             check_choice(self.prior, "prior", self._named_priors)
         else:
@@ -198,12 +201,16 @@ class EMAggregator(Aggregator):
         return prior, float(smoothing * floored_log(prior).sum())
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class AnswersEM(EMAggregator):
     """Base of the models that learn what answers tell which are not classes."""
 
+    engine: str = "auto"
+    device: str | None = None
+
     _takes_others = True
 
-    def _next(self, counts: Sweep, before: Parameters | None) -> Parameters:  # noqa: ARG002
+    def _next(self, counts: Sweep, before: Parameters | None) -> Parameters:
         return self._m_step(counts.tallies.values, counts.class_counts, counts.tallies.leaning)
 
     @abstractmethod
@@ -220,8 +227,9 @@ def answer_pseudo_counts(smoothing: Any, confusion_counts: Floats, leaning: Floa
     """Return the (true, given) pseudo-counts of a `smoothing` option where answers need not be classes.
 
     Classes have those of `pseudo_counts`. Another answer has as many of them, for every class alike, as it has
-    answers of all workers: an answer that tells nothing of the class then changes nothing, nor one that nobody gave.
-    On a scale each row has as many as a row of classes has, shared out by how often an answer is given and, as on and
+    answers of all workers: an answer with no information about the class then changes nothing, nor one that nobody
+    gave. On a scale each row has as many as a row of classes has, shared out by how often an answer is given and, as on
+    and
     off the diagonal, by how far it leans to the class.
 
     >>> counts = np.array([[[30.0, 10.0, 20.0], [10.0, 30.0, 20.0]]])
@@ -276,13 +284,6 @@ def fixed_prior(prior: Any, n_classes: int) -> Floats:
         check_choice(prior, "prior", ("uniform",))
         return np.full(n_classes, 1 / n_classes)
     return check_distribution(prior, "prior", (n_classes,))
-
-
-def normalised(counts: Floats) -> Floats:
-    """Return counts divided by their sum over the last axis; rows without any become uniform."""
-    total = counts.sum(axis=-1, keepdims=True)
-    uniform = np.full_like(counts, 1 / counts.shape[-1])
-    return np.asarray(np.divide(counts, total, out=uniform, where=total > 0))
 
 
 def _with_noise(votes: Beliefs, rng: np.random.Generator) -> Beliefs:

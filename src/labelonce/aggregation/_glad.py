@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ Slopes = tuple[Floats, Floats]
 """The gradient, and the curvature with its sign changed, one number per coordinate."""
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GLAD(Aggregator):
     """EM with an ability per worker and a difficulty per task (Whitehill and others 2009), for any number of classes.
 
@@ -34,16 +36,12 @@ class GLAD(Aggregator):
     abilities at once, then one in all easinesses, each halved where it would lower the objective. So the
     objective, the log-likelihood plus the log-density of the priors, never falls.
 
+    The other options are those of `DawidSkene`.
+
     Parameters
     ----------
     prior : "uniform" or (n_classes,) array
         P(true label).
-    max_iter : int
-        Stop after so many iterations, with a warning.
-    tol : float
-        Stop when the objective per annotation changes by at most this.
-    random_state : int, numpy.random.Generator or None
-        Breaks ties of `labels_`.
 
     Attributes
     ----------
@@ -73,25 +71,17 @@ class GLAD(Aggregator):
     np.int64(2)
     """
 
-    ability_: Floats
-    difficulty_: Floats
+    prior: Any = "uniform"
+    max_iter: int = 500
+    tol: float = 1e-7
+    random_state: RandomState = 0
+
+    ability_: Floats = field(init=False)
+    difficulty_: Floats = field(init=False)
 
     _tables = (5, 0)
 
-    def __init__(
-        self,
-        *,
-        prior: Any = "uniform",
-        max_iter: int = 500,
-        tol: float = 1e-7,
-        random_state: RandomState = 0,
-    ) -> None:
-        self.prior = prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-
-    def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:  # noqa: ARG002
+    def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
         check_int(self.max_iter, "max_iter", 1)
         check_number(self.tol, "tol", 0.0)
         prior = fixed_prior(self.prior, annotations.n_classes)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import digamma, gammaln
 
-from labelonce._kernels import Matrices
+from labelonce._kernels import Matrices, normalised
 from labelonce._types import Floats
-from labelonce._validate import RandomState
-from labelonce.aggregation._em import EMAggregator, Parameters, answer_pseudo_counts, normalised, pseudo_counts
+from labelonce.aggregation._em import EMAggregator, Parameters, answer_pseudo_counts, pseudo_counts
 from labelonce.aggregation._online import OnlineEM
 
 _NEVER = 1e-10  # pseudo-count of an answer that nobody gave: too small to count
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class IBCC(OnlineEM):
     """Variational Bayes for Dawid and Skene's model (Kim and Ghahramani 2012).
 
@@ -26,27 +27,15 @@ class IBCC(OnlineEM):
     classes are columns like any other, as there.
     `log_likelihood_` is the lower bound of the evidence; `confusion_` holds posterior means.
 
+    The other options are those of `DawidSkene`, with the bound in the place of the objective.
+
     Parameters
     ----------
     smoothing : float, pair or (n_classes, n_classes) array
         Dirichlet parameters of the confusion rows, above 0. A pair: on and off the diagonal; a number s:
-        s and s / n_classes. Answers beside the classes have theirs in proportion, for all classes alike.
+        s and s / n_classes. Answers other than the classes have theirs in proportion, for all classes alike.
     prior : {"learned", "uniform"} or (n_classes,) array
         P(true label). Learned: Dirichlet with parameter 1 for every class.
-    max_iter : int
-        Stop after so many iterations, with a warning.
-    tol : float
-        Stop when the bound per annotation changes by at most this.
-    n_init : int
-        Starts; the first from the votes, the others from votes plus noise. The best bound wins.
-    dtype : {"float64", "float32"}
-        float32 halves the memory.
-    engine : {"auto", "scipy", "torch"}
-        What does the sums. "auto" takes torch, if it is installed, for large tables; see "GPU and scale" in the guide.
-    device : {"cpu", "cuda"}, optional
-        Where torch works. Default: CUDA where there is any.
-    random_state : int, numpy.random.Generator or None
-        Breaks ties of `labels_` and draws the further starts.
 
     References
     ----------
@@ -62,28 +51,7 @@ class IBCC(OnlineEM):
 
     _takes_scales = True
 
-    def __init__(
-        self,
-        *,
-        smoothing: Any = (4.0, 1.0),
-        prior: Any = "learned",
-        max_iter: int = 500,
-        tol: float = 1e-7,
-        n_init: int = 1,
-        dtype: str = "float64",
-        engine: str = "auto",
-        device: str | None = None,
-        random_state: RandomState = 0,
-    ) -> None:
-        self.smoothing = smoothing
-        self.prior = prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.dtype = dtype
-        self.engine = engine
-        self.device = device
-        self.random_state = random_state
+    smoothing: Any = (4.0, 1.0)
 
     def _check_options(self, n_classes: int) -> None:
         super()._check_options(n_classes)

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
-from labelonce._kernels import Matrices, Sweep, floored_log
+from labelonce._kernels import Matrices, Sweep, floored_log, normalised
 from labelonce._types import Floats
-from labelonce._validate import RandomState, check_choice, check_number
-from labelonce.aggregation._em import EMAggregator, Parameters, check_float32_is_smooth, normalised
+from labelonce._validate import check_choice, check_number
+from labelonce.aggregation._em import EMAggregator, Parameters, check_float32_is_smooth
 from labelonce.aggregation._ibcc import divergence, expected_log
 
 _SPLITS = 5  # times an M-step splits labels into known and spam
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MACE(EMAggregator):
     """Multi-annotator competence estimation (Hovy and others 2013), by EM or variational Bayes.
 
@@ -25,6 +27,8 @@ class MACE(EMAggregator):
     class is seen through. The E-step is Dawid and Skene's with these matrices; the M-step splits each worker's
     labels into known and spam: one that differs from the true label is spam, one that equals it is spam with
     probability `spam / (known + spam)` under the last parameters. The objective never falls.
+
+    The other options are those of `DawidSkene`.
 
     Parameters
     ----------
@@ -36,18 +40,6 @@ class MACE(EMAggregator):
         default (0.5, 10); for "em" pseudo-counts, default 0.01 / n_classes both. The defaults are the paper's.
     prior : {"uniform", "learned"} or (n_classes,) array
         P(true label). The paper's is uniform.
-    max_iter : int
-        Stop after so many iterations, with a warning.
-    tol : float
-        Stop when the objective per annotation changes by at most this.
-    n_init : int
-        Starts; the first from the votes, the others from votes plus noise. The best objective wins.
-    dtype : {"float64", "float32"}
-        float32 halves the memory; it needs smoothing.
-    engine, device
-        What sums over annotations, as in `DawidSkene`.
-    random_state : int, numpy.random.Generator or None
-        Breaks ties of `labels_` and draws the further starts.
 
     Attributes
     ----------
@@ -66,30 +58,11 @@ class MACE(EMAggregator):
     array([0.9 , 0.9 , 0.11])
     """
 
-    def __init__(
-        self,
-        *,
-        method: str = "vb",
-        smoothing: Any = None,
-        prior: Any = "uniform",
-        max_iter: int = 500,
-        tol: float = 1e-7,
-        n_init: int = 1,
-        dtype: str = "float64",
-        engine: str = "auto",
-        device: str | None = None,
-        random_state: RandomState = 0,
-    ) -> None:
-        self.method = method
-        self.smoothing = smoothing
-        self.prior = prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.dtype = dtype
-        self.engine = engine
-        self.device = device
-        self.random_state = random_state
+    method: str = "vb"
+    smoothing: Any = None
+    prior: Any = "uniform"
+    engine: str = "auto"
+    device: str | None = None
 
     @property
     def competence_(self) -> Floats:

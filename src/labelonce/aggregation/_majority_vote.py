@@ -46,7 +46,7 @@ class MajorityVote(Aggregator):
     def __init__(self, *, random_state: RandomState = 0) -> None:
         self.random_state = random_state
 
-    def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:  # noqa: ARG002
+    def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
         evidence, votes = evidence_of_votes(annotations, gold)
         shares = votes.class_counts() / len(votes)
         return Fit(votes.shown(), evidence.tallies(votes).confusion(), shares, np.array([]), converged=True)

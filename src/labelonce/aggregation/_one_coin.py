@@ -2,36 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import Counts, Factors, Matrices, Pattern, Sweep, floored_log
+from labelonce._kernels import Counts, Factors, Matrices, Pattern, Sweep, floored_log, normalised
 from labelonce._types import Codes, Floats
-from labelonce._validate import RandomState, check_number
+from labelonce._validate import check_number
 from labelonce.aggregation._base import has_no_room
-from labelonce.aggregation._em import (
-    AnswersEM,
-    Parameters,
-    check_float32_is_smooth,
-    normalised,
-)
+from labelonce.aggregation._em import AnswersEM, Parameters, check_float32_is_smooth
 from labelonce.data import Annotations
 from labelonce.workers import OneCoin as OneCoinWorkers
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class OneCoin(AnswersEM):
     """EM with one skill per worker: right with that probability, else each other class is as likely.
 
     Dawid and Skene's model with `confusion[a, k, k] = p[a]` and `(1 - p[a]) / (n_classes - 1)` off the diagonal.
     The M-step counts agreement: `p[a] = (right + agreements) / (right + wrong + labels)`, with the pseudo-counts
     `right` and `wrong`, and agreements the sum of `posterior[i, label]` over the annotations of worker a.
-    Answers beside the classes, such as "unsure", have a rate per worker that does not depend on the true label: they
-    tell nothing of the task. A scale, which has no right answer, is refused.
+    Answers other than the classes, such as "unsure", have a rate per worker that does not depend on the true label:
+    they carry no information about the task. A scale, which has no right answer, is refused.
 
     With so many classes that `posterior_` is not an array, the same sums run over the classes that a task was given:
     all others are equally likely but for the prior.
+
+    The other options are those of `DawidSkene`.
 
     Parameters
     ----------
@@ -41,20 +39,6 @@ class OneCoin(AnswersEM):
     prior : {"uniform", "learned"} or (n_classes,) array
         P(true label). With one number per worker, a learned prior feeds on itself: bluebird falls from
         0.722 to 0.583 and product from 0.928 to 0.909 (`pytest tests/aggregation/test_reference.py`).
-    max_iter : int
-        Stop after so many iterations, with a warning.
-    tol : float
-        Stop when the objective per annotation changes by at most this.
-    n_init : int
-        Starts; the first from the votes, the others from votes plus noise. The best objective wins.
-    dtype : {"float64", "float32"}
-        float32 halves the memory; it needs smoothing.
-    engine : {"auto", "scipy", "torch"}
-        What does the sums. "auto" takes torch, if it is installed, for large tables; see "GPU and scale" in the guide.
-    device : {"cpu", "cuda"}, optional
-        Where torch works. Default: CUDA where there is any.
-    random_state : int, numpy.random.Generator or None
-        Breaks ties of `labels_` and draws the further starts.
 
     Examples
     --------
@@ -66,28 +50,8 @@ class OneCoin(AnswersEM):
 
     _follows_labels = True
 
-    def __init__(
-        self,
-        *,
-        smoothing: Any = (2.0, 1.0),
-        prior: Any = "uniform",
-        max_iter: int = 500,
-        tol: float = 1e-7,
-        n_init: int = 1,
-        dtype: str = "float64",
-        engine: str = "auto",
-        device: str | None = None,
-        random_state: RandomState = 0,
-    ) -> None:
-        self.smoothing = smoothing
-        self.prior = prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.dtype = dtype
-        self.engine = engine
-        self.device = device
-        self.random_state = random_state
+    smoothing: Any = (2.0, 1.0)
+    prior: Any = "uniform"
 
     def _check_options(self, n_classes: int) -> None:
         super()._check_options(n_classes)
@@ -99,10 +63,10 @@ class OneCoin(AnswersEM):
     def _takes_answers_of(self, annotations: Annotations) -> bool:
         return not has_no_room(annotations) and super()._takes_answers_of(annotations)
 
-    def _pattern(self, annotations: Annotations, gold: Codes | None) -> Pattern | None:  # noqa: ARG002
+    def _pattern(self, annotations: Annotations, gold: Codes | None) -> Pattern | None:
         return OneCoinWorkers().prepare(annotations)
 
-    def _next(self, counts: Sweep, before: Parameters | None) -> Parameters:  # noqa: ARG002
+    def _next(self, counts: Sweep, before: Parameters | None) -> Parameters:
         if counts.tallies.leaning is not None:
             return self._m_step_of_answers(counts.tallies.values, counts.class_counts)
         right, wrong = (part.sum(axis=1) for part in counts.tallies.right_and_wrong())

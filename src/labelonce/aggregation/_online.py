@@ -16,8 +16,8 @@ from labelonce.data import Annotations, _ids
 from labelonce.data._annotations import sorted_annotations
 from labelonce.data._gold import Gold
 
-# All tasks get a step when there are so many times the annotations of the last such step. More often, and EM settles on
-# what few labels say: with 1.1, IBCC ends at 28 % right labels for 92 after 1,000 batches of a crowd of 100k labels.
+# All tasks get a step when annotations have grown by this factor since the last such step. More often, and EM settles
+# on what few labels say: with 1.1, IBCC ends at 28 % right labels for 92 after 1,000 batches of a crowd of 100k labels.
 _GROWTH = 1.5
 
 

@@ -41,7 +41,7 @@ class Wawa(Aggregator):
     def __init__(self, *, random_state: RandomState = 0) -> None:
         self.random_state = random_state
 
-    def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:  # noqa: ARG002
+    def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
         warn_if_no_overlap(annotations, "Wawa")
         cells = LabelCells(annotations, gold)
         agreed, labels = cells.by_worker(_agreed(cells)), cells.by_worker()

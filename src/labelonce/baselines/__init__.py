@@ -8,33 +8,6 @@ from typing import TYPE_CHECKING
 
 from labelonce._lazy import lazy_names
 
-HOMES = {
-    "AnnotMix": "_networks._annot_mix",
-    "AssignmentWarning": "_assignment",
-    "BeliefPropagation": "_belief_propagation",
-    "CandidateLabels": "_candidate_labels",
-    "CoNAL": "_networks._conal",
-    "CrowdLayer": "_networks._matrix_layers",
-    "CrowdNetwork": "_networks._crowd_network",
-    "DataProgramming": "_data_programming",
-    "DoctorNet": "_networks._doctor_net",
-    "DropoutNoiseLayer": "_networks._matrix_layers",
-    "EigenRatio": "_eigen_ratio",
-    "ExpertiseVote": "_expertise_vote",
-    "ForwardCorrection": "_corrected",
-    "GeoCrowdNet": "_networks._matrix_layers",
-    "KOS": "_kos",
-    "MaxMIG": "_networks._max_mig",
-    "MeanField": "_mean_field",
-    "MinimaxEntropy": "_minimax_entropy",
-    "MultidimensionalWisdom": "_multidimensional_wisdom",
-    "NoiseLayer": "_networks._matrix_layers",
-    "Raykar": "_raykar",
-    "SpectralDawidSkene": "_spectral_dawid_skene",
-    "UnbiasedLoss": "_corrected",
-    "UnionNet": "_networks._matrix_layers",
-}
-
 if TYPE_CHECKING:
     from labelonce.baselines._assignment import AssignmentWarning as AssignmentWarning
     from labelonce.baselines._belief_propagation import BeliefPropagation as BeliefPropagation
@@ -63,5 +36,4 @@ if TYPE_CHECKING:
 
     __all__: list[str]
 else:  # a type checker reads the names above
-    HOMES = {name: f"labelonce.baselines.{module}" for name, module in HOMES.items()}
-    __getattr__, __dir__, __all__ = lazy_names(__name__, HOMES)
+    __getattr__, __dir__, __all__ = lazy_names(__name__)

@@ -23,6 +23,7 @@ from labelonce.data._rows import stable_order
 _BLOCK = 1 << 18  # numbers in one block of annotations x nodes
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BeliefPropagation(Aggregator):
     """Belief propagation for one skill per worker (Liu, Peng and Ihler 2012), for any number of classes.
 
@@ -43,7 +44,7 @@ class BeliefPropagation(Aggregator):
     prior : "uniform" or (n_classes,) array
         P(true label).
     max_iter : int
-        Stop after so many sweeps over all messages, with a warning.
+        Most sweeps over all messages; a fit that needs more ends with a warning.
     tol : float
         Stop when no posterior changes by more than this in a sweep.
     damping : float
@@ -63,27 +64,17 @@ class BeliefPropagation(Aggregator):
     array([0.79, 0.79, 0.59])
     """
 
-    def __init__(
-        self,
-        *,
-        smoothing: Any = (2.0, 1.0),
-        prior: Any = "uniform",
-        max_iter: int = 200,
-        tol: float = 1e-6,
-        damping: float = 0.0,
-        random_state: RandomState = 0,
-    ) -> None:
-        self.smoothing = smoothing
-        self.prior = prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.damping = damping
-        self.random_state = random_state
+    smoothing: Any = (2.0, 1.0)
+    prior: Any = "uniform"
+    max_iter: int = 200
+    tol: float = 1e-6
+    damping: float = 0.0
+    random_state: RandomState = 0
 
     def _memory(self, annotations: Annotations) -> float:
         return 1700.0 * len(annotations) + 48.0 * annotations.n_tasks * annotations.n_classes
 
-    def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:  # noqa: ARG002
+    def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
         check_int(self.max_iter, "max_iter", 1)
         check_number(self.tol, "tol", 0.0)
         check_number(self.damping, "damping", 0.0, 0.999)
@@ -170,7 +161,7 @@ def _blocks(annotations: Annotations, right: float, wrong: float) -> Iterator[_B
 
 
 def n_nodes(labels: Any) -> Any:
-    """Return how many nodes the integral over the skill of a worker with so many labels needs, in steps of a quarter.
+    """Return how many nodes the integral over the skill of a worker with N labels needs, in steps of a quarter.
 
     A polynomial of that degree is integrated exactly by half as many nodes. For many labels the mass has a width
     of sqrt(p (1 - p) / labels) and the nodes a distance of pi sqrt(p (1 - p)) / nodes: three nodes per root of the

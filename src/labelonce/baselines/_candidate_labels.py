@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from labelonce._kernels import Beliefs, Engine
+from labelonce._kernels import Beliefs, Engine, normalised
 from labelonce._types import Codes, Floats
 from labelonce._validate import check_choice
-from labelonce.aggregation._em import normalised
 from labelonce.baselines._joint_em import JointEM
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CandidateLabels(JointEM):
     """Learn from a set of candidate labels per task: the distinct labels that its workers gave.
 
@@ -25,14 +25,14 @@ class CandidateLabels(JointEM):
     It knows nothing of workers: a spammer's label is a candidate like any other. Where each task has one label, it is
     training on the labels; where the right label is not among the candidates, it can only be wrong.
 
+    The other options are those of `Raykar`.
+
     Parameters
     ----------
     learner : classifier or Pipeline, optional
         As in `MBEM`. Default: `SoftmaxRegression()`.
     weighting : {"votes", "none"}
         Whether candidates that more workers named weigh more.
-    max_iter, tol, classes
-        As in `Raykar`.
 
     Attributes
     ----------
@@ -58,33 +58,14 @@ class CandidateLabels(JointEM):
     array([0, 0, 1, 1])
     """
 
-    def __init__(
-        self,
-        learner: Any = None,
-        *,
-        weighting: str = "votes",
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        classes: Any = None,
-    ) -> None:
-        self.learner = learner
-        self.weighting = weighting
-        self.max_iter = max_iter
-        self.tol = tol
-        self.classes = classes
+    weighting: str = "votes"
 
     def _start(self, engine: Engine, gold: Codes | None) -> Floats:
         check_choice(self.weighting, "weighting", ("votes", "none"))
         candidates = engine.vote_counts() > 0
         return Beliefs.of(normalised(candidates.astype(np.float64))).with_gold(gold).to_dense()
 
-    def _e_step(
-        self,
-        engine: Engine,
-        predictions: Floats,
-        posterior: Floats,  # noqa: ARG002  # the model has seen it, and there are no workers to learn from it
-        gold: Codes | None,
-    ) -> Floats:
+    def _e_step(self, engine: Engine, predictions: Floats, posterior: Floats, gold: Codes | None) -> Floats:
         counts = engine.vote_counts()
         weight = counts if self.weighting == "votes" else (counts > 0).astype(np.float64)
         return Beliefs.of(normalised(weight * np.maximum(predictions, 1e-300))).with_gold(gold).to_dense()

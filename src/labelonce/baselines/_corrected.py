@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -20,14 +21,11 @@ from labelonce.learning._softmax import CHECKS, Loss, SoftmaxModel, loss_and_gra
 LARGE_WEIGHT = 10.0  # a label that counts ten times, or minus ten: one mistake outweighs ten tasks
 
 
+@dataclass(eq=False, repr=False)
 class CorrectedSoftmax(SoftmaxModel):
     """Base: softmax regression on annotations with a loss that knows the workers."""
 
-    def __init__(
-        self, confusion: Any, *, C: float = 1.0, max_iter: int = 500, tol: float = 1e-5, warm_start: bool = False
-    ) -> None:
-        self.confusion = confusion
-        super().__init__(C=C, max_iter=max_iter, tol=tol, warm_start=warm_start)
+    confusion: Any
 
     def fit(self, X: Any, y: Any, *, tasks: Any = None) -> Self:
         """Fit to Annotations or a (n_tasks, n_workers) matrix; `tasks` as in `MBEM.fit`."""
@@ -63,12 +61,12 @@ class UnbiasedLoss(CorrectedSoftmax):
     the noise that is the loss on the true label. The weights may be negative and grow without bound as the labels
     approach random ones, so that only the penalty bounds the loss from below; `max_weight_` is the largest.
 
+    The other options are those of `SoftmaxRegression`.
+
     Parameters
     ----------
     confusion : (n_classes, n_classes) or (n_workers, n_classes, n_classes)
         P(given | true), shared or per worker. It must be invertible: not a spammer's.
-    C, max_iter, tol, warm_start
-        As in `SoftmaxRegression`.
 
     Attributes
     ----------
@@ -116,12 +114,12 @@ class ForwardCorrection(CorrectedSoftmax):
     The model's prediction is passed through the worker's confusion and compared with the label given. The loss is
     bounded below, needs no inverse, and a spammer's labels have no influence.
 
+    The other options are those of `SoftmaxRegression`.
+
     Parameters
     ----------
     confusion : (n_classes, n_classes) or (n_workers, n_classes, n_classes)
         P(given | true), shared or per worker.
-    C, max_iter, tol, warm_start
-        As in `SoftmaxRegression`.
 
     References
     ----------

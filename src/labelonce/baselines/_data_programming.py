@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from labelonce._kernels import Matrices, floored_log, one_coin_confusion
 from labelonce._types import Floats
-from labelonce._validate import RandomState, check_choice, check_number
+from labelonce._validate import check_choice, check_number
 from labelonce.aggregation._em import EMAggregator, Parameters, check_float32_is_smooth
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DataProgramming(EMAggregator):
     """EM over sources with an accuracy and a coverage (Ratner and others 2016).
 
@@ -22,6 +24,8 @@ class DataProgramming(EMAggregator):
     `coverage="class"` a source may vote more often on some classes than on others, as rules written to find one
     class do, and its silence is evidence against that class.
 
+    The other options are those of `DawidSkene`.
+
     Parameters
     ----------
     coverage : {"source", "class"}
@@ -31,16 +35,6 @@ class DataProgramming(EMAggregator):
         (0, 0) is maximum likelihood, with probabilities of zero taken as 1e-10.
     prior : {"uniform", "learned"} or (n_classes,) array
         P(true label).
-    max_iter : int
-        Stop after so many iterations, with a warning.
-    tol : float
-        Stop when the objective per annotation changes by at most this.
-    n_init : int
-        Starts; the first from the votes, the others from votes plus noise. The best objective wins.
-    dtype : {"float64", "float32"}
-        float32 halves the memory; it needs smoothing.
-    random_state : int, numpy.random.Generator or None
-        Breaks ties of `labels_` and draws the further starts.
 
     Attributes
     ----------
@@ -67,26 +61,9 @@ class DataProgramming(EMAggregator):
     array([0.04, 0.98])
     """
 
-    def __init__(
-        self,
-        *,
-        coverage: str = "source",
-        smoothing: Any = (2.0, 1.0),
-        prior: Any = "uniform",
-        max_iter: int = 500,
-        tol: float = 1e-7,
-        n_init: int = 1,
-        dtype: str = "float64",
-        random_state: RandomState = 0,
-    ) -> None:
-        self.coverage = coverage
-        self.smoothing = smoothing
-        self.prior = prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.dtype = dtype
-        self.random_state = random_state
+    coverage: str = "source"
+    smoothing: Any = (2.0, 1.0)
+    prior: Any = "uniform"
 
     def _check_options(self, n_classes: int) -> None:
         super()._check_options(n_classes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from labelonce.data._check import worker_groups
 _DENSE = 64  # workers up to which a full decomposition is quicker than Lanczos
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class EigenRatio(Aggregator):
     """Skills from agreements alone, by an eigenvector, then one weighted vote (Dalvi and others 2013).
 
@@ -58,13 +60,12 @@ class EigenRatio(Aggregator):
     array([0, 1, 0, 1])
     """
 
+    ratio: str = "eigenvectors"
+    random_state: RandomState = 0
+
     _tables = (4, 0)
 
-    def __init__(self, *, ratio: str = "eigenvectors", random_state: RandomState = 0) -> None:
-        self.ratio = ratio
-        self.random_state = random_state
-
-    def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:  # noqa: ARG002
+    def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
         check_choice(self.ratio, "ratio", ("eigenvectors", "entries"))
         warn_if_no_overlap(annotations, "EigenRatio")
         warn_if_disconnected(annotations, worker_groups(annotations), "EigenRatio")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 
 from labelonce._kernels import Factors, LabelCells
@@ -12,6 +14,7 @@ from labelonce.aggregation._em import warn_not_settled
 from labelonce.data import Annotations
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class ExpertiseVote(Aggregator):
     """A vote in which each worker counts by the number of different classes they have identified.
 
@@ -39,7 +42,7 @@ class ExpertiseVote(Aggregator):
     least_share : float in [0.5, 1]
         The share of the weights that it has at least: 0.7 as published.
     max_iter : int
-        Stop after so many votes, with a warning.
+        Most votes; a fit that needs more ends with a warning.
     random_state : int, numpy.random.Generator or None
         Breaks ties of `labels_`.
 
@@ -69,30 +72,20 @@ class ExpertiseVote(Aggregator):
     array([0])
     """
 
+    growth: float = 0.5
+    damping: float = 0.2
+    least_weight: float = 2.0
+    least_share: float = 0.7
+    max_iter: int = 100
+    random_state: RandomState = 0
+
     _tables = (4, 0)
     _follows_labels = True
-    weight_: Floats
-    identified_: Floats
-    valid_: Mask
+    weight_: Floats = field(init=False)
+    identified_: Floats = field(init=False)
+    valid_: Mask = field(init=False)
 
-    def __init__(
-        self,
-        *,
-        growth: float = 0.5,
-        damping: float = 0.2,
-        least_weight: float = 2.0,
-        least_share: float = 0.7,
-        max_iter: int = 100,
-        random_state: RandomState = 0,
-    ) -> None:
-        self.growth = growth
-        self.damping = damping
-        self.least_weight = least_weight
-        self.least_share = least_share
-        self.max_iter = max_iter
-        self.random_state = random_state
-
-    def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:  # noqa: ARG002
+    def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
         self._check_options()
         warn_if_no_overlap(annotations, "ExpertiseVote")
         cells, classes = LabelCells(annotations, gold), _WorkerClasses(annotations)

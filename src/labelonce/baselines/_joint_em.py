@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -21,26 +23,22 @@ from labelonce.learning._predict import take_rows
 from labelonce.learning._softmax import SoftmaxRegression
 
 
+@dataclass(eq=False, repr=False)
 class JointEM(FeaturesClassifier, ABC):
     """Base: fit the learner to the posteriors, recompute the posteriors with its predictions, until they settle."""
 
-    learner: Any
-    max_iter: int
-    tol: float
-    classes: Any
+    learner: Any = None
+    _: KW_ONLY
+    max_iter: int = 200
+    tol: float = 1e-4
+    classes: Any = None
 
     def fit(self, X: Any, y: Any, *, gold: Gold | None = None, tasks: Any = None) -> Self:
         """Fit to Annotations, a (n_tasks, n_workers) matrix or plain labels; `gold` and `tasks` as in `MBEM.fit`."""
         check_int(self.max_iter, "max_iter", 1)
         check_number(self.tol, "tol", 0.0)
-        X, annotations = match_rows(X, y, tasks, classes=self.classes, learner=self)
-        check_arrays(self, annotations, matrices=6)
-        check_features(self, X, reset=True)
-        codes = None if gold is None else check_gold(gold, annotations)
-        (given,) = given_learners([SoftmaxRegression() if self.learner is None else self.learner])
-        self._features = given.features.fit(X, annotations)
-        self.classes_, self.workers_, self.tasks_ = annotations.classes, annotations.workers, annotations.tasks
-        self._run(given.learner, self._features.transform(X), annotations, codes)
+        X, annotations, codes, learner = prepared(self, X, y, gold, tasks, SoftmaxRegression)
+        self._run(learner, X, annotations, codes)
         self.labels_ = annotations.classes[self.posterior_.argmax(axis=1)]
         return self
 
@@ -76,6 +74,20 @@ class JointEM(FeaturesClassifier, ABC):
     @abstractmethod
     def _e_step(self, engine: Engine, predictions: Floats, posterior: Floats, gold: Codes | None) -> Floats:
         """Return the posteriors given the model's predictions; `posterior` is what the model was fitted to."""
+
+
+def prepared(
+    clf: Any, X: Any, y: Any, gold: Gold | None, tasks: Any, default: Callable[[], Any]
+) -> tuple[Any, Annotations, Codes | None, Any]:
+    """Return features, annotations and gold in one order, and the learner to fit; keep the ids of the rows."""
+    X, annotations = match_rows(X, y, tasks, classes=clf.classes, learner=clf)
+    check_arrays(clf, annotations, matrices=6)
+    check_features(clf, X, reset=True)
+    codes = None if gold is None else check_gold(gold, annotations)
+    (given,) = given_learners([default() if clf.learner is None else clf.learner])
+    clf._features = given.features.fit(X, annotations)
+    clf.classes_, clf.workers_, clf.tasks_ = annotations.classes, annotations.workers, annotations.tasks
+    return clf._features.transform(X), annotations, codes, given.learner
 
 
 def _warm(learner: Learner) -> Learner:

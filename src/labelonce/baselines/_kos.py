@@ -7,17 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from labelonce._kernels import AnnotationSums, ScipyEngine, posterior_of
+from labelonce._kernels import AnnotationSums, ScipyEngine, normalised, posterior_of
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_choice, check_int, check_number
 from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
-from labelonce.aggregation._em import normalised
 from labelonce.baselines._assignment import warn_if_disconnected, warn_if_irregular
 from labelonce.baselines._votes import vote_weight
 from labelonce.data import Annotations
 from labelonce.data._check import worker_groups
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class KOS(Aggregator):
     """Message passing between tasks and workers (Karger, Oh and Shah 2011, 2014); one class against the rest.
 
@@ -61,15 +61,12 @@ class KOS(Aggregator):
     array([0, 1, 0, 1])
     """
 
-    _tables = (7, 3)
+    start: str = "ones"
+    max_iter: int = 100
+    tol: float = 1e-6
+    random_state: RandomState = 0
 
-    def __init__(
-        self, *, start: str = "ones", max_iter: int = 100, tol: float = 1e-6, random_state: RandomState = 0
-    ) -> None:
-        self.start = start
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
+    _tables = (7, 3)
 
     def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
         check_choice(self.start, "start", ("ones", "normal"))

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from labelonce._kernels import Matrices, one_coin_confusion
 from labelonce._types import Floats
-from labelonce._validate import RandomState
 from labelonce.aggregation._em import EMAggregator, Parameters
 from labelonce.aggregation._ibcc import divergence, expected_log
 from labelonce.baselines._votes import check_beta
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MeanField(EMAggregator):
     """Variational Bayes for one skill per worker (Liu, Peng and Ihler 2012).
 
@@ -24,24 +25,14 @@ class MeanField(EMAggregator):
     with few labels counts for less than in `OneCoin`, which takes the best single p[a].
     `log_likelihood_` is the lower bound of the evidence; `skill_` holds posterior means.
 
+    The other options are those of `DawidSkene`, with the bound in the place of the objective.
+
     Parameters
     ----------
     smoothing : pair of floats
         The Beta prior (right, wrong), above 0. The paper's is (2, 1).
     prior : {"uniform", "learned"} or (n_classes,) array
         P(true label).
-    max_iter : int
-        Stop after so many iterations, with a warning.
-    tol : float
-        Stop when the bound per annotation changes by at most this.
-    n_init : int
-        Starts; the first from the votes, the others from votes plus noise. The best bound wins.
-    dtype : {"float64", "float32"}
-        float32 halves the memory.
-    engine, device
-        What sums over annotations, as in `DawidSkene`.
-    random_state : int, numpy.random.Generator or None
-        Breaks ties of `labels_` and draws the further starts.
 
     References
     ----------
@@ -55,28 +46,10 @@ class MeanField(EMAggregator):
     array([0.85, 0.85, 0.57])
     """
 
-    def __init__(
-        self,
-        *,
-        smoothing: Any = (2.0, 1.0),
-        prior: Any = "uniform",
-        max_iter: int = 500,
-        tol: float = 1e-7,
-        n_init: int = 1,
-        dtype: str = "float64",
-        engine: str = "auto",
-        device: str | None = None,
-        random_state: RandomState = 0,
-    ) -> None:
-        self.smoothing = smoothing
-        self.prior = prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.n_init = n_init
-        self.dtype = dtype
-        self.engine = engine
-        self.device = device
-        self.random_state = random_state
+    smoothing: Any = (2.0, 1.0)
+    prior: Any = "uniform"
+    engine: str = "auto"
+    device: str | None = None
 
     def _check_options(self, n_classes: int) -> None:
         super()._check_options(n_classes)

@@ -8,17 +8,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from labelonce._kernels import ScipyEngine, floored_log, normalise, vote_fractions
+from labelonce._kernels import ScipyEngine, floored_log, normalise, normalised, vote_fractions
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_choice, check_int, check_number
 from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
-from labelonce.aggregation._em import normalised, warn_not_converged
+from labelonce.aggregation._em import warn_not_converged
 from labelonce.data import Annotations
 
 _FLAT = 1.0  # pseudo-tasks of each class in a learned prior
 _CELLS = 1 << 20  # numbers in one block's (annotations, true, given) array
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MinimaxEntropy(Aggregator):
     """Confusion by worker and task, the least certain one that the labels allow (Zhou and others 2012, 2015).
 
@@ -28,6 +29,8 @@ class MinimaxEntropy(Aggregator):
     entropy least. That is climbing the likelihood, `log_likelihood_`, with Gaussian penalties on `sigma` and `tau`,
     by generalised EM: one step of the parameters along the gradient, sized so that the objective never falls, then
     the posterior.
+
+    The other options are those of `DawidSkene`.
 
     Parameters
     ----------
@@ -39,12 +42,6 @@ class MinimaxEntropy(Aggregator):
     task_matrix : bool
         True: `tau[i]` is a (true, given) matrix as in 2015. False: `tau[i, s]` does not depend on the true
         label, as in 2012.
-    max_iter : int
-        Stop after so many iterations, with a warning.
-    tol : float
-        Stop when the objective per annotation changes by at most this.
-    random_state : int, numpy.random.Generator or None
-        Breaks ties of `labels_`.
 
     Attributes
     ----------
@@ -67,24 +64,13 @@ class MinimaxEntropy(Aggregator):
     array([0, 1, 0, 1])
     """
 
-    def __init__(
-        self,
-        *,
-        worker_strength: float = 0.25,
-        task_strength: float = 4.0,
-        prior: str = "learned",
-        task_matrix: bool = True,
-        max_iter: int = 1000,
-        tol: float = 1e-6,
-        random_state: RandomState = 0,
-    ) -> None:
-        self.worker_strength = worker_strength
-        self.task_strength = task_strength
-        self.prior = prior
-        self.task_matrix = task_matrix
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
+    worker_strength: float = 0.25
+    task_strength: float = 4.0
+    prior: str = "learned"
+    task_matrix: bool = True
+    max_iter: int = 1000
+    tol: float = 1e-6
+    random_state: RandomState = 0
 
     def _memory(self, annotations: Annotations) -> float:
         """Return the bytes of a matrix of classes for every task and every worker, and of rows per annotation."""
@@ -92,7 +78,7 @@ class MinimaxEntropy(Aggregator):
         per_task = n_classes if self.task_matrix else 1
         return 8.0 * n_classes * (6 * n_tasks * per_task + 20 * n_workers * n_classes + 4 * len(annotations))
 
-    def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:  # noqa: ARG002
+    def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
         self._check_options()
         warn_if_no_overlap(annotations, type(self).__name__)
         fit = self._climb(annotations, gold)

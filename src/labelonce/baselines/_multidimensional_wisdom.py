@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -9,18 +10,19 @@ from scipy import sparse
 from scipy.sparse.linalg import svds
 from scipy.special import log_ndtr, ndtr
 
-from labelonce._kernels import ScipyEngine, floored_log, normalise
+from labelonce._kernels import ScipyEngine, floored_log, normalise, normalised
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_choice, check_int, check_number
 from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
-from labelonce.aggregation._em import normalised, pseudo_counts, warn_not_converged
+from labelonce.aggregation._em import pseudo_counts, warn_not_converged
 from labelonce.data import Annotations
 
-_REACH = 4.0  # the grid ends so many spreads beyond the class means
+_REACH = 4.0  # the grid ends this many spreads beyond the class means
 _POINTS = {1: (41,), 2: (25, 15)}  # grid points along each dimension
 _NEWTON = 2  # steps of the workers in each iteration
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MultidimensionalWisdom(Aggregator):
     """Workers who threshold a noisy view of tasks that lie in a space (Welinder and others 2010).
 
@@ -33,6 +35,8 @@ class MultidimensionalWisdom(Aggregator):
     The model is for two classes. With more, one model a class tells it from the rest, and the posteriors are
     combined given that exactly one class is true; `confusion_` is then counted from the posterior.
 
+    The other options are those of `DawidSkene`.
+
     Parameters
     ----------
     dimensions : {1, 2}
@@ -44,12 +48,6 @@ class MultidimensionalWisdom(Aggregator):
         Of the workers' parameters; smaller shrinks workers with few labels to the average.
     prior : {"learned", "uniform"}
         P(true label).
-    max_iter : int
-        Stop after so many iterations, with a warning.
-    tol : float
-        Stop when the objective per annotation changes by at most this.
-    random_state : int, numpy.random.Generator or None
-        Breaks ties of `labels_`.
 
     Attributes
     ----------
@@ -73,28 +71,17 @@ class MultidimensionalWisdom(Aggregator):
     array([0, 1, 0, 1])
     """
 
+    dimensions: int = 1
+    spread: float = 0.4
+    worker_spread: float = 1.0
+    prior: str = "learned"
+    max_iter: int = 500
+    tol: float = 1e-7
+    random_state: RandomState = 0
+
     _tables = (12, 4)
 
-    def __init__(
-        self,
-        *,
-        dimensions: int = 1,
-        spread: float = 0.4,
-        worker_spread: float = 1.0,
-        prior: str = "learned",
-        max_iter: int = 500,
-        tol: float = 1e-7,
-        random_state: RandomState = 0,
-    ) -> None:
-        self.dimensions = dimensions
-        self.spread = spread
-        self.worker_spread = worker_spread
-        self.prior = prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-
-    def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:  # noqa: ARG002
+    def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
         self._check_options()
         warn_if_no_overlap(annotations, type(self).__name__)
         n_classes = annotations.n_classes

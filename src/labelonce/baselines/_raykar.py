@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import Engine, Matrices, floored_log, vote_fractions
+from labelonce._kernels import Engine, Matrices, floored_log, normalised, vote_fractions
 from labelonce._types import Codes, Floats
-from labelonce.aggregation._em import normalised, pseudo_counts
+from labelonce.aggregation._em import pseudo_counts
 from labelonce.baselines._joint_em import JointEM
 from labelonce.learning._scoring import AnnotationsScorer
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Raykar(JointEM, AnnotationsScorer):
     r"""Learn a classifier and the workers together by EM: the "two-coin" model, for any number of classes.
 
@@ -27,7 +29,7 @@ class Raykar(JointEM, AnnotationsScorer):
 
     It is `MBEM` with soft counts, and with the model's own, uncalibrated prediction in the posterior from the start.
     Where every task has one label and nothing is smoothed, the labels as given are a fixed point: use `MBEM` there.
-    A model that memorises its tasks confirms itself.
+    A model that overfits its tasks confirms itself.
 
     Parameters
     ----------
@@ -36,7 +38,7 @@ class Raykar(JointEM, AnnotationsScorer):
     smoothing : float, pair or (n_classes, n_classes) array
         Pseudo-counts of the confusion, as in `DawidSkene`.
     max_iter : int
-        Stop after so many iterations, with a warning.
+        Most iterations; a fit that needs more ends with a warning.
     tol : float
         Stop when the mean total variation between the posteriors of two iterations is at most this.
     classes : column, optional
@@ -75,20 +77,7 @@ class Raykar(JointEM, AnnotationsScorer):
     array([ True,  True,  True,  True, False])
     """
 
-    def __init__(
-        self,
-        learner: Any = None,
-        *,
-        smoothing: Any = 1.0,
-        max_iter: int = 200,
-        tol: float = 1e-4,
-        classes: Any = None,
-    ) -> None:
-        self.learner = learner
-        self.smoothing = smoothing
-        self.max_iter = max_iter
-        self.tol = tol
-        self.classes = classes
+    smoothing: Any = 1.0
 
     def _start(self, engine: Engine, gold: Codes | None) -> Floats:
         self.log_likelihood_: Floats = np.empty(0)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from labelonce._kernels import Beliefs, Engine, EStep, ScipyEngine, floored_log
+from labelonce._kernels import Beliefs, Engine, EStep, ScipyEngine, floored_log, normalised
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_int
 from labelonce.aggregation._dawid_skene import DawidSkene
@@ -20,7 +20,7 @@ _SINGULAR = 1e-6  # of the largest eigenvalue
 
 
 class SpectralDawidSkene(DawidSkene):
-    """Dawid and Skene's EM from a start by moments beside the votes (Zhang and others 2014).
+    """Dawid and Skene's EM from a start by moments as well as the votes (Zhang and others 2014).
 
     The workers are split at random into three groups, whose labels are independent given the true label. The
     third-order moment of the groups' mean labels is a tensor with one component per class: its
@@ -29,12 +29,12 @@ class SpectralDawidSkene(DawidSkene):
     wins. The estimate does not need the votes to be right, so it can find good workers who are outvoted; it
     needs many tasks shared by the groups, and few classes.
 
+    The other options are those of `DawidSkene`.
+
     Parameters
     ----------
     n_splits : int
         Random splits of the workers.
-    smoothing, prior, max_iter, tol, dtype
-        As in `DawidSkene`.
     random_state : int, numpy.random.Generator or None
         Draws the splits and breaks ties of `labels_`.
 
@@ -53,6 +53,7 @@ class SpectralDawidSkene(DawidSkene):
 
     n_init = 1
     worker_model = None
+    engine = "scipy"
     _takes_scales = False
     _tables = (15, 10)
 
@@ -198,7 +199,5 @@ def _symmetric(tensor: Any) -> Floats:
 
 def _probabilities(rows: Floats) -> Floats:
     """Return rows as distributions: scaled to sum to 1, entries below the least raised to it; empty ones uniform."""
-    total = rows.sum(axis=-1, keepdims=True)
-    scaled = np.divide(rows, total, out=np.full_like(rows, 1 / rows.shape[-1]), where=total > 0)
-    clipped = np.clip(np.nan_to_num(scaled), _LEAST, 1.0)
+    clipped = np.clip(np.nan_to_num(normalised(rows)), _LEAST, 1.0)
     return np.asarray(clipped / clipped.sum(axis=-1, keepdims=True))

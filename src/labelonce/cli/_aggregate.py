@@ -14,7 +14,7 @@ from labelonce.cli._multilabel import aggregate_questions
 from labelonce.cli._print import print_json, print_rows, print_status, warnings_as_notes
 from labelonce.cli._source import check_outputs, read_comparable
 from labelonce.data import Annotations, _ids
-from labelonce.files._open import File
+from labelonce.files import File
 from labelonce.io import detect_format, read_class_groups, write
 from labelonce.runs._labels import find_files
 from labelonce.runs._questions import has_questions

@@ -23,7 +23,7 @@ from labelonce.cli._print import print_plain, print_table, warnings_as_notes
 from labelonce.cli._progress import shown_progress
 from labelonce.cli._show import worker_row
 from labelonce.data import Annotations
-from labelonce.files._open import check_no_file
+from labelonce.files import check_no_file
 from labelonce.io import write
 from labelonce.learning import MBEM, OracleConfusion, TrainOnAggregate, default_learner
 from labelonce.runs import Options, RunFolder, load, train

@@ -20,7 +20,7 @@ from labelonce.cli._print import (
     read_from,
     warnings_as_notes,
 )
-from labelonce.files._open import File
+from labelonce.files import File
 from labelonce.io import detect_format, write
 from labelonce.multilabel import (
     MultiLabelAggregator,

@@ -7,11 +7,16 @@ from typing import Any
 
 import pyarrow as pa
 
+from labelonce._messages import argument
 from labelonce.cli._print import print_json, print_note, print_rows, print_status, warnings_as_notes
 from labelonce.cli._progress import shown_progress
 from labelonce.cli._source import check_no_questions, check_outputs
 from labelonce.data import Annotations
 from labelonce.data._answers import only_classes
+from labelonce.files._atomic import atomic_stream
+from labelonce.files._open import File, locate, naming
+from labelonce.files._table_reader import column_names
+from labelonce.formats._task_files import Target, shown_in, shown_in_table, write_tasks
 from labelonce.io import write
 from labelonce.learning import MBEM
 from labelonce.routing import Limits, Router
@@ -20,6 +25,12 @@ from labelonce.runs._gold import choose_gold
 from labelonce.runs._inputs import align_rows, read_features
 from labelonce.runs._labels import find_files, read_labels
 from labelonce.runs._train import Progress
+
+_HOW = {
+    "mturk": "the column worker says who is asked: publish a batch for each worker, with a qualification of its own",
+    "toloka": "Toloka chooses the workers: set the overlap of the pool, or restrict it by a skill",
+    "label-studio": "import the file; meta.workers of each task says who is asked",
+}
 
 
 def run_next(
@@ -35,10 +46,14 @@ def run_next(
     max_labels: int | None,
     seed: int,
     output: Path | None,
+    target: Target | None,
+    tasks: Path | None,
     as_json: bool,
 ) -> None:
     """Fit all labels so far, and write who should label what next."""
-    check_outputs([*paths, features, gold], output=(output, None))
+    if target is not None and output is None:
+        raise ValueError(f"{argument('output')} must say where the input file of {target} goes; got none.")
+    check_outputs([*paths, features, gold, tasks], output=(output, None))
     with warnings_as_notes():
         labels = find_files(paths, source.get("format"))
         check_no_questions(labels, source, "next")
@@ -65,11 +80,31 @@ def run_next(
         router.refit()
     batch = router.next_batch(n, each=each)
     found = pa.table({name: [pair[place] for pair in batch] for place, name in enumerate(("task", "worker"))})
-    if output is not None:
+    if output is not None and target is not None:
+        table = next((path for path in (tasks, features) if path is not None), None)
+        shown = _shown(batch, table, labels, source.get("task"))
+        with naming(locate(output), may="write"), atomic_stream(locate(output)) as sink:
+            write_tasks(batch, sink, target, shown)
+        print_note(_HOW[target])
+    elif output is not None:
         write(found, output)
     elif not as_json:
         print_rows(found)
     _report(router, batch, n, output=output, as_json=as_json)
+
+
+def _shown(batch: list[tuple[Any, Any]], table: Path | None, labels: list[File], task: str | None) -> dict[Any, Any]:
+    """Return what a tool shows of each task: by the export, else by a table, else the id where that is all it shows."""
+    found: dict[Any, Any] = {}
+    for one in labels:
+        found |= shown_in(one, task)
+    fields = {name for row in found.values() for name in row}
+    if table is not None:
+        with_ids = next((name for name in (task, "task") if name in column_names(locate(table))), None)
+        for one, row in ({} if with_ids is None else shown_in_table(locate(table), with_ids)).items():
+            found.setdefault(one, {name: row.get(name) for name in fields or row})
+    own = {one: {task: one} for one, _ in batch} if fields == {task} else {}
+    return own | found
 
 
 def _learner(seed: int, progress: Progress) -> MBEM:
@@ -93,8 +128,8 @@ def _report(router: Router, batch: list[tuple[Any, Any]], n: int, *, output: Pat
         pairs = [{"task": task, "worker": worker} for task, worker in _plain(batch)]
         print_json(found | {"output": output and str(output)} | ({} if output else {"next": pairs}))
         return
-    risk = f"the average task's label is now wrong with probability {router.belief.mean_risk:.3f}"
-    print_status(f"{len(batch)} labels to ask {asked} of {len(router.workers)} workers for; {risk}")
+    risk = f"about {router.belief.mean_risk:.1%} of the tasks have a wrong label now"
+    print_status(f"{len(batch)} labels to ask for, of {asked} of {len(router.workers)} workers; {risk}")
     if len(batch) < n:
         print_note(f"fewer than the {n} labels asked for: no worker has an open task left, or --each is too small")
 

@@ -16,11 +16,18 @@ from typing import Annotated, Any, Literal
 import typer
 
 from labelonce._messages import named_as_options
-from labelonce._types import Duplicates, Format, Missing, Multiple, Rejected, Spellings
+from labelonce._plugins import STRATEGIES as OTHER_STRATEGIES
+from labelonce._plugins import plugins
+from labelonce._types import STRATEGIES, Duplicates, Format, Missing, Multiple, Rejected, Spellings
 from labelonce.aggregation._registry import COMMANDS
 
 Method = StrEnum("Method", COMMANDS)  # type: ignore[misc]  # no literal: the members are those of the registry
 DAWID_SKENE = Method("dawid-skene")
+_STRATEGIES = {name: name for name in (*STRATEGIES, *plugins(OTHER_STRATEGIES))}
+StrategyName = StrEnum("StrategyName", _STRATEGIES)  # type: ignore[misc]  # as above
+INFORMATION = StrategyName("Information")
+Target = Literal["mturk", "toloka", "label-studio"]
+Goal = Literal["model", "labels"]
 Crowd = Literal["hammer-spammer", "class-wise", "adversarial"]
 
 LABELS = (
@@ -66,7 +73,7 @@ def _source(
     ] = None,
     label: Annotated[str | None, _reading("--label-column", help=f"Column or question; default: label, {_OWN}")] = None,
     classes: Annotated[
-        str | None, _reading(help="All classes, with commas between, such as no,yes; default: the labels seen.")
+        str | None, _reading(help="All classes, comma-separated, such as no,yes; default: the labels seen.")
     ] = None,
     answers: Annotated[
         str | None,
@@ -106,10 +113,27 @@ def _source(
 
 
 def listed_ids(text: str) -> tuple[Any, ...]:
-    """Return ids that were given with commas between: integers where all are, as in a column of a file."""
+    """Return comma-separated ids: integers where all are, as in a column of a file."""
     from labelonce.formats._answers import integers_if_all
 
     return tuple(integers_if_all([part.strip() for part in text.split(",")]))
+
+
+def money(text: Any) -> float:
+    """Return an amount of money that a person typed, such as $2,000; a default is a number already."""
+    from labelonce.formats._work import amount
+
+    value = amount(text) if isinstance(text, str) else float(text)
+    if value != value:
+        raise typer.BadParameter(f"an amount of money such as 2000 or $2,000 is needed; got {text!r}.")
+    return value
+
+
+def share(text: Any) -> float:
+    """Return a share that a person typed, such as 20% or 0.2; a default is a number already."""
+    if not str(text).endswith("%"):
+        return money(text)
+    return money(text[:-1]) / 100
 
 
 def speak_of_options(context: typer.Context, app: typer.Typer) -> None:

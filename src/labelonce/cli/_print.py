@@ -17,9 +17,7 @@ from rich.table import Table
 
 from labelonce._messages import printable
 from labelonce.data._check import Summary
-from labelonce.files._open import File
-from labelonce.files._table_reader import dialect_in_words
-from labelonce.files._table_writer import write_table
+from labelonce.files import File, dialect_in_words, write_table
 
 stdout = Console(highlight=False)
 stderr = Console(stderr=True, highlight=False)

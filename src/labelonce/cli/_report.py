@@ -10,7 +10,7 @@ from labelonce.runs._record import QuestionOutcome
 
 
 def run_report(folder: Path, *, gold: Path | None, as_json: bool) -> None:
-    """Write the report of a run again, and print what was measured beside what was estimated."""
+    """Write the report of a run again, and print what was measured next to what was estimated."""
     record = read_run(folder)
     on_questions = isinstance(record.result, QuestionOutcome)
     estimated = None if on_questions else record.outcome.estimated_accuracy

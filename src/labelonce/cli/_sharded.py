@@ -38,7 +38,7 @@ def prepare(
     files: Tables,
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write; it must not exist.")],
     classes: Annotated[
-        str | None, typer.Option(help="All classes, with commas between, such as no,yes; default: the labels seen.")
+        str | None, typer.Option(help="All classes, comma-separated, such as no,yes; default: the labels seen.")
     ] = None,
     task: TaskColumn = "task",
     worker: WorkerColumn = "worker",
@@ -113,7 +113,7 @@ def fit(
     dtype: Annotated[
         Literal["float32", "float64"], typer.Option(help="Numbers to compute with; float32 halves the memory.")
     ] = "float32",
-    max_iter: Annotated[int, typer.Option(help="Stop after so many iterations, with a note.")] = 500,
+    max_iter: Annotated[int, typer.Option(help="Most iterations; a fit that needs more ends with a note.")] = 500,
     tol: Annotated[float, typer.Option(help="Stop when the objective per annotation changes by at most this.")] = 1e-7,
     device: Annotated[Literal["cpu", "cuda"] | None, typer.Option(help="Default: cuda where there is any.")] = None,
     seed: Annotated[int, typer.Option(help="Breaks ties.")] = 0,

@@ -12,7 +12,7 @@ import numpy as np
 from labelonce._messages import show
 from labelonce.cli._print import warnings_as_notes
 from labelonce.data import Annotations
-from labelonce.files._open import File
+from labelonce.files import File
 from labelonce.io import check_target
 from labelonce.runs._gold import choose_gold
 from labelonce.runs._labels import names_of, read_labels

@@ -272,9 +272,9 @@ class Annotations:
 
     @property
     def leaning(self) -> Floats:
-        """To what share each answer speaks for each class before anything is learned, shape (n_answers, n_classes).
+        """To what share each answer is evidence for each class at first, shape (n_answers, n_classes).
 
-        A class speaks for itself, another answer for none; along a scale the classes take over from one another.
+        A class is evidence for itself, another answer for none; along a scale the classes take over from one another.
         """
         return class_leanings(self.answers, self.classes)
 

@@ -51,10 +51,10 @@ def answer_table(answers: Any, classes: Any) -> tuple[Ids, Ids]:
 
 
 def class_leanings(answers: Ids, classes: Ids) -> Floats:
-    """Return to what share each answer speaks for each class, shape (n_answers, n_classes), before anything is learned.
+    """Return to what share each answer is evidence for each class at first, shape (n_answers, n_classes).
 
-    A class speaks for itself, another answer for none. Along a scale the first answer speaks for the first class, the
-    last for the last, and those between for the two classes nearest, in proportion.
+    A class is evidence for itself, another answer for none. Along a scale the first answer is evidence for the first
+    class, the last for the last, and those between for the two classes nearest, in proportion.
 
     >>> class_leanings(np.arange(1, 6), np.array(["no", "yes"], dtype=object))
     array([[1.  , 0.  ],

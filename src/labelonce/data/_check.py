@@ -33,7 +33,7 @@ Counts = npt.NDArray[np.integer[Any]]
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that a person should look at or know: its kind, how often, and a sentence."""
+    """One thing that a person should check or know: its kind, how often, and a sentence."""
 
     kind: str
     count: int
@@ -92,7 +92,7 @@ class Check(Summary):
     needs_features : bool
         Nearly every task was labelled once: workers can only be learned with a model of the tasks.
     problems, notes : tuple of Finding
-        What a person should look at, and what limits the estimates.
+        What a person should check, and what limits the estimates.
     """
 
     n_classes: int

@@ -14,7 +14,7 @@ _NUMBER = re.compile(r"\+?(-?)0*([0-9]+)(?:\.([0-9]*))?")
 _AROUND = ".,;:!'\"`\u2018\u2019\u201c\u201d\u201e\u00b4"  # not "?", "+" or "#", which may be the label
 _SHARE = re.compile(r"[01]|[01]?[.,]\d+(?:[eE]-\d+)?|1[.,]0+")
 _MANY = 12  # different numbers between 0 and 1: more than a scale of tenths has
-_RARE = 20  # a typo is at most one in so many of what was meant
+_RARE = 20  # a typo is at most one in N of what was meant
 _SHORTEST, _LONGEST = 3, 100  # letters of words that are compared for slips; a long word has too many forms
 
 

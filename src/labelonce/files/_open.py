@@ -185,7 +185,7 @@ class Text:
         return float(self._raw.tell() / self._size)
 
     def start(self, n: int = _BYTES, *, lines: int = 0) -> bytes:
-        """Return the first `n` bytes, or more where so many `lines` are longer; they stay to be read."""
+        """Return the first `n` bytes, or more where the first `lines` lines are longer; they stay to be read."""
         while len(self._start) < n or (len(self._start) < LONGEST_LINE and self._start.count(b"\n") < lines):
             if not self._read_on(n):
                 break

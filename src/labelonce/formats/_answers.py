@@ -10,8 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from labelonce._messages import argument, show
 from labelonce.data._missing import LeftOutWarning
-from labelonce.files._open import File
-from labelonce.files._table_reader import read_table
+from labelonce.files import File, read_table
 
 SEPARATOR = "|"
 _NOBODY = object()  # who gave the gold

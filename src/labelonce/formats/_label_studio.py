@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from labelonce._messages import argument, show
-from labelonce.files._open import File, whole_text
+from labelonce.files import File, whole_text
 from labelonce.formats._answers import SEPARATOR, Answers, Fields, choose_field
 
 _GROUND_TRUTHS = "ground truths, which are gold"

@@ -20,9 +20,19 @@ from labelonce.data import _ids
 from labelonce.data._annotations import NAMES, REPEATED, Annotations, annotations_of
 from labelonce.data._missing import LeftOutWarning, present_rows
 from labelonce.data._relabel import Renaming, renamed_column, renaming
-from labelonce.files._open import SUFFIXES, File, locate, naming, row_in, split_codec
-from labelonce.files._places import places_of
-from labelonce.files._table_reader import ColumnError, column_names, read_columns, read_table
+from labelonce.files import (
+    SUFFIXES,
+    ColumnError,
+    File,
+    column_names,
+    locate,
+    naming,
+    places_of,
+    read_columns,
+    read_table,
+    row_in,
+    split_codec,
+)
 from labelonce.formats import _registry as tools
 from labelonce.formats._answers import Fields, integers_if_all, votes_and_gold, warn_left_out
 from labelonce.formats._shape import advice_on_repeats, advice_on_wide

@@ -9,8 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from labelonce._messages import show
-from labelonce.files._open import File
-from labelonce.files._table_writer import write_rows
+from labelonce.files import File, write_rows
 from labelonce.formats._answers import (
     SEPARATOR,
     Answers,

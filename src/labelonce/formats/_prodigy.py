@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from labelonce._messages import argument, show
-from labelonce.files._open import File, whole_text
+from labelonce.files import File, whole_text
 from labelonce.formats._answers import Answers, Fields, choose_field
 
 _WORKERS = ("_annotator_id", "_session_id")

@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from labelonce._types import REJECTED
 from labelonce._validate import check_choice
-from labelonce.files._dialect import header_line
-from labelonce.files._open import File, locate, naming, text
+from labelonce.files import File, header_line, locate, naming, text
 from labelonce.formats import _label_studio, _matrix, _mturk, _prodigy, _toloka
 from labelonce.formats._answers import Answers, Fields
 

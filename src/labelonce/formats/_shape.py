@@ -8,8 +8,7 @@ import pyarrow as pa
 
 from labelonce._messages import argument, at_command_line, is_offered, shorten
 from labelonce._types import TOOLS
-from labelonce.files._open import File
-from labelonce.files._table_reader import first_rows
+from labelonce.files import File, first_rows
 
 ANSWERS = frozenset(["no", "maybe", "yes", "skip", "0", "1"])
 """What the answers to questions mostly are, in any case."""

@@ -8,8 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from labelonce._messages import show
-from labelonce.files._open import File
-from labelonce.files._table_writer import write_rows
+from labelonce.files import File, write_rows
 from labelonce.formats._answers import Answers, Fields, choose_field, integers_if_all, same_kind, string_columns
 
 _INPUT, _OUTPUT, _GOLDEN, _ASSIGNMENT = "INPUT:", "OUTPUT:", "GOLDEN:", "ASSIGNMENT:"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -45,6 +46,7 @@ def as_learner(estimator: Any) -> Learner:
     return RepeatedRows(estimator)
 
 
+@dataclass(eq=False, repr=False)
 class RepeatedRows(Learner):
     """A scikit-learn classifier that takes probability targets, as weighted repeated rows.
 
@@ -86,11 +88,10 @@ class RepeatedRows(Learner):
            [0.05, 0.95, 0.  ]])
     """
 
-    takes_slots = True
+    estimator: Any
+    top: int = 3
 
-    def __init__(self, estimator: Any, top: int = 3) -> None:
-        self.estimator = estimator
-        self.top = top
+    takes_slots = True
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to probability targets, shape (n_tasks, n_classes), or to `Beliefs`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -52,6 +53,7 @@ class TargetsClassifier(FeaturesClassifier, ABC):
         """Return targets for the tasks, and weights (n_tasks,)."""
 
 
+@dataclass(eq=False, repr=False)
 class TrainOnAggregate(TargetsClassifier, AnnotationsScorer):
     """Aggregate first, then train: the baselines MV, weighted MV, EM and weighted EM of the paper on MBEM.
 
@@ -78,13 +80,13 @@ class TrainOnAggregate(TargetsClassifier, AnnotationsScorer):
     array([0, 0, 1, 1])
     """
 
-    _takes_answers = True
+    aggregator: Aggregator
+    learner: Any
+    _: KW_ONLY
+    targets: str = "hard"
+    classes: Any = None
 
-    def __init__(self, aggregator: Aggregator, learner: Any, *, targets: str = "hard", classes: Any = None) -> None:
-        self.aggregator = aggregator
-        self.learner = learner
-        self.targets = targets
-        self.classes = classes
+    _takes_answers = True
 
     def _targets(self, annotations: Annotations) -> tuple[Beliefs, Floats]:
         check_choice(self.targets, "targets", ("hard", "soft"))
@@ -105,6 +107,7 @@ class TrainOnAggregate(TargetsClassifier, AnnotationsScorer):
         return Beliefs.certain(picks, annotations.n_classes, few=has_no_room(annotations)), labelled
 
 
+@dataclass(eq=False, repr=False)
 class OracleConfusion(TargetsClassifier):
     """Train on the posterior that the true confusion matrices give: the paper's "oracle weighted EM".
 
@@ -119,13 +122,13 @@ class OracleConfusion(TargetsClassifier):
         As in `MBEM`; the paper has none.
     """
 
-    _takes_answers = True
+    confusion: Any
+    learner: Any
+    _: KW_ONLY
+    prior: Any = None
+    weighting: str = "none"
 
-    def __init__(self, confusion: Any, learner: Any, *, prior: Any = None, weighting: str = "none") -> None:
-        self.confusion = confusion
-        self.learner = learner
-        self.prior = prior
-        self.weighting = weighting
+    _takes_answers = True
 
     def _targets(self, annotations: Annotations) -> tuple[Beliefs, Floats]:
         n_classes = annotations.n_classes
@@ -140,6 +143,7 @@ class OracleConfusion(TargetsClassifier):
         return posterior, labelled * posterior.information() if self.weighting == "information" else labelled
 
 
+@dataclass(eq=False, repr=False)
 class OracleCorrect(TargetsClassifier):
     """Train on the true labels of the tasks that some worker labelled right: the paper's "oracle correctly labeled".
 
@@ -150,9 +154,8 @@ class OracleCorrect(TargetsClassifier):
     learner : classifier or Pipeline
     """
 
-    def __init__(self, y_true: Any, learner: Any) -> None:
-        self.y_true = y_true
-        self.learner = learner
+    y_true: Any
+    learner: Any
 
     def _targets(self, annotations: Annotations) -> tuple[Beliefs, Floats]:
         true: Codes = check_codes(self.y_true, "y_true", annotations.n_classes)

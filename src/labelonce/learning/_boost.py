@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Self
 
@@ -22,6 +23,7 @@ CHECKS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all
 Objective = Callable[[Floats, Any], tuple[Floats, Floats]]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BoostedTrees(Learner):
     r"""Gradient boosted trees that take probability targets, with the softmax loss.
 
@@ -76,26 +78,14 @@ class BoostedTrees(Learner):
            [0.07, 0.93]])
     """
 
-    def __init__(
-        self,
-        *,
-        n_estimators: int = 200,
-        learning_rate: float = 0.05,
-        num_leaves: int = 15,
-        min_child_samples: int = 20,
-        reg_lambda: float = 0.0,
-        colsample_bytree: float = 1.0,
-        random_state: int = 0,
-        n_jobs: int = 1,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.num_leaves = num_leaves
-        self.min_child_samples = min_child_samples
-        self.reg_lambda = reg_lambda
-        self.colsample_bytree = colsample_bytree
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    n_estimators: int = 200
+    learning_rate: float = 0.05
+    num_leaves: int = 15
+    min_child_samples: int = 20
+    reg_lambda: float = 0.0
+    colsample_bytree: float = 1.0
+    random_state: int = 0
+    n_jobs: int = 1
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

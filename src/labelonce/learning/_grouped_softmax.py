@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from labelonce.workers._groups import Groups
 _TASKS = 1 << 16  # whose predictions are made at a time
 
 
+@dataclass(eq=False, repr=False)
 class GroupedSoftmax(Learner):
     """P(class | x) = P(group | x) P(class | group, x), two softmax regressions.
 
@@ -30,12 +32,12 @@ class GroupedSoftmax(Learner):
     cross-entropies plus half the squared norm of the slopes, by L-BFGS; with many tasks (more than 20 million
     tasks x groups) the search for the groups runs on samples that grow, and ends before it has fully converged.
 
+    The other options are those of `SoftmaxRegression`.
+
     Parameters
     ----------
     groups : (n_classes,) codes or Groups
         The group of every class.
-    C, max_iter, tol
-        As in `SoftmaxRegression`.
     warm_start : bool
         Start from the coefficients of the last fit; the rounds of `MBEM` then start from those of the round before.
 
@@ -56,20 +58,18 @@ class GroupedSoftmax(Learner):
     (True, [1.0, 1.0])
     """
 
-    takes_slots = True
-    group_coef_: Floats
-    group_intercept_: Floats
-    coef_: Floats
-    intercept_: Floats
+    groups: Any
+    _: KW_ONLY
+    C: float = 1.0
+    max_iter: int = 500
+    tol: float = 1e-5
+    warm_start: bool = False
 
-    def __init__(
-        self, groups: Any, *, C: float = 1.0, max_iter: int = 500, tol: float = 1e-5, warm_start: bool = False
-    ) -> None:
-        self.groups = groups
-        self.C = C
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
+    takes_slots = True
+    group_coef_: Floats = field(init=False)
+    group_intercept_: Floats = field(init=False)
+    coef_: Floats = field(init=False)
+    intercept_: Floats = field(init=False)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to labels, to probability targets (n_tasks, n_classes) or to `Beliefs`, whose rest is left out."""

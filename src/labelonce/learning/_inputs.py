@@ -93,9 +93,9 @@ def match_rows(
     """Return X without a column of task ids, and the annotations in the order of its rows.
 
     The ids of the rows are `tasks`, the column of a data frame that is called as the annotations' column of tasks was,
-    or `task`, or the index of a pandas object that does more than count its rows. Without any, row i is task i of the
-    annotations where that can only mean one thing. Another column with the ids of the tasks is an error. Labels may be
-    a data frame with the columns task, worker and label.
+    or `task`, or the index of a pandas object that does more than count its rows. Without ids, row i is task i of the
+    annotations if their numbers are equal. Another column with the ids of the tasks is an error. Labels may be a data
+    frame with the columns task, worker and label.
     `classes` are those of an earlier fit, or given to the constructor; labels are looked up in them. For a `learner`
     that takes no other answers than classes, others are left out with a warning.
     """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -25,14 +26,14 @@ CHECKS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 Loss = Callable[..., tuple[float, Floats]]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SoftmaxModel(ClassifierBase):
     """Base of the linear models with a softmax: their options, the search for the coefficients, and predictions."""
 
-    def __init__(self, *, C: float = 1.0, max_iter: int = 500, tol: float = 1e-5, warm_start: bool = False) -> None:
-        self.C = C
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
+    C: float = 1.0
+    max_iter: int = 500
+    tol: float = 1e-5
+    warm_start: bool = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,7 @@ class _State:
     converged: bool
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MultiLabelDawidSkene(MultiLabelAggregator):
     """EM over true answers, a matrix per worker and question, and every question's share of yes.
 
@@ -71,7 +72,7 @@ class MultiLabelDawidSkene(MultiLabelAggregator):
     smoothing : float
         Pseudo-counts where nothing is shared, as in `DawidSkene`.
     max_iter, tol : int, float
-        EM stops after so many iterations, or when the posterior changes by less than `tol` on average.
+        EM stops after `max_iter` iterations, or when the posterior changes by less than `tol` on average.
 
     Attributes
     ----------
@@ -107,35 +108,24 @@ class MultiLabelDawidSkene(MultiLabelAggregator):
     (3, 2, 2, 2)
     """
 
-    prior_: Floats
-    worker_confusion_: Floats
-    crowd_confusion_: Floats
-    question_strength_: Floats
-    worker_strength_: Floats
-    confusion_: Floats
-    power_: float
-    fit_power_: float
-    n_iter_: int
-    converged_: bool
+    sharing: str = "auto"
+    power: Any = "auto"
+    context: str = "none"
+    threshold: str = "half"
+    smoothing: float = 1.0
+    max_iter: int = 100
+    tol: float = 1e-4
 
-    def __init__(
-        self,
-        *,
-        sharing: str = "auto",
-        power: Any = "auto",
-        context: str = "none",
-        threshold: str = "half",
-        smoothing: float = 1.0,
-        max_iter: int = 100,
-        tol: float = 1e-4,
-    ) -> None:
-        self.sharing = sharing
-        self.power = power
-        self.context = context
-        self.threshold = threshold
-        self.smoothing = smoothing
-        self.max_iter = max_iter
-        self.tol = tol
+    prior_: Floats = field(init=False)
+    worker_confusion_: Floats = field(init=False)
+    crowd_confusion_: Floats = field(init=False)
+    question_strength_: Floats = field(init=False)
+    worker_strength_: Floats = field(init=False)
+    confusion_: Floats = field(init=False)
+    power_: float = field(init=False)
+    fit_power_: float = field(init=False)
+    n_iter_: int = field(init=False)
+    converged_: bool = field(init=False)
 
     def _fit(self, annotations: MultiLabelAnnotations, gold: Floats) -> Fit:
         sharing = self._check_options(annotations.n_questions)

@@ -15,8 +15,7 @@ from labelonce._types import TOOLS
 from labelonce.data import _ids
 from labelonce.data._missing import LeftOutWarning, present_rows
 from labelonce.data._spelling import key
-from labelonce.files._open import File
-from labelonce.files._table_reader import column_names, find_columns, id_column, read_columns, read_table
+from labelonce.files import File, column_names, find_columns, id_column, read_columns, read_table
 from labelonce.formats import _registry as tools
 from labelonce.formats._answers import SEPARATOR, Fields
 from labelonce.formats._labels import Part
@@ -119,7 +118,7 @@ class Layout:
         names = others if self.questions is None else list(self.questions)
         if not names:
             raise ValueError(
-                f"the table must have a column per question beside {keys['task']!r} and {keys['worker']!r}; got none. "
+                f"a column per question is needed besides {keys['task']!r} and {keys['worker']!r}; got none. "
                 f"For one answer per row name its columns with {argument('question')} and {argument('answer')}"
             )
         find_columns(table.column_names, {f"question {name}": name for name in names})

@@ -39,6 +39,8 @@ class MultiLabelMBEM(MBEM):
     calibrated for each, and a worker's matrix for a question is shrunk towards the worker's own over all questions, as
     far as the counts ask. With one question it is `MBEM` of two classes.
 
+    The other options are those of `MBEM`.
+
     Parameters
     ----------
     learner : learner, classifier, Pipeline or a list of them
@@ -52,8 +54,6 @@ class MultiLabelMBEM(MBEM):
         The true share of yes of every question, if you know it.
     threshold : {"half", "expected_f1"}
         Above which probability `predict` says yes: one half, or for each question where F1 is expected to be highest.
-    rounds, folds, algorithm, max_fits, device, callbacks, verbose, random_state
-        As in `MBEM`.
 
     Attributes
     ----------
@@ -209,7 +209,7 @@ class MultiLabelMBEM(MBEM):
     def _default_workers(self, labels: Any) -> WorkerModel:
         return SharedWorkers() if labels.n_questions > 1 else default_workers(labels)
 
-    def _givens(self, problem: Problem, workers: WorkerModel) -> list[GivenLearner]:  # noqa: ARG002  # they tell nothing
+    def _givens(self, problem: Problem, workers: WorkerModel) -> list[GivenLearner]:
         learner = default_heads(problem.X) if self.learner is None else self.learner
         return given_learners(learner, with_heads if problem.labels.n_questions > 1 else with_head)
 
@@ -237,7 +237,7 @@ class MultiLabelMBEM(MBEM):
         """Return 1 where a question is answered yes, else 0, shape (n_tasks, n_questions)."""
         return (self.predict_proba(X) > self.thresholds_).astype(np.int32)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:  # noqa: ARG002  # as of other classifiers
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return how often `predict(X)` is the answer in y, (n_tasks, n_questions); -1 and NaN do not count."""
         given = np.asarray(y, dtype=np.float64)
         known = given >= 0

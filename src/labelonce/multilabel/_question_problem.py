@@ -81,13 +81,7 @@ class QuestionProblem(Problem):
         used = np.flatnonzero(asked)
         return fitted(learner, take_rows(self.X, used), wanted[used], amount[used], before)
 
-    def predict(
-        self,
-        model: Learner,
-        slots: Codes | None,  # noqa: ARG002  # two classes have one each
-        top: int,  # noqa: ARG002
-        tasks: Mask | None = None,
-    ) -> Beliefs:
+    def predict(self, model: Learner, slots: Codes | None, top: int, tasks: Mask | None = None) -> Beliefs:
         """Return what heads say of the rows, of all or those of some tasks."""
         if tasks is None:
             return yes_beliefs(model.predict_proba(self.X)[self.task, self.kind])

@@ -13,8 +13,7 @@ from labelonce._types import TOOLS, Duplicates, Missing
 from labelonce.data import _ids
 from labelonce.data._gold import check_once
 from labelonce.data._relabel import renamed_column, renaming
-from labelonce.files._open import naming
-from labelonce.files._table_reader import column_names, read_columns
+from labelonce.files import column_names, naming, read_columns
 from labelonce.formats import _registry as tools
 from labelonce.formats._answers import Fields
 from labelonce.formats._labels import Part, Paths, Relabel, Rows, joined, listed, new_names

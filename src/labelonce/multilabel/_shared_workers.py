@@ -47,6 +47,7 @@ class SharedWorkers(WorkerModel):
     """
 
     _takes_scales = True
+    _forgotten = ("crowd_confusion_", "_learned_from")
     worker_confusion_: Floats
     crowd_confusion_: Floats
     question_strength_: Floats
@@ -54,16 +55,12 @@ class SharedWorkers(WorkerModel):
     _cell_worker: Codes
     _cell_counts: Floats
 
-    def prepare(self, labels: Any, predictions: Any = None) -> None:  # noqa: ARG002  # they tell nothing
+    def prepare(self, labels: Any, predictions: Any = None) -> None:
         """Learn which cells are of which worker."""
         self._forget()
         self._cell_worker, self._n_people = labels.cell_worker, labels.n_people
 
-    def _forget(self) -> None:
-        for name in ("crowd_confusion_", "_learned_from"):
-            self.__dict__.pop(name, None)
-
-    def _fit(self, tallies: Any, *, first: bool = False) -> None:  # noqa: ARG002  # nothing is told apart
+    def _fit(self, tallies: Any, *, first: bool = False) -> None:
         self._leaning, self._cell_counts = tallies.leaning, tallies.values
         for _ in range(1 if "crowd_confusion_" in vars(self) else _FIRST_STEPS):
             self._refine(tallies.values)

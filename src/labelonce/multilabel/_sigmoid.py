@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +24,7 @@ from labelonce.multilabel._heads import Heads
 _CHECKS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SigmoidRegression(Heads):
     """A logistic regression for every question, on probability targets and a weight for each answer.
 
@@ -55,14 +57,13 @@ class SigmoidRegression(Heads):
            [0.95, 0.01]])
     """
 
-    coef_: Floats
-    intercept_: Floats
+    C: float = 1.0
+    max_iter: int = 200
+    tol: float = 1e-4
+    warm_start: bool = False
 
-    def __init__(self, *, C: float = 1.0, max_iter: int = 200, tol: float = 1e-4, warm_start: bool = False) -> None:
-        self.C = C
-        self.max_iter = max_iter
-        self.tol = tol
-        self.warm_start = warm_start
+    coef_: Floats = field(init=False)
+    intercept_: Floats = field(init=False)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to targets (n_tasks, n_questions) in [0, 1]; `sample_weight` has the same shape."""

@@ -30,5 +30,5 @@ class MultiLabelVote(MultiLabelAggregator):
     def __init__(self, *, threshold: str = "half") -> None:
         self.threshold = threshold
 
-    def _fit(self, annotations: MultiLabelAnnotations, gold: Floats) -> Fit:  # noqa: ARG002  # put in by the base
+    def _fit(self, annotations: MultiLabelAnnotations, gold: Floats) -> Fit:
         return Fit(votes_of(annotations), {})

@@ -16,7 +16,7 @@ from labelonce._kernels import on_slots
 from labelonce._messages import described
 from labelonce._processes import Processes
 from labelonce._types import Floats
-from labelonce.files._atomic import atomic_path
+from labelonce.files import atomic_path
 from labelonce.neural._training import Best, Training
 
 _FREE = ("callbacks", "checkpoint", "device", "compile", "record", "random_state")  # may differ when a fit resumes

@@ -11,9 +11,7 @@ from typing import Any
 import numpy as np
 
 from labelonce._messages import show
-from labelonce.files._archive import check_unpacked
-from labelonce.files._atomic import atomic_path
-from labelonce.files._open import with_path
+from labelonce.files import atomic_path, check_unpacked, with_path
 from labelonce.routing._file_check import check_file
 
 _FORMAT = "labelonce router 2"

@@ -163,7 +163,7 @@ class Router:
         return float(self.state.information(self.state.known_worker(worker), place)[0])
 
     def most_informative(self, n: int) -> Ids:
-        """Return the ids of up to `n` open tasks about which an average worker's answer would tell most, best first."""
+        """Return the ids of up to `n` open tasks that gain most from an average worker's answer, best first."""
         tasks = np.flatnonzero(self.open).astype(np.int32)
         return np.asarray(self.tasks[tasks[np.argsort(-self.state.information(ANYBODY, tasks), kind="stable")[:n]]])
 
@@ -322,15 +322,23 @@ class Router:
 
     @classmethod
     def load(
-        cls, path: str | Path, *, X: Any = None, learner: Any = None, clock: Callable[[], float] = time.time
+        cls,
+        path: str | Path,
+        *,
+        X: Any = None,
+        learner: Any = None,
+        strategy: Strategy | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> Router:
         """Return the router in a file that `save` wrote; it continues as the saved one would have.
 
-        X and `learner` are those of the saved router. No pickle is loaded.
+        X and `learner` are those of the saved router, and so is `strategy` where it is one of your own. No pickle is
+        loaded.
         """
         found = read(Path(path))
         with sound(Path(path), found):
-            return cls._of_file(found, X=X, learner=learner, clock=clock)
+            saved = strategy_of(**found["strategy"]) if strategy is None else strategy
+            return cls._of_file(found, X=X, learner=learner, strategy=saved, clock=clock)
 
     @classmethod
     def _of_file(cls, found: dict[str, Any], **given: Any) -> Router:
@@ -339,7 +347,6 @@ class Router:
         router = cls(
             tasks,
             found["classes"],
-            strategy=strategy_of(**found["strategy"]),
             prices=Prices(of_pairs(found["costs"]), found["prices"]),
             limits=Limits.of_file(found["limits"]),
             gold={tasks[task]: found["classes"][gold[task]] for task in np.flatnonzero(gold >= 0)},

@@ -13,9 +13,8 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from labelonce._messages import clip, printable, show
-from labelonce.files._atomic import atomic_write, to_disk
-from labelonce.files._open import check_no_file
-from labelonce.runs._record import Job, RunRecord, Stored, Warned, read_json, read_record
+from labelonce.files import atomic_write, check_no_file, to_disk
+from labelonce.runs._record import Job, JsonRecord, RunRecord, WarningsRecord, read_json, read_record
 
 RESULTS = ("run.json", "labels.parquet", "workers.parquet", "model.skops", "report.html")
 START_OVER = "Train again without resuming."
@@ -113,7 +112,7 @@ class RunFolder:
 
         The warnings are first: those of a stage whose state is lost are given again when it is repeated.
         """
-        write_record(self._work / "warnings.json", Warned(warnings))
+        write_record(self._work / "warnings.json", WarningsRecord(warnings))
         atomic_write(self._work / "checkpoint.skops", content)
 
     def checkpoint(self) -> Path | None:
@@ -124,7 +123,7 @@ class RunFolder:
     def warnings(self) -> list[str]:
         """Return what the unfinished run has warned of so far."""
         path = self._work / "warnings.json"
-        return read_record(Warned, path, START_OVER).warnings if path.exists() else []
+        return read_record(WarningsRecord, path, START_OVER).warnings if path.exists() else []
 
     def staging(self) -> Path:
         """Return an empty folder for the files of the result."""
@@ -151,7 +150,7 @@ def as_train_wrote(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def write_record(path: Path, record: Stored) -> None:
+def write_record(path: Path, record: JsonRecord) -> None:
     """Write the JSON file of a record."""
     atomic_write(path, json.dumps(record.to_dict(), indent=1, ensure_ascii=False, allow_nan=False).encode())
 

@@ -10,7 +10,7 @@ from typing import Any
 from labelonce._messages import argument
 from labelonce._types import TOOLS
 from labelonce.data import Annotations
-from labelonce.files._open import File
+from labelonce.files import File
 from labelonce.io import read_gold
 
 _READ = ("task", "label", "multiple", "relabel", "normalise")

@@ -18,8 +18,7 @@ from labelonce._messages import argument, is_offered, row, shorten, show
 from labelonce._types import TABLES, Floats, Ids
 from labelonce.data import _ids
 from labelonce.data._numbers import Fault, array_fault, as_features
-from labelonce.files._open import File, locate, naming, with_path
-from labelonce.files._table_reader import column_names, id_column, read_table
+from labelonce.files import File, column_names, id_column, locate, naming, read_table, with_path
 from labelonce.formats._answers import Fields
 from labelonce.formats._registry import read as read_tool
 

@@ -14,16 +14,14 @@ from typing import Any
 import numpy as np
 
 import labelonce
-from labelonce import aggregation, learning, multilabel, workers
+from labelonce import aggregation, baselines, learning, multilabel, workers
 from labelonce._kernels import Beliefs, Factors, Matrices, Mistakes, Pattern
+from labelonce._lazy import homes_in
 from labelonce._messages import shorten
 from labelonce._sklearn import BaseEstimator, ClassifierBase, check_is_fitted
 from labelonce.aggregation import Aggregator
-from labelonce.baselines import HOMES
 from labelonce.data._packed_strings import PackedStrings
-from labelonce.files._archive import check_unpacked
-from labelonce.files._atomic import atomic_write
-from labelonce.files._open import with_path
+from labelonce.files import atomic_write, check_unpacked, with_path
 from labelonce.learning import Learner
 from labelonce.learning._choice import Plan
 from labelonce.learning._features import Features, FeaturesClassifier
@@ -186,7 +184,7 @@ def _our_types() -> Iterator[str]:
             value = getattr(module, name)
             if isinstance(value, type) and issubclass(value, BaseEstimator | ClassifierBase):
                 yield f"{value.__module__}.{value.__qualname__}"
-    yield from (f"{home}.{name}" for name, home in HOMES.items() if name != "AssignmentWarning")
+    yield from (f"{home}.{name}" for name, home in homes_in(baselines.__name__).items() if name != "AssignmentWarning")
     yield from _NETWORKS
 
 

@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from labelonce._types import TABLES, TOOLS
 from labelonce.data import _ids
-from labelonce.files._open import naming
-from labelonce.files._table_reader import column_names, find_columns
+from labelonce.files import column_names, find_columns, naming
 from labelonce.formats._answers import Fields
 from labelonce.formats._registry import find_labels
 from labelonce.multilabel import MultiLabelMBEM

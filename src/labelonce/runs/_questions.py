@@ -13,8 +13,7 @@ import pyarrow as pa
 from labelonce._messages import argument, described
 from labelonce._types import TOOLS, Floats
 from labelonce.data import _ids
-from labelonce.files._open import File
-from labelonce.files._table_reader import column_names
+from labelonce.files import File, column_names
 from labelonce.formats._answers import SEPARATOR
 from labelonce.learning import MBEM, BoostedTrees
 from labelonce.multilabel import (
@@ -157,7 +156,7 @@ def predict_questions(clf: MultiLabelMBEM, rows: Rows, *, proba: bool, joined: b
 
 
 def ticked_table(tasks: Any, questions: Any, labels: Any, probability: Floats) -> pa.Table:
-    """Return one row per task with a label: the labels joined, and the least sure of them as confidence.
+    """Return one row per labelled task: its labels joined, and the confidence of the least certain of them.
 
     Tasks without a label are left out, since an export has no prediction for "none".
     """

@@ -26,7 +26,7 @@ PATHS = ("labels", "features", "images", "gold", "groups", "relabel")
 _READING = ("missing", "relabel", "normalise", "spellings", "question", "answer")
 LATER = ("classes", "answers", "groups", *_READING)  # the JSON names these only where given: earlier versions had none
 Named = Literal["name", "stem", "column"]
-_Record = TypeVar("_Record", bound="Stored")
+_Record = TypeVar("_Record", bound="JsonRecord")
 
 
 @dataclass(frozen=True)
@@ -265,7 +265,7 @@ class RoundEntry:
 
 
 @dataclass(frozen=True)
-class Stored:
+class JsonRecord:
     """A record that is kept in a JSON file, one key for every field."""
 
     def to_dict(self) -> dict[str, Any]:
@@ -274,14 +274,14 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Warned(Stored):
+class WarningsRecord(JsonRecord):
     """What an unfinished run has warned of so far."""
 
     warnings: list[str]
 
 
 @dataclass(frozen=True)
-class Job(Stored):
+class Job(JsonRecord):
     """What is to be done: the options, with absolute paths, and the inputs and versions that the run began with."""
 
     options: Options

@@ -46,7 +46,7 @@ def append(
     duplicates
         As in `Annotations.from_arrays`: what to do where a worker labelled a task before.
     block : int
-        New tasks are put into blocks of about so many annotations.
+        Annotations in a block of new tasks, about.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def append(
     _ids.check_same_kind(given.tasks, "task", old.tasks(0))
     workers = np.concatenate([old.workers, given.workers[_ids.lookup(given.workers, old.workers) < 0]])
     now = replace(old, name=secrets.token_hex(8), workers=workers)
-    changed = _Changed(now, block, duplicates)
+    changed = _BlockUpdate(now, block, duplicates)
     try:
         changed.add(given)
         write_about(changed.now)
@@ -87,7 +87,7 @@ def _read(files: Any, names: dict[str, Any], classes: Ids) -> Annotations:
     return read_annotations(files, **names, **own) if is_path else Annotations.from_frame(files, **names, **own)
 
 
-class _Changed:
+class _BlockUpdate:
     """The folder as it will be: the blocks that stay, and new ones under names that no reader knows yet."""
 
     def __init__(self, now: Shards, block: int, duplicates: Duplicates) -> None:
@@ -126,7 +126,7 @@ class _Changed:
         return sorted_annotations(*codes, self.now.tasks(number), self.now.workers, self.now.classes, duplicates="keep")
 
     def _write(self, before: Annotations | None, more: Annotations, number: int) -> None:
-        """Write a block of the labels that were there and more of them, and count it in."""
+        """Write a block with its old and its new labels, and add its counts."""
         parts = [one for one in (before, more) if one is not None]
         tasks = more.tasks if before is None else np.concatenate([before.tasks, _not_in(more.tasks, before.tasks)])
         task, worker, label = (

@@ -21,7 +21,7 @@ from labelonce._validate import check_rng
 from labelonce.aggregation import IBCC, DawidSkene, OneCoin
 from labelonce.aggregation._base import labels_frame, set_fitted, warn_of_overlap
 from labelonce.aggregation._em import EMAggregator, Iteration, Parameters, warn_not_converged
-from labelonce.files._atomic import atomic_path, atomic_write
+from labelonce.files import atomic_path, atomic_write
 from labelonce.io import write
 from labelonce.sharded._shards import Shards, open_shards
 

@@ -21,9 +21,7 @@ from labelonce._types import DUPLICATES, Codes, Duplicates, Ids
 from labelonce._validate import check_choice, check_int
 from labelonce.data import _ids
 from labelonce.data._annotations import sorted_annotations
-from labelonce.files._open import File, naming
-from labelonce.files._places import file_system, places_of
-from labelonce.files._table_reader import find_columns, n_rows_of_parquet
+from labelonce.files import File, file_system, find_columns, n_rows_of_parquet, naming, places_of
 from labelonce.formats._registry import find_labels
 from labelonce.io import read_batches
 from labelonce.sharded._shards import Shards, write_about, write_block
@@ -122,7 +120,7 @@ def _kept(source: Any, folder: Path, names: dict[str, str]) -> File:
     return File(path, "arrow", None)
 
 
-class _Seen:
+class _IdCodes:
     """The ids of a column in the order met: provisional codes, until all are known."""
 
     def __init__(self, name: str) -> None:
@@ -152,9 +150,9 @@ class _Seen:
         return _ids.lookup(_ids.column_of(list(self.code), self.name), table)
 
 
-def _deal_out(files: Iterable[File], folder: Path, n_parts: int, **names: str) -> tuple[list[Path], _Seen, _Seen]:
+def _deal_out(files: Iterable[File], folder: Path, n_parts: int, **names: str) -> tuple[list[Path], _IdCodes, _IdCodes]:
     """Write every row to the part that its task belongs to, with provisional codes of worker and label."""
-    workers, classes = _Seen("worker"), _Seen("label")
+    workers, classes = _IdCodes("worker"), _IdCodes("label")
     parts = [folder / f"part-{number}.arrow" for number in range(n_parts)]
     kind = None
     with ExitStack() as stack:
@@ -208,7 +206,11 @@ def _part_of(task: Ids, n_parts: int) -> npt.NDArray[np.int64]:
 
 
 def _write_blocks(
-    parts: list[Path], folder: Path, tables: tuple[Ids, Ids], seen: tuple[_Seen, _Seen], duplicates: Duplicates
+    parts: list[Path],
+    folder: Path,
+    tables: tuple[Ids, Ids],
+    seen: tuple[_IdCodes, _IdCodes],
+    duplicates: Duplicates,
 ) -> None:
     """Turn every part into a block, then say what there is."""
     workers, classes = tables

@@ -21,7 +21,7 @@ from labelonce._messages import clip, printable
 from labelonce._types import Ids
 from labelonce._validate import check_int
 from labelonce.data import _ids
-from labelonce.files._atomic import atomic_write
+from labelonce.files import atomic_write
 
 FORMAT = 2
 _NAME = re.compile(r"(block-[0-9]+(-[0-9a-f]+)?|[0-9a-f]+)")

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import digamma, gammaln
 
+from labelonce._kernels import normalised
 from labelonce._rules import RULES
 from labelonce._types import Floats
 from labelonce.workers._population import log_spread_prior, most_likely, strength
@@ -38,7 +39,7 @@ def other_shares(counts: Floats) -> Shares:
     array([[0.5, 0.5],
            [0.1, 0.1]])
     """
-    everybody = _normalised(counts.sum(axis=(0, 1)))
+    everybody = normalised(counts.sum(axis=(0, 1)))
     own = shrunk_rows(counts.sum(axis=1), everybody)
     return shrunk_rows(counts, own.mean[:, None, :])
 
@@ -46,8 +47,8 @@ def other_shares(counts: Floats) -> Shares:
 def scale_shares(counts: Floats, leaning: Floats) -> Shares:
     """Return the shares of the answers on a scale, shrunk towards those of all workers for the same class."""
     everybody = counts.sum(axis=0)
-    believed = _normalised(leaning.T * _normalised(everybody.sum(axis=0)))  # one answer, as the scale leans
-    return shrunk_rows(counts, _normalised(everybody + believed))
+    believed = normalised(leaning.T * normalised(everybody.sum(axis=0)))  # one answer, as the scale leans
+    return shrunk_rows(counts, normalised(everybody + believed))
 
 
 def shrunk_rows(counts: Floats, mean: Floats) -> Shares:
@@ -82,9 +83,3 @@ def _strength(counts: Floats, means: Floats) -> float:
         return float(value) + log_prior, -by_size / point**2 + slope
 
     return float(strength(most_likely(log_density, np.array([0.2]))[0]))
-
-
-def _normalised(counts: Floats) -> Floats:
-    total = counts.sum(axis=-1, keepdims=True)
-    uniform = np.full_like(counts, 1 / counts.shape[-1])
-    return np.asarray(np.divide(counts, total, out=uniform, where=total > 0))

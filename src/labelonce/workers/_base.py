@@ -58,6 +58,7 @@ class WorkerModel(BaseEstimator, ABC):
     _confusion: Any  # what both of them show
     _takes_scales = False
     _population_stays = False
+    _forgotten: tuple[str, ...] = ()  # attributes by which the next fit would continue this one
     _shares: tuple[Any, ...]  # with `_leaning` only where answers need not be classes
     _leaning: Floats
 
@@ -73,11 +74,11 @@ class WorkerModel(BaseEstimator, ABC):
         """P(given | true) of all workers, as the sums take it: matrices, or factors."""
         return self._confusion
 
-    def uses_slots(self, labels: Any) -> bool:  # noqa: ARG002  # for those that can
+    def uses_slots(self, labels: Any) -> bool:
         """Return whether a few classes of every row are enough for these workers, or all there is room for."""
         return False
 
-    def prepare(self, labels: Any, predictions: Any = None) -> Pattern | None:  # noqa: ARG002  # for those that need it
+    def prepare(self, labels: Any, predictions: Any = None) -> Pattern | None:
         """Return what the factors of these workers keep apart, None where they are matrices; forget earlier fits.
 
         `predictions` are a model's classes, -1 for none, or beliefs.
@@ -85,7 +86,7 @@ class WorkerModel(BaseEstimator, ABC):
         self._forget()
         return None
 
-    def holds(self, labels: Any, predictions: Beliefs) -> bool:  # noqa: ARG002  # for those with groups
+    def holds(self, labels: Any, predictions: Beliefs) -> bool:
         """Return whether labels stay within the groups, given sure predictions, after `prepare`."""
         return False
 
@@ -153,6 +154,8 @@ class WorkerModel(BaseEstimator, ABC):
 
     def _forget(self) -> None:
         """Drop what an earlier fit to other annotations left."""
+        for name in self._forgotten:
+            self.__dict__.pop(name, None)
 
     def _fit_answers(self, counts: Floats, leaning: Floats) -> None:
         """Set `confusion_` from counts of answers that need not be classes.

@@ -55,21 +55,18 @@ class ClassWise(WorkerModel):
 
     strength_: float
     population_: tuple[float, float]
+    _forgotten: tuple[str, ...] = ("_mode", "_learned_from")
 
     def uses_slots(self, labels: Any) -> bool:
         """Return whether arrays of all classes would be too large."""
         return bool(labels.is_square and is_large(labels.n_tasks, labels.n_workers, labels.n_classes))
 
-    def prepare(self, labels: Any, predictions: Any = None) -> Pattern | None:  # noqa: ARG002  # they tell nothing
+    def prepare(self, labels: Any, predictions: Any = None) -> Pattern | None:
         """Return that one number per worker and class is kept, None where there is room for matrices."""
         self._forget()
         return Pattern.even(np.arange(labels.n_classes, dtype=np.int32)) if self.uses_slots(labels) else None
 
-    def _forget(self) -> None:
-        for name in ("_mode", "_learned_from"):
-            self.__dict__.pop(name, None)
-
-    def _fit(self, tallies: Any, *, first: bool = False) -> None:  # noqa: ARG002  # no mistakes are told apart
+    def _fit(self, tallies: Any, *, first: bool = False) -> None:
         self.learn(tallies.right_and_wrong(), tallies.drawn_right_and_wrong())
         self.factors_ = Factors.one_coin(self._right, tallies.n_classes)
 

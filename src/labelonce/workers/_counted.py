@@ -40,7 +40,7 @@ class Counted(WorkerModel):
     def _answer_interval(self, level: float) -> tuple[Floats, Floats]:
         return self._entry_interval(level)
 
-    def _fit(self, tallies: Any, *, first: bool = False) -> None:  # noqa: ARG002  # nothing is shrunk
+    def _fit(self, tallies: Any, *, first: bool = False) -> None:
         self._counts = counts = tallies.values
         total = counts.sum(axis=2, keepdims=True)
         self.confusion_ = np.where(total > 0, counts / np.maximum(total, 1e-300), 1 / counts.shape[2])

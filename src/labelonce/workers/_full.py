@@ -69,6 +69,7 @@ class Full(ClassWise):
 
     error_strength_: float
     _takes_scales = True
+    _forgotten = ("_mode", "_learned_from", "_error_mode")
 
     def _fit_answers(self, counts: Floats, leaning: Floats) -> None:
         if np.array_equal(leaning, np.eye(*leaning.shape)):
@@ -92,15 +93,11 @@ class Full(ClassWise):
         shares = Shares(*self._shares)
         return leaning_moments(shares.mean, shares.size, self._leaning, prior)
 
-    def uses_slots(self, labels: Any) -> bool:  # noqa: ARG002  # none are enough for a matrix
+    def uses_slots(self, labels: Any) -> bool:
         """Return that matrices need all classes."""
         return False
 
-    def _forget(self) -> None:
-        super()._forget()
-        self.__dict__.pop("_error_mode", None)
-
-    def _fit(self, tallies: Any, *, first: bool = False) -> None:  # noqa: ARG002  # all classes are told apart
+    def _fit(self, tallies: Any, *, first: bool = False) -> None:
         counts, before = tallies.values, vars(self).get("_learned_from")
         n_classes = counts.shape[1]
         self.learn(tallies.right_and_wrong(), tallies.right_and_wrong())

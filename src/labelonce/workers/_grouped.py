@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from labelonce.workers._shares import LEAK, commonest_mistakes, learn_shares
 ROWS = ("worker", "group", "class", "position")
 
 
+@dataclass(eq=False, repr=False)
 class Grouped(WorkerModel):
     """Right with a chance of its own per worker, or row of it; mistakes are shared by all workers, and sparse.
 
@@ -78,18 +80,19 @@ class Grouped(WorkerModel):
            [0. , 0. , 0.5, 0.5]])
     """
 
-    groups_: Groups | None
-    leak_: float
-    population_: tuple[float, float]
-    _chances: Any  # OneCoin, or ClassWise with a row of chances in the place of each class
+    groups: Any = None
+    _: KW_ONLY
+    rows: str = "worker"
+    errors: str = "crowd"
+    leak: Any = "auto"
+
+    groups_: Groups | None = field(init=False)
+    leak_: float = field(init=False)
+    population_: tuple[float, float] = field(init=False)
+    _chances: Any = field(init=False)  # OneCoin, or ClassWise with a row of chances in the place of each class
 
     learns_from_draws = True
-
-    def __init__(self, groups: Any = None, *, rows: str = "worker", errors: str = "crowd", leak: Any = "auto") -> None:
-        self.groups = groups
-        self.rows = rows
-        self.errors = errors
-        self.leak = leak
+    _forgotten = ("_chances", "error_strength_", "_mistakes", "groups_")
 
     def uses_slots(self, labels: Any) -> bool:
         """Return that these workers always live on slots; with answers that are no classes they are matrices."""
@@ -115,10 +118,6 @@ class Grouped(WorkerModel):
         true = codes if isinstance(codes, np.ndarray) else codes.argmax()
         self._set_pairs(groups, labels.n_classes, true[labels.task], labels.label)
         return Pattern(self._mistakes, self._row)
-
-    def _forget(self) -> None:
-        for name in ("_chances", "error_strength_", "_mistakes", "groups_"):
-            self.__dict__.pop(name, None)
 
     def _set_pairs(
         self, groups: Groups | None, n_classes: int, true: Codes, given: Codes, amount: Floats | None = None

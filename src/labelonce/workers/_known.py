@@ -35,11 +35,11 @@ class Known(WorkerModel):
 
     _takes_scales = True
 
-    def uses_slots(self, labels: Any) -> bool:  # noqa: ARG002  # factors tell
+    def uses_slots(self, labels: Any) -> bool:
         """Return whether the workers are given as factors."""
         return pattern_of(confusion_of(self.confusion)) is not None
 
-    def prepare(self, labels: Any, predictions: Any = None) -> Pattern | None:  # noqa: ARG002  # they tell nothing
+    def prepare(self, labels: Any, predictions: Any = None) -> Pattern | None:
         """Check that the workers are those of the labels, and return what their factors keep apart."""
         known = confusion_of(self.confusion)
         self._set(known, (labels.n_workers, labels.n_classes, labels.n_answers))
@@ -51,19 +51,16 @@ class Known(WorkerModel):
         pattern = pattern_of(self._confusion)
         return pattern is not None and len(pattern.mistakes) > 0
 
-    def holds(self, labels: Any, predictions: Beliefs) -> bool:  # noqa: ARG002  # it is known
+    def holds(self, labels: Any, predictions: Beliefs) -> bool:
         """Return whether labels stay within groups."""
         return self.in_groups
 
-    def fit_tallies(self, tallies: Any, *, first: bool = False) -> Self:  # noqa: ARG002  # nothing to learn
+    def fit_tallies(self, tallies: Any, *, first: bool = False) -> Self:
         """Leave the workers as they are."""
         if "_confusion" not in vars(self):
             self._set(confusion_of(self.confusion), tallies.values.shape)
         self._leaning = tallies.leaning
         return self
-
-    def _forget(self) -> None:
-        self.__dict__.pop("_confusion", None)
 
     def _set(self, known: Any, shape: tuple[int, ...]) -> None:
         if pattern_of(known) is None:
@@ -78,7 +75,7 @@ class Known(WorkerModel):
     def _fit(self, tallies: Any, *, first: bool = False) -> None:
         """Nothing is fitted."""
 
-    def _entry_interval(self, level: float) -> tuple[Floats, Floats]:  # noqa: ARG002
+    def _entry_interval(self, level: float) -> tuple[Floats, Floats]:
         return self.confusion_.copy(), self.confusion_.copy()
 
     def _skill_moments(self, prior: Floats) -> tuple[Floats, Floats]:

@@ -52,21 +52,18 @@ class OneCoin(WorkerModel):
     """
 
     population_: tuple[float, float]
+    _forgotten = ("_mode", "_learned_from")
 
     def uses_slots(self, labels: Any) -> bool:
         """Return whether arrays of all classes would be too large."""
         return bool(labels.is_square and is_large(labels.n_tasks, labels.n_workers, labels.n_classes))
 
-    def prepare(self, labels: Any, predictions: Any = None) -> Pattern | None:  # noqa: ARG002  # they tell nothing
+    def prepare(self, labels: Any, predictions: Any = None) -> Pattern | None:
         """Return that one number per worker is kept, None where there is room for matrices."""
         self._forget()
         return Pattern.even(np.zeros(labels.n_classes, np.int32)) if self.uses_slots(labels) else None
 
-    def _forget(self) -> None:
-        for name in ("_mode", "_learned_from"):
-            self.__dict__.pop(name, None)
-
-    def _fit(self, tallies: Any, *, first: bool = False) -> None:  # noqa: ARG002  # no mistakes are told apart
+    def _fit(self, tallies: Any, *, first: bool = False) -> None:
         right, wrong = (part.sum(axis=1) for part in tallies.right_and_wrong())
         drawn = tuple(part.sum(axis=1) for part in tallies.drawn_right_and_wrong())
         self.learn((right, wrong), drawn)
@@ -97,7 +94,7 @@ class OneCoin(WorkerModel):
         """Return mean and variance of every worker's chance of being right, in all likely populations."""
         return average_moments(self._moments_at, likely_points(self._log_density, self._mode))
 
-    def overall_moments(self, prior: Floats) -> tuple[Floats, Floats]:  # noqa: ARG002  # one chance for all classes
+    def overall_moments(self, prior: Floats) -> tuple[Floats, Floats]:
         """Return mean and variance of every worker's chance of being right."""
         return self.chance_moments()
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch.distributions import Beta
@@ -39,7 +40,7 @@ class MixedMatrices(ConfusionLayer):
         own, other = Beta(alpha, alpha, validate_args=False).sample(), torch.randperm(len(batch), device=batch.device)
         return tuple(_between(part, part[other], own) for part in (batch, shares, labels))  # type: ignore[return-value]
 
-    def log_given(self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
+    def log_given(self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:
         """Return the log of f(x) A, where `worker` are shares."""
         scores = torch.einsum("na,aks->nks", worker, torch.cat([self.scores, self.gold]))
         return seen_through(logits, F.log_softmax(scores, dim=2))
@@ -51,6 +52,7 @@ class MixedMatrices(ConfusionLayer):
         return -(label * self.log_given(logits, batch, worker)).sum() / len(label)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class AnnotMix(CrowdNetwork):
     """Train through a confusion matrix per worker on mixed annotations: a bit of one, the rest of another.
 
@@ -58,7 +60,7 @@ class AnnotMix(CrowdNetwork):
     c a + (1 - c) a' and the label c s + (1 - c) s', workers and labels as unit vectors, c from Beta(alpha, alpha).
     P(label | x, worker) is the sum over k of f(x)[k] A[k, label], where A is the softmax, row by row, of scores that
     are linear in the worker: half of one worker and half of another has the mean of their scores. As in all mixup, the
-    network cannot memorise single labels. The publication can also let A depend on the features of tasks and workers;
+    network cannot overfit single labels. The publication can also let A depend on the features of tasks and workers;
     here a worker is its number, and `confusion_` are the matrices of whole workers.
 
     Parameters
@@ -76,14 +78,11 @@ class AnnotMix(CrowdNetwork):
     via a Mixup Extension", ECAI 2024.
     """
 
+    alpha: float = 1.0
+    start: float = 0.9
+
     _kind = MixedMatrices
     _ranges: ClassVar = {"alpha": (0.0,), "start": (0.01, 0.99)}
-
-    def __init__(self, learner: Any = None, *, alpha: float = 1.0, start: float = 0.9, classes: Any = None) -> None:
-        self.learner = learner
-        self.alpha = alpha
-        self.start = start
-        self.classes = classes
 
 
 def _between(first: torch.Tensor, second: torch.Tensor, share: torch.Tensor) -> torch.Tensor:

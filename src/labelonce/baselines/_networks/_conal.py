@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import nn
@@ -40,7 +41,7 @@ class CommonAndOwn(ConfusionLayer):
         gate = gate[:, None, None]
         return gate * self.common + (1 - gate) * own
 
-    def penalty(self, logits: torch.Tensor) -> torch.Tensor:  # noqa: ARG002  # of the workers alone
+    def penalty(self, logits: torch.Tensor) -> torch.Tensor:
         """Return minus the distances between each worker's matrix and the common one."""
         apart = ((self.scores - self.common) ** 2).sum(dim=(1, 2))
         return -self.strength * (apart + 1e-12).sqrt().sum()  # the root of 0 has no gradient
@@ -50,6 +51,7 @@ class CommonAndOwn(ConfusionLayer):
         return self._mixed(self.gates[:, 0] / self.gates[:, 1], self.scores).softmax(dim=2)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CoNAL(CrowdNetwork):
     r"""Train through a mixture of one matrix that all workers share and one of each worker's own.
 
@@ -88,14 +90,11 @@ class CoNAL(CrowdNetwork):
     True
     """
 
+    penalty: float = 1e-5
+    embedding: int = 20
+
     _kind = CommonAndOwn
     _ranges: ClassVar = {"penalty": (0.0,)}
-
-    def __init__(self, learner: Any = None, *, penalty: float = 1e-5, embedding: int = 20, classes: Any = None) -> None:
-        self.learner = learner
-        self.penalty = penalty
-        self.embedding = embedding
-        self.classes = classes
 
     def _check(self) -> None:
         super()._check()

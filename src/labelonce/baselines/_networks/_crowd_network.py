@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -16,11 +17,10 @@ from labelonce._processes import Processes
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import check_choice, check_number
+from labelonce.baselines._joint_em import prepared
 from labelonce.baselines._networks._worker_layer import GOLD, TopLayer, WithWorkers
 from labelonce.data import Annotations
-from labelonce.data._gold import Gold, check_gold
-from labelonce.learning._features import given_learners
-from labelonce.learning._inputs import check_arrays, check_features, match_rows
+from labelonce.data._gold import Gold
 from labelonce.learning._scoring import AnnotationsScorer
 from labelonce.neural._data import Inputs
 from labelonce.neural._learner import TorchLearner
@@ -39,6 +39,7 @@ def default_learner() -> TorchLearner:
     )
 
 
+@dataclass(eq=False, repr=False)
 class CrowdNetwork(AnnotationsScorer):
     """Base of the networks that are trained on the annotations, through a layer that stands for the workers.
 
@@ -67,8 +68,10 @@ class CrowdNetwork(AnnotationsScorer):
     tasks_, workers_, classes_ : arrays
     """
 
-    learner: Any
-    classes: Any
+    learner: Any = None
+    _: KW_ONLY
+    classes: Any = None
+
     _kind: ClassVar[Any]  # of layer: made from n_workers, n_classes and this, for its options
     _ranges: ClassVar[Mapping[str, Any]]  # of the options: bounds, or choices
 
@@ -78,18 +81,11 @@ class CrowdNetwork(AnnotationsScorer):
         A task with gold also counts as one label that is known to be right.
         """
         self._check()
-        X, annotations = match_rows(X, y, tasks, classes=self.classes, learner=self)
-        check_arrays(self, annotations, matrices=6)
-        check_features(self, X, reset=True)
-        codes = None if gold is None else check_gold(gold, annotations)
-        (given,) = given_learners([default_learner() if self.learner is None else self.learner])
-        trainer = AnnotationsTrainer.of(given.learner, self)
-        self._features = given.features.fit(X, annotations)
-        self.classes_, self.workers_, self.tasks_ = annotations.classes, annotations.workers, annotations.tasks
-        X = self._features.transform(X)
+        X, annotations, codes, learner = prepared(self, X, y, gold, tasks, default_learner)
+        trainer = AnnotationsTrainer.of(learner, self)
         trainer.fit_annotations(X, annotations, codes)
         self.history_ = trainer.history_
-        self.model_ = self._model(trainer.without_workers(given.learner), X, annotations)
+        self.model_ = self._model(trainer.without_workers(learner), X, annotations)
         self._set_workers(trainer, X, annotations, codes)
         return self
 
@@ -117,21 +113,21 @@ class CrowdNetwork(AnnotationsScorer):
         return layer
 
     def _rows(self, annotations: Annotations, gold: Codes | None) -> tuple[Codes, Codes, Codes]:
-        """Return what batches are made of: task, worker and label of every annotation, each gold as one more."""
+        """Return what batches are made of: task, worker and label of every annotation and gold label."""
         known = np.flatnonzero(gold >= 0) if gold is not None else np.empty(0, dtype=np.int64)
         task = np.concatenate([annotations.task, known])
         worker = np.concatenate([annotations.worker, np.full(len(known), GOLD)])
         return task, worker, np.concatenate([annotations.label, gold[known] if gold is not None else known])
 
-    def _n_outputs(self, n_workers: int, n_classes: int) -> int:  # noqa: ARG002  # some have outputs for each worker
+    def _n_outputs(self, n_workers: int, n_classes: int) -> int:
         """Return how many numbers the network gives per task."""
         return n_classes
 
-    def _model(self, networks: TorchLearner, X: Any, annotations: Annotations) -> TorchLearner:  # noqa: ARG002  # some need them
+    def _model(self, networks: TorchLearner, X: Any, annotations: Annotations) -> TorchLearner:
         """Return the fitted learner that predicts by the trained networks."""
         return networks
 
-    def _confusion(self, trainer: AnnotationsTrainer, X: Any, predictions: Floats) -> Floats:  # noqa: ARG002  # some have no matrices in their layer
+    def _confusion(self, trainer: AnnotationsTrainer, X: Any, predictions: Floats) -> Floats:
         """Return the workers' matrices, the mean over the networks."""
         with torch.no_grad():
             found = torch.stack([layer.confusion().double() for layer in trainer.layers]).mean(dim=0)
@@ -190,7 +186,7 @@ class AnnotationsTrainer(TorchLearner):
         fitted._moments, fitted.n_features_in_ = self._moments, self.n_features_in_
         return fitted
 
-    def make_module(self, n_classes: int, example: torch.Tensor) -> nn.Module:  # noqa: ARG002  # the targets are codes
+    def make_module(self, n_classes: int, example: torch.Tensor) -> nn.Module:
         """Return a fresh network with a layer of workers, whose sizes the example sets."""
         base = super().make_module(len(self.classes_), example)
         layer = self.crowd._layer(*self.shape)
@@ -211,21 +207,14 @@ class AnnotationsTrainer(TorchLearner):
             optimizer.add_param_group({"params": own, "weight_decay": 0.0, "lr": rate})
         return optimizer
 
-    def step(self, module: Any, batch: torch.Tensor, targets: torch.Tensor, n_all: int) -> torch.Tensor:  # noqa: ARG002  # one process
+    def step(self, module: Any, batch: torch.Tensor, targets: torch.Tensor, n_all: int) -> torch.Tensor:
         """Return the mean loss of a batch of annotations, with its gradients computed."""
         with self._autocast(), explained_alone(batch):
             loss: torch.Tensor = module(batch, targets[:, 0], targets[:, 1])
         loss.backward()  # type: ignore[no-untyped-call]
         return loss.detach()
 
-    def _make_rows(
-        self,
-        fitted: Ids,
-        targets: Any,
-        weight: Any,
-        device: torch.device,
-        processes: Processes,  # noqa: ARG002  # one
-    ) -> Rows:
+    def _make_rows(self, fitted: Ids, targets: Any, weight: Any, device: torch.device, processes: Processes) -> Rows:
         """Return the annotations: the task whose features they are of, worker and label."""
         task, codes, ones = (torch.from_numpy(part[fitted]).to(device) for part in (self._task, targets, weight))
         return Rows(task, codes, ones, 0, len(fitted))

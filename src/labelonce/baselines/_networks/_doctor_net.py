@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,11 +25,11 @@ _TO_THE_END = {"ftol": 1e-14, "gtol": 1e-6, "maxiter": 1000}
 class Heads(WorkerLayer):
     """The outputs of the network, n_classes for each worker in turn; it has no parameters of its own."""
 
-    def __init__(self, n_workers: int, n_classes: int, options: DoctorNet) -> None:  # noqa: ARG002  # has none
+    def __init__(self, n_workers: int, n_classes: int, options: DoctorNet) -> None:
         super().__init__()
         self.n_workers, self.n_classes = n_workers, n_classes
 
-    def log_given(self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
+    def log_given(self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:
         """Return the log-softmax of the worker's head."""
         heads = logits.view(-1, self.n_workers, self.n_classes)
         return F.log_softmax(heads[torch.arange(len(heads), device=logits.device), worker], dim=1)
@@ -38,6 +39,7 @@ class Heads(WorkerLayer):
         return F.log_softmax(logits.view(-1, self.n_workers, self.n_classes), dim=2).mean(dim=1)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DoctorNet(CrowdNetwork):
     """Train one head per worker on that worker's labels, and predict by the mean of the heads.
 
@@ -70,14 +72,11 @@ class DoctorNet(CrowdNetwork):
     Classification", AAAI 2018.
     """
 
-    model_: HeadsLearner
+    weights: str = "learned"
+
+    model_: HeadsLearner = field(init=False)
     _kind: ClassVar = Heads
     _ranges: ClassVar = {"weights": ("learned", "equal")}
-
-    def __init__(self, learner: Any = None, *, weights: str = "learned", classes: Any = None) -> None:
-        self.learner = learner
-        self.weights = weights
-        self.classes = classes
 
     def _n_outputs(self, n_workers: int, n_classes: int) -> int:
         return n_workers * n_classes

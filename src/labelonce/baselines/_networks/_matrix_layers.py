@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import nn
@@ -19,7 +20,7 @@ class SharedMatrix(ConfusionLayer):
         super().__init__(n_workers, nearly_identity(n_classes, options.start))
         self.strength, self.burn_in = options.penalty, options.burn_in
 
-    def log_given(self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
+    def log_given(self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:
         """Return the log of f(x) Q."""
         if self.done < self.burn_in:
             return self.log_true(logits)
@@ -32,6 +33,7 @@ class SharedMatrix(ConfusionLayer):
         return self.strength * self.scores.softmax(dim=1).diagonal().mean()
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class NoiseLayer(CrowdNetwork):
     """Train through one matrix of the whole crowd: P(label given) is the sum over k of f(x)[k] Q[k, given].
 
@@ -56,23 +58,12 @@ class NoiseLayer(CrowdNetwork):
     ICLR 2015 workshop (arXiv 1406.2080, 2014).
     """
 
+    penalty: float = 0.1
+    burn_in: float = 0.3
+    start: float = 0.9
+
     _kind = SharedMatrix
     _ranges: ClassVar = {"penalty": (0.0,), "burn_in": (0.0, 0.99), "start": (0.01, 0.99)}
-
-    def __init__(
-        self,
-        learner: Any = None,
-        *,
-        penalty: float = 0.1,
-        burn_in: float = 0.3,
-        start: float = 0.9,
-        classes: Any = None,
-    ) -> None:
-        self.learner = learner
-        self.penalty = penalty
-        self.burn_in = burn_in
-        self.start = start
-        self.classes = classes
 
 
 class DroppedMatrix(ConfusionLayer):
@@ -82,12 +73,13 @@ class DroppedMatrix(ConfusionLayer):
         super().__init__(n_workers, torch.eye(n_classes))
         self.dropout = options.dropout
 
-    def log_given(self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
+    def log_given(self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:
         """Return the log-softmax of the scores of f(x), some of it dropped."""
         kept = F.dropout(logits.softmax(dim=1), self.dropout, self.training)
         return F.log_softmax(kept @ self.scores, dim=1)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class DropoutNoiseLayer(CrowdNetwork):
     """Train through one layer of the whole crowd with dropout: P(label given) is softmax(W' D f(x)).
 
@@ -107,13 +99,10 @@ class DropoutNoiseLayer(CrowdNetwork):
     2016.
     """
 
+    dropout: float = 0.1
+
     _kind = DroppedMatrix
     _ranges: ClassVar = {"dropout": (0.0, 0.99)}
-
-    def __init__(self, learner: Any = None, *, dropout: float = 0.1, classes: Any = None) -> None:
-        self.learner = learner
-        self.dropout = dropout
-        self.classes = classes
 
 
 class Matrices(ConfusionLayer):
@@ -126,7 +115,7 @@ class Matrices(ConfusionLayer):
         bias = torch.zeros(n_workers, n_classes)
         self.bias = nn.Parameter(bias, requires_grad=options.kind == "VW+B") if vectors else nn.Buffer(bias)
 
-    def log_given(self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
+    def log_given(self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:
         """Return the log-softmax of the worker's scores."""
         scores = torch.einsum("nk,nks->ns", logits.softmax(dim=1), self._matrices()[worker])
         return F.log_softmax(scores + self.bias[worker], dim=1)
@@ -139,6 +128,7 @@ class Matrices(ConfusionLayer):
         return (self._matrices() + self.bias[:, None, :]).softmax(dim=2)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CrowdLayer(CrowdNetwork):
     """Train through one linear layer per worker, which takes the network's probabilities f(x) to scores of labels.
 
@@ -162,13 +152,10 @@ class CrowdLayer(CrowdNetwork):
     F. Rodrigues and F. C. Pereira, "Deep Learning from Crowds", AAAI 2018.
     """
 
+    kind: str = "MW"
+
     _kind = Matrices
     _ranges: ClassVar = {"kind": ("MW", "VW", "VW+B")}
-
-    def __init__(self, learner: Any = None, *, kind: str = "MW", classes: Any = None) -> None:
-        self.learner = learner
-        self.kind = kind
-        self.classes = classes
 
 
 class Union(ConfusionLayer):
@@ -177,12 +164,13 @@ class Union(ConfusionLayer):
     def __init__(self, n_workers: int, n_classes: int, options: UnionNet) -> None:
         super().__init__(n_workers, nearly_identity(n_classes, options.start).repeat(n_workers, 1, 1))
 
-    def log_given(self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
+    def log_given(self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:
         """Return the log of P(worker, label | features)."""
         log_union = self.scores - torch.logsumexp(self.scores, dim=(0, 2), keepdim=True)
         return seen_through(logits, log_union[worker])
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class UnionNet(CrowdNetwork):
     """Train through one matrix from classes to pairs of worker and label: the parametric form, UnionNet-B.
 
@@ -204,13 +192,10 @@ class UnionNet(CrowdNetwork):
     Transactions on Neural Networks and Learning Systems, 2022.
     """
 
+    start: float = 0.9
+
     _kind = Union
     _ranges: ClassVar = {"start": (0.01, 0.99)}
-
-    def __init__(self, learner: Any = None, *, start: float = 0.9, classes: Any = None) -> None:
-        self.learner = learner
-        self.start = start
-        self.classes = classes
 
 
 class StochasticMatrices(ConfusionLayer):
@@ -220,7 +205,7 @@ class StochasticMatrices(ConfusionLayer):
         super().__init__(n_workers, nearly_identity(n_classes, options.start).repeat(n_workers, 1, 1))
         self.term, self.strength = options.term, options.penalty
 
-    def log_given(self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:  # noqa: ARG002
+    def log_given(self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:
         """Return the log of f(x) A_a."""
         return seen_through(logits, F.log_softmax(self.scores[worker], dim=2))
 
@@ -233,6 +218,7 @@ class StochasticMatrices(ConfusionLayer):
         return -self.strength * value if value.isfinite() else super().penalty(logits)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class GeoCrowdNet(CrowdNetwork):
     """Train through a confusion matrix per worker, and spread predictions or matrices as far as they go.
 
@@ -252,7 +238,7 @@ class GeoCrowdNet(CrowdNetwork):
     term : {"F", "W", "none"}
     penalty : float
     start : float
-        P(right) of every worker before training. Near 1, as published, a network that can memorise its labels does so
+        P(right) of every worker before training. Near 1, as published, a network that can overfit its labels does so
         before it doubts anybody; where labels are mostly wrong, start lower.
 
     References
@@ -261,14 +247,9 @@ class GeoCrowdNet(CrowdNetwork):
     Identifiability, and Regularization", ICLR 2023.
     """
 
+    term: str = "F"
+    penalty: float = 0.01
+    start: float = 0.9
+
     _kind = StochasticMatrices
     _ranges: ClassVar = {"term": ("F", "W", "none"), "penalty": (0.0,), "start": (0.01, 0.99)}
-
-    def __init__(
-        self, learner: Any = None, *, term: str = "F", penalty: float = 0.01, start: float = 0.9, classes: Any = None
-    ) -> None:
-        self.learner = learner
-        self.term = term
-        self.penalty = penalty
-        self.start = start
-        self.classes = classes

@@ -1,9 +1,10 @@
-"""Max-MIG: a network and an aggregator of labels that tell as much as possible about each other."""
+"""Max-MIG: a network and an aggregator of labels with the largest information about each other."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -85,6 +86,7 @@ class InformationGain(TopLayer):
         return self.weight.softmax(dim=1).mT
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class MaxMIG(CrowdNetwork):
     """Train a network h(x) and an aggregator g(labels) together, by the information that they share.
 
@@ -109,13 +111,10 @@ class MaxMIG(CrowdNetwork):
     ICLR 2019.
     """
 
+    start: float = 0.9
+
     _kind = InformationGain
     _ranges: ClassVar = {"start": (0.01, 0.99)}
-
-    def __init__(self, learner: Any = None, *, start: float = 0.9, classes: Any = None) -> None:
-        self.learner = learner
-        self.start = start
-        self.classes = classes
 
     def _rows(self, annotations: Annotations, gold: Codes | None) -> tuple[Codes, Codes, Codes]:
         """Return the tasks with labels or gold, and their gold, -1 where there is none."""
