@@ -244,16 +244,19 @@ def difference_evidence(case: Case, one: Candidate) -> float:
     That workers differ shows however wrong the probabilities are: of those, only the predicted class counts, and the
     mean agreement of all workers is taken as it is.
     """
-    labels, n = case.evidence.labels, case.load * len(case.evidence.labels)
-    if not labels.is_square or len(labels) == 0:
-        return 0.0
+    labels, n, leaning = case.evidence.labels, case.load * len(case.evidence.labels), case.evidence.leaning
     share = one.link.log_prior(case.log_predictions)
     normalise(share)
     predicted, codes = case.predictions.argmax()[labels.task], case.predictions.codes[labels.task]
-    chance = one.crowd.probability(labels.worker[:, None], np.maximum(codes, 0), predicted[:, None])
+    given = [predicted] if leaning is None else [np.full_like(predicted, k) for k in range(len(leaning))]
+    chance = sum(
+        one.crowd.probability(labels.worker[:, None], np.maximum(codes, 0), answer[:, None])
+        * (1.0 if leaning is None else leaning[answer, predicted][:, None])
+        for answer in given
+    )
     expected = (share[labels.task, : codes.shape[1]] * np.where(codes >= 0, chance, 0.0)).sum(axis=1)
-    agrees = predicted == labels.label
-    expected *= agrees.mean() / max(expected.mean(), 1e-12)
+    agrees = predicted == labels.label if leaning is None else leaning[labels.label, predicted]
+    expected *= agrees.sum() / max(expected.sum(), 1e-12)
     often = np.bincount(labels.worker, agrees, len(n))
     rate = np.clip(np.bincount(labels.worker, expected, len(n)) / np.maximum(n, 1), 0.005, 0.995)
     return float((often * np.log(rate) + (n - often) * np.log1p(-rate)).sum())

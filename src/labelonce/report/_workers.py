@@ -17,7 +17,7 @@ WIDE = 0.4  # an interval that tells too little
 BLIND = 0.5  # of the worker's own skill
 SAME = 0.95  # share of one class in the labels of a worker who always gives it
 MANY = 40  # labels: an interval that is wide with so many is not for want of labels
-FLAGS = ("adversary", "one label", "spammer", "class-blind", "too few labels", "hard to judge")
+FLAGS = ("adversary", "spammer", "one label", "class-blind", "too few labels", "hard to judge")
 
 _OWN_SKILL_WORTH = 2.0  # labels: what a worker's skill says of one of its classes
 
@@ -46,7 +46,7 @@ class WorkerTable:
 
     @property
     def no_better_than_guessing(self) -> Mask:
-        """True for the workers flagged as adversary, one label or spammer."""
+        """True for the workers flagged as adversary, spammer or one label."""
         return np.asarray(self.flags[:, :3].any(axis=1))
 
 
@@ -75,7 +75,7 @@ def worker_table(facts: Facts) -> WorkerTable:
             blind &= (seen & ~adversary & ~same & ~spammer)[:, None]
         wide = ~seen | (high - low > WIDE)
         flags = np.column_stack(
-            [adversary, same, spammer, blind.any(axis=1), wide & (labels < MANY), wide & (labels >= MANY)]
+            [adversary, spammer, same, blind.any(axis=1), wide & (labels < MANY), wide & (labels >= MANY)]
         )
     return WorkerTable(facts.skill, low, high, chance, labels, labels * (1 - facts.skill), flags, blind)
 
