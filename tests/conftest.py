@@ -25,6 +25,7 @@ NEURAL = (
     "_kernels/test_torch.py",
     "test_processes.py",
     "experiments/test_cifar10_figure1.py",
+    "experiments/test_image_trainings.py",
 )
 ABSENT = {
     "data": None

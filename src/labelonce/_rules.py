@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 _JUDGEMENT = "judgement"
 _PAGE = "docs/mbem.md"
+_IMAGES = "docs/neural.md"
 _JUDGES = "experiments/judges.py"
 
 
@@ -41,6 +42,11 @@ class Rules:
         0.25, "share of the disagreement with unseen labels that a learner which overfits does not have with its own"
     )
     early_stop: float = _rule(1e-3, "change of the posteriors below which given rounds stop, mean total variation")
+    judgements: int = _rule(16, "times at most that the workers are judged while one network is trained", _IMAGES)
+    first_judgement: float = _rule(
+        0.25, "share of its epochs from which its predictions are better than before", _IMAGES
+    )
+    folds_epochs: float = _rule(0.2, "epochs of the networks that predict the tasks of each other then, as a share")
     # a round
     top_classes: int = _rule(5, "most probable classes of the model that have a slot")
     exponents: tuple[float, float] = _rule((0.3, 5.0), "between which the exponents of predictions are searched")
@@ -49,6 +55,8 @@ class Rules:
     )
     most_shift: float = _rule(10.0, "largest shift of a class's log-probability")
     calibration_steps: int = _rule(50, "steps of the search for a calibration")
+    warm_calibration_steps: int = _rule(5, "steps from the calibration of the stage before, on the most rows below")
+    warm_calibration_rows: int = _rule(20_000, "most rows to calibrate by then")
     first_calibration_steps: int = _rule(5, "steps for the exponent between groups alone")
     calibration_rows: tuple[int, int] = _rule((10_000, 50_000), "fewest and most rows to calibrate by")
     calibration_numbers: int = _rule(500_000, "rows times slots to calibrate by, within these")

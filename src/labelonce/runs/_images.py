@@ -71,14 +71,15 @@ def network_for(n_images: int, *, longer: bool = False) -> Any:
 
     `longer`: it is trained twice as long.
     """
-    from labelonce.neural import fast_net, image_learner
+    from labelonce.neural import TorchLearner, fast_net, image_learner
 
     if n_images >= SMALL:
         usual = image_learner()
         return usual.set_params(epochs=2 * usual.epochs) if longer else usual
     epochs = {"epochs": 32, "epochs_by_round": (16,)} if longer else {"epochs": 16, "epochs_by_round": (8,)}
-    few: dict[str, Any] = epochs | {"batch_size": 64, "min_steps": 320, "lr": 0.5}
-    return image_learner(module_fn=partial(fast_net, widths=(16, 32, 32)), n_models=1, cutout=0, pad=2, **few)
+    few: dict[str, Any] = epochs | {"batch_size": 64, "min_steps": 320, "pad": 2}
+    rate: dict[str, Any] = {"lr": 0.5, "momentum": 0.85, "weight_decay": 1.3e-3, "warmup": 0.23}
+    return TorchLearner(partial(fast_net, widths=(16, 32, 32)), **few, **rate)
 
 
 def read_images(

@@ -24,6 +24,7 @@ from labelonce.aggregation import Aggregator
 from labelonce.data._packed_strings import PackedStrings
 from labelonce.files import atomic_write, check_unpacked, with_path
 from labelonce.learning import Learner
+from labelonce.learning._calibration import Calibration
 from labelonce.learning._choice import Plan
 from labelonce.learning._features import Features, FeaturesClassifier
 from labelonce.learning._rounds import Fitting, Round
@@ -43,7 +44,7 @@ _LEARNERS = (Learner, SoftmaxModel)
 _KINDS = (Aggregator, FeaturesClassifier, MultiLabelAggregator, *_LEARNERS)
 _PARTS = (
     *(Beliefs, Factors, Matrices, Mistakes, Pattern, Groups, PackedStrings, Features),
-    *(Plan, Fitting, Round, Verdict, Estimate, SharedWorkers),
+    *(Plan, Fitting, Round, Calibration, Verdict, Estimate, SharedWorkers),
 )
 _NETWORKS = (  # by name: their modules load torch
     "labelonce.neural._learner.TorchLearner",
