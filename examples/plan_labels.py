@@ -23,7 +23,7 @@ pilot = lo.MBEM(lo.SoftmaxRegression(), rounds=3).fit(X[:120], ann)
 
 # Money for 3,600, where collecting a task costs as much as two labels.
 rows = {"features": X, "annotations": ann.align(np.arange(len(X)))}  # those without labels included
-found = planning.plan(pilot, budget=3600, task_price=2, tasks=1300, **rows)
+found = planning.plan(pilot, budget=3600, label_price=1, task_price=2, tasks=1300, **rows)
 print(found)
 
 path = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.mkdtemp()) / "plan.svg"

@@ -122,7 +122,7 @@ def trial(world: str, seed: int) -> Trial:
     n_pilot = round(PILOT * budget / (PILOT_REDUNDANCY + here.task_price))
     pilot_labels = labels(n_pilot, PILOT_REDUNDANCY)
     pilot = fit(pilot_labels)
-    prices: dict[str, Any] = {"budget": budget, "task_price": here.task_price, "tasks": pool}
+    prices: dict[str, Any] = {"budget": budget, "task_price": here.task_price, "tasks": pool, "test_tasks": 0}
     rows = {"features": X, "annotations": pilot_labels.align(np.arange(len(X)))}
     found = planning.plan(pilot, **prices, **rows, redundancies=GRID, fits=FITS, random_state=seed)
     plan_s = time.process_time() - started

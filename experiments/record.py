@@ -142,6 +142,10 @@ def resume(
     made_by = makers(files)
     started = time.perf_counter() - seconds_before(files)
 
+    print(
+        f"{len(todo)} of {len(points)} trials to run, {options.jobs} at a time; results go to {options.out}", flush=True
+    )
+
     def keep() -> None:
         done.sort(key=lambda row: [_rank(row[key], (order or {}).get(key)) for key in keys])
         write(options.out, done, settings=settings, seconds=time.perf_counter() - started, made_by=made_by)

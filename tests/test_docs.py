@@ -64,7 +64,23 @@ def test_page_of_the_rules_says_what_the_code_does() -> None:
     assert (DOCS / "rules.md").read_text() == tool["page"](), "run python docs/tools/rules.py"
 
 
-@pytest.mark.parametrize("page", ["mbem.md", "guides/what-one-label-can-tell.md", "guides/agreement.md"])
+def test_table_of_the_paper_says_what_the_experiments_measured() -> None:
+    tool = runpy.run_path(str(DOCS.parent / "experiments" / "paper.py"))
+    assert tool["TABLE"].read_text() == tool["page"](), "run python experiments/paper.py"
+
+
+GUIDES = [page.relative_to(DOCS).as_posix() for page in PAGES if page.parent.name == "guides"]
+
+
+def test_the_search_of_the_site_works_from_disk_and_fetches_nothing() -> None:
+    site = (DOCS.parent / "mkdocs.yml").read_text()
+    assert "- offline" in site
+    (script,) = re.findall(r"polyfills: \[(.+)\]", site)
+    assert "iframe-worker" in script
+    assert "window.IFrameWorker" in (DOCS / script).read_text()
+
+
+@pytest.mark.parametrize("page", ["mbem.md", *GUIDES])
 def test_guide_has_at_most_700_words(page: str) -> None:
     text = (DOCS / page).read_text().split("\n::: ")[0]
     assert len([word for word in text.split() if word != "|"]) <= 700

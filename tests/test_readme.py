@@ -19,10 +19,10 @@ def test_readme_has_at_most_550_words() -> None:
     assert len(README.split()) <= 550
 
 
-def test_clone_line_and_both_commands_are_in_the_first_screen() -> None:
-    first_screen = README.splitlines()[:12]
-    for command in ("$ git clone <this repository>", "$ make demo", "$ make test"):
-        assert any(line.startswith(command) for line in first_screen), command
+def test_installation_and_both_commands_are_in_the_first_screen() -> None:
+    first_screen = "\n".join(README.splitlines()[:12])
+    for command in ("$ pip install 'labelonce[report]'", "$ labelonce demo", "`make demo`", "`make test`"):
+        assert command in first_screen
 
 
 def test_readme_reads_fits_and_predicts_before_it_shows_any_result() -> None:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from labelonce.io import read_annotations as read_annotations
     from labelonce.io import read_gold as read_gold
     from labelonce.io import write as write
+    from labelonce.judges import JudgePanel as JudgePanel
     from labelonce.learning import MBEM as MBEM
     from labelonce.learning import BoostedTrees as BoostedTrees
     from labelonce.learning import DoubtWarning as DoubtWarning

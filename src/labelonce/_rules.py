@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 _JUDGEMENT = "judgement"
 _PAGE = "docs/mbem.md"
+_JUDGES = "experiments/judges.py"
 
 
 def _rule(value: Any, meaning: str, source: str = _JUDGEMENT) -> Any:
@@ -32,7 +33,7 @@ class Rules:
     folds: int = _rule(4, "parts of the tasks that are left out in turn", _PAGE)
     rounds: int = _rule(6, "most rounds that are tried", "docs/what-was-tried.md")
     finalists: int = _rule(3, "learners that go on after the first round", _PAGE)
-    heats: int = _rule(3, "round after which the best of them goes on alone", _PAGE)
+    heats: int = _rule(3, "round after which only the best of them is continued", _PAGE)
     choice_tasks: int = _rule(50_000, "tasks that settle a choice: of more a draw")
     choice_labels: int = _rule(20_000, "held-out labels that the power of predictions is searched by")
     overfits: float = _rule(
@@ -78,7 +79,7 @@ class Rules:
         5.0, "standard deviations from which workers are taken to have tasks of their own", _PAGE
     )
     assignment_labels: float = _rule(10.0, "labels that the class balance is worth in that of a worker's tasks")
-    mixing_classes: tuple[int, int] = _rule((3, 8), "fewest and most classes which predictions may not tell apart")
+    mixing_classes: tuple[int, int] = _rule((3, 8), "fewest and most classes that predictions may mix up")
     mixing_kept: float = _rule(3.0, "rows that a predicted class is worth as being that class")
     verdict_steps: int = _rule(25, "steps of EM for each candidate at most")
     verdict_settled: float = _rule(1e-3, "change of the posteriors at which these stop")
@@ -105,7 +106,7 @@ class Rules:
     )
     gold_says: float = _rule(2.0, "standard deviations from which known classes decide whether given labels stay")
     # warnings and advice
-    wide_range: float = _rule(0.25, "width of the range of the estimated accuracy from which it is told")
+    wide_range: float = _rule(0.25, "width of the range of the estimated accuracy that raises a doubt")
     narrow_range: float = _rule(0.05, "half width of that range from which nothing needs to be done")
     nearly_narrowest: float = _rule(1.25, "of the narrowest range that second labels can bring: enough of them")
     more_labels: tuple[int, ...] = _rule(
@@ -113,9 +114,9 @@ class Rules:
         "numbers of second or checked labels that are advised",
     )
     kept_share: float = _rule(
-        0.05, "share of the tasks whose given label stays against the model from which it is told"
+        0.05, "share of the tasks whose given label stays against the model from which a doubt is reported"
     )
-    most_drift: float = _rule(0.3, "distance of the predicted classes from the given ones from which it is told")
+    most_drift: float = _rule(0.3, "distance of the predicted classes from the given ones that raises a doubt")
     review_replace: float = _rule(0.9, "probability from which another label may replace a given one unseen")
     review_keep: float = _rule(0.8, "probability below which a person should look at a label")
     review_least: float = _rule(0.2, "chance of being wrong from which a given label is worth checking")
@@ -134,11 +135,52 @@ class Rules:
     groups_surest: float = _rule(0.05, "share of the labels with the surest predictions, which say whether groups hold")
     groups_contradictions: int = _rule(20, "of these, the fewest that must contradict their label")
     groups_sure: tuple[float, ...] = _rule(
-        (0.95, 0.9, 0.8, 0.7, 0.6, 0.5), "confidence of the predictions that tell groups: the first with enough"
+        (0.95, 0.9, 0.8, 0.7, 0.6, 0.5), "confidence of the predictions that show groups: the first with enough"
     )
     groups_predictions: int = _rule(50, "predictions per class that are enough")
     community_resolutions: tuple[float, ...] = _rule((0.0, 1.0, 3.0), "from which that of the communities is learned")
     groups_inside: float = _rule(0.5, "share of those within the group for it to hold", "docs/what-was-tried.md")
+    # workers who share mistakes
+    correlated_errors: tuple[float, float] = _rule(
+        (2.0, 2.5),
+        "Beta prior of how far the errors of a task's workers correlate, in aggregators",
+        "experiments/crowd_confidence.py",
+    )
+    too_sure: float = _rule(0.1, "by how much the posterior is surer than gold allows from which an aggregator warns")
+    refitted_labels: int = _rule(2_000_000, "labels up to which an aggregator is fitted again without some of the gold")
+    models_share: tuple[float, float] = _rule(
+        (4.0, 2.0), "Beta prior of the share of the agreement of language models that is shared error", _JUDGES
+    )
+    panel_shares_pull: float = _rule(5.0, "votes that the panel's shares of the classes are worth in those of a judge")
+    panel_pairs: float = _rule(3e7, "pairs of votes from which agreement is counted on a draw of the tasks")
+    panel_least_agreement: float = _rule(0.02, "least agreement beyond chance that judges are taken to have")
+    panel_doubt: float = _rule(0.05, "standard deviation of what persons or gold say of judges, however many")
+    persons_share: tuple[float, float] = _rule(
+        (1.5, 8.0), "the same of people: most of their mistakes are their own", _JUDGES
+    )
+    panel_least_doubt: float = _rule(0.03, "standard deviation of the share of right labels of a panel, however sure")
+    panel_correlation_worth: float = _rule(50.0, "tasks that the usual correlation of errors is worth where it is seen")
+    panel_enough: float = _rule(0.98, "share of the signal that must be left when useless judges are dropped")
+    panel_stretch: float = _rule(0.4, "prior deviation of the log by which gold stretches a panel's log-odds", _JUDGES)
+    panel_wide: float = _rule(0.15, "width of the range of the estimated accuracy from which a panel warns")
+    panel_steady_power: float = _rule(
+        1.25, "power of the odds that a judge repeats its verdict by which it counts", _JUDGES
+    )
+    panel_gold: tuple[float, ...] = _rule(
+        (0.5, 1.0, 0.5, 1.5, 1.0, 0.7),
+        "with gold: variance of a class's offset, mean and deviation of the slope of the panel's log-odds, the same of "
+        "the weight of one trusted judge, rate of the prior of the deviation of all others",
+        _JUDGES,
+    )
+    panel_gold_deviations: tuple[float, ...] = _rule((0.0, 1.0, 2.0, 4.0, 8.0), "deviations that are tried")
+    panel_trusted: int = _rule(10, "judges with most right verdicts on gold, of whom one may be trusted")
+    panel_gold_judges: int = _rule(200, "most judges with a weight of their own on gold")
+    panel_loading_steps: int = _rule(100, "steps of the search for how far each judge agrees with the others")
+    panel_loading_pull: float = _rule(10.0, "votes that the mean of the judges is worth in it")
+    panel_least_guess: float = _rule(0.1, "of the class balance, the least share of a class when a judge guesses")
+    panel_person: tuple[float, float] = _rule(
+        (0.82, 20.0), "how often a person knows the truth, before agreement is seen, and the votes that this is worth"
+    )
     # learners with many classes
     slot_stages: tuple[tuple[float, int], ...] = _rule(
         ((0.04, 40), (0.25, 12), (1.0, 5)), "shares of many tasks that a softmax regression is fitted to, and the steps"

@@ -240,7 +240,7 @@ def assign(
     Parameters
     ----------
     replace : bool
-        True draws every worker again, as in the paper, so that one worker may label a task twice. False
+        True draws with replacement, as in the paper, so that one worker may label a task twice. False
         draws distinct workers for a task, one after the other among those left.
     load : array of shape (n_workers,), optional
         Relative chances of the workers to be drawn, such as `zipf_load`. Default: equal.

@@ -96,3 +96,54 @@ def test_it_does_not_write_over_what_it_reads(files: tuple[Path, Path], capfd: p
     labels, _ = files
     assert run("next", labels, "-o", labels) == 2
     assert "--output must not be a file that is read" in capfd.readouterr().err
+
+
+def test_it_writes_the_input_file_of_a_tool_with_what_the_tool_shows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng = np.random.default_rng(0)
+    header = ["HITId", "WorkerId", "AssignmentStatus", "Input.url", "Input.caption", "Answer.kind"]
+    rows = [
+        [
+            f"h{task}",
+            worker,
+            "Approved",
+            f"{task}.jpg",
+            f"a, b {task}",
+            ("cat", "dog")[(task + (rng.random() < 0.2)) % 2],
+        ]
+        for task in range(40)
+        for worker in rng.permutation(["ann", "bob", "eve"])[:2].tolist()
+    ]
+    batch, out = tmp_path / "Batch_1.csv", tmp_path / "next.csv"
+    with batch.open("w") as file:
+        csv.writer(file).writerows([header, *rows])
+    assert run("next", str(batch), "-n", "6", "--for", "mturk", "-o", str(out)) == 0
+    found = rows_of(out)
+    assert list(found[0]) == ["url", "caption", "worker"]
+    assert len(found) == 6
+    asked = {(row["url"], row["worker"]) for row in found}
+    assert not asked & {(row[3], row[1]) for row in rows}
+    assert all(row["caption"] == f"a, b {row['url'].removesuffix('.jpg')}" for row in found)
+    assert "publish a batch for each worker" in capsys.readouterr().err
+    for target, first in (("toloka", "INPUT:url\tINPUT:caption"), ("label-studio", "[")):
+        assert run("next", str(batch), "-n", "6", "--for", target, "-o", str(out)) == 0
+        assert out.read_text().splitlines()[0] == first
+    task = json.loads(out.read_text())[0]
+    assert set(task["data"]) == {"task", "url", "caption"}
+    assert set(task["meta"]["workers"]) <= {"ann", "bob", "eve"}
+
+
+def test_tasks_whose_inputs_nobody_knows_are_an_error_that_names_the_option(
+    files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels, features = files
+    text = labels.read_text().splitlines()
+    labels.write_text("\n".join([*text[:-3], text[-1]]) + "\n")  # the last task has a label of the spammer alone
+    out = tmp_path / "next.csv"
+    assert run("next", str(labels), "-n", "3", "--for", "mturk", "-o", str(out)) == 2
+    assert "--tasks tasks.csv" in capsys.readouterr().err
+    assert not out.exists()
+    given = ["--for", "mturk", "--tasks", str(features), "-o", str(out)]
+    assert run("next", str(labels), "-n", "3", *given) == 0
+    assert list(rows_of(out)[0]) == ["task", "x1", "x2", "worker"]

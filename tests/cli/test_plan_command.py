@@ -33,9 +33,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_assumptions_print_the_plan_and_its_curve(capsys: Capture) -> None:
     assert labelonce("plan", "--assume", "skill=0.8", "--budget", "3000", "--task-price", "5") == 0
     out, err = capsys.readouterr()
-    assert "Buy 1,125 labels, 3 for each of 375 tasks" in out
-    assert "labels per task\ttasks\tlabels\tworth" in out
-    assert "note: Keep a test set" in err
+    assert "For a model: buy 1,125 labels, 3 for each of 375 tasks" in out
+    assert "labels per task\ttasks\tlabels\tcost\tworth\tlabels right\tone more point" in out
+    assert "note: The budget has no test set" in err
 
 
 def test_a_run_folder_is_enough(run: Path, capsys: Capture) -> None:
@@ -54,6 +54,31 @@ def test_json_holds_the_whole_plan(run: Path, capsys: Capture) -> None:
     assert found["accuracy"] is None
 
 
+def test_a_run_knows_its_tasks_and_amounts_are_read_as_people_type_them(run: Path, capsys: Capture) -> None:
+    prices = ["--budget", "$2,000", "--label-price", "$0.05", "--fee", "20%", "--goal", "labels", "--fits", "0"]
+    assert labelonce("plan", str(run), *prices, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["budget"], found["label_price"], found["fee"], found["pool"]) == (2000, 0.05, 0.2, 200)
+    assert "The run has 200 tasks; say how many there are with --tasks." in found["guards"]
+    assert found["tasks"] == 200
+    assert labelonce("plan", str(run), "--budget", "much") == 2
+    assert "got 'much'" in capsys.readouterr().err
+
+
+def test_the_price_is_what_the_files_of_the_run_say(run: Path, capsys: Capture) -> None:
+    labels = run.parent / "labels.csv"
+    before = labels.read_text()
+    lines = before.splitlines()
+    labels.write_text("\n".join([f"{lines[0]},pay", *(f"{line},$0.04" for line in lines[1:])]) + "\n")
+    try:
+        assert labelonce("plan", str(run), "--budget", "100", "--fits", "0", "--json") == 0
+    finally:
+        labels.write_text(before)
+    found = json.loads(capsys.readouterr().out)
+    assert found["label_price"] == pytest.approx(0.04)
+    assert any("mean pay per worker" in sentence for sentence in found["guards"])
+
+
 def test_a_picture_is_written(run: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     assert labelonce("plan", run, "--fits", "0", "--picture", tmp_path / "plan.svg") == 0
@@ -68,7 +93,7 @@ def test_without_its_inputs_a_run_is_planned_by_information(run: Path, capsys: C
     finally:
         moved.rename(features)
     out, err = capsys.readouterr()
-    assert "Buy" in out
+    assert "buy" in out
     assert "Nothing was simulated, since the inputs of the run cannot be read" in err
 
 

@@ -1,4 +1,4 @@
-"""Answers beside the classes, and scales."""
+"""Answers that are no classes, and scales."""
 
 import pickle
 import warnings

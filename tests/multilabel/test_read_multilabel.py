@@ -92,7 +92,7 @@ def test_a_cancelled_form_is_left_out_with_a_warning(tmp_path: Path) -> None:
     [
         ("task,question,worker,answer\n1,dog,ann,perhaps\n", "got 'perhaps'"),
         ("task,question,worker,answer\n1,dog,ann,\n", "answer must not be missing; got a missing value at row 2"),
-        ("task,worker\n1,ann\n", "a column per question beside 'task' and 'worker'; got none"),
+        ("task,worker\n1,ann\n", "a column per question is needed besides 'task' and 'worker'; got none"),
         ("item,worker,dog\n1,ann,1\n", "the task column must be one of \\['item', 'worker', 'dog'\\]; got 'task'"),
         ("task,question,worker,answer\n1,dog,ann,1\n1,dog,ann,0\n", "got worker 'ann' on question 'dog' about task 1"),
         ("task,worker,dog\n1,ann,7\n", "got 7 \\(1 in total"),

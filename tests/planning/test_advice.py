@@ -12,7 +12,7 @@ def said(pilot: PilotDoubts | None, *, task_price: float = 10.0) -> str:
     crowd, money = planning.assume(skill=0.7, n_classes=3), check_money(1000, 1, task_price, None)
     found = curve(crowd, money, None, "gini", 0)
     row = next(row for row in found.rows if row.redundancy == found.best)
-    return " ".join(guards(row, found, money, crowd, pilot))
+    return " ".join(guards(row, found, money, crowd, pilot, None))
 
 
 def test_a_model_near_chance_asks_for_overlap_first() -> None:
@@ -21,12 +21,12 @@ def test_a_model_near_chance_asks_for_overlap_first() -> None:
 
 
 def test_hard_tasks_are_no_matter_where_tasks_are_labelled_once() -> None:
-    assert "Hard tasks" in said(None)
-    assert "Hard tasks" not in said(None, task_price=0.0)
+    assert "On hard tasks" in said(None)
+    assert "On hard tasks" not in said(None, task_price=0.0)
 
 
 def test_every_plan_asks_for_a_test_set() -> None:
-    assert "Keep a test set" in said(None)
+    assert "The budget has no test set. One costs" in said(None)
 
 
 def test_few_labels_per_worker_are_said_with_their_number() -> None:
@@ -35,7 +35,7 @@ def test_few_labels_per_worker_are_said_with_their_number() -> None:
     ann = simulate.annotate(rng.integers(0, 2, 40), confusion, simulate.assign(40, 20, 2, rng, replace=False), rng)
     found = " ".join(planning.plan(lo.DawidSkene().fit(ann), budget=300).guards)
     assert "gave 4.0 labels each" in found
-    assert "With 15 labels per worker there are fewer than 10 for each of the 2 classes" in found
+    assert "Each worker will give 15 labels, fewer than 10 for each of the 2 classes" in found
 
 
 def test_workers_with_many_labels_are_not_warned_of() -> None:

@@ -81,6 +81,48 @@ def test_a_small_pool_is_labelled_whole_and_more_often() -> None:
     assert "All 200 tasks" in " ".join(found.reasons)
 
 
+def test_labels_that_bring_less_than_one_percent_are_not_bought() -> None:
+    crowd = planning.assume(skills=[0.9, 0.9, 0.9, 0.5], n_classes=4)
+    found = planning.plan(crowd, budget=2000, label_price=0.05, tasks=1500, test_tasks=0)
+    most = max(row.worth for row in found.rows)
+    row = found.row(found.redundancy)
+    assert found.tasks == 1500
+    assert row.worth > 0.95 * most
+    assert row.cost < 0.4 * 2000
+    for other in found.rows:
+        if other.redundancy > row.redundancy and other.tasks == 1500:
+            assert (other.worth - row.worth) / (other.redundancy - row.redundancy) < 0.01 * most
+
+
+def test_right_labels_need_more_labels_per_task_than_a_model() -> None:
+    crowd = planning.assume(skill=0.8)
+    model, labels = (planning.plan(crowd, budget=3000, goal=goal, test_tasks=0) for goal in ("model", "labels"))
+    assert (model.redundancy, labels.redundancy) == (1, 7)
+    assert model.chosen == labels.chosen == {"model": 1, "labels": 7}
+    assert labels.label_accuracy > 0.95
+    assert 'For a model (goal="model"): buy 3,000 labels' in " ".join(labels.reasons)
+    seven, nine = labels.row(7), labels.row(9)
+    point = 2 * seven.tasks / (100 * (nine.label_accuracy - seven.label_accuracy))
+    assert seven.point_cost == labels.point_cost == pytest.approx(point, rel=0.01)
+
+
+def test_fee_and_test_set_are_part_of_the_budget() -> None:
+    crowd = planning.assume(skill=0.8)
+    found = planning.plan(crowd, budget=12_000, label_price=1, fee=0.2, test_tasks=100)
+    assert found.test is not None
+    assert found.test.tasks == 100
+    assert found.test.cost == pytest.approx(100 * found.test.redundancy * 1.2)
+    assert found.test.label_accuracy >= 0.95
+    assert found.cost == pytest.approx(1.2 * found.labels + found.test.cost)
+    assert 12_000 - 1.2 < found.cost <= 12_000
+    assert planning.plan(crowd, budget=1200, label_price=1.2).test is None  # a tenth buys fewer than 50 tasks
+
+
+def test_a_test_set_that_leaves_nothing_is_an_error() -> None:
+    with pytest.raises(ValueError, match="test_tasks must leave money for training; got 100"):
+        planning.plan(planning.assume(skill=0.8), budget=300, test_tasks=100)
+
+
 @pytest.mark.parametrize("error_rate", [0.1, 0.2, 0.3])
 def test_the_papers_bound_beside_the_plan_is_that_of_the_theory(error_rate: float) -> None:
     found = planning.plan(planning.assume(skill=1 - error_rate), budget=1e6, redundancies=range(1, 51))

@@ -63,7 +63,7 @@ def test_the_expected_range_holds_what_the_plan_reaches(problem: dict[str, Any],
 
 def test_information_and_simulation_agree_on_an_easy_problem(found: planning.Plan) -> None:
     assert found.agree
-    assert any("The simulation agrees" in sentence for sentence in found.reasons)
+    assert any("Mean accuracy of the simulated fits" in sentence for sentence in found.reasons)
     assert sum(row.simulated is not None for row in found.rows) == 4
 
 
@@ -83,7 +83,7 @@ def test_where_there_are_few_rows_the_simulation_is_smaller_and_says_so(problem:
     ann = problem["ann"].select(np.arange(N_ROWS) < 200)
     rows = {"features": problem["X"][:200], "annotations": ann}
     found = planning.plan(problem["clf"], budget=1500, redundancies=[1, 2], fits=8, **rows)
-    assert "The simulation had 10% of the tasks" in " ".join(found.reasons)
+    assert "The simulation used 11% of the tasks" in " ".join(found.reasons)
 
 
 def test_features_need_the_annotations_of_the_pilot(problem: dict[str, Any]) -> None:

@@ -10,11 +10,14 @@ from labelonce._lazy import lazy_names
 
 if TYPE_CHECKING:
     from labelonce.aggregation._base import Aggregator as Aggregator
+    from labelonce.aggregation._base import Fit as Fit
     from labelonce.aggregation._base import RedundancyWarning as RedundancyWarning
     from labelonce.aggregation._compare import Comparison as Comparison
     from labelonce.aggregation._compare import compare_aggregators as compare_aggregators
     from labelonce.aggregation._dawid_skene import DawidSkene as DawidSkene
     from labelonce.aggregation._ebcc import EBCC as EBCC
+    from labelonce.aggregation._em import EMAggregator as EMAggregator
+    from labelonce.aggregation._em import Parameters as Parameters
     from labelonce.aggregation._glad import GLAD as GLAD
     from labelonce.aggregation._ibcc import IBCC as IBCC
     from labelonce.aggregation._mace import MACE as MACE

@@ -12,10 +12,10 @@ import numpy as np
 
 from labelonce._kernels import (
     Beliefs,
-    Confusion,
     Evidence,
     Pattern,
     Sweep,
+    confusion_of,
     first_beliefs,
     floored_log,
     label_slots,
@@ -40,12 +40,16 @@ class Parameters:
     `state` is what the next M-step of this climb needs besides the counts; most models need nothing.
     """
 
-    confusion: Confusion
+    confusion: Any  # Confusion, or an array
     prior: Floats
     log_prior: Floats | None = None
     log_penalty: float = 0.0
     more: Mapping[str, Any] = field(default_factory=dict)
     state: Any = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.confusion, np.ndarray):
+            object.__setattr__(self, "confusion", confusion_of(self.confusion))
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ class EMAggregator(Aggregator):
     def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
         self._check_options(annotations.n_classes)
         warn_if_no_overlap(annotations, type(self).__name__)
-        if tells_nothing(annotations, gold):
+        if not annotations.has_weights and tells_nothing(annotations, gold):
             return self._unlearned(annotations)
         warn_if_no_anchor(annotations, gold, type(self).__name__)
         best = self._best_fit(annotations, gold, rng)
@@ -223,8 +227,9 @@ def answer_pseudo_counts(smoothing: Any, confusion_counts: Floats, leaning: Floa
     """Return the (true, given) pseudo-counts of a `smoothing` option where answers need not be classes.
 
     Classes have those of `pseudo_counts`. Another answer has as many of them, for every class alike, as it has
-    answers of all workers: an answer that tells nothing of the class then changes nothing, nor one that nobody gave.
-    On a scale each row has as many as a row of classes has, shared out by how often an answer is given and, as on and
+    answers of all workers: an answer with no information about the class then changes nothing, nor one that nobody
+    gave. On a scale each row has as many as a row of classes has, shared out by how often an answer is given and, as on
+    and
     off the diagonal, by how far it leans to the class.
 
     >>> counts = np.array([[[30.0, 10.0, 20.0], [10.0, 30.0, 20.0]]])

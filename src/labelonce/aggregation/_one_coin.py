@@ -24,7 +24,7 @@ class OneCoin(AnswersEM):
     The M-step counts agreement: `p[a] = (right + agreements) / (right + wrong + labels)`, with the pseudo-counts
     `right` and `wrong`, and agreements the sum of `posterior[i, label]` over the annotations of worker a.
     Answers other than the classes, such as "unsure", have a rate per worker that does not depend on the true label:
-    they tell nothing of the task. A scale, which has no right answer, is refused.
+    they carry no information about the task. A scale, which has no right answer, is refused.
 
     With so many classes that `posterior_` is not an array, the same sums run over the classes that a task was given:
     all others are equally likely but for the prior.
@@ -49,6 +49,7 @@ class OneCoin(AnswersEM):
     """
 
     _follows_labels = True
+    _takes_weights = True
 
     smoothing: Any = (2.0, 1.0)
     prior: Any = "uniform"

@@ -1,13 +1,16 @@
-"""The aggregators, one line each. It loads nothing, so the command line can name them before any of them is needed."""
+"""The aggregators, one line each, and those of other packages. Nothing is loaded before it is needed."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from labelonce._plugins import AGGREGATORS, load_plugin, plugins
+
 if TYPE_CHECKING:
     from labelonce.aggregation._base import Aggregator
 
+_BASE = "labelonce.aggregation._base"
 _OURS = {  # the class, and its name on the command line: ibcc is in _ibcc.py, one-coin in _one_coin.py
     "MajorityVote": "majority-vote",
     "DawidSkene": "dawid-skene",
@@ -29,7 +32,8 @@ _BASELINES = {  # the same of those in `labelonce.baselines`
     "MultidimensionalWisdom": "multidimensional-wisdom",
     "DataProgramming": "data-programming",
 }
-COMMANDS = _OURS | _BASELINES
+_OTHERS = {point.attr: name for name, point in plugins(AGGREGATORS).items()}
+COMMANDS = _OTHERS | _OURS | _BASELINES
 HOMES = {
     name: f"labelonce.{room}._{command.replace('-', '_')}"
     for room, names in (("aggregation", _OURS), ("baselines", _BASELINES))
@@ -39,11 +43,14 @@ HOMES = {
 
 def aggregators() -> dict[str, type[Aggregator]]:
     """Return every aggregator by the name of its class."""
-    return {name: getattr(import_module(home), name) for name, home in HOMES.items()}
+    return {name: aggregator_of(command) for name, command in COMMANDS.items()}
 
 
 def aggregator_of(command: str) -> type[Aggregator]:
     """Return the aggregator with this name on the command line."""
     name = next(name for name, known in COMMANDS.items() if known == command)
-    kind: type[Aggregator] = getattr(import_module(HOMES[name]), name)
-    return kind
+    if name in HOMES:
+        kind: type[Aggregator] = getattr(import_module(HOMES[name]), name)
+        return kind
+    found: type[Aggregator] = load_plugin(plugins(AGGREGATORS)[command], import_module(_BASE).Aggregator)
+    return found

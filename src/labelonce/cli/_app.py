@@ -9,11 +9,13 @@ from typing import Annotated, Any
 import typer
 
 from labelonce import __version__
-from labelonce._types import EngineName, Model, Strategy
+from labelonce._types import EngineName, Model
 from labelonce.cli._options import (
     DAWID_SKENE,
+    INFORMATION,
     LABELS,
     Crowd,
+    Goal,
     GroupsOption,
     IgnoreOption,
     JsonOption,
@@ -22,7 +24,12 @@ from labelonce.cli._options import (
     Method,
     OutputFormat,
     RunArgument,
+    StrategyName,
+    Target,
     TaskOption,
+    listed_ids,
+    money,
+    share,
     speak_of_options,
     takes_source,
 )
@@ -126,6 +133,57 @@ def check(files: LabelsFiles, source: dict[str, Any], as_json: JsonOption = Fals
     from labelonce.cli._check import run_check
 
     raise typer.Exit(run_check(files, source, as_json=as_json))
+
+
+@app.command()
+@takes_source
+def judges(
+    files: LabelsFiles,
+    source: dict[str, Any],
+    gold: Annotated[
+        list[Path] | None, typer.Option(help="Items that people checked: columns task and label; may repeat.")
+    ] = None,
+    people: Annotated[
+        str | None, typer.Option(help="Workers or families that are people, with commas between; default: by name.")
+    ] = None,
+    swap: Annotated[
+        str | None,
+        typer.Option(help="Two verdicts that name the place shown, such as A,B: they trade places in other orders."),
+    ] = None,
+    n: Annotated[int, typer.Option("--next", min=1, help="Number of items to check next.")] = 50,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder for labels, judges, items to check and a report.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Breaks ties.")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Combine the verdicts of language models, with a few people: how right they are, whom to keep, what to check.
+
+    Says whether the panel beats its best judge, how many people's labels each judge is worth, which judges to drop, and
+    the share of each class. Reads tables with the columns of evaluation tools, such as item, model, prompt, answer,
+    logprob and swapped. Fill in the column label of next.csv and give it back with --gold.
+
+    For example:
+
+    - `labelonce judges verdicts.jsonl -o panel`
+
+    - `labelonce judges verdicts.csv --gold checked.csv --gold panel/next.csv -o panel`
+
+    - `labelonce judges pairwise.jsonl --swap A,B --json`
+    """
+    from labelonce.cli._judges import run_judges
+
+    run_judges(
+        files,
+        source,
+        gold=gold or [],
+        people=[part.strip() for part in people.split(",")] if people else [],
+        swap=None if swap is None else listed_ids(swap),
+        n=n,
+        seed=seed,
+        output=output,
+        as_json=as_json,
+    )
 
 
 @app.command()
@@ -390,28 +448,45 @@ def report(
 @app.command()
 def plan(
     run: Annotated[Path | None, typer.Argument(help="A run folder that train wrote: the pilot.")] = None,
-    budget: Annotated[float | None, typer.Option(help="What can be spent; default: ten times the pilot.")] = None,
-    label_price: Annotated[float, typer.Option(help="Price of one label.")] = 1.0,
-    task_price: Annotated[float, typer.Option(help="Price of one more task, without its labels.")] = 0.0,
-    tasks: Annotated[int | None, typer.Option(help="Tasks there are; default: as many as wanted.")] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(parser=money, metavar="AMOUNT", help="What can be spent; default: ten times the pilot."),
+    ] = None,
+    goal: Annotated[Goal, typer.Option(help="What the labels are for: to train a model, or to be right.")] = "model",
+    label_price: Annotated[
+        float | None,
+        typer.Option(parser=money, metavar="AMOUNT", help="Price of one label; default: as in the run's files, or 1."),
+    ] = None,
+    fee: Annotated[
+        float, typer.Option(parser=share, metavar="SHARE", help="What the platform adds to each price, such as 20%.")
+    ] = 0.0,
+    task_price: Annotated[
+        float, typer.Option(parser=money, metavar="AMOUNT", help="Price of one more task, without its labels.")
+    ] = 0.0,
+    tasks: Annotated[
+        int | None, typer.Option(help="Number of tasks there are; default: those of the run, else no limit.")
+    ] = None,
+    test_tasks: Annotated[
+        int | None, typer.Option(help="Tasks of a test set, paid from the budget; default: for a tenth of it.")
+    ] = None,
     assume: Annotated[
         str | None, typer.Option(help="Instead of a pilot: skill=0.8, skills=0.9,0.7,0.6 or quality=0.3 (hammers).")
     ] = None,
     classes: Annotated[int | None, typer.Option(help="Number of classes, with --assume; default: 2.")] = None,
-    fits: Annotated[int, typer.Option(help="Simulated fits at most; 0: none.")] = 24,
-    picture: Annotated[Path | None, typer.Option(help="Where a picture goes: svg or png.")] = None,
+    fits: Annotated[int, typer.Option(help="Maximum number of simulated fits; 0: none.")] = 24,
+    picture: Annotated[Path | None, typer.Option(help="File for a picture, svg or png.")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same plan.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Say how many labels per task, and how many tasks, a budget should buy.
+    """Plan how many labels per task, and how many tasks, a budget should buy.
 
-    The workers are those of a run, whose problem is simulated with its features, or stated with --assume.
+    The workers are those of a run, or stated with --assume. With a run, its features are used to simulate the result.
 
     For example:
 
     - `labelonce plan run`
 
-    - `labelonce plan run --budget 5000 --label-price 0.05 --task-price 0.2 --picture plan.svg`
+    - `labelonce plan run --budget 2000 --label-price 0.05 --fee 20% --goal labels`
 
     - `labelonce plan --assume skill=0.8 --budget 10000 --task-price 2`
 
@@ -419,8 +494,9 @@ def plan(
     """
     from labelonce.cli._plan import run_plan
 
-    prices = {"budget": budget, "label_price": label_price, "task_price": task_price, "tasks": tasks}
-    run_plan(run, assume, classes, picture=picture, as_json=as_json, **prices, fits=fits, random_state=seed)
+    prices = {"budget": budget, "label_price": label_price, "fee": fee, "task_price": task_price, "tasks": tasks}
+    options: dict[str, Any] = {**prices, "goal": goal, "test_tasks": test_tasks, "fits": fits, "random_state": seed}
+    run_plan(run, assume, classes, picture=picture, as_json=as_json, **options)
 
 
 @app.command("next")
@@ -434,7 +510,7 @@ def next_(
         typer.Option(help="One row per task, labelled or not: a column of task ids, and numbers; a table, npy or npz."),
     ] = None,
     ignore: IgnoreOption = None,
-    strategy: Annotated[Strategy, typer.Option(help="What makes a label worth asking for.")] = "Information",
+    strategy: Annotated[StrategyName, typer.Option(help="How the next labels are chosen.")] = INFORMATION,
     each: Annotated[
         int | None, typer.Option(min=1, help="Most labels of one worker; default: an equal share for the good ones.")
     ] = None,
@@ -443,20 +519,29 @@ def next_(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where they go; default: CSV on stdout.")
     ] = None,
+    target: Annotated[
+        Target | None,
+        typer.Option("--for", help="Write the file that this tool imports."),
+    ] = None,
+    tasks: Annotated[
+        Path | None, typer.Option(help="With --for: a table of all tasks with the fields that the tool shows.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same assignments.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
     """Write who should label what next: one row per label to ask for, task and worker.
 
     For people who label in batches elsewhere. All labels so far are fitted, with --features by a model that also
-    knows the tasks nobody has labelled; then every worker gets the tasks about which its labels would tell most, and
-    workers whose labels tell little get none.
+    knows the tasks nobody has labelled; then every worker gets the tasks that gain most
+    information from its labels, and workers whose labels carry little get none.
 
     For example:
 
     - `labelonce next labels.csv --features features.parquet -n 100 -o assignments.csv`
 
     - `labelonce next labels.csv -n 500 --each 20 --max-labels 5 --gold known.csv -o assignments.csv`
+
+    - `labelonce next Batch_1.csv --task-column image_url --for mturk -o batch2.csv`
 
     - `labelonce next labels.csv --strategy FewestLabels --json`
     """
@@ -469,11 +554,13 @@ def next_(
         features=features,
         ignore=ignore or [],
         gold=gold,
-        strategy=strategy,
+        strategy=strategy.value,
         each=each,
         max_labels=max_labels,
         seed=seed,
         output=output,
+        target=target,
+        tasks=tasks,
         as_json=as_json,
     )
 
@@ -488,7 +575,7 @@ def project(
     multilabel: Annotated[
         bool, typer.Option("--multilabel", help="Several labels can be true of a task: check boxes.")
     ] = False,
-    workers: Annotated[str | None, typer.Option(help="Who labels, comma-separated: each gets a link.")] = None,
+    workers: Annotated[str | None, typer.Option(help="Comma-separated workers: each gets a link.")] = None,
     revoke: Annotated[
         str | None, typer.Option(help="Comma-separated workers whose links to revoke; their labels stay.")
     ] = None,

@@ -16,11 +16,18 @@ from typing import Annotated, Any, Literal
 import typer
 
 from labelonce._messages import named_as_options
-from labelonce._types import Duplicates, Format, Missing, Multiple, Rejected, Spellings
+from labelonce._plugins import STRATEGIES as OTHER_STRATEGIES
+from labelonce._plugins import plugins
+from labelonce._types import STRATEGIES, Duplicates, Format, Missing, Multiple, Rejected, Spellings
 from labelonce.aggregation._registry import COMMANDS
 
 Method = StrEnum("Method", COMMANDS)  # type: ignore[misc]  # no literal: the members are those of the registry
 DAWID_SKENE = Method("dawid-skene")
+_STRATEGIES = {name: name for name in (*STRATEGIES, *plugins(OTHER_STRATEGIES))}
+StrategyName = StrEnum("StrategyName", _STRATEGIES)  # type: ignore[misc]  # as above
+INFORMATION = StrategyName("Information")
+Target = Literal["mturk", "toloka", "label-studio"]
+Goal = Literal["model", "labels"]
 Crowd = Literal["hammer-spammer", "class-wise", "adversarial"]
 
 LABELS = (
@@ -85,6 +92,9 @@ def _source(
     spellings: Annotated[
         Spellings | None, _reading(help="Labels that differ in case, blanks and punctuation; keep: they are classes.")
     ] = None,
+    plain: Annotated[
+        bool, _reading("--plain", help="Do not read the columns probability, weight, order and family.")
+    ] = False,
     rejected: Annotated[Rejected | None, _reading(help=f"Rejected or cancelled answers {_EXPORT}")] = None,
     multiple: Annotated[
         Multiple | None,
@@ -110,6 +120,23 @@ def listed_ids(text: str) -> tuple[Any, ...]:
     from labelonce.formats._answers import integers_if_all
 
     return tuple(integers_if_all([part.strip() for part in text.split(",")]))
+
+
+def money(text: Any) -> float:
+    """Return an amount of money that a person typed, such as $2,000; a default is a number already."""
+    from labelonce.formats._work import amount
+
+    value = amount(text) if isinstance(text, str) else float(text)
+    if value != value:
+        raise typer.BadParameter(f"an amount of money such as 2000 or $2,000 is needed; got {text!r}.")
+    return value
+
+
+def share(text: Any) -> float:
+    """Return a share that a person typed, such as 20% or 0.2; a default is a number already."""
+    if not str(text).endswith("%"):
+        return money(text)
+    return money(text[:-1]) / 100
 
 
 def speak_of_options(context: typer.Context, app: typer.Typer) -> None:

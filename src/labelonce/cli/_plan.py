@@ -11,6 +11,7 @@ from labelonce._messages import argument
 from labelonce.cli._print import print_json, print_note, print_plain, print_table
 from labelonce.cli._progress import shown_progress
 
+_SHOWN = (1, 2, 3, 5, 7, 10, 15, 20, 30, 50)  # rows of the curve, with those near the plan
 _ASSUMED = ("skill", "skills", "quality")
 
 
@@ -34,6 +35,7 @@ def run_plan(
     for sentence in found.reasons:
         print_plain(sentence)
     _print_curve(found)
+    print_note("worth: true labels with the same information. One more point: by more labels of the same tasks.")
     for sentence in found.guards:
         print_note(sentence)
 
@@ -56,13 +58,14 @@ def _crowd(assumed: str, n_classes: int) -> planning.Crowd:
 
 def _print_curve(found: planning.Plan) -> None:
     """Print the curve around the best redundancy."""
-    names = ["labels per task", "tasks", "labels", "worth", "loss", "labels right", "model right", "paper's bound"]
+    names = ["labels per task", "tasks", "labels", "cost", "worth", "labels right", "one more point", "model right"]
+    shown = {*_SHOWN, *found.chosen.values(), *(found.redundancy + step for step in (-1, 0, 1))}
     rows = []
     for row in found.rows:
-        if not found.redundancy / 4 <= row.redundancy <= max(5, 2 * found.redundancy):
+        if row.redundancy not in shown:
             continue
         model = "" if row.accuracy is None else f"{row.accuracy.value:.1%}"
-        bound = "" if row.bound is None else f"{row.bound:.2f}"
-        amounts = (f"{amount:,.0f}" for amount in (row.tasks, row.labels, row.worth))
-        rows.append([row.redundancy, *amounts, f"{row.loss:.1%}", f"{row.label_accuracy:.1%}", model, bound])
-    print_table("What the budget buys, and the perfect labels it is worth", names, rows)
+        point = "" if row.point_cost is None else f"{row.point_cost:,.4g}"
+        amounts = (f"{amount:,.0f}" for amount in (row.tasks, row.labels, row.cost, row.worth))
+        rows.append([row.redundancy, *amounts, f"{row.label_accuracy:.1%}", point, model])
+    print_table("What the budget buys", names, rows)

@@ -22,7 +22,7 @@ from labelonce.runs._train import Progress
 
 
 def run_train(given: dict[str, Any], explicit: set[str], output: Path, *, resume: bool, as_json: bool) -> None:
-    """Train anew or resume, and say what came out; `explicit` names the options that were on the command line."""
+    """Train or resume, and print the results; `explicit` names the options that were on the command line."""
     labels = [str(one) for one in listed(given["labels"])] if given["labels"] else []
     given = given | {"labels": labels[0] if len(labels) == 1 else tuple(labels) or None}
     try:
@@ -64,7 +64,7 @@ def _resume(given: dict[str, Any], explicit: set[str], output: Path, progress: P
         if unfinished and asked[name] != recorded[name]:
             raise ValueError(
                 f"{argument(name)} must be {recorded[name]!r}, as when the run in {output} began; got "
-                f"{given[name]!r}. Leave it out, or start anew without --resume."
+                f"{given[name]!r}. Leave it out, or start again without --resume."
             )
     if unfinished:
         return runs.resume(output, progress=progress)

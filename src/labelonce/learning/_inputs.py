@@ -15,6 +15,7 @@ from labelonce._sklearn import check_classification_targets, validate_data
 from labelonce.data import Annotations, _ids
 from labelonce.data._annotations import NAMES, check_positions
 from labelonce.data._answers import only_classes
+from labelonce.data._extra import check_whole
 from labelonce.data._numbers import features_fault
 from labelonce.learning._learner import Learner
 from labelonce.learning._predict import n_rows
@@ -93,9 +94,9 @@ def match_rows(
     """Return X without a column of task ids, and the annotations in the order of its rows.
 
     The ids of the rows are `tasks`, the column of a data frame that is called as the annotations' column of tasks was,
-    or `task`, or the index of a pandas object that does more than count its rows. Without any, row i is task i of the
-    annotations where that can only mean one thing. Another column with the ids of the tasks is an error. Labels may be
-    a data frame with the columns task, worker and label.
+    or `task`, or the index of a pandas object that does more than count its rows. Without ids, row i is task i of the
+    annotations if their numbers are equal. Another column with the ids of the tasks is an error. Labels may be a data
+    frame with the columns task, worker and label.
     `classes` are those of an earlier fit, or given to the constructor; labels are looked up in them. For a `learner`
     that takes no other answers than classes, others are left out with a warning.
     """
@@ -115,7 +116,11 @@ def match_rows(
         raise ValueError(
             f"annotations must have the classes of the fit, {shorten(classes)}; got {shorten(annotations.classes)}."
         )
-    return X, annotations if learner is None else only_classes(annotations, type(learner).__name__, stacklevel=4)
+    if learner is None:
+        return X, annotations
+    if not getattr(learner, "_takes_weights", False):
+        check_whole(annotations, type(learner).__name__)
+    return X, only_classes(annotations, type(learner).__name__, stacklevel=4)
 
 
 def check_arrays(estimator: Any, annotations: Annotations, *, matrices: float) -> None:

@@ -107,8 +107,8 @@ def judge(
 
     The first round counts the workers against the argmax of the predictions and starts from the class prior: a model
     trained on raw labels predicts labels rather than the truth. From the second on, or `from_first` where labels stay
-    within groups, predictions are calibrated, and workers are counted against the posterior that they give themselves,
-    to a fixed point. Without `calibrates` every round is as the first: Algorithm 1 of the paper, of which
+    within groups, predictions are calibrated, and workers are counted against the posterior that follows from them,
+    until neither changes. Without `calibrates` every round is as the first: Algorithm 1 of the paper, of which
     `prior_of_argmax` is equation 7.
     """
     evidence, gold = view.evidence, view.problem.gold

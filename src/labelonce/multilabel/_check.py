@@ -41,7 +41,7 @@ class MultiLabelCheck(Summary):
     needs_features : bool
         Nearly every question was answered once: workers can only be learned with a model of the tasks.
     problems, notes : tuple of Finding
-        What a person should look at, and what limits the estimates.
+        What a person should check, and what limits the estimates.
     """
 
     n_questions: int

@@ -1,4 +1,4 @@
-"""What the other questions about a task say about one of them: a classifier on the other answers."""
+"""The evidence of a task's other questions for one of them: a classifier on the other answers."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ class Layout:
         names = others if self.questions is None else list(self.questions)
         if not names:
             raise ValueError(
-                f"the table must have a column per question beside {keys['task']!r} and {keys['worker']!r}; got none. "
+                f"a column per question is needed besides {keys['task']!r} and {keys['worker']!r}; got none. "
                 f"For one answer per row name its columns with {argument('question')} and {argument('answer')}"
             )
         find_columns(table.column_names, {f"question {name}": name for name in names})

@@ -75,7 +75,7 @@ def wide_rows(frame: Any, task: Hashable, worker: Hashable, questions: Any) -> t
     task_column, worker_column = _ids.frame_columns(frame, task=task, worker=worker)
     names = question_columns(frame, task, worker) if questions is None else list(questions)
     if not names:
-        raise ValueError("a wide table must have a column per question; got none beside those of task and worker.")
+        raise ValueError("a wide table must have a column per question; got none besides those of task and worker.")
     cells = [_ids.frame_columns(frame, question=name)[0] for name in names]
     tasks, workers = _ids.column_of(task_column, "task"), _ids.column_of(worker_column, "worker")
     rows, columns, answers = [], [], []

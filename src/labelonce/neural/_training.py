@@ -147,7 +147,7 @@ class Training:
 
 
 class Best:
-    """The epoch with the lowest loss on held-out targets, and whether it is long ago."""
+    """The epoch with the lowest loss on held-out targets, and whether patience has run out."""
 
     def __init__(self, patience: int) -> None:
         self.patience = patience

@@ -1,4 +1,4 @@
-"""What a plan says in words: why, and what to watch out for."""
+"""The sentences of a plan: what to buy, why, and what to watch out for."""
 
 from __future__ import annotations
 
@@ -7,44 +7,55 @@ from typing import Any
 
 import numpy as np
 
+from labelonce._messages import argument
 from labelonce.learning import MBEM
 from labelonce.planning._crowd import Crowd
 from labelonce.planning._curve import Curve, Money, Row
 from labelonce.planning._simulation import Simulation
+from labelonce.planning._test_set import TestSet, offer
 
 ENOUGH_LABELS = 10  # of a worker for every row of the confusion matrix that is estimated
 _NEAR_CHANCE = 0.05  # agreement of a model with labels it did not see, above chance
-_GOOD_LABEL = 0.95  # accuracy that the labels of a test set should have
 _SHARE_TWICE, _FEWEST_TWICE = 0.05, 40  # share and fewest of the tasks that a second worker labels
-_TEST_SHARE, _FEWEST_TESTED, _MOST_TESTED = 0.1, 50, 300  # of the budget; tasks of a test set
+_FOR = {"model": "a model", "labels": "the labels themselves"}
 
 
-def reasons(curve: Curve, row: Row, money: Money, crowd: Crowd) -> list[str]:
-    """Return why this redundancy, one sentence each."""
+def reasons(
+    curve: Curve, row: Row, money: Money, crowd: Crowd, goal: str, *, spent: float, budget: float, point_cost: Any
+) -> list[str]:
+    """Return what to buy and why, one sentence each."""
+    fee = f", the fee of {money.fee:.0%} included" if money.fee else ""
     said = [
-        f"Buy {row.labels:,} labels, {row.redundancy} for each of {row.tasks:,} tasks: that costs {row.cost:,.6g} of "
-        f"{money.budget:,.6g}.",
-        f"They tell as much as {row.worth:,.0f} perfectly labelled tasks: the labels of one task tell "
-        f"{row.information:.0%} of the truth, by workers who are right with {crowd.mean_skill:.0%} of their labels.",
-        _why(row, money),
-        *_neighbours(curve, row),
+        f"For {_FOR[goal]}: buy {_bought(row)}. This costs {spent:,.6g} of {budget:,.6g}{fee}.",
+        f"These labels carry as much information as {row.worth:,.0f} true labels: {row.information:.0%} per task. "
+        f"Workers are right with {crowd.mean_skill:.0%} of their labels.",
+        _why(row, money, goal),
+        *_neighbours(curve, row, goal),
+        *_point(goal, point_cost),
+        *_other_goals(curve, goal),
     ]
     if curve.likely[0] < curve.likely[1]:
         low, high = curve.likely
-        said.append(f"For the crowds that {crowd.pilot_labels:,} labels allow for, the best is {low} to {high}.")
-    preferred = smallest_bound(curve)
-    if preferred is not None:
-        said.append(
-            f"The bound of the paper's Theorem 4.1 is smallest at {preferred}: a worst case with loose constants, "
-            "shown beside the plan and not used for it."
-        )
+        said.append(f"The pilot's {crowd.pilot_labels:,} labels leave a range: the best number is {low} to {high}.")
     return said
 
 
-def smallest_bound(curve: Curve) -> int | None:
-    """Return the redundancy with the smallest bound, None where there is no bound."""
-    bounds = {row.redundancy: row.bound for row in curve.rows if row.bound is not None}
-    return min(bounds, key=lambda one: bounds[one]) if bounds else None
+def _bought(row: Row) -> str:
+    return f"{row.labels:,} labels, {row.redundancy} for each of {row.tasks:,} tasks"
+
+
+def _point(goal: str, cost: float | None) -> list[str]:
+    if cost is None:
+        return []
+    what = "right labels" if goal == "labels" else "accuracy on new tasks"
+    return [f"One more point of {what} would cost about {cost:,.3g}."]
+
+
+def _other_goals(curve: Curve, goal: str) -> list[str]:
+    other = next(one for one in curve.chosen if one != goal)
+    row = curve.row(curve.chosen[other])
+    right = f"{row.label_accuracy:.0%} of the labels would be right, by the labels alone"
+    return [f"For {_FOR[other]} ({argument('goal', other)}): buy {_bought(row)}, for {row.cost:,.6g}; {right}."]
 
 
 def simulated_reasons(curve: Curve, row: Row, simulation: Simulation) -> list[str]:
@@ -53,47 +64,46 @@ def simulated_reasons(curve: Curve, row: Row, simulation: Simulation) -> list[st
     if row.accuracy is not None:
         one = row.accuracy
         said.append(
-            f"A model should be right on {one.value:.0%} of new tasks ({one.low:.0%} to {one.high:.0%}), "
-            f"by {simulation.fits} simulated fits; the pilot's is right on {simulation.level:.0%}, give or take "
-            f"{simulation.level_error:.0%}."
+            f"A model trained on them should be right on {one.value:.0%} of new tasks ({one.low:.0%} to "
+            f"{one.high:.0%}), by {simulation.fits} simulated fits. The pilot's model is right on "
+            f"{simulation.level:.0%} (standard error {simulation.level_error:.0%})."
         )
     shown = ", ".join(f"{one.simulated:.1%} with {one.redundancy}" for one in curve.rows if one.simulated is not None)
-    if row.redundancy == curve.best:
-        said.append(f"The simulation agrees, as far as it can tell: mean accuracy {shown} labels per task.")
-    else:
+    said.append(f"Mean accuracy of the simulated fits, by labels per task: {shown}.")
+    if row.redundancy not in curve.chosen.values():
         said.append(
-            f"By information alone {curve.best} labels per task would be best; the simulated fits were clearly better "
-            f"with {row.redundancy}: mean accuracy {shown} labels per task."
+            f"Information alone would choose {curve.best} labels per task, but the simulated fits were clearly better "
+            f"with {row.redundancy}."
         )
     if simulation.scale < 1:
         said.append(
-            f"The simulation had {simulation.scale:.0%} of the tasks, since there are no more rows of features; the "
-            "accuracy is extrapolated from there."
+            f"The simulation used {simulation.scale:.0%} of the tasks, all that have features; the accuracy is "
+            "extrapolated from there."
         )
     return said
 
 
-def _why(row: Row, money: Money) -> str:
+def _why(row: Row, money: Money, goal: str) -> str:
+    if goal == "labels":
+        return f"{row.label_accuracy:.0%} of the labels will be right. One more for every task adds less than a point."
     if money.pool is not None and row.tasks >= money.pool:
-        return f"All {money.pool:,} tasks are labelled, so the rest of the budget buys more labels of each."
+        return f"All {money.pool:,} tasks are labelled. One more label for each would add less than 1 % of information."
     if row.redundancy == 1 and money.task_price == 0:
-        return "Tasks cost nothing, and one label of a new task tells more than one more of a task that has some."
+        return "Tasks cost nothing, and a first label carries more information than a second one."
+    price = f"A task costs as much as {money.task_in_labels:.3g} labels"
     if row.redundancy == 1:
-        return (
-            f"A task costs as much as {money.task_in_labels:.3g} labels: too little to make up for the tasks that a "
-            "second label for each would take away."
-        )
-    return (
-        f"A task costs as much as {money.task_in_labels:.3g} labels, so it pays to label each {row.redundancy} times."
-    )
+        return f"{price}, so more tasks are better than a second label for each."
+    return f"{price}, so it pays to label each {row.redundancy} times."
 
 
-def _neighbours(curve: Curve, row: Row) -> list[str]:
-    """Return what the redundancies beside the best lose."""
+def _neighbours(curve: Curve, row: Row, goal: str) -> list[str]:
+    """Return what the redundancies next to the best one lose."""
+    if goal == "labels":
+        return []
     place = [one.redundancy for one in curve.rows].index(row.redundancy)
     beside = [curve.rows[i] for i in (place - 1, place + 1) if 0 <= i < len(curve.rows)]
     lost = [f"{1 - one.worth / row.worth:.1%} with {one.redundancy}" for one in beside if one.worth <= row.worth]
-    return [f"The neighbours lose a share of that worth: {', '.join(lost)} labels per task."] if lost else []
+    return [f"Other numbers of labels per task lose information: {', '.join(lost)}."] if lost else []
 
 
 @dataclass(frozen=True)
@@ -120,46 +130,41 @@ def pilot_doubts(workers: Any) -> PilotDoubts | None:
     return PilotDoubts(workers.history_[-1]["agreement"], float(picked @ given))
 
 
-def guards(row: Row, curve: Curve, money: Money, crowd: Crowd, pilot: PilotDoubts | None) -> list[str]:
+def guards(
+    row: Row, curve: Curve, money: Money, crowd: Crowd, pilot: PilotDoubts | None, test: TestSet | None
+) -> list[str]:
     """Return what to watch out for, one sentence each."""
     said = []
     if pilot is not None and pilot.agreement < pilot.chance + _NEAR_CHANCE:
         said.append(
             f"The pilot's model agrees with {pilot.agreement:.1%} of the labels where chance gives {pilot.chance:.1%}: "
-            "it cannot judge workers yet, so buy 2 or 3 labels each for a part of the tasks first."
+            "it cannot judge workers yet. Buy 2 or 3 labels each for a part of the tasks first."
         )
     n_workers = crowd.n_workers
     if n_workers is not None and 0 < crowd.pilot_labels < ENOUGH_LABELS * n_workers:
         said.append(
-            f"The {n_workers:,} workers gave {crowd.pilot_labels / n_workers:.1f} labels each: too few to know them "
-            f"(about {ENOUGH_LABELS} are needed), so take this plan as a first guess and plan again after a part of it."
+            f"The {n_workers:,} workers gave {crowd.pilot_labels / n_workers:.1f} labels each, and about "
+            f"{ENOUGH_LABELS} are needed to know a worker: take this plan as a first guess, buy a part of it, and plan "
+            "again."
         )
     if n_workers is not None and row.labels < ENOUGH_LABELS * crowd.n_classes * n_workers:
         said.append(
-            f"With {row.labels / n_workers:.0f} labels per worker there are fewer than {ENOUGH_LABELS} for each of the "
-            f"{crowd.n_classes} classes: estimate one skill per worker (workers.OneCoin), or work with fewer workers."
+            f"Each worker will give {row.labels / n_workers:.0f} labels, fewer than {ENOUGH_LABELS} for each of the "
+            f"{crowd.n_classes} classes: estimate one skill per worker (workers.OneCoin), or employ fewer workers."
         )
     if row.redundancy > 1:
         said.append(
-            "Hard tasks repeat their mistakes: where several workers err together, more labels per task bring less "
-            "than the curve says."
+            "On hard tasks several workers make the same mistake: there more labels per task bring less than the plan "
+            "says."
         )
     if row.redundancy == 1:
         again = max(_FEWEST_TWICE, round(_SHARE_TWICE * row.tasks))
         said.append(
-            f"Let second workers label {again:,} random tasks, for {again * money.label_price:,.6g} on top: how "
-            "often they agree says how right the labels are, which one label per task leaves open."
+            f"Let a second worker label {again:,} random tasks, for another {again * money.label_price:,.6g}. How "
+            "often two workers agree shows how right the labels are; one label per task cannot show it."
         )
-    return [*said, _test_set(curve, money)]
-
-
-def _test_set(curve: Curve, money: Money) -> str:
-    """Return how to keep a test set."""
-    clean = [row for row in curve.rows if row.label_accuracy >= _GOOD_LABEL] or [curve.rows[-1]]
-    redundancy, right = clean[0].redundancy, clean[0].label_accuracy
-    each = money.cost(1, redundancy)
-    n = int(min(max(_TEST_SHARE * money.budget / each, _FEWEST_TESTED), _MOST_TESTED))
-    return (
-        f"Keep a test set that is labelled more often: {n} tasks with {redundancy} labels each, about {right:.0%} of "
-        f"them right, cost {n * each:,.6g} on top."
-    )
+    if test is None:
+        said.append(f"The budget has no test set. One costs {offer(curve, money).cost:,.6g}: {offer(curve, money)}")
+    else:
+        said.append(f"The budget includes a test set: {test}")
+    return said

@@ -88,7 +88,7 @@ class Crowd:
         return not self.skill_error.any()
 
     def draw(self, rng: np.random.Generator) -> Floats:
-        """Return the confusion of a crowd that may be this one, as far as the skills are known.
+        """Return the confusion of a crowd that may be this one, within the uncertainty of the skills.
 
         A better worker than believed has its confusion moved towards always right, a worse one towards guessing.
         """

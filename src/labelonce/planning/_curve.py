@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf, sqrt
 from typing import Any
 
 import numpy as np
 
-from labelonce._types import Floats
+from labelonce._types import Codes, Estimate, Floats, Mask
 from labelonce._validate import check_int, check_number
-from labelonce.learning._verdict import Estimate
 from labelonce.planning._crowd import Crowd
 from labelonce.planning._information import Information, information
 
 MEASURES = ("gini", "mutual")
+GOALS = ("model", "labels")
+_WORTHWHILE = 0.01  # gain that one more label for every task must bring: judgement; `point_cost` shows what it buys
 _CROWDS = 16  # draws of a crowd that is in doubt
 _DRAWS = 16_000  # tasks drawn, over all crowds
 _FIRST = 20  # redundancies tried before the best is known not to be among larger ones
@@ -24,12 +26,16 @@ _LAST = 160
 
 @dataclass(frozen=True)
 class Money:
-    """What can be spent, and on what; `pool` is the number of tasks there are, None for as many as wanted."""
+    """What can be spent, and on what.
+
+    `label_price` includes the `fee`, a share of it; `pool` is the number of tasks there are, None for no limit.
+    """
 
     budget: float
     label_price: float
     task_price: float
     pool: int | None
+    fee: float = 0.0
 
     def tasks(self, redundancy: int) -> float:
         """Return how many tasks can be labelled N times, as a real number."""
@@ -56,15 +62,17 @@ class Row:
         Labels per task, tasks and labels in all.
     cost : float
     information : float
-        Share of the truth that the labels of one task tell.
+        Information in the labels of one task, as a share of that in its true label.
     worth, worth_low, worth_high : float
-        Perfectly labelled tasks that would tell as much, and its 90 % range where the crowd is in doubt.
+        Number of true labels with the same information, and its 90 % range where the workers are not known exactly.
     loss : float
-        Share of the best worth that this redundancy gives away.
+        Share of the largest worth that this redundancy gives away.
     label_accuracy : float
         Share of tasks whose most probable label is right, by the labels alone, with workers that are known.
+    point_cost : float or None
+        What one more point of `label_accuracy` costs, bought by more labels of the same tasks; None for the last row.
     bound : float or None
-        The bound of Theorem 4.1 on the excess risk, relative to the smallest of the curve; for two classes only.
+        Bound of Theorem 4.1 on the excess risk, divided by the smallest of the curve; for two classes only.
     accuracy : Estimate or None
         Expected accuracy of the model on new tasks, with its 90 % range; None without a simulation.
     simulated, simulated_error : float or None
@@ -87,6 +95,7 @@ class Row:
     worth_high: float
     loss: float
     label_accuracy: float
+    point_cost: float | None = None
     bound: float | None = None
     accuracy: Estimate | None = None
     simulated: float | None = None
@@ -95,32 +104,43 @@ class Row:
 
 @dataclass(frozen=True)
 class Curve:
-    """The rows, the best redundancy, and the range in which it lies for the crowds that may be there."""
+    """The rows, the redundancy to buy for a goal, and the range in which it lies for the crowds that may be there.
+
+    `chosen` has the redundancy of every goal, `best` that of the goal of the plan.
+    """
 
     rows: tuple[Row, ...]
     best: int
     likely: tuple[int, int]
+    chosen: dict[str, int]
+
+    def row(self, redundancy: int) -> Row:
+        """Return the row of a redundancy."""
+        return next(row for row in self.rows if row.redundancy == redundancy)
 
 
-def check_money(budget: Any, label_price: Any, task_price: Any, tasks: Any) -> Money:
+def check_money(budget: Any, label_price: Any, task_price: Any, tasks: Any, fee: Any = 0.0) -> Money:
     """Return the money; a budget that buys no task with one label is an error."""
-    price = check_number(label_price, "label_price", 0)
+    share = check_number(fee, "fee", 0)
+    price = check_number(label_price, "label_price", 0) * (1 + share)
     if price == 0:
         raise ValueError(f"label_price must be above 0; got {label_price!r}. Labels that cost nothing need no plan.")
     of_task = check_number(task_price, "task_price", 0)
     amount = check_number(budget, "budget", 0)
     if amount < price + of_task:
         raise ValueError(f"budget must buy one task with one label, {price + of_task:g}; got {amount:g}.")
-    return Money(amount, price, of_task, None if tasks is None else check_int(tasks, "tasks", 1))
+    return Money(amount, price, of_task, None if tasks is None else check_int(tasks, "tasks", 1), share)
 
 
-def curve(crowd: Crowd, money: Money, redundancies: Sequence[int] | None, measure: str, seed: int) -> Curve:
+def curve(
+    crowd: Crowd, money: Money, redundancies: Sequence[int] | None, measure: str, seed: int, goal: str = "model"
+) -> Curve:
     """Return the curve; without `redundancies` it reaches so far that the best is not its end."""
     possible = _possible(crowd, money, redundancies)
     n = len(possible) if redundancies is not None else min(_FIRST, len(possible))
     while True:
-        found = _curve(crowd, money, possible[:n], measure, seed)
-        if n == len(possible) or found.best <= 0.7 * possible[n - 1]:
+        found = _curve(crowd, money, possible[:n], measure, seed, goal)
+        if n == len(possible) or max(found.chosen.values()) <= 0.7 * possible[n - 1]:
             return found
         n = min(2 * n, len(possible))
 
@@ -140,7 +160,7 @@ def _possible(crowd: Crowd, money: Money, redundancies: Sequence[int] | None) ->
     return allowed
 
 
-def _curve(crowd: Crowd, money: Money, redundancies: Sequence[int], measure: str, seed: int) -> Curve:
+def _curve(crowd: Crowd, money: Money, redundancies: Sequence[int], measure: str, seed: int, goal: str) -> Curve:
     each = _of_possible_crowds(crowd, redundancies, seed)
     gains = np.array([getattr(one, measure) for one in each])
     gain = gains.mean(axis=0)
@@ -153,9 +173,15 @@ def _curve(crowd: Crowd, money: Money, redundancies: Sequence[int], measure: str
     worth = tasks * gain
     best = int(worth.argmax())
     ends = np.quantile(tasks * gains, [0.05, 0.95], axis=0)
-    likely = np.quantile(np.asarray(redundancies)[(tasks * gains).argmax(axis=1)], [0.05, 0.95], method="nearest")
     bounds = _bounds(crowd, tasks, np.mean([one.beta for one in each], axis=0))
-    right = np.mean([one.label_accuracy for one in each], axis=0)
+    rights = np.array([one.label_accuracy for one in each])
+    right = rights.mean(axis=0)
+    steps = np.asarray(redundancies)
+    choose = partial(_chosen, redundancies=steps, tasks=tasks, pool=money.pool)
+    chosen = choose(gain, right)
+    of_crowds = [choose(*one)[goal] for one in zip(gains, rights, strict=True)]
+    likely = np.quantile(of_crowds, [0.05, 0.95], method="nearest")
+    points = _point_costs(right, steps, tasks * money.label_price)
     rows = []
     for i, redundancy in enumerate(redundancies):
         n = int(tasks[i] + 1e-9)
@@ -170,9 +196,44 @@ def _curve(crowd: Crowd, money: Money, redundancies: Sequence[int], measure: str
             worth_high=float(ends[1, i]),
             loss=float(1 - worth[i] / worth[best]),
             label_accuracy=float(right[i]),
+            point_cost=points[i],
         )
         rows.append(row if bounds is None else replace(row, bound=float(bounds[i])))
-    return Curve(tuple(rows), redundancies[best], (int(likely[0]), int(likely[1])))
+    return Curve(tuple(rows), chosen[goal], (int(likely[0]), int(likely[1])), chosen)
+
+
+def _chosen(gain: Floats, right: Floats, *, redundancies: Codes, tasks: Floats, pool: int | None) -> dict[str, int]:
+    """Return the redundancy to buy for every goal."""
+    worth = tasks * gain
+    every = np.ones(len(tasks), dtype=bool)
+    places = {
+        "model": _enough(worth / worth.max(), redundancies, tasks == pool),
+        "labels": _enough(right, redundancies, every),
+    }
+    return {goal: int(redundancies[place]) for goal, place in places.items()}
+
+
+def _enough(value: Floats, redundancies: Codes, cheaper: Mask) -> int:
+    """Return the first place from which no label more brings enough, among those of the best value and `cheaper` ones.
+
+    Rows that are not cheaper cost as much as the best one, so nothing is saved by taking them.
+    """
+    best = int(value.argmax())
+    for i in np.flatnonzero(cheaper[:best]).tolist():
+        if (_slopes(value, redundancies, i)[: best - i] < _WORTHWHILE).all():
+            return i
+    return best
+
+
+def _slopes(value: Floats, redundancies: Codes, i: int) -> Floats:
+    """Return what each label per task beyond place i gains, up to every later place."""
+    return np.asarray((value[i + 1 :] - value[i]) / (redundancies[i + 1 :] - redundancies[i]))
+
+
+def _point_costs(right: Floats, redundancies: Codes, label_costs: Floats) -> list[float | None]:
+    """Return what one more point of right labels costs from every redundancy on; None where more labels bring none."""
+    best = [float(_slopes(right, redundancies, i).max(initial=0)) for i in range(len(right))]
+    return [float(cost) / (100 * one) if one > 1e-6 else None for cost, one in zip(label_costs, best, strict=True)]
 
 
 def _of_possible_crowds(crowd: Crowd, redundancies: Sequence[int], seed: int) -> list[Information]:

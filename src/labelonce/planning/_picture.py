@@ -13,7 +13,7 @@ _SUFFIXES = (".svg", ".png")
 
 
 def write_picture(plan: Plan, path: Path) -> None:
-    """Draw the curve of a plan; with a simulation next to the expected accuracy."""
+    """Draw the curve of a plan; with a simulation also the expected accuracy."""
     if path.suffix not in _SUFFIXES:
         raise ValueError(f"path must end in {' or '.join(_SUFFIXES)}; got {path.name!r}.")
     try:

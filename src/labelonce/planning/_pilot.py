@@ -3,42 +3,61 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from labelonce.data import Annotations
+from labelonce.data._extra import check_whole
 from labelonce.runs import RunFolder, load, read_run
-from labelonce.runs._record import near
+from labelonce.runs._labels import work_in
+from labelonce.runs._record import Options, near
 from labelonce.runs._train import read_inputs
 
 
 @dataclass(frozen=True)
 class Pilot:
-    """What to plan with: the fit or the crowd, what to simulate with, and notes on what could not be read."""
+    """What to plan with: the fit or the crowd, what to simulate with, and notes on what could not be read.
+
+    `tasks` is the number of tasks of a run, and `pay` what each worker got for a label, None where that is not known.
+    """
 
     workers: Any
     features: Any = None
     annotations: Annotations | None = None
     notes: tuple[str, ...] = ()
+    tasks: int | None = None
+    pay: dict[Any, float] | None = None
 
 
 def read_pilot(workers: Any, features: Any, annotations: Annotations | None, *, simulated: bool) -> Pilot:
     """Return the pilot; of a run folder the model, and its inputs if the problem is to be `simulated`."""
-    from_folder = isinstance(workers, str | Path)
-    of_classes = read_run(Path(workers)).outcome if from_folder else None
-    fitted = workers if of_classes is None else load(RunFolder(Path(workers)).file("model.skops"))
+    if not isinstance(workers, str | Path):
+        return Pilot(workers, features, annotations) if simulated else Pilot(workers)
+    record = read_run(Path(workers))
+    options, _ = record.options.with_paths(near), record.outcome  # of questions it is an error
+    fitted = load(RunFolder(Path(workers)).file("model.skops"))
+    pilot = Pilot(fitted, tasks=record.data.tasks, pay=_pay(options, record.data.annotations))
     if not simulated:
-        return Pilot(fitted)
-    if not from_folder or features is not None:
-        return Pilot(fitted, features, annotations)
-    options = read_run(Path(workers)).options
+        return pilot
+    check_whole(annotations, "plan")
+    if features is not None:
+        return replace(pilot, features=features, annotations=annotations)
     if options.images is not None:
-        return Pilot(fitted, notes=("Nothing was simulated, since networks take too long to fit so often.",))
+        return replace(pilot, notes=("Nothing was simulated, since networks take too long to fit so often.",))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # train has said what there is to say
-            inputs = read_inputs(options.with_paths(near))
+            inputs = read_inputs(options)
     except (OSError, ValueError) as error:
-        return Pilot(fitted, notes=(f"Nothing was simulated, since the inputs of the run cannot be read: {error}",))
-    return Pilot(fitted, inputs.rows.X, inputs.annotations)
+        return replace(pilot, notes=(f"Nothing was simulated, since the inputs of the run cannot be read: {error}",))
+    return replace(pilot, features=inputs.rows.X, annotations=inputs.annotations)
+
+
+def _pay(options: Options, n_annotations: int) -> dict[Any, float] | None:
+    """Return what each worker was paid for a label on average, where the files of labels know it."""
+    work = work_in(options.label_files, options.source, n_annotations)
+    if work is None or "pay" not in work.column_names:
+        return None
+    means = work.group_by("worker").aggregate([("pay", "mean")])
+    return dict(zip(means["worker"].to_pylist(), means["pay_mean"].to_pylist(), strict=True))

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from labelonce._validate import check_choice, check_int
+from labelonce._messages import argument
+from labelonce._types import Estimate
+from labelonce._validate import check_choice, check_int, check_number
 from labelonce.data import Annotations
-from labelonce.learning._verdict import Estimate
-from labelonce.planning._advice import guards, pilot_doubts, reasons, simulated_reasons, smallest_bound
-from labelonce.planning._crowd import Crowd, crowd_of
-from labelonce.planning._curve import MEASURES, Curve, Money, Row, check_money, curve
+from labelonce.planning._advice import guards, pilot_doubts, reasons, simulated_reasons
+from labelonce.planning._crowd import crowd_of
+from labelonce.planning._curve import GOALS, MEASURES, Row, check_money, curve
 from labelonce.planning._picture import write_picture
-from labelonce.planning._pilot import Pilot, read_pilot
+from labelonce.planning._pilot import read_pilot
+from labelonce.planning._price import price_of
 from labelonce.planning._simulation import (
     FEWEST_FITS,
     Progress,
-    Simulation,
     clearly_better,
+    model_point_cost,
     simulate_problem,
     with_accuracy,
 )
+from labelonce.planning._test_set import TestSet, put_aside
 
 _TIMES_THE_PILOT = 10  # the budget where none is given: a pilot is a tenth
 
@@ -35,28 +38,38 @@ class Plan:
 
     Attributes
     ----------
+    goal : {"model", "labels"}
+        What the labels are for.
     redundancy, tasks, labels : int
-        Best number of labels per task, the number of tasks, and labels in all.
-    cost, budget, label_price, task_price : float
+        Number of labels per task to buy, the number of tasks, and labels in all.
+    cost, budget, label_price, fee, task_price : float
+        `cost` includes the fee and the test set.
     pool : int or None
         Number of tasks there are.
+    test : TestSet or None
+        Tasks for a test set, paid from the budget.
+    chosen : dict
+        Redundancy to buy for either goal.
+    point_cost : float or None
+        What one more point of the goal costs: of new tasks that the model gets right, or of right labels. None where no
+        more labels bring it, and without a simulation for a model.
     rows : tuple of Row
         The whole curve, one row per redundancy.
     likely : (low, high)
-        The best redundancy for 90 % of the crowds that may be there, as far as the pilot knows its workers.
+        Range of the best redundancy over 90 % of the crowds that are plausible after the pilot.
     label_accuracy : float
-        Expected share of right labels after aggregation, the workers being known and without a model's help.
+        Expected share of right labels after aggregation, without a model and with workers that are known.
     accuracy : Estimate or None
         Expected accuracy of the model on new tasks with its 90 % range; None without a simulation.
     bound_redundancy : int or None
-        The redundancy with the smallest bound by Theorem 4.1; None for more than two classes. A worst case with loose
-        constants: for comparison only.
+        The redundancy with the smallest bound of Theorem 4.1, a worst case; None for more than two classes. The plan
+        does not use it.
     fits : int
-        How many fits were simulated.
+        Number of simulated fits.
     agree : bool or None
-        Whether information and simulation agree, as far as the simulation can tell; None without one.
+        Whether information and simulation choose the same redundancy; None without a simulation.
     reasons, guards : tuple of str
-        Why, and what to watch out for, one sentence each.
+        Reasons and warnings, one sentence each.
 
     Examples
     --------
@@ -65,17 +78,22 @@ class Plan:
     >>> found.redundancy, found.tasks
     (3, 375)
     >>> print(found.reasons[0])
-    Buy 1,125 labels, 3 for each of 375 tasks: that costs 3,000 of 3,000.
+    For a model: buy 1,125 labels, 3 for each of 375 tasks. This costs 3,000 of 3,000.
     """
 
+    goal: str
     redundancy: int
     tasks: int
     labels: int
     cost: float
     budget: float
     label_price: float
+    fee: float
     task_price: float
     pool: int | None
+    test: TestSet | None
+    chosen: dict[str, int]
+    point_cost: float | None
     rows: tuple[Row, ...]
     likely: tuple[int, int]
     label_accuracy: float
@@ -120,9 +138,12 @@ def plan(
     workers: Any,
     *,
     budget: float | None = None,
-    label_price: float = 1.0,
+    goal: str = "model",
+    label_price: float | None = None,
+    fee: float = 0.0,
     task_price: float = 0.0,
     tasks: int | None = None,
+    test_tasks: int | None = None,
     features: Any = None,
     annotations: Annotations | None = None,
     redundancies: Sequence[int] | None = None,
@@ -133,14 +154,14 @@ def plan(
 ) -> Plan:
     """Return how many labels per task a budget should buy, how many tasks, and what to expect.
 
-    For every redundancy r the budget buys n tasks, at most those there are; the labels of a task tell a share I of the
-    truth; and n I, the number of perfectly labelled tasks that would tell as much, is what the best redundancy has
-    most of. I is computed for the workers as they are believed to be, averaged over what is not known of them.
+    The budget buys n(r) tasks with r labels each. I(r) is the information in the labels of a task, as a share of that
+    in its true label, for the workers as they are estimated, averaged over what is not known of them. For a model, n I
+    is largest at the best r. For the labels themselves, more labels per task are better. Both stop where one more
+    label for every task would bring less than one percent (of n I, or of right labels): the rest of the money is kept.
 
-    With `features` the problem itself is simulated: crowds like the pilot's label rows of the features, whose true
-    labels are the picks of the pilot's model, and again draws from its predictions; MBEM is fitted at up to four
-    redundancies, and its accuracy on other rows is what to expect. Another redundancy than that of the most information
-    is chosen only if it is better in every simulated crowd and by a point on average.
+    With `features` the problem itself is simulated for up to four redundancies: workers like those of the pilot label
+    the rows of the features, MBEM is fitted, and its accuracy on other rows is what to expect. The simulation overrules
+    n I only if another redundancy is better in every simulated crowd and by a point on average.
 
     Parameters
     ----------
@@ -148,27 +169,34 @@ def plan(
         Of a pilot, or what you expect: `assume`. A run folder has its features with it.
     budget : float
         What can be spent. Default: ten times what the pilot cost.
-    label_price : float above 0
-        Price of one label.
+    goal : {"model", "labels"}
+        What the labels are for: to train a model, or to be right themselves.
+    label_price : float above 0, optional
+        Price of one label. Default: the mean reward in the files of the run, else 1.
+    fee : float of at least 0
+        What the platform takes on top, as a share of `label_price`: 0.2 for 20 %.
     task_price : float of at least 0
         Price of one more task, without its labels: collecting, storing, showing it.
     tasks : int, optional
-        Number of tasks there are. Default: as many as wanted.
+        Number of tasks there are. Default: those of the run folder, else as many as wanted.
+    test_tasks : int, optional
+        Size of a test set, paid from the budget. Default: what a tenth of the budget buys, at most 300 and none below
+        50.
     features : array, sparse matrix, data frame or list of texts, optional
-        One row per task, as for `MBEM.fit`, those without labels included: the more, the closer the simulation is to
-        the size of the plan. Needs `annotations`.
+        One row per task, as for `MBEM.fit`. Rows without labels bring the simulation closer to the size of the plan.
+        Needs `annotations`.
     annotations : Annotations, optional
         The pilot's, matched with the rows of `features` as in `MBEM.fit`; `ann.align(tasks)` adds tasks without labels.
     redundancies : sequence of int, optional
         Labels per task to consider. Default: from 1 to beyond the best.
     measure : {"gini", "mutual"}
-        What "tell" means: the drop of the Gini impurity of a task's class, or of its entropy.
+        How information is measured: as the drop of the Gini impurity of a task's class, or of its entropy.
     fits : int of at least 0
-        How many fits are simulated at most; fewer than 8: none.
+        Maximum number of simulated fits; fewer than 8: none.
     random_state : int
         Seed of all draws.
     progress : callable, optional
-        Called from time to time with the number of fits that are done and how many there will be.
+        Called from time to time with the number of fits that are done and the number of all fits.
 
     References
     ----------
@@ -186,18 +214,58 @@ def plan(
     >>> found.redundancy, found.row(1).loss.__round__(2)
     (5, 0.51)
     """
+    check_choice(goal, "goal", GOALS)
+    check_choice(measure, "measure", MEASURES)
     pilot = read_pilot(workers, features, annotations, simulated=check_int(fits, "fits", 0) >= FEWEST_FITS)
     crowd = crowd_of(pilot.workers)
-    money = check_money(_budget(budget, pilot.workers, label_price, task_price), label_price, task_price, tasks)
-    check_choice(measure, "measure", MEASURES)
+    price = price_of(pilot, label_price)
+    amount = _budget(budget, pilot.workers, price.label * (1 + check_number(fee, "fee", 0)), task_price)
+    money = check_money(amount, price.label, task_price, pilot.tasks if tasks is None else tasks, fee)
     seed = check_int(random_state, "random_state", 0)
-    found = curve(crowd, money, redundancies, measure, seed)
+    whole = curve(crowd, money, redundancies, measure, seed, goal)
+    test = put_aside(whole, money, test_tasks)
+    money = money if test is None else replace(money, budget=money.budget - test.cost)
+    found = whole if test is None else curve(crowd, money, redundancies, measure, seed, goal)
     simulation = None
     if pilot.features is not None:
         say = progress or (lambda *_: None)
         simulation = simulate_problem(pilot, crowd, found, fits=fits, seed=seed, progress=say)
         found = with_accuracy(found, simulation)
-    return _plan(found, simulation, money, crowd, pilot)
+    best = found.best if simulation is None or goal == "labels" else clearly_better(simulation, found.best)
+    row = found.row(best)
+    point = row.point_cost if goal == "labels" else model_point_cost(row, simulation, money)
+    spent = row.cost + (0 if test is None else test.cost)
+    said = reasons(found, row, money, crowd, goal, spent=spent, budget=amount, point_cost=point)
+    if simulation is not None:
+        said += simulated_reasons(found, row, simulation)
+    bounds = {one.redundancy: one.bound for one in found.rows if one.bound is not None}
+    notes = [*price.notes, *pilot.notes]
+    if tasks is None and pilot.tasks is not None:
+        notes.append(f"The run has {pilot.tasks:,} tasks; say how many there are with {argument('tasks')}.")
+    return Plan(
+        goal=goal,
+        redundancy=row.redundancy,
+        tasks=row.tasks,
+        labels=row.labels,
+        cost=spent,
+        budget=amount,
+        label_price=price.label,
+        fee=fee,
+        task_price=task_price,
+        pool=money.pool,
+        test=test,
+        chosen=found.chosen,
+        point_cost=point,
+        rows=found.rows,
+        likely=found.likely,
+        label_accuracy=row.label_accuracy,
+        accuracy=row.accuracy,
+        bound_redundancy=min(bounds, key=lambda one: bounds[one]) if bounds else None,
+        fits=0 if simulation is None else simulation.fits,
+        agree=None if simulation is None else best == found.best,
+        reasons=tuple(said),
+        guards=(*guards(row, found, money, crowd, pilot_doubts(pilot.workers), test), *notes),
+    )
 
 
 def _budget(budget: float | None, workers: Any, label_price: float, task_price: float) -> float:
@@ -208,27 +276,3 @@ def _budget(budget: float | None, workers: Any, label_price: float, task_price: 
     if counts is None:
         raise ValueError("budget must be given where workers are not those of a pilot; got None.")
     return _TIMES_THE_PILOT * float(counts.sum() * label_price + len(workers.tasks_) * task_price)
-
-
-def _plan(found: Curve, simulation: Simulation | None, money: Money, crowd: Crowd, pilot: Pilot) -> Plan:
-    best = found.best if simulation is None else clearly_better(simulation, found.best)
-    row = next(row for row in found.rows if row.redundancy == best)
-    said = reasons(found, row, money, crowd)
-    if simulation is not None:
-        said += simulated_reasons(found, row, simulation)
-    return Plan(
-        redundancy=row.redundancy,
-        tasks=row.tasks,
-        labels=row.labels,
-        cost=row.cost,
-        **vars(money),
-        rows=found.rows,
-        likely=found.likely,
-        label_accuracy=row.label_accuracy,
-        accuracy=row.accuracy,
-        bound_redundancy=smallest_bound(found),
-        fits=0 if simulation is None else simulation.fits,
-        agree=None if simulation is None else best == found.best,
-        reasons=tuple(said),
-        guards=(*guards(row, found, money, crowd, pilot_doubts(pilot.workers)), *pilot.notes),
-    )

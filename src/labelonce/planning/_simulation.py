@@ -11,15 +11,14 @@ import numpy as np
 
 from labelonce._kernels import floored_log
 from labelonce._sklearn import check_is_fitted, clone
-from labelonce._types import Codes, Floats
+from labelonce._types import Codes, Estimate, Floats
 from labelonce.data import Annotations
 from labelonce.data._split import hold_out_tasks
 from labelonce.learning import MBEM
 from labelonce.learning._inputs import match_rows
 from labelonce.learning._predict import take_rows
-from labelonce.learning._verdict import Estimate
 from labelonce.planning._crowd import Crowd, with_skill
-from labelonce.planning._curve import Curve, Row
+from labelonce.planning._curve import Curve, Money, Row
 from labelonce.planning._pilot import Pilot
 from labelonce.simulate import annotate, assign
 
@@ -38,6 +37,7 @@ _LEVEL = 1.645  # standard deviations on each side of a 90 % range
 _SKILL_SHIFTS = np.linspace(-0.1, 0.25, 15)
 _DOUBT = 0.05  # standard deviation of the accuracy for what no simulation knows
 _STEEPEST = 1.5  # exponent of a learning curve
+_FLATTEST = -0.05  # a flatter curve says that no more labels bring a point
 
 
 @dataclass(frozen=True)
@@ -251,11 +251,27 @@ def _errors(simulation: Simulation, kind: int, found: Curve) -> Floats:
     """Return the error at every row of the curve: a power of the worth, through the simulated fits."""
     errors = np.clip(1 - simulation.accuracy[:, kind].mean(axis=0), 1e-3, 1)
     x, y = np.log(simulation.worth), np.log(errors)
+    worth = np.log([max(row.worth, 1e-9) for row in found.rows])
+    return np.asarray(np.clip(np.exp(y.mean() + _slope(simulation, kind) * (worth - x.mean())), 0, 1))
+
+
+def model_point_cost(row: Row, simulation: Simulation | None, money: Money) -> float | None:
+    """Return what one more point of the model's accuracy costs, by more tasks; None where there are no more tasks."""
+    if simulation is None or row.accuracy is None or (money.pool is not None and row.tasks >= money.pool):
+        return None
+    slope, error = _slope(simulation, 0), 1 - row.accuracy.value
+    if slope > _FLATTEST or error <= 0.01:
+        return None
+    return float(row.cost * ((1 - 0.01 / error) ** (1 / slope) - 1))
+
+
+def _slope(simulation: Simulation, kind: int) -> float:
+    """Return the exponent of the learning curve: of the error, as a power of the worth."""
+    errors = np.clip(1 - simulation.accuracy[:, kind].mean(axis=0), 1e-3, 1)
+    x, y = np.log(simulation.worth), np.log(errors)
     spread = float(((x - x.mean()) ** 2).sum())
     slope = float(((x - x.mean()) * (y - y.mean())).sum() / spread) if spread > 1e-3 else -0.5
-    slope = float(np.clip(slope, -_STEEPEST, 0.0))
-    worth = np.log([max(row.worth, 1e-9) for row in found.rows])
-    return np.asarray(np.clip(np.exp(y.mean() + slope * (worth - x.mean())), 0, 1))
+    return float(np.clip(slope, -_STEEPEST, 0.0))
 
 
 def _with_simulated(row: Row, simulation: Simulation) -> Row:

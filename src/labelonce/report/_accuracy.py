@@ -84,8 +84,8 @@ def judged_without(facts: Facts, mask: Mask, lean: float) -> Floats:
     """Return the posterior of the masked tasks, each by workers estimated from all other tasks.
 
     A worker's matrix is its counts plus `lean` labels of its one-coin matrix, and that leans on the crowd's mean;
-    the counts leave out what the task itself gave them. What is not the workers' in the posterior, prior
-    or prediction, stays.
+    the counts leave out what the task itself gave them. The part of the posterior that is not from the workers (prior
+    or prediction) stays.
     """
     part = facts.annotations.select(mask)
     belief = facts.belief[mask]

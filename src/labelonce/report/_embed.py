@@ -11,12 +11,13 @@ import numpy as np
 from labelonce._messages import clip, show
 from labelonce._types import Floats, Ids
 from labelonce.report._facts import Facts
+from labelonce.report._work import WorkFigures
 from labelonce.report._workers import FLAGS, WorkerTable
 
 _MAP_BYTES = 3_000_000  # of worker maps in the file, before base64
 
 
-def page_data(facts: Facts, table: WorkerTable, seconds: Any) -> dict[str, Any]:
+def page_data(facts: Facts, table: WorkerTable, seconds: Any, work: WorkFigures | None = None) -> dict[str, Any]:
     """Return the page's data; the workers with the most wrong labels come first, and the first `n_maps` have a map."""
     order = np.argsort(-table.wrong, kind="stable")
     n_classes = facts.annotations.n_classes
@@ -34,13 +35,17 @@ def page_data(facts: Facts, table: WorkerTable, seconds: Any) -> dict[str, Any]:
         "flags": (table.flags[order] @ (1 << np.arange(len(FLAGS)))).tolist(),
         "blind": {int(row): np.flatnonzero(table.blind[order[row]]).tolist() for row in _blind_rows(table, order)},
         "seconds": None,
+        "pay": None,
         "nMaps": n_maps,
         "maps": _as_bytes(facts.confusion[order[:n_maps]]),
         "population": _as_bytes(population_confusion(facts)),
     }
+    figures: dict[str, Any] = {} if work is None else {"seconds": work.seconds, "pay": work.pay}
     if seconds is not None:
-        values = worker_values(seconds, facts.annotations.workers)[order]
-        data["seconds"] = [None if np.isnan(value) else round(float(value), 1) for value in values]
+        figures["seconds"] = worker_values(seconds, facts.annotations.workers)
+    for name, values in figures.items():
+        if not np.isnan(values).all():
+            data[name] = [None if np.isnan(value) else round(float(value), 2) for value in values[order]]
     return data
 
 

@@ -13,6 +13,7 @@ from labelonce.files._table_writer import write_table
 from labelonce.learning._review import review_table
 from labelonce.report._facts import Facts
 from labelonce.report._media import of_task, short_text
+from labelonce.report._work import WorkFigures, known_figures
 from labelonce.report._workers import WorkerTable
 
 MOST_ROWS = 5_000  # of a list inside the page
@@ -33,7 +34,7 @@ def labels_list(facts: Facts, texts: Any) -> pa.Table:
     return table.add_column(1, "text", pa.array(texts_of, type=pa.string()))
 
 
-def workers_list(facts: Facts, table: WorkerTable) -> pa.Table:
+def workers_list(facts: Facts, table: WorkerTable, work: WorkFigures | None = None) -> pa.Table:
     """Return the workers, those first who probably gave the most wrong labels."""
     order = np.argsort(-table.wrong, kind="stable")
     numbers = {"skill": table.skill, "skill_low": table.low, "skill_high": table.high, "guessing": table.chance}
@@ -42,6 +43,7 @@ def workers_list(facts: Facts, table: WorkerTable) -> pa.Table:
         | {"expected_wrong": np.round(table.wrong[order], 1)}
         | {name: np.round(values[order], 4) for name, values in numbers.items()}
         | ({} if facts.others is None else {"other_answers": np.round(facts.others.rate[order], 4)})
+        | {name: pa.array(values[order], from_pandas=True) for name, values in known_figures(work).items()}
         | {"flags": [", ".join(table.names(one)) for one in order.tolist()]}
     )
 

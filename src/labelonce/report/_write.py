@@ -16,9 +16,10 @@ import numpy as np
 from labelonce import __version__
 from labelonce._memory import MOST_NUMBERS
 from labelonce._rules import RULES
-from labelonce.data import Annotations
+from labelonce.data import Annotations, agreement
 from labelonce.data._gold import Gold, check_gold
 from labelonce.files._atomic import atomic_write
+from labelonce.judges import JudgePanel
 from labelonce.learning._review import CHECK, REPLACE
 from labelonce.multilabel import MultiLabelAnnotations
 from labelonce.report._accuracy import estimated_accuracy, measured_accuracy
@@ -28,11 +29,14 @@ from labelonce.report._facts import Facts, read_facts
 from labelonce.report._history import choice_rows, recipe_rows, round_rows, run_rows
 from labelonce.report._lists import MOST_ROWS, as_csv, labels_list, workers_list
 from labelonce.report._money import compare_redundancy
+from labelonce.report._panel import matrix_cells, panel_facts, panel_gold
 from labelonce.report._questions import question_context, read_question_facts
 from labelonce.report._review import MOST, least_sure, overruled, review_rows
+from labelonce.report._work import WorkFigures, work_figures
 from labelonce.report._workers import BLIND, FLAGS, LEVEL, SPAMMER_GAIN, WIDE, WorkerTable, worker_table
 
 MOST_CLASSES = 6  # columns of the table of other answers
+MOST_COMPARED = 200  # classes of the figures of agreement
 
 
 def write_report(
@@ -46,8 +50,9 @@ def write_report(
     run: Mapping[str, Any] | None = None,
     gold: Gold | None = None,
     seconds: Any = None,
+    work: Any = None,
 ) -> None:
-    """Write one HTML file that says what came out of a fit: labels, workers, tasks to look at, doubts, costs.
+    """Write one HTML file that says the results of a fit: labels, workers, tasks to check, doubts, costs.
 
     The file needs nothing from the network, holds its own script and forbids any other, and appears whole or not at
     all. It has no date and draws no unseeded random number, so that the same fit gives the same bytes.
@@ -62,15 +67,18 @@ def write_report(
     title : str, optional
         Heads the page.
     texts, images : sequence or mapping, optional
-        One entry per task, or a mapping of task ids to entries, shown beside the tasks worth another look. Images are
+        One entry per task, or a mapping of task ids to entries, shown next to the tasks worth another look. Images are
         paths or arrays; they need Pillow (`labelonce[images]`).
     run : mapping, optional
         What `run.json` holds; shown at the end.
     gold : mapping or array, optional
         True labels that the fit has *not* seen, as in the aggregators: the report then measures its accuracy, and
-        shows the estimate beside it.
+        shows the estimate next to it.
     seconds : mapping or array, optional
         Seconds per label of every worker, as from `labelonce.report.worker_seconds`; not with questions.
+    work : table, optional
+        One row per label with the columns task and worker, and any of seconds, pay and time, as from
+        `labelonce.io.read_work`: adds time and pay per worker, and workers whose quality changed; not with questions.
 
     Examples
     --------
@@ -88,6 +96,10 @@ def write_report(
         page = _questions_page(fitted, annotations, gold, texts=texts, images=images, run=run, title=heading)
         atomic_write(Path(path), page.encode("utf-8", "replace"))
         return
+    if isinstance(fitted, JudgePanel):
+        page = panel_page(fitted, annotations, gold, title=title or "What the judges' verdicts say")
+        atomic_write(Path(path), page.encode("utf-8", "replace"))
+        return
     facts = read_facts(fitted, annotations)
     if facts.large:
         raise ValueError(
@@ -98,9 +110,15 @@ def write_report(
     codes = None if gold is None else check_gold(gold, annotations)
     if codes is not None and not (codes >= 0).any():
         raise ValueError("gold must be known for a task at least; got none. Leave gold out.")
-    context = _context(facts, codes, texts=texts, images=images, seconds=seconds)
+    context = _context(facts, codes, texts=texts, images=images, seconds=seconds, work=work)
     page = _render("page", context | {"title": heading, "run": run_rows(run)})
     atomic_write(Path(path), page.encode("utf-8", "replace"))
+
+
+def panel_page(panel: JudgePanel, annotations: Any, gold: Any = None, *, title: str, facts: Any = None) -> str:
+    """Return the page about a panel of judges."""
+    facts = facts or panel_facts(panel, annotations, panel_gold(panel) if gold is None else gold)
+    return _render("panel", facts | {"title": title, "method": "JudgePanel", "cells": matrix_cells(facts["families"])})
 
 
 def _questions_page(
@@ -114,7 +132,7 @@ def _questions_page(
     return _render("questions", context | {"title": title, "widest": max(*shares, 1e-9), "linked": linked})
 
 
-def _context(facts: Facts, gold: Any, *, texts: Any, images: Any, seconds: Any) -> dict[str, Any]:
+def _context(facts: Facts, gold: Any, *, texts: Any, images: Any, seconds: Any, work: Any) -> dict[str, Any]:
     """Return everything that the template shows."""
     ann, table = facts.annotations, worker_table(facts)
     estimate = estimated_accuracy(facts)
@@ -122,7 +140,8 @@ def _context(facts: Facts, gold: Any, *, texts: Any, images: Any, seconds: Any) 
     unsure, contradicted = least_sure(facts), overruled(facts)
     to_check = labels_list(facts, texts)
     actions = to_check["action"].to_pylist()
-    lists = {"labels-to-check.csv": as_csv(to_check), "workers.csv": as_csv(workers_list(facts, table))}
+    figures = None if work is None else work_figures(work, ann, facts.belief)
+    lists = {"labels-to-check.csv": as_csv(to_check), "workers.csv": as_csv(workers_list(facts, table, figures))}
     return {
         "facts": facts,
         "method": facts.method,
@@ -138,6 +157,8 @@ def _context(facts: Facts, gold: Any, *, texts: Any, images: Any, seconds: Any) 
         "contradicted": review_rows(facts, contradicted[:MOST], texts, images),
         "flag_counts": dict(zip(FLAGS, table.flags.sum(axis=0).tolist(), strict=True)),
         "balance": _balance(facts),
+        "agreement": agreement(ann) if 1 < ann.n_classes <= MOST_COMPARED else None,
+        "drifts": _drifts(facts, figures),
         "others": _others(facts),
         "rounds": round_rows(facts),
         "choices": choice_rows(facts),
@@ -146,12 +167,12 @@ def _context(facts: Facts, gold: Any, *, texts: Any, images: Any, seconds: Any) 
         "money": None if accuracy is None else compare_redundancy(facts, accuracy.value),
         "rules": {"level": LEVEL, "gain": SPAMMER_GAIN, "wide": WIDE, "blind": BLIND, "unsure": RULES.review_keep}
         | {"sure": RULES.review_replace, "most_rows": MOST_ROWS},
-        "data": page_data(facts, table, seconds) | {"lists": lists},
+        "data": page_data(facts, table, seconds, figures) | {"lists": lists},
     }
 
 
 def _flagged(facts: Facts, table: WorkerTable) -> dict[str, Any]:
-    """Return how many workers look no better than guessing, their share of the labels, and the most harmful worker."""
+    """Return how many workers are no better than guessing, their share of the labels, and the most harmful worker."""
     bad, worst = table.no_better_than_guessing, int(np.argmax(table.wrong))
     return {
         "workers": int(bad.sum()),
@@ -168,8 +189,28 @@ def _balance(facts: Facts) -> list[dict[str, Any]]:
     given = np.bincount(ann.label, minlength=ann.n_classes) / len(ann)
     found = facts.posterior[facts.labelled].mean(axis=0)
     shown = names(ann.classes)
+    joint = facts.counts.counts.sum(axis=0)  # true class, label given
+    right = np.diagonal(joint)
+    rates = {
+        "precision": right / np.maximum(joint.sum(axis=0), 1e-9),
+        "recall": right / np.maximum(joint.sum(axis=1), 1e-9),
+    }
     order = np.argsort(-found, kind="stable")
-    return [{"name": shown[k], "given": float(given[k]), "found": float(found[k])} for k in order.tolist()]
+    return [
+        {"name": shown[k], "given": float(given[k]), "found": float(found[k])}
+        | {name: float(rate[k]) for name, rate in rates.items()}
+        for k in order.tolist()
+    ]
+
+
+def _drifts(facts: Facts, figures: WorkFigures | None) -> list[dict[str, Any]]:
+    """Return the workers whose labels became better or worse, the largest change first."""
+    if figures is None:
+        return []
+    found = np.flatnonzero(figures.drifts)
+    found = found[np.argsort(-np.abs(figures.late - figures.early)[found], kind="stable")]
+    named = zip(names(facts.annotations.workers[found]), figures.early[found], figures.late[found], strict=True)
+    return [{"worker": worker, "early": float(early), "late": float(late)} for worker, early, late in named]
 
 
 def _others(facts: Facts) -> dict[str, Any] | None:

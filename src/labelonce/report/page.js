@@ -93,7 +93,7 @@
     line.append(head, skill, make("td", share(data.low[row]), { class: "wide" }));
     line.append(make("td", count(data.labels[row]), { class: "num" }));
     line.append(make("td", count(Math.round(data.wrong[row])), { class: "num" }));
-    if (data.seconds) line.append(make("td", data.seconds[row] ?? "", { class: "num" }));
+    for (const column of [data.seconds, data.pay]) if (column) line.append(make("td", column[row] ?? "", { class: "num" }));
     line.append(flagCell(row));
     return line;
   };

@@ -71,9 +71,9 @@ class Limits:
     budget : float, optional
         Stop when that much is spent.
     max_risk : float, optional
-        Stop when the label of the average task is wrong with at most this probability.
+        Stop when the mean error probability of the tasks is at most this.
     min_gain : float, optional
-        Stop when the average worker's best answer is expected to tell less than this many nats per unit of money.
+        Stop when the average worker's best answer is expected to bring less than this many nats per unit of money.
     max_labels : int, optional
         Most labels of one task.
     capacity : int or mapping of worker to int, optional

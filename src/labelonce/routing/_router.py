@@ -55,6 +55,9 @@ class Router:
         of labels, in this order, and `belief` a row for every task and question. Check boxes are questions whose
         classes are no and yes. For strategies that ask by information, at random or by the number of labels; refits are
         made elsewhere and adopted.
+    families : mapping of worker to family, optional
+        Workers who share mistakes, such as the prompts of one language model; those without one, such as people, do
+        not. A second answer of a family to a task counts for little, is worth little, and a refit is by `JudgePanel`.
     random_state : int
         Breaks ties.
     clock : callable
@@ -93,6 +96,7 @@ class Router:
         limits: Limits | None = None,
         gold: Mapping[Any, Any] | None = None,
         questions: Any = None,
+        families: Mapping[Any, Any] | None = None,
         random_state: int = 0,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -102,11 +106,12 @@ class Router:
         if questions is not None and not self.strategy.takes_questions:
             raise ValueError(f"strategy must take several questions, as Information() does; got {show(strategy)}.")
         seed = check_int(random_state, "random_state", 0)
-        self.state = State(tasks, classes, X=X, prices=prices, gold=gold, questions=questions, seed=seed)
+        known: Any = {"prices": prices, "gold": gold, "questions": questions, "families": families}
+        self.state = State(tasks, classes, X=X, seed=seed, **known)
         self.tasks, self.classes, self.workers = self.state.tasks, self.state.classes, self.state.workers
         if X is not None and (n_rows := count_rows(X)) != self.state.n_tasks:
             raise ValueError(f"X must have one row per task, {self.state.n_tasks}; got {n_rows}.")
-        self._estimator = estimator_of(learner, X)
+        self._estimator = estimator_of(learner, X, families=families)
         self._prices, self._seed = prices or Prices(), seed
         self._offers = Offers(self.state, self.strategy, self.limits, clock)
         self.model_: Any = None
@@ -163,7 +168,7 @@ class Router:
         return float(self.state.information(self.state.known_worker(worker), place)[0])
 
     def most_informative(self, n: int) -> Ids:
-        """Return the ids of up to `n` open tasks about which an average worker's answer would tell most, best first."""
+        """Return the ids of up to `n` open tasks that gain most from an average worker's answer, best first."""
         tasks = np.flatnonzero(self.open).astype(np.int32)
         return np.asarray(self.tasks[tasks[np.argsort(-self.state.information(ANYBODY, tasks), kind="stable")[:n]]])
 
@@ -316,21 +321,30 @@ class Router:
             "costs": pairs_of(self._prices.costs),
             "prices": state.prices,
             "gold": state.gold,
+            "families": pairs_of(state.families),
             "random_state": self._seed,
         }
         write(options | state.saved() | self._offers.saved(), Path(path))
 
     @classmethod
     def load(
-        cls, path: str | Path, *, X: Any = None, learner: Any = None, clock: Callable[[], float] = time.time
+        cls,
+        path: str | Path,
+        *,
+        X: Any = None,
+        learner: Any = None,
+        strategy: Strategy | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> Router:
         """Return the router in a file that `save` wrote; it continues as the saved one would have.
 
-        X and `learner` are those of the saved router. No pickle is loaded.
+        X and `learner` are those of the saved router, and so is `strategy` where it is one of your own. No pickle is
+        loaded.
         """
         found = read(Path(path))
         with sound(Path(path), found):
-            return cls._of_file(found, X=X, learner=learner, clock=clock)
+            saved = strategy_of(**found["strategy"]) if strategy is None else strategy
+            return cls._of_file(found, X=X, learner=learner, strategy=saved, clock=clock)
 
     @classmethod
     def _of_file(cls, found: dict[str, Any], **given: Any) -> Router:
@@ -339,11 +353,11 @@ class Router:
         router = cls(
             tasks,
             found["classes"],
-            strategy=strategy_of(**found["strategy"]),
             prices=Prices(of_pairs(found["costs"]), found["prices"]),
             limits=Limits.of_file(found["limits"]),
             gold={tasks[task]: found["classes"][gold[task]] for task in np.flatnonzero(gold >= 0)},
             questions=found["questions"],
+            families=of_pairs(found.get("families") or []),
             random_state=found["random_state"],
             **given,
         )

@@ -11,8 +11,10 @@ from labelonce.data._check import check_labels
 from labelonce.files import File
 from labelonce.formats._labels import listed
 from labelonce.formats._registry import find_labels
+from labelonce.formats._work import read_work
 from labelonce.io import read_annotations
 
+_MOST_OF_WORK = 2_000_000  # labels whose seconds and pay are read
 _OF_QUESTIONS = ("spellings", "question", "answer", "ignore")  # options that are not about how classes are read
 
 
@@ -29,6 +31,17 @@ def names_of(files: Sequence[File]) -> str:
 def of_classes(source: dict[str, Any]) -> dict[str, Any]:
     """Return the options of a source that `read_annotations` takes."""
     return {name: value for name, value in source.items() if name not in _OF_QUESTIONS}
+
+
+def work_in(paths: Any, source: dict[str, Any], n_annotations: int) -> Any:
+    """Return seconds, pay and time of the labels in files; None where no file knows them, or is gone, or is long."""
+    if n_annotations > _MOST_OF_WORK:
+        return None
+    try:
+        files = find_files(paths, source.get("format"))
+        return read_work(files, task=source.get("task"), worker=source.get("worker"))
+    except (OSError, ValueError):  # the labels themselves were read; this is an extra
+        return None
 
 
 def read_labels(files: Sequence[File], source: dict[str, Any]) -> Annotations:

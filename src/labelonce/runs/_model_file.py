@@ -19,6 +19,7 @@ from labelonce._kernels import Beliefs, Factors, Matrices, Mistakes, Pattern
 from labelonce._lazy import homes_in
 from labelonce._messages import shorten
 from labelonce._sklearn import BaseEstimator, ClassifierBase, check_is_fitted
+from labelonce._types import Estimate
 from labelonce.aggregation import Aggregator
 from labelonce.data._packed_strings import PackedStrings
 from labelonce.files import atomic_write, check_unpacked, with_path
@@ -27,7 +28,7 @@ from labelonce.learning._choice import Plan
 from labelonce.learning._features import Features, FeaturesClassifier
 from labelonce.learning._rounds import Fitting, Round
 from labelonce.learning._softmax import SoftmaxModel
-from labelonce.learning._verdict import Estimate, Verdict
+from labelonce.learning._verdict import Verdict
 from labelonce.multilabel import MultiLabelAggregator
 from labelonce.multilabel._shared_workers import SharedWorkers
 from labelonce.runs._state import OtherVersion, States

@@ -156,7 +156,7 @@ def predict_questions(clf: MultiLabelMBEM, rows: Rows, *, proba: bool, joined: b
 
 
 def ticked_table(tasks: Any, questions: Any, labels: Any, probability: Floats) -> pa.Table:
-    """Return one row per task with a label: the labels joined, and the least sure of them as confidence.
+    """Return one row per labelled task: its labels joined, and the confidence of the least certain of them.
 
     Tasks without a label are left out, since an export has no prediction for "none".
     """

@@ -14,6 +14,7 @@ from labelonce.report._accuracy import Accuracy, measured_accuracy
 from labelonce.report._facts import read_facts
 from labelonce.report._questions import questions_accuracy
 from labelonce.runs._folder import RunFolder, as_train_wrote
+from labelonce.runs._labels import work_in
 from labelonce.runs._model_file import load
 from labelonce.runs._predict import read_run
 from labelonce.runs._record import near
@@ -38,6 +39,9 @@ def report(folder: Path, *, gold: Path | None = None) -> Accuracy | None:
             _check_any(known, gold)
             measured = measured_accuracy(read_facts(clf, annotations), check_gold(known, annotations))
         shown = _media(run)
+        options = record.options.with_paths(near)
+        if not isinstance(clf, MultiLabelMBEM):
+            shown["work"] = work_in(options.label_files, options.source, len(annotations))
         write_report(
             run.file("report.html"), clf, annotations, run=record.with_paths(near).to_dict(), gold=known, **shown
         )

@@ -31,7 +31,7 @@ from labelonce.runs._folder import START_OVER, RunFolder, write_record
 from labelonce.runs._gold import choose_gold
 from labelonce.runs._images import Images, check_extras, network_for, read_images
 from labelonce.runs._inputs import Rows, align_rows, joined_texts, read_features, read_texts
-from labelonce.runs._labels import find_files, read_labels
+from labelonce.runs._labels import find_files, read_labels, work_in
 from labelonce.runs._model_file import dumped, load
 from labelonce.runs._questions import (
     QUESTIONS,
@@ -348,15 +348,19 @@ def _write_report(path: Path, clf: Any, inputs: Inputs, record: RunRecord) -> Ru
         reason = str(error)
     if reason:
         return replace(record, warnings=[*record.warnings, f"report.html was not written: {reason}"])
-    shown, rows, images = record.with_paths(near).to_dict(), inputs.rows, inputs.images
+    rows, images = inputs.rows, inputs.images
+    shown: dict[str, Any] = {"run": record.with_paths(near).to_dict()}
+    if not inputs.on_questions:
+        options = record.options.with_paths(near)
+        shown["work"] = work_in(options.label_files, options.source, len(inputs.annotations))
     if images is None:
         texts = rows.X if isinstance(rows.X, list) else None
-        report.write_report(path, clf, inputs.annotations, texts=texts, run=shown)
+        report.write_report(path, clf, inputs.annotations, texts=texts, **shown)
         return record
     try:
-        report.write_report(path, clf, inputs.annotations, images=images.paths, run=shown)
+        report.write_report(path, clf, inputs.annotations, images=images.paths, **shown)
     except ValueError:  # a file has gone since it was read
-        report.write_report(path, clf, inputs.annotations, images=rows.X, run=shown)
+        report.write_report(path, clf, inputs.annotations, images=rows.X, **shown)
     return record
 
 

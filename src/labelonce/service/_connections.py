@@ -38,7 +38,7 @@ class Limits:
     most_from_one : int
         Of one address.
     proxies : str
-        Addresses and networks with commas between, or "*", as FORWARDED_ALLOW_IPS names them.
+        Comma-separated addresses and networks, or "*", as FORWARDED_ALLOW_IPS names them.
     """
 
     def __init__(self, most: int, most_from_one: int = MOST_FROM_ONE_ADDRESS, proxies: str = "127.0.0.1") -> None:

@@ -66,7 +66,9 @@ def main(folder: Path) -> int:
         try:
             _finish(project, place)
         except Exception:
-            shutil.rmtree(place)  # the next one begins anew, with the answers of then; one that was killed is resumed
+            shutil.rmtree(
+                place
+            )  # the next one starts again, with the answers of that time; one that was killed is resumed
             raise
         publish(project, place)
         _forget_old(project)

@@ -46,7 +46,7 @@ class LabelStudio:
         return found
 
     def set_overlap(self, task: int, overlap: int, *, labelled: bool) -> None:
-        """Say how many people shall label a task, and whether that is done."""
+        """Say how many people are to label a task, and whether that is done."""
         self.call("PATCH", f"/api/tasks/{task}", {"overlap": overlap, "is_labeled": labelled})
 
     def add_predictions(self, predictions: list[dict[str, Any]], version: str) -> None:

@@ -105,7 +105,7 @@ class Bridge:
                 await self.service.mirror(row.origin, None)
 
     async def route(self) -> None:
-        """Ask Label Studio for one more label where it tells most, and send it the newest predictions."""
+        """Ask Label Studio for one more label where it brings most information, and send it the newest predictions."""
         wanted = self._wanted()
         for name, overlap in wanted.items():
             if self._overlap.get(name) != overlap and name in self._numbers:
@@ -118,7 +118,7 @@ class Bridge:
         await asyncio.to_thread(self.api.add_predictions, self._riskiest_predictions(), self.version)
 
     def _wanted(self) -> dict[str, int]:
-        """Return the labelled tasks among those where an answer tells most, with the labels that they should have."""
+        """Return the labelled tasks among those where an answer brings most, with the labels that they should have."""
         live = self._live
         best = live.router.most_informative(max(_FEWEST, int(_SHARE * len(live.tasks))))
         n_labels = {name: int(live.labels_per_task[live.tasks.place[name]]) for name in map(str, best.tolist())}

@@ -26,7 +26,7 @@ class Job(Protocol):
         """Do what takes long."""
 
     def finish(self) -> bool:
-        """Make it count; False where it must be computed anew."""
+        """Make it count; False where it must be computed again."""
 
 
 class Live(ABC):

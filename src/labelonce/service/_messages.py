@@ -61,7 +61,7 @@ class Skipped(BaseModel):
 
 
 class NewWorker(BaseModel):
-    """Somebody who shall label."""
+    """A worker to add."""
 
     model_config = ConfigDict(extra="forbid")
     worker: Name

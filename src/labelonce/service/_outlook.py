@@ -20,8 +20,9 @@ def outlook(posterior: Floats, confusion: Floats, *, seed: int = 0) -> list[dict
     """Return the expected share of right labels after 0, 100, 200, ... more labels of the average worker.
 
     True labels are drawn from what is believed, answers from the average worker's confusion matrix, and the tasks are
-    those about which an answer tells most. It is as right as the beliefs are. With check boxes `posterior` has a row
-    for every box, the share is that of the right boxes, and `confusion` is [box, true, ticked]: a label answers all.
+    those where an answer brings most information. It is as right as the beliefs are. With check boxes `posterior` has a
+    row for every box, the share is that of the right boxes, and `confusion` is [box, true, ticked]: a label answers
+    all.
 
     Examples
     --------

@@ -231,7 +231,7 @@ class SharedStore(Store):
             self._run(statement.format(serial="BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"))
 
     def _try(self, wish: Wish) -> Any:
-        """Send a wish and return where its outcome will be."""
+        """Send a request to write, and return the future of its result."""
         if isinstance(wish, Answer):
             return self._run(_ADD, (wish.worker, wish.task, *row_of(wish)))
         if isinstance(wish, Undo):

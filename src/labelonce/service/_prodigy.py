@@ -11,8 +11,9 @@ from labelonce.routing import Router
 class ProdigyRouter:
     """The `task_router` and the `update` of a Prodigy recipe, around a `Router`.
 
-    Prodigy asks `task_router` once for every task and session: a task goes to the session whose answer would tell most,
-    and to nobody if it is settled. Return both from your recipe: `{"task_router": tool.task_router, "update":
+    Prodigy asks `task_router` once for every task and session: a task goes to the session whose answer brings most
+    information, and to nobody if it is settled. Return both from your recipe: `{"task_router": tool.task_router,
+    "update":
     tool.update}`, and let the stream offer tasks again for which `wants_more` is true.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Refits beside the service: a process of its own whenever enough answers are new."""
+"""Refits in a process of their own whenever enough answers are new."""
 
 from __future__ import annotations
 

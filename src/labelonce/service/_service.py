@@ -1,4 +1,4 @@
-"""A running project: the router in memory, the answers on disk, the fits beside, and who may do what."""
+"""A running project: the router in memory, the answers on disk, the fits next to it, and who may do what."""
 
 from __future__ import annotations
 

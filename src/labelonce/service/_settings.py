@@ -10,6 +10,8 @@ from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from labelonce._messages import show
+from labelonce._plugins import STRATEGIES as OTHER_STRATEGIES
+from labelonce._plugins import plugins
 from labelonce._types import STRATEGIES, STRATEGIES_OF_QUESTIONS
 from labelonce._validate import check_choice, check_int, check_number
 from labelonce.files._atomic import atomic_write
@@ -33,15 +35,15 @@ _WHY = {
     "instructions": "Shown above the tasks.",
     "url": "Where people reach the service: what their links begin with. It listens at its port, if it names one.",
     "database": "A file in this folder, or postgresql://...; LABELONCE_DATABASE in the environment goes first.",
-    "strategy": "By what the next task is chosen; check boxes take Information, Random or FewestLabels.",
-    "settled_risk": "A task whose label is wrong with at most this chance gets no more labels.",
+    "strategy": "How the next task is chosen; check boxes take Information, Random or FewestLabels.",
+    "settled_risk": "A task gets no more labels once the error probability of its label is at most this.",
     "max_labels": "Most labels of one task; 0: as many as it takes.",
-    "budget": "Stop after so many labels; 0: never.",
-    "max_risk": "Stop when the average task's label is wrong with at most this chance; 0: never.",
-    "min_gain": "Stop when the average worker's best answer tells less than so many nats; 0: never.",
+    "budget": "Stop after this many labels; 0: never.",
+    "max_risk": "Stop when the mean error probability of the tasks is at most this; 0: never.",
+    "min_gain": "Stop when the average worker's best answer brings less information than this, in nats; 0: never.",
     "may_decline": "Whether a worker whose labels are worth little may get no task.",
     "lease_seconds": "How long a task that was handed out waits for its label.",
-    "refit_every": "Labels after which everything is fitted anew, beside the service.",
+    "refit_every": "Labels after which everything is fitted again, in a process of its own.",
     "requests_per_second": "Most requests of one person, on average.",
     "seed": "Breaks ties.",
 }
@@ -93,7 +95,7 @@ class Settings:
             self._check_boxes()
         check_url(self.url)
         check_choice(self.learn_from, "learn_from", SOURCES)
-        check_choice(self.strategy, "strategy", STRATEGIES)
+        check_choice(self.strategy, "strategy", (*STRATEGIES, *plugins(OTHER_STRATEGIES)))
         needed = {"text": self.text, "images": self.image}
         if self.learn_from in needed and not needed[self.learn_from]:
             column = "text" if self.learn_from == "text" else "image"

@@ -99,7 +99,7 @@ class Writer:
                 _settle(group, done)
 
     async def _tried(self, group: _Group) -> Sequence[Outcome | Exception]:
-        """Write a group and return what became of it, or for everybody why it failed."""
+        """Write a group of answers; return their results, or for all of them the error."""
         try:
             with self._watched():
                 return await self._written([wish for wish, _ in group])

@@ -126,7 +126,7 @@ class _BlockUpdate:
         return sorted_annotations(*codes, self.now.tasks(number), self.now.workers, self.now.classes, duplicates="keep")
 
     def _write(self, before: Annotations | None, more: Annotations, number: int) -> None:
-        """Write a block of the labels that were there and more of them, and count it in."""
+        """Write a block with its old and its new labels, and add its counts."""
         parts = [one for one in (before, more) if one is not None]
         tasks = more.tasks if before is None else np.concatenate([before.tasks, _not_in(more.tasks, before.tasks)])
         task, worker, label = (

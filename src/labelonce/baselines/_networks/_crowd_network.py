@@ -113,7 +113,7 @@ class CrowdNetwork(AnnotationsScorer):
         return layer
 
     def _rows(self, annotations: Annotations, gold: Codes | None) -> tuple[Codes, Codes, Codes]:
-        """Return what batches are made of: task, worker and label of every annotation, each gold as one more."""
+        """Return what batches are made of: task, worker and label of every annotation and gold label."""
         known = np.flatnonzero(gold >= 0) if gold is not None else np.empty(0, dtype=np.int64)
         task = np.concatenate([annotations.task, known])
         worker = np.concatenate([annotations.worker, np.full(len(known), GOLD)])

@@ -1,4 +1,4 @@
-"""Max-MIG: a network and an aggregator of labels that tell as much as possible about each other."""
+"""Max-MIG: a network and an aggregator of labels with the largest information about each other."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class TopLayer(nn.Module, ABC):
     done: float = 0.0
 
     def look(self, annotations: Annotations, gold: Codes | None) -> None:
-        """Look at what is trained on, before the first batch."""
+        """Prepare for the training data, before the first batch."""
 
     def mixed(self, batch: torch.Tensor, worker: torch.Tensor, label: torch.Tensor) -> Annotation:
         """Return the annotations that are trained on in the place of those of a batch."""

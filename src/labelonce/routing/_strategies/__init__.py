@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from labelonce import _plugins
 from labelonce._validate import check_choice
 from labelonce.routing._strategies._active_lab import ActiveLab as ActiveLab
 from labelonce.routing._strategies._adaptive_rounds import AdaptiveRounds as AdaptiveRounds
@@ -17,5 +18,9 @@ STRATEGIES: dict[str, type[Strategy]] = {
 
 
 def strategy_of(name: str, options: dict[str, Any]) -> Strategy:
-    """Return the strategy of a name, as `Strategy.to_dict` wrote it."""
-    return STRATEGIES[check_choice(name, "strategy", tuple(STRATEGIES))](**options)
+    """Return the strategy of a name, as `Strategy.to_dict` wrote it: one of ours, or that of an entry point."""
+    others = _plugins.plugins(_plugins.STRATEGIES)
+    check_choice(name, "strategy", (*STRATEGIES, *others))
+    kind = STRATEGIES[name] if name in STRATEGIES else _plugins.load_plugin(others[name], Strategy)
+    found: Strategy = kind(**options)
+    return found

@@ -17,7 +17,7 @@ _TIE = 1e-9  # of risk, below which it is left to chance which task is looked at
 
 @dataclass
 class Information(Strategy):
-    """The task about whose true label this worker's answer tells most, per unit of money.
+    """The task whose true label gains most information from this worker's answer, per unit of money.
 
     It is the mutual information I(y; z) between the true label y, as it is believed now, and the worker's answer z,
     which has the chances of the worker's confusion matrix: a specialist is asked about the classes it knows, and nobody

@@ -11,7 +11,7 @@ from labelonce.routing._strategies._strategy import Strategy
 
 @dataclass
 class Random(Strategy):
-    """Any open task; with `decline_below` above 0, workers whose answers would tell little are declined as by default.
+    """Any open task; with `decline_below` above 0, workers whose answers would bring little are declined as by default.
 
     Examples
     --------

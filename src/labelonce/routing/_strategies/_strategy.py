@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from labelonce._plugins import STRATEGIES, plugins
 from labelonce._types import Codes, Floats, Mask
 from labelonce.routing._belief import ANYBODY
 from labelonce.routing._state import State
@@ -68,7 +69,8 @@ class Strategy(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the name and the options, for a file."""
-        return {"name": type(self).__name__, "options": asdict(self)}  # type: ignore[call-overload]  # a dataclass
+        own = (name for name, point in plugins(STRATEGIES).items() if point.attr == type(self).__name__)
+        return {"name": next(own, type(self).__name__), "options": asdict(self)}  # type: ignore[call-overload]  # a dataclass
 
 
 def best_of(tasks: Codes, lists: Floats, n: int) -> Codes:

@@ -6,7 +6,7 @@ const ROWS = 20;
 const REASON = {
   budget: "Stop: the budget is spent.",
   risk: "Stop: the average task's label is as sure as max_risk asks for.",
-  gain: "Stop: the next label would tell less than min_gain.",
+  gain: "Stop: the next label would bring less than min_gain.",
 };
 
 const part = (id) => document.getElementById(id);

@@ -8,7 +8,7 @@ const RETRY = 2000;
 const WHY = {
   budget: "All labels that were planned have been given. Thank you.",
   risk: "The labels are as sure as they need to be. Thank you.",
-  gain: "More labels would tell little. Thank you.",
+  gain: "More labels would add little. Thank you.",
   nothing: "There is nothing for you right now. Look in again later.",
 };
 

@@ -1,0 +1,85 @@
+"""Seconds, pay and drift of every worker, where the files of labels know them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from labelonce._types import Floats
+from labelonce.data import Annotations
+from labelonce.report._speed import worker_seconds
+
+_FEWEST = 20  # labels with a time in each half of a worker's work, to speak of drift: judgement
+_CLEAR = 3.0  # standard errors between the halves: with 100 workers, chance alone flags about one in four crowds
+
+
+@dataclass(frozen=True)
+class WorkFigures:
+    """Figures of every worker, in the order of the annotations' workers; NaN where unknown.
+
+    `seconds` is the median per label, `pay` the sum; `early` and `late` are the expected shares of right labels in the
+    first and the second half of a worker's labels; `drifts` marks where they clearly differ.
+    """
+
+    seconds: Floats
+    pay: Floats
+    early: Floats
+    late: Floats
+
+    @property
+    def drifts(self) -> Any:
+        """True where a worker's first and second half clearly differ."""
+        return np.isfinite(self.early)
+
+
+def known_figures(work: WorkFigures | None) -> dict[str, Floats]:
+    """Return the figures that are known of some worker, by their names in a table."""
+    columns = {} if work is None else {"seconds_per_label": work.seconds, "pay": work.pay}
+    return {name: np.round(values, 4) for name, values in columns.items() if not np.isnan(values).all()}
+
+
+def work_figures(work: Any, annotations: Annotations, posterior: Floats) -> WorkFigures:
+    """Return the figures of a table with the columns task and worker, and seconds, pay and time where known."""
+    names = list(getattr(work, "column_names", getattr(work, "columns", work)))
+    columns = {name: np.asarray(work[name]) for name in names}
+    place = {str(worker): code for code, worker in enumerate(annotations.workers.tolist())}
+    codes = np.array([place.get(str(worker), -1) for worker in columns["worker"]])
+    known = codes >= 0
+    empty = np.full(annotations.n_workers, np.nan)
+    seconds, pay = empty.copy(), empty.copy()
+    for role in {"seconds", "time"} & set(names):
+        option = {"lead_time" if role == "seconds" else "timestamp": columns[role][known].astype(np.float64)}
+        if role == "seconds" or "seconds" not in names:
+            found = worker_seconds(codes[known], **option)
+            seconds[list(found)] = list(found.values())
+    if "pay" in names:
+        paid = known & np.isfinite(columns["pay"])
+        pay[np.unique(codes[paid])] = 0
+        np.add.at(pay, codes[paid], columns["pay"][paid])
+    early, late = _halves(columns, annotations, posterior) if "time" in names else (empty.copy(), empty.copy())
+    return WorkFigures(seconds, pay, early, late)
+
+
+def _halves(columns: dict[str, Any], annotations: Annotations, posterior: Floats) -> tuple[Floats, Floats]:
+    """Return the expected share of right labels early and late, of the workers in whom the two clearly differ."""
+    given = zip(columns["task"], columns["worker"], columns["time"], strict=True)
+    times = {(str(task), str(worker)): time for task, worker, time in given}
+    tasks, workers = (list(map(str, ids.tolist())) for ids in (annotations.tasks, annotations.workers))
+    pairs = zip(annotations.task.tolist(), annotations.worker.tolist(), strict=True)
+    when = np.array([times.get((tasks[task], workers[worker]), np.nan) for task, worker in pairs])
+    right = posterior[annotations.task, annotations.label]
+    early, late = np.full((2, annotations.n_workers), np.nan)
+    for worker in range(annotations.n_workers):
+        mine = np.flatnonzero((annotations.worker == worker) & np.isfinite(when))
+        mine = mine[np.argsort(when[mine], kind="stable")]
+        halves = right[mine[: len(mine) // 2]], right[mine[len(mine) // 2 :]]
+        if min(map(len, halves)) < _FEWEST:
+            continue
+        first, second = (float(half.mean()) for half in halves)
+        both = right[mine].mean()
+        error = np.sqrt(max(both * (1 - both), 1e-9) * sum(1 / len(half) for half in halves))
+        if abs(first - second) > _CLEAR * error:
+            early[worker], late[worker] = first, second
+    return early, late
