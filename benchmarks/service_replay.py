@@ -7,6 +7,8 @@ core at the lowest priority; meanwhile a request is sent every tenth of a second
 
     python benchmarks/service_replay.py
     python benchmarks/service_replay.py --tasks 20000 --answers 50000
+    python benchmarks/service_replay.py --at-once   # the answers are put into the database: start and refit only
+    python benchmarks/service_replay.py --at-once --no-refit --out benchmarks/results/service_start.json
 """
 
 import argparse
@@ -17,6 +19,7 @@ import signal
 import sys
 import tempfile
 import time
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +32,9 @@ import numpy as np
 from record import markdown, write, write_text
 from service_crowd import Server, Wire
 from service_load import CLASSES, in_ms, project_of
+
+from labelonce.service import Project
+from labelonce.service._store import Answer
 
 N_WORKERS, CONNECTIONS, MORE = 500, 40, 20_000
 
@@ -105,12 +111,25 @@ async def fitted(server: Server, token: str, admin: str) -> dict[str, Any]:
     return {"refit_seconds": time.monotonic() - started, "next_meanwhile": in_ms(seconds)}
 
 
-def restarted(server: Server) -> float:
-    """Stop a service and start it again, and return the seconds until it answers."""
+def restarted(server: Server, name: str) -> dict[str, float]:
+    """Stop a service and start it again, and return the seconds until it answers, on the clock and of the processor."""
     server.kill(signal.SIGTERM)
     started = time.monotonic()
-    server.start()
-    return time.monotonic() - started
+    server.start()  # returns when it listens, which is before it answers
+    urllib.request.urlopen(f"http://127.0.0.1:{server.port}/health", timeout=600).close()
+    seconds = time.monotonic() - started
+    assert server.process is not None
+    ticks = Path(f"/proc/{server.process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return {name: seconds, f"{name}_cpu": sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")}
+
+
+def fill(project: Project, names: list[str], rows: list[tuple[int, int, str]]) -> None:
+    """Put answers into the database."""
+    store = project.store()
+    for start in range(0, len(rows), 10_000):
+        part = rows[start : start + 10_000]
+        store.write([Answer(names[worker], f"{task}", f"{task}", label, seconds=1.0) for worker, task, label in part])
+    store.close()
 
 
 def table(row: dict[str, Any]) -> str:
@@ -118,17 +137,23 @@ def table(row: dict[str, Any]) -> str:
     head = ["answers", "memory of the service, MB", "answers per second"]
     lines = [
         [f"{one['answers']:,}", f"{one['megabytes']:.0f}", f"{one['per_second']:.0f}" if "per_second" in one else ""]
-        for one in row["memory"]
+        for one in row.get("memory", ())
     ]
-    named = {"start": "start, no fit", "start_with_fit": "start, with a fit", "refit_seconds": "refit"}
+    named = {"start": "start, no fit", "start_cpu": "of the processor", "start_with_fit": "start, with a fit"}
+    named |= {"start_with_fit_cpu": "of the processor, too", "refit_seconds": "refit"}
     seconds = {f"{said}, s": f"{row[name]:.1f}" for name, said in named.items() if name in row}
-    more = {f"MB after {MORE:,} more requests": f"{row['megabytes_after_more']:.0f}"}
+    more = {
+        "answers": f"{row['answers']:,}",
+        "MB": f"{row['megabytes_started']:.0f}",
+        f"MB after {MORE:,} more requests": f"{row['megabytes_after_more']:.0f}",
+    }
     if "next_meanwhile" in row:
         times = ", ".join(f"{value:.0f}" for value in row["next_meanwhile"].values())
         more["next during the refit, ms: median, p99, slowest"] = times
     more["load average"] = f"{row['load_average']:.1f} on {os.cpu_count()} cores"
     found = seconds | more
-    return "\n".join([markdown(head, lines), markdown(list(found), [list(found.values())])])
+    tables = [markdown(head, lines)] if lines else []
+    return "\n".join([*tables, markdown(list(found), [list(found.values())])])
 
 
 def main() -> None:
@@ -136,6 +161,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", type=int, default=200_000)
     parser.add_argument("--answers", type=int, default=500_000)
+    parser.add_argument("--at-once", action="store_true")
+    parser.add_argument("--no-refit", action="store_true")
     parser.add_argument("--out", type=Path, default=RESULTS / "service_replay.json")
     options = parser.parse_args()
     began, folder = time.perf_counter(), Path(tempfile.mkdtemp())
@@ -143,19 +170,25 @@ def main() -> None:
     names = [f"w{i}" for i in range(N_WORKERS)]
     tokens, admin = list(project.add_workers(names).values()), project.add_admin()
     server = Server(project.folder)
-    server.start()
     try:
         rows = answers(options.tasks, options.answers)
         row: dict[str, Any] = {"tasks": options.tasks, "answers": len(rows)}
-        row["memory"] = asyncio.run(replayed(server, tokens, rows))
-        row["start"] = restarted(server)
+        if options.at_once:
+            fill(project, names, rows)
+            server.start()
+        else:
+            server.start()
+            row["memory"] = asyncio.run(replayed(server, tokens, rows))
+        row |= restarted(server, "start")
         before = megabytes(server)
         asyncio.run(asked(server, tokens, MORE))
         row |= {"megabytes_started": before, "megabytes_after_more": megabytes(server)}
         row["load_average"] = os.getloadavg()[0]
         keep(row, options.out, time.perf_counter() - began)  # on a busy machine the fit may take long
+        if options.no_refit:
+            return
         row |= asyncio.run(fitted(server, tokens[0], admin))
-        row |= {"start_with_fit": restarted(server), "load_average": os.getloadavg()[0]}
+        row |= restarted(server, "start_with_fit") | {"load_average": os.getloadavg()[0]}
     finally:
         server.kill(signal.SIGTERM)
         shutil.rmtree(folder, ignore_errors=True)

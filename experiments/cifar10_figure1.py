@@ -1,14 +1,12 @@
-"""The paper's Figure 1 on CIFAR-10, and our default next to it.
+"""The paper's Figure 1 on CIFAR-10.
 
 Three curves for hammer-spammers and for class-wise hammer-spammers: test accuracy (a) against the quality of the
 workers at one label per task, (b) against the labels per task at quality 0.2 on all 50,000 images, (c) the same with
 50,000 labels in all. 100 workers drawn with replacement, a uniform prior, the last epoch of every training; the same
-network, epochs and views for every method. "default" is `MBEM(image_learner())` after each of its rounds. At one label
-per task MV, weighted MV, EM and weighted EM are one method. No fit sees test data; but what `image_learner` does was
-picked among eleven variants by the test accuracy of seed 0. Needs the data of datasets.md and a GPU.
+network, epochs and views for every method. At one label per task MV, weighted MV, EM and weighted EM are one method.
+No fit sees test data. Needs the data of datasets.md and a GPU. What the default makes of images is in images.py.
 
     python experiments/cifar10_figure1.py --part a --seeds 0 1 2       # curve (a) only; resumes where it was stopped
-    python experiments/cifar10_figure1.py --part default               # our default at full strength, quality 0.2
     python experiments/cifar10_figure1.py --part c --net resnet20 --redundancies 3 5
     python experiments/cifar10_figure1.py --table                      # tables and the figure from the JSON file
 """
@@ -66,8 +64,7 @@ def points(options: argparse.Namespace) -> Iterator[Trial]:
         (part, seed, crowd) for part in options.part for seed in options.seeds for crowd in CROWDS
     ):
         for quality, redundancy, n_tasks in _places(part, options):
-            methods = ("default",) if part == "default" else METHODS
-            for method in methods:
+            for method in METHODS:
                 at = (options.net, crowd, quality, redundancy, n_tasks)
                 if (redundancy == 1 and method in SAME_AT_ONE) or (at, seed, method) in seen:
                     continue
@@ -78,8 +75,6 @@ def points(options: argparse.Namespace) -> Iterator[Trial]:
 def _places(part: str, options: argparse.Namespace) -> Iterator[tuple[float, int, int]]:
     if part == "a":
         yield from ((quality, 1, options.tasks) for quality in options.qualities)
-    elif part == "default":
-        yield 0.2, 1, options.tasks
     else:
         for redundancy in options.redundancies:
             yield 0.2, redundancy, options.tasks if part == "b" else options.tasks // redundancy
@@ -112,8 +107,6 @@ def model_of(point: Trial, y: Any, confusion: Any) -> Any:
             return lo.MBEM.paper(learner)
         case "MBEM":
             return lo.MBEM(neural.TorchLearner(**settings), rounds=ROUNDS[point["net"]], random_state=seed)
-        case "default":
-            return lo.MBEM(neural.image_learner(), random_state=seed)
     return learner
 
 
@@ -130,7 +123,7 @@ def trial(folder: Path, **point: Any) -> Trial:
     def accuracy() -> float:
         return float((model.predict(data["xt"]) == data["yt"]).mean())
 
-    if point["method"] in ("MBEM", "default"):
+    if point["method"] == "MBEM":
         rounds = [accuracy() for stage in model.stages(X, ann) if stage.history_]
     else:
         model.fit(X, y if point["method"] == "truth" else ann)
@@ -143,14 +136,13 @@ def trial(folder: Path, **point: Any) -> Trial:
 def run(options: argparse.Namespace) -> None:
     """Run what is missing."""
     load(options.cache)
-    resume(options, partial(trial, options.cache), list(points(options)), order={"method": [*METHODS, "default"]})
+    resume(options, partial(trial, options.cache), list(points(options)), order={"method": METHODS})
 
 
 def means(trials: list[Trial]) -> dict[tuple[Any, ...], dict[str, list[float]]]:
     """Return accuracies in % of every point of the figure, a list over seeds for every method."""
     found: dict[tuple[Any, ...], dict[str, list[float]]] = {}
-    rows = [row for row in trials if row["method"] != "default"]
-    for row in sorted(rows, key=lambda row: [str(row[key]) for key in KEYS]):
+    for row in sorted(trials, key=lambda row: [str(row[key]) for key in KEYS]):
         at = found.setdefault(tuple(row[key] for key in KEYS), {method: [] for method in METHODS})
         same = SAME_AT_ONE if (row["method"], row["redundancy"]) == ("MV", 1) else ()
         for method in (row["method"], *same):
@@ -159,17 +151,9 @@ def means(trials: list[Trial]) -> dict[tuple[Any, ...], dict[str, list[float]]]:
 
 
 def table(trials: list[Trial]) -> str:
-    """Return the points of the figure, mean and standard error over seeds, and our default after every round."""
+    """Return the points of the figure, mean and standard error over seeds."""
     rows = [[*key, len(at["MV"]), *(mean_error(at[method]) for method in METHODS)] for key, at in means(trials).items()]
-    text = markdown(["net", "crowd", "quality", "labels per task", "tasks", "seeds", *METHODS], rows)
-    rows = []
-    for row in sorted(
-        (row for row in trials if row["method"] == "default"), key=lambda row: (row["crowd"], row["seed"])
-    ):
-        after = " ".join(f"{100 * one:.1f}" for one in row["rounds"])
-        rows.append([row["crowd"], row["seed"], after, f"{100 * row['labels']:.1f}", row["seconds"]])
-    head = ["our default", "seed", "test accuracy after each round", "labels right", "seconds"]
-    return f"{text}\n{markdown(head, rows)}" if rows else text
+    return markdown(["net", "crowd", "quality", "labels per task", "tasks", "seeds", *METHODS], rows)
 
 
 def plot(trials: list[Trial], path: Path) -> None:
@@ -201,7 +185,7 @@ def plot(trials: list[Trial], path: Path) -> None:
 
 if __name__ == "__main__":
     parser = arguments(__doc__, PATH)
-    parser.add_argument("--part", nargs="+", default=["a", "b", "c"], choices=["a", "b", "c", "default"])
+    parser.add_argument("--part", nargs="+", default=["a", "b", "c"], choices=["a", "b", "c"])
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--qualities", type=float, nargs="+", default=QUALITIES)
     parser.add_argument("--redundancies", type=int, nargs="+", default=REDUNDANCIES)

@@ -38,7 +38,8 @@ ONE_LABEL = ("MV", "MBEM paper", "oracle", "groups given", "groups found", "true
 METHODS = ("MV", "weighted MV", "EM", "MBEM paper", "oracle", "groups given", "groups found", "true workers", "truth")
 OURS = ("groups given", "groups found", "true workers")
 KEYS = ("seed", "crowd", "quality", "redundancy", "method")
-LEARNER: dict[str, Any] = {"n_models": 1, "epochs": 16}
+LEARNER: dict[str, Any] = {"module_fn": lo.neural.fast_net, "epochs": 16, "epochs_by_round": (6, 12), "lr": 1.5}
+LEARNER |= {"batch_size": 1024, "momentum": 0.85, "weight_decay": 1.3e-3, "warmup": 0.23, "cutout": 12}
 ROUNDS = 6
 
 
@@ -82,7 +83,7 @@ def method_of(point: dict[str, Any], learner: Any, true: Any) -> Any:
         case "oracle":
             return lo.OracleConfusion(true.dense(), learner)
         case name:
-            ours = Timed(**lo.neural.image_learner(**LEARNER).get_params(deep=False))  # another start in every round
+            ours = Timed(**LEARNER)  # another start in every round
             return lo.MBEM(ours, rounds=ROUNDS, worker_model=workers[name], folds=1, random_state=seed)
 
 
@@ -117,7 +118,7 @@ def run_point(folder: Path, **point: Any) -> dict[str, Any]:
     X, y = data["x"][:n_tasks], np.asarray(data["y"][:n_tasks])
     ann, true = draw_crowd(point, y)
     options = LEARNER | {"epochs_by_round": ()}  # every training of the others is a full one
-    learner = lo.neural.image_learner(**options, random_state=point["seed"])
+    learner = lo.neural.TorchLearner(**options, random_state=point["seed"])
     Timed.spent.clear()
     started = time.perf_counter()
     if point["method"] == "truth":
@@ -172,7 +173,12 @@ def run(options: argparse.Namespace) -> None:
                 yield delayed(run_point)(options.cache, **point)
 
     jobs = Parallel(n_jobs=options.jobs, return_as="generator_unordered", pre_dispatch=options.jobs)
-    settings = {"learner": LEARNER, "rounds": ROUNDS, "n_workers": N_WORKERS, "n_train": N_TRAIN}
+    settings = {
+        "learner": LEARNER | {"module_fn": "fast_net"},
+        "rounds": ROUNDS,
+        "n_workers": N_WORKERS,
+        "n_train": N_TRAIN,
+    }
     for row in jobs(work()):
         done.append(row)
         done.sort(key=lambda one: [CROWD_ORDER[one["crowd"]], *(one[key] for key in KEYS[2:4]), one["seed"]])

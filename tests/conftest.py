@@ -17,6 +17,7 @@ DATA_ROOT = Path(os.environ.get("LABELONCE_DATA") or Path(__file__).parents[2] /
 os.environ["LABELONCE_DATA"] = str(DATA_ROOT)  # the tests must not depend on the current directory
 
 
+os.environ["LABELONCE_EMBED"] = "none"  # a pretrained model is used where a test asks for it
 TESTS = Path(__file__).parent
 NEURAL = (
     "neural",
@@ -24,6 +25,7 @@ NEURAL = (
     "_kernels/test_torch.py",
     "test_processes.py",
     "experiments/test_cifar10_figure1.py",
+    "experiments/test_image_trainings.py",
 )
 ABSENT = {
     "data": None

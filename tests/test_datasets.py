@@ -16,6 +16,8 @@ FILES = {
     "truth_inference/bluebird_annotations.parquet",
     "truth_inference/bluebird_gold.parquet",
     "pandalm/verdicts.parquet",
+    "llmbar/annotations.parquet",
+    "llmbar/gold.parquet",
     "crowdtruth_video/annotations_wide.parquet",
 }
 
@@ -35,7 +37,7 @@ def test_unknown_name_lists_the_known_ones() -> None:
         load("mnist")
 
 
-@pytest.mark.parametrize("folder", ["truth_inference", "pandalm", "crowdtruth_video"])
+@pytest.mark.parametrize("folder", ["truth_inference", "pandalm", "llmbar", "crowdtruth_video"])
 def test_shipped_sets_are_small_and_carry_their_licence(folder: str) -> None:
     licence = (SHIPPED / folder / "LICENSE.txt").read_text()
     assert sum(path.stat().st_size for path in (SHIPPED / folder).glob("*.parquet")) < 40_000
@@ -62,6 +64,16 @@ def test_bluebird_has_the_counts_and_accuracies_that_are_published() -> None:
     assert (ann.n_tasks, len(ann), ann.n_workers, ann.n_classes) == (108, 4212, 39, 2)
     assert np.mean(ann.label == gold[ann.task]) == pytest.approx(0.6356, abs=6e-5)
     assert lo.metrics.accuracy(gold, votes.posterior_) == pytest.approx(0.7593, abs=6e-5)
+
+
+def test_llmbar_has_judges_in_families_and_orders_and_the_vote_that_was_measured() -> None:
+    dataset = load("llmbar")
+    ann = crowd(dataset)
+    gold = dataset.gold_of(ann)
+    assert (ann.n_tasks, len(ann), ann.n_workers, ann.n_classes) == (419, 48_470, 58, 2)
+    assert (array(ann.orders).tolist(), len(array(ann.families))) == ([0, 1], 6)
+    assert lo.metrics.accuracy(gold, lo.MajorityVote().fit(ann).posterior_) == pytest.approx(0.591, abs=2e-3)
+    assert array(dataset.raw)["subset"].null_count == 0
 
 
 def test_pandalm_has_people_and_language_models_as_workers() -> None:

@@ -11,6 +11,7 @@ from labelonce._lazy import lazy_names
 if TYPE_CHECKING:
     from labelonce import baselines as baselines
     from labelonce import datasets as datasets
+    from labelonce import embed as embed
     from labelonce import metrics as metrics
     from labelonce import neural as neural
     from labelonce import routing as routing
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from labelonce.io import read_annotations as read_annotations
     from labelonce.io import read_gold as read_gold
     from labelonce.io import write as write
+    from labelonce.judges import JudgePanel as JudgePanel
     from labelonce.learning import MBEM as MBEM
     from labelonce.learning import BoostedTrees as BoostedTrees
     from labelonce.learning import DoubtWarning as DoubtWarning

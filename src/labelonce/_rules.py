@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 
 _JUDGEMENT = "judgement"
 _PAGE = "docs/mbem.md"
+_IMAGES = "docs/neural.md"
+_JUDGES = "experiments/judges.py"
 
 
 def _rule(value: Any, meaning: str, source: str = _JUDGEMENT) -> Any:
@@ -24,6 +26,7 @@ class Rules:
     # the learner and the rounds
     penalties: tuple[float, ...] = _rule((0.001, 0.01, 0.1, 1.0, 10.0), "C of the default softmax regressions", _PAGE)
     text_penalties: tuple[float, ...] = _rule((0.1, 1.0, 10.0), "C of the default model of texts")
+    text_components: int = _rule(64, "components of the n-grams of texts with --quick")
     head_penalties: tuple[float, ...] = _rule((0.001, 0.01, 0.1, 1.0), "C of the default heads of questions")
     group_first: int = _rule(200, "classes from which the default predicts the group first, where groups are known")
     cheap: int = _rule(10**8, "values times classes up to which a fit is cheap: no limit on the number of fits")
@@ -39,6 +42,11 @@ class Rules:
         0.25, "share of the disagreement with unseen labels that a learner which overfits does not have with its own"
     )
     early_stop: float = _rule(1e-3, "change of the posteriors below which given rounds stop, mean total variation")
+    judgements: int = _rule(16, "times at most that the workers are judged while one network is trained", _IMAGES)
+    first_judgement: float = _rule(
+        0.25, "share of its epochs from which its predictions are better than before", _IMAGES
+    )
+    folds_epochs: float = _rule(0.2, "epochs of the networks that predict the tasks of each other then, as a share")
     # a round
     top_classes: int = _rule(5, "most probable classes of the model that have a slot")
     exponents: tuple[float, float] = _rule((0.3, 5.0), "between which the exponents of predictions are searched")
@@ -47,6 +55,8 @@ class Rules:
     )
     most_shift: float = _rule(10.0, "largest shift of a class's log-probability")
     calibration_steps: int = _rule(50, "steps of the search for a calibration")
+    warm_calibration_steps: int = _rule(5, "steps from the calibration of the stage before, on the most rows below")
+    warm_calibration_rows: int = _rule(20_000, "most rows to calibrate by then")
     first_calibration_steps: int = _rule(5, "steps for the exponent between groups alone")
     calibration_rows: tuple[int, int] = _rule((10_000, 50_000), "fewest and most rows to calibrate by")
     calibration_numbers: int = _rule(500_000, "rows times slots to calibrate by, within these")
@@ -149,6 +159,47 @@ class Rules:
     groups_predictions: int = _rule(50, "predictions per class that are enough")
     community_resolutions: tuple[float, ...] = _rule((0.0, 1.0, 3.0), "from which that of the communities is learned")
     groups_inside: float = _rule(0.5, "share of those within the group for it to hold", "docs/what-was-tried.md")
+    # workers who share mistakes
+    correlated_errors: tuple[float, float] = _rule(
+        (2.0, 2.5),
+        "Beta prior of how far the errors of a task's workers correlate, in aggregators",
+        "experiments/crowd_confidence.py",
+    )
+    too_sure: float = _rule(0.1, "by how much the posterior is surer than gold allows from which an aggregator warns")
+    refitted_labels: int = _rule(2_000_000, "labels up to which an aggregator is fitted again without some of the gold")
+    models_share: tuple[float, float] = _rule(
+        (4.0, 2.0), "Beta prior of the share of the agreement of language models that is shared error", _JUDGES
+    )
+    panel_shares_pull: float = _rule(5.0, "votes that the panel's shares of the classes are worth in those of a judge")
+    panel_pairs: float = _rule(3e7, "pairs of votes from which agreement is counted on a draw of the tasks")
+    panel_least_agreement: float = _rule(0.02, "least agreement beyond chance that judges are taken to have")
+    panel_doubt: float = _rule(0.05, "standard deviation of what persons or gold say of judges, however many")
+    persons_share: tuple[float, float] = _rule(
+        (1.5, 8.0), "the same of people: most of their mistakes are their own", _JUDGES
+    )
+    panel_least_doubt: float = _rule(0.03, "standard deviation of the share of right labels of a panel, however sure")
+    panel_correlation_worth: float = _rule(50.0, "tasks that the usual correlation of errors is worth where it is seen")
+    panel_enough: float = _rule(0.98, "share of the signal that must be left when useless judges are dropped")
+    panel_stretch: float = _rule(0.4, "prior deviation of the log by which gold stretches a panel's log-odds", _JUDGES)
+    panel_wide: float = _rule(0.15, "width of the range of the estimated accuracy from which a panel warns")
+    panel_steady_power: float = _rule(
+        1.25, "power of the odds that a judge repeats its verdict by which it counts", _JUDGES
+    )
+    panel_gold: tuple[float, ...] = _rule(
+        (0.5, 1.0, 0.5, 1.5, 1.0, 0.7),
+        "with gold: variance of a class's offset, mean and deviation of the slope of the panel's log-odds, the same of "
+        "the weight of one trusted judge, rate of the prior of the deviation of all others",
+        _JUDGES,
+    )
+    panel_gold_deviations: tuple[float, ...] = _rule((0.0, 1.0, 2.0, 4.0, 8.0), "deviations that are tried")
+    panel_trusted: int = _rule(10, "judges with most right verdicts on gold, of whom one may be trusted")
+    panel_gold_judges: int = _rule(200, "most judges with a weight of their own on gold")
+    panel_loading_steps: int = _rule(100, "steps of the search for how far each judge agrees with the others")
+    panel_loading_pull: float = _rule(10.0, "votes that the mean of the judges is worth in it")
+    panel_least_guess: float = _rule(0.1, "of the class balance, the least share of a class when a judge guesses")
+    panel_person: tuple[float, float] = _rule(
+        (0.82, 20.0), "how often a person knows the truth, before agreement is seen, and the votes that this is worth"
+    )
     # learners with many classes
     slot_stages: tuple[tuple[float, int], ...] = _rule(
         ((0.04, 40), (0.25, 12), (1.0, 5)), "shares of many tasks that a softmax regression is fitted to, and the steps"

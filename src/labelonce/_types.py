@@ -5,6 +5,7 @@ No library is loaded here, so that the command line can offer these words in `--
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 if TYPE_CHECKING:
@@ -24,6 +25,16 @@ if TYPE_CHECKING:
     """True where kept."""
 else:
     Codes = Floats = Ids = Mask = Any
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number that is not known, and the ends of its 90 % range."""
+
+    value: float
+    low: float
+    high: float
+
 
 Duplicates = Literal["error", "first", "last", "keep"]
 """What to do when one worker labelled one task more than once."""
@@ -50,6 +61,9 @@ EngineName = Literal["auto", "scipy", "torch"]
 
 Model = Literal["softmax", "boost"]
 """What `labelonce train` fits to features."""
+
+Effort = Literal["quick", "thorough"]
+"""How much work a run on texts or images may be, where it is not the default."""
 
 Strategy = Literal[
     "Information",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -14,16 +14,18 @@ from labelonce._types import GROUPINGS, MULTIPLE, TOOLS, Duplicates, Missing
 from labelonce._validate import check_choice
 from labelonce.data import _ids
 from labelonce.data._annotations import Annotations
+from labelonce.data._extra import extra_names
 from labelonce.data._gold import check_gold, check_once
 from labelonce.data._missing import LeftOutWarning
 from labelonce.data._spelling import key
 from labelonce.files._atomic import atomic_stream
 from labelonce.files._open import File, locate, naming
-from labelonce.files._table_reader import give_back_memory, read_columns, stream_of_ids
+from labelonce.files._table_reader import column_names, give_back_memory, read_columns, stream_of_ids
 from labelonce.files._table_writer import as_table, write_table
 from labelonce.formats import _registry as tools
 from labelonce.formats._answers import Fields, to_gold
 from labelonce.formats._labels import Paths, Relabel, listed, new_names, read_part, together
+from labelonce.formats._verdicts import read_verdict_files
 from labelonce.formats._work import read_work as work_in
 from labelonce.workers._groups import read_groups
 
@@ -34,6 +36,7 @@ __all__ = [
     "read_batches",
     "read_class_groups",
     "read_gold",
+    "read_verdicts",
     "read_work",
     "write",
 ]
@@ -54,6 +57,7 @@ def read_annotations(
     normalise: bool = False,
     rejected: str | None = None,
     multiple: str | None = None,
+    plain: bool = False,
     progress: bool | None = None,
 ) -> Annotations:
     r"""Return the annotations in three columns of a file, or in the export of a labelling tool; or of several files.
@@ -89,6 +93,9 @@ def read_annotations(
     multiple : {"error", "join", "split"}, optional
         What to do with an answer of several labels in a tool's export: raise, make every set of labels a
         class such as "cat|dog", or ask yes or no of every label, which makes tasks such as "17|cat".
+    plain : bool
+        Do not read the optional columns of a table: `probability` (or `probability_<class>`, one for each class),
+        `weight`, `order` and `family`, see `Annotations`.
     progress : bool, optional
         Show a progress bar on stderr. Default: on a terminal, for about a million rows or more.
 
@@ -117,13 +124,70 @@ def read_annotations(
         raise ValueError(
             f"{files[0]}: rejected and multiple are for the exports of tools; got a {files[0].format} file."
         )
-    reading: Any = {"missing": missing, "progress": progress, "tool": {"rejected": rejected, "multiple": multiple}}
+    reading: Any = {
+        "missing": missing,
+        "progress": progress,
+        "plain": plain,
+        "tool": {"rejected": rejected, "multiple": multiple},
+    }
     parts = [read_part(file, Fields(task, worker, label), several=len(files) > 1, **reading) for file in files]
     names = None if relabel is None else new_names(relabel, [part.columns[2] for part in parts])
     declared: Any = {"classes": classes, "answers": answers, "duplicates": duplicates}
     annotations = together(parts, **declared, relabel=names, normalise=normalise)
     give_back_memory()
     return annotations
+
+
+def read_verdicts(
+    path: Paths,
+    *,
+    format: str | None = None,
+    task: str | None = None,
+    worker: str | None = None,
+    label: str | None = None,
+    classes: Any = None,
+    swap: Sequence[Any] | None = None,
+    duplicates: Duplicates = "keep",
+    missing: Missing = "error",
+) -> Annotations:
+    r"""Return the verdicts of language models in tables of any columns' names, for `JudgePanel`.
+
+    A row is one verdict. The worker is model/prompt and its family the model; a log-probability becomes a
+    probability. Refusals, errors and empty verdicts are answers that are no class. Pairwise judgments of FastChat are
+    read as well.
+
+    Parameters
+    ----------
+    path, format, missing
+        As in `read_annotations`; tables only.
+    task, worker, label : str, optional
+        The names of the columns. Default: those that evaluation tools use, such as item, model (and prompt), answer.
+        Columns such as logprob, probability, order, swapped, weight and family are found by their names.
+    classes : column, optional
+        The classes; any other verdict is an answer that is no class. Default: all verdicts but refusals.
+    swap : pair of labels, optional
+        Labels that name the place where a choice was shown, such as A and B: they trade places in all orders but
+        the first, so that each names the same choice everywhere. Default: labels name the choices already.
+    duplicates : {"keep", "error", "first", "last"}
+        What to do with a judge's further verdicts on an item in the same order. Kept, they show how consistent it is.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> line = '{"model": "gpt", "prompt": "brief", "item": %d, "answer": "%s", "logprob": -0.1}\n'
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "verdicts.jsonl")
+    ...     _ = path.write_text(line % (1, "good") + line % (2, "bad") + line % (3, "refusal"))
+    ...     verdicts = read_verdicts(path)
+    >>> verdicts.workers, verdicts.classes, verdicts.families
+    (array(['gpt/brief'], dtype=object), array(['bad', 'good'], dtype=object), array(['gpt'], dtype=object))
+    """
+    files = [tools.find_labels(one, format) for one in listed(path)]
+    odd = next((file for file in files if file.format in TOOLS), None)
+    if odd is not None:
+        raise ValueError(f"{odd} must be a table of verdicts; got an export in format {odd.format!r}.")
+    columns: Any = {"task": task, "worker": worker, "label": label}
+    return read_verdict_files(files, classes=classes, swap=swap, duplicates=duplicates, missing=missing, **columns)
 
 
 def read_gold(
@@ -254,6 +318,12 @@ def read_batches(
     if file.format in TOOLS:
         raise ValueError(f"{file} must be a table to be read in batches; got an export in format {file.format!r}.")
     with naming(file):
+        if more := extra_names(column_names(file)):
+            warnings.warn(
+                f"{file}: the columns {', '.join(more)} are not read in batches: every annotation counts as one whole "
+                "label.",
+                stacklevel=2,
+            )
         yield from stream_of_ids(file, {"task": task, "worker": worker, "label": label})
 
 

@@ -79,7 +79,7 @@ def test_each_and_max_labels_are_kept(files: tuple[Path, Path], tmp_path: Path) 
     ("cell", "fix"),
     [
         ("", "(1 in total). Fill them in.\n"),
-        ("a", "got 'a' at row 2 (text). Leave it out with --ignore x2. Texts must be"),
+        ("a", "got 'a' at row 2 (text). Leave it out with --ignore x2. For texts, train with --text x2."),
     ],
 )
 def test_what_is_wrong_with_features_is_said_without_options_of_other_commands(

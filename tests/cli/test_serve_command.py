@@ -142,6 +142,7 @@ def test_what_is_left_out_is_listed(tmp_path: Path) -> None:
     made = labelonce_cli("project", tmp_path / "pets", *options)
     assert "note: left out: bad00.png: it is no image" in made.stderr
     assert "note: left out: 5 more" in made.stderr
+    assert f"tasks: 1 image of {tmp_path / 'photos'} (a.png)" in made.stderr
     made = labelonce_cli("project", tmp_path / "other", *options, "--json")
     assert len(json.loads(made.stdout)["left_out"]) == 25
 

@@ -64,12 +64,6 @@ def test_curves_share_their_points_and_the_vote_stands_for_its_kin_at_one_label(
     places = {(one["quality"], one["redundancy"], one["n_tasks"]) for one in found}
     assert places == {(0.2, 1, 60), (0.5, 1, 60), (0.2, 3, 60), (0.2, 3, 20)}
     assert len(found) == 2 * (2 * 6 + 2 * 9)
-    assert len(list(figure.points(options_of(part=["default"])))) == 2
-
-
-def test_the_default_shows_its_rounds(figure: Any) -> None:
-    row = POINT | {"method": "default", "rounds": [0.501, 0.75], "accuracy": 0.75, "labels": 0.8, "seconds": 1.5}
-    assert "| class-wise | 0 | 50.1 75.0 | 80.0 | 1.5 |" in figure.table([row])
 
 
 def test_the_figure_is_drawn(figure: Any, tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from labelonce import MBEM, Annotations, SoftmaxRegression, simulate
+from labelonce._types import Estimate
 from labelonce.learning._doubt import doubts_about_drift, doubts_about_features, doubts_about_labels
 from labelonce.learning._narrowing import Narrowing
-from labelonce.learning._verdict import Estimate
 
 LABEL = np.repeat([0, 1], 10)
 ANN = Annotations.from_arrays(np.arange(20), np.zeros(20, dtype=int), LABEL)

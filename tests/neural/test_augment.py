@@ -4,7 +4,8 @@ import numpy as np
 import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
-from labelonce.neural._augment import cut_out, flip_and_crop, mix_up
+from labelonce.neural import TorchLearner, fast_net
+from labelonce.neural._augment import affine, cut_out, flip_and_crop, mix_up, recolour
 
 
 def generator() -> torch.Generator:
@@ -38,3 +39,34 @@ def test_mixed_targets_follow_the_inputs() -> None:
     assert_allclose(targets, 3 * mixed)
     assert_allclose(mixed.sum(dim=1), torch.ones(5))
     assert (mixed.diagonal() >= 0.75).all()
+
+
+def images(n: int = 40) -> torch.Tensor:
+    return torch.randn(n, 3, 8, 8, generator=generator())
+
+
+def test_an_affine_view_of_no_size_is_the_image_or_its_mirror_image() -> None:
+    before = images()
+    after = affine(before, generator(), turn=0, scale=0, shear=0, move=0)
+    mirrored = torch.isclose(after, before.flip(-1), atol=1e-5).flatten(1).all(dim=1)
+    same = torch.isclose(after, before, atol=1e-5).flatten(1).all(dim=1)
+    assert (mirrored ^ same).all()
+    assert 0 < int(same.sum()) < len(before)
+    assert affine(before, generator()).shape == before.shape
+
+
+def test_another_colour_leaves_the_shapes() -> None:
+    before = images()
+    assert_allclose(recolour(before, generator(), contrast=0, brightness=0, saturation=0, tint=0), before, atol=1e-5)
+    tinted = recolour(before, generator(), contrast=0, brightness=0, saturation=0) - before
+    assert_allclose(tinted, tinted[:, :, :1, :1].expand_as(tinted), atol=1e-5)  # one number for each channel
+    grey = recolour(before, generator(), contrast=0, brightness=0, tint=0)
+    assert_allclose(grey.mean(dim=1), before.mean(dim=1), atol=1e-5)
+
+
+def test_a_share_of_each_batch_has_strong_views() -> None:
+    learner = TorchLearner(fast_net, strong=0.75, pad=0)
+    before = images()
+    views = learner.views(before, generator())
+    weak = [(view == one).all() or (view == one.flip(-1)).all() for view, one in zip(views, before, strict=True)]
+    assert [bool(one) for one in weak] == [True] * 10 + [False] * 30

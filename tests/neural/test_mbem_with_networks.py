@@ -51,7 +51,7 @@ def test_networks_tell_workers_apart_at_one_label_a_task() -> None:
 def test_auto_is_the_network_s_own_recipe() -> None:
     X, ann, _, _ = tasks()
     clf = lo.MBEM(TorchLearner(neural.mlp, **FEW)).fit(X, ann)
-    assert clf.n_rounds_ == TorchLearner.auto["rounds"]
+    assert clf.n_rounds_ == TorchLearner().own_rounds
     assert clf.recipe_["predictions"] == "in_sample"
     assert clf.choices_ == []
 
@@ -65,7 +65,7 @@ def test_the_network_s_own_rounds_stop_where_nothing_changes(monkeypatch: pytest
     net = TorchLearner(neural.mlp, epochs_by_round=(2,), **FEW | {"epochs": np.int64(4)})
     stop_at(0.5, monkeypatch)
     sure = lo.MBEM(net).fit(X, y)
-    assert sure.n_rounds_ < TorchLearner.auto["rounds"]
+    assert sure.n_rounds_ < TorchLearner().own_rounds
     model: Any = sure.model_
     assert len(model.history_) == 4  # the last round is done
 
@@ -101,11 +101,11 @@ def test_a_network_beats_the_same_network_trained_on_the_votes_though_it_memoris
 def test_networks_with_short_early_rounds_have_the_plan_that_was_measured_on_images() -> None:
     X = np.zeros((6000, 2, 2, 3), dtype=np.uint8)
     ann = lo.Annotations.from_arrays(np.arange(6000), np.arange(6000) % 7, np.arange(6000) % 10)
-    for learner in (neural.image_learner(), network_for(6000), network_for(600)):
+    for learner, n_rounds in ((neural.image_learner(), 19), (network_for(6000), 19), (network_for(600), 9)):
         clf = next(lo.MBEM(learner).stages(X, ann))
         plan: Any = clf._plan
         assert (clf.n_fits_, clf._done, clf.choices_) == (0, [], [])  # nothing is measured before the first round
-        assert (plan.rounds, plan.averaged, plan.scores, plan.parts) == (9, (), (), 2)
+        assert (plan.rounds, plan.averaged, plan.scores, plan.parts) == (n_rounds, (), (), 2)
         assert plan.how.fold is None
         assert plan.how.last_round_differs
 

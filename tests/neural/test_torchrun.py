@@ -78,6 +78,7 @@ cases = {
     "images": (images | {"epochs": 3, "cutout": 2}, {"rounds": 2}),
     "mixup": (few | {"epochs": 3, "mixup": 0.5}, {"rounds": 2}),
     "held out": (images | {"epochs": 4, "holdout": 0.022, "patience": 1}, {"rounds": 1}),  # in one process only
+    "one training": (images | {"epochs": 4, "epochs_by_round": (1,), "one_training": True, "ema": 0.5}, {"rounds": 4}),
     "stopped early": (few | {"epochs": 4, "epochs_by_round": (2,)}, {"rounds": 6}),
 }
 found = {}
@@ -134,7 +135,7 @@ def test_mbem_over_shards_of_tasks_is_mbem_over_all(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_processes_share_every_batch_and_end_with_one_model(tmp_path: Path) -> None:
     first, second = two_processes(AGREE, tmp_path, str(tmp_path))
-    for name in ("images", "mixup", "held out", "stopped early"):
+    for name in ("images", "mixup", "held out", "one training", "stopped early"):
         for what in ("predictions", "confusion", "rounds", "losses"):
             assert_allclose(first[f"{name}: {what}"], second[f"{name}: {what}"], atol=1e-6)
         sizes = first[f"{name}: sizes"] + second[f"{name}: sizes"]

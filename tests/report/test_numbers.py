@@ -13,8 +13,8 @@ from scipy.stats import norm
 import labelonce as lo
 from labelonce import theory
 from labelonce._kernels import ScipyEngine
+from labelonce._types import Estimate
 from labelonce.data import Annotations
-from labelonce.learning._verdict import Estimate
 from labelonce.report import worker_seconds
 from labelonce.report._accuracy import estimated_accuracy, judged_without
 from labelonce.report._calibration import gold_calibration, label_calibration, without_label

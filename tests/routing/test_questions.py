@@ -62,6 +62,25 @@ def test_one_question_is_the_task_without_questions() -> None:
     assert_allclose(one.belief.posterior(), other.belief.posterior(), rtol=1e-12)
 
 
+@pytest.mark.parametrize("questions", [None, ["dog", "sea"]])
+def test_many_answers_at_once_are_believed_as_one_by_one(questions: list[str] | None) -> None:
+    rng, gold = np.random.default_rng(0), {"t1": "yes"} if questions is None else None
+    rows = [
+        (f"t{i % 5}", f"w{i}", rng.choice(["yes", "no", "maybe"], size=len(questions or [0])).tolist())
+        for i in range(20)
+    ]
+    one, all_ = (
+        Router([f"t{i}" for i in range(5)], ["yes", "no", "maybe"], questions=questions, gold=gold) for _ in "ab"
+    )
+    for task, worker, said in rows:
+        one.add(task, worker, said if questions else said[0])
+    with all_.state.at_once():
+        for task, worker, said in rows:
+            all_.add(task, worker, said if questions else said[0])
+    assert_allclose(all_.belief.posterior(), one.belief.posterior(), rtol=1e-9)
+    assert_allclose(all_.belief.mean_risk, one.belief.mean_risk, rtol=1e-9)
+
+
 def test_a_fit_is_believed_with_the_answers_that_it_did_not_know() -> None:
     router = answered(9)
     fit = fit_of(router)

@@ -19,7 +19,7 @@ from pyarrow import parquet
 
 import labelonce as lo
 from labelonce import runs
-from labelonce.runs import _images, _train
+from labelonce.runs import _doors, _images, _train
 from labelonce.runs._images import Images, network_for, read_images, read_new_images
 
 Capture = pytest.CaptureFixture[str]
@@ -183,7 +183,7 @@ def test_few_images_get_small_batches_and_many_the_measured_learner() -> None:
     assert str(many.get_params()) == str(neural.image_learner().get_params())
 
 
-def tiny(_: int) -> Any:
+def tiny(_: int, **__: Any) -> Any:
     from labelonce import neural
 
     return neural.TorchLearner(partial(neural.mlp, width=16), epochs=8, epochs_by_round=(4,), batch_size=16, lr=0.05)
@@ -208,7 +208,7 @@ def coloured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "labels.csv").write_text("task,worker,label\n" + "".join(lines))
     np.save(folder / "true.npy", names[y])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_train, "network_for", tiny)
+        patch.setattr(_doors, "network_for", tiny)
         arguments = ["train", str(folder / "labels.csv"), "--images", str(folder / "photos"), "--image-size", "16"]
         assert labelonce(*arguments, "--rounds", "3", "-o", folder / "run") == 0
     return folder
@@ -234,7 +234,7 @@ def test_a_run_on_images_finds_the_colours_and_shows_them(coloured: Path) -> Non
 def train_again(coloured: Path, run: Path, learner: Callable[[int], Any]) -> str:
     """Return the learner in the record of one round, and check that nothing in the folder tells where it lay."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_train, "network_for", learner)
+        patch.setattr(_doors, "network_for", learner)
         options = runs.Options(str(coloured / "labels.csv"), images=str(coloured / "photos"), image_size=16, rounds=1)
         record = runs.train(options, run)
     assert " at 0x" not in (run / "run.json").read_text() + (run / "report.html").read_text()
@@ -248,7 +248,9 @@ def test_equal_runs_name_their_network_alike(coloured: Path, tmp_path: Path, cap
     one, other = (train_again(coloured, tmp_path / name, tiny) for name in ("one", "other"))
     assert one == other
     assert "module_fn=functools.partial(mlp, width=16)" in one
-    plain = train_again(coloured, tmp_path / "plain", lambda _: tiny(0).set_params(module_fn=neural.resnet9, epochs=1))
+    plain = train_again(
+        coloured, tmp_path / "plain", lambda *_, **__: tiny(0).set_params(module_fn=neural.resnet9, epochs=1)
+    )
     assert "module_fn=resnet9" in plain
     assert labelonce("show", tmp_path / "one") == 0
     assert "0x" not in capsys.readouterr().out
@@ -271,9 +273,9 @@ def test_predict_refuses_an_empty_folder(coloured: Path, tmp_path: Path, capsys:
 
 KILLED = """
 import os, signal, sys
-from labelonce.runs import Options, RunFolder, _train
+from labelonce.runs import Options, RunFolder, _doors, _train
 import test_images
-_train.network_for = test_images.tiny
+_doors.network_for = test_images.tiny
 keep = RunFolder.save_checkpoint
 def save(self, content, warnings, count=[0]):
     keep(self, content, warnings)
@@ -308,7 +310,7 @@ def test_a_killed_run_on_images_resumes_to_the_same_numbers(coloured: Path, tmp_
 def test_an_image_that_disappears_during_training_costs_no_run(
     coloured: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_train, "network_for", tiny)
+    monkeypatch.setattr(_doors, "network_for", tiny)
     images = read_images(
         coloured / "photos", 16, coloured / "labels.csv", lo.read_annotations(coloured / "labels.csv"), task="task"
     )

@@ -110,6 +110,21 @@ def test_a_task_that_a_newer_fit_doubts_is_offered_again(fitted: tuple[Project, 
     assert live.drawing() is None
 
 
+def test_weak_features_settle_no_task_by_one_label(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = [f"t{i},{x:.3f},{z:.3f}" for i, (x, z) in enumerate(rng.normal(size=(80, 2)))]
+    (tmp_path / "tasks.csv").write_text("\n".join(["task,x,z", *rows]) + "\n")
+    project = Project.make(tmp_path / "p", tmp_path / "tasks.csv", ["cat", "dog"], settled_risk=0.45)
+    store = project.store()
+    store.write([Answer(f"w{i % 2}", f"k{i}", f"t{i}", ("cat", "dog")[int(rng.integers(2))]) for i in range(80)])
+    assert fits.main(project.folder) == 0
+    found = fits.newest(project)
+    live = LiveRouter(project, store.answers(), found)
+    store.close()
+    assert live.progress()["doubts"]
+    assert live.n_settled == 0
+
+
 def done(job: Job | None) -> None:
     assert job is not None
     job.compute()

@@ -17,7 +17,7 @@ from labelonce.service import Project
 pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[service]'")
 schemathesis = pytest.importorskip("schemathesis", reason="no schemathesis: pip install 'labelonce[dev]'")
 REFUSED = (400, 401, 403, 404, 405, 409, 413, 422, 429)
-OPERATIONS = 14
+OPERATIONS = 18
 
 
 @pytest.fixture(scope="module")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from service_pages import chromium, needs_chromium
 from service_projects import Client, serving
 
 import labelonce as lo
@@ -17,11 +17,9 @@ from labelonce.service import Project
 from labelonce.service import _fit as fits
 
 pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[service]'")
-sync_api = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install 'labelonce[dev]'")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium"),
+    needs_chromium,
     pytest.mark.usefixtures("skops"),
 ]
 RUNS = "window.owned=1"
@@ -47,12 +45,18 @@ PAYLOADS = [
 ]
 
 
+LINKS = [
+    f"[x](javascript:{RUNS})",
+    f"![x](javascript:{RUNS})",
+    f"[x](data:text/html,<script>{RUNS}</script>)",
+    "<http://x/'>",
+]
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as running:
         yield running
-        running.close()
 
 
 @pytest.fixture(params=[False, True], ids=["buttons", "boxes"])
@@ -62,7 +66,9 @@ def project(request: pytest.FixtureRequest, tmp_path: Path) -> Project:
     lo.write(table, tmp_path / "tasks.parquet")
     shown = {"title": PAYLOADS[5], "instructions": PAYLOADS[1], "text": "text", "learn_from": "nothing"}
     options = {"multilabel": request.param, "requests_per_second": 1e4, "max_labels": 100}
-    return Project.make(tmp_path / "p", tmp_path / "tasks.parquet", PAYLOADS[:10], **shown, **options)
+    made = Project.make(tmp_path / "p", tmp_path / "tasks.parquet", PAYLOADS[:10], **shown, **options)
+    (made.folder / "instructions.md").write_text("\n\n".join([*PAYLOADS, *LINKS]), "utf-8")
+    return made
 
 
 def visit(browser: Any, url: str) -> tuple[Any, list[str]]:
@@ -101,12 +107,16 @@ def label_all(project: Project, http: Any, workers: list[str]) -> None:
             else:
                 answer = client.post("/api/annotations", body | said)
             assert answer.status_code == 200, worker
+        client.post("/api/comments", {"key": "c", "task": tasks[0], "text": PAYLOADS[turn], "flagged": True})
 
 
 def test_nothing_in_the_data_runs_on_the_page_of_the_labels(browser: Any, project: Project) -> None:
     (token,) = project.add_workers([f"<img src=x onerror={RUNS}>"]).values()
     with serving(project) as http:
         page, trouble = visit(browser, f"{http.base_url}#token={token}")
+        page.locator("dialog#guide[open]").wait_for()
+        assert page.locator("#guide-text :is(a[href^=j], a[href^=d], img)").count() == 0
+        page.keyboard.press("Escape")
         shown = set()
         for n in range(len(PAYLOADS)):
             page.locator("#done", has_text=re.compile(f"^{n} labels? from you")).wait_for()
@@ -136,5 +146,8 @@ def test_nothing_in_the_data_runs_on_the_dashboard(browser: Any, project: Projec
         page.locator("#name").fill(PAYLOADS[1])
         page.get_by_role("button", name="Make a link").click()
         page.get_by_text("shown this once").wait_for()
+        page.locator("#labels tbody button").first.click()
+        page.locator("dialog#one[open]").wait_for()
+        assert PAYLOADS[0] in page.locator("#one-said").text_content()
         check(page, trouble)
         page.close()

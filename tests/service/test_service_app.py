@@ -8,6 +8,7 @@ import io
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -101,7 +102,7 @@ def test_a_skipped_task_goes_to_somebody_else(served: Running) -> None:
         other = served.ann.get("/api/next").json()["task"]
         assert other != task
         served.ann.label(other, "cat")
-    assert served.ann.get("/api/next").json() == {"task": None, "text": None, "has_image": False, "why": "nothing"}
+    assert served.ann.get("/api/next").json()["why"] == "all"
     progress = served.admin.get("/api/progress").json()
     assert (progress["skips"], progress["labels"]) == (1, len(TEXTS) - 1)
 
@@ -161,6 +162,12 @@ def test_one_person_cannot_take_all_the_service(tmp_path: Path) -> None:
         assert served.bob.get("/api/me").status_code == 200
 
 
+def shown(served: Running) -> list[dict[str, Any]]:
+    """Return progress and labels, with probabilities as far as their sums do not depend on the order."""
+    rows = [served.admin.get("/api/progress").json(), *served.admin.get("/api/labels").json()["rows"]]
+    return [{name: round(one, 9) if isinstance(one, float) else one for name, one in row.items()} for row in rows]
+
+
 def test_a_restart_brings_everything_back(tmp_path: Path) -> None:
     project = text_project(tmp_path)
     for served in running(project):
@@ -168,9 +175,9 @@ def test_a_restart_brings_everything_back(tmp_path: Path) -> None:
         served.bob.label("a", "dog")
         served.ann.post("/api/skips", {"key": "s", "task": "b", "reason": "blurred"})
         served.ann.delete(f"/api/annotations/{kept['id']}")
-        before = served.admin.get("/api/progress").json(), served.admin.get("/api/labels").json()
+        before = shown(served)
     for served in running(Project(project.folder)):
-        assert (served.admin.get("/api/progress").json(), served.admin.get("/api/labels").json()) == before
+        assert shown(served) == before
 
 
 def test_a_project_is_served_once(served: Running) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from service_pages import Visit, chromium, needs_chromium
 from service_projects import BOXES, TEXTS, boxes_project, serving, text_project
 
 from labelonce.service import Project
@@ -16,36 +16,13 @@ from labelonce.service import _fit as fits
 from labelonce.service._store import Answer
 
 pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[service]'")
-sync_api = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install 'labelonce[dev]'")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium")
+pytestmark = needs_chromium
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as running:
         yield running
-        running.close()
-
-
-class Visit:
-    """A page with what went wrong on it."""
-
-    def __init__(self, browser: Any, url: str, **options: Any) -> None:
-        self.page = browser.new_page(**options)
-        self.trouble: list[str] = []
-        self.page.on("console", lambda message: self.trouble.append(message.text))
-        self.page.on("pageerror", lambda error: self.trouble.append(str(error)))
-        self.page.goto(url)
-
-    def text(self, part: str) -> str:
-        return str(self.page.locator(part).inner_text())
-
-    def shows_a_task(self) -> str:
-        """Wait until a task can be answered and return its text."""
-        self.page.locator("#choices :is(button, input):enabled").first.wait_for()
-        return self.text("#text")
 
 
 @pytest.fixture
@@ -84,8 +61,7 @@ def test_labelling_with_the_keyboard_alone(browser: Any, project: Project) -> No
         visit.page.wait_for_function("text => document.getElementById('text').textContent !== text", arg=first)
         assert answers(project) == [(name_of(first), None, "Something is broken")]
         assert second in TEXTS.values()
-        visit.page.close()
-        assert visit.trouble == []
+        visit.ends_well()
 
 
 def test_ticking_boxes_with_the_keyboard_alone(browser: Any, tmp_path: Path) -> None:
@@ -111,8 +87,7 @@ def test_ticking_boxes_with_the_keyboard_alone(browser: Any, tmp_path: Path) -> 
         visit.page.keyboard.press("z")
         visit.page.locator("#done", has_text="1 label from you").wait_for()
         assert visit.shows_a_task() == f"text of {second}"
-        visit.page.close()
-        assert visit.trouble == []
+        visit.ends_well()
 
 
 def test_undo_shows_the_boxes_as_they_were_ticked(browser: Any, tmp_path: Path) -> None:
@@ -128,8 +103,7 @@ def test_undo_shows_the_boxes_as_they_were_ticked(browser: Any, tmp_path: Path) 
         visit.page.locator("#done", has_text="0 labels from you").wait_for()
         assert visit.page.get_by_label("sea").is_checked()
         assert visit.page.locator("#choices :checked").count() == 1
-        visit.page.close()
-        assert visit.trouble == []
+        visit.ends_well()
 
 
 def test_the_dashboard_shows_the_labels_of_check_boxes(browser: Any, tmp_path: Path) -> None:
@@ -146,8 +120,7 @@ def test_the_dashboard_shows_the_labels_of_check_boxes(browser: Any, tmp_path: P
         assert "more boxes right" in visit.text("#outlook")
         assert "a box is ticked, or left, rightly" in visit.text("#workers caption")
         assert visit.page.locator("#workers tbody tr").count() == 2
-        visit.page.close()
-        assert visit.trouble == []
+        visit.ends_well()
 
 
 def test_what_one_worker_could_not_send_is_not_sent_by_the_next(browser: Any, project: Project) -> None:
@@ -180,8 +153,7 @@ def test_to_the_end_and_no_text_becomes_markup(browser: Any, project: Project) -
         assert seen == set(TEXTS.values())
         assert visit.page.title() == "Pets"
         assert visit.page.locator("#task script, #task img[src=x]").count() == 0
-        visit.page.close()
-        assert visit.trouble == []
+        visit.ends_well()
 
 
 def test_a_label_that_was_not_sent_is_sent_again_and_counts_once(browser: Any, project: Project) -> None:
@@ -276,15 +248,14 @@ def test_the_dashboard_says_how_far_it_is(browser: Any, filled: Project, tmp_pat
         visit.page.get_by_role("button", name="Next").click()
         visit.page.locator("#where", has_text="21 to 40 of 80").wait_for()
         with visit.page.expect_download() as waiting:
-            visit.page.get_by_role("button", name="Download the annotations (CSV)").click()
+            visit.page.get_by_role("button", name="Annotations").click()
         assert len(Path(waiting.value.path()).read_text().splitlines()) == 161
         visit.page.get_by_label("New worker").fill("zoe <3")
         visit.page.get_by_role("button", name="Make a link").click()
         visit.page.locator("#added code").wait_for()
         link = visit.text("#added code")
         visit.page.screenshot(path=tmp_path / "dashboard.png", full_page=True)
-        visit.page.close()
-        assert visit.trouble == []
+        visit.ends_well()
         worker = Visit(browser, link)
         worker.page.locator("#image:visible").wait_for()
         assert worker.text("#who") == "zoe <3"
@@ -300,6 +271,31 @@ def test_the_dashboard_has_no_empty_chart_before_the_first_fit(browser: Any, pro
         visit.page.close()
 
 
+ZOOM = "(({ a, e, f }) => [a, e, f])(new DOMMatrix(document.getElementById('image').style.transform))"
+
+
+def test_an_image_is_zoomed_and_moved(browser: Any, filled: Project) -> None:
+    with serving(filled) as http:
+        visit = Visit(browser, f"{http.base_url}#token={filled.add_workers(['kim'])['kim']}")
+        frame = visit.page.locator("#frame:visible")
+        frame.wait_for()
+        visit.page.keyboard.press("+")
+        visit.page.get_by_role("button", name="Larger").click()
+        assert visit.page.evaluate(ZOOM) == [2.25, 0, 0]
+        box = frame.bounding_box()
+        visit.page.mouse.move(box["x"] + 60, box["y"] + 60)
+        visit.page.mouse.down()
+        visit.page.mouse.move(box["x"] + 90, box["y"] + 80)
+        visit.page.mouse.up()
+        assert visit.page.evaluate(ZOOM) == [2.25, 30, 20]
+        visit.page.mouse.move(box["x"] + 5, box["y"] + 5)
+        visit.page.mouse.wheel(0, -100)
+        visit.page.wait_for_function("document.getElementById('image').style.transform.includes('scale(2.8')")
+        visit.page.get_by_role("button", name="Whole image").click()
+        assert visit.page.evaluate(ZOOM) == [1, 0, 0]
+        visit.ends_well()
+
+
 def test_a_worker_does_not_get_the_dashboard(browser: Any, filled: Project) -> None:
     with serving(filled) as http:
         visit = Visit(browser, f"{http.base_url}/dashboard#token={filled.add_workers(['kim'])['kim']}")
@@ -308,22 +304,37 @@ def test_a_worker_does_not_get_the_dashboard(browser: Any, filled: Project) -> N
         visit.page.close()
 
 
+@pytest.fixture(scope="module")
+def shown(filled: Project, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[tuple[str, str]]]:
+    """Serve pages to look at: each with what opens more of it."""
+    boxes = boxes_project(tmp_path_factory.mktemp("boxes"))
+    (filled.folder / "instructions.md").write_text("# All\n\n## cat\n\n- one\n\n| a | b |\n|---|---|\n| 1 | 2 |\n")
+    with serving(filled) as one, serving(boxes) as other:
+        admin = f"{one.base_url}/dashboard#token={filled.add_admin()}"
+        yield [
+            (f"{one.base_url}/#token={filled.add_workers(['kim'])['kim']}", "#guide"),  # open by itself
+            (f"{one.base_url}/#token={filled.add_workers(['eve'])['eve']}", "#remark"),
+            (admin, ""),
+            (admin, "#labels tbody button"),
+            (f"{other.base_url}/#token={boxes.add_workers(['kim'])['kim']}", "#skip"),
+        ]
+    (filled.folder / "instructions.md").unlink()
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1200, 360])
-def test_accessible_and_fits_the_screen(browser: Any, filled: Project, tmp_path: Path, scheme: str, width: int) -> None:
+def test_accessible_and_fits_the_screen(browser: Any, shown: list[tuple[str, str]], scheme: str, width: int) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
-    boxes = boxes_project(tmp_path)
-    pages = [(filled, "/", filled.add_workers(["kim"])["kim"]), (filled, "/dashboard", filled.add_admin())]
-    pages += [(boxes, "/", boxes.add_workers(["kim"])["kim"])]
-    for project, path, token in pages:
-        with serving(project) as http:
-            screen: Any = {"color_scheme": scheme, "viewport": {"width": width, "height": 800}}
-            visit = Visit(browser, f"{http.base_url}{path}#token={token}", **screen)
-            visit.page.locator("#image:visible, #workers tbody tr, #choices input:enabled").first.wait_for()
-            found = axe.Axe().run(visit.page)
-            assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found.response["violations"]] == []
-            assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
-            background = visit.page.evaluate("getComputedStyle(document.body).backgroundColor")
-            assert (background == "rgb(14, 20, 26)") == (scheme == "dark")
-            visit.page.close()
-            assert visit.trouble == []
+    for address, opens in shown:
+        visit = Visit(browser, address, color_scheme=scheme, viewport={"width": width, "height": 800})
+        visit.page.locator("#frame:visible, #workers tbody tr, #choices input:enabled").first.wait_for()
+        if opens and opens != "#guide":
+            visit.page.locator(opens).first.click()
+        if opens:
+            visit.page.locator("dialog[open]").wait_for()
+        found = axe.Axe().run(visit.page)
+        assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found.response["violations"]] == []
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+        background = visit.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert (background == "rgb(14, 20, 26)") == (scheme == "dark")
+        visit.ends_well()

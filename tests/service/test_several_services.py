@@ -17,7 +17,7 @@ from service_projects import Client, boxes_project, serving, text_project
 
 pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[service]'")
 
-from labelonce.service import Project
+from labelonce.service import Project, _refits
 from labelonce.service import _fit as fits
 from labelonce.service._service import Service
 from labelonce.service._store import Answer, DatabaseTrouble
@@ -26,7 +26,8 @@ TASKS = "abcdef"
 
 
 @pytest.fixture
-def project(tmp_path: Path, database: str) -> Project:
+def project(tmp_path: Path, database: str, monkeypatch: pytest.MonkeyPatch) -> Project:
+    monkeypatch.setattr(_refits, "_FIT", _refits._FIT.replace("os.nice(19)", ""))  # these tests wait for fits
     return text_project(tmp_path, database=database)
 
 
@@ -55,7 +56,7 @@ def labelled(project: Project) -> None:
 
 
 def soon(true: Callable[[], Any]) -> None:
-    for _ in range(600):
+    for _ in range(6_000):  # a fit may take minutes on a busy machine
         if true():
             return
         time.sleep(0.05)
@@ -101,6 +102,20 @@ def test_both_count_the_budget(tmp_path: Path, database: str) -> None:
         ann.label("a", "cat")
         through(bob, other).label("b", "cat")
         assert {through(ann, http).get("/api/next").json()["why"] for http in (one, other)} == {"budget"}
+
+
+def test_second_labels_and_known_tasks_are_shared(tmp_path: Path, database: str) -> None:
+    (tmp_path / "known.csv").write_text("task,label\na,cat\n")
+    project = text_project(tmp_path, database=database, overlap=1.0, max_labels=1, known=tmp_path / "known.csv")
+    with serving(project) as one, serving(project) as other:
+        seen: dict[str, list[str]] = {"ann": [], "bob": []}
+        everybody = people(project, one, *seen)
+        for turn in range(len(TASKS)):
+            for name, client in zip(seen, everybody, strict=True):
+                client = through(client, (one, other)[turn % 2])
+                seen[name].append(client.get("/api/next").json()["task"])
+                assert client.label(seen[name][-1], "cat").json()["new"]
+        assert sorted(seen["ann"]) == sorted(seen["bob"]) == list(TASKS)
 
 
 @pytest.mark.usefixtures("skops")

@@ -236,6 +236,8 @@ class Beliefs:
         """Return the mean total variation to other beliefs about the same rows."""
         if self.classes is None or other.classes is None:
             return mean_total_variation(self.to_dense(), other.to_dense())
+        if self.classes is other.classes:
+            return mean_total_variation(self.wide(), other.wide())
         total = 0.0
         for part in self._parts():
             one, two = self[part], other[part]

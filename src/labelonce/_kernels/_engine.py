@@ -72,13 +72,17 @@ class Engine(Protocol):
 
 
 def make_engine(annotations: Annotations, dtype: str, engine: str = "auto", device: str | None = None) -> Engine:
-    """Return the engine asked for, or with "auto" the one that pays at this size."""
+    """Return the engine asked for, or with "auto" the one that pays at this size; weights are for scipy only."""
+    if getattr(annotations, "has_weights", False) and engine == "auto" and device != "cuda":
+        engine = "scipy"
     if engine_for(len(annotations), dtype, engine, device) == "scipy":
         from labelonce._kernels._scipy import ScipyEngine
 
         return ScipyEngine(annotations, dtype)
     from labelonce._kernels._torch import TorchEngine
 
+    if getattr(annotations, "has_weights", False):
+        raise ValueError("annotations with weights or probabilities need engine='scipy', on the CPU; got torch.")
     return TorchEngine(annotations, dtype, device)
 
 

@@ -16,6 +16,7 @@ from labelonce._kernels._tallies import Counts
 from labelonce._memory import is_large
 from labelonce._processes import add_up
 from labelonce._types import Codes, Floats, Mask
+from labelonce.data._extra import check_whole
 
 if TYPE_CHECKING:
     from labelonce.data import Annotations
@@ -155,6 +156,7 @@ def make_slot_evidence(
     from labelonce._kernels._arrays import NumpyArrays
     from labelonce._kernels._slot_evidence import SlotEvidence
 
+    check_whole(labels, "a fit of few candidate classes per task")
     numbers = len(labels) * (classes.shape[1] + 1)
     arrays: Any
     if engine_for(numbers // _NUMBERS, dtype, engine, device, pays_on_cuda=_PAYS_ON_CUDA) == "scipy":

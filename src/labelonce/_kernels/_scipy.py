@@ -18,7 +18,7 @@ _SWEEP_BLOCK = 1 << 20  # numbers: memory for a block is reused, while that for 
 
 
 class ScipyEngine:
-    """The annotations as one sparse matrix (n_tasks, n_workers * n_answers), ready for many iterations.
+    """The annotations as one sparse matrix (n_tasks, n_workers * n_answers) of amounts, ready for many iterations.
 
     The M-step uses the same matrix transposed: it scatters into a table that fits the cache, which is faster than
     to gather by a second index sorted by row, and needs no such index.
@@ -29,13 +29,16 @@ class ScipyEngine:
         self.shape = (annotations.n_workers, annotations.n_classes, annotations.n_answers)
         self.leaning = None if annotations.is_square else annotations.leaning
         n_rows = annotations.n_workers * annotations.n_answers
-        row: Any = annotations.worker.astype(np.int32 if n_rows < 2**31 else np.int64)
+        task, worker, self._label, amount = annotations.task, annotations.worker, annotations.label, None
+        if getattr(annotations, "has_weights", False):
+            part, self._label, amount = annotations.parts()
+            task, worker = task[part], worker[part]
+        row: Any = worker.astype(np.int32 if n_rows < 2**31 else np.int64)
         row *= annotations.n_answers
-        row += annotations.label
-        self._label = annotations.label
-        ones = np.ones(len(row), dtype=self.dtype)
+        row += self._label
+        data = np.ones(len(row), self.dtype) if amount is None else amount.astype(self.dtype)
         self._matrix = sparse.csr_array(
-            (ones, row, first_rows(annotations.task, annotations.n_tasks)), shape=(annotations.n_tasks, n_rows)
+            (data, row, first_rows(task, annotations.n_tasks)), shape=(annotations.n_tasks, n_rows)
         )
 
     def vote_counts(self) -> Floats:

@@ -14,12 +14,15 @@ import pyarrow.compute as pc
 
 from labelonce._kernels import Beliefs, Confusion, FittedConfusion, FittedFactors, confusion_of
 from labelonce._memory import check_memory, fit_memory, is_large
-from labelonce._sklearn import BaseEstimator, check_is_fitted
-from labelonce._types import Codes, Floats, Ids
+from labelonce._rules import RULES
+from labelonce._sklearn import BaseEstimator, check_is_fitted, clone
+from labelonce._types import Codes, Estimate, Floats, Ids
 from labelonce._validate import RandomState, check_rng
+from labelonce.aggregation._confidence import confidence_of
 from labelonce.data import _ids
 from labelonce.data._annotations import MIN_OVERLAP, Annotations
 from labelonce.data._answers import class_leanings, holds_classes, only_classes
+from labelonce.data._extra import check_whole
 from labelonce.data._gold import Gold, check_gold
 
 _LESS_MEMORY = (
@@ -31,6 +34,10 @@ TOP_CLASSES = 5  # of a task, in tables of many classes
 
 class RedundancyWarning(UserWarning):
     """Too few tasks have two annotations to tell good workers from bad without features."""
+
+
+class DoubtWarning(UserWarning):
+    """The numbers say that a fit should not be believed."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +72,11 @@ class Aggregator(BaseEstimator, ABC):
         make it when it is asked for: up to 2^27 entries.
     factors_ : Factors
         The workers of those methods; `factors_.confusion(worker)` is the matrix of one.
+    confidence_ : (n_tasks,)
+        How probable it is that each label is right. Unlike `posterior_`, it knows that workers share mistakes: averaged
+        over how far their errors usually go together, and calibrated by gold that is left out in turn.
+    estimated_accuracy_ : (value, low, high)
+        The share of labels that are right, with its 90 % range.
     prior_ : (n_classes,)
         P(true label).
     skill_ : (n_workers,)
@@ -82,10 +94,13 @@ class Aggregator(BaseEstimator, ABC):
     _follows_labels = False  # has a way for many classes whose memory is that of the labels
     _takes_others = False  # answers that are no classes
     _takes_scales = False  # answers none of which is a class
+    _takes_weights = False  # annotations that count other than as one whole label
 
     random_state: RandomState
     posterior_: Any
     labels_: Ids
+    confidence_: Floats
+    estimated_accuracy_: Estimate
     confusion_: Any = FittedConfusion()
     factors_: Any = FittedFactors()
     prior_: Floats
@@ -110,7 +125,31 @@ class Aggregator(BaseEstimator, ABC):
         annotations, codes = self._checked(annotations, gold)
         rng = check_rng(self.random_state)
         self._check_memory(annotations)
-        return self._keep(annotations, codes, self._fit(annotations, codes, rng), rng)
+        fit = self._fit(annotations, codes, rng)
+        self._keep(annotations, codes, fit, rng)
+        self._say_how_right(annotations, codes, fit)
+        return self
+
+    def _say_how_right(self, annotations: Annotations, gold: Codes | None, fit: Fit) -> None:
+        """Set how right the labels are, whose workers may share mistakes; warn where gold contradicts the posterior."""
+
+        def refit(known: Codes) -> Any:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return clone(self)._fit(annotations, known, check_rng(0)).posterior
+
+        picks = _ids.lookup(self.labels_, self.classes_)
+        per_task = np.bincount(annotations.task, minlength=annotations.n_tasks).astype(np.int32)
+        found = confidence_of(fit.posterior, picks, per_task, gold, refit)
+        self.confidence_, self.estimated_accuracy_ = found.values, found.accuracy
+        if found.too_sure > RULES.too_sure:
+            warnings.warn(
+                f"{type(self).__name__}: its posterior is {found.too_sure:.0%} surer than gold that was left "
+                f"out allows, since workers share mistakes. Act on confidence_ ({found.accuracy.value:.1%} right), not "
+                "on posterior_; for language models use JudgePanel.",
+                DoubtWarning,
+                stacklevel=4,
+            )
 
     def _checked(self, annotations: Annotations, gold: Gold | None) -> tuple[Annotations, Codes | None]:
         """Return the annotations whose answers mean something to this model, and the class code of each task's gold."""
@@ -119,6 +158,8 @@ class Aggregator(BaseEstimator, ABC):
                 f"annotations must be Annotations; got {type(annotations).__name__}. "
                 "Make them with Annotations.from_arrays, from_frame or from_matrix."
             )
+        if not self._takes_weights:
+            check_whole(annotations, type(self).__name__)
         codes = None if gold is None else check_gold(gold, annotations)
         if not self._takes_answers_of(annotations):
             annotations = only_classes(annotations, type(self).__name__)

@@ -21,6 +21,7 @@ from labelonce.aggregation._em import answer_pseudo_counts
 from labelonce.aggregation._registry import aggregators
 from labelonce.data import Annotations, _ids
 from labelonce.data._answers import agreement
+from labelonce.data._extra import check_whole
 from labelonce.data._gold import Gold, check_gold
 from labelonce.data._split import hold_out
 
@@ -118,6 +119,7 @@ def compare_aggregators(
         raise TypeError(f"annotations must be Annotations; got {type(annotations).__name__}.")
     if len(annotations) < 2:
         raise ValueError("compare_aggregators must have at least 2 annotations, to hold one out; got 1.")
+    check_whole(annotations, "compare_aggregators")
     check_number(share, "share", 0.01, 0.9)
     y_true = None if gold is None else check_gold(gold, annotations)
     if y_true is not None and (y_true < 0).all():

@@ -85,6 +85,7 @@ class DawidSkene(OnlineEM):
     """
 
     _takes_scales = True
+    _takes_weights = True
 
     smoothing: Any = 1.0
     worker_model: Any = None

@@ -78,7 +78,7 @@ class EMAggregator(Aggregator):
     def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
         self._check_options(annotations.n_classes)
         warn_if_no_overlap(annotations, type(self).__name__)
-        if tells_nothing(annotations, gold):
+        if not annotations.has_weights and tells_nothing(annotations, gold):
             return self._unlearned(annotations)
         warn_if_no_anchor(annotations, gold, type(self).__name__)
         best = self._best_fit(annotations, gold, rng)

@@ -50,6 +50,7 @@ class IBCC(OnlineEM):
     """
 
     _takes_scales = True
+    _takes_weights = True
 
     smoothing: Any = (4.0, 1.0)
 

@@ -39,6 +39,7 @@ class MajorityVote(Aggregator):
     """
 
     _takes_scales = True
+    _takes_weights = True
 
     _tables = (3, 3)
     _follows_labels = True

@@ -49,6 +49,7 @@ class OneCoin(AnswersEM):
     """
 
     _follows_labels = True
+    _takes_weights = True
 
     smoothing: Any = (2.0, 1.0)
     prior: Any = "uniform"

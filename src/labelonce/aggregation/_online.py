@@ -14,6 +14,7 @@ from labelonce.aggregation._base import Fit
 from labelonce.aggregation._em import AnswersEM, first_counts
 from labelonce.data import Annotations, _ids
 from labelonce.data._annotations import sorted_annotations
+from labelonce.data._extra import check_whole
 from labelonce.data._gold import Gold
 
 # All tasks get a step when annotations have grown by this factor since the last such step. More often, and EM settles
@@ -100,6 +101,8 @@ def _joined(
     before: Annotations, known: Codes | None, more: Annotations, gold: Codes | None
 ) -> tuple[Annotations, Codes | None, Mask]:
     """Return all annotations with new ids after the old ones, the gold of all tasks, and which are new or labelled."""
+    for one in (before, more):
+        check_whole(one, "partial_fit")
     tasks, task = _extended(before.tasks, more.tasks, "tasks")
     workers, worker = _extended(before.workers, more.workers, "workers")
     label = _ids.lookup(more.answers, before.answers)

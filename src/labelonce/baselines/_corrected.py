@@ -13,8 +13,8 @@ from scipy import sparse
 from labelonce._sklearn import validate_data
 from labelonce._types import Floats
 from labelonce._validate import check_distribution
+from labelonce.aggregation._base import DoubtWarning
 from labelonce.data import Annotations
-from labelonce.learning._doubt import DoubtWarning
 from labelonce.learning._inputs import check_arrays, match_rows
 from labelonce.learning._softmax import CHECKS, Loss, SoftmaxModel, loss_and_gradient, softmax
 

@@ -15,9 +15,11 @@ from labelonce.cli._options import (
     INFORMATION,
     LABELS,
     Crowd,
+    EmbedOption,
     Goal,
     GroupsOption,
     IgnoreOption,
+    ImagesOption,
     JsonOption,
     LabelsFiles,
     LabelsOutput,
@@ -27,6 +29,8 @@ from labelonce.cli._options import (
     StrategyName,
     Target,
     TaskOption,
+    TextOption,
+    listed_ids,
     money,
     share,
     speak_of_options,
@@ -136,6 +140,57 @@ def check(files: LabelsFiles, source: dict[str, Any], as_json: JsonOption = Fals
 
 @app.command()
 @takes_source
+def judges(
+    files: LabelsFiles,
+    source: dict[str, Any],
+    gold: Annotated[
+        list[Path] | None, typer.Option(help="Items that people checked: columns task and label; may repeat.")
+    ] = None,
+    people: Annotated[
+        str | None, typer.Option(help="Workers or families that are people, with commas between; default: by name.")
+    ] = None,
+    swap: Annotated[
+        str | None,
+        typer.Option(help="Two verdicts that name the place shown, such as A,B: they trade places in other orders."),
+    ] = None,
+    n: Annotated[int, typer.Option("--next", min=1, help="Number of items to check next.")] = 50,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder for labels, judges, items to check and a report.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Breaks ties.")] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Combine the verdicts of language models, with a few people: how right they are, whom to keep, what to check.
+
+    Says whether the panel beats its best judge, how many people's labels each judge is worth, which judges to drop, and
+    the share of each class. Reads tables with the columns of evaluation tools, such as item, model, prompt, answer,
+    logprob and swapped. Fill in the column label of next.csv and give it back with --gold.
+
+    For example:
+
+    - `labelonce judges verdicts.jsonl -o panel`
+
+    - `labelonce judges verdicts.csv --gold checked.csv --gold panel/next.csv -o panel`
+
+    - `labelonce judges pairwise.jsonl --swap A,B --json`
+    """
+    from labelonce.cli._judges import run_judges
+
+    run_judges(
+        files,
+        source,
+        gold=gold or [],
+        people=[part.strip() for part in people.split(",")] if people else [],
+        swap=None if swap is None else listed_ids(swap),
+        n=n,
+        seed=seed,
+        output=output,
+        as_json=as_json,
+    )
+
+
+@app.command()
+@takes_source
 def agreement(
     files: LabelsFiles,
     source: dict[str, Any],
@@ -227,12 +282,15 @@ def train(
     features: Annotated[
         Path | None, typer.Option(help="One row per task: a column of task ids, and numbers; a table, npy or npz.")
     ] = None,
-    text: Annotated[
-        str | None, typer.Option(help="Train on the texts in this column of --features, or else of LABELS.")
-    ] = None,
-    images: Annotated[
-        Path | None, typer.Option(help="Train a network on the images in this folder, named by their task ids.")
-    ] = None,
+    text: TextOption = None,
+    images: ImagesOption = None,
+    embed: EmbedOption = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Texts or images: a model that takes seconds, without a pretrained one.")
+    ] = False,
+    thorough: Annotated[
+        bool, typer.Option("--thorough", help="Texts: n-grams as well. Images: both sides, or a longer training.")
+    ] = False,
     image_size: Annotated[int, typer.Option(help="Side in pixels to which images are brought: 32, 64, ...")] = 32,
     model: Annotated[Model, typer.Option(help="What learns from the features.")] = "softmax",
     rounds: Annotated[str, typer.Option(help="Number of fits of the model; auto: chosen with the labels.")] = "auto",
@@ -277,6 +335,8 @@ def train(
         "text": text,
         "images": images and str(images),
         "image_size": image_size,
+        "embed": embed,
+        "effort": _effort(quick=quick, thorough=thorough),
         "gold": gold and str(gold),
         "groups": groups,
         "model": model,
@@ -285,7 +345,49 @@ def train(
         "ignore": tuple(ignore or ()),
     } | source
     explicit = {name for name in given if str(context.get_parameter_source(name)).endswith("COMMANDLINE")}
+    explicit |= {"effort"} if given["effort"] else set()
     run_train(given, explicit, output, resume=resume, as_json=as_json)
+
+
+@app.command()
+def embed(
+    source: Annotated[Path, typer.Argument(help="A table with texts, or a folder of images named by their task ids.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Where the numbers go, by suffix.")],
+    text: Annotated[str | None, typer.Option(help="Column of texts.")] = None,
+    task: Annotated[str | None, typer.Option("--task-column", help="Column of task ids; default: task.")] = None,
+    embed: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            help="A name on the Hugging Face Hub, or a local folder; default: that of LABELONCE_EMBED, else "
+            "all-MiniLM-L6-v2 or DINOv2 small.",
+        ),
+    ] = None,
+    suffix: Annotated[bool, typer.Option("--suffix", help="Task ids are names of files with their suffix.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Turn texts or images into numbers with a pretrained model: features for every other command.
+
+    Texts take sentence-transformers or any encoder of transformers, images a model of transformers or timm. What was
+    encoded once is kept, so a stopped command resumes.
+
+    For example:
+
+    - `labelonce embed photos -o features.parquet`
+
+    - `labelonce embed reviews.csv --text review -o features.parquet`
+
+    - `labelonce embed photos --model models/dinov2-small -o features.parquet`  (a folder, without network)
+    """
+    from labelonce.cli._embed import run_embed
+
+    run_embed(source, output, model=embed, text=text, task=task, suffix=suffix, as_json=as_json)
+
+
+def _effort(*, quick: bool, thorough: bool) -> str | None:
+    if quick and thorough:
+        raise ValueError("--quick must go without --thorough; got both. Leave one of them out.")
+    return "quick" if quick else "thorough" if thorough else None
 
 
 @app.command()
@@ -457,6 +559,9 @@ def next_(
         Path | None,
         typer.Option(help="One row per task, labelled or not: a column of task ids, and numbers; a table, npy or npz."),
     ] = None,
+    text: TextOption = None,
+    images: ImagesOption = None,
+    embed: EmbedOption = None,
     ignore: IgnoreOption = None,
     strategy: Annotated[StrategyName, typer.Option(help="How the next labels are chosen.")] = INFORMATION,
     each: Annotated[
@@ -487,6 +592,8 @@ def next_(
 
     - `labelonce next labels.csv --features features.parquet -n 100 -o assignments.csv`
 
+    - `labelonce next labels.csv --features texts.csv --text review -n 100 -o assignments.csv`
+
     - `labelonce next labels.csv -n 500 --each 20 --max-labels 5 --gold known.csv -o assignments.csv`
 
     - `labelonce next Batch_1.csv --task-column image_url --for mturk -o batch2.csv`
@@ -499,7 +606,12 @@ def next_(
         files,
         source,
         n=n,
-        features=features,
+        inputs={
+            "features": None if features is None else str(features),
+            "text": text,
+            "images": None if images is None else str(images),
+            "embed": embed,
+        },
         ignore=ignore or [],
         gold=gold,
         strategy=strategy.value,
@@ -533,6 +645,18 @@ def project(
     task: Annotated[str, typer.Option("--task-column", help="Column of task ids.")] = "task",
     text: Annotated[str, typer.Option(help="Column of texts.")] = "",
     image: Annotated[str, typer.Option(help="Column of image files, named from where the table lies.")] = "",
+    embed: EmbedOption = None,
+    instructions: Annotated[
+        Path | None, typer.Option(help="Markdown with what people should know, and examples; its images lie beside it.")
+    ] = None,
+    known: Annotated[
+        Path | None, typer.Option(help="A table with the true labels of some tasks (task, label): they are mixed in.")
+    ] = None,
+    feedback: Annotated[bool, typer.Option("--feedback", help="Tell people the true label after such a task.")] = False,
+    overlap: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of tasks that get a second label by somebody else.")
+    ] = 0.0,
+    goal: Annotated[int, typer.Option(min=0, help="Labels that everybody is asked for; 0: none is named.")] = 0,
     url: Annotated[
         str | None, typer.Option(help="Where the service will be reached, for the links; default: its project.toml.")
     ] = None,
@@ -559,6 +683,8 @@ def project(
 
     - `labelonce project walks --tasks photos --classes dog,sea,road --multilabel --workers ann`  (check boxes)
 
+    - `labelonce project pets --tasks photos --classes cat,dog --instructions guide.md --overlap 0.1 --goal 200`
+
     - `labelonce project pets --workers eve`  (one more worker)
 
     - `labelonce project pets --revoke bob`  (his link works no longer)
@@ -571,11 +697,14 @@ def project(
 
     if revoke is not None or backup is not None:
         alone = "--revoke" if revoke is not None else "--backup"
-        if any((tasks, classes, workers, title, text, image, multilabel, label_studio)) or None not in (revoke, backup):
+        others = (tasks, classes, workers, title, text, image, embed, multilabel, label_studio)
+        if any(others) or None not in (revoke, backup):
             raise ValueError(f"{alone} must go without other options; got more. Use two commands.")
         run_revoke(folder, revoke) if revoke is not None else run_backup(folder, backup or Path())
         return
-    options = {"title": title, "task": task, "text": text, "image": image, "multilabel": multilabel}
+    options: dict[str, Any] = {"title": title, "task": task, "text": text, "image": image, "embed": embed}
+    options |= {"multilabel": multilabel, "guide": instructions, "known": known}
+    options |= {"feedback": feedback, "overlap": overlap, "goal": goal}
     there = (label_studio, label_studio_project)
     run_project(folder, tasks, classes, workers, there=there, url=url, as_json=as_json, **options)
 

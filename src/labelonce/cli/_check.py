@@ -18,6 +18,7 @@ from labelonce._types import TABLES
 from labelonce.cli._multilabel import check_questions
 from labelonce.cli._print import alpha_of, print_json, print_note, print_plain, problem_lines, read_from
 from labelonce.data._check import ROW_LABELS, SKILL_LABELS, Check, Finding, check
+from labelonce.data._check_extra import is_panel
 from labelonce.files._open import File
 from labelonce.files._table_reader import dialect_in_words, first_rows
 from labelonce.formats import LeftOutWarning, MissingWarning
@@ -51,7 +52,7 @@ def run_check(paths: list[Path], source: dict[str, Any], *, as_json: bool) -> in
             print_note(str(message))
     found = check(annotations)
     found = replace(found, problems=(*missing, *(_advised(one, files, source) for one in found.problems)))
-    command = _next_step(files, source, found)
+    command = _next_step(files, source, found, panel=is_panel(annotations))
     if as_json:
         about: dict[str, Any] = {"file": names_of(files), "format": files[0].format, "left_out": dict(left_out)}
         about["bytes"] = sum(file.path.stat().st_size for file in files)
@@ -133,7 +134,7 @@ def _estimates(found: Check) -> Iterator[str]:
         yield f"comparable workers: the largest group that shares tasks holds {found.largest_group:.0%} of the labels"
 
 
-def _next_step(files: Sequence[File], source: dict[str, Any], found: Check) -> str:
+def _next_step(files: Sequence[File], source: dict[str, Any], found: Check, *, panel: bool) -> str:
     problems = {problem.kind for problem in found.problems}
     if found.n_classes == 1:
         return "get labels of a second class, or name the right column with --label-column"
@@ -147,6 +148,8 @@ def _next_step(files: Sequence[File], source: dict[str, Any], found: Check) -> s
         asked = [argument("question"), column, argument("answer"), names[2]]
         return shlex.join(["labelonce", "check", *paths, *keys, *asked])
     named = [part for name, value in source.items() for part in _typed(name, value)]
+    if panel and not found.needs_features:
+        return shlex.join(["labelonce", "judges", *paths, *named])
     named += _remedies(found, problems, source)
     if not (found.needs_features or found.n_workers == 1):
         on_scale = any(note.kind == "scale" for note in found.notes)  # where nobody is right or wrong

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +14,21 @@ from labelonce.cli._progress import shown_progress
 from labelonce.cli._source import check_no_questions, check_outputs
 from labelonce.data import Annotations
 from labelonce.data._answers import only_classes
+from labelonce.data._extra import check_whole
 from labelonce.files._atomic import atomic_stream
 from labelonce.files._open import File, locate, naming
 from labelonce.files._table_reader import column_names
 from labelonce.formats._task_files import Target, shown_in, shown_in_table, write_tasks
 from labelonce.io import write
+from labelonce.judges import JudgePanel
 from labelonce.learning import MBEM
 from labelonce.routing import Limits, Router
 from labelonce.routing._strategies import strategy_of
+from labelonce.runs._doors import fill_cache, learner_of, settled
 from labelonce.runs._gold import choose_gold
-from labelonce.runs._inputs import align_rows, read_features
 from labelonce.runs._labels import find_files, read_labels
-from labelonce.runs._train import Progress
+from labelonce.runs._record import Options
+from labelonce.runs._train import Progress, read_inputs
 
 _HOW = {
     "mturk": "the column worker says who is asked: publish a batch for each worker, with a qualification of its own",
@@ -38,7 +42,7 @@ def run_next(
     source: dict[str, Any],
     *,
     n: int,
-    features: Path | None,
+    inputs: dict[str, str | None],
     ignore: list[str],
     gold: Path | None,
     strategy: str,
@@ -53,24 +57,28 @@ def run_next(
     """Fit all labels so far, and write who should label what next."""
     if target is not None and output is None:
         raise ValueError(f"{argument('output')} must say where the input file of {target} goes; got none.")
+    features = Path(inputs["features"]) if inputs["features"] else None
     check_outputs([*paths, features, gold, tasks], output=(output, None))
     with warnings_as_notes():
         labels = find_files(paths, source.get("format"))
         check_no_questions(labels, source, "next")
-        annotations = read_labels(labels, source)
-        annotations = only_classes(annotations, "next")
-    X = None
-    if features is not None:
-        rows = read_features(features, task=source.get("task"), ignore=ignore)
-        annotations, X = align_rows(annotations, rows, features), rows.X
+    given: dict[str, Any] = inputs | {"gold": gold and str(gold), "ignore": tuple(ignore)} | source
+    options = settled(Options(tuple(map(str, paths)), **given))
     with warnings_as_notes():
-        known = choose_gold(labels, gold, annotations, **source)
+        annotations, X, known = _read(labels, options)
+    if X is None and (annotations.family is not None or annotations.order is not None):
+        _next_of_panel(annotations, known, n=n, seed=seed, output=output, as_json=as_json)
+        return
+    check_whole(annotations, "next")
+    annotations = only_classes(annotations, "next")
     with shown_progress(as_json=as_json) as progress:
+        if X is not None:
+            fill_cache(options, X, progress)
         router = Router(
             annotations.tasks,
             annotations.classes,
             X=X,
-            learner=None if X is None else _learner(seed, progress),
+            learner=None if X is None else _learner(options, len(X), seed, progress),
             strategy=strategy_of(strategy, {}),
             limits=Limits(max_labels=max_labels),
             gold=known,
@@ -81,8 +89,7 @@ def run_next(
     batch = router.next_batch(n, each=each)
     found = pa.table({name: [pair[place] for pair in batch] for place, name in enumerate(("task", "worker"))})
     if output is not None and target is not None:
-        table = next((path for path in (tasks, features) if path is not None), None)
-        shown = _shown(batch, table, labels, source.get("task"))
+        shown = _shown(batch, tasks or features, labels, source.get("task"))
         with naming(locate(output), may="write"), atomic_stream(locate(output)) as sink:
             write_tasks(batch, sink, target, shown)
         print_note(_HOW[target])
@@ -107,12 +114,41 @@ def _shown(batch: list[tuple[Any, Any]], table: Path | None, labels: list[File],
     return own | found
 
 
-def _learner(seed: int, progress: Progress) -> MBEM:
+def _next_of_panel(
+    annotations: Annotations, gold: Any, *, n: int, seed: int, output: Path | None, as_json: bool
+) -> None:
+    """Send items to people, those of the panel in turn: half that it is least sure of, half at random."""
+    with warnings_as_notes():
+        panel = JudgePanel(random_state=seed).fit(annotations, gold=gold)
+    found = panel.next_tasks(n).rename_columns({"probability": "chance"})
+    people = panel.workers_[panel.people_].tolist() or ["person"]
+    found = found.add_column(1, "worker", pa.array([people[place % len(people)] for place in range(len(found))]))
+    if output is not None:
+        write(found, output)
+    if as_json:
+        print_json({"items": len(found), "output": output and str(output), "next": found.to_pylist()})
+    elif output is None:
+        print_rows(found)
+    right = panel.estimated_accuracy_
+    said = f"{right.value:.0%} of the labels are right ({right.low:.0%} to {right.high:.0%})"
+    print_status(f"{len(found)} items for people; {said}")
+
+
+def _read(labels: Sequence[File], options: Options) -> tuple[Any, Any, dict[Any, Any] | None]:
+    """Return the annotations, what a model learns from, if anything, and the known classes."""
+    if options.features or options.text or options.images:
+        found = read_inputs(options)
+        return found.annotations, found.rows.X, found.gold
+    annotations = read_labels(labels, options.source)
+    return annotations, None, choose_gold(labels, options.gold and Path(options.gold), annotations, **options.source)
+
+
+def _learner(options: Options, n_tasks: int, seed: int, progress: Progress) -> MBEM:
     def say(event: dict[str, Any]) -> None:
         if not event["round"]:
             progress("choosing", event["fits"], event["planned_fits"])
 
-    return MBEM(callbacks=[say], random_state=seed)
+    return MBEM(learner_of(options, n_tasks), callbacks=[say], random_state=seed)
 
 
 def _add(router: Router, annotations: Annotations) -> None:

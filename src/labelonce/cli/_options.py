@@ -60,6 +60,18 @@ GroupsOption = Annotated[
     ),
 ]
 
+EmbedOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Pretrained model of texts or images: a name on the Hugging Face Hub, a local folder, or none; default: "
+        "that of LABELONCE_EMBED, else all-MiniLM-L6-v2 or DINOv2, if it is on this machine."
+    ),
+]
+ImagesOption = Annotated[Path | None, typer.Option(help="Train on the images in this folder, named by their task ids.")]
+TextOption = Annotated[
+    str | None, typer.Option(help="Train on the texts in this column of --features, or else of LABELS.")
+]
+
 _OWN = "or the tool's own."
 _EXPORT = "in a tool's export."
 _reading = partial(typer.Option, rich_help_panel="How the labels are read")
@@ -92,6 +104,9 @@ def _source(
     spellings: Annotated[
         Spellings | None, _reading(help="Labels that differ in case, blanks and punctuation; keep: they are classes.")
     ] = None,
+    plain: Annotated[
+        bool, _reading("--plain", help="Do not read the columns probability, weight, order and family.")
+    ] = False,
     rejected: Annotated[Rejected | None, _reading(help=f"Rejected or cancelled answers {_EXPORT}")] = None,
     multiple: Annotated[
         Multiple | None,

@@ -28,6 +28,7 @@ class Stage(NamedTuple):
 
 
 STAGES = {
+    "embedding": Stage("Encoding", "encoding with the pretrained model", "encoded {done} of {total}"),
     "choosing": Stage("Choosing a recipe", "choosing a recipe", "choosing: {done} of at most {total} fits"),
     "resuming": Stage("Resuming", "resuming"),
     "round": Stage("Rounds", "fitting to all tasks", "round {done} of {total}"),

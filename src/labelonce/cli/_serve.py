@@ -8,12 +8,26 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from labelonce.cli._print import print_json, print_note, print_status, stderr, stdout
+from labelonce.cli._progress import shown_progress
 from labelonce.service import LabelStudio, Project, serve
 from labelonce.service._label_studio_project import project_from
+from labelonce.service._numbers import encode_tasks
 from labelonce.service._settings import FILE, check_url
 
 _SHOWN = 20  # files that were left out
-_OF_NEW = ("title", "text", "image", "multilabel")  # options that a project which is there has in its file
+_OF_NEW = {  # options that a project which is there has in its file
+    "title": "--title",
+    "text": "--text",
+    "image": "--image",
+    "embed": "--embed",
+    "multilabel": "--multilabel",
+    "guide": "--instructions",
+    "known": "--known",
+    "feedback": "--feedback",
+    "overlap": "--overlap",
+    "goal": "--goal",
+}
+_NAMED = 3  # tasks
 
 
 def run_project(
@@ -29,8 +43,11 @@ def run_project(
 ) -> None:
     """Make a project, or add workers to one, and print the links."""
     is_new = not (folder / FILE).exists()
-    known = {} if url is None else {"url": check_url(url)}
-    project = _project_of(folder, tasks, classes, _label_studio(*there), known if is_new else {}, **options)
+    address = {} if url is None else {"url": check_url(url)}
+    project = _project_of(folder, tasks, classes, _label_studio(*there), address if is_new else {}, **options)
+    if is_new and project.settings.embed:
+        with shown_progress(as_json=as_json) as progress:
+            encode_tasks(project, progress)
     if not is_new and not workers:
         raise ValueError(f"{folder} is a project already; name --workers to add to it.")
     tokens, begin = project.add_workers(_words(workers or "")), (url or project.settings.url).rstrip("/")
@@ -40,6 +57,8 @@ def run_project(
         found = {"project": str(folder), "tasks": len(project.tasks), "left_out": project.left_out}
         print_json(found | {"workers": links, "dashboard": dashboard})
         return
+    if is_new:
+        print_status(_what_became(project, tasks))
     for one in project.left_out[:_SHOWN]:
         print_note(f"left out: {one}")
     if len(project.left_out) > _SHOWN:
@@ -48,8 +67,16 @@ def run_project(
         stdout.print(f"{worker}: {link}", markup=False, soft_wrap=True)
     if dashboard:
         stdout.print(f"dashboard: {dashboard}", markup=False, soft_wrap=True)
-    source = project.settings.learn_from
+    source = project.settings.learn_from + (f" by {project.settings.embed}" if project.settings.embed else "")
     stderr.print(f"{len(project.tasks):,} tasks, learning from {source}; next: labelonce serve {folder}", markup=False)
+
+
+def _what_became(project: Project, source: Path | None) -> str:
+    """Say which files, or rows, became tasks."""
+    names, n = project.tasks.names, len(project.tasks)
+    some = ", ".join(names[:_NAMED]) + (f", ..., {names[-1]}" if n > _NAMED else "")
+    what = "image" if source is not None and source.is_dir() else "row"
+    return f"tasks: {n:,} {what}{'s' if n > 1 else ''} of {source or 'Label Studio'} ({some})"
 
 
 def _project_of(
@@ -57,21 +84,22 @@ def _project_of(
     tasks: Path | None,
     classes: str | None,
     tool: LabelStudio | None,
-    known: dict[str, str],
+    address: dict[str, str],
     **options: Any,
 ) -> Project:
     """Return the project in a folder, made where there is none; options that nobody would look at are an error."""
     is_new = not (folder / FILE).exists()
-    asked = {"--tasks": tasks, "--classes": classes} | {f"--{name}": options[name] for name in _OF_NEW}
+    asked = {"--tasks": tasks, "--classes": classes} | {said: options[name] for name, said in _OF_NEW.items()}
     given = [option for option, value in asked.items() if value]
     if is_new and tool is not None:
-        if extra := [option for option in given if option != "--title"]:
+        if extra := [option for option in given if option not in ("--title", "--embed")]:
             raise ValueError(f"{extra[0]} must be left out with --label-studio, whose project says it; got both.")
-        return project_from(folder, tool, **known | ({"title": options["title"]} if options["title"] else {}))
+        kept = {name: options[name] for name in ("title", "embed") if options[name]}
+        return project_from(folder, tool, **address | kept)
     if is_new:
         if tasks is None or classes is None:
             raise ValueError("a new project must have --tasks and --classes; got one of them at most.")
-        return Project.make(folder, tasks, _words(classes), **known | options)
+        return Project.make(folder, tasks, _words(classes), **address | options)
     if given:
         raise ValueError(
             f"{folder} must be a new folder to take {given[0]}; got a project. Edit its {FILE}, or name another."

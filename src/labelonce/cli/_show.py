@@ -6,15 +6,22 @@ from pathlib import Path
 from typing import Any
 
 from labelonce._messages import printable
+from labelonce.cli._judges import RECORD, show_panel
 from labelonce.cli._multilabel import QUESTION_WORKER, print_questions, question_worker_row, summary_of_questions
 from labelonce.cli._print import cell, print_json, print_plain, print_table
 from labelonce.runs import RunFolder, RunRecord, read_run
 from labelonce.runs._folder import as_train_wrote
-from labelonce.runs._record import QuestionOutcome
+from labelonce.runs._record import QuestionOutcome, read_json
 
 
 def run_show(folder: Path, *, n_workers: int, as_json: bool) -> None:
-    """Print what a run found: a summary, its rounds and its workers, and the questions of a run on several."""
+    """Print what a run found: a summary, its rounds and its workers, and the questions of a run on several.
+
+    A folder that `labelonce judges` wrote is a panel.
+    """
+    if (folder / RECORD).is_file():
+        show_panel(read_json(folder / RECORD, "Run labelonce judges again."), as_json=as_json, n_workers=n_workers)
+        return
     record = read_run(folder)
     with as_train_wrote(folder):
         _show(folder, record, n_workers=n_workers, as_json=as_json)

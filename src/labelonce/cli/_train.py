@@ -11,9 +11,10 @@ import typer
 
 from labelonce import runs
 from labelonce._messages import argument
-from labelonce.cli._print import print_note, print_plain, warnings_as_notes
+from labelonce.cli._print import print_note, print_plain, print_status, warnings_as_notes
 from labelonce.cli._progress import shown_progress
 from labelonce.cli._show import summary_of
+from labelonce.embed._models import absolute_model
 from labelonce.files._places import absolute
 from labelonce.formats._labels import listed
 from labelonce.runs import Options, RunFolder, RunRecord, train
@@ -47,7 +48,7 @@ def _anew(given: dict[str, Any], output: Path, progress: Progress) -> RunRecord:
     if run.is_unfinished:
         with run.locked():  # which says so where another train is at work there
             print_note(f"{output} held an unfinished run; starting over (--resume would have resumed it)")
-    return train(Options(**given), output, progress=progress)
+    return train(Options(**given), output, progress=progress, tell=print_status)
 
 
 def _resume(given: dict[str, Any], explicit: set[str], output: Path, progress: Progress) -> RunRecord:
@@ -60,6 +61,9 @@ def _resume(given: dict[str, Any], explicit: set[str], output: Path, progress: P
         return _anew(given, output, progress)
     recorded = asdict(job.options.with_paths(near))
     asked = given | changed_paths(given, lambda path: near(absolute(path)))
+    asked["embed"] = (
+        recorded["embed"] if given["embed"] == "auto" else given["embed"] and absolute_model(given["embed"])
+    )
     for name in sorted(explicit):
         if unfinished and asked[name] != recorded[name]:
             raise ValueError(

@@ -17,6 +17,16 @@ from labelonce._types import DUPLICATES, Codes, Duplicates, Floats, Ids, Mask, M
 from labelonce._validate import RandomState, check_choice, check_codes, check_columns, check_count, check_int, check_rng
 from labelonce.data import _ids, _rows
 from labelonce.data._answers import answer_table, class_leanings, encode_labels, holds_classes, renamed
+from labelonce.data._extra import (
+    NONE,
+    Extra,
+    extra_columns,
+    extra_names,
+    extra_of,
+    joined_distribution,
+    kept_rows,
+)
+from labelonce.data._extra_columns import ExtraColumns
 from labelonce.data._missing import present_rows
 from labelonce.data._spelling import spellings
 
@@ -26,7 +36,7 @@ MIN_OVERLAP = 0.05  # share of tasks with two annotations below which labels alo
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Annotations:
+class Annotations(ExtraColumns):
     """Immutable (task, worker, label) rows as dense codes, sorted by task and then by worker.
 
     Build one with `from_arrays`, `from_frame`, `from_matrix` or `labelonce.read_annotations`. The
@@ -47,6 +57,14 @@ class Annotations:
     names : tuple
         What the columns of tasks, workers and labels were called where they came from. A data frame X whose rows are to
         be matched with the tasks may have a column of that name.
+    probability : array of shape (n_annotations, n_classes) or None
+        P(class) as each annotation states it; a row of NaN where it states none and its label counts whole.
+    weight : array of shape (n_annotations,) or None
+        How often each annotation counts.
+    order, orders : arrays or None
+        Code of how the choices were shown, (n_annotations,), and the ids behind. A worker may answer once per order.
+    family, families : arrays or None
+        Code of the family of each worker, (n_workers,), such as the model behind several prompts, and the names behind.
 
     Examples
     --------
@@ -66,6 +84,7 @@ class Annotations:
     classes: Ids
     answers: Ids = field(default_factory=lambda: np.empty(0))  # empty: the classes
     names: tuple[Hashable, Hashable, Hashable] = field(default=NAMES, kw_only=True)
+    extra: Extra = field(default_factory=Extra, kw_only=True)
 
     def __post_init__(self) -> None:
         check_columns(task=self.task, worker=self.worker, label=self.label)
@@ -77,10 +96,11 @@ class Annotations:
         self._set_answers()
         for name, table in (("task", "tasks"), ("worker", "workers"), ("label", "answers")):
             self._set(name, check_codes(getattr(self, name), f"{name} codes", len(getattr(self, table))))
-        order = _rows.row_order(self.task, self.worker, self.n_tasks, self.n_workers)
+        order = _order_of(self.task, self.worker, self.n_tasks, self.n_workers, self.extra)
         if order is not None:
             for name in ("task", "worker", "label"):
                 self._set(name, getattr(self, name)[order])
+            object.__setattr__(self, "extra", self.extra.take(order))
 
     def _set_answers(self) -> None:
         """Let `answers` be the very table of classes where they are the same, so that square is quick to see."""
@@ -100,11 +120,11 @@ class Annotations:
         object.__setattr__(self, name, frozen)
 
     def __reduce__(self) -> tuple[Any, tuple[Ids, ...]]:
-        return partial(Annotations, names=self.names), self._arrays()
+        return partial(Annotations, names=self.names, extra=self.extra), self._arrays()
 
     def _arrays(self) -> tuple[Ids, ...]:
         """Return the arrays that the constructor takes: without answers where they are the classes."""
-        left_out = {"names", "answers"} if self.is_square else {"names"}
+        left_out = {"names", "extra", "answers"} if self.is_square else {"names", "extra"}
         return tuple(getattr(self, one.name) for one in fields(self) if one.name not in left_out)
 
     @classmethod
@@ -118,6 +138,10 @@ class Annotations:
         answers: Any = None,
         duplicates: Duplicates = "error",
         missing: Missing = "error",
+        probability: Any = None,
+        weight: Any = None,
+        order: Any = None,
+        family: Any = None,
     ) -> Annotations:
         """Return the annotations of three columns of equal length.
 
@@ -139,19 +163,34 @@ class Annotations:
         missing : {"error", "drop"}
             What to do with rows that have no task, no worker or no label: raise, or leave them out and count them in a
             `data.MissingWarning`.
+        probability : column or (n_annotations, n_classes) array, optional
+            How sure the worker is of the label, the other classes being equally likely; or of each class. Where one is
+            missing, the label counts whole.
+        weight : column, optional
+            How often each annotation counts; a missing one is 1.
+        order : column, optional
+            How the choices were shown, such as 0 and 1 for swapped. A worker may then label a task once per order.
+        family : column or mapping, optional
+            The family of each annotation's worker, or of each worker by its id: the same language model with another
+            prompt, a team. A worker without one is a family of its own.
 
         Examples
         --------
         >>> Annotations.from_arrays([1, 1, 2], ["x", "y", "x"], ["cat", "unsure", "dog"],
         ...                         classes=["cat", "dog"], answers=["cat", "dog", "unsure"])
         Annotations(3 annotations: 2 tasks x 2 workers, 2 classes, 3 answers, redundancy 1.5)
+        >>> Annotations.from_arrays([1, 2], ["x", "x"], ["cat", "dog"], probability=[0.9, 0.6]).probability
+        array([[0.9, 0.1],
+               [0.4, 0.6]])
         """
         check_columns(task=task, worker=worker, label=label)
         names: Any = tuple(
             getattr(one, "name", None) or name for one, name in zip((task, worker, label), NAMES, strict=True)
         )
-        columns, _ = present_rows(missing, task=task, worker=worker, label=label)
-        return annotations_of(*columns, classes=classes, answers=answers, duplicates=duplicates, names=names)
+        columns, kept = present_rows(missing, task=task, worker=worker, label=label)
+        extra = kept_rows({"probability": probability, "weight": weight, "order": order, "family": family}, kept)
+        options: Any = {"classes": classes, "answers": answers, "duplicates": duplicates}
+        return annotations_of(*columns, **options, names=names, extra=extra)
 
     @classmethod
     def from_frame(
@@ -165,11 +204,13 @@ class Annotations:
         answers: Any = None,
         duplicates: Duplicates = "error",
         missing: Missing = "error",
+        plain: bool = False,
     ) -> Annotations:
         """Return the annotations in three columns of a frame: pandas, polars, Arrow, DuckDB, Spark and others.
 
-        `task`, `worker` and `label` name the columns; the rest is as in `from_arrays`. Other columns are
-        not read.
+        `task`, `worker` and `label` name the columns; the rest is as in `from_arrays`. The columns `probability` (or
+        `probability_<class>`, one for each class), `weight`, `order` and `family` are read where they are there, unless
+        `plain`. Other columns are not read.
 
         Examples
         --------
@@ -180,9 +221,12 @@ class Annotations:
         """
         found = dict(zip(NAMES, _ids.frame_columns(frame, task=task, worker=worker, label=label), strict=True))
         check_columns(**found)
-        columns, _ = present_rows(missing, **found)
+        columns, kept = present_rows(missing, **found)
+        names, column = _ids.columns_of(frame)
+        wanted = [] if plain else [name for name in extra_names(names) if name not in (task, worker, label)]
+        extra = kept_rows({name: column(names.index(name)) for name in wanted}, kept)
         options: Any = {"classes": classes, "answers": answers, "duplicates": duplicates}
-        return annotations_of(*columns, **options, names=(task, worker, label))
+        return annotations_of(*columns, **options, names=(task, worker, label), extra=extra)
 
     @classmethod
     def from_matrix(
@@ -231,7 +275,7 @@ class Annotations:
         kept = np.isin(self.task, wanted)
         ids = self.tasks[wanted]
         rest = (self.workers, self.classes, self.answers)
-        part = self._like(self.task[kept], self.worker[kept], self.label[kept], self.tasks, *rest)
+        part = self._like(kept, self.task[kept], self.worker[kept], self.label[kept], self.tasks, *rest)
         return part.align(ids)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -298,7 +342,7 @@ class Annotations:
         task, tasks = _rows.tasks_among(self.task, self.tasks, task_ids)
         order = _rows.stable_order(task, len(tasks))
         rows = (task[order], self.worker[order], self.label[order])
-        return self._like(*rows, tasks, self.workers, self.classes, self.answers)
+        return self._like(order, *rows, tasks, self.workers, self.classes, self.answers)
 
     def select(self, task_mask: Any) -> Annotations:
         """Return the tasks where `task_mask`, of shape (n_tasks,), is True, with their annotations.
@@ -308,7 +352,7 @@ class Annotations:
         mask, kept, task = _rows.tasks_where(self.task, task_mask, self.n_tasks)
         rows = (task, self.worker[kept], self.label[kept])
         tables = (self.tasks[mask], self.workers, self.classes, self.answers)
-        return self._like(*rows, *tables)
+        return self._like(kept, *rows, *tables)
 
     def sample(self, *, redundancy: int = 1, random_state: RandomState = None) -> Annotations:
         """Return at most `redundancy` annotations of every task, drawn at random without replacement.
@@ -348,11 +392,15 @@ class Annotations:
 
     def _rows_where(self, kept: Mask, answers: Ids) -> Annotations:
         rows = (self.task[kept], self.worker[kept], self.label[kept])
-        return self._like(*rows, self.tasks, self.workers, self.classes, answers)
+        return self._like(kept, *rows, self.tasks, self.workers, self.classes, answers)
 
-    def _like(self, *arrays: Ids) -> Annotations:
-        """Return annotations over other arrays that came from the same place."""
-        return owned_annotations(*arrays, names=self.names)
+    def _like(self, rows: Any, *arrays: Ids) -> Annotations:
+        """Return annotations over other arrays that came from some rows of these, by a mask or positions."""
+        return owned_annotations(*arrays, names=self.names, extra=self.extra.take(rows))
+
+    def part(self, kept: Mask) -> Annotations:
+        """Return some annotations, by a mask; tasks, workers, classes and answers keep their codes."""
+        return self._rows_where(kept, self.answers)
 
     def relabel(self, mapping: Any) -> Annotations:
         """Return the annotations with other labels.
@@ -371,22 +419,25 @@ class Annotations:
         >>> ann.relabel({"kat": "cat"}).classes
         array(['cat', 'dog'], dtype=object)
         """
-        classes, answers = self.classes, self.answers
+        classes, answers, extra = self.classes, self.answers, self.extra
         if isinstance(mapping, Mapping):
             self._check_renamed(mapping)
-            _, classes = renamed(self.classes, mapping)
+            names, classes = renamed(self.classes, mapping)
+            extra = extra.with_classes(_codes_in(classes, names), len(classes))
             new_ids, answers = renamed(self.answers, mapping)
             answers = classes if np.array_equal(answers, classes) else answer_table(answers, classes)[0]
-            code = {name: place for place, name in enumerate(answers.tolist())}
-            label = np.array([code.get(name, -1) for name in new_ids], dtype=np.int32)[self.label]
+            label = _codes_in(answers, new_ids)[self.label]
         else:
             permutation = check_codes(mapping, "permutation", self.n_answers)
             if len(np.unique(permutation)) != self.n_answers or len(permutation) != self.n_answers:
                 raise ValueError(f"permutation must hold each code in [0, {self.n_answers}) once; got {show(mapping)}.")
             label = permutation[self.label]
+            if extra.probability is not None:
+                _check_classes_stay(permutation, self.n_classes)
+                extra = extra.with_classes(permutation[: self.n_classes], self.n_classes)
         kept = label >= 0
-        rows = (self.task, self.worker, label) if kept.all() else (self.task[kept], self.worker[kept], label[kept])
-        return self._like(*rows, self.tasks, self.workers, classes, answers)
+        rows = (self.task[kept], self.worker[kept], label[kept], self.tasks, self.workers, classes, answers)
+        return owned_annotations(*rows, names=self.names, extra=extra.take(kept))
 
     def normalise(self) -> Annotations:
         """Return the annotations with one spelling for labels that differ only in case, blanks and punctuation.
@@ -413,14 +464,15 @@ class Annotations:
             )
 
     def to_frame(self) -> pa.Table:
-        """Return an Arrow table of ids with columns task, worker, label.
+        """Return an Arrow table of ids with columns task, worker, label, and the optional ones that there are.
 
         `.to_pandas()` and `polars.from_arrow` take it from there. Strings stay dictionary-encoded.
         """
         tables = (self.tasks, self.workers, self.answers)
         codes = (self.task, self.worker, self.label)
         columns = [_ids.decode(code, ids) for code, ids in zip(codes, tables, strict=True)]
-        return pa.table(columns, names=["task", "worker", "label"])
+        more = extra_columns(self)
+        return pa.table([*columns, *more.values()], names=[*NAMES, *more])
 
     def to_matrix(self, *, dense: bool = False) -> Any:
         """Return the (n_tasks, n_workers) matrix of label codes.
@@ -446,7 +498,7 @@ class Annotations:
         if not isinstance(other, Annotations):
             return NotImplemented
         own, others = self._arrays(), other._arrays()
-        return len(own) == len(others) and all(map(np.array_equal, own, others))
+        return len(own) == len(others) and all(map(np.array_equal, own, others)) and self.extra == other.extra
 
     __hash__ = None  # type: ignore[assignment]  # equal by value over arrays: no cheap hash
 
@@ -494,14 +546,40 @@ def annotations_of(
     answers: Any = None,
     duplicates: Duplicates = "error",
     names: Any = NAMES,
+    extra: Mapping[str, Any] | None = None,
 ) -> Annotations:
-    """Return the annotations of three columns without missing values, as `Annotations.from_arrays` does."""
+    """Return the annotations of three columns without missing values, as `Annotations.from_arrays` does.
+
+    `extra` holds the optional columns by name, a distribution also as one column per class.
+    """
     check_choice(duplicates, "duplicates", DUPLICATES)
+    extra, classes = joined_distribution(extra or {}, label, classes if answers is None else answers, classes)
     label_codes, *tables = encode_labels(label, "label", classes, answers)
     task_codes, tasks = _ids.encode_seen(task, "task")
     worker_codes, workers = _ids.encode(worker, "worker")
     rows = (task_codes, worker_codes, label_codes)
-    return sorted_annotations(*rows, tasks, workers, *tables, duplicates=duplicates, names=names)
+    found = extra_of(extra, worker_codes, label_codes, workers, tables[0])
+    return sorted_annotations(*rows, tasks, workers, *tables, duplicates=duplicates, names=names, extra=found)
+
+
+def _order_of(task: Codes, worker: Codes, n_tasks: int, n_workers: int, extra: Extra) -> Codes | None:
+    """Return the order by task, worker, order of the choices, then as given; None if the rows are in that order."""
+    if extra.order is None:
+        return _rows.row_order(task, worker, n_tasks, n_workers)
+    return np.lexsort((extra.order, worker, task)).astype(np.int32)
+
+
+def _codes_in(table: Ids, names: Ids) -> Codes:
+    """Return the place of each name in a table, -1 where it is not there."""
+    place = {name: code for code, name in enumerate(table.tolist())}
+    return np.array([place.get(name, -1) for name in names], dtype=np.int32)
+
+
+def _check_classes_stay(permutation: Codes, n_classes: int) -> None:
+    if (permutation[:n_classes] >= n_classes).any():
+        raise ValueError(
+            f"a permutation of annotations with probabilities must keep classes among classes; got {show(permutation)}."
+        )
 
 
 def sorted_annotations(
@@ -515,23 +593,24 @@ def sorted_annotations(
     *,
     duplicates: Duplicates,
     names: Any = NAMES,
+    extra: Extra = NONE,
 ) -> Annotations:
     """Return annotations from rows in any order: by task, then worker, then as given. Takes the arrays over."""
-    order = _rows.row_order(task, worker, len(tasks), len(workers))
+    order = _order_of(task, worker, len(tasks), len(workers), extra)
     if order is not None:
-        task, worker, label = task[order], worker[order], label[order]
+        task, worker, label, extra = task[order], worker[order], label[order], extra.take(order)
     if duplicates != "keep":
-        again = _rows.repeats(task, worker)
+        again = _rows.repeats(task, worker, extra.order)
         if duplicates == "error" and again.any():
             raise ValueError(_duplicate_message(again, task, worker, tasks, workers))
         if again.any():
             kept = ~again if duplicates == "first" else ~np.append(again[1:], False)
-            task, worker, label = task[kept], worker[kept], label[kept]
+            task, worker, label, extra = task[kept], worker[kept], label[kept], extra.take(kept)
     tables = (tasks, workers, classes, classes if answers is None else answers)
-    return owned_annotations(task, worker, label, *tables, names=names)
+    return owned_annotations(task, worker, label, *tables, names=names, extra=extra)
 
 
-def owned_annotations(*arrays: Ids, names: Any = NAMES) -> Annotations:
+def owned_annotations(*arrays: Ids, names: Any = NAMES, extra: Extra = NONE) -> Annotations:
     """Return annotations over sorted codes and tables that nobody else holds: none is copied or checked again.
 
     Answers that are the classes are the same table, or left out.
@@ -544,6 +623,7 @@ def owned_annotations(*arrays: Ids, names: Any = NAMES) -> Annotations:
         array.flags.writeable = False
         object.__setattr__(made, one.name, array)
     object.__setattr__(made, "names", names)
+    object.__setattr__(made, "extra", extra)
     return made
 
 

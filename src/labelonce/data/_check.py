@@ -18,6 +18,7 @@ from labelonce._types import Codes
 from labelonce.data import _rows
 from labelonce.data._agreement import Figure, agreement
 from labelonce.data._annotations import MIN_OVERLAP, Annotations
+from labelonce.data._check_extra import extra_notes, repeats_are_systematic
 from labelonce.data._spelling import alike, blank_twins, key, look_like_probabilities, look_missing, same_labels
 
 SKILL_LABELS = 10  # a skill of 0.8 is then known to about 0.2 either way: 1.64 * sqrt(0.8 * 0.2 / 10)
@@ -156,6 +157,7 @@ def check(annotations: Annotations) -> Check:
         notes=(
             *_answer_notes(annotations, per_answer[:n_classes], per_answer[n_classes:]),
             *_notes(per_task, per_worker, n_groups, overlap),
+            *(Finding(*found) for found in extra_notes(annotations)),
         ),
     )
 
@@ -254,8 +256,8 @@ def _problems(
 
 
 def _repeats(annotations: Annotations) -> Iterator[Finding]:
-    again = _rows.repeats(annotations.task, annotations.worker)
-    if not again.any():
+    again = _rows.repeats(annotations.task, annotations.worker, annotations.order)
+    if not again.any() or (annotations.order is None and repeats_are_systematic(annotations)):
         return
     other = again.copy()
     other[1:] &= annotations.label[1:] != annotations.label[:-1]

@@ -33,10 +33,12 @@ def stable_order(keys: Codes, n_keys: int, rows: Codes | None = None) -> Codes:
     return ordered
 
 
-def repeats(task: Codes, worker: Codes) -> Mask:
-    """Return which of the sorted rows have the task and the worker of the row before."""
+def repeats(task: Codes, worker: Codes, order: Codes | None = None) -> Mask:
+    """Return which of the sorted rows have the task, the worker and the order of the row before."""
     again = np.zeros(len(task), dtype=bool)
     again[1:] = (task[1:] == task[:-1]) & (worker[1:] == worker[:-1])
+    if order is not None:
+        again[1:] &= order[1:] == order[:-1]
     return again
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from labelonce.data._annotations import Annotations, owned_annotations
+from labelonce.data._annotations import Annotations
 
 
 def hold_out(annotations: Annotations, share: float, rng: np.random.Generator) -> tuple[Annotations, Annotations]:
     """Return two parts of the annotations with the same tables: those to fit, and a share held out."""
     n_held = int(np.clip(round(share * len(annotations)), 1, len(annotations) - 1))
     held = rng.permutation(len(annotations)) < n_held
-    return _part(annotations, ~held), _part(annotations, held)
+    return annotations.part(~held), annotations.part(held)
 
 
 def hold_out_tasks(
@@ -25,11 +23,5 @@ def hold_out_tasks(
     pairs = []
     for split in range(max(1, min(n_splits, len(labelled) // n_held))):
         held = np.isin(annotations.task, labelled[split * n_held : (split + 1) * n_held])
-        pairs.append((_part(annotations, ~held), _part(annotations, held)))
+        pairs.append((annotations.part(~held), annotations.part(held)))
     return pairs
-
-
-def _part(annotations: Annotations, kept: Any) -> Annotations:
-    rows = (annotations.task[kept], annotations.worker[kept], annotations.label[kept])
-    tables = (annotations.tasks, annotations.workers, annotations.classes, annotations.answers)
-    return owned_annotations(*rows, *tables)

@@ -31,7 +31,7 @@ class Dataset:
         Crowd labels; the class ids are the codes 0 .. n_classes - 1, all declared. None without a crowd.
     raw : pyarrow.Table or None
         The labels as stored, with the columns that `Annotations` has no room for: the two models compared (`cmp_key` of
-        pandalm), all questions (crowdtruth_video).
+        pandalm), the kind of pair (`subset` of llmbar), all questions (crowdtruth_video).
 
     Examples
     --------

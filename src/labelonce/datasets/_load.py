@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from labelonce._types import Ids
@@ -25,9 +26,9 @@ def names() -> list[str]:
     --------
     >>> import labelonce as lo
     >>> lo.datasets.names()
-    ['bluebird', 'crowdtruth_video', 'pandalm']
+    ['bluebird', 'crowdtruth_video', 'llmbar', 'pandalm']
     """
-    return ["bluebird", "crowdtruth_video", "pandalm"]
+    return ["bluebird", "crowdtruth_video", "llmbar", "pandalm"]
 
 
 def load(name: str, *, question: str | None = None) -> Dataset:
@@ -35,7 +36,7 @@ def load(name: str, *, question: str | None = None) -> Dataset:
 
     Parameters
     ----------
-    name : {"bluebird", "crowdtruth_video", "pandalm"}
+    name : {"bluebird", "crowdtruth_video", "llmbar", "pandalm"}
     question : str, optional
         crowdtruth_video only, and required there: which of its 27 yes/no questions.
 
@@ -44,6 +45,8 @@ def load(name: str, *, question: str | None = None) -> Dataset:
     pandalm's workers are three people and two language models, which say which of two answers is better; 25 verdicts
     of "gpt35" that name neither are left out. It has no gold: 879 of 999 pairs are unanimous among the people, since
     its authors removed those with large disagreement.
+    llmbar's workers are language models with a prompt each, whose family is the model; most answered in both orders.
+    319 of its 419 pairs were built to fool judges, so that the vote is right for 59 % of all.
 
     Examples
     --------
@@ -56,7 +59,7 @@ def load(name: str, *, question: str | None = None) -> Dataset:
         return _load_video(question)
     if question is not None:
         raise ValueError(f"question is for 'crowdtruth_video' only; got {question!r} for {name!r}. Leave it out.")
-    return _load_bluebird() if name == "bluebird" else _load_pandalm()
+    return {"bluebird": _load_bluebird, "llmbar": _load_llmbar, "pandalm": _load_pandalm}[name]()
 
 
 def annotations_of(raw: pa.Table, n_classes: int, **options: Any) -> Annotations:
@@ -77,6 +80,15 @@ def _load_bluebird() -> Dataset:
         pq.read_table(SHIPPED / f"truth_inference/bluebird_{part}.parquet") for part in ("annotations", "gold")
     )
     return Dataset("bluebird", by_task(gold, "label", len(gold), -1), ("0", "1"), annotations_of(raw, 2), raw)
+
+
+def _load_llmbar() -> Dataset:
+    """Return the verdicts, the answers being swapped back; tasks are the rows of the gold."""
+    raw, gold = (pq.read_table(SHIPPED / f"llmbar/{part}.parquet") for part in ("annotations", "gold"))
+    task = pc.index_in(raw["task"].cast(pa.string()), value_set=gold["task"].cast(pa.string()).combine_chunks())
+    annotations = annotations_of(raw.set_column(raw.column_names.index("task"), "task", task), 2)
+    raw = raw.append_column("subset", gold["subset"].take(task))
+    return Dataset("llmbar", gold["label"].to_numpy().astype(np.int32), ("first", "second"), annotations, raw)
 
 
 def _load_video(question: str | None) -> Dataset:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         whole_text,
         with_path,
     )
+    from labelonce.files._pictures import content_of, picture, pictures_in, strict_about_bombs
     from labelonce.files._places import absolute, file_system, fingerprint, places_of
     from labelonce.files._table_reader import (
         ColumnError,

@@ -20,6 +20,7 @@ from pyarrow.json import ParseOptions, ReadOptions, read_json
 
 from labelonce._messages import argument, clip, is_offered, printable, shorten
 from labelonce._validate import check_count
+from labelonce.data._extra import extra_names
 from labelonce.data._ids import is_text
 from labelonce.files._csv_quotes import check_quotes
 from labelonce.files._dialect import SEPARATORS, Dialect, dialect_of
@@ -30,6 +31,7 @@ from labelonce.files._table_writer import ROWS
 
 _JSON_TYPES = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
 _NAMED = ("task", "worker", "label", "question", "answer", "ticked")  # roles whose columns are arguments of readers
+_NUMBERS = ("probability", "weight")  # optional columns of numbers: a whole one in the first row makes no integers
 _BYTES = 2**22
 _MANY_ROWS, _MANY_BYTES = 10**6, 20 * 10**6
 _DECIMAL = re.compile(r"(?:[+-]?\d+(?:,\d+)?(?:[eE][+-]?\d+)?)?")
@@ -389,7 +391,9 @@ def _json_batches(file: File, wanted: Mapping[str, str]) -> _Batches:
         for block in _whole_lines(stream):
             if not kinds:  # knowing the types in the first row, Arrow need not understand the other columns
                 row = _first_json_row(block)
-                kinds = {name: _JSON_TYPES.get(type(row[name]), pa.string()) for name in find_columns(row, wanted)}
+                names = find_columns({**row, **dict.fromkeys(extra_names(list(wanted.values())))}, wanted)
+                kinds = {name: _JSON_TYPES.get(type(row.get(name)), pa.string()) for name in names}
+                kinds |= {name: pa.float64() for name in names if name.startswith(_NUMBERS)}
             parse = ParseOptions(explicit_schema=pa.schema(kinds), unexpected_field_behavior="ignore")
             try:
                 table = read_json(pa.BufferReader(checked(block, line)), ReadOptions(block_size=len(block) + 1), parse)

@@ -18,6 +18,7 @@ from labelonce._types import TOOLS, Codes, Mask
 from labelonce._validate import check_columns
 from labelonce.data import _ids
 from labelonce.data._annotations import NAMES, REPEATED, Annotations, annotations_of
+from labelonce.data._extra import encode_stated, extra_names, kept_rows
 from labelonce.data._missing import LeftOutWarning, present_rows
 from labelonce.data._relabel import Renaming, renamed_column, renaming
 from labelonce.files import (
@@ -89,19 +90,33 @@ def new_names(relabel: Relabel, given: Sequence[Any] | None = None) -> Mapping[A
 
 @dataclass
 class Part:
-    """The labels of one file: its columns, what they are called, and the numbers of their rows where some are gone."""
+    """The labels of one file: its columns, what they are called, and the numbers of their rows where some are gone.
+
+    `extra` are the optional columns that it has, by name.
+    """
 
     file: File
     columns: list[Any]
     names: tuple[str, ...]
     rows: Codes | None = None
     gold: dict[Any, Any] = field(default_factory=dict)
+    extra: dict[str, Any] = field(default_factory=dict)
 
 
-def read_part(file: File, fields: Fields, *, several: bool, missing: str, tool: dict[str, Any], progress: Any) -> Part:
+def read_part(
+    file: File,
+    fields: Fields,
+    *,
+    several: bool,
+    missing: str,
+    tool: dict[str, Any],
+    progress: Any,
+    plain: bool = False,
+) -> Part:
     """Return the task, worker and label of every annotation in a file, one of `several` or not.
 
-    `tool` has the options for the export of a tool, whether rejected answers count and what several labels mean.
+    `tool` has the options for the export of a tool, whether rejected answers count and what several labels mean;
+    `plain`: the optional columns are not read.
     """
     with naming(file):
         if file.format in TOOLS:
@@ -111,14 +126,25 @@ def read_part(file: File, fields: Fields, *, several: bool, missing: str, tool: 
             names = tuple(name or role for name, role in zip(fields, NAMES, strict=False))
             return Part(file, [list(column) for column in zip(*rows, strict=True)], names, gold=gold)
         wanted = column_roles(file, dict(zip(NAMES, fields, strict=False)), several=several)
+        more = [] if plain else [name for name in _optional(file) if name not in wanted.values()]
+        roles = wanted | dict(zip(more, more, strict=True))
         try:
-            columns = dict(zip(NAMES, read_columns(file, wanted, progress), strict=True))
+            columns = dict(zip(roles, read_columns(file, roles, progress), strict=True))
         except ColumnError as error:
             _check_not_wide(file, **wanted, said=str(error))
             raise
+        extra = {name: columns.pop(name) for name in more}
         check_columns(**columns)
         found_columns, kept = present_rows(missing, str(file.path), **columns)
-        return Part(file, found_columns, tuple(wanted.values()), kept)
+        return Part(file, found_columns, tuple(wanted.values()), kept, extra=kept_rows(extra, kept))
+
+
+def _optional(file: File) -> list[str]:
+    """Return the names of the optional columns of a table; none where its start cannot be read, which is said later."""
+    try:
+        return extra_names(column_names(file))
+    except (ValueError, pa.ArrowException):
+        return []
 
 
 def _check_not_wide(file: File, task: str, worker: str, label: str, said: str) -> None:
@@ -152,12 +178,15 @@ def together(
     with rows.named():
         columns = [joined(parts, place, role) for place, role in enumerate(NAMES)]
         gold = {task: label for part in parts for task, label in part.gold.items()}
+        more = list(dict.fromkeys(name for part in parts for name in part.extra))
+        columns += [_joined_extra(parts, name) for name in more]
         rename = renaming(relabel, columns[2], classes if answers is None else answers, normalise=normalise)
         if rename is not None:
             columns = rows.renamed(columns, 2, rename)
             gold = {task: new for task, label in gold.items() if (new := rename(label)) is not None}
         if len(parts) > 1:
-            columns = rows.keep(columns, rows.counted_once(columns))
+            order = columns[3 + more.index("order")] if "order" in more else None
+            columns = rows.keep(columns, rows.counted_once(columns[:3], order))
         kinds = [str if _ids.holds_text(columns[place]) else (lambda one: one) for place in (0, 2)]
         gold = {kinds[0](task): kinds[1](label) for task, label in gold.items()}
         if gold and classes is None and answers is None:
@@ -165,7 +194,8 @@ def together(
             classes = None if set(gold.values()) <= set(seen) else sorted({*seen, *gold.values()})
         declared = {"classes": classes, "answers": answers, "duplicates": duplicates}
         try:
-            annotations = annotations_of(*columns, **declared, names=_called(parts))
+            extra = dict(zip(more, columns[3:], strict=True))
+            annotations = annotations_of(*columns[:3], **declared, names=_called(parts), extra=extra)
         except ValueError as error:
             if not str(error).startswith(REPEATED):
                 raise
@@ -203,6 +233,15 @@ def joined(parts: Sequence[Part], place: int, role: str) -> pa.Array:
     return pa.chunked_array(chunks).unify_dictionaries().combine_chunks()
 
 
+def _joined_extra(parts: Sequence[Part], name: str) -> pa.Array:
+    """Return an optional column of several files as one, missing where a file does not have it."""
+    chunks = []
+    for part in parts:
+        column = part.extra.get(name, pa.nulls(len(part.columns[0])))
+        chunks.append(column if len(parts) == 1 else _ids.plain(column).cast(pa.string()))
+    return pa.chunked_array(chunks).combine_chunks()
+
+
 class Rows:
     """Which rows of which part are left, None: all."""
 
@@ -228,11 +267,11 @@ class Rows:
             )
         return self.keep([*columns[:place], column, *columns[place + 1 :]], np.asarray(column.is_valid()))
 
-    def counted_once(self, columns: list[Any]) -> Mask:
+    def counted_once(self, columns: list[Any], order: Any = None) -> Mask:
         """Return which rows are not in an earlier file too, and warn of those that are."""
         row = np.arange(len(columns[0])) if self.left is None else self.left
         part = np.searchsorted(self.start, row, side="right") - 1
-        key = np.zeros(len(row), dtype=np.int64)
+        key = np.zeros(len(row), dtype=np.int64) if order is None else encode_stated(order, "order")[0].astype(np.int64)
         for column in columns:
             codes, ids = _ids.encode(column, "row")
             key = key * len(ids) + codes

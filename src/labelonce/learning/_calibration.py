@@ -179,6 +179,7 @@ def calibrate(
     start: Calibration | None = None,
     *,
     total: Callable[[Any], Floats] = np.asarray,
+    steps: int = RULES.calibration_steps,
 ) -> Calibration:
     """Return the exponents and the shifts with which predictions explain the labels best.
 
@@ -196,6 +197,8 @@ def calibrate(
         Where the search begins; default: where nothing is changed.
     total : callable
         Adds sums up over processes that share the rows.
+    steps : int
+        Of the search at most.
     """
     odds = odds_of(scores, messages)
     begun = Calibration.none(*shares.shape) if start is None else start
@@ -205,8 +208,10 @@ def calibrate(
     exponents, shift = (np.log(least), np.log(most)), RULES.most_shift
     free: Any = [exponents] * (1 + n_kinds) + [(-shift, shift)] * shares.size
     fixed: Any = [(here, here) for here in point]
-    stages = [(free if scores.between is not None else [fixed[0], *free[1:]], RULES.calibration_steps)]
-    if scores.between is not None:  # it is the steepest by far, and would throw the others to their ends: first alone
+    stages = [(free if scores.between is not None else [fixed[0], *free[1:]], steps)]
+    if (
+        scores.between is not None and start is None
+    ):  # it is the steepest by far, and would throw the others to their ends: first alone
         stages.insert(0, ([exponents, *fixed[1:]], RULES.first_calibration_steps))
     for bounds, most in stages:
         arguments, options = (scores, odds, shares, pull, total), {"maxiter": most, "gtol": 1e-6}

@@ -86,7 +86,8 @@ def planned_rounds(
     coming = rounds(problem, plan.how, after=done[-1] if done else after)
     number = 0 if after is None else after.number
     while number < plan.rounds:
-        if plan.stops_early and after is not None and after.change < RULES.early_stop:
+        alone = plan.how.joint_from is None
+        if plan.stops_early and alone and after is not None and after.change < RULES.early_stop:
             if not plan.how.last_round_differs:
                 return
             plan, done = plan.ending_at(number + 1), []
@@ -174,7 +175,7 @@ class _Options:
             raise ValueError("a learner that is shared by processes cannot be chosen from several: give one learner.")
         if shared and n_processes() > 1 and options.folds not in ("auto", 1):
             raise ValueError(f"folds must be 1 with a learner that is shared by processes; got {options.folds!r}.")
-        rounds = learner.auto.get("rounds", "auto") if one and options.rounds == "auto" else options.rounds
+        rounds = learner.own_rounds or "auto" if one and options.rounds == "auto" else options.rounds
         free = rounds == "auto"
         problem = contenders[0].problem
         n_labelled = int(problem.labelled.sum())
@@ -217,7 +218,7 @@ class _Options:
 
     def _after_first_round(self, one: Contender) -> tuple[Contender, list[Round], CrossFit]:
         """Return how given rounds are done, once the first has told whether the learner overfits."""
-        own = one.how.learner.auto.get("rounds") is not None
+        own = one.how.learner.own_rounds is not None
         fold = folds_of(one.problem, self.parts, one.how.seed)
         whole = ((1, self.rounds) if own else (self.rounds,)) if self.rounds > 1 else (1,)
         trial = CrossFit(one.problem, replace(one.how, fold=fold, whole=whole))

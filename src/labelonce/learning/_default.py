@@ -33,6 +33,11 @@ def default_workers(labels: Any) -> WorkerModel:
     return Full() if enough or not tell else Grouped("auto")
 
 
+def behind(first: Any, choices: list[Any]) -> list[Any]:
+    """Return pipelines with a transformer before all others, which is one object, so that it is fitted once."""
+    return [make_pipeline(first, *(step for _, step in one.steps)) for one in choices]
+
+
 def default_learner(X: Any, labels: Any = None, workers: WorkerModel | None = None) -> list[Any]:
     """Return the learners among which `MBEM()` chooses: standardised features and softmax regressions.
 

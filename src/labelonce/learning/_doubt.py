@@ -10,19 +10,15 @@ import numpy as np
 
 from labelonce._messages import is_offered, show
 from labelonce._rules import RULES
-from labelonce._types import Codes
+from labelonce._types import Codes, Estimate
+from labelonce.aggregation._base import DoubtWarning
 from labelonce.learning._narrowing import Narrowing
-from labelonce.learning._verdict import Estimate
 
 NOTHING_HELD_OUT = (
     "no model was held out, so the confidence is that of the rounds themselves, which is too high: every label helped "
     "to train the model that judges it. Fit with folds of 2 or more and one process, or measure it with gold."
 )
 TOO_WEAK = "the features are too weak to judge anybody: the given labels are kept. "
-
-
-class DoubtWarning(UserWarning):
-    """The numbers say that a fit should not be believed."""
 
 
 def doubts_about_features(score: float, by_shares: float, gain: float) -> Iterator[str]:

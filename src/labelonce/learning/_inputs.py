@@ -15,6 +15,7 @@ from labelonce._sklearn import check_classification_targets, validate_data
 from labelonce.data import Annotations, _ids
 from labelonce.data._annotations import NAMES, check_positions
 from labelonce.data._answers import only_classes
+from labelonce.data._extra import check_whole
 from labelonce.data._numbers import features_fault
 from labelonce.learning._learner import Learner
 from labelonce.learning._predict import n_rows
@@ -115,7 +116,11 @@ def match_rows(
         raise ValueError(
             f"annotations must have the classes of the fit, {shorten(classes)}; got {shorten(annotations.classes)}."
         )
-    return X, annotations if learner is None else only_classes(annotations, type(learner).__name__, stacklevel=4)
+    if learner is None:
+        return X, annotations
+    if not getattr(learner, "_takes_weights", False):
+        check_whole(annotations, type(learner).__name__)
+    return X, only_classes(annotations, type(learner).__name__, stacklevel=4)
 
 
 def check_arrays(estimator: Any, annotations: Annotations, *, matrices: float) -> None:

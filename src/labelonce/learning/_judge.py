@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -39,6 +39,7 @@ class View:
     inside: Mask | None = None
     leaves_groups: bool = False
     pattern: Pattern | None = None
+    most_rows: int = RULES.calibration_rows[1]
 
     @classmethod
     def of(cls, problem: Problem, workers: WorkerModel, ask: Ask, before: Codes | None = None) -> View:
@@ -72,7 +73,8 @@ class View:
         """The rows to calibrate by, those with labels or a draw of many, always the same, and their evidence."""
         labels = self.problem.labels
         labelled = np.flatnonzero(np.bincount(labels.task, minlength=labels.n_tasks))
-        most = int(np.clip(RULES.calibration_numbers // self.predictions.probability.shape[1], *RULES.calibration_rows))
+        fewest, most = RULES.calibration_rows[0], self.most_rows
+        most = int(np.clip(RULES.calibration_numbers // self.predictions.probability.shape[1], fewest, most))
         if len(labelled) == labels.n_tasks <= most:
             return slice(None), self.evidence
         if len(labelled) > most:
@@ -102,6 +104,7 @@ def judge(
     calibrates: bool = True,
     from_first: bool = False,
     prior_of_argmax: bool = False,
+    start: Calibration | None = None,
 ) -> Judgement:
     """Return what the predictions and the labels of a round give together; the workers are fitted in place.
 
@@ -109,7 +112,8 @@ def judge(
     trained on raw labels predicts labels rather than the truth. From the second on, or `from_first` where labels stay
     within groups, predictions are calibrated, and workers are counted against the posterior that follows from them,
     until neither changes. Without `calibrates` every round is as the first: Algorithm 1 of the paper, of which
-    `prior_of_argmax` is equation 7.
+    `prior_of_argmax` is equation 7. The search for the calibration begins at `start`, where that of predictions that
+    were hardly different is known, and then takes few steps on few rows.
     """
     evidence, gold = view.evidence, view.problem.gold
     argmax = view.argmax()
@@ -122,23 +126,25 @@ def judge(
             prior = counts / counts.sum()
         log_prior = evidence.log_prior(prior)
     else:
-        calibration, log_prior = _calibrated(view, workers, max(number, 2))
+        calibration, log_prior = _calibrated(view, workers, max(number, 2), start)
     step = evidence.e_step(workers.crowd, log_prior, gold)
     return Judgement(workers, calibration, step.beliefs, step.log_likelihood)
 
 
-def _calibrated(view: View, workers: WorkerModel, number: int) -> tuple[Calibration, Any]:
+def _calibrated(view: View, workers: WorkerModel, number: int, start: Calibration | None) -> tuple[Calibration, Any]:
     """Return the calibration and the log prior that it gives, found together with the workers."""
-    problem, (rows, some) = view.problem, view.sample
+    few = view if start is None else replace(view, most_rows=RULES.warm_calibration_rows)
+    problem, (rows, some) = view.problem, few.sample
     shares = label_shares(problem.labels, problem.kind, view.evidence.total)
     if problem.balance is not None:
         shares = np.broadcast_to(problem.balance, shares.shape)
     kind = None if problem.kind is None else problem.kind[rows]
     scores = Scores.of(view.predictions[rows], None if view.inside is None else view.inside[rows], kind)
     pull = pull_in_round(number, known=problem.balance is not None)
-    found: Calibration | None = None
+    found, steps = start, RULES.calibration_steps if start is None else RULES.warm_calibration_steps
     for refines in (True, False):
-        found = calibrate(scores, some.messages(workers.crowd), shares, pull, found, total=view.evidence.total)
+        messages = some.messages(workers.crowd)
+        found = calibrate(scores, messages, shares, pull, found, total=view.evidence.total, steps=steps)
         log_prior = log_prior_of(view, found)
         if refines:
             refine(workers, view.evidence, log_prior, problem.gold)

@@ -75,9 +75,26 @@ class Learner(ClassifierBase, ABC):
         copy: Self = clone(self)
         return copy
 
+    def for_folds(self, last: int) -> Self:
+        """Return an unfitted copy for models of parts of the tasks, which predict the others when rounds are over."""
+        return self.for_round(last, last)
+
+    def joint_from(self, last: int) -> int | None:  # noqa: ARG002  # for those that have some
+        """Return the first of the rounds that are stages of one training; None: every round is a fit of its own.
+
+        A learner that has some needs a method `stages(X, y, sample_weight, *, n, after)`: a generator that yields
+        after each of `n` stages what predicts by then, and that is sent targets and weights for the next stage.
+        """
+        return None
+
     def mean_of(self, models: Sequence[Any]) -> Self | None:  # noqa: ARG002  # for those that have one
         """Return the model that stands for several fitted ones of this class, None if there is no such one."""
         return None
+
+    @property
+    def own_rounds(self) -> int | None:
+        """How many rounds `MBEM` does where it is left to choose; None: found out."""
+        return self.auto.get("rounds")
 
     @property
     def may_overfit(self) -> bool:

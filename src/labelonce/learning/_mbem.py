@@ -12,11 +12,12 @@ import pyarrow as pa
 from labelonce._kernels import Beliefs, join_slots
 from labelonce._messages import show
 from labelonce._sklearn import check_is_fitted, clone
-from labelonce._types import Codes, Floats, Ids
+from labelonce._types import Codes, Estimate, Floats, Ids
 from labelonce._validate import RandomState, check_choice, check_distribution, check_int
 from labelonce.aggregation._base import labels_frame, set_fitted, workers_table
 from labelonce.data import Annotations
 from labelonce.data._answers import only_classes
+from labelonce.data._extra import check_whole
 from labelonce.data._gold import Gold, check_gold
 from labelonce.learning._average import average_models
 from labelonce.learning._case import Case
@@ -41,7 +42,7 @@ from labelonce.learning._review import review_table
 from labelonce.learning._rounds import Round, unseen_predictions
 from labelonce.learning._scoring import AnnotationsScorer
 from labelonce.learning._threads import sharing_threads
-from labelonce.learning._verdict import Estimate, Verdict, in_sample_verdict, label_entropy, reach
+from labelonce.learning._verdict import Verdict, in_sample_verdict, label_entropy, reach
 from labelonce.workers import Counted, WorkerModel
 
 Callback = Callable[[dict[str, Any]], None]
@@ -287,6 +288,7 @@ class MBEM(AnnotationsScorer):
         else:
             self._check_options()
             X, annotations = match_rows(X, y, tasks, classes=self.classes)
+            check_whole(annotations, "MBEM")
             if annotations.is_scale and self.worker_model is not None and not self.worker_model._takes_scales:
                 only_classes(annotations, f"MBEM with {type(self.worker_model).__name__}")  # it says that it needs them
             check_features(self, X, reset=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -142,10 +142,29 @@ class Problem:
         It starts where a model `before` ended, if it can.
         """
         used = np.flatnonzero(weight > 0 if tasks is None else (weight > 0) & tasks)
-        X, shown = self.X, _shown_to(learner, targets)
+        X, (shown, weight) = self.X, self.shown_to(learner, targets, weight)
         if len(used) < len(targets):
             X, shown, weight = take_rows(X, used), shown[used], weight[used]
         return fitted(learner, X, shown, weight, before)
+
+    def train(
+        self, learner: Any, targets: Beliefs, weight: Floats, n_stages: int, after: Learner | None
+    ) -> Generator[Learner, tuple[Beliefs, Floats]]:
+        """Yield what predicts after each stage of one training of a learner on all tasks, and take new targets.
+
+        Training continues `after` what it yielded before, if that is given.
+        """
+        stages = clone(learner).stages(self.X, *self.shown_to(learner, targets, weight), n=n_stages, after=after)
+        if after is None:
+            count_fit()
+        model = next(stages)
+        while True:
+            sent = yield model
+            model = stages.send(self.shown_to(learner, *sent))
+
+    def shown_to(self, learner: Learner, targets: Beliefs, weight: Floats) -> tuple[Any, Floats]:
+        """Return targets and weights as a learner takes them."""
+        return _shown_to(learner, targets), weight
 
     def predict(self, model: Learner, slots: Codes | None, top: int, tasks: Mask | None = None) -> Beliefs:
         """Return what a model says of the rows, of all or those of some tasks; see `Ask`."""
@@ -182,11 +201,15 @@ def _shown_to(learner: Learner, targets: Beliefs) -> Any:
 
 def learner_of_round(learner: Learner, number: int, last: int, rng: np.random.Generator) -> Learner:
     """Return a copy of the learner for a round: what it leaves to chance is drawn from the round's generator."""
-    chosen = learner.for_round(number, last)
+    return seeded(learner.for_round(number, last), rng)
+
+
+def seeded(chosen: Learner, rng: np.random.Generator) -> Learner:
+    """Return the learner with what it leaves to chance drawn from a generator."""
     open_to_chance = {
         name: int(rng.integers(2**31))
         for name, value in sorted(chosen.get_params().items())
         if value is None and (name == "random_state" or name.endswith("__random_state"))
     }
-    seeded: Learner = chosen.set_params(**open_to_chance)
-    return seeded
+    found: Learner = chosen.set_params(**open_to_chance)
+    return found

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,9 +13,10 @@ from labelonce._kernels import Beliefs, Pattern, confusion_of, mean_beliefs
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
 from labelonce.learning._average import average_models
+from labelonce.learning._calibration import Calibration
 from labelonce.learning._judge import View, judge, row_weight
 from labelonce.learning._learner import Learner
-from labelonce.learning._problem import Ask, Problem, learner_of_round
+from labelonce.learning._problem import Ask, Problem, learner_of_round, seeded
 from labelonce.workers import WorkerModel
 
 
@@ -36,6 +38,11 @@ class Fitting:
     whole: tuple[int, ...] = ()
     calibrates: bool = True
     prior_of_argmax: bool = False  # equation 7 of the paper
+
+    @property
+    def joint_from(self) -> int | None:
+        """The first of the rounds that are stages of one training; None: every round is a fit, or several."""
+        return None if self.fold is not None else self.learner.joint_from(self.last)
 
     @property
     def last_round_differs(self) -> bool:
@@ -63,6 +70,7 @@ class Round:
     target_weight: Floats
     pattern: Pattern | None = None
     parts: list[Learner] = field(default_factory=list)
+    calibration: Calibration | None = None
 
 
 class Begun(NamedTuple):
@@ -79,18 +87,29 @@ def rounds(
         targets, weight = after.beliefs, after.weight
     else:
         targets, weight = first_targets(problem, how.workers)
+    training: Any = None
     while True:
         number = 1 if after is None else after.number + 1
-        model, parts, ask = _fit(problem, how, number, targets, weight, after, begun if number == 1 else None)
+        if how.joint_from is None or number < how.joint_from:
+            model, parts, ask = _fit(problem, how, number, targets, weight, after, begun if number == 1 else None)
+        else:
+            if training is None:
+                training = _training(problem, how, number, targets, weight, after)
+                model, parts = next(training), []
+            else:
+                model = training.send((targets, weight))
+            ask = partial(problem.predict, model)
         workers: WorkerModel = clone(how.workers)
         view = View.of(problem, workers, ask, None if after is None else after.predictions.argmax())
         in_sample = how.learner.auto.get("predictions") == "in_sample"
         asked: dict[str, Any] = {"calibrates": how.calibrates, "prior_of_argmax": how.prior_of_argmax}
+        if how.joint_from is not None and after is not None and after.number >= how.joint_from:
+            asked["start"] = after.calibration
         found = judge(view, workers, number, from_first=in_sample, **asked)
         next_weight = row_weight(problem, found.beliefs) if how.calibrates else problem.answered
         change = float("nan") if after is None else _change(problem, found.beliefs, after.beliefs)
         seen = (view.predictions, workers, found.beliefs, next_weight, found.log_likelihood, change)
-        after = Round(number, model, *seen, targets, weight, view.pattern, parts)
+        after = Round(number, model, *seen, targets, weight, view.pattern, parts, found.calibration)
         targets, weight = after.beliefs, after.weight
         del view, found, seen, model  # what only they hold would lie next to what the next round makes
         yield after
@@ -149,6 +168,17 @@ def _fit(
     return model, parts, asker(problem, parts, how.fold)
 
 
+def _training(
+    problem: Problem, how: Fitting, number: int, targets: Beliefs, weight: Floats, before: Round | None
+) -> Generator[Learner, tuple[Beliefs, Floats]]:
+    """Return the one training that the rounds from `joint_from` on are stages of, begun or continued."""
+    first = how.joint_from
+    assert first is not None
+    learner = learner_of_round(how.learner, first, how.last, np.random.default_rng([how.seed, first]))
+    reached = before.model if before is not None and number > first else None
+    return problem.train(learner, targets, weight, how.last - first + 1, reached)
+
+
 def fit_parts(
     problem: Problem, learner: Learner, targets: Beliefs, weight: Floats, fold: Codes, before: list[Any]
 ) -> list[Learner]:
@@ -185,7 +215,7 @@ def unseen_predictions(problem: Problem, how: Fitting, last: Round, fold: Codes)
     if last.parts:
         return last.predictions
     rng = np.random.default_rng([how.seed, last.number, 1])
-    learner = learner_of_round(how.learner, last.number, last.number, rng)
+    learner = seeded(how.learner.for_folds(last.number), rng)
     parts = fit_parts(problem, learner, last.targets, last.target_weight, fold, [None] * (int(fold.max()) + 1))
     own = None if last.predictions.classes is None else last.predictions.codes
     return asker(problem, parts, fold)(own, 0)

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
+from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import Pipeline, make_pipeline
 
@@ -49,7 +50,7 @@ class TextFeatures(BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002  # pipelines hand it over
         """Learn the terms of the texts and their weights."""
-        texts, min_df = _as_texts(X), check_int(self.min_df, "min_df", 1)
+        texts, min_df = as_texts(X), check_int(self.min_df, "min_df", 1)
         if not texts:
             raise ValueError("texts must be at least one; got 0.")
         self._parts = [part for kind in _KINDS if (part := _fitted(kind, texts, min_df)) is not None]
@@ -59,7 +60,7 @@ class TextFeatures(BaseEstimator):
     def transform(self, X: Any) -> Any:
         """Return the weights of the terms of each text, a sparse matrix."""
         check_is_fitted(self, "n_terms_")
-        texts = _as_texts(X)
+        texts = as_texts(X)
         return sparse.hstack([part.transform(texts) for part in self._parts], format="csr")
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
@@ -77,6 +78,27 @@ class TextFeatures(BaseEstimator):
         if "_parts" in state:
             state["_parts"] = [_unpacked(part) for part in state["_parts"]]
         super().__setstate__(state)
+
+
+class TextComponents(TextFeatures):
+    """The strongest components of `TextFeatures`, few numbers per text, for fits that take seconds.
+
+    Examples
+    --------
+    >>> TextComponents(min_df=1).fit_transform(["a cat", "a dog", "a car"]).shape
+    (3, 3)
+    """
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the terms of the texts and their components."""
+        terms = super().fit(X, y)
+        values = super().transform(X)
+        self._components = TruncatedSVD(min(RULES.text_components, *values.shape), random_state=0).fit(values)
+        return terms
+
+    def transform(self, X: Any) -> Any:
+        """Return the components of each text, (n_texts, n_components)."""
+        return self._components.transform(super().transform(X))
 
 
 def text_model(C: Any = RULES.text_penalties) -> list[Pipeline]:
@@ -97,7 +119,7 @@ def text_model(C: Any = RULES.text_penalties) -> list[Pipeline]:
     return [make_pipeline(features, SoftmaxRegression(C=value)) for value in np.atleast_1d(C).tolist()]
 
 
-def _as_texts(X: Any) -> list[str]:
+def as_texts(X: Any) -> list[str]:
     _check_column(X)
     texts = list(X)
     bad = next((row for row, text in enumerate(texts) if not isinstance(text, str)), None)

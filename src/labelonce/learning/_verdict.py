@@ -13,7 +13,7 @@ from scipy.stats import beta
 
 from labelonce._kernels import Beliefs, mean_beliefs
 from labelonce._rules import RULES
-from labelonce._types import Codes, Floats
+from labelonce._types import Codes, Estimate, Floats
 from labelonce.learning._candidates import candidates, found_again, likely, on_all
 from labelonce.learning._case import Case
 from labelonce.learning._causes import common_causes
@@ -21,15 +21,6 @@ from labelonce.learning._narrowing import Narrowing
 from labelonce.workers import WorkerModel
 
 LEVEL = 0.9
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number that is not known, and the ends of its 90 % range."""
-
-    value: float
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -73,13 +73,18 @@ class QuestionProblem(Problem):
         before: Learner | None = None,
     ) -> Learner:
         """Return heads fitted to the rows that have a weight, all or those of some tasks."""
+        wanted, amount = self.shown_to(learner, targets, weight)
+        asked = (amount > 0).any(axis=1) if tasks is None else (amount > 0).any(axis=1) & tasks
+        used = np.flatnonzero(asked)
+        return fitted(learner, take_rows(self.X, used), wanted[used], amount[used], before)
+
+    def shown_to(self, learner: Learner, targets: Beliefs, weight: Floats) -> tuple[Floats, Floats]:
+        """Return targets and weights by task and question; what is not asked has no weight."""
         shape = self.n_tasks, self.labels.n_questions
         wanted, amount = np.full(shape, 0.5), np.zeros(shape)
         place = self.task, self.kind
         wanted[place], amount[place] = targets.to_dense()[:, 1], weight
-        asked = (amount > 0).any(axis=1) if tasks is None else (amount > 0).any(axis=1) & tasks
-        used = np.flatnonzero(asked)
-        return fitted(learner, take_rows(self.X, used), wanted[used], amount[used], before)
+        return wanted, amount
 
     def predict(self, model: Learner, slots: Codes | None, top: int, tasks: Mask | None = None) -> Beliefs:
         """Return what heads say of the rows, of all or those of some tasks."""

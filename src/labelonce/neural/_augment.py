@@ -36,6 +36,60 @@ def cut_out(images: torch.Tensor, size: int, generator: torch.Generator) -> torc
     return images.masked_fill(hidden, 0.0)
 
 
+def affine(
+    images: torch.Tensor,
+    generator: torch.Generator,
+    *,
+    turn: float = 0.4,
+    scale: float = 0.2,
+    shear: float = 0.25,
+    move: float = 0.15,
+    share: float = 0.7,
+) -> torch.Tensor:
+    """Return the images flipped at random and moved by up to `move` of their half width, mirrored at the edge.
+
+    A `share` of them is also turned (radians), scaled and sheared by up to so much.
+    """
+    n, device = len(images), images.device
+    used = torch.rand(n, device=device, generator=generator) < share
+    angle, size, skew = (_even(images, generator, -most, most) * used for most in (turn, scale, shear))
+    right, down = (_even(images, generator, -move, move) for _ in range(2))
+    flip = (torch.rand(n, device=device, generator=generator) < 0.5) * 2.0 - 1.0
+    cos, sin = angle.cos() / (1 + size), angle.sin() / (1 + size)
+    rows = (torch.stack([flip * cos, skew - sin, right], 1), torch.stack([flip * sin, cos, down], 1))
+    grid = F.affine_grid(torch.stack(rows, 1), list(images.shape), align_corners=False)
+    moved = F.grid_sample(images.float(), grid, padding_mode="reflection", align_corners=False)
+    return moved.to(images.dtype)
+
+
+def recolour(
+    images: torch.Tensor,
+    generator: torch.Generator,
+    *,
+    contrast: float = 0.6,
+    brightness: float = 0.6,
+    saturation: float = 1.0,
+    tint: float = 0.2,
+) -> torch.Tensor:
+    """Return standardised images with another contrast, brightness, saturation and tint, each drawn up to so much."""
+    pixels = images.float()
+
+    def drawn(most: float, middle: float, n_channels: int = 1) -> torch.Tensor:
+        return _even(images, generator, middle - most, middle + most, n_channels, 1, 1)
+
+    mean = pixels.mean(dim=(1, 2, 3), keepdim=True)
+    pixels = (pixels - mean) * drawn(contrast, 1.0) + mean + drawn(brightness, 0.0)
+    grey = pixels.mean(dim=1, keepdim=True)
+    pixels = grey + (pixels - grey) * drawn(saturation, 1.0)
+    return (pixels + drawn(tint, 0.0, images.shape[1])).to(images.dtype)
+
+
+def _even(images: torch.Tensor, generator: torch.Generator, least: float, most: float, *shape: int) -> torch.Tensor:
+    """Return numbers between two ends for every image."""
+    drawn = torch.rand(len(images), *shape, device=images.device, generator=generator)
+    return least + (most - least) * drawn
+
+
 def mix_up(
     inputs: torch.Tensor, targets: torch.Tensor, share: float | torch.Tensor, generator: torch.Generator
 ) -> tuple[torch.Tensor, torch.Tensor]:

@@ -41,6 +41,37 @@ def files_of(path: str | Path | None, n_models: int) -> list[Path]:
     return [path] if n_models == 1 else [path.with_name(f"{path.name}.{number}") for number in range(n_models)]
 
 
+def state_of(job: Training, best: Best) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+    """Return all that the next epoch needs: tensors, which the training goes on to change, and plain numbers."""
+    tensors = {f"module.{name}": value for name, value in job.module.state_dict().items()}
+    if job.teacher is not None:
+        tensors |= {f"teacher.{name}": value for name, value in job.teacher.module.state_dict().items()}
+    tensors |= {f"best.{name}": value for name, value in best.state.items()}
+    for number, state in job.optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer.{number}.{name}": torch.as_tensor(value) for name, value in state.items()}
+    tensors["order"] = job.order.get_state()
+    steps = 0 if job.teacher is None else job.teacher.steps
+    return tensors, {"epoch": job.epoch, "stopped": job.stopped, "best": [best.loss, best.since], "steps": steps}
+
+
+def set_state(job: Training, best: Best, tensors: dict[str, torch.Tensor], reached: dict[str, Any]) -> None:
+    """Put a training where another one was."""
+    job.module.load_state_dict(_named(tensors, "module."))
+    if job.teacher is not None:
+        job.teacher.module.load_state_dict(_named(tensors, "teacher."))
+        job.teacher.steps = reached["steps"]
+    whole = job.optimizer.state_dict()
+    for name, value in _named(tensors, "optimizer.").items():
+        number, key = name.split(".", 1)
+        whole["state"].setdefault(int(number), {})[key] = value
+    job.optimizer.load_state_dict(whole)
+    _lay_out(job.optimizer)
+    job.order.set_state(tensors["order"].cpu())
+    job.epoch, job.stopped = reached["epoch"], reached["stopped"]
+    best.loss, best.since = reached["best"]
+    best.state = {name: value.to(job.order.device) for name, value in _named(tensors, "best.").items()}
+
+
 class Checkpoint:
     """The file of one network of one fit; without a path nothing is written.
 
@@ -56,12 +87,7 @@ class Checkpoint:
         """Write what the next epoch needs, whole or not at all."""
         if self.path is None or self.processes.rank > 0:
             return
-        tensors = {f"module.{name}": value for name, value in job.module.state_dict().items()}
-        tensors |= {f"best.{name}": value for name, value in best.state.items()}
-        for number, state in job.optimizer.state_dict()["state"].items():
-            tensors |= {f"optimizer.{number}.{name}": torch.as_tensor(value) for name, value in state.items()}
-        tensors["order"] = job.order.get_state()
-        reached = {"epoch": job.epoch, "stopped": job.stopped, "best": [best.loss, best.since]}
+        tensors, reached = state_of(job, best)
         note = {"fit": json.dumps(self.fit), "reached": json.dumps(reached)}
         with atomic_path(self.path) as beside:
             save_file({name: value.contiguous() for name, value in tensors.items()}, beside, note)
@@ -75,21 +101,11 @@ class Checkpoint:
         if float(self.processes.sum(there)) < self.processes.size:
             return
         try:
-            job.module.load_state_dict(_named(tensors, "module."))
-            whole = job.optimizer.state_dict()
-            for name, value in _named(tensors, "optimizer.").items():
-                number, key = name.split(".", 1)
-                whole["state"].setdefault(int(number), {})[key] = value
-            job.optimizer.load_state_dict(whole)
-            _lay_out(job.optimizer)
+            set_state(job, best, tensors, reached)
         except (RuntimeError, ValueError, KeyError) as error:
             raise ValueError(
                 f"{self.path} holds another network than module_fn makes now. Delete it to train from scratch."
             ) from error
-        job.order.set_state(tensors["order"])
-        job.epoch, job.stopped = reached["epoch"], reached["stopped"]
-        best.loss, best.since = reached["best"]
-        best.state = {name: value.to(job.order.device) for name, value in _named(tensors, "best.").items()}
 
     def _read(self) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
         """Return how far a fit had come, and its tensors; nothing if that was another fit."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import copyreg
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from copy import deepcopy
 from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
+from safetensors.torch import load
 from torch import nn
 
 from labelonce._kernels import Beliefs
@@ -18,12 +19,11 @@ from labelonce._sklearn import check_is_fitted, clone
 from labelonce._types import Floats, Ids
 from labelonce._validate import check_rng
 from labelonce.neural._augment import mix_up
-from labelonce.neural._checkpoint import Checkpoint, files_of, fingerprint
+from labelonce.neural._checkpoint import Checkpoint, files_of, fingerprint, set_state, state_of
 from labelonce.neural._data import Inputs, as_targets, check_split
-from labelonce.neural._networks import fast_net
-from labelonce.neural._saving import from_bytes, name_of, network_named, to_bytes
+from labelonce.neural._saving import from_bytes, name_of, network_named, tensor_bytes, to_bytes
 from labelonce.neural._steps import Steps, explained
-from labelonce.neural._training import Best, Rows, Training, make_rows
+from labelonce.neural._training import Best, Rows, Run, Training, end_of, make_rows
 
 _AT_ONCE = 4096  # tasks predicted in one batch
 
@@ -50,6 +50,11 @@ class TorchLearner(Steps):
     epochs_by_round : sequence of int
         Epochs in the first, second, ... round of `MBEM`, the last entry standing for all later ones; the last round
         has `epochs`. Early rounds only have to tell the workers apart. Empty: `epochs` in every round.
+    one_training : bool
+        The rounds after those of `epochs_by_round` are stages of one training of `epochs`: after each the workers are
+        judged by the network as it is, and the next stage has new targets and weights.
+    early_learner : TorchLearner, optional
+        Another network and its options for the rounds before; where and how it computes is decided here.
     min_steps : int
         Small sets get as many more epochs as it takes to make this many steps in `epochs`.
     optimizer : {"sgd", "adamw"}
@@ -60,6 +65,8 @@ class TorchLearner(Steps):
         Random flips and moves by up to `pad` pixels; "auto": for images.
     pad, cutout : int
         Pixels: how far images move, and the side of a square that is hidden (0: none).
+    strong : float
+        Share of every batch of images that is also turned, scaled, sheared and recoloured.
     mixup : float
         Mix pairs of tasks with shares from Beta(mixup, mixup); 0: not at all.
     label_smoothing : float
@@ -69,6 +76,8 @@ class TorchLearner(Steps):
         when it has not fallen for `patience` epochs, and the best epoch is kept. 0: train on all tasks, to the last
         epoch.
     patience : int
+    ema : float
+        Predict with an average of the weights that forgets the steps with this factor; 0: with the last weights.
     n_models : int
         Networks to train, from different starts; their predictions are averaged.
     flip_predictions : bool
@@ -117,53 +126,83 @@ class TorchLearner(Steps):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to labels (n_tasks,), to probability targets (n_tasks, n_classes) or to `Beliefs`."""
+        for _ in self.stages(X, y, sample_weight):
+            pass
+        return self
+
+    def stages(
+        self, X: Any, y: Any, sample_weight: Any = None, *, n: int = 1, after: Any = None
+    ) -> Generator[Self, tuple[Any, Any] | None]:
+        """Train once, and yield after each of `n` stages what predicts by then; new targets and weights may be sent.
+
+        `after` is what another training on the same tasks yielded: training continues from there.
+        """
         self._check()
+        return self._stages(X, *self._targets(X, y, sample_weight), n, after)
+
+    def _targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any]:
+        """Return targets and weights of the tasks, and set the classes."""
         targets, weight, self.classes_ = as_targets(X, y, sample_weight)
-        return self._fit(X, targets, weight)
+        return targets, weight
 
     def _fit(self, X: Any, targets: Any, weight: Any) -> Self:
         """Train the networks; `targets` and `weight` have a row for whatever `_make_rows` makes of them."""
-        inputs = Inputs(X, self._device(), self._dtype(), add_up=Processes(shared=self.shared).sum)
-        self._moments, self.n_features_in_ = inputs.moments, inputs.shape[0]
-        rng = check_rng(self.random_state)
-        self.modules_: list[nn.Module] = []
-        self.history_: list[dict[str, Any]] = []
-        for number in range(self.n_models):
-            seed = int(rng.integers(2**31))
-            self.modules_.append(self._train(inputs, targets, weight, seed, number))
-        if Processes(shared=self.shared).rank == 0:
-            for file in files_of(self.checkpoint, self.n_models):
-                file.unlink(missing_ok=True)
+        for _ in self._stages(X, targets, weight):
+            pass
         return self
 
-    def for_round(self, number: int, last: int) -> Self:
-        """Return the learner for a round of `MBEM`: a copy with that round's epochs."""
-        self._check()
-        chosen: Self = clone(self)
-        if self.epochs_by_round and number < last:
-            epochs = self.epochs_by_round[min(number, len(self.epochs_by_round)) - 1]
-            chosen.set_params(epochs=epochs, min_steps=self.min_steps * epochs // self.epochs)
-        return chosen
+    def _stages(
+        self, X: Any, targets: Any, weight: Any, n: int = 1, after: Any = None
+    ) -> Generator[Self, tuple[Any, Any] | None]:
+        processes = Processes(shared=self.shared)
+        inputs = Inputs(X, self._device(), self._dtype(), add_up=processes.sum)
+        self._moments, self.n_features_in_, self._seen = inputs.moments, inputs.shape[0], (X, inputs)
+        rng = check_rng(self.random_state)
+        seeds = [processes.same(int(rng.integers(2**31)), inputs.device) for _ in range(self.n_models)]
+        done, states = (0, []) if after is None else after._reached
+        self.history_: list[dict[str, Any]] = [] if after is None else list(after.history_)
+        rows = np.flatnonzero(weight > 0) if n == 1 else np.arange(len(weight))  # later targets may be of any task
+        runs: list[Run] = []
+        for stage in range(done, n):
+            self.modules_: list[nn.Module] = []
+            for number, seed in enumerate(seeds):
+                if number == len(runs):
+                    runs.append(self._begin(inputs, rows, targets, weight, seed))
+                    if states:
+                        set_state(runs[number].job, runs[number].best, *states[number])
+                self.modules_.append(self._train(inputs, runs[number], targets, weight, number, end_of(stage, n)))
+            if stage + 1 == n:
+                break
+            sent = yield self._at_stage(stage + 1, runs)
+            if sent is not None:
+                targets, weight = self._targets(X, *sent)
+                for run in runs:
+                    run.rows = self._make_rows(run.fitted, targets, weight, inputs.device, processes)
+        if processes.rank == 0:
+            for file in files_of(self.checkpoint, self.n_models):
+                file.unlink(missing_ok=True)
+        del self._seen
+        yield self
 
-    @property
-    def last_round_differs(self) -> bool:
-        """Whether the last round of `MBEM` has other epochs than those before it."""
-        return any(epochs != self.epochs for epochs in self.epochs_by_round)
-
-    @property
-    def may_overfit(self) -> bool:
-        """Whether the first round of `MBEM` has to tell if the network overfits.
-
-        Where early rounds are short it does not, and one that is shared cannot be fitted to folds.
-        """
-        self._check()
-        return not (self.last_round_differs or self.shared)
+    def _at_stage(self, stage: int, runs: list[Run]) -> Self:
+        """Return what predicts now, with all that is needed to continue from here."""
+        found = type(self).__new__(type(self))
+        found.__dict__.update(vars(self))
+        states = [state_of(run.job, run.best) for run in runs]
+        found._reached = (
+            stage,
+            [({name: value.clone() for name, value in tensors.items()}, reached) for tensors, reached in states],
+        )
+        found.modules_, found.history_ = [deepcopy(module) for module in self.modules_], list(self.history_)
+        return found
 
     def with_sigmoid_heads(self) -> TorchLearner:
         """Return a learner with the same options and a head per question, for several labels at once."""
         from labelonce.neural._sigmoid_heads import SigmoidHeads  # it extends what is defined here
 
-        return SigmoidHeads(**self.get_params(deep=False))
+        early: Any = self.early_learner
+        options = self.get_params(deep=False)
+        return SigmoidHeads(**options | {"early_learner": None if early is None else early.with_sigmoid_heads()})
 
     def predict_proba(self, X: Any) -> Floats:
         """Return P(class | features), shape (n_tasks, n_classes), the mean over the networks."""
@@ -172,7 +211,9 @@ class TorchLearner(Steps):
     def _predict(self, X: Any, predict_batch: Callable[[nn.Module, torch.Tensor], torch.Tensor]) -> Floats:
         """Return what a function gives for all tasks, batch by batch, the mean over the networks."""
         check_is_fitted(self, "modules_")
-        inputs = Inputs(X, self._place(), self._dtype(), self._moments)
+        seen, inputs = getattr(self, "_seen", (None, None))  # within a training
+        if inputs is None or seen is not X:
+            inputs = Inputs(X, self._place(), self._dtype(), self._moments)
         parts = []
         for rows in torch.split(torch.arange(inputs.n_rows, device=inputs.device), inputs.at_most(_AT_ONCE)):
             batch = inputs.take(rows)
@@ -189,15 +230,22 @@ class TorchLearner(Steps):
             copy._metadata_request = deepcopy(self._metadata_request)
         return copy
 
+    def _held_state(self) -> dict[str, Any]:
+        """Return all attributes but the inputs that a training has at hand."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_seen"}
+
     def __getstate__(self) -> dict[str, Any]:
         """Return what a file may hold: plain values, arrays and bytes; neither code nor a path to write to."""
-        state = dict(super().__getstate__()) | {"callbacks": (), "checkpoint": None}
+        state = self._held_state() | {"callbacks": (), "checkpoint": None}
         state["module_fn"] = name_of(self.module_fn)
         if type(self).make_module is not TorchLearner.make_module:
             raise ValueError(
                 f"a network can be saved if its learner does not override make_module; {type(self).__name__} does. "
                 "Save its parameters yourself: safetensors.torch.save_model(clf.model_.modules_[0], path)."
             )
+        if "_reached" in state:
+            stage, states = self._reached
+            state["_reached"] = [stage, [[tensor_bytes(tensors), reached] for tensors, reached in states]]
         if "modules_" in state:
             state["modules_"] = [to_bytes(module) for module in self.modules_]
             if self._moments is not None:
@@ -212,6 +260,12 @@ class TorchLearner(Steps):
         device = self._device() if torch.cuda.is_available() else torch.device("cpu")
         if state.get("_moments") is not None:
             self._moments = tuple(torch.as_tensor(moment, device=device) for moment in state["_moments"])
+        if "_reached" in state:
+            stage, states = state["_reached"]
+            self._reached = (
+                stage,
+                [(load(tensors) if isinstance(tensors, bytes) else tensors, reached) for tensors, reached in states],
+            )
         if "modules_" in state:
             self.modules_ = [
                 one if isinstance(one, nn.Module) else from_bytes(one, self.module_fn, len(self.classes_), device)
@@ -223,33 +277,43 @@ class TorchLearner(Steps):
         try:
             state = self.__getstate__()
         except ValueError:
-            state = dict(super().__getstate__())
+            state = self._held_state()
         kept = {"module_fn": self.module_fn, "callbacks": self.callbacks, "checkpoint": self.checkpoint}
         return copyreg.__newobj__, (type(self),), state | kept  # type: ignore[attr-defined]
 
-    def _train(self, inputs: Inputs, targets: Floats, weight: Floats, seed: int, number: int) -> nn.Module:
-        """Return one network, trained from scratch or from its checkpoint."""
+    def _begin(self, inputs: Inputs, rows: Ids, targets: Any, weight: Any, seed: int) -> Run:
+        """Return the training of one network that has not begun."""
         processes = Processes(shared=self.shared)
-        seed = processes.same(seed, inputs.device)
-        fitted, held, watched = self._split(np.flatnonzero(weight > 0), seed, processes)
-        rows = self._make_rows(fitted, targets, weight, inputs.device, processes)
-        job = self._start(inputs, rows, seed)
-        fit = {"seed": seed, "model": number, "epochs": job.epochs, "rows": rows.n_all, "on": inputs.device.type}
+        fitted, held = self._split(rows, seed, processes)
+        made = self._make_rows(fitted, targets, weight, inputs.device, processes)
+        return Run(self._start(inputs, made, seed), made, fitted, held, Best(self.patience))
+
+    def _train(self, inputs: Inputs, run: Run, targets: Any, weight: Any, number: int, share: float) -> nn.Module:
+        """Train one network until a share of its epochs is done, from its checkpoint if there is one; return it."""
+        job, best = run.job, run.best
+        fit = {
+            "seed": job.seed,
+            "model": number,
+            "epochs": job.epochs,
+            "rows": run.rows.n_all,
+            "on": inputs.device.type,
+        }
         files = files_of(self.checkpoint, self.n_models)
         if files:
             fit |= {"of": fingerprint(self.get_params(deep=False), targets, weight)}
-        best, checkpoint = Best(self.patience), Checkpoint(files[number] if files else None, fit, processes)
+        checkpoint = Checkpoint(files[number] if files else None, fit, Processes(shared=self.shared))
         checkpoint.load(job, best)
-        while job.epoch < job.epochs and not job.stopped:
-            entry = {"model": number, "epoch": job.epoch + 1, "loss": self._epoch(inputs, rows, job)}
-            if watched:
-                entry["held_out_loss"] = self._held_out_loss(job.module, inputs, targets, weight, held)
-                job.stopped = best.is_over(entry["held_out_loss"], job.module)
+        while job.epoch < round(share * job.epochs) and not job.stopped:
+            entry = {"model": number, "epoch": job.epoch + 1, "loss": self._epoch(inputs, run.rows, job)}
+            if self.holdout:
+                entry["held_out_loss"] = self._held_out_loss(job.predictor, inputs, targets, weight, run.held)
+                job.stopped = best.is_over(entry["held_out_loss"], job.predictor)
             self._report(entry)
             checkpoint.save(job, best)
-        best.restore(job.module)
-        job.optimizer.zero_grad(set_to_none=True)  # gradients would keep a recording's memory
-        return job.module.eval()
+        if share == 1:
+            best.restore(job.predictor)
+            job.finish()
+        return job.predictor.eval()
 
     def _make_rows(
         self, fitted: Ids, targets: Floats, weight: Floats, device: torch.device, processes: Processes
@@ -270,7 +334,10 @@ class TorchLearner(Steps):
         optimizer = self.make_optimizer(module)
         recorded = device.type == "cuda" and processes.size == 1 and self._records()
         return Training(
-            module, optimizer, generator, seed, size, epochs, processes, compiled=self.compile, recorded=recorded
+            *(module, optimizer, generator, seed, size, epochs, processes),
+            compiled=self.compile,
+            recorded=recorded,
+            teacher=self.ema,
         )
 
     def _epoch(self, inputs: Inputs, rows: Rows, job: Training) -> float:
@@ -309,15 +376,15 @@ class TorchLearner(Steps):
         for callback in self.callbacks:
             callback(entry)
 
-    def _split(self, rows: Ids, seed: int, processes: Processes) -> tuple[Ids, Ids, bool]:
-        """Return the tasks to train on, those on whose targets the loss is watched, and whether there are any."""
+    def _split(self, rows: Ids, seed: int, processes: Processes) -> tuple[Ids, Ids]:
+        """Return the tasks to train on, and those on whose targets the loss is watched."""
         if self.holdout == 0:
-            return rows, rows[:0], False
+            return rows, rows[:0]
         rng = np.random.default_rng([seed, processes.rank] if processes.size > 1 else seed)
         held = rng.random(len(rows)) < self.holdout
         n_held, n_all = processes.sum(torch.tensor([held.sum(), len(held)], device=self._device())).tolist()
         check_split(n_held, n_all, self.holdout)
-        return rows[~held], rows[held], True
+        return rows[~held], rows[held]
 
     def _held_out_loss(self, module: nn.Module, inputs: Inputs, targets: Floats, weight: Floats, held: Ids) -> float:
         """Return the loss per unit of weight on the noisy targets of tasks that are not trained on."""
@@ -329,24 +396,3 @@ class TorchLearner(Steps):
         processes = Processes(shared=self.shared)
         lost = processes.sum(-(wanted * found.clamp_min(1e-12).log()).sum())
         return float(lost / processes.sum(wanted.sum()))
-
-
-def image_learner(**options: Any) -> TorchLearner:
-    """Return a learner for small images: `fast_net` with the settings that we measured with `MBEM` on 32 x 32 images.
-
-    Options are those of `TorchLearner` and override these settings.
-    """
-    measured: dict[str, Any] = {
-        "module_fn": fast_net,
-        "epochs": 30,
-        "epochs_by_round": (6, 12),
-        "batch_size": 1024,
-        "lr": 1.5,
-        "momentum": 0.85,
-        "weight_decay": 1.3e-3,
-        "warmup": 0.23,
-        "pad": 4,
-        "cutout": 12,
-        "n_models": 2,
-    }
-    return TorchLearner(**measured | options)

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, cast
 
 import torch
 from torch import nn
 
 from labelonce._messages import show
 from labelonce._processes import find_device
+from labelonce._rules import RULES
+from labelonce._sklearn import clone
 from labelonce._validate import RandomState, check_choice, check_int, check_number
 from labelonce.learning import Learner
 from labelonce.learning._mbem import Callback
 from labelonce.neural._networks import mlp
+
+_SURROUNDINGS = ("shared", "device", "precision", "compile", "record", "callbacks")  # the same in all rounds
 
 
 class TrainingOptions(Learner):
@@ -27,6 +31,8 @@ class TrainingOptions(Learner):
         *,
         epochs: int = 16,
         epochs_by_round: Sequence[int] = (),
+        one_training: bool = False,
+        early_learner: TrainingOptions | None = None,
         batch_size: int = 256,
         min_steps: int = 0,
         optimizer: str = "sgd",
@@ -37,10 +43,12 @@ class TrainingOptions(Learner):
         augment: str = "auto",
         pad: int = 4,
         cutout: int = 0,
+        strong: float = 0.0,
         mixup: float = 0.0,
         label_smoothing: float = 0.0,
         holdout: float = 0.0,
         patience: int = 3,
+        ema: float = 0.0,
         n_models: int = 1,
         flip_predictions: bool = True,
         shared: bool = False,
@@ -55,6 +63,8 @@ class TrainingOptions(Learner):
         self.module_fn = module_fn
         self.epochs = epochs
         self.epochs_by_round = epochs_by_round
+        self.one_training = one_training
+        self.early_learner = early_learner
         self.batch_size = batch_size
         self.min_steps = min_steps
         self.optimizer = optimizer
@@ -65,10 +75,12 @@ class TrainingOptions(Learner):
         self.augment = augment
         self.pad = pad
         self.cutout = cutout
+        self.strong = strong
         self.mixup = mixup
         self.label_smoothing = label_smoothing
         self.holdout = holdout
         self.patience = patience
+        self.ema = ema
         self.n_models = n_models
         self.flip_predictions = flip_predictions
         self.shared = shared
@@ -105,6 +117,12 @@ class TrainingOptions(Learner):
             check_number(getattr(self, name), name, 0.0)
         for name in ("momentum", "warmup", "label_smoothing", "holdout"):
             check_number(getattr(self, name), name, 0.0, 0.99)
+        check_number(self.strong, "strong", 0.0, 1.0)
+        check_number(self.ema, "ema", 0.0, 0.9999)
+        if self.one_training and self.holdout:
+            raise ValueError(
+                f"holdout must be 0 with one_training, whose targets change; got {self.holdout:g}. Leave it out."
+            )
 
     def _check_module_fn(self) -> None:
         if isinstance(self.module_fn, nn.Module) or not callable(self.module_fn):
@@ -125,3 +143,46 @@ class TrainingOptions(Learner):
         if self._dtype() == torch.float32:
             return nullcontext()
         return torch.autocast(self._device().type, self._dtype())
+
+    def for_round(self, number: int, last: int) -> Self:
+        """Return the learner for a round of `MBEM`: a copy with that round's epochs."""
+        self._check()
+        if not self.epochs_by_round or number >= (self.joint_from(last) or last):
+            return cast(Self, clone(self))
+        epochs = self.epochs_by_round[min(number, len(self.epochs_by_round)) - 1]
+        chosen: Any = clone(self) if self.early_learner is None else clone(self.early_learner)
+        if self.early_learner is not None:
+            chosen.set_params(**{name: getattr(self, name) for name in _SURROUNDINGS})
+        return cast(Self, chosen.set_params(epochs=epochs, min_steps=chosen.min_steps * epochs // chosen.epochs))
+
+    def for_folds(self, last: int) -> Self:
+        """Return the learner of which copies predict the tasks of each other at the end: one short training."""
+        chosen = self.for_round(last, last)
+        if self.one_training:
+            epochs = max(1, round(RULES.folds_epochs * self.epochs))
+            chosen.set_params(epochs=epochs, n_models=1, strong=0.0, min_steps=self.min_steps * epochs // self.epochs)
+        return chosen
+
+    def joint_from(self, last: int) -> int | None:
+        """Return the first of the rounds that are stages of one training."""
+        return min(len(self.epochs_by_round), last - 1) + 1 if self.one_training else None
+
+    @property
+    def own_rounds(self) -> int:
+        """How many rounds `MBEM` does: judgements of one training come after those of `epochs_by_round`."""
+        judged = min(int((1 - RULES.first_judgement) * self.epochs) + 1, RULES.judgements)
+        return len(self.epochs_by_round) + judged if self.one_training else int(self.auto["rounds"])
+
+    @property
+    def last_round_differs(self) -> bool:
+        """Whether the last round of `MBEM` has other epochs than those before it."""
+        return self.one_training or any(epochs != self.epochs for epochs in self.epochs_by_round)
+
+    @property
+    def may_overfit(self) -> bool:
+        """Whether the first round of `MBEM` has to tell if the network overfits.
+
+        Where early rounds are short it does not, and one that is shared cannot be fitted to folds.
+        """
+        self._check()
+        return not (self.last_round_differs or self.shared)

@@ -58,7 +58,12 @@ def _is_plain(value: Any) -> bool:
 
 def to_bytes(module: nn.Module) -> bytes:
     """Return the parameters and averages of a module in the safetensors format."""
-    return save({name: value.detach().cpu().contiguous() for name, value in module.state_dict().items()})
+    return tensor_bytes(module.state_dict())
+
+
+def tensor_bytes(tensors: dict[str, torch.Tensor]) -> bytes:
+    """Return tensors in the safetensors format."""
+    return save({name: value.detach().cpu().contiguous() for name, value in tensors.items()})
 
 
 def from_bytes(

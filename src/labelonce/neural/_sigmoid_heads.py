@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -46,9 +46,8 @@ class SigmoidHeads(TorchLearner):
     fits_questions: ClassVar[bool] = True
     takes_slots = False
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to targets (n_tasks, n_questions) in [0, 1]; `sample_weight` has the same shape, 0 where not asked."""
-        self._check()
+    def _targets(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any]:
+        """Return targets (n_tasks, n_questions) in [0, 1] times weights of the same shape, 0 where not asked."""
         targets = np.asarray(y, dtype=np.float64)
         weight = np.ones_like(targets) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         n_tasks = count_tasks(X)
@@ -65,7 +64,7 @@ class SigmoidHeads(TorchLearner):
         self.classes_ = np.arange(targets.shape[1])
         scaled = weight / weight[weight > 0].mean()
         # No and yes side by side: a mixture of tasks mixes these, and a question that was not asked has neither.
-        return self._fit(X, np.hstack([scaled * (1 - targets), scaled * targets]), asked.astype(np.float64))
+        return np.hstack([scaled * (1 - targets), scaled * targets]), asked.astype(np.float64)
 
     def loss(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Return the loss summed over the batch; targets are weights of no, then of yes, for every question."""

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from labelonce._messages import clip, printable, show
 from labelonce._processes import Processes
-from labelonce.neural._augment import cut_out, flip_and_crop
+from labelonce.neural._augment import affine, cut_out, flip_and_crop, recolour
 from labelonce.neural._data import Inputs
 from labelonce.neural._options import TrainingOptions
 from labelonce.neural._saving import is_ours
@@ -73,9 +73,23 @@ class Steps(TrainingOptions):
     def views(self, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
         """Return the random views of a batch that are trained on."""
         images = batch.ndim == 4
+        if images and self.strong and self.augment != "none":
+            n_weak = round((1 - self.strong) * len(batch))
+            both = self.weak_views(batch[:n_weak], generator), self.strong_views(batch[n_weak:], generator)
+            return torch.cat(both).contiguous(memory_format=torch.channels_last)
+        return self.weak_views(batch, generator)
+
+    def weak_views(self, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+        """Return inputs flipped, moved and partly hidden, if they are images."""
+        images = batch.ndim == 4
         if self.augment == "images" or (self.augment == "auto" and images):
             batch = flip_and_crop(batch, self.pad, generator)
         return cut_out(batch, self.cutout, generator) if self.cutout and images else batch
+
+    def strong_views(self, batch: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+        """Return images that are also turned, sheared and recoloured."""
+        batch = recolour(affine(batch, generator), generator)
+        return cut_out(batch, self.cutout, generator) if self.cutout else batch
 
     def loss(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Return the loss summed over the batch; targets are already multiplied by the weights."""

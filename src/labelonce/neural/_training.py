@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any
@@ -19,6 +20,7 @@ from torch.nn.parallel import DistributedDataParallel
 
 from labelonce._kernels import on_slots
 from labelonce._processes import Processes
+from labelonce._rules import RULES
 from labelonce._types import Floats, Ids
 from labelonce.neural._recording import Recording, Step, check_rates
 from labelonce.neural._slot_targets import SlotTargets
@@ -83,6 +85,29 @@ def average_buffers(module: nn.Module, share: float, processes: Processes) -> No
                 buffer.copy_(processes.sum(buffer * share))
 
 
+class Teacher:
+    """The average of a network's weights over its steps, which predicts better than the last weights while it learns.
+
+    It forgets the steps with `decay`, faster at first. After A. Tarvainen and H. Valpola, "Mean Teachers Are Better
+    Role Models", NeurIPS 2017.
+    """
+
+    def __init__(self, module: nn.Module, decay: float) -> None:
+        self.module, self.decay, self.steps = deepcopy(module).eval().requires_grad_(False), decay, 0
+
+    @torch.no_grad()
+    def follow(self, module: nn.Module) -> None:
+        """Take a step of the network into the average, statistics of its normalisation layers included."""
+        self.steps += 1
+        share = 1 - min(self.decay, self.steps / (self.steps + 50))
+        pairs = [(a, b) for a, b in zip(_floats(self.module), _floats(module), strict=True)]
+        torch._foreach_lerp_([own for own, _ in pairs], [new for _, new in pairs], share)
+
+
+def _floats(module: nn.Module) -> list[torch.Tensor]:
+    return [one.detach() for one in (*module.parameters(), *module.buffers()) if one.is_floating_point()]
+
+
 class Training:
     """One network on its way: the module, its optimiser, the epochs done, and what is random.
 
@@ -102,12 +127,14 @@ class Training:
         *,
         compiled: bool,
         recorded: bool,
+        teacher: float = 0.0,
     ) -> None:
         self.module, self.optimizer, self.order, self.processes = module, optimizer, generator, processes
         self.seed, self.size, self.epochs = seed, size, epochs
         self.epoch, self.stopped = 0, False
         self.generator = generator if processes.size == 1 else torch.Generator(generator.device)
         self.stepped: Any = wrap(module, generator.device, processes)
+        self.teacher = Teacher(module, teacher) if teacher else None
         if compiled:
             self.stepped = torch.compile(self.stepped)
         self.recording: Recording | None = None
@@ -131,6 +158,18 @@ class Training:
             yield
         self.epoch += 1
         average_buffers(self.module, share, self.processes)
+        if self.teacher is not None:
+            average_buffers(self.teacher.module, share, self.processes)
+
+    @property
+    def predictor(self) -> nn.Module:
+        """The module to predict with."""
+        return self.module if self.teacher is None else self.teacher.module
+
+    def finish(self) -> None:
+        """Let go of what only steps need: gradients would keep a recording's memory."""
+        self.optimizer.zero_grad(set_to_none=True)
+        self.recording = None
 
     def set_rate(self, rate: float) -> None:
         """Set the rate of the next step."""
@@ -143,7 +182,31 @@ class Training:
 
     def do(self, step: Step, *inputs: torch.Tensor | None) -> torch.Tensor:
         """Do a step, or replay the recorded one."""
-        return step(*inputs) if self.recording is None else self.recording(step, *inputs)  # type: ignore[arg-type]
+        done = step(*inputs) if self.recording is None else self.recording(step, *inputs)  # type: ignore[arg-type]
+        if self.teacher is not None:
+            self.teacher.follow(self.module)
+        return done
+
+
+def end_of(stage: int, n: int) -> float:
+    """Return the share of the epochs that is done after a stage of `n`; the first is the longest.
+
+    >>> [end_of(stage, 4) for stage in range(4)], end_of(0, 1)
+    ([0.25, 0.5, 0.75, 1.0], 1.0)
+    """
+    first = RULES.first_judgement
+    return 1.0 if stage + 1 == n else first + (1 - first) * stage / (n - 1)
+
+
+@dataclass
+class Run:
+    """A training with the tasks that it is fitted to, those held out, and the best epoch on these."""
+
+    job: Training
+    rows: Rows
+    fitted: Ids
+    held: Ids
+    best: Best
 
 
 class Best:

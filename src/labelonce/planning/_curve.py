@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._types import Codes, Floats, Mask
+from labelonce._types import Codes, Estimate, Floats, Mask
 from labelonce._validate import check_int, check_number
-from labelonce.learning._verdict import Estimate
 from labelonce.planning._crowd import Crowd
 from labelonce.planning._information import Information, information
 

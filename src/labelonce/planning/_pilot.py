@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from labelonce.data import Annotations
+from labelonce.data._extra import check_whole
 from labelonce.runs import RunFolder, load, read_run
 from labelonce.runs._labels import work_in
 from labelonce.runs._record import Options, near
@@ -39,6 +40,7 @@ def read_pilot(workers: Any, features: Any, annotations: Annotations | None, *, 
     pilot = Pilot(fitted, tasks=record.data.tasks, pay=_pay(options, record.data.annotations))
     if not simulated:
         return pilot
+    check_whole(annotations, "plan")
     if features is not None:
         return replace(pilot, features=features, annotations=annotations)
     if options.images is not None:

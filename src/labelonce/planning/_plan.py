@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 
 from labelonce._messages import argument
+from labelonce._types import Estimate
 from labelonce._validate import check_choice, check_int, check_number
 from labelonce.data import Annotations
-from labelonce.learning._verdict import Estimate
 from labelonce.planning._advice import guards, pilot_doubts, reasons, simulated_reasons
 from labelonce.planning._crowd import crowd_of
 from labelonce.planning._curve import GOALS, MEASURES, Row, check_money, curve

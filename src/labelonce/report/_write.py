@@ -19,6 +19,7 @@ from labelonce._rules import RULES
 from labelonce.data import Annotations, agreement
 from labelonce.data._gold import Gold, check_gold
 from labelonce.files._atomic import atomic_write
+from labelonce.judges import JudgePanel
 from labelonce.learning._review import CHECK, REPLACE
 from labelonce.multilabel import MultiLabelAnnotations
 from labelonce.report._accuracy import estimated_accuracy, measured_accuracy
@@ -28,6 +29,7 @@ from labelonce.report._facts import Facts, read_facts
 from labelonce.report._history import choice_rows, recipe_rows, round_rows, run_rows
 from labelonce.report._lists import MOST_ROWS, as_csv, labels_list, workers_list
 from labelonce.report._money import compare_redundancy
+from labelonce.report._panel import matrix_cells, panel_facts, panel_gold
 from labelonce.report._questions import question_context, read_question_facts
 from labelonce.report._review import MOST, least_sure, overruled, review_rows
 from labelonce.report._work import WorkFigures, work_figures
@@ -94,6 +96,10 @@ def write_report(
         page = _questions_page(fitted, annotations, gold, texts=texts, images=images, run=run, title=heading)
         atomic_write(Path(path), page.encode("utf-8", "replace"))
         return
+    if isinstance(fitted, JudgePanel):
+        page = panel_page(fitted, annotations, gold, title=title or "What the judges' verdicts say")
+        atomic_write(Path(path), page.encode("utf-8", "replace"))
+        return
     facts = read_facts(fitted, annotations)
     if facts.large:
         raise ValueError(
@@ -107,6 +113,12 @@ def write_report(
     context = _context(facts, codes, texts=texts, images=images, seconds=seconds, work=work)
     page = _render("page", context | {"title": heading, "run": run_rows(run)})
     atomic_write(Path(path), page.encode("utf-8", "replace"))
+
+
+def panel_page(panel: JudgePanel, annotations: Any, gold: Any = None, *, title: str, facts: Any = None) -> str:
+    """Return the page about a panel of judges."""
+    facts = facts or panel_facts(panel, annotations, panel_gold(panel) if gold is None else gold)
+    return _render("panel", facts | {"title": title, "method": "JudgePanel", "cells": matrix_cells(facts["families"])})
 
 
 def _questions_page(

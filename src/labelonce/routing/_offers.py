@@ -76,14 +76,18 @@ class Offers:
         return int(left[0]) if len(left) else None
 
     def worth_asking(self, workers: Codes) -> list[int]:
-        """Return the workers who would bring enough, the best first; all where nobody would."""
+        """Return the workers who would bring enough, the best first; all where nobody would.
+
+        Where models and people are paid from one purse, that is by what the best of them brings for the money.
+        """
         values = self._values(self._strategy, workers, self.pool())
-        least = self._strategy.decline_below * self._average_of(self._strategy, self.pool())
+        usual = values.max() if self._state.families else self._average_of(self._strategy, self.pool())
+        least = self._strategy.decline_below * usual
         order = [int(place) for place in np.argsort(-values, kind="stable")]
         accepted = [
             place
             for place in order
-            if (values[place] >= least or self._is_new(int(workers[place])))
+            if (values[place] >= least or (self._is_new(int(workers[place])) and not self._state.families))
             and self._strategy.accepts(self._state, int(workers[place]))
         ]
         return [int(workers[place]) for place in accepted or order]
@@ -106,6 +110,10 @@ class Offers:
     def holds(self, task: int, worker: int) -> bool:
         """Return whether a task is out with a worker, and its lease is not over."""
         return self._leases.holder(task, self._clock()) == worker
+
+    def is_out(self, task: int) -> bool:
+        """Return whether a task is out with anybody, and its lease is not over."""
+        return self._leases.holder(task, self._clock()) is not None
 
     def end_leases(self) -> None:
         """Offer the tasks again whose leases are over."""

@@ -19,10 +19,12 @@ from labelonce._types import Codes, Floats, Ids, Mask
 from labelonce.aggregation import Aggregator, DawidSkene, RedundancyWarning
 from labelonce.baselines import AssignmentWarning
 from labelonce.data import Annotations, _ids
+from labelonce.judges import JudgePanel
 from labelonce.learning import MBEM, DoubtWarning, default_workers
 from labelonce.learning._scoring import AnnotationsScorer
 from labelonce.routing._answers import Rows
 from labelonce.routing._belief import Belief, Crowd, possible
+from labelonce.routing._panel_refit import asks_people, fit_panel
 from labelonce.routing._state import State
 
 Estimator = Aggregator | AnnotationsScorer
@@ -67,7 +69,7 @@ class Fit:
     predictions: Floats | None = None
 
 
-def estimator_of(learner: Any, X: Any) -> Estimator:
+def estimator_of(learner: Any, X: Any, *, families: Any = None) -> Estimator:
     """Return what a refit fits: what is given, MBEM around a classifier, or a default with features or without."""
     if isinstance(learner, AnnotationsScorer) and X is None:
         raise ValueError(f"{type(learner).__name__} must have features; got X=None. Give the router X.")
@@ -76,7 +78,7 @@ def estimator_of(learner: Any, X: Any) -> Estimator:
     if X is None:
         if learner is not None:
             raise ValueError(f"learner must have features; got {learner!r} and X=None. Give the router X.")
-        return DawidSkene()
+        return JudgePanel() if families else DawidSkene()
     return MBEM(learner)
 
 
@@ -84,14 +86,19 @@ def fitted(state: State, estimator: Estimator) -> tuple[Any, Fit]:
     """Return the estimator, fitted to all answers, and what it found."""
     rows = state.answers.rows()
     annotations = Annotations(*rows, state.tasks, _ids.table_of(state.workers, "workers"), state.classes)
+    annotations = annotations.with_families(state.families) if state.families else annotations
+    model: Any
     known = np.flatnonzero(state.gold >= 0)
     gold = dict(zip(state.tasks[known].tolist(), state.classes[state.gold[known]].tolist(), strict=True)) or None
     with warnings.catch_warnings():
         # The labels that these ask for are what the router is about to buy.
         for category in (RedundancyWarning, AssignmentWarning, DoubtWarning):
             warnings.simplefilter("ignore", category)
+        if isinstance(estimator, JudgePanel) and asks_people(state, annotations):
+            model, posterior, confusion = fit_panel(state, estimator, annotations)
+            return model, Fit(posterior, confusion, list(state.workers), state.answers_by_id())
         data = (annotations,) if state.X is None else (state.X, annotations)
-        model: Any = clone(estimator).fit(*data, gold=gold, **_known_before(state, estimator, annotations))
+        model = clone(estimator).fit(*data, gold=gold, **_known_before(state, estimator, annotations))
     posterior = Beliefs.of(model.posterior_).to_dense()
     predictions = Beliefs.of(getattr(model, "predictions_", posterior)).to_dense()
     return model, Fit(posterior, np.asarray(model.confusion_), list(state.workers), state.answers_by_id(), predictions)
@@ -179,7 +186,8 @@ class Adoption:
         """Believe some of the answers too, or take them out."""
         chosen &= self._state.gold[rows.task] < 0
         for task, worker, label in zip(*(one[chosen] for one in rows), strict=True):
-            self._belief.update(task, self._crowd.chances(worker, np.atleast_1d(label)) ** times)
+            share = self._state.evidence_of(task, worker)
+            self._belief.update(task, self._crowd.chances(worker, np.atleast_1d(label)) ** (times * share))
 
 
 def _codes(values: Any, ids: Ids, name: str) -> Codes:

@@ -55,6 +55,9 @@ class Router:
         of labels, in this order, and `belief` a row for every task and question. Check boxes are questions whose
         classes are no and yes. For strategies that ask by information, at random or by the number of labels; refits are
         made elsewhere and adopted.
+    families : mapping of worker to family, optional
+        Workers who share mistakes, such as the prompts of one language model; those without one, such as people, do
+        not. A second answer of a family to a task counts for little, is worth little, and a refit is by `JudgePanel`.
     random_state : int
         Breaks ties.
     clock : callable
@@ -93,6 +96,7 @@ class Router:
         limits: Limits | None = None,
         gold: Mapping[Any, Any] | None = None,
         questions: Any = None,
+        families: Mapping[Any, Any] | None = None,
         random_state: int = 0,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -102,11 +106,12 @@ class Router:
         if questions is not None and not self.strategy.takes_questions:
             raise ValueError(f"strategy must take several questions, as Information() does; got {show(strategy)}.")
         seed = check_int(random_state, "random_state", 0)
-        self.state = State(tasks, classes, X=X, prices=prices, gold=gold, questions=questions, seed=seed)
+        known: Any = {"prices": prices, "gold": gold, "questions": questions, "families": families}
+        self.state = State(tasks, classes, X=X, seed=seed, **known)
         self.tasks, self.classes, self.workers = self.state.tasks, self.state.classes, self.state.workers
         if X is not None and (n_rows := count_rows(X)) != self.state.n_tasks:
             raise ValueError(f"X must have one row per task, {self.state.n_tasks}; got {n_rows}.")
-        self._estimator = estimator_of(learner, X)
+        self._estimator = estimator_of(learner, X, families=families)
         self._prices, self._seed = prices or Prices(), seed
         self._offers = Offers(self.state, self.strategy, self.limits, clock)
         self.model_: Any = None
@@ -250,6 +255,11 @@ class Router:
         self._offers.look_at(task_code)
         return self.state.label_of(labels)
 
+    def is_free(self, task: Hashable, worker: Hashable) -> bool:
+        """Return whether a task is out with nobody, and this worker has neither labelled nor skipped it."""
+        place = self.state.task_code(task)
+        return not self._offers.is_out(place) and place not in self.state.had(self.state.known_worker(worker))
+
     def skip(self, task: Hashable, worker: Hashable, *, undo: bool = False) -> None:
         """Do not offer a task to this worker, who does not want to answer it; `undo`: offer it again."""
         self.state.skip(*self._pair(task, worker), undo=undo)
@@ -316,6 +326,7 @@ class Router:
             "costs": pairs_of(self._prices.costs),
             "prices": state.prices,
             "gold": state.gold,
+            "families": pairs_of(state.families),
             "random_state": self._seed,
         }
         write(options | state.saved() | self._offers.saved(), Path(path))
@@ -351,6 +362,7 @@ class Router:
             limits=Limits.of_file(found["limits"]),
             gold={tasks[task]: found["classes"][gold[task]] for task in np.flatnonzero(gold >= 0)},
             questions=found["questions"],
+            families=of_pairs(found.get("families") or []),
             random_state=found["random_state"],
             **given,
         )

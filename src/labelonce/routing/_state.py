@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from labelonce.routing._belief import ANYBODY, Belief, Crowd
 from labelonce.routing._limits import Prices
 
 _FIRST_SKILL = 0.5  # how far from guessing to perfect a worker is, before any fit
+_SAME_FAMILY = 0.64  # correlation of the errors of two prompts of one language model (docs/judges-market.md)
 
 
 class State:
@@ -54,8 +56,11 @@ class State:
         prices: Prices | None = None,
         gold: Mapping[Any, Any] | None = None,
         questions: Any = None,
+        families: Mapping[Any, Any] | None = None,
         seed: int = 0,
     ) -> None:
+        self.families = dict(families or {})
+        self._asked: dict[Any, Codes] = {}  # of each family, the number of its answers to every task
         self.tasks: Ids = _ids.table_of(tasks, "tasks")
         self.classes: Ids = _ids.table_of(classes, "classes")
         self.questions: Ids | None = None if questions is None else _ids.table_of(questions, "questions")
@@ -78,6 +83,7 @@ class State:
         self.n_labels: Codes = np.zeros(self.n_tasks, dtype=np.int32)
         self.spent = 0.0
         self._skipped: dict[int, set[int]] = {}
+        self._waits = False  # with beliefs
 
     def task_code(self, task: Hashable, name: str = "task") -> int:
         """Return the position of a task; one that is not there is an error."""
@@ -125,15 +131,32 @@ class State:
         """Take an answer: the class that was given, or one for each question."""
         self.answers.add(task, worker, labels)
         self._count(task, worker, 1)
-        if self.gold[task] < 0:
-            self.belief.update(task, self.crowd.chances(worker, labels))
+        if self.gold[task] < 0 and not self._waits:
+            self.belief.update(task, self.crowd.chances(worker, labels) ** self.evidence_of(task, worker))
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Take the first answers, of workers of whom nothing is known, and believe all of them at the end."""
+        self._waits = not self.families  # what an answer of a family counts depends on those before it
+        yield
+        if not self._waits:
+            return
+        self._waits = False
+        task, _, label = self.answers.rows()
+        shape = (self.n_tasks, self.n_classes)
+        scores = np.empty((self.n_tasks, self.n_questions, self.n_classes))
+        for place, labels in enumerate(label.reshape(-1, self.n_questions).T):
+            votes = np.bincount(task * np.int64(shape[1]) + labels, minlength=shape[0] * shape[1]).reshape(shape)
+            scores[:, place] = votes @ np.log(self.crowd.population[place]).T
+        rows = np.exp(scores - scores.max(axis=2, keepdims=True)).reshape(-1, self.n_classes)
+        self.belief = Belief(self.with_gold(rows / rows.sum(axis=1, keepdims=True)), self.n_questions)
 
     def remove(self, task: int, worker: int) -> list[int]:
         """Take an answer out, also of what is believed, and return its labels."""
         labels = self.answers.remove(task, worker)
-        self._count(task, worker, -1)
         if self.gold[task] < 0:
-            self.belief.update(task, 1 / self.crowd.chances(worker, labels))
+            self.belief.update(task, self.crowd.chances(worker, labels) ** -self.evidence_of(task, worker))
+        self._count(task, worker, -1)
         return labels
 
     def skip(self, task: int, worker: int, *, undo: bool = False) -> None:
@@ -151,13 +174,31 @@ class State:
         self.answers.fit(is_fitted, n_rows)
         for task, worker, label in zip(*self.answers.rows(n_rows), strict=True):
             if self.gold[task] < 0:
-                belief.update(task, crowd.chances(worker, np.atleast_1d(label)))
+                belief.update(task, crowd.chances(worker, np.atleast_1d(label)) ** self.evidence_of(task, worker))
 
     def information(self, workers: int | Codes, tasks: Codes) -> Floats:
         """Return what an answer of a worker would tell about each task, in nats; of several workers a row each."""
         if isinstance(workers, np.ndarray):
-            return self.belief.information(tasks, np.stack([self.crowd.of(int(worker)) for worker in workers]))
-        return self.belief.information(tasks, self.crowd.of(workers))
+            found = self.belief.information(tasks, np.stack([self.crowd.of(int(worker)) for worker in workers]))
+            return np.stack([row * self._news(int(one), tasks) for row, one in zip(found, workers, strict=True)])
+        return np.asarray(self.belief.information(tasks, self.crowd.of(workers)) * self._news(workers, tasks))
+
+    def evidence_of(self, task: int, worker: int) -> float:
+        """Return as what share of an answer this one counts, next to those of its family to the task."""
+        asked = self._asked.get(self._family_of(worker))
+        return 1.0 if asked is None else _marginal(asked[task] - 1)
+
+    def _news(self, worker: int, tasks: Codes) -> Any:
+        """Return the share of a worker's information about each task that its family has not told; 1 without one."""
+        family = self._family_of(worker)
+        if family is None:
+            return 1.0
+        asked = self._asked.get(family)
+        found = np.ones(len(tasks)) if asked is None else _marginal(asked[tasks])
+        return np.where(np.isin(tasks, self.had(worker)), 0.0, found)
+
+    def _family_of(self, worker: int) -> Any:
+        return None if worker == ANYBODY or not self.families else self.families.get(self.workers[worker])
 
     def answers_by_id(self) -> tuple[Ids, Ids, Ids]:
         """Return the tasks, workers and labels of all answers; with several questions one column of labels for each."""
@@ -210,6 +251,9 @@ class State:
     def _count(self, task: int, worker: int, times: int) -> None:
         self.n_labels[task] += times
         self.spent += times * self.cost_of(worker) * float(self.prices[task])
+        family = self._family_of(worker)
+        if family is not None:
+            self._asked.setdefault(family, np.zeros(self.n_tasks, dtype=np.int32))[task] += times
 
     def _gold_codes(self, gold: Mapping[Any, Any]) -> Codes:
         if gold and self.questions is not None:
@@ -218,6 +262,16 @@ class State:
         for task, label in gold.items():
             codes[self.task_code(task, "gold task")] = _code(label, self._class_codes, "gold", self.classes)
         return codes
+
+
+def _marginal(asked: Any) -> Any:
+    """Return how many independent answers one more is worth after some of the same family, by Kish's effective number.
+
+    >>> [round(_marginal(n), 2) for n in range(3)]
+    [1.0, 0.22, 0.1]
+    """
+    worth = (asked + 1) / (1 + asked * _SAME_FAMILY)
+    return worth - asked / (1 + (asked - 1) * _SAME_FAMILY)
 
 
 def _code(value: Hashable, codes: dict[Any, int], name: str, ids: Ids) -> int:

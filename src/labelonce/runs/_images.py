@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import io
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
@@ -21,14 +18,21 @@ from labelonce._messages import argument, show
 from labelonce._types import TABLES, Ids
 from labelonce.data import Annotations, _ids
 from labelonce.files._open import File, naming
+from labelonce.files._pictures import (
+    by_stem,
+    content_of,
+    files_in,
+    is_picture,
+    picture,
+    pictures_in,
+    strict_about_bombs,
+)
 from labelonce.files._table_reader import read_table
 from labelonce.runs._inputs import Rows, joined_texts, one_text_per_task, tasks_of
 from labelonce.runs._labels import find_files
-from labelonce.runs._record import InputFile, Named
+from labelonce.runs._record import InputFile, Named, Options
 
-SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp")
 SMALL = 5_000  # images: below it small batches, see docs/neural.md
-_FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")  # Pillow hands others, such as EPS, to other programs
 _COLUMN = "image"
 _SIZES = (16, 256)
 
@@ -47,62 +51,73 @@ class Images:
     fingerprint: InputFile
 
 
-def check_extras() -> None:
+def check_extras(options: Options) -> None:
     """Raise an error that says what to install where Pillow or torch is missing."""
-    for module, name in (("PIL", "Pillow"), ("torch", "PyTorch"), ("safetensors", "safetensors")):
+    network = (("torch", "PyTorch"), ("safetensors", "safetensors")) if options.effort != "quick" else ()
+    for module, name in (("PIL", "Pillow"), *network):
         if find_spec(module) is None:
             raise ValueError(
                 f"{argument('images')} needs {name}; install it with: pip install 'labelonce[images,neural]'."
             )
 
 
-def network_for(n_images: int) -> Any:
-    """Return the network for so many images: `image_learner`, for few of them small, with small batches."""
-    from labelonce.neural import fast_net, image_learner
+def flattened(rows: Rows) -> Rows:
+    """Return images as numbers, for a quick model."""
+    return replace(rows, X=rows.X.reshape(len(rows.X), -1).astype(np.float32) / 255)
+
+
+def network_for(n_images: int, *, longer: bool = False) -> Any:
+    """Return the network for so many images: `image_learner`, for few of them small, with small batches.
+
+    `longer`: it is trained twice as long.
+    """
+    from labelonce.neural import TorchLearner, fast_net, image_learner
 
     if n_images >= SMALL:
-        return image_learner()
-    few: dict[str, Any] = {"epochs": 16, "epochs_by_round": (8,), "batch_size": 64, "min_steps": 320, "lr": 0.5}
-    return image_learner(module_fn=partial(fast_net, widths=(16, 32, 32)), n_models=1, cutout=0, pad=2, **few)
+        usual = image_learner()
+        return usual.set_params(epochs=2 * usual.epochs) if longer else usual
+    epochs = {"epochs": 32, "epochs_by_round": (16,)} if longer else {"epochs": 16, "epochs_by_round": (8,)}
+    few: dict[str, Any] = epochs | {"batch_size": 64, "min_steps": 320, "pad": 2}
+    rate: dict[str, Any] = {"lr": 0.5, "momentum": 0.85, "weight_decay": 1.3e-3, "warmup": 0.23}
+    return TorchLearner(partial(fast_net, widths=(16, 32, 32)), **few, **rate)
 
 
 def read_images(
-    folder: Path, size: int, labels: Path | Sequence[File], annotations: Annotations, *, task: str
+    folder: Path, size: int | None, labels: Path | Sequence[File], annotations: Annotations, *, task: str
 ) -> Images:
     """Return the images of all labelled tasks, and as unlabelled tasks the other ones in the folder.
 
+    With the size None their paths are `rows.X`, for an embedding.
     A column `image` of the labels names the files; without it a file is named by its task, with or without suffix.
     """
-    check_size(size)
+    if size is not None:
+        check_size(size)
     labelled = annotations.tasks[np.unique(annotations.task)]
     named = [rows for file in find_files(labels) if (rows := _named_files(file, task)) is not None]
     if named:
         column = joined_texts(named)
         return _load(folder, [folder / name for name in column.X], column.tasks, size, "column")
-    by_name = {path.name: path for path in _listed(folder)}
+    by_name = {path.name: path for path in files_in(folder)}
     wanted = [str(one) for one in labelled.tolist()]
     if all(name in by_name for name in wanted):
         rest = sorted(set(by_name) - set(wanted))
-        names = [*wanted, *(name for name in rest if _is_image(by_name[name]))]
+        names = [*wanted, *(name for name in rest if is_picture(by_name[name]))]
         return _load(folder, [by_name[name] for name in names], _as_tasks(names, labelled, folder), size, "name")
-    by_stem = _by_stem(path for path in by_name.values() if _is_image(path))
-    lost = [name for name in wanted if name not in by_stem]
+    stems = by_stem(path for path in by_name.values() if is_picture(path))
+    lost = [name for name in wanted if name not in stems]
     if lost:
         raise ValueError(
             f"{folder} must hold an image for every labelled task; got none for {show(lost[0])} ({len(lost)} of "
             f"{len(wanted)} tasks in total). Name files by their task ids, as in {lost[0]}.png, or name them in a "
             f"column {_COLUMN!r} of the labels."
         )
-    names = [*wanted, *sorted(set(by_stem) - set(wanted))]
-    return _load(folder, [by_stem[name] for name in names], _as_tasks(names, labelled, folder), size, "stem")
+    names = [*wanted, *sorted(set(stems) - set(wanted))]
+    return _load(folder, [stems[name] for name in names], _as_tasks(names, labelled, folder), size, "stem")
 
 
-def read_new_images(folder: Path, size: int, named: Named) -> Rows:
+def read_new_images(folder: Path, size: int | None, named: Named) -> Rows:
     """Return all images in a folder, by their names or, where the run's tasks have no suffix, by their stems."""
-    found = [path for path in _listed(folder) if _is_image(path)]
-    if not found:
-        raise ValueError(f"{folder} must hold images ({', '.join(SUFFIXES)}); got none.")
-    chosen = _by_stem(found) if named == "stem" else {path.name: path for path in found}
+    chosen = pictures_in(folder, suffix=named != "stem")
     names = sorted(chosen)
     return _load(folder, [chosen[name] for name in names], np.array(names, dtype=object), size, named).rows
 
@@ -137,27 +152,6 @@ def _check_inside(name: str) -> None:
         raise ValueError(f"column {_COLUMN!r} must name files inside the folder; got {show(name)}.")
 
 
-def _listed(folder: Path) -> list[Path]:
-    if not folder.is_dir():
-        raise ValueError(f"{folder} must be a folder of images; got {'a file' if folder.exists() else 'nothing'}.")
-    return [path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")]
-
-
-def _is_image(path: Path) -> bool:
-    return path.suffix.lower() in SUFFIXES
-
-
-def _by_stem(paths: Iterable[Path]) -> dict[str, Path]:
-    found: dict[str, Path] = {}
-    for path in sorted(paths):
-        if found.setdefault(path.stem, path) != path:
-            raise ValueError(
-                f"{path.parent} must hold one image per task; got {show(found[path.stem].name)} and "
-                f"{show(path.name)}. Remove one of them."
-            )
-    return found
-
-
 def _as_tasks(names: list[str], labelled: Ids, folder: Path) -> Ids:
     """Return names as task ids of the kind that the labels have."""
     if labelled.dtype == object:
@@ -170,64 +164,21 @@ def _as_tasks(names: list[str], labelled: Ids, folder: Path) -> Ids:
     return np.array([int(name) for name in names])
 
 
-def _load(folder: Path, paths: list[Path], tasks: Ids, size: int, named: Named) -> Images:
+def _load(folder: Path, paths: list[Path], tasks: Ids, size: int | None, named: Named) -> Images:
     """Read the files, once each, in the order given."""
-    X = np.empty((len(paths), size, size, 3), dtype=np.uint8)
+    X: Any = list(map(str, paths)) if size is None else np.empty((len(paths), size, size, 3), dtype=np.uint8)
     digest, n_bytes = hashlib.sha256(), 0
     with strict_about_bombs(), ThreadPoolExecutor() as pool:
-        for row, (found, length, X[row]) in enumerate(pool.map(partial(_read_one, size=size), paths)):
+        for row, (found, length, image) in enumerate(pool.map(partial(_read_one, size=size), paths)):
             digest.update(f"{tasks[row]}\0".encode() + found)
             n_bytes += length
+            if image is not None:
+                X[row] = image
     return Images(Rows(tasks, X, None), paths, named, InputFile(str(folder), digest.hexdigest(), n_bytes, len(paths)))
 
 
-@contextmanager
-def strict_about_bombs() -> Iterator[None]:
-    """Make Pillow's warning of huge images an error, and its other warnings none of ours."""
-    from PIL import Image
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("error", Image.DecompressionBombWarning)
-        yield
-
-
-def _read_one(path: Path, *, size: int) -> tuple[bytes, int, Any]:
-    """Return a file's SHA-256, its length and its image."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise ValueError(f"{path} must be an image that can be read; got: {error.strerror}.") from error
-    return hashlib.sha256(content).digest(), len(content), _squared(content, path, size)
-
-
-def _squared(content: bytes, path: Path, size: int) -> Any:
-    """Return an image in RGB, upright, on white where it is transparent, stretched to a square."""
-    from PIL import Image, ImageOps, UnidentifiedImageError
-
-    try:
-        with Image.open(io.BytesIO(content), formats=_FORMATS) as opened:
-            opened.draft("RGB", (2 * size, 2 * size))
-            image = ImageOps.exif_transpose(opened)
-            return np.asarray(_in_colours(image).resize((size, size), Image.Resampling.BILINEAR, reducing_gap=3.0))
-    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
-        raise ValueError(
-            f"{path} must have at most {Image.MAX_IMAGE_PIXELS:,} pixels, Pillow's limit against files that unpack to "
-            "fill the memory; got more. Make it smaller first."
-        ) from error
-    except Exception as error:  # a broken file may fail in any way
-        got = f" {show(content[:12])} at its start" if isinstance(error, UnidentifiedImageError) else f": {error}"
-        raise ValueError(f"{path} must be an image that can be read ({', '.join(_FORMATS)}); got{got}") from error
-
-
-def _in_colours(image: Any) -> Any:
-    from PIL import Image
-
-    if image.mode.startswith("I;16"):
-        return Image.fromarray((np.asarray(image) >> 8).astype(np.uint8)).convert("RGB")
-    if image.mode in ("I", "F"):
-        raise ValueError(f"its colours are of mode {image.mode}; convert it to 8 or 16 bits.")
-    if image.has_transparency_data:
-        image = image.convert("RGBA")
-        return Image.alpha_composite(Image.new("RGBA", image.size, "white"), image).convert("RGB")
-    return image.convert("RGB")
+def _read_one(path: Path, *, size: int | None) -> tuple[bytes, int, Any]:
+    """Return a file's SHA-256, its length and its image, if a size is given."""
+    content = content_of(path)
+    image = None if size is None else np.asarray(picture(content, path, size=(size, size)))
+    return hashlib.sha256(content).digest(), len(content), image

@@ -79,7 +79,7 @@ def _without(column: str) -> str:
 
 def _for_texts(column: str = "") -> str:
     if not is_offered("text"):
-        return "Texts must be made numbers first."
+        return "Texts must be made numbers first, as labelonce embed does."
     return f"For texts, train with {argument('text', *([column] if column else []))}."
 
 

@@ -14,20 +14,22 @@ from typing import Any
 import numpy as np
 
 import labelonce
-from labelonce import aggregation, baselines, learning, multilabel, workers
+from labelonce import aggregation, baselines, embed, learning, multilabel, workers
 from labelonce._kernels import Beliefs, Factors, Matrices, Mistakes, Pattern
 from labelonce._lazy import homes_in
 from labelonce._messages import shorten
 from labelonce._sklearn import BaseEstimator, ClassifierBase, check_is_fitted
+from labelonce._types import Estimate
 from labelonce.aggregation import Aggregator
 from labelonce.data._packed_strings import PackedStrings
 from labelonce.files import atomic_write, check_unpacked, with_path
 from labelonce.learning import Learner
+from labelonce.learning._calibration import Calibration
 from labelonce.learning._choice import Plan
 from labelonce.learning._features import Features, FeaturesClassifier
 from labelonce.learning._rounds import Fitting, Round
 from labelonce.learning._softmax import SoftmaxModel
-from labelonce.learning._verdict import Estimate, Verdict
+from labelonce.learning._verdict import Verdict
 from labelonce.multilabel import MultiLabelAggregator
 from labelonce.multilabel._shared_workers import SharedWorkers
 from labelonce.runs._state import OtherVersion, States
@@ -42,7 +44,7 @@ _LEARNERS = (Learner, SoftmaxModel)
 _KINDS = (Aggregator, FeaturesClassifier, MultiLabelAggregator, *_LEARNERS)
 _PARTS = (
     *(Beliefs, Factors, Matrices, Mistakes, Pattern, Groups, PackedStrings, Features),
-    *(Plan, Fitting, Round, Verdict, Estimate, SharedWorkers),
+    *(Plan, Fitting, Round, Calibration, Verdict, Estimate, SharedWorkers),
 )
 _NETWORKS = (  # by name: their modules load torch
     "labelonce.neural._learner.TorchLearner",
@@ -179,7 +181,7 @@ def _our_types() -> Iterator[str]:
     """Yield the full names of the types of ours whose objects a file may hold."""
     for kind in _PARTS:
         yield f"{kind.__module__}.{kind.__qualname__}"
-    for module in (aggregation, learning, multilabel, workers):
+    for module in (aggregation, embed, learning, multilabel, workers):
         for name in module.__all__:
             value = getattr(module, name)
             if isinstance(value, type) and issubclass(value, BaseEstimator | ClassifierBase):

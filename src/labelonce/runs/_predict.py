@@ -14,7 +14,7 @@ from labelonce.formats._answers import Fields
 from labelonce.formats._registry import find_labels
 from labelonce.multilabel import MultiLabelMBEM
 from labelonce.runs._folder import RunFolder, as_train_wrote
-from labelonce.runs._images import check_extras, read_new_images
+from labelonce.runs._images import check_extras, flattened, read_new_images
 from labelonce.runs._inputs import ARRAYS, Rows, read_features, read_texts
 from labelonce.runs._model_file import load
 from labelonce.runs._questions import predict_questions
@@ -66,8 +66,9 @@ def _read_rows(path: Path, record: RunRecord, task: str | None) -> Rows:
     """Return the rows with the columns that the run was trained on."""
     options, features = record.options, record.features
     if isinstance(features, ImageInput):
-        check_extras()
-        return read_new_images(path, features.size, features.named)
+        check_extras(options)
+        rows = read_new_images(path, features.size, features.named)
+        return flattened(rows) if options.effort == "quick" else rows
     if task is not None and path.suffix not in ARRAYS and (file := find_labels(path, hint=False)).format in TABLES:
         with naming(file):
             find_columns(column_names(file), {"task": task})

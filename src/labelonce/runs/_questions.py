@@ -15,17 +15,16 @@ from labelonce._types import TOOLS, Floats
 from labelonce.data import _ids
 from labelonce.files import File, column_names
 from labelonce.formats._answers import SEPARATOR
-from labelonce.learning import MBEM, BoostedTrees
+from labelonce.learning import MBEM
 from labelonce.multilabel import (
     MultiLabelAnnotations,
     MultiLabelMBEM,
     read_multilabel,
     read_multilabel_gold,
-    text_heads,
 )
 from labelonce.multilabel._check import yes_shares
 from labelonce.multilabel._read import is_multilabel
-from labelonce.runs._images import network_for
+from labelonce.runs._doors import learner_of
 from labelonce.runs._record import DataSize, EstimatedAccuracy, Options, QuestionOutcome, UsedRecipe
 
 if TYPE_CHECKING:
@@ -88,13 +87,7 @@ def check_question_options(options: Options) -> None:
 
 def question_estimator(options: Options, rows: Rows) -> MultiLabelMBEM:
     """Return the unfitted model of a run on questions."""
-    learner: Any = None
-    if options.images is not None:
-        learner = network_for(len(rows.tasks))
-    elif options.text is not None:
-        learner = text_heads()
-    elif options.model == "boost":
-        learner = BoostedTrees()
+    learner = learner_of(options, len(rows.tasks), heads=True)
     return MultiLabelMBEM(learner, rounds=options.rounds, random_state=options.seed)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Union, get_args, 
 import numpy as np
 
 from labelonce._messages import show
-from labelonce._types import GROUPINGS, Duplicates, Format, Missing, Model, Multiple, Rejected, Spellings
+from labelonce._types import GROUPINGS, Duplicates, Effort, Format, Missing, Model, Multiple, Rejected, Spellings
 
 if TYPE_CHECKING:
     from labelonce.data import Annotations
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 FORMAT = 1
 PATHS = ("labels", "features", "images", "gold", "groups", "relabel")
 _READING = ("missing", "relabel", "normalise", "spellings", "question", "answer")
-LATER = ("classes", "answers", "groups", *_READING)  # the JSON names these only where given: earlier versions had none
+# The JSON names these only where they are given: earlier versions had none.
+LATER = ("embed", "effort", "classes", "answers", "groups", *_READING)
 Named = Literal["name", "stem", "column"]
 _Record = TypeVar("_Record", bound="JsonRecord")
 
@@ -38,6 +39,8 @@ class Options:
     text: str | None = None
     images: str | None = None
     image_size: int = 32
+    embed: str | None = None
+    effort: Effort | None = None
     gold: str | None = None
     groups: str | None = None
     model: Model = "softmax"
@@ -139,10 +142,13 @@ class TextInput:
 
 @dataclass(frozen=True)
 class ImageInput:
-    """What `predict` has to know of images: how files are named by tasks, and the side to which they are brought."""
+    """What `predict` has to know of images: how files are named by tasks, and the side to which they are brought.
+
+    `size` is None where a pretrained model takes the files.
+    """
 
     named: Named
-    size: int
+    size: int | None
     kind: Literal["images"] = "images"
 
 

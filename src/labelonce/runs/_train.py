@@ -25,11 +25,12 @@ from labelonce.data import Annotations
 from labelonce.files import File, absolute, atomic_write, column_names, fingerprint
 from labelonce.formats._answers import Fields
 from labelonce.io import read_class_groups, write
-from labelonce.learning import MBEM, BoostedTrees, text_model
+from labelonce.learning import MBEM
 from labelonce.multilabel import MultiLabelAnnotations, MultiLabelMBEM
+from labelonce.runs._doors import fill_cache, first_line, kind_of, learner_of, settled, size_of
 from labelonce.runs._folder import START_OVER, RunFolder, write_record
 from labelonce.runs._gold import choose_gold
-from labelonce.runs._images import Images, check_extras, network_for, read_images
+from labelonce.runs._images import Images, check_extras, flattened, read_images
 from labelonce.runs._inputs import Rows, align_rows, joined_texts, read_features, read_texts
 from labelonce.runs._labels import find_files, read_labels, work_in
 from labelonce.runs._model_file import dumped, load
@@ -81,13 +82,25 @@ class Inputs:
         return isinstance(self.annotations, MultiLabelAnnotations)
 
 
-def train(options: Options, folder: Path, *, progress: Progress | None = None, report: bool = True) -> RunRecord:
+def train(
+    options: Options,
+    folder: Path,
+    *,
+    progress: Progress | None = None,
+    report: bool = True,
+    tell: Callable[[str], None] | None = None,
+) -> RunRecord:
     """Run, write the run folder, with or without the report, and return its record, which `run.json` holds.
 
     Bad input is an error before anything is written. An earlier result in the folder stays until the new one is
-    complete.
+    complete. What learns from texts or images, and how long that takes, is said to `tell` first.
     """
+    _check_options(options)
+    options = settled(options)
     inputs = read_inputs(options)
+    if tell is not None and kind_of(options) is not None:
+        tell(first_line(options, inputs.rows.X))
+    fill_cache(options, inputs.rows.X, progress)
     job = _job(options, inputs)
     run = RunFolder(folder)
     with run.locked():
@@ -106,6 +119,7 @@ def resume(folder: Path, *, progress: Progress | None = None, report: bool = Tru
         options = job.options.with_paths(near)
         inputs = read_inputs(options)
         _check_unchanged(job, _job(options, inputs))
+        fill_cache(options, inputs.rows.X, progress)
         saved = run.checkpoint()
         clf = _estimator(options, inputs) if saved is None else _checkpointed(saved, inputs)
         return _finish(run, job, inputs, clf, resume=saved is not None, progress=progress, report=report)
@@ -124,15 +138,14 @@ def _checkpointed(path: Path, inputs: Inputs) -> Any:
 
 def read_inputs(options: Options) -> Inputs:
     """Return what the options' files hold; files that do not go together are an error."""
-    _check_options(options)
     labels = find_files(options.label_files, options.format)
     annotations = _read_labels(labels, options)
     source = Path(options.features or options.label_files[0])
     images = None
     if options.images is not None:
-        source, size = Path(options.images), options.image_size
-        images = read_images(source, size, labels, annotations, task=options.task or "task")
-        rows = images.rows
+        source = Path(options.images)
+        images = read_images(source, size_of(options), labels, annotations, task=options.task or "task")
+        rows = flattened(images.rows) if options.effort == "quick" else images.rows
     elif options.text is not None:
         fields = Fields(options.task, options.worker, options.label)
         texts = labels if options.features is None else [Path(options.features)]
@@ -196,8 +209,8 @@ def _check_images_alone(options: Options) -> None:
     for name, value in others.items():
         if value is not None:
             rule = f"{argument('images')} must go without {argument(name)}"
-            raise ValueError(f"{rule}; got both. The model is a network on the images.")
-    check_extras()
+            raise ValueError(f"{rule}; got both. The model is one of the images.")
+    check_extras(options)
 
 
 def _job(options: Options, inputs: Inputs) -> Job:
@@ -240,18 +253,8 @@ def _estimator(options: Options, inputs: Inputs) -> Any:
     if inputs.on_questions:
         return question_estimator(options, inputs.rows)
     workers = None if options.groups is None else Grouped(read_class_groups(options.groups, inputs.annotations))
-    return MBEM(_learner(options, inputs), rounds=options.rounds, worker_model=workers, random_state=options.seed)
-
-
-def _learner(options: Options, inputs: Inputs) -> Any:
-    learner: Any = None
-    if options.images is not None:
-        learner = network_for(len(inputs.rows.tasks))
-    elif options.text is not None:
-        learner = text_model()
-    elif options.model == "boost":
-        learner = BoostedTrees()
-    return learner
+    learner = learner_of(options, len(inputs.rows.tasks))
+    return MBEM(learner, rounds=options.rounds, worker_model=workers, random_state=options.seed)
 
 
 def _finish(
@@ -333,7 +336,7 @@ def _class_parts(clf: MBEM, ann: Annotations, gold: dict[Any, Any] | None) -> di
 
 def _model_input(options: Options, inputs: Inputs) -> NumberInput | TextInput | ImageInput:
     if inputs.images is not None:
-        return ImageInput(inputs.images.named, options.image_size)
+        return ImageInput(inputs.images.named, size_of(options))
     if options.text is not None:
         return TextInput(options.text)
     return NumberInput(inputs.rows.columns, inputs.rows.X.shape[1])
@@ -360,7 +363,8 @@ def _write_report(path: Path, clf: Any, inputs: Inputs, record: RunRecord) -> Ru
     try:
         report.write_report(path, clf, inputs.annotations, images=images.paths, **shown)
     except ValueError:  # a file has gone since it was read
-        report.write_report(path, clf, inputs.annotations, images=rows.X, **shown)
+        shots = None if isinstance(rows.X, list) or rows.X.ndim != 4 else rows.X
+        report.write_report(path, clf, inputs.annotations, images=shots, **shown)
     return record
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.resources import files
@@ -17,18 +18,23 @@ from labelonce import __version__
 from labelonce.service._argilla import is_signed, read_response
 from labelonce.service._boxes import ticked
 from labelonce.service._export import Exported, exported
+from labelonce.service._figures import of_task
 from labelonce.service._http import Guarded
+from labelonce.service._instructions import read_instructions
 from labelonce.service._label_studio_api import LabelStudio
 from labelonce.service._label_studio_app import label_studio_routes
 from labelonce.service._label_studio_bridge import Bridge
 from labelonce.service._messages import (
     Given,
+    Guide,
     Kept,
     Me,
     Name,
     NewWorker,
     Next,
     Page,
+    Recent,
+    Remark,
     Skipped,
     TaskId,
     Token,
@@ -38,8 +44,8 @@ from labelonce.service._messages import (
 )
 from labelonce.service._project import Project
 from labelonce.service._service import Refused, Service
-from labelonce.service._store import Answer, DatabaseTrouble
-from labelonce.service._tasks import IMAGE_TYPES
+from labelonce.service._store import Answer, Comment, DatabaseTrouble, Stored
+from labelonce.service._tasks import IMAGE_TYPES, small_copy
 from labelonce.service._tokens import Person
 
 _PAGES = {
@@ -47,6 +53,8 @@ _PAGES = {
     "/dashboard": ("dashboard.html", "text/html"),
     "/label.js": ("label.js", "text/javascript"),
     "/dashboard.js": ("dashboard.js", "text/javascript"),
+    "/people.js": ("people.js", "text/javascript"),
+    "/zoom.js": ("zoom.js", "text/javascript"),
     "/service.js": ("service.js", "text/javascript"),
     "/service.css": ("service.css", "text/css"),
 }
@@ -207,8 +215,14 @@ def _add_argilla(app: FastAPI, service: Service, secret: str, question: str) -> 
         return {"status": "ok"}
 
 
+def _recent(row: Stored, *, multilabel: bool) -> Recent:
+    """Return an answer as its worker sees it."""
+    boxes = ticked(row.label) if multilabel and row.label is not None else None
+    return Recent(id=row.id, task=row.task, label=None if multilabel else row.label, labels=boxes)
+
+
 def _add_for_workers(app: FastAPI, service: Service) -> None:
-    settings = service.project.settings
+    settings, guide = service.project.settings, read_instructions(service.project.folder)
 
     @app.get("/api/me")
     async def me(person: Anybody) -> Me:
@@ -222,7 +236,9 @@ def _add_for_workers(app: FastAPI, service: Service) -> None:
             classes=list(settings.classes),
             multilabel=settings.multilabel,
             labels=live.n_given[person.worker],
-            last=live.last.get(person.worker),
+            tasks=len(live.tasks),
+            goal=settings.goal,
+            recent=[_recent(row, multilabel=settings.multilabel) for row in await service.recent(person.worker)],
             share_settled=live.n_settled / len(live.tasks),
         )
 
@@ -230,16 +246,20 @@ def _add_for_workers(app: FastAPI, service: Service) -> None:
     async def next_task(worker: Worker) -> JSONResponse:
         """Return the task to label now: the same until it is labelled or skipped."""
         task = await service.next(worker.worker)
+        live = service.live
+        settled = live.n_settled / len(live.tasks)
         if task is None:
-            return JSONResponse(Next(task=None, why=service.live.stop or "nothing").model_dump())
-        return JSONResponse(service.live.tasks.shown(task))
+            why = live.stop or ("all" if live.finished(worker.worker) else "nothing")
+            return JSONResponse(Next(task=None, why=why, share_settled=settled).model_dump())
+        return JSONResponse(live.tasks.shown(task) | {"share_settled": settled})
 
     @app.post("/api/annotations", response_model=Kept)
     async def annotate(body: Given, worker: Worker) -> JSONResponse:
         """Give a label. It is on the disk when this answers, and the same key counts once."""
         label = service.label_of(body.model_dump(exclude_unset=True))
         row, new = await service.answer(Answer(worker.worker, body.key, body.task, label, seconds=body.seconds))
-        return JSONResponse({"id": row.id, "task": row.task, "new": new})
+        known = service.live.known_label(row.task) if settings.feedback else None
+        return JSONResponse({"id": row.id, "task": row.task, "new": new, "known": known})
 
     @app.post("/api/skips", response_model=Kept)
     async def skip(body: Skipped, worker: Worker) -> JSONResponse:
@@ -247,21 +267,37 @@ def _add_for_workers(app: FastAPI, service: Service) -> None:
         row, new = await service.answer(Answer(worker.worker, body.key, body.task, None, body.reason))
         return JSONResponse({"id": row.id, "task": row.task, "new": new})
 
+    @app.post("/api/comments", status_code=201)
+    async def comment(body: Remark, worker: Worker) -> dict[str, bool]:
+        """Say something about a task. The same key counts once."""
+        await service.comment(Comment(worker.worker, body.key, body.task, body.text, body.flagged, 0.0))
+        return {"kept": True}
+
+    @app.get("/api/instructions")
+    async def instructions(person: Anybody) -> Guide:  # noqa: ARG001  # must have a token
+        """Return what people should know before they label."""
+        return Guide(content=guide)
+
     @app.delete("/api/annotations/{number}")
     async def undo(number: Annotated[int, InPath(ge=1, le=_LARGEST_ID)], worker: Worker) -> Undone:
         """Take back a label or a skip of one's own, and get its task again."""
         row = await service.undo(worker.worker, number)
-        boxes = ticked(row.label) if row.label is not None and settings.multilabel else None
-        label = None if settings.multilabel else row.label
-        return Undone(id=row.id, label=label, labels=boxes, **service.live.tasks.shown(row.task))
+        said = _recent(row, multilabel=settings.multilabel).model_dump()
+        return Undone(**said | service.live.tasks.shown(row.task))
 
     @app.get("/api/image", response_class=FileResponse)
-    async def image(task: Annotated[TaskId, Query()], person: Anybody) -> FileResponse:  # noqa: ARG001  # must have a token
-        """Return the image of a task."""
+    async def image(
+        task: Annotated[TaskId, Query()],
+        person: Anybody,  # noqa: ARG001  # must have a token
+        small: bool = False,
+    ) -> Response:
+        """Return the image of a task, or a small copy of it."""
         tasks = service.live.tasks
         path = tasks.images[tasks.place[task]] if tasks.images is not None and task in tasks.place else None
         if path is None or not path.is_file() or path.resolve() != path:  # a link may have taken its place
             raise HTTPException(404, "there is no such image")
+        if small:
+            return Response(await asyncio.to_thread(small_copy, path), media_type="image/png")
         return FileResponse(path, media_type=IMAGE_TYPES[path.suffix.lower()])
 
 
@@ -274,8 +310,23 @@ def _add_for_admins(app: FastAPI, service: Service, bridge: Bridge | None) -> No
 
     @app.get("/api/workers")
     async def workers(admin: Admin) -> list[dict[str, Any]]:  # noqa: ARG001  # must have a token
-        """Return everybody who labels: labels, skill with its interval, and flags."""
-        return service.live.workers()
+        """Return everybody who labels or may: labels, skill with its interval, flags, and whether a link works."""
+        return service.workers()
+
+    @app.get("/api/figures")
+    async def figures(admin: Admin) -> dict[str, Any]:  # noqa: ARG001  # must have a token
+        """Return agreement, classes, seconds, reasons of skips, and what people remarked."""
+        return await service.figures()
+
+    @app.get("/api/task")
+    async def one_task(task: Annotated[TaskId, Query()], admin: Admin) -> dict[str, Any]:  # noqa: ARG001
+        """Return a task with what everybody said of it."""
+        live = service.live
+        if task not in live.tasks.place:
+            raise HTTPException(404, "there is no such task")
+        place, boxes = live.tasks.place[task], service.project.settings.multilabel
+        found = {"found": live.labels(place, place + 1)[0]} | live.tasks.shown(task)
+        return found | await service.beside(lambda store: of_task(store, task, boxes=boxes))
 
     @app.post("/api/workers", status_code=201)
     async def add_worker(body: NewWorker, admin: Admin) -> Token:  # noqa: ARG001  # must have a token
@@ -303,12 +354,12 @@ def _add_for_admins(app: FastAPI, service: Service, bridge: Bridge | None) -> No
         format: Literal["csv", "jsonl", "parquet"] = "csv",
         spreadsheet: bool = False,
     ) -> Response:
-        """Return all annotations, or the labels found so far with their confidence, as a file.
+        """Return all annotations, the labels found so far, workers, or skips and comments, as a file; all in a zip.
 
         For a `spreadsheet`, texts that it would take for formulas begin with an apostrophe.
         """
         content, kind = await exported(service, what, format, spreadsheet=spreadsheet)
-        name = f'attachment; filename="{what}.{format}"'
+        name = f'attachment; filename="{what}.{"zip" if what == "everything" else format}"'
         return Response(content, media_type=kind, headers={"Content-Disposition": name})
 
     @app.post("/api/refit", status_code=202)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from functools import partial
+from io import BytesIO
 from math import isfinite
 from typing import Literal
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pyarrow as pa
 
@@ -14,22 +16,55 @@ from labelonce.files._table_writer import write_table
 from labelonce.formats._answers import SEPARATOR
 from labelonce.report._lists import safe_cells
 from labelonce.service._boxes import ticked
+from labelonce.service._figures import remarks_table
 from labelonce.service._project import Project
 from labelonce.service._service import Service
 from labelonce.service._store import Stored
 
-Exported = Literal["annotations", "labels"]
+Exported = Literal["annotations", "labels", "workers", "remarks", "everything"]
+_EACH: tuple[Exported, ...] = ("annotations", "labels", "workers", "remarks")
 _KINDS = {"csv": "text/csv", "jsonl": "application/jsonl", "parquet": "application/vnd.apache.parquet"}
 
 
 async def exported(service: Service, what: Exported, format: str, *, spreadsheet: bool) -> tuple[bytes, str]:
     """Return a file's content and its media type; what takes long is done in a thread."""
+    if what == "everything":
+        files = [
+            (f"{one}.{format}", (await exported(service, one, format, spreadsheet=spreadsheet))[0]) for one in _EACH
+        ]
+        return await asyncio.to_thread(_zipped, files), "application/zip"
     table: Callable[[], pa.Table]
-    if what == "labels":
-        table = partial(_as_it_is, service.live.labels_table())
+    if what in ("labels", "workers"):
+        table = partial(_as_it_is, service.live.labels_table() if what == "labels" else _workers(service))
+    elif what == "remarks":
+        rows, comments = await service.beside(lambda store: (store.answers(), store.comments()))
+        table = partial(remarks_table, [row for row in rows if row.label is None], comments)
     else:
-        table = partial(annotations_table, service.project, await service.answers(), joined=format == "csv")
+        rows = await service.beside(lambda store: store.answers())
+        table = partial(annotations_table, service.project, rows, joined=format == "csv")
     return await asyncio.to_thread(_written, table, format, spreadsheet), _KINDS[format]
+
+
+def _zipped(files: list[tuple[str, bytes]]) -> bytes:
+    sink = BytesIO()
+    with ZipFile(sink, "w", ZIP_DEFLATED) as archive:
+        for name, content in files:
+            archive.writestr(name, content)
+    return sink.getvalue()
+
+
+def _workers(service: Service) -> pa.Table:
+    """Return one row per worker, as on the dashboard."""
+    rows = [row | {"flags": ", ".join(row["flags"])} for row in service.workers()]
+    kinds = {
+        "worker": pa.string(),
+        "labels": pa.int64(),
+        "skips": pa.int64(),
+        "skill": pa.float64(),
+        "low": pa.float64(),
+    }
+    kinds |= {"high": pa.float64(), "flags": pa.string(), "has_link": pa.bool_()}
+    return pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in kinds.items()})
 
 
 def annotations_table(project: Project, rows: list[Stored], *, joined: bool) -> pa.Table:

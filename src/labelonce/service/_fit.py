@@ -33,8 +33,8 @@ from labelonce.report._workers import worker_table
 from labelonce.routing import Fit
 from labelonce.service._boxes import answers_of, rows_of
 from labelonce.service._fit_boxes import about_boxes, boxes_in, posterior_of
+from labelonce.service._numbers import numbers
 from labelonce.service._outlook import outlook
-from labelonce.service._pixels import pixels
 from labelonce.service._project import Project, locked
 from labelonce.service._shared_fits import fetch, next_number, publish
 from labelonce.service._store import Stored, labels
@@ -131,7 +131,7 @@ def _begun(project: Project) -> Path | None:
     """Write down the answers of a new fit and return its folder."""
     store = project.store()
     try:
-        unreadable = pixels(project).unreadable if project.settings.learn_from == "images" else []
+        unreadable = numbers(project).unreadable if project.settings.learn_from == "images" else []
         known = project.tasks.place.keys() - unreadable
         rows = [row for row in labels(store.answers()) if row.task in known]
     finally:
@@ -170,7 +170,7 @@ def _finish(project: Project, place: Path) -> None:
             confusion=model.confusion_,
         )
     if project.settings.learn_from == "images":
-        about["unreadable"] = pixels(project).unreadable
+        about["unreadable"] = numbers(project).unreadable
     about |= {
         "seconds": round(time.time() - started, 3),
         "finished": time.time(),
@@ -201,7 +201,9 @@ def _fitted(project: Project, place: Path) -> tuple[Any, Any]:
             return MultiLabelDawidSkene().fit(boxes), boxes
         columns = (table[name] for name in ("task", "worker", "label"))
         annotations = Annotations.from_arrays(*columns, classes=list(project.settings.classes)).align(project.tasks.ids)
-        return DawidSkene().fit(annotations), annotations
+        ids, places = project.tasks.ids.tolist(), project.tasks.place
+        gold = {ids[places[name]]: label for name, label in project.known_labels().items()}
+        return DawidSkene().fit(annotations, gold=gold or None), annotations
     run = runs.RunFolder(place / "run")
     if run.finished() is None:  # nobody reads a report every fifty labels: labelonce report makes it when it is wanted
         runs.resume(run.path, report=False) if run.is_unfinished else runs.train(options, run.path, report=False)
@@ -213,16 +215,29 @@ def _options(project: Project, place: Path) -> runs.Options | None:
     settings = project.settings
     task = "task" if settings.learn_from == "images" else settings.task
     known: dict[str, Any] = {"seed": settings.seed, "task": task}
-    known |= {} if settings.multilabel else {"classes": settings.classes}
+    known |= {} if settings.multilabel else {"classes": settings.classes, "gold": _gold(project, place, task)}
     source, given = settings.learn_from, str(_given(project, place, task))
     if source == "nothing":
         return None
     if source == "text":
-        return runs.Options(given, str(project.folder / settings.tasks), text=settings.text, **known)
+        known |= {"text": settings.text, "embed": settings.embed or "none"}
+        return runs.Options(given, str(project.folder / settings.tasks), **known)
     if source == "images":
-        return runs.Options(given, str(pixels(project).path), **known)
+        return runs.Options(given, str(numbers(project).path), **known)
     shown = tuple(name for name in (settings.text, settings.image) if name)
     return runs.Options(given, str(project.folder / settings.tasks), ignore=shown, **known)
+
+
+def _gold(project: Project, place: Path, task: str) -> str | None:
+    """Return a file with the known labels of those tasks that somebody has labelled."""
+    known, path = project.known_labels(), place / "gold.parquet"
+    ids = parquet.read_table(place / "annotations.parquet", columns=["task"])["task"].unique()
+    kept = [(one, known[str(one)]) for one in ids.to_pylist() if str(one) in known]
+    if not kept:
+        return None
+    if not path.exists():
+        write(pa.table({task: [one for one, _ in kept], "label": [label for _, label in kept]}), path)
+    return str(path)
 
 
 def _given(project: Project, place: Path, task: str) -> Path:
@@ -254,6 +269,7 @@ def _about(facts: Facts, posterior: Floats) -> dict[str, Any]:
     }
     return {
         "labels": len(ann),
+        "doubts": facts.doubts,
         "accuracy": accuracy and {"accuracy": accuracy.value, "low": accuracy.low, "high": accuracy.high},
         "workers": workers,
         "worker_ids": [str(one) for one in ann.workers.tolist()],
@@ -264,7 +280,7 @@ def _about(facts: Facts, posterior: Floats) -> dict[str, Any]:
 def _forget_old(project: Project) -> None:
     finished = [path for path in _folders(project) if (path / "fit.json").exists()]
     for place in finished[:-_KEPT]:
-        for name in ("run", "belief.npz", "annotations.parquet", "labels.parquet"):
+        for name in ("run", "belief.npz", "annotations.parquet", "labels.parquet", "gold.parquet"):
             path = place / name
             shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
 

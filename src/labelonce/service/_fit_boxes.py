@@ -40,6 +40,7 @@ def about_boxes(model: Any, annotations: MultiLabelAnnotations) -> dict[str, Any
     return {
         "labels": len(annotations) // annotations.n_questions,
         "accuracy": _accuracy(model, posterior),
+        "doubts": list(getattr(model, "doubts_", [])),
         "workers": _workers(model, annotations, posterior.mean(axis=0)),
         "worker_ids": [str(one) for one in annotations.workers.tolist()],
         "outlook": outlook(rows_of(posterior), model.confusion_.mean(axis=0)),

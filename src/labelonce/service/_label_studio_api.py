@@ -95,6 +95,9 @@ class LabelStudio:
                 return self._send(method, path, body)
             said = without_secrets(error.read()[:300].decode(errors="replace"))
             raise OSError(f"Label Studio must take {method} {path}; it answered {error.code}: {said}") from error
+        except urllib.error.URLError as error:
+            said = without_secrets(str(error.reason))
+            raise OSError(f"Label Studio must answer at its URL; got: {said}. Start it, or check the URL.") from error
 
     def _send(self, method: str, path: str, body: Any) -> bytes:
         if _is_personal(self._token) and not self._access and path != "/api/token/refresh":

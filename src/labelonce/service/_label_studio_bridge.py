@@ -100,7 +100,7 @@ class Bridge:
             await self._take(annotation, self._name(task))
         for task in tasks:
             self._name(task)
-        for row in await self.service.answers():
+        for row in await self.service.beside(lambda store: store.answers()):
             if row.origin is not None and row.origin.startswith("label-studio ") and row.origin not in there:
                 await self.service.mirror(row.origin, None)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import pairwise
 from typing import Any, Protocol
 
@@ -36,8 +36,6 @@ class Live(ABC):
     ----------
     found : Found or None
         The newest fit.
-    last : dict
-        Each worker's newest answer, unless it was taken back.
     n_given, n_skipped : Counter
         Labels and skips by worker.
     n_labels : int
@@ -47,7 +45,6 @@ class Live(ABC):
     def __init__(self, project: Project) -> None:
         self.tasks, self.settings = project.tasks, project.settings
         self.found: Found | None = None
-        self.last: dict[str, int] = {}
         self.n_given: Counter[str] = Counter()
         self.n_skipped: Counter[str] = Counter()
         self.n_labels = 0
@@ -126,7 +123,6 @@ class Live(ABC):
             self._add(row.task, row.worker, row.label)
             self.n_given[row.worker] += 1
             self.n_labels += 1
-        self.last[row.worker] = row.id
         if self._out.get(row.worker) == row.task:
             self._look_away(row.worker)
 
@@ -141,14 +137,13 @@ class Live(ABC):
             self._remove(row.task, row.worker, row.label)
             self.n_given[row.worker] -= 1
             self.n_labels -= 1
-        if self.last.get(row.worker) == row.id:
-            del self.last[row.worker]
 
     def progress(self) -> dict[str, Any]:
         """Return how far the project is."""
         return {
             "tasks": len(self.tasks),
             "multilabel": self.settings.multilabel,
+            "has_images": self.tasks.images is not None,
             "labelled": int((self.labels_per_task > 0).sum()),
             "settled": self.n_settled,
             "labels": self.n_labels,
@@ -160,18 +155,21 @@ class Live(ABC):
             "fitted_labels": self.n_fitted,
             "outlook": self._outlook(),
             "unreadable": [] if self.found is None else self.found.about.get("unreadable", []),
+            "doubts": [] if self.found is None else self.found.about.get("doubts", []),
         }
 
-    def workers(self) -> list[dict[str, Any]]:
-        """Return everybody who has answered: labels, skips, skill with its interval, and flags."""
+    def workers(self, with_link: Collection[str] = ()) -> list[dict[str, Any]]:
+        """Return everybody who has answered or has a link: labels, skips, skill with its interval, and flags."""
         known = {} if self.found is None else self.found.about["workers"]
-        everybody = dict.fromkeys([*self.n_given, *self.n_skipped, *self._out])
+        everybody = dict.fromkeys([*self.n_given, *self.n_skipped, *self._out, *with_link])
         return [
             {
                 "worker": worker,
                 "labels": self.n_given[worker],
                 "skips": self.n_skipped[worker],
                 "looking_at": self._out.get(worker),
+                "has_link": worker in with_link,
+                "known": self.known_answers(worker),
             }
             | {name: known.get(worker, {}).get(name) for name in ("skill", "low", "high")}
             | {"flags": known.get(worker, {}).get("flags", [])}
@@ -182,6 +180,18 @@ class Live(ABC):
     def n_decisions(self) -> int:
         """How many labels are to be found: one per task, with check boxes one per box."""
         return len(self.tasks) * (len(self.settings.classes) if self.settings.multilabel else 1)
+
+    def known_answers(self, worker: str) -> tuple[int, int]:  # noqa: ARG002  # by default none are known
+        """Return how many tasks with a known label a worker has labelled, and how many of them rightly."""
+        return (0, 0)
+
+    def known_label(self, task: str) -> str | None:  # noqa: ARG002  # by default none are known
+        """Return the true label of a task where it is known."""
+        return None
+
+    def finished(self, worker: str) -> bool:
+        """Return whether a worker has answered every task."""
+        return self.n_given[worker] + self.n_skipped[worker] >= len(self.tasks)
 
     def drawing(self) -> Job | None:
         """Return the work of looking for the tasks that are worth most among all, None where it is not due."""

@@ -60,11 +60,36 @@ class Skipped(BaseModel):
     reason: Annotated[str, Field(min_length=1, max_length=1000, pattern=_TEXT)]
 
 
+class Remark(BaseModel):
+    """What somebody has to say about a task; `flagged` where the admin should look at it."""
+
+    model_config = ConfigDict(extra="forbid")
+    key: Key
+    task: TaskId
+    text: Annotated[str, Field(min_length=1, max_length=1000, pattern=_TEXT)]
+    flagged: Annotated[bool, Field(strict=True)] = False
+
+
+class Guide(BaseModel):
+    """The instructions, as elements."""
+
+    content: list[Any]
+
+
 class NewWorker(BaseModel):
     """A worker to add."""
 
     model_config = ConfigDict(extra="forbid")
     worker: Name
+
+
+class Recent(BaseModel):
+    """An answer of one's own; without label it is a skip."""
+
+    id: int
+    task: str
+    label: str | None
+    labels: list[str] | None
 
 
 class Me(BaseModel):
@@ -77,7 +102,9 @@ class Me(BaseModel):
     classes: list[str]
     multilabel: bool
     labels: int
-    last: int | None
+    tasks: int
+    goal: int
+    recent: list[Recent]
     share_settled: float
 
 
@@ -88,14 +115,19 @@ class Next(BaseModel):
     text: str | None = None
     has_image: bool = False
     why: str | None = None
+    share_settled: float = 0.0
 
 
 class Kept(BaseModel):
-    """An answer that is on the disk; `new` is False where it was there before."""
+    """An answer that is on the disk; `new` is False where it was there before.
+
+    `known` is the true label, where it is known and people are told.
+    """
 
     id: int
     task: str
     new: bool
+    known: str | None = None
 
 
 class Undone(BaseModel):

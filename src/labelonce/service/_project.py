@@ -7,13 +7,16 @@ import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from labelonce._messages import show
 from labelonce.files._open import check_no_file, locate
-from labelonce.service._settings import FILE, Settings, read_settings, write_settings
+from labelonce.io import read_gold
+from labelonce.service._instructions import copy_instructions
+from labelonce.service._settings import FILE, Settings, model_for, read_settings, write_settings
 from labelonce.service._store import Store
 from labelonce.service._tasks import IMAGE_TYPES, Tasks, check_tasks, guessed_source, why_unusable
 from labelonce.service._tokens import MOST_LETTERS, NAME, hash_of, new_token
@@ -65,6 +68,9 @@ class Project:
         task: str = "task",
         text: str = "",
         image: str = "",
+        embed: str | None = None,
+        known: str | os.PathLike[str] | None = None,
+        guide: str | os.PathLike[str] | None = None,
         **settings: Any,
     ) -> Project:
         """Make a project folder of a table of tasks, or of a folder of images, and return the project.
@@ -82,6 +88,13 @@ class Project:
             Default: the folder's name.
         task, text, image : str
             The columns of ids, of texts and of images; image files are named from where the table lies.
+        embed : str, optional
+            The pretrained model that texts or images are made numbers with; "none": none. Default: one that is at hand.
+        known : path, optional
+            A table with the true labels of some tasks, in columns task and label: they are mixed in, to see who is
+            right.
+        guide : path, optional
+            Markdown with what people should know, and examples; images in it lie next to it.
         **settings
             More settings, as in `project.toml`.
         """
@@ -91,6 +104,8 @@ class Project:
             raise ValueError(f"{folder} must be a new folder; got one with files, such as {_first(folder)}.")
         options: dict[str, Any] = {"title": title or folder.resolve().name, "classes": tuple(classes)}
         options |= {"task": task, "text": text, "image": image} | settings
+        if known is not None:
+            options["known"] = "known" + "".join(locate(Path(known)).path.suffixes[-2:])
         images = source.is_dir()
         if not images:
             options["tasks"] = "tasks" + "".join(locate(source).path.suffixes[-2:])
@@ -99,16 +114,22 @@ class Project:
             options |= {"image": "image", "text": "", "task": "task"}
             guess = "images"
         chosen = Settings(**{"learn_from": guess} | options)
+        chosen = replace(chosen, embed=model_for(chosen, embed))
         if not images:
             check_tasks(source, chosen)
         folder.mkdir(parents=True, exist_ok=True)
         try:
             left_out = _copy_images(source, folder) if images else _copy_table(source, folder, chosen)
+            if known is not None:
+                shutil.copyfile(known, folder / chosen.known)
+            if guide is not None:
+                copy_instructions(Path(guide), folder)
             write_settings(folder, chosen)
             project = cls(folder)
             project.left_out = left_out
             if len(project.tasks) == 0:
                 raise ValueError(f"{source} must have a task; got none.")
+            project.known_labels()
         except BaseException:
             shutil.rmtree(folder)
             raise
@@ -118,6 +139,19 @@ class Project:
     def tasks(self) -> Tasks:
         """All tasks."""
         return Tasks(self.folder, self.settings)
+
+    def known_labels(self) -> dict[str, str]:
+        """Return the true labels that are known, by task."""
+        if not self.settings.known:
+            return {}
+        path = self.folder / self.settings.known
+        found = {str(task): str(label) for task, label in read_gold(path).items()}
+        for task, label in found.items():
+            if task not in self.tasks.place or label not in self.settings.classes:
+                what = "labels among the classes" if task in self.tasks.place else "tasks of the project"
+                got = label if task in self.tasks.place else task
+                raise ValueError(f"{path} must have {what}; got {show(got)}.")
+        return found
 
     @property
     def fits(self) -> Path:

@@ -9,10 +9,11 @@ import time
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from labelonce._messages import show
 from labelonce.service._boxes import stored
+from labelonce.service._figures import figures
 from labelonce.service._fit import Found, history, newest, subject
 from labelonce.service._live import Job, Live
 from labelonce.service._live_boxes import LiveBoxes
@@ -20,7 +21,7 @@ from labelonce.service._live_router import LiveRouter
 from labelonce.service._project import Project, check_worker, locked
 from labelonce.service._rate import Rate
 from labelonce.service._refits import Refits
-from labelonce.service._store import Answer, Claim, DatabaseTrouble, News, Release, Store, Stored, Undo, same
+from labelonce.service._store import Answer, Claim, Comment, DatabaseTrouble, News, Release, Store, Stored, Undo, same
 from labelonce.service._tokens import Person, hash_of, new_token
 from labelonce.service._writer import Writer
 
@@ -32,6 +33,9 @@ _TOKENS_LAST = 60.0  # seconds after which a token is worth nothing where that c
 _BURST_SECONDS = 3.0  # of requests at once
 _LOOK_EVERY = 1.0  # seconds between looks at what other services have changed, while nobody asks
 _TRIES = 20  # to get a task that no other service hands out at the same moment
+_RECENT = 5  # answers that a worker sees again
+_COUNT_LESS = 20  # times as long as it took, until all answers are counted again
+_T = TypeVar("_T")
 _CHOICES = 8  # tasks that are asked for at once after the best one was gone
 
 
@@ -58,6 +62,8 @@ class Service:
         self.on_fit: Callable[[], None] = lambda: None
         self._held = AsyncExitStack()
         self._looking: asyncio.Task[None] | None = None
+        self._counting, self._count_again = asyncio.Lock(), 0.0
+        self._figures: dict[str, Any] = {}
         self.live: Live
         self._writer: Writer
 
@@ -176,16 +182,42 @@ class Service:
         await self._read_people()
         return found
 
-    async def answers(self) -> list[Stored]:
-        """Return all answers, read over another connection: nobody's label waits for that."""
-        return await asyncio.to_thread(self._read_answers)
+    async def beside(self, question: Callable[[Store], _T]) -> _T:
+        """Return what a question to the store answers, over another connection: nobody's label waits for that."""
 
-    def _read_answers(self) -> list[Stored]:
-        store = self.project.store()
-        try:
-            return store.answers()
-        finally:
-            store.close()
+        def asked() -> _T:
+            store = self.project.store()
+            try:
+                return question(store)
+            finally:
+                store.close()
+
+        return await asyncio.to_thread(asked)
+
+    async def figures(self) -> dict[str, Any]:
+        """Return what the dashboard shows of all answers; what takes long is looked at less often."""
+        async with self._counting:
+            began = time.monotonic()
+            if began >= self._count_again:
+                project = self.project
+                self._figures = await self.beside(lambda store: figures(project, store.answers(), store.comments()))
+                self._count_again = time.monotonic() + _COUNT_LESS * (time.monotonic() - began)
+            return self._figures
+
+    async def comment(self, comment: Comment) -> None:
+        """Keep what a worker has to say about a task."""
+        if comment.task not in self.live.tasks.place:
+            raise Refused(404, f"the task must be one of the project; got {show(comment.task)}.")
+        await self._writer.read(lambda store: store.add_comment(comment))
+
+    async def recent(self, worker: str) -> list[Stored]:
+        """Return a worker's newest answers, the newest first."""
+        found: list[Stored] = await self._writer.read(lambda store: store.recent(worker, _RECENT))
+        return found
+
+    def workers(self) -> list[dict[str, Any]]:
+        """Return everybody who has answered or has a link."""
+        return self.live.workers({person.worker for person in self._people.values() if not person.is_admin})
 
     async def mirror(self, origin: str, answer: Answer | None) -> None:
         """Make the answer of this name in another tool what it is there now; None: it is gone."""

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
+from labelonce import embed
 from labelonce._messages import show
 from labelonce._plugins import STRATEGIES as OTHER_STRATEGIES
 from labelonce._plugins import plugins
 from labelonce._types import STRATEGIES, STRATEGIES_OF_QUESTIONS
 from labelonce._validate import check_choice, check_int, check_number
+from labelonce.embed._models import Kind
 from labelonce.files._atomic import atomic_write
 from labelonce.formats._answers import SEPARATOR
 from labelonce.service._secrets import without_secrets
@@ -21,6 +23,7 @@ from labelonce.service._secrets import without_secrets
 FILE = "project.toml"
 _PORT = 8080
 Source = Literal["features", "text", "images", "nothing"]
+_EMBEDDED: dict[str, Kind] = {"text": "text", "images": "image"}
 SOURCES: tuple[str, ...] = get_args(Source)
 
 _WHY = {
@@ -32,7 +35,13 @@ _WHY = {
     "text": "The column with the text of a task; empty: none.",
     "image": "The column with the image file of a task, below this folder; empty: none.",
     "learn_from": "What the model learns from: features (the columns of numbers), text, images or nothing.",
-    "instructions": "Shown above the tasks.",
+    "embed": "The pretrained model of texts or images, a name or a local folder; empty: n-grams, or a few pixels.",
+    "instructions": "Shown above the tasks; a longer text, with examples, is instructions.md in this folder.",
+    "goal": "Labels that everybody is asked for; 0: none is named.",
+    "overlap": "Share of tasks that get a second label by somebody else, who does not know it.",
+    "known": "A table in this folder with the true labels of some tasks, which are mixed in; empty: none.",
+    "known_share": "Share of such tasks among those that a person gets.",
+    "feedback": "Whether people are told the true label after they labelled such a task.",
     "url": "Where people reach the service: what their links begin with. It listens at its port, if it names one.",
     "database": "A file in this folder, or postgresql://...; LABELONCE_DATABASE in the environment goes first.",
     "strategy": "How the next task is chosen; check boxes take Information, Random or FewestLabels.",
@@ -68,7 +77,13 @@ class Settings:
     text: str = ""
     image: str = ""
     learn_from: Source = "nothing"
+    embed: str = ""
     instructions: str = ""
+    goal: int = 0
+    overlap: float = 0.0
+    known: str = ""
+    known_share: float = 0.1
+    feedback: bool = False
     url: str = "http://127.0.0.1:8080"
     database: str = "annotations.db"
     strategy: str = "Information"
@@ -102,12 +117,12 @@ class Settings:
             raise ValueError(
                 f"learn_from = {self.learn_from!r} must go with a column; got none. Name it with {column}."
             )
-        for name in ("max_labels", "budget", "seed"):
+        for name in ("max_labels", "budget", "seed", "goal"):
             check_int(getattr(self, name), name, 0)
         check_int(self.refit_every, "refit_every", 1)
         check_number(self.lease_seconds, "lease_seconds", 1.0)
         check_number(self.requests_per_second, "requests_per_second", 0.1)
-        for name in ("settled_risk", "max_risk"):
+        for name in ("settled_risk", "max_risk", "overlap", "known_share"):
             check_number(getattr(self, name), name, 0.0, 1.0)
         check_number(self.min_gain, "min_gain", 0.0)
 
@@ -118,6 +133,8 @@ class Settings:
 
     def _check_boxes(self) -> None:
         """Raise where a setting does not go with check boxes."""
+        if self.known:
+            raise ValueError(f"known must be left out with check boxes; got {show(self.known)}.")
         joined = [one for one in self.classes if SEPARATOR in one]
         if joined:
             raise ValueError(f"classes of check boxes must have no {SEPARATOR!r} in them; got {show(joined[0])}.")
@@ -157,6 +174,16 @@ def read_settings(folder: Path) -> Settings:
         return Settings(**found)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
+
+
+def model_for(settings: Settings, wanted: str | None) -> str:
+    """Return the pretrained model of a new project, nothing for none: the one that is wanted, else one at hand."""
+    kind = _EMBEDDED.get(settings.learn_from)
+    if wanted in ("none", "") or (kind is None and wanted in (None, "auto")):
+        return ""
+    if kind is None:
+        raise ValueError(f"embed must go with texts or images; got {wanted!r} for {settings.learn_from}.")
+    return (embed.at_hand(kind) or "") if wanted in (None, "auto") else embed.found_model(kind, wanted)
 
 
 def write_settings(folder: Path, settings: Settings) -> None:

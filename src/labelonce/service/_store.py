@@ -20,8 +20,12 @@ CREATE TABLE IF NOT EXISTS answers (
     UNIQUE (worker, key));
 CREATE UNIQUE INDEX IF NOT EXISTS one_answer ON answers (worker, task) WHERE undone_at IS NULL;
 CREATE INDEX IF NOT EXISTS origins ON answers (origin);
+CREATE INDEX IF NOT EXISTS tasks ON answers (task);
 CREATE TABLE IF NOT EXISTS tokens (
-    hash TEXT PRIMARY KEY, role TEXT NOT NULL, worker TEXT NOT NULL, made_at DOUBLE PRECISION NOT NULL)
+    hash TEXT PRIMARY KEY, role TEXT NOT NULL, worker TEXT NOT NULL, made_at DOUBLE PRECISION NOT NULL);
+CREATE TABLE IF NOT EXISTS comments (
+    id {serial}, worker TEXT NOT NULL, key TEXT NOT NULL, task TEXT NOT NULL, text TEXT NOT NULL,
+    flagged BOOLEAN NOT NULL, given_at DOUBLE PRECISION NOT NULL, UNIQUE (worker, key))
 """
 COLUMNS = "id, worker, key, task, label, reason, origin, seconds, given_at, undone_at"
 ADD = (
@@ -87,6 +91,17 @@ class Undo:
     worker: str
     id: int
     again: bool = True
+
+
+class Comment(NamedTuple):
+    """What a worker remarked about a task; `flagged` where somebody should look at it."""
+
+    worker: str
+    key: str
+    task: str
+    text: str
+    flagged: bool
+    given_at: float
 
 
 class Claim(NamedTuple):
@@ -189,6 +204,26 @@ class Store:
         """Return a worker's answer about a task, unless it was taken back."""
         rule = "worker = ? AND task = ? AND undone_at IS NULL"
         return self._read(f"SELECT {COLUMNS} FROM answers WHERE {rule}", (worker, task))
+
+    def of_task(self, task: str) -> list[Stored]:
+        """Return the answers about a task, except those taken back."""
+        return self._read(f"SELECT {COLUMNS} FROM answers WHERE task = ? AND undone_at IS NULL ORDER BY id", (task,))
+
+    def recent(self, worker: str, n: int) -> list[Stored]:
+        """Return a worker's newest answers, the newest first."""
+        rule = "worker = ? AND undone_at IS NULL ORDER BY id DESC LIMIT ?"
+        return self._read(f"SELECT {COLUMNS} FROM answers WHERE {rule}", (worker, n))
+
+    def add_comment(self, comment: Comment) -> None:
+        """Keep a comment; what has a key that was there before is not written again."""
+        columns = ", ".join(Comment._fields)
+        sql = f"INSERT INTO comments ({columns}) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+        self._done(lambda: self._run(sql, (*comment[:-1], now())))
+
+    def comments(self) -> list[Comment]:
+        """Return all comments, the newest first."""
+        rows = self._rows(f"SELECT {', '.join(Comment._fields)} FROM comments ORDER BY id DESC")
+        return [Comment(*row)._replace(flagged=bool(row[4])) for row in rows]
 
     def add_token(self, hashed: str, role: str, worker: str) -> None:
         """Keep the hash of a token."""

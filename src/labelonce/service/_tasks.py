@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,9 +17,9 @@ import pyarrow as pa
 from labelonce._messages import clip, printable, shorten, show
 from labelonce._types import Ids
 from labelonce.files._open import locate, naming
+from labelonce.files._pictures import strict_about_bombs
 from labelonce.files._table_reader import read_table
 from labelonce.formats._answers import Fields
-from labelonce.runs._images import strict_about_bombs
 from labelonce.runs._inputs import read_features, read_texts, tasks_of
 from labelonce.service._settings import Settings, Source
 
@@ -30,6 +31,7 @@ IMAGE_TYPES = {
     ".png": "image/png",
     ".webp": "image/webp",
 }
+_SMALL = 96  # pixels
 _FORMATS = ("BMP", "GIF", "JPEG", "PNG", "WEBP")
 
 
@@ -144,6 +146,15 @@ def opened_image(path: Path) -> Iterator[Any]:
         raise ValueError(f"it is no image ({', '.join(_FORMATS)})") from error
     except Exception as error:  # a broken file may fail in any way
         raise ValueError(f"it cannot be read: {clip(printable(str(error)), 100)}") from error
+
+
+def small_copy(path: Path) -> bytes:
+    """Return an image of the size of a thumbnail as PNG; nothing of one that cannot be read."""
+    sink = BytesIO()
+    with suppress(ValueError), opened_image(path) as image:
+        image.thumbnail((_SMALL, _SMALL))
+        image.convert("RGBA").save(sink, "PNG")
+    return sink.getvalue()
 
 
 def why_unusable(path: Path) -> str | None:

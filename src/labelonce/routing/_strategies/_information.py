@@ -23,7 +23,7 @@ class Information(Strategy):
     which has the chances of the worker's confusion matrix: a specialist is asked about the classes it knows, and nobody
     about what is known. Declined, where that is allowed, is a worker who would bring less than `decline_below` of what
     the average worker would, each on its best task and per unit of money. A task is settled when its risk is not above
-    `risk`.
+    `risk` and it has `labels` labels: a model alone settles nothing.
 
     The first `trial` labels of a worker go to random tasks with the fewest labels: what a worker is worth shows on
     typical tasks, and not on those that are in doubt.
@@ -42,6 +42,7 @@ class Information(Strategy):
     decline_below: float = 0.5
     risk: float = 0.0
     trial: int = 5
+    labels: int = 1
 
     def scores(self, state: State, worker: int, tasks: Codes) -> Floats:
         """Return what the answer tells about the task; for a new worker, 1 / (1 + labels)."""
@@ -68,5 +69,5 @@ class Information(Strategy):
         return best_of(tasks, lists / state.prices[tasks], n)
 
     def settled(self, state: State, tasks: Codes) -> Mask:
-        """Return where the risk is below the threshold, after some label: a model alone settles nothing."""
-        return np.asarray((state.belief.risk[tasks] <= self.risk) & (state.n_labels[tasks] > 0))
+        """Return where the risk is not above the threshold, after as many labels as it takes."""
+        return np.asarray((state.belief.risk[tasks] <= self.risk) & (state.n_labels[tasks] >= self.labels))

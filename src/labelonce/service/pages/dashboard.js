@@ -9,10 +9,7 @@ const REASON = {
   gain: "Stop: the next label would bring less than min_gain.",
 };
 
-const part = (id) => document.getElementById(id);
-const number = (value) => Math.round(value).toLocaleString("en");
-const percent = (value, digits = 1) => `${(100 * value).toFixed(digits)} %`;
-let offset = 0, fitted = false;
+let offset = 0, fitted = false, hasImages = null, shownTasks = "";
 
 function say(sentence) {
   part("notice").textContent = sentence;
@@ -40,7 +37,8 @@ function showProgress(found) {
   const byHand = found.add_to_label_studio && `Label Studio could not be told of this service. Add it there as a model: ${found.add_to_label_studio}`;
   const bad = found.unreadable.slice(0, 5).join(", ") + (found.unreadable.length > 5 ? ", ..." : "");
   const unreadable = bad && `${number(found.unreadable.length)} images cannot be read, and nothing is learned from them: ${bad}.`;
-  say([found.trouble && `The last fit failed: ${found.trouble}`, unreadable, byHand].filter(Boolean).join(" "));
+  const doubts = found.doubts.length && `The fit doubts itself, and settles no task by one label: ${found.doubts.join(" ")}`;
+  say([found.trouble && `The last fit failed: ${found.trouble}`, doubts, unreadable, byHand].filter(Boolean).join(" "));
   part("refit").disabled = found.fitting;
   part("outlook").textContent = outlook(found);
   part("stop").textContent = whenToStop(found);
@@ -50,7 +48,7 @@ function showProgress(found) {
 function outlook(found) {
   if (!found.outlook) return "The first fit says what the next labels are expected to bring.";
   const { next, made_right: made, steps } = found.outlook;
-  return `The next ${next} labels are expected to make ${made.toFixed(1)} more ${found.multilabel ? "boxes" : "tasks"} right: ${percent(steps[0].accuracy, 2)} to ${percent(steps[1].accuracy, 2)} of all.`;
+  return `The next ${next} labels are expected to make ${Math.max(0, made).toFixed(1)} more ${found.multilabel ? "boxes" : "tasks"} right: ${percent(steps[0].accuracy, 2)} to ${percent(steps[1].accuracy, 2)} of all.`;
 }
 
 function whenToStop(found) {
@@ -102,53 +100,44 @@ function draw(found) {
     : "The first fit, after a few dozen labels, says how many labels are right.";
 }
 
-function skill(row) {
-  if (row.skill === null || row.skill === undefined) return element("span", { class: "soft" }, "not known yet");
-  const at = (value) => 4 + 136 * value;
-  const bar = element("svg", { class: "span", viewBox: "0 0 144 14", "aria-hidden": "true" },
-    element("line", { class: "track", x1: at(0), x2: at(1), y1: 7, y2: 7 }),
-    element("line", { class: "range", x1: at(row.low), x2: at(row.high), y1: 7, y2: 7 }),
-    element("circle", { class: "dot", cx: at(row.skill), cy: 7, r: 5 }));
-  return element("div", {}, `${percent(row.skill, 0)} (${percent(row.low, 0)} to ${percent(row.high, 0)})`, bar);
-}
-
-function showWorkers(rows) {
-  rows.sort((one, other) => other.labels - one.labels);
-  part("workers").tBodies[0].replaceChildren(...rows.map((row) => element("tr", {},
-    element("th", { scope: "row" }, element("bdi", {}, row.worker)),
-    element("td", { class: "num" }, number(row.labels)),
-    element("td", { class: "num wide" }, number(row.skips)),
-    element("td", {}, skill(row)),
-    element("td", {}, ...row.flags.map((flag) => element("span", { class: "flag" }, flag))))));
-}
-
-const said = (label) => (Array.isArray(label) ? label.join(", ") || "none" : label);
-
 function showLabels(found) {
   const last = Math.min(found.total, found.offset + found.rows.length);
   part("where").textContent = `${number(found.offset + 1)} to ${number(last)} of ${number(found.total)} tasks`;
   part("back").disabled = found.offset === 0;
   part("forward").disabled = last >= found.total;
+  const tasks = JSON.stringify(found.rows);
+  if (tasks === shownTasks) return;  // what is read or clicked now is not taken away
+  shownTasks = tasks;
   part("labels").tBodies[0].replaceChildren(...found.rows.map((row) => element("tr", {},
-    element("th", { scope: "row" }, element("bdi", {}, row.task)),
-    element("td", {}, element("bdi", row.labels ? {} : { class: "soft" }, fitted || row.labels ? said(row.label) : "")),
-    element("td", { class: "num" }, percent(row.confidence)),
-    element("td", { class: "num" }, number(row.labels)),
-    element("td", { class: "wide" }, row.settled ? "yes" : ""))));
+    element("th", { scope: "row" }, element("div", { class: "named" }, ...thumbnail(row.task), taskButton(row.task))),
+    cell({}, element("bdi", row.labels ? {} : { class: "soft" }, fitted || row.labels ? words(row.label) : "")),
+    cell({ class: "num" }, percent(row.confidence)),
+    cell({ class: "num wide" }, number(row.labels)),
+    cell({ class: "wide" }, row.settled ? "yes" : ""))));
+}
+
+function thumbnail(task) {
+  if (!hasImages) return [];
+  const image = element("img", { class: "thumb", alt: "" });
+  putImage(image, task, "&small=true");
+  return [image];
 }
 
 async function refresh() {
-  const [progress, workers, labels] = await Promise.all([
-    ask("/api/progress"), ask("/api/workers"), ask(`/api/labels?offset=${offset}&limit=${ROWS}`),
+  const [progress, workers, labels, figures] = await Promise.all([
+    ask("/api/progress"), ask("/api/workers"), ask(`/api/labels?offset=${offset}&limit=${ROWS}`), ask("/api/figures"),
   ]);
+  hasImages = progress.has_images;
   showProgress(progress);
-  showWorkers(workers);
+  if (!part("workers").contains(document.activeElement)) showWorkers(workers, figures.seconds, refresh);
+  showClasses(figures);
+  if (!part("remarks").contains(document.activeElement)) showRemarks(figures);
   showLabels(labels);
 }
 
 async function download(what) {
   const content = await ask(`/api/export?what=${what}&format=csv&spreadsheet=true`, { raw: true });
-  const link = element("a", { href: URL.createObjectURL(content), download: `${what}.csv` });
+  const link = element("a", { href: URL.createObjectURL(content), download: `${what}.${what === "everything" ? "zip" : "csv"}` });
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
@@ -163,14 +152,8 @@ function build() {
   }
   part("add").addEventListener("submit", async (event) => {
     event.preventDefault();
-    try {
-      const made = await ask("/api/workers", { method: "POST", body: { worker: part("name").value } });
-      const link = element("code", {}, `${location.origin}/#token=${made.token}`);
-      part("added").replaceChildren("The link of ", element("bdi", {}, made.worker), ", shown this once: ", link);
-      part("name").value = "";
-    } catch (error) {
-      part("added").textContent = error.message;
-    }
+    if (await makeLink(part("name").value)) part("name").value = "";
+    await refresh();
   });
 }
 

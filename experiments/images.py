@@ -1,0 +1,287 @@
+"""What `image_learner` makes of images with one label each: accuracy and seconds by epochs, on seven sets.
+
+CIFAR-10 and 100 classes of Tiny ImageNet with simulated workers (hammer-spammers and class-wise ones), human labels of
+CIFAR-10N and CIFAR-10S, small draws of CIFAR-10, and "pairs": two CIFAR-10 images side by side with ten yes-or-no
+questions. Rows of the true labels, of the true workers and of votes are trained alike. No fit sees test data. Needs the
+data of datasets.md and a GPU.
+
+    python experiments/images.py --part time --jobs 1            # alone on the card: what seconds buy
+    python experiments/images.py --part cifar10 --seeds 51 52 53 --jobs 4
+    python experiments/images.py --table
+"""
+
+import argparse
+import json
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import data_sets
+import numpy as np
+from record import RESULTS, Trial, arguments, main, markdown, mean_error, resume
+
+import labelonce as lo
+from labelonce import neural
+from labelonce.runs._images import SMALL, network_for
+
+PATH = RESULTS / "images.json"
+CROWDS = {
+    "hammer-spammer": (lo.simulate.hammer_spammer, lo.simulate.grouped_hammer_spammer, "worker"),
+    "class-wise": (lo.simulate.class_wise_hammer_spammer, lo.simulate.grouped_class_wise_hammer_spammer, "position"),
+}
+GROUPS = np.arange(100) // 10
+OURS = ("ours", "groups given", "groups found", "true workers")
+TUNING = 100  # seeds from which trials are for tuning: no table shows them, and they are tested after every round
+KEYS = ("set", "crowd", "quality", "redundancy", "tasks", "method", "epochs", "options", "seed")
+PART: dict[str, list[dict[str, Any]]] = {
+    "time": [{"crowd": crowd, "epochs": epochs} for epochs in (10, 80, 210) for crowd in CROWDS],
+    "cifar10": [{"crowd": crowd, "epochs": epochs} for epochs in (10, 80, 210) for crowd in CROWDS],
+    "quality": [{"crowd": crowd, "quality": quality} for crowd in CROWDS for quality in (0.1, 0.3, 0.5, 0.7, 1.0)],
+    "redundancy": [{"crowd": crowd, "redundancy": r} for crowd in CROWDS for r in (3, 5, 9)],
+    "budget": [{"crowd": crowd, "redundancy": r, "tasks": 50_000 // r} for crowd in CROWDS for r in (3, 5, 9)],
+    "truth": [{"method": "truth"}],
+    "human": [{"set": "cifar10n", "crowd": crowd} for crowd in ("random-1", "aggregate", "worst")],
+    "few workers": [{"set": "cifar10s", "crowd": "people", "method": method} for method in ("ours", "vote")],
+    "small": [{"crowd": crowd, "tasks": n} for crowd in CROWDS for n in (500, 2_000)],
+    "tiny": [
+        {"set": "tiny", "crowd": crowd, "method": method, "epochs": 50}
+        for method in ("groups given", "true workers", "groups found", "oracle")
+        for crowd in CROWDS
+    ]
+    + [{"set": "tiny", "method": "truth", "epochs": 50}],
+    "pairs": [
+        {"set": "pairs", "tasks": 2_000, "epochs": 20, "options": options} for options in ("{}", '{"device": "cpu"}')
+    ],
+}
+
+
+def load(folder: Path, name: str) -> dict[str, Any]:
+    """Return arrays of a data set as memory-mapped files, decoded into `folder` once."""
+    source = "tiny_imagenet_100" if name == "tiny" else "cifar10"
+    names = [f"{source}_{part}" for part in ("x", "y", "xt", "yt")]
+    if not all((folder / f"{one}.npy").exists() for one in names):
+        folder.mkdir(parents=True, exist_ok=True)
+        data = data_sets.load(source, images=True)
+        assert data.images is not None
+        whole = (data.images[:50_000], data.gold[:50_000], data.images[50_000:], data.gold[50_000:])
+        for one, array in zip(names, whole, strict=True):
+            np.save(folder / f"{one}.npy", np.asarray(array))
+    found = {one.removeprefix(f"{source}_"): np.load(folder / f"{one}.npy", mmap_mode="r") for one in names}
+    if name in ("cifar10n", "cifar10s"):
+        if not (folder / f"{name}.npy").exists():
+            ann: Any = data_sets.load(name).annotations
+            np.save(folder / f"{name}.npy", np.stack([ann.task, ann.worker, ann.label], axis=1))
+        found["labels"] = np.load(folder / f"{name}.npy")
+    return found
+
+
+def problem(folder: Path, point: Trial) -> tuple[Any, ...]:
+    """Return images, truth, annotations, true workers, and images and truth of a test."""
+    data, rng = load(folder, point["set"]), np.random.default_rng(point["seed"])
+    X, y = data["x"][: point["tasks"]], np.asarray(data["y"][: point["tasks"]])
+    test = data["xt"], np.asarray(data["yt"])
+    if point["set"] == "cifar10s":  # people labelled test images: those that they did not are the test
+        task, worker, label = data["labels"].T
+        some = np.unique(task)
+        X, y, rest = test[0][some], test[1][some], np.setdiff1d(np.arange(10_000), some)
+        ann = lo.Annotations.from_arrays(
+            np.searchsorted(some, task), worker, label, classes=range(10), duplicates="keep"
+        )
+        return X, y, ann, None, test[0][rest], test[1][rest]
+    if point["set"] == "cifar10n":
+        label = data["labels"][np.lexsort(data["labels"].T[[1, 0]])][:, 2].reshape(-1, 3)[: len(y)]
+        return (
+            X,
+            y,
+            lo.Annotations.from_arrays(np.arange(len(y)), np.zeros(len(y), int), _human(label, y, point, rng)),
+            None,
+            *test,
+        )
+    simple, grouped, _ = CROWDS[point["crowd"]]
+    tiny = point["set"] == "tiny"
+    true = grouped(1000, GROUPS, point["quality"], rng) if tiny else simple(100, 10, point["quality"], rng)
+    assigned = lo.simulate.assign(len(y), 1000 if tiny else 100, point["redundancy"], rng)
+    return X, y, lo.simulate.annotate(y, true, assigned, rng), true, *test
+
+
+def _human(label: Any, y: Any, point: Trial, rng: Any) -> Any:
+    """Return one label per image from three: the first, the most frequent (ties drawn), or a wrong one if there is."""
+    if point["crowd"] == "random-1":
+        return label[:, 0]
+    counts = (label[:, :, None] == np.arange(10)).sum(axis=1)
+    if point["crowd"] == "aggregate":
+        return (counts + 0.5 * rng.random(counts.shape)).argmax(axis=1)
+    wrong = label != y[:, None]
+    place = np.where(wrong, rng.random(label.shape), -1).argmax(axis=1)
+    return label[np.arange(len(label)), np.where(wrong.any(axis=1), place, 0)]
+
+
+def network(point: Trial, options: dict[str, Any]) -> Any:
+    """Return the learner; `width` and the `widths` of `early` name narrower networks."""
+    if point["tasks"] < SMALL or point["set"] == "cifar10s":
+        return network_for(1_000).set_params(**options)
+    width, early = options.pop("width", 64), options.pop("early", {})
+    chosen: dict[str, Any] = {"module_fn": partial(neural.resnet9, width=width), "epochs": point["epochs"]}
+    learner: Any = neural.image_learner(**chosen | options)
+    if "widths" in early:
+        early["module_fn"] = partial(neural.fast_net, widths=tuple(early.pop("widths")))
+    if learner.early_learner is not None:
+        learner.early_learner.set_params(**early)
+    return learner
+
+
+def model_of(point: Trial, true: Any) -> Any:
+    """Return what is fitted."""
+    options = json.loads(point["options"])
+    learner, method = network(point, options.pop("learner", {})), point["method"]
+    workers: Any = lo.workers.Known(true) if method == "true workers" else None
+    if method in ("groups given", "groups found"):
+        rows = CROWDS[point["crowd"]][2]
+        workers = lo.workers.Grouped(GROUPS if method == "groups given" else "auto", rows=rows)
+    return lo.MBEM(learner, worker_model=workers, random_state=point["seed"], **options)
+
+
+def trial(folder: Path, **point: Any) -> Trial:
+    """Return test accuracy, that of the labels and what is said of it, and the seconds, of networks and in all."""
+    import torch
+
+    warnings.simplefilter("ignore")  # one label per task: that is what is measured
+    torch.backends.cudnn.benchmark = True
+    SPENT.clear()
+    if point["set"] == "pairs":
+        return point | pairs(folder, point)
+    X, y, ann, true, Xt, yt = problem(folder, point)
+    found: Trial = {}
+    started = time.perf_counter()
+    if point["method"] not in OURS:
+        model = plain(point, X, y, ann, true)
+        seconds = time.perf_counter() - started
+    else:
+        model, found = model_of(point, true), {"curve": []}
+        for stage in model.stages(X, ann):
+            if stage.history_ and point["seed"] >= TUNING:
+                paused = time.perf_counter()
+                found["curve"].append([_right(stage.model_.predict(Xt), yt), _right(_labels(stage), y)])
+                started += time.perf_counter() - paused
+        seconds, says = time.perf_counter() - started, model.estimated_accuracy_
+        found |= {"labels": _right(model.labels_, y), "says": [says.value, says.low, says.high]}
+        found |= {"posterior": _right(_labels(model), y), "rounds": model.n_rounds_}
+    found |= {"seconds": round(seconds, 1)}
+    if SPENT:  # not in the processes of several jobs
+        found |= {"networks": round(sum(SPENT.values()), 1)}
+    return point | {"accuracy": _right(model.predict(Xt), yt)} | found
+
+
+def _labels(model: Any) -> Any:
+    """Return the most probable class of every task, in the rounds' own posterior while they go on."""
+    return (model.posterior_ if model._last is None else model._last.beliefs).argmax(axis=1)
+
+
+def _right(found: Any, true: Any) -> float:
+    return round(float((found == true).mean()), 5)
+
+
+def plain(point: Trial, X: Any, y: Any, ann: Any, true: Any) -> Any:
+    """Return the network of the one training, trained on the truth, on votes, or on what an oracle says."""
+    learner = network(point, json.loads(point["options"]).get("learner", {})).set_params(random_state=point["seed"])
+    if point["method"] == "truth":
+        return learner.fit(X, y)
+    if point["method"] == "oracle":
+        return lo.OracleConfusion(true.dense(), learner).fit(X, ann)
+    return lo.TrainOnAggregate(lo.MajorityVote(), learner, targets="soft").fit(X, ann)
+
+
+def timed(name: str) -> Any:
+    """Return a method of the networks that adds up the seconds of its calls in `SPENT`."""
+    method = getattr(neural.TorchLearner, name)
+
+    def call(*args: Any, **options: Any) -> Any:
+        started = time.perf_counter()
+        found = method(*args, **options)
+        SPENT[name] = SPENT.get(name, 0.0) + time.perf_counter() - started
+        return found
+
+    return call
+
+
+SPENT: dict[str, float] = {}
+for METHOD in ("_train", "_predict"):
+    setattr(neural.TorchLearner, METHOD, timed(METHOD))
+
+
+def pairs(folder: Path, point: Trial) -> Trial:
+    """Return accuracy on ten questions about two images side by side: whether there is a cat, and so on."""
+    from labelonce.multilabel import MultiLabelAnnotations, MultiLabelMBEM
+
+    data, rng = load(folder, "cifar10"), np.random.default_rng(point["seed"])
+
+    def draw(x: Any, y: Any, n: int) -> tuple[Any, Any]:
+        left, right = rng.integers(0, len(x), (2, n))
+        small = np.concatenate([x[left][:, ::2, ::2], x[right][:, ::2, ::2]], axis=2)
+        both = np.zeros((n, 10), dtype=np.int64)
+        both[np.arange(n), y[left]] = both[np.arange(n), y[right]] = 1
+        return np.pad(small, ((0, 0), (8, 8), (0, 0), (0, 0)), mode="edge"), both
+
+    X, asked = draw(data["x"], np.asarray(data["y"]), point["tasks"])
+    Xt, true = draw(data["xt"], np.asarray(data["yt"]), 2_000)
+    worker = rng.integers(0, 20, len(X))
+    guess = rng.random(asked.shape) > np.where(np.arange(20) < 12, 0.9, 0.5)[worker][:, None]
+    answers = np.where(guess, 1 - asked, asked)
+    task, question = np.divmod(np.arange(answers.size), 10)
+    ann = MultiLabelAnnotations.from_arrays(task, question, worker[task], answers.ravel())
+    small: dict[str, Any] = {"batch_size": 128, "lr": 0.2}
+    options = {"module_fn": partial(neural.resnet9, width=8), "epochs": point["epochs"]} | small
+    learner: Any = neural.image_learner(**options | json.loads(point["options"]))
+    learner.early_learner.set_params(module_fn=partial(neural.fast_net, widths=(16, 32, 32)), **small)
+    started = time.perf_counter()
+    model = MultiLabelMBEM(learner, random_state=point["seed"]).fit(X, ann)
+    seconds = round(time.perf_counter() - started, 1)
+    right = float(((model.predict_proba(Xt) > 0.5) == true).mean())
+    says, given = model.estimated_accuracy_, float((answers == asked).mean())
+    return {"accuracy": right, "seconds": seconds, "given": given, "says": [says.value, says.low, says.high]}
+
+
+def points(options: argparse.Namespace) -> Iterator[Trial]:
+    """Yield every trial that is asked for."""
+    usual = {"set": "cifar10", "crowd": "hammer-spammer", "quality": 0.2, "redundancy": 1, "tasks": 50_000}
+    usual |= {"method": "ours", "epochs": options.epochs, "options": "{}"}
+    parts = [one for part in options.part for one in PART[part]]
+    given = [json.loads(line) for line in options.points.read_text().splitlines() if line] if options.points else []
+    for seed in options.seeds:
+        for one in [*parts, *given]:
+            point = usual | {"seed": seed} | one
+            yield {key: point[key] for key in KEYS}
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run what is missing."""
+    asked = list(points(options))
+    for name in {point["set"] for point in asked}:
+        load(options.cache, name)
+    resume(options, partial(trial, options.cache), asked)
+
+
+def table(trials: list[Trial]) -> str:
+    """Return accuracies in %, mean and standard error over seeds."""
+    rows, names = [], KEYS[:-2]  # options are for tuning
+    for key in dict.fromkeys(tuple(row[name] for name in names) for row in trials):
+        some = [row for row in trials if tuple(row[name] for name in names) == key]
+        cells = [mean_error([100 * row[name] for row in some if name in row]) for name in ("accuracy", "labels")]
+        said = mean_error([100 * row["says"][0] for row in some if isinstance(row.get("says"), list)])
+        alone = mean_error([row["seconds"] for row in some if "networks" in row])
+        rows.append([*key, len(some), *cells, said, alone])
+    return markdown([*names, "seeds", "test accuracy", "labels right", "says", "seconds alone on the card"], rows)
+
+
+if __name__ == "__main__":
+    parser = arguments(__doc__, PATH)
+    parser.add_argument("--part", nargs="*", default=[], choices=PART)
+    parser.add_argument("--points", type=Path, help="further trials, one JSON object per line")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[51])
+    parser.add_argument("--epochs", type=int, default=80)
+    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "images")
+    main(parser.parse_args(), run, table)

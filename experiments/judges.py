@@ -1,0 +1,360 @@
+"""Panels of language models: labels, how right they say they are, judges and rates, without gold and with a little.
+
+Panels are cuts of LLMBar (shipped with the package) and of the media bias judges (needs the data of datasets.md), and
+simulated ones: two to five classes, 3 to 60 judges who share up to .95 of their mistakes, some below chance, some with
+people on a twentieth of the tasks. The rules of `JudgePanel` were chosen on the panels of the half "choose"; those of
+"report" were left for the page. `right` and `says` are of the tasks without gold; the best judge and the ridge
+(logistic regression on the votes, C=1) are fitted to the same gold, and Dawid-Skene has it as gold.
+
+    LABELONCE_DATA=... python experiments/judges.py               # every panel, ten draws with gold; resumes
+    python experiments/judges.py --draws 2 --panels simulated     # fewer draws, some panels
+    python experiments/judges.py --table                          # the table again
+"""
+
+import argparse
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from statistics import fmean
+from typing import Any
+
+import data_sets
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from record import RESULTS, Trial, arguments, main, markdown, resume
+from sklearn.linear_model import LogisticRegression
+
+import labelonce as lo
+from labelonce._types import Codes, Floats
+
+PATH = RESULTS / "judges.json"
+GOLD = (0, 20, 50, 100, 200)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Verdicts with the true classes of the tasks."""
+
+    annotations: lo.Annotations
+    truth: Codes
+    half: str
+
+
+@dataclass(frozen=True)
+class Crowd:
+    """How judges are made: a share `shared` of their verdicts is a common one, the others are their own."""
+
+    classes: int = 2
+    judges: int = 9
+    shared: float = 0.7
+    skill: tuple[float, float] = (0.65, 0.85)
+    below: float = 0.0  # share of the judges below chance
+    people: int = 0
+    families: int = 0
+    answered: float = 1.0
+    balance: float = 0.5  # of class 0 of two classes
+
+
+SIMULATED = {
+    "independent": Crowd(shared=0.0),
+    "shared .3": Crowd(shared=0.3),
+    "shared .5, 5 classes": Crowd(shared=0.5, classes=5),
+    "shared .7": Crowd(),
+    "shared .7, 3 judges": Crowd(judges=3),
+    "shared .95": Crowd(shared=0.95),
+    "shared .6, 60 judges": Crowd(shared=0.6, judges=60),
+    "shared .7, families": Crowd(judges=12, families=3),
+    "shared .6, people": Crowd(shared=0.6, judges=6, people=3),
+    "shared .7, people, 4 classes": Crowd(judges=5, people=4, classes=4),
+    "shared .4, a third below chance": Crowd(shared=0.4, judges=15, below=1 / 3),
+    "shared .7, sparse": Crowd(judges=20, answered=0.25),
+    "shared .6, rare class": Crowd(shared=0.6, balance=0.85),
+    "four models": Crowd(judges=4, skill=(0.8, 0.8), people=2),
+}
+
+
+def made(crowd: Crowd, seed: int, n: int = 1000) -> Panel:
+    """Return a simulated panel."""
+    rng = np.random.default_rng(seed)
+    share = [crowd.balance, 1 - crowd.balance] if crowd.classes == 2 else np.full(crowd.classes, 1 / crowd.classes)
+    truth = rng.choice(crowd.classes, n, p=share)
+    task: list[Any] = []
+    worker: list[Any] = []
+    label: list[Any] = []
+
+    def verdict(skill: Any, rows: Any) -> Any:
+        wrong = (truth[rows] + rng.integers(1, crowd.classes, len(rows))) % crowd.classes
+        return np.where(rng.random(len(rows)) < skill, truth[rows], wrong)
+
+    everybody = np.arange(n)
+    middle = float(np.mean(crowd.skill))
+    common = verdict(middle, everybody)
+    own_of_family = [verdict(middle, everybody) for _ in range(max(crowd.families, 1))]
+    for judge in range(crowd.judges):
+        skill = rng.uniform(*crowd.skill) if judge >= crowd.below * crowd.judges else 0.4 / (crowd.classes - 1)
+        rows = everybody[rng.random(n) < crowd.answered]
+        given = verdict(skill, rows)
+        if judge >= crowd.below * crowd.judges:
+            source = own_of_family[judge % crowd.families] if crowd.families else common
+            source = np.where(rng.random(n) < 0.5, source, common) if crowd.families else source
+            given = np.where(rng.random(len(rows)) < crowd.shared, source[rows], given)
+        name = f"model{judge % crowd.families}/prompt{judge}" if crowd.families else f"model{judge}"
+        task, worker, label = [*task, *rows], [*worker, *[name] * len(rows)], [*label, *given]
+    for person in range(crowd.people):
+        rows = np.sort(rng.choice(n, max(n // 20, 1) if crowd.judges > 4 else n // 10, replace=False))
+        task, worker, label = (
+            [*task, *rows],
+            [*worker, *[f"person{person}"] * len(rows)],
+            [*label, *verdict(0.92, rows)],
+        )
+    annotations = lo.Annotations.from_arrays(task, worker, label, classes=range(crowd.classes))
+    return Panel(annotations, truth[annotations.tasks].astype(np.int32), "report")
+
+
+@cache
+def cuts() -> dict[str, Panel]:
+    """Return the panels of LLMBar and media bias."""
+    found = _llmbar()
+    try:
+        found |= _media_bias()
+    except (KeyError, FileNotFoundError):
+        print("without the media bias judges: LABELONCE_DATA must name the folder of the data")
+    return found
+
+
+def _llmbar() -> dict[str, Panel]:
+    data: Any = lo.datasets.load("llmbar")
+    whole = data.annotations
+    truth = np.asarray(data.gold)
+    workers, families = whole.workers.astype(str), whole.families[whole.family]
+    prompt = np.array([name.split("/")[1] for name in workers])
+    names = data.raw["task"].combine_chunks().dictionary.to_pylist()
+    natural = np.array([name.startswith("Natural") for name in names])
+    keep = {
+        "all": workers != "",
+        "without GPT-4": families != "GPT-4",
+        "two families": np.isin(families, ["GPT-4", "PaLM2"]),
+    }
+    keep |= {f"prompt {one}": prompt == one for one in ("CoT", "Metrics_Reference", "Swap", "Vanilla")}
+    found = {}
+    for number, (name, who) in enumerate(keep.items()):
+        half = "choose" if number % 2 == 0 else "report"
+        found[f"LLMBar {name}"] = _cut(whole, who[whole.worker], truth, half)
+        found[f"LLMBar natural {name}"] = _cut(whole, who[whole.worker] & natural[whole.task], truth, half)
+    return found
+
+
+def _media_bias() -> dict[str, Panel]:
+    folder = data_sets.folder() / "media_bias_judges"
+    table = pq.read_table(folder / "annotations.parquet").to_pandas()
+    gold = pq.read_table(folder / "gold.parquet").to_pandas().set_index("task")["label"]
+    found = {}
+    for style, rows in table.groupby("prompt"):
+        rows = rows[rows["label"].isin([0, 1])]
+        whole: Any = lo.Annotations.from_arrays(
+            rows["task"], rows["worker"], rows["label"].astype(int), family=rows["family"]
+        )
+        truth = gold.loc[whole.tasks].to_numpy()
+        place, families = np.arange(whole.n_workers), whole.families[whole.family]
+        keep = {"all": place >= 0, "without GPT": families != "gpt", "even": place % 2 == 0, "odd": place % 2 == 1}
+        keep |= {"mistral and llama": np.isin(families, ["mistral", "llama"]), "four": (place >= 3) & (place < 7)}
+        for number, (name, who) in enumerate(keep.items()):
+            half = "choose" if number % 2 == 0 else "report"
+            found[f"media bias {style} {name}"] = _cut(whole, who[whole.worker], truth, half)
+    return found
+
+
+def _cut(whole: lo.Annotations, rows: Any, truth: Any, half: str) -> Panel:
+    part = lo.Annotations.from_frame(whole.to_frame().filter(pa.array(rows)))
+    codes = dict(zip(whole.tasks.tolist(), truth.tolist(), strict=True))
+    return Panel(part, np.array([codes[task] for task in part.tasks.tolist()], dtype=np.int32), half)
+
+
+def trial(name: str, gold: int, seed: int) -> Trial:
+    """Return what was measured on one panel with so many gold labels."""
+    panel = made(SIMULATED[name], seed) if name in SIMULATED else cuts()[name]
+    row: Trial = {"name": name, "gold": gold, "seed": seed, "half": panel.half}
+    rng = np.random.default_rng(seed)
+    n = len(panel.truth)
+    if gold > n - 50:
+        return row | {"skipped": True}
+    known = np.sort(rng.choice(n, gold, replace=False)) if gold else np.zeros(0, dtype=int)
+    rest = np.setdiff1d(np.arange(n), known)
+    given = {panel.annotations.tasks[place]: panel.annotations.classes[panel.truth[place]] for place in known}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = lo.JudgePanel().fit(panel.annotations, gold=given or None)
+        skeptic = lo.DawidSkene().fit(panel.annotations.without(), gold=given or None)
+        vote = lo.MajorityVote().fit(panel.annotations)
+    row |= _measured(panel, fitted, rest)
+    row |= {
+        "dawid_skene": _right(skeptic, panel, rest),
+        "dawid_skene_says": float(skeptic.posterior_[rest].max(axis=1).mean()),
+    }
+    row |= {"vote": _right(vote, panel, rest)}
+    return row | (_with_gold(panel, known, rest) if gold else {})
+
+
+def _measured(panel: Panel, fitted: Any, rest: Any) -> Trial:
+    """Return how right the panel is, what it says of itself, and the same of its judges."""
+    accuracy, workers = fitted.estimated_accuracy_, panel.annotations.worker
+    right = _right(fitted, panel, rest)
+    own = panel.annotations.label == panel.truth[panel.annotations.task]
+    skill = np.bincount(workers, own) / np.bincount(workers)
+    low, high = fitted.skill_interval()
+    effective, truly = fitted.effective_workers_, effective_number(panel)
+    shares = fitted.class_shares().to_pydict()
+    share = np.bincount(panel.truth, minlength=panel.annotations.n_classes) / len(panel.truth)
+    return {
+        "right": right,
+        "says": float(fitted.confidence_[rest].mean()),
+        "low": accuracy.low,
+        "high": accuracy.high,
+        "best": float(max(skill[~fitted.people_])),
+        "effective": effective.value,
+        "truly_effective": truly,
+        "skill_error": float(np.abs(fitted.skill_ - skill).mean()),
+        "skill_covered": float(((low <= skill) & (skill <= high)).mean()),
+        "people_first": bool(
+            fitted.people_.any() and fitted.skill_[fitted.people_].min() > fitted.skill_[~fitted.people_].max()
+        ),
+        "rate_width": float(shares["high"][-1] - shares["low"][-1]),
+        "rate_covered": bool(shares["low"][-1] <= share[-1] <= shares["high"][-1]),
+    }
+
+
+def effective_number(panel: Panel) -> float:
+    """Return Kish's number by the correlation of the judges' errors on all gold, for the judges of one task."""
+    annotations = panel.annotations
+    votes = np.full((annotations.n_tasks, annotations.n_workers), np.nan)
+    total = np.zeros(votes.shape)
+    np.add.at(total, (annotations.task, annotations.worker), annotations.label == panel.truth[annotations.task])
+    number = np.zeros(votes.shape)
+    np.add.at(number, (annotations.task, annotations.worker), 1)
+    votes = np.where(number > 0, total / np.maximum(number, 1), np.nan)
+    errors = (votes - np.nanmean(votes, axis=0)) / (np.nanstd(votes, axis=0) + 1e-9)
+    seen, errors = ~np.isnan(errors), np.nan_to_num(errors)
+    both = errors.sum(axis=1) ** 2 - (errors**2).sum(axis=1)
+    per_task = seen.sum(axis=1)
+    correlation = both.sum() / max((per_task * (per_task - 1)).sum(), 1)
+    judges = per_task.mean()
+    return float(judges / (1 + (judges - 1) * correlation))
+
+
+def _right(fitted: Any, panel: Panel, rest: Any) -> float:
+    return float((fitted.labels_[rest] == panel.annotations.classes[panel.truth[rest]]).mean())
+
+
+def _with_gold(panel: Panel, known: Any, rest: Any) -> Trial:
+    """Return how right the best judge by gold and a ridge on the votes are."""
+    votes = _one_hot(panel)
+    codes = panel.truth
+    right = np.take_along_axis(votes, codes[:, None, None], axis=2)[:, :, 0]
+    best = int(np.argmax(right[known].sum(axis=0)))
+    said = votes[rest, best]
+    fallback = votes[rest].sum(axis=1) * 1e-6
+    row = {"best_by_gold": float(((said + fallback).argmax(axis=1) == codes[rest]).mean())}
+    if len(np.unique(codes[known])) < 2:
+        return row | {"ridge": float(np.mean(codes[rest] == codes[known[0]]))}
+    flat = votes.reshape(len(votes), -1)
+    ridge = LogisticRegression(max_iter=2000).fit(flat[known], codes[known])
+    return row | {"ridge": float((ridge.predict(flat[rest]) == codes[rest]).mean())}
+
+
+def _one_hot(panel: Panel) -> Floats:
+    annotations = panel.annotations
+    votes = np.zeros((annotations.n_tasks, annotations.n_workers, annotations.n_classes))
+    np.add.at(votes, (annotations.task, annotations.worker, annotations.label), 1.0)
+    return np.asarray(votes / np.maximum(votes.sum(axis=2, keepdims=True), 1))
+
+
+def table(trials: list[Trial]) -> str:
+    """Return a table for every number of gold labels, and the means of the halves."""
+    seen = [one for one in trials if "right" in one]
+    return "\n".join(
+        [_without(seen), *(_with(seen, gold) for gold in GOLD[1:] if any(t["gold"] == gold for t in seen))]
+    )
+
+
+HALVES: dict[str, Callable[[Trial], bool]] = {
+    "choose": lambda one: one["half"] == "choose",
+    "report, real": lambda one: one["half"] == "report" and one["name"] not in SIMULATED,
+    "simulated": lambda one: one["name"] in SIMULATED,
+}
+
+
+def _mean(rows: list[Trial], value: str | Callable[[Trial], float]) -> float:
+    get = (lambda one: one[value]) if isinstance(value, str) else value
+    return fmean(map(get, rows)) if rows else float("nan")
+
+
+def _without(trials: list[Trial]) -> str:
+    head = ["panel", "half", "vote", "best judge", "Dawid-Skene", "it says", "panel", "says", "range", "effective"]
+    keys = ("vote", "best", "dawid_skene", "dawid_skene_says", "right", "says")
+    rows, parts = [], [one for one in trials if one["gold"] == 0]
+    for name in dict.fromkeys(one["name"] for one in parts):
+        own = [one for one in parts if one["name"] == name]
+        inside = "" if all(one["low"] <= one["right"] <= one["high"] for one in own) else " (outside)"
+        span = f"{_mean(own, 'low'):.2f} to {_mean(own, 'high'):.2f}{inside}"
+        number = f"{_mean(own, 'effective'):.1f}, by all gold {_mean(own, 'truly_effective'):.1f}"
+        rows.append([name, own[0]["half"], *(f"{_mean(own, key):.3f}" for key in keys), span, number])
+    return f"Without gold:\n\n{markdown(head, rows)}\n{_summary(parts)}"
+
+
+def _summary(parts: list[Trial]) -> str:
+    lines = []
+    for half, kept in HALVES.items():
+        if own := [one for one in parts if kept(one)]:
+            off = _mean(own, lambda one: abs(one["says"] - one["right"])) * 100
+            inside = _mean(own, lambda one: one["low"] <= one["right"] <= one["high"]) * 100
+            near = _mean(own, lambda one: abs(one["effective"] / one["truly_effective"] - 1) <= 0.2) * 100
+            covered = _mean(own, "skill_covered") * 100
+            lines.append([half, len(own), f"{off:.1f}", f"{inside:.0f} %", f"{near:.0f} %", f"{covered:.0f} %"])
+    head = ["half", "trials", "says minus right, points", "range holds it", "effective number within 20 %"]
+    return markdown([*head, "skills in their intervals"], lines)
+
+
+def _with(trials: list[Trial], gold: int) -> str:
+    others = ("vote", "best_by_gold", "dawid_skene", "ridge")
+    head = ["half", "trials", "right", "over vote", "over best judge", "over Dawid-Skene", "over ridge"]
+    head += ["worst panel against the best of these", "says minus right", "rate covered"]
+    rows = []
+    for half, kept in HALVES.items():
+        own = [one for one in trials if one["gold"] == gold and kept(one)]
+        if not own:
+            continue
+        panels = [[one for one in own if one["name"] == name] for name in dict.fromkeys(one["name"] for one in own)]
+        gains = [f"{(_mean(own, 'right') - _mean(own, key)) * 100:+.1f}" for key in others]
+        gaps = {part[0]["name"]: _mean(part, "right") - max(_mean(part, key) for key in others) for part in panels}
+        worst = min(gaps, key=lambda name: gaps[name])
+        off = fmean(abs(_mean(part, "says") - _mean(part, "right")) for part in panels) * 100
+        cells = [f"{gaps[worst] * 100:+.1f} ({worst})", f"{off:.1f}", f"{_mean(own, 'rate_covered') * 100:.0f} %"]
+        rows.append([half, len(own), f"{_mean(own, 'right'):.3f}", *gains, *cells])
+    return f"With {gold} gold labels, points of accuracy on the other tasks:\n\n{markdown(head, rows)}"
+
+
+def run(options: argparse.Namespace) -> None:
+    """Run what is missing."""
+    names = [
+        name
+        for name in (*SIMULATED, *cuts())
+        if options.panels in (name, "all", "simulated" if name in SIMULATED else "real")
+    ]
+    draws = range(options.draws)
+    points = [
+        {"name": name, "gold": gold, "seed": seed}
+        for name in names
+        for gold in GOLD
+        for seed in draws
+        if gold or name in SIMULATED or seed == 0
+    ]
+    resume(options, trial, points, order={"name": [*SIMULATED, *cuts()]})
+
+
+if __name__ == "__main__":
+    parser = arguments(__doc__, PATH)
+    parser.add_argument("--draws", type=int, default=10)
+    parser.add_argument("--panels", default="all", help="all, simulated, real, or the name of one")
+    main(parser.parse_args(), run, table)

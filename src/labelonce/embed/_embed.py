@@ -1,0 +1,175 @@
+"""`texts` and `images`: what is known comes from the cache, the rest from the model, kept batch by batch."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from labelonce._messages import show
+from labelonce._types import Floats, Ids
+from labelonce.data import _ids
+from labelonce.embed._cache import Cache, opened
+from labelonce.embed._encoders import Encoder, image_encoder, text_encoder
+from labelonce.embed._models import check_extra, fingerprint, folder_of, found_model
+from labelonce.files._pictures import content_of, picture, pictures_in, strict_about_bombs
+from labelonce.learning._text import as_texts
+
+Progress = Callable[[str, int, int], None]
+_BATCHES = {"text": 256, "image": 32}  # what is lost by a kill at most
+
+
+class Embeddings(NamedTuple):
+    """One row of numbers per task: row i of `X`, float32 (n_tasks, n_numbers), is task `ids[i]`; by `model`."""
+
+    ids: Ids
+    X: Floats
+    model: str
+
+
+def texts(
+    texts: Sequence[str] | Mapping[Any, str], *, model: str | None = None, progress: Progress | None = None
+) -> Embeddings:
+    """Return texts as the numbers of a pretrained model.
+
+    Parameters
+    ----------
+    texts : sequence of str, or mapping of task id to str
+        The ids of a sequence are 0, 1, 2, ...
+    model : str, optional
+        The name of a sentence-transformers model or of any encoder of transformers on the Hugging Face Hub, or a local
+        folder of one; default: what LABELONCE_EMBED names, else all-MiniLM-L6-v2. What is not on this machine is
+        downloaded.
+    progress : callable, optional
+        Is called with "embedding", how many texts are done and how many there are.
+
+    Notes
+    -----
+    What was encoded once is kept in ~/.cache/labelonce (or LABELONCE_CACHE) by its content, so a stopped call resumes.
+    """
+    ids, listed = _listed(texts)
+    known = found_model("text", model)
+    return Embeddings(ids, text_vectors(listed, folder_of(known), progress=progress), known)
+
+
+def images(
+    images: str | os.PathLike[str] | Sequence[Any] | Mapping[Any, Any],
+    *,
+    model: str | None = None,
+    progress: Progress | None = None,
+) -> Embeddings:
+    """Return images as the numbers of a pretrained model.
+
+    Parameters
+    ----------
+    images : folder, sequence of paths, or mapping of task id to path
+        The ids in a folder are the names of the files without suffix, those of a sequence 0, 1, 2, ...
+    model : str, optional
+        The name of an image model of transformers or timm on the Hugging Face Hub, or a local folder of one; default:
+        what LABELONCE_EMBED names, else DINOv2 small.
+    progress : callable, optional
+        As for `texts`.
+    """
+    if isinstance(images, str | os.PathLike):
+        images = pictures_in(Path(images))
+    ids, listed = _listed(images)
+    known = found_model("image", model)
+    return Embeddings(ids, image_vectors(listed, folder_of(known), progress=progress), known)
+
+
+def text_vectors(texts: Sequence[str], folder: Path, *, progress: Progress | None = None) -> Floats:
+    """Return the vectors of texts by the model in a folder."""
+    listed = as_texts(texts)
+    keys = [hashlib.sha256(text.encode()).digest() for text in listed]
+    lengths = [len(text) for text in listed]
+    return _vectors(keys, lengths, lambda row: listed[row], lambda: text_encoder(folder), folder, "text", progress)
+
+
+def image_vectors(
+    paths: Sequence[Any], folder: Path, *, mirrored: bool = False, progress: Progress | None = None
+) -> Floats:
+    """Return the vectors of image files by the model in a folder; `mirrored`: the mean with those of mirror images."""
+    check_extra("image")
+    listed = [Path(path) for path in paths]
+    keys = _keys_of_files(listed)
+
+    def load(row: int) -> Any:
+        return picture(content_of(listed[row]), listed[row])
+
+    def mirror(row: int) -> Any:
+        from PIL import ImageOps
+
+        return ImageOps.mirror(load(row))
+
+    def found(keys: list[bytes], load: Callable[[int], Any]) -> Floats:
+        return _vectors(keys, [0] * len(keys), load, lambda: image_encoder(folder), folder, "image", progress)
+
+    with strict_about_bombs():
+        own = found(keys, load)
+        return own if not mirrored else (own + found([key + b"mirror" for key in keys], mirror)) / np.float32(2)
+
+
+def _vectors(
+    keys: list[bytes],
+    lengths: list[int],
+    load: Callable[[int], Any],
+    encoder: Callable[[], Encoder],
+    folder: Path,
+    kind: str,
+    progress: Progress | None,
+) -> Floats:
+    """Return one vector per key; of equal keys and of those in the cache nothing is encoded again."""
+    row_of = dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))
+    with opened(fingerprint(folder)) as cache:
+        known = cache.get(list(row_of))
+        missing = sorted((row for key, row in row_of.items() if key not in known), key=lambda row: (lengths[row], row))
+        if missing:
+            known |= _encoded(missing, keys, load, encoder(), cache, _BATCHES[kind], progress or (lambda *_: None))
+    return np.stack([np.frombuffer(known[key], dtype=np.float32) for key in keys])
+
+
+def _encoded(
+    rows: list[int],
+    keys: list[bytes],
+    load: Callable[[int], Any],
+    encode: Encoder,
+    cache: Cache,
+    size: int,
+    progress: Progress,
+) -> dict[bytes, bytes]:
+    """Return the vectors of some rows, and keep those of every batch when it is done.
+
+    A batch has rows of about one length; the batches are shuffled, so that the time left can be told.
+    """
+    starts = np.random.default_rng(0).permutation(np.arange(0, len(rows), size)).tolist()
+    found: dict[bytes, bytes] = {}
+    progress("embedding", 0, len(rows))
+    for start in starts:
+        batch = rows[start : start + size]
+        vectors = np.ascontiguousarray(encode([load(row) for row in batch]), dtype=np.float32)
+        if vectors.ndim != 2 or len(vectors) != len(batch) or not np.isfinite(vectors).all():
+            raise ValueError(f"the model must give one vector of finite numbers each; got shape {vectors.shape}.")
+        made = {keys[row]: vector.tobytes() for row, vector in zip(batch, vectors, strict=True)}
+        cache.put(made.items())
+        found |= made
+        progress("embedding", len(found), len(rows))
+    return found
+
+
+def _keys_of_files(paths: list[Path]) -> list[bytes]:
+    with ThreadPoolExecutor() as pool:
+        return list(pool.map(lambda path: hashlib.sha256(content_of(path)).digest(), paths))
+
+
+def _listed(given: Any) -> tuple[Ids, list[Any]]:
+    """Return the ids and the values of a sequence or a mapping."""
+    if isinstance(given, Mapping):
+        return _ids.table_of(list(given), "task"), list(given.values())
+    if isinstance(given, str) or not hasattr(given, "__len__"):
+        raise TypeError(f"what is embedded must be a list, or a mapping of ids; got {show(given)}.")
+    return np.arange(len(given)), list(given)

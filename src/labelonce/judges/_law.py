@@ -1,0 +1,270 @@
+"""What agreement tells of the truth when judges share mistakes, averaged over how much of it is shared error.
+
+Judges agree since they are right or since they err together, and no set of verdicts says which. Let rho be their
+agreement beyond chance and r the share of it that is shared error. Then a judge knows the truth with probability q,
+q^2 = rho (1 - r) / (1 - r rho), and errors correlate by r rho. All is computed on a grid of r and averaged by a prior,
+which gold and persons who contradict the models turn into a posterior.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.stats import beta, norm
+
+from labelonce._rules import RULES
+from labelonce._types import Codes, Floats, Ids, Mask
+from labelonce.judges._votes import Pairs, Votes
+
+GRID = np.linspace(0.02, 0.98, 25)
+_ABILITY = np.linspace(0.05, 0.99, 30)
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """The votes, and who belongs together: `family` are codes, `person` says who is a person."""
+
+    votes: Votes
+    pairs: Pairs
+    family: Ids
+    person: Mask
+
+    @cached_property
+    def sharing(self) -> Mask:
+        """Who shares mistakes: the models; where there are none, everybody."""
+        return ~self.person if not self.person.all() else np.ones(len(self.person), dtype=bool)
+
+    @cached_property
+    def balance(self) -> Floats:
+        """The share of each class among the votes."""
+        counts = self.votes.n_votes @ self.votes.shares
+        return np.asarray(counts / counts.sum())
+
+    @cached_property
+    def steadiness(self) -> Floats | None:
+        """How often each judge repeats its own verdicts, beyond chance; None where most never answer twice."""
+        found, by_chance = self.votes.consistency, 1 / self.votes.shape[2]
+        if np.isfinite(found[self.sharing]).mean() <= 0.5:
+            return None
+        beyond = np.clip((found - by_chance) / (1 - by_chance), 0.0, 0.95)
+        return np.asarray(np.where(np.isnan(beyond), np.nanmedian(beyond), beyond))
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """What agreement says.
+
+    Attributes
+    ----------
+    drive : (n_workers,)
+        By how much a vote of each judge counts next to the others, 1 on average; negative where it contradicts them.
+    loading : (n_workers,)
+        The square root of the agreement that each judge shares with the others; their mean square is near rho.
+    rho, between, within : float
+        Agreement beyond chance: of votes as they count, of different families, inside of families.
+    plain : float
+        That of all pairs alike.
+    weight : (n_grid,)
+        The weight of every r of `GRID`.
+    """
+
+    panel: Panel
+    drive: Floats
+    loading: Floats
+    rho: float
+    between: float
+    within: float
+    plain: float
+    weight: Floats
+
+    def truth(self, r: Any) -> Any:
+        """Return q^2, the agreement that the truth makes, if a share r of all is shared error."""
+        return self.rho * (1 - r) / (1 - r * self.rho)
+
+    def errors(self, r: float) -> tuple[float, float]:
+        """Return the correlations of errors between families and inside of them."""
+        truth = self.truth(r)
+        between = max((self.between - truth) / (1 - truth), r * self.between)
+        within = max((self.within - truth) / (1 - truth), between)
+        return float(min(between, 0.97)), float(min(within, 0.98))
+
+    def knows(self, r: float) -> Floats:
+        """Return with which probability every judge knows the truth; negative for one that contradicts it."""
+        found = self.loading * np.sqrt(self.truth(r) / self.rho)
+        found = np.where(self.panel.sharing, found, _persons(self.panel, found))
+        return np.asarray(np.clip(found, -0.9 / (self.panel.votes.shape[2] - 1), 0.97))
+
+    def skills(self, r: float) -> Floats:
+        """Return how often every judge is right."""
+        q, prior = self.knows(r)[:, None], self.panel.balance
+        return np.asarray(((q + (1 - q) * _guesses(self.panel, q)) * prior).sum(axis=1))
+
+    def over_grid(self, value: Any) -> tuple[Any, Any]:
+        """Return the mean and the variance over r of a function of r."""
+        kept = self.weight >= RULES.least_weight
+        values = np.array([value(float(r)) for r in GRID[kept]])
+        weight = self.weight[kept] / self.weight[kept].sum()
+        mean = np.tensordot(weight, values, 1)
+        return mean, np.tensordot(weight, (values - mean) ** 2, 1)
+
+    def seen(self, told: float, doubt: float) -> Law:
+        """Return the law after judges, as they count, were seen to know the truth with this probability."""
+        weight = self.weight * norm.pdf(told, np.sqrt(self.truth(GRID)), np.hypot(doubt, RULES.panel_doubt))
+        return self if weight.sum() < 1e-100 else replace(self, weight=weight / weight.sum())
+
+
+def law_of(panel: Panel, prior: tuple[float, float]) -> Law:
+    """Return what the agreement of those who share mistakes says, and of persons with them."""
+    sharing = panel.sharing
+    pairs = panel.pairs.select(sharing[panel.pairs.one] & sharing[panel.pairs.other])
+    same = panel.family[pairs.one] == panel.family[pairs.other]
+    apart = ~same if len(np.unique(panel.family[sharing])) > 2 else np.ones(len(same), dtype=bool)
+    loading = loadings(pairs.select(apart), panel.votes.shape[1])
+    steady = panel.steadiness
+    each = loading / (1 - loading**2) if steady is None else (steady / (1 - steady)) ** RULES.panel_steady_power
+    drive = np.where(sharing, each, 0.0)
+    loading = loading if steady is None else _with_steady(pairs, np.sqrt(steady), drive)
+    own = np.zeros(0) if steady is None else steady[sharing]
+    own_weight = (panel.votes.n_votes * drive**2)[sharing][: len(own)]
+    pull = pairs.n * np.abs(drive[pairs.one] * drive[pairs.other])
+    counted = pull * apart if steady is None else pull
+    rho = _mean(np.append(pairs.kappa, own), np.append(counted, own_weight))
+    between = _mean(pairs.kappa[~same], pull[~same], rho)
+    within = max(_mean(pairs.kappa[same], pull[same], between), between)
+    scale = np.sqrt(rho / _mean(loading[pairs.one] * loading[pairs.other], pull, rho))
+    size = panel.votes.n_votes * np.abs(drive)
+    drive /= max(float((size * np.abs(drive)).sum() / max(size.sum(), 1e-12)), 1e-12)
+    weight = beta.pdf(GRID, *prior)
+    loading = np.clip(loading * min(scale, 1.5), -0.95, 0.95)
+    law = Law(panel, drive, loading, rho, between, within, _mean(pairs.kappa, pairs.n, rho), weight / weight.sum())
+    return law if not panel.person.any() or panel.person.all() else _against_persons(law)
+
+
+def loadings(pairs: Pairs, n_workers: int) -> Floats:
+    """Return d with kappa of a pair near d_one d_other, by least squares; few common tasks are pulled to the mean."""
+    one, other = np.concatenate([pairs.one, pairs.other]), np.concatenate([pairs.other, pairs.one])
+    n, kappa = np.tile(pairs.n, 2), np.tile(pairs.kappa, 2)
+    middle, pull = np.sqrt(min(_mean(pairs.kappa, pairs.n), 0.9)), RULES.panel_loading_pull
+    found = np.full(n_workers, middle)
+    for _ in range(RULES.panel_loading_steps):
+        top = np.bincount(one, n * kappa * found[other], minlength=n_workers) + pull * middle
+        low = np.bincount(one, n * found[other] ** 2, minlength=n_workers) + pull
+        change = np.clip(top / low, -0.95, 0.95) - found
+        found = found + 0.5 * change
+        if np.abs(change).max(initial=0.0) < 1e-5:
+            break
+    return np.asarray(found)
+
+
+def _with_steady(pairs: Pairs, strength: Floats, drive: Floats) -> Floats:
+    """Return d by the agreement with the others, most with those who count most as they repeat their verdicts."""
+    one, other = np.concatenate([pairs.one, pairs.other]), np.concatenate([pairs.other, pairs.one])
+    pull = np.tile(pairs.n, 2) * drive[other] ** 2
+    top = np.bincount(one, pull * np.tile(pairs.kappa, 2) * strength[other], minlength=len(drive))
+    low = np.bincount(one, pull * strength[other] ** 2, minlength=len(drive))
+    return np.where(low > 0, np.clip(top / np.maximum(low, 1e-9), -0.95, 0.95), strength)
+
+
+def _persons(panel: Panel, models: Floats) -> Floats:
+    """Return how often persons know the truth, by their agreement with models of whom this is known."""
+    who, model, n, kappa = _mixed(panel)
+    usual, worth = RULES.panel_person
+    top = np.bincount(who, n * kappa * models[model], minlength=len(models)) + worth * usual
+    return np.asarray(top / (np.bincount(who, n * models[model] ** 2, minlength=len(models)) + worth))
+
+
+def _mixed(panel: Panel) -> tuple[Codes, Codes, Floats, Floats]:
+    """Return the person, the model, common tasks and agreement of every pair of a person and a model."""
+    pairs, person = panel.pairs, panel.person
+    kept = person[pairs.one] != person[pairs.other]
+    first = person[pairs.one]
+    who, model = np.where(first, pairs.one, pairs.other), np.where(first, pairs.other, pairs.one)
+    return who[kept], model[kept], pairs.n[kept], pairs.kappa[kept]
+
+
+def _against_persons(law: Law) -> Law:
+    """Return the law with r as likely as persons agree with models and with each other.
+
+    Persons err on their own: both know the truth in a q_person q_model of the cases, two persons in q_person^2.
+    """
+    _, model, n, kappa = _mixed(law.panel)
+    each = law.panel.person
+    alike = law.panel.pairs.select(each[law.panel.pairs.one] & each[law.panel.pairs.other])
+    if not len(n):
+        return law
+    seen = _mean(kappa, n), _mean(alike.kappa, alike.n, 0.5)
+    spread = [np.hypot(1 / np.sqrt(max(size.sum(), 1.0)), RULES.panel_doubt) for size in (n, alike.n)]
+    usual, worth = RULES.panel_person
+    ability = beta.pdf(_ABILITY, usual * worth, (1 - usual) * worth)
+    ability *= norm.pdf(seen[1], _ABILITY**2, spread[1]) if len(alike.n) else 1.0
+    level = float(np.average(law.loading[model], weights=n)) * np.sqrt(law.truth(GRID) / law.rho)
+    told = norm.pdf(seen[0], level[:, None] * _ABILITY, spread[0]) @ ability
+    weight = law.weight * told
+    return law if weight.sum() < 1e-100 else replace(law, weight=weight / weight.sum())
+
+
+def posteriors(law: Law) -> Iterator[tuple[float, Floats]]:
+    """Yield the weight of every r that counts, and the posterior of the tasks by it."""
+    kept = law.weight >= RULES.least_weight
+    for r, weight in zip(GRID[kept], law.weight[kept] / law.weight[kept].sum(), strict=True):
+        logs = _log_odds(law, float(r))
+        chance = np.exp(logs - logs.max(axis=1, keepdims=True))
+        yield float(weight), chance / chance.sum(axis=1, keepdims=True)
+
+
+def _log_odds(law: Law, r: float) -> Floats:
+    """Return the log-probability of every class of every task but for a constant."""
+    panel, votes = law.panel, law.panel.votes
+    q = np.sqrt(law.truth(r))
+    gain = law.drive[:, None] * np.log1p(q / ((1 - q) * _guesses(panel, q)))
+    if not panel.sharing.all():
+        own = law.knows(r)[:, None]
+        gain = np.where(
+            panel.sharing[:, None], gain, np.log1p(np.maximum(own / ((1 - own) * _guesses(panel, own)), -0.95))
+        )
+    entries = votes.amount.tocoo()
+    counts = (votes.strength * _discounts(law, r))[entries.row]
+    value = entries.data * gain[votes.worker[entries.row], entries.col] * counts
+    cell = votes.task[entries.row].astype(np.int64) * votes.shape[2] + entries.col
+    total = np.bincount(cell, value, minlength=votes.shape[0] * votes.shape[2])
+    return np.asarray(np.log(panel.balance) + total.reshape(votes.shape[0], votes.shape[2]))
+
+
+def _guesses(panel: Panel, knows: Any) -> Floats:
+    """Return how often each judge says each class when it does not know the truth [worker, class]."""
+    knows, prior = np.maximum(knows, 0.0), panel.balance
+    guess = np.maximum((panel.votes.shares - knows * prior) / (1 - knows), RULES.panel_least_guess * prior)
+    return np.asarray(guess / guess.sum(axis=1, keepdims=True))
+
+
+def _discounts(law: Law, r: float) -> Floats:
+    """Return how much of every vote counts beside those with which it shares errors.
+
+    Errors correlate more inside a family than between families, those of persons with nobody's: generalised least
+    squares for such a block matrix, with Kish's effective numbers where votes count differently.
+    """
+    panel, votes = law.panel, law.panel.votes
+    between, within = law.errors(r)
+    key = votes.task.astype(np.int64) * (int(panel.family.max()) + 1) + panel.family[votes.worker]
+    _, block = np.unique(key, return_inverse=True)
+    weight = np.abs(law.drive[votes.worker]) + 1e-9
+    total = np.bincount(block, weight)
+    number = total**2 / np.bincount(block, weight**2)
+    inside = 1 / ((1 - within) / number + within - between)
+    task = np.zeros(len(number), dtype=np.int64)
+    task[block] = votes.task
+    pull = total * inside / number
+    whole = np.bincount(task, pull, minlength=votes.shape[0])
+    kish = whole**2 / np.maximum(np.bincount(task, pull**2 / inside, minlength=votes.shape[0]), 1e-300)
+    shared = inside / number / (1 + between * kish[task])
+    return np.where(panel.sharing[votes.worker], shared[block], 1.0)
+
+
+def _mean(values: Floats, weight: Floats, otherwise: float | None = None) -> float:
+    least = RULES.panel_least_agreement
+    total = float(weight.sum())
+    return max(float(weight @ values) / total, least) if total > 0 else (least if otherwise is None else otherwise)

@@ -1,0 +1,188 @@
+"""The verdicts of a panel, one per judge and task, and how far every pair of judges agrees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from labelonce._rules import RULES
+from labelonce._types import Codes, Floats, Ids, Mask
+from labelonce.data import Annotations
+
+PERSONS = {"person", "people", "human", "humans", "expert", "experts", "annotator", "crowd", "rater", "user", "turker"}
+_SEPARATORS = "/:@|_- "
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """What every judge said of every task: one row per pair, spread over the classes where it said several.
+
+    Attributes
+    ----------
+    task, worker : (n_votes,)
+    amount : csr_array (n_votes, n_classes)
+        The share of the judge's answers to this task that were this class.
+    repeated : (n_votes,)
+        How often two of its answers to the task are the same; NaN where there is one.
+    strength : (n_votes,)
+        How much the vote counts: its weight. Stated probabilities are ranked within the judge, since models mean
+        different things by them: the surest verdict counts nearly twice, the least sure one hardly.
+    """
+
+    task: Codes
+    worker: Codes
+    amount: Any
+    repeated: Floats
+    strength: Floats
+    shape: tuple[int, int, int]  # tasks, workers, classes
+
+    @classmethod
+    def of(cls, annotations: Annotations) -> Votes:
+        """Return the votes among the answers: those that are no class are none."""
+        kept = np.flatnonzero(annotations.label < annotations.n_classes)
+        task, worker, label = annotations.task[kept], annotations.worker[kept], annotations.label[kept]
+        shape = (annotations.n_tasks, annotations.n_workers, annotations.n_classes)
+        key, place = np.unique(task.astype(np.int64) * shape[1] + worker, return_inverse=True)
+        said = sparse.csr_array((np.ones(len(kept)), (place, label)), shape=(len(key), shape[2]))
+        number = np.bincount(place, minlength=len(key))
+        squares = np.asarray(said.multiply(said).sum(axis=1))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            repeated = np.where(number > 1, (squares / number - 1) / (number - 1), np.nan)
+        strength = np.bincount(place, _strength(annotations)[kept], minlength=len(key)) / np.maximum(number, 1)
+        amount = sparse.diags_array(1 / np.maximum(number, 1)) @ said
+        codes = (key // shape[1]).astype(np.int32), (key % shape[1]).astype(np.int32)
+        return cls(*codes, amount, repeated, strength, shape)
+
+    @cached_property
+    def n_votes(self) -> Floats:
+        """The number of tasks of every judge."""
+        return np.bincount(self.worker, minlength=self.shape[1]).astype(np.float64)
+
+    @cached_property
+    def shares(self) -> Floats:
+        """How often every judge says every class, pulled to the panel's by a few votes."""
+        to_worker = sparse.csr_array((np.ones(len(self.worker)), (self.worker, np.arange(len(self.worker)))))
+        counts = np.zeros((self.shape[1], self.shape[2]))
+        counts[: to_worker.shape[0]] = (to_worker @ self.amount).toarray()
+        whole = counts.sum(axis=0) + 1
+        whole /= whole.sum()
+        pull = RULES.panel_shares_pull
+        return np.asarray((counts + pull * whole) / (self.n_votes + pull)[:, None])
+
+    @cached_property
+    def consistency(self) -> Floats:
+        """How often each judge repeats its own answer to a task; NaN where it never answered twice."""
+        twice = ~np.isnan(self.repeated)
+        n = np.bincount(self.worker[twice], minlength=self.shape[1])
+        same = np.bincount(self.worker[twice], self.repeated[twice], minlength=self.shape[1])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.asarray(same / n)
+
+    def pairs(self) -> Pairs:
+        """Return how far every pair of judges agrees beyond chance; of very many votes, on a draw of the tasks."""
+        per_task = np.bincount(self.task, minlength=self.shape[0]).astype(np.float64)
+        chosen = np.ones(self.shape[0], dtype=bool)
+        if (work := (per_task**2).sum()) > RULES.panel_pairs:
+            chosen = np.random.default_rng(0).random(self.shape[0]) < RULES.panel_pairs / work
+        rows = np.flatnonzero(chosen[self.task])
+        return Pairs.of(self.task[rows], self.worker[rows], self.amount[rows], self.shape, self.shares)
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Pairs of judges with common tasks, each once: their agreement beyond chance, and on how many tasks."""
+
+    one: Codes
+    other: Codes
+    n: Floats
+    kappa: Floats
+
+    @classmethod
+    def of(cls, task: Codes, worker: Codes, amount: Any, shape: tuple[int, int, int], shares: Floats) -> Pairs:
+        """Return the pairs by two sparse products: votes on common tasks, and those for the same class."""
+        n_tasks, n_workers, n_classes = shape
+        entries = amount.tocoo()
+        cell = task[entries.row].astype(np.int64) * n_classes + entries.col
+        _, cell = np.unique(cell, return_inverse=True)
+        said = sparse.csr_array((entries.data, (cell, worker[entries.row])), shape=(len(entries.data), n_workers))
+        seen = sparse.csr_array((np.ones(len(task)), (task, worker)), shape=(n_tasks, n_workers))
+        both = sparse.triu((seen.T @ seen).tocsr(), k=1).tocoo()
+        agree = sparse.csr_array((said.T @ said).tocsr())
+        one, other, n = both.row, both.col, both.data
+        same = np.asarray(agree[one, other]).ravel() if len(one) else np.zeros(0)
+        chance = np.einsum("pk,pk->p", shares[one], shares[other]) if len(one) else np.zeros(0)
+        return cls(one, other, n, (same - n * chance) / np.maximum(n * (1 - chance), 1e-9))
+
+    def select(self, kept: Mask) -> Pairs:
+        """Return some of the pairs."""
+        return Pairs(self.one[kept], self.other[kept], self.n[kept], self.kappa[kept])
+
+    def matrix(self, n_workers: int) -> Floats:
+        """Return the agreement as a symmetric matrix, NaN without common tasks."""
+        full = np.full((n_workers, n_workers), np.nan)
+        full[self.one, self.other] = full[self.other, self.one] = self.kappa
+        return full
+
+
+def _strength(annotations: Annotations) -> Floats:
+    """Return how much every annotation counts, 1 on average for each judge but for the weights."""
+    weight = np.ones(len(annotations)) if annotations.weight is None else np.asarray(annotations.weight)
+    if annotations.probability is None:
+        return weight
+    at = np.minimum(annotations.label, annotations.n_classes - 1)
+    stated = np.asarray(annotations.probability)[np.arange(len(annotations)), at]
+    rows = np.flatnonzero(~np.isnan(stated))
+    worker, sure = annotations.worker[rows], stated[rows]
+    levels, level = np.unique(np.stack([worker, sure]), axis=1, return_inverse=True)
+    n_worker, n_level = np.bincount(worker, minlength=annotations.n_workers), np.bincount(level)
+    below = np.cumsum(n_level) - n_level - (np.cumsum(n_worker) - n_worker)[levels[0].astype(np.int64)]
+    rank = (below + n_level / 2)[level] / n_worker[worker]
+    return np.asarray(weight * np.bincount(rows, 2 * rank - 1, minlength=len(weight)) + weight)
+
+
+def families_of(annotations: Annotations, given: Any = None) -> Ids:
+    """Return the family of every worker: as given, as the annotations say, or each its own."""
+    workers = annotations.workers.tolist()
+    if given is not None:
+        return np.array([str(given.get(worker, worker)) for worker in workers], dtype=object)
+    codes, names = annotations.family, annotations.families
+    if codes is not None and names is not None:
+        return np.array(
+            [str(names[code]) if code >= 0 else str(worker) for code, worker in zip(codes, workers, strict=True)],
+            dtype=object,
+        )
+    named = annotations.name_families()
+    if named is not None:
+        parts = {int(code): _head(str(worker)) for code, worker in zip(named, workers, strict=True)}
+        return np.array([parts[int(code)] for code in named], dtype=object)
+    return np.array([str(worker) for worker in workers], dtype=object)
+
+
+def people_of(annotations: Annotations, families: Ids, given: Any = None) -> Mask:
+    """Return who is a person: those given, or those whose family or id begins with a word for persons."""
+    workers = annotations.workers.tolist()
+    if given is not None:
+        wanted = {given} if isinstance(given, str) else set(given)
+        return np.array([w in wanted or f in wanted for w, f in zip(workers, families, strict=True)], dtype=bool)
+    return np.array(
+        [_word(str(f)) in PERSONS or _word(str(w)) in PERSONS for w, f in zip(workers, families, strict=True)],
+        dtype=bool,
+    )
+
+
+def _head(name: str) -> str:
+    for place, letter in enumerate(name):
+        if letter in "/:@|":
+            return name[:place]
+    return name
+
+
+def _word(name: str) -> str:
+    for place, letter in enumerate(name):
+        if letter in _SEPARATORS or letter.isdigit():
+            return name[:place].lower()
+    return name.lower()

@@ -1,0 +1,51 @@
+"""How right the labels of an aggregator are, where workers share mistakes."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import labelonce as lo
+from labelonce.aggregation._confidence import _tempered
+
+
+def copies(shared: float) -> tuple[lo.Annotations, Any]:
+    """Return five workers, right four times in five, who share verdicts."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 1000)
+    common, own = (np.where(rng.random((1000, k)) < 0.8, truth[:, None], 1 - truth[:, None]) for k in (1, 5))
+    return lo.Annotations.from_matrix(np.where(rng.random((1000, 5)) < shared, common, own)), truth
+
+
+@pytest.mark.parametrize("kind", [lo.DawidSkene, lo.OneCoin, lo.IBCC, lo.EBCC])
+def test_gold_corrects_what_copies_make_too_sure(kind: Any) -> None:
+    annotations, truth = copies(0.8)
+    gold = dict(enumerate(truth[:150]))
+    with pytest.warns(lo.DoubtWarning, match="surer than gold that was left out allows"):
+        fitted = kind().fit(annotations, gold=gold)
+    right = (fitted.labels_[150:] == truth[150:]).mean()
+    assert fitted.posterior_[150:].max(axis=1).mean() > right + 0.1
+    assert abs(fitted.confidence_[150:].mean() - right) < 0.05
+    accuracy = fitted.estimated_accuracy_
+    assert accuracy.low <= (fitted.labels_ == truth).mean() <= accuracy.high
+    assert_allclose(fitted.confidence_[:150], 1.0)
+
+
+def test_gold_leaves_workers_alone_who_err_on_their_own() -> None:
+    annotations, truth = copies(0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted = lo.DawidSkene().fit(annotations, gold=dict(enumerate(truth[:150])))
+    right = (fitted.labels_[150:] == truth[150:]).mean()
+    assert abs(fitted.confidence_[150:].mean() - right) < 0.03
+
+
+def test_one_label_per_task_and_uncorrelated_errors_change_no_probability() -> None:
+    chance, one, five = np.array([0.3, 0.5, 0.9]), np.ones(3, dtype=np.int32), np.full(3, 5, dtype=np.int32)
+    assert_allclose(_tempered(chance, one, 0.5), chance)
+    assert_allclose(_tempered(chance, five, 0.0), chance)
+    odds = np.log(chance[2] / (1 - chance[2]))
+    shown = _tempered(chance, five, 0.5)[2]
+    assert_allclose(np.log(shown / (1 - shown)), odds / 3)  # five labels count as 5 / (1 + 4 / 2)

@@ -1,0 +1,49 @@
+"""Shares of classes against the package ppi_py, and against what is known."""
+
+import numpy as np
+import pytest
+
+from labelonce.judges import class_shares
+
+PPI = (0.2471951, 0.36162145)  # ppi_py 0.2.3: ppi_mean_ci(y[known], proxy[known], proxy[~known], alpha=0.05) of `drawn`
+
+
+def drawn() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    truth = (rng.random(1000) < 0.3).astype(int)
+    proxy = np.clip(0.3 + 0.4 * (truth - 0.3) + 0.15 * rng.standard_normal(1000), 0.01, 0.99)
+    return truth, proxy, np.sort(rng.choice(1000, 120, replace=False))
+
+
+def shares(gold: np.ndarray, proxy: np.ndarray, chances: np.ndarray | None = None) -> tuple[float, float, float]:
+    table = class_shares(np.column_stack([1 - proxy, proxy]), gold, np.array([0, 1]), chances=chances).to_pydict()
+    return table["share"][1], table["low"][1], table["high"][1]
+
+
+def test_the_interval_is_that_of_ppi() -> None:
+    truth, proxy, known = drawn()
+    gold = np.full(1000, -1)
+    gold[known] = truth[known]
+    _, low, high = shares(gold, proxy)
+    assert high - low == pytest.approx(PPI[1] - PPI[0], rel=0.01)
+    assert (low, high) == pytest.approx(PPI, abs=0.005)  # which leaves the gold tasks out of the mean of the proxy
+
+
+def test_tasks_chosen_with_unequal_chances_count_by_their_inverse() -> None:
+    truth, proxy, _ = drawn()
+    chance = np.where(proxy > 0.4, 0.4, 0.1)  # mostly those that are of class 1
+    inside, naive = [], []
+    for seed in range(100):
+        known = np.random.default_rng(seed).random(1000) < chance
+        gold = np.where(known, truth, -1)
+        _, low, high = shares(gold, np.full(1000, 0.5), chance)
+        inside.append(low <= truth.mean() <= high)
+        naive.append(truth[known].mean())
+    assert np.mean(inside) > 0.88
+    assert np.mean(naive) > truth.mean() + 0.1
+
+
+def test_what_is_all_known_has_no_doubt() -> None:
+    truth, proxy, _ = drawn()
+    share, low, high = shares(truth, proxy, np.ones(1000))
+    assert (share, low, high) == pytest.approx((truth.mean(),) * 3)

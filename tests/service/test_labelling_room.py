@@ -1,0 +1,320 @@
+"""The labelling room as people use it: instructions, progress, corrections, comments, tests, and the admin's tables."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from service_pages import Visit, chromium, needs_chromium
+from service_projects import TEXTS, Client, serving, text_project
+
+from labelonce.service import Project
+from labelonce.service._instructions import FILE, copy_instructions, read_instructions
+from labelonce.service._live_router import LiveRouter
+from labelonce.service._store import Answer, Stored
+
+pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[service]'")
+GUIDE = """# What is asked
+
+Look at *all* of it. <b onclick="x()">No</b> [more](https://example.org) [bad](javascript:alert(1))
+
+## cat
+
+![a cat](images/cat.png)
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture
+def guide(tmp_path: Path) -> Path:
+    image = pytest.importorskip("PIL.Image", reason="no Pillow: pip install 'labelonce[images]'")
+    (tmp_path / "guide" / "images").mkdir(parents=True)
+    image.new("RGB", (40, 30), "red").save(tmp_path / "guide" / "images" / "cat.png")
+    (tmp_path / "guide" / "read.md").write_text(GUIDE)
+    return tmp_path / "guide" / "read.md"
+
+
+def many_texts(folder: Path, n: int, classes: list[str], **settings: Any) -> Project:
+    (folder / "tasks.csv").write_text("task,text\n" + "".join(f"t{i},text {i}\n" for i in range(n)))
+    chosen: dict[str, Any] = {
+        "learn_from": "nothing",
+        "refit_every": 10_000,
+        "requests_per_second": 10_000.0,
+    } | settings
+    return Project.make(folder / "p", folder / "tasks.csv", classes, text="text", **chosen)
+
+
+def tags(nodes: list[Any]) -> list[tuple[str, str]]:
+    """Return every element with where it leads."""
+    found = []
+    for node in nodes:
+        if not isinstance(node, str):
+            found += [(node["tag"], node.get("href", node.get("src", ""))[:22]), *tags(node["children"])]
+    return found
+
+
+def test_instructions_become_elements_and_never_html(guide: Path, tmp_path: Path) -> None:
+    copy_instructions(guide, tmp_path)
+    nodes = read_instructions(tmp_path)
+    assert [one for one in tags(nodes) if one[0] in ("h1", "h2", "em", "a", "img")] == [
+        ("h1", ""),
+        ("em", ""),
+        ("a", "https://example.org"),
+        ("h2", ""),
+        ("img", "data:image/png;base64,"),
+    ]
+    assert '<b onclick="x()">' in json.dumps(nodes).replace('\\"', '"')  # as text
+    assert "javascript" not in str([where for _, where in tags(nodes)])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("![x](../secret.png)", "next to the text"),
+        ("![x](https://example.org/x.png)", "no such file"),
+        ("![x](images/none.png)", "no such file"),
+        ("![x](read.md)", "next to the text"),
+    ],
+)
+def test_images_of_instructions_lie_next_to_them(guide: Path, tmp_path: Path, text: str, said: str) -> None:
+    guide.write_text(text)
+    with pytest.raises(ValueError, match=said):
+        copy_instructions(guide, tmp_path)
+    assert not (tmp_path / FILE).exists()
+
+
+@pytest.mark.parametrize("text", ["[" * 50_000, "> " * 5_000 + "x", "*" * 50_000, "- " * 3_000])
+def test_no_instructions_are_too_deep(tmp_path: Path, text: str) -> None:
+    (tmp_path / FILE).write_text(text)
+    json.dumps(read_instructions(tmp_path))
+
+
+def test_known_answers_are_mixed_in_and_told(tmp_path: Path) -> None:
+    (tmp_path / "known.csv").write_text("task,label\n" + "".join(f"t{i},cat\n" for i in range(5)))
+    project = many_texts(tmp_path, 40, ["cat", "dog"], known=tmp_path / "known.csv", known_share=0.25, feedback=True)
+    with serving(project) as http:
+        ann, admin = Client(http, project.add_workers(["ann"])["ann"]), Client(http, project.add_admin())
+        told = []
+        for _ in range(20):
+            task = ann.get("/api/next").json()["task"]
+            told.append((task, ann.label(task, "dog" if task == "t0" else "cat").json()["known"]))
+        (row,) = admin.get("/api/workers").json()
+    assert [known for task, known in told if int(task[1:]) < 5] == ["cat"] * 5
+    assert {known for task, known in told if int(task[1:]) >= 5} == {None}
+    assert row["known"] == [5, 4]
+
+
+def test_known_answers_must_be_tasks_and_classes(tmp_path: Path) -> None:
+    (tmp_path / "known.csv").write_text("task,label\nt1,bird\n")
+    with pytest.raises(ValueError, match=r"known.csv must have labels among the classes; got 'bird'"):
+        many_texts(tmp_path, 3, ["cat", "dog"], known=tmp_path / "known.csv")
+    assert not (tmp_path / "p").exists()
+
+
+def test_a_share_of_the_tasks_gets_a_blind_second_label(tmp_path: Path) -> None:
+    live = LiveRouter(many_texts(tmp_path, 200, ["cat", "dog"], overlap=0.2, max_labels=1), [], None)
+    for number in range(1, 400):
+        worker = ("ann", "bob")[number % 2]
+        task = live.next(worker)
+        if task is None:
+            break
+        live.take(Stored(number, worker, str(number), task, "cat", None, None, None, 0.0, None))
+    counts = live.labels_per_task.tolist()
+    assert (min(counts), max(counts)) == (1, 2)
+    assert 20 < counts.count(2) < 65  # 40 are expected, with a spread of 6
+    assert live.next("ann") is None
+
+
+def test_nothing_settles_by_one_label_before_a_model_has_proved_itself(tmp_path: Path) -> None:
+    live = LiveRouter(many_texts(tmp_path, 2, ["cat", "dog"], settled_risk=0.49), [], None)
+    for number, worker in enumerate(("ann", "bob"), 1):
+        live.take(Stored(number, worker, "k", "t0", "cat", None, None, None, 0.0, None))
+        assert live.n_settled == number - 1
+
+
+def test_comments_skips_and_a_task_are_shown_to_the_admin(tmp_path: Path) -> None:
+    project = text_project(tmp_path)
+    with serving(project) as http:
+        ann, admin = Client(http, project.add_workers(["ann", "bob"])["ann"]), Client(http, project.add_admin())
+        body = {"key": "1", "task": "a", "text": "two animals", "flagged": True}
+        assert [ann.post("/api/comments", body).status_code for _ in range(2)] == [201, 201]
+        ann.post("/api/skips", {"key": "2", "task": "b", "reason": "broken"})
+        ann.post("/api/annotations", {"key": "3", "task": "a", "label": "cat", "seconds": 3.0})
+        found = admin.get("/api/figures").json()
+        assert (found["reasons"], found["seconds"], found["agreement"]) == ([["broken", 1]], {"ann": 3.0}, None)
+        assert {(one["kind"], one["text"], one["flagged"]) for one in found["remarks"]} == {
+            ("comment", "two animals", True),
+            ("skip", "broken", False),
+        }
+        task = admin.get("/api/task", params={"task": "a"}).json()
+        assert task["answers"] == [{"worker": "ann", "label": "cat", "seconds": 3.0}]
+        assert [one["text"] for one in task["remarks"]] == ["two animals"]
+        assert {row["worker"]: row["has_link"] for row in admin.get("/api/workers").json()} == {
+            "ann": True,
+            "bob": True,
+        }
+        archive = tmp_path / "all.zip"
+        archive.write_bytes(admin.get("/api/export?what=everything").content)
+    with zipfile.ZipFile(archive) as files:
+        assert files.namelist() == ["annotations.csv", "labels.csv", "workers.csv", "remarks.csv"]
+        assert [files.read(name).count(b"\n") for name in files.namelist()] == [2, 7, 3, 3]
+
+
+def answered(project: Project) -> dict[str, list[tuple[str, str | None]]]:
+    store = project.store()
+    rows = store.answers()
+    store.close()
+    return {name: [(row.task, row.label) for row in rows if row.worker == name] for name in ("ann", "bob")}
+
+
+@needs_chromium
+def test_two_people_label_thirty_tasks_by_keyboard(browser: Any, tmp_path: Path) -> None:
+    """They undo, skip, correct, comment, reload and lose the connection: what is kept is what they meant."""
+    project = many_texts(tmp_path, 30, ["even", "odd"], goal=15, overlap=0.0, max_labels=1)
+    tokens = project.add_workers(["ann", "bob"])
+    meant: dict[str, dict[str, str | None]] = {"ann": {}, "bob": {}}
+    with serving(project) as http:
+        people = {name: Visit(browser, f"{http.base_url}#token={token}") for name, token in tokens.items()}
+
+        def press(name: str, key: str, task: str, label: str | None) -> None:
+            people[name].page.keyboard.press(key)
+            meant[name][task] = label
+
+        def labels(name: str) -> int:
+            return sum(label is not None for label in meant[name].values())
+
+        for turn in range(30):
+            name = ("ann", "bob")[turn % 2]
+            page, now = people[name].page, people[name].shows_a_task()
+            task = f"t{now.split()[1]}"
+            right = ("even", "odd")[int(task[1:]) % 2]
+            key = {"even": "1", "odd": "2"}[right]
+            if turn == 4:  # a slip of the finger, taken back
+                page.keyboard.press("2" if key == "1" else "1")
+                page.wait_for_function("now => document.getElementById('text').textContent !== now", arg=now)
+                people[name].shows_a_task()
+                page.keyboard.press("z")
+                page.wait_for_function("now => document.getElementById('text').textContent === now", arg=now)
+                people[name].shows_a_task()
+            if turn == 7:
+                page.reload()
+                assert people[name].shows_a_task() == now
+            if turn == 9:
+                page.keyboard.press("c")
+                page.get_by_label("What should be known").fill("1 2 z s")  # letters that are keys elsewhere
+                page.get_by_role("button", name="Send", exact=True).last.click()
+                people[name].waits_for("#notice", "Your comment is kept")
+            if turn == 12:  # the connection is lost while the label is sent, and the page is reloaded
+                page.route("**/api/annotations", lambda route: route.abort())
+                press(name, key, task, right)
+                people[name].waits_for("#notice", "Your label is kept here")
+                page.unroute("**/api/annotations")
+                page.reload()
+            elif turn == 15:  # and while the next task is asked for
+                page.route("**/api/next", lambda route: route.abort())
+                press(name, key, task, right)
+                people[name].waits_for("#notice", "The next task comes")
+                page.unroute("**/api/next")
+            elif turn == 18:
+                page.keyboard.press("s")
+                page.get_by_label("I cannot tell").check()
+                page.keyboard.press("Enter")
+                meant[name][task] = None
+            else:
+                press(name, key, task, right)
+            if turn < 28:
+                people[name].waits_for("#done", f"{labels(name)} of 15 labels from you")
+                page.wait_for_function("now => document.getElementById('text').textContent !== now", arg=now)
+        for name, visit in people.items():
+            visit.waits_for("#done", f"{labels(name)} of 15 labels from you")
+        for name in ("ann", "bob"):  # what is out with somebody, and what ann skipped
+            visit = people[name]
+            visit.page.reload()
+            while visit.page.locator("#finished:visible, #choices :enabled").first.get_attribute("id") != "finished":
+                task = f"t{visit.shows_a_task().split()[1]}"
+                press(name, "12"[int(task[1:]) % 2], task, ("even", "odd")[int(task[1:]) % 2])
+                visit.waits_for("#done", f"{labels(name)} of 15 labels from you")
+            assert f"You gave {labels(name)} labels" in visit.text("#summary")
+        expected = [name for name in people["ann"].trouble + people["bob"].trouble if "ERR_FAILED" not in name]
+        assert expected == []
+        for visit in people.values():
+            visit.page.close()
+    assert {name: dict(rows) for name, rows in answered(project).items()} == meant
+    assert sum(len(rows) for rows in answered(project).values()) == 31
+
+
+@needs_chromium
+def test_instructions_open_at_first_and_at_a_class(browser: Any, guide: Path, tmp_path: Path) -> None:
+    project = text_project(tmp_path, guide=guide)
+    token = project.add_workers(["ann"])["ann"]
+    with serving(project) as http:
+        visit = Visit(browser, f"{http.base_url}#token={token}")
+        visit.page.locator("dialog#guide[open]").wait_for()
+        assert visit.page.locator("#guide-text img").evaluate("one => one.decode().then(() => one.naturalWidth)") == 40
+        assert '<b onclick="x()">No</b>' in visit.text("#guide-text")
+        visit.page.keyboard.press("1")  # no label while it is open
+        visit.page.get_by_role("button", name="Close").click()
+        visit.shows_a_task()
+        visit.page.keyboard.press("i")
+        visit.page.keyboard.press("Escape")
+        visit.page.get_by_role("button", name="What cat means").click()
+        assert visit.page.locator("dialog#guide[open]").is_visible()
+        assert visit.page.get_by_role("button", name="What dog means").count() == 0
+        visit.ends_well()
+    assert answered(project)["ann"] == []
+
+
+@needs_chromium
+def test_classes_beyond_ten_have_keys_and_can_be_found(browser: Any, tmp_path: Path) -> None:
+    project = many_texts(tmp_path, 4, [f"kind {n:02d}" for n in range(40)])
+    token = project.add_workers(["ann"])["ann"]
+    with serving(project) as http:
+        visit = Visit(browser, f"{http.base_url}#token={token}")
+        visit.shows_a_task()
+        for n, keys in enumerate((["w"], ["m"], ["/", "3", "9", "Enter"]), 1):
+            for key in keys:
+                visit.page.keyboard.press(key)
+            visit.waits_for("#done", f"{n} label")
+            visit.shows_a_task()
+        assert visit.page.locator("#recent li bdi:nth-child(2)").all_inner_texts() == ["kind 39", "kind 31", "kind 11"]
+        visit.page.locator("#recent button").nth(1).click()  # the second one is corrected
+        visit.waits_for("#done", "2 labels")
+        visit.shows_a_task()
+        visit.page.keyboard.press("1")
+        visit.waits_for("#done", "3 labels")
+        visit.shows_a_task()
+        visit.ends_well()
+    assert sorted(str(label) for _, label in answered(project)["ann"]) == ["kind 00", "kind 11", "kind 39"]
+
+
+@needs_chromium
+def test_the_admin_revokes_makes_links_and_reads_tasks(browser: Any, tmp_path: Path) -> None:
+    project = text_project(tmp_path)
+    project.add_workers(["ann", "eve"])
+    store = project.store()
+    store.write([Answer(worker, worker, task, "cat") for worker, task in (("ann", "a"), ("bob", "a"), ("ann", "b"))])
+    store.close()
+    with serving(project) as http:
+        visit = Visit(browser, f"{http.base_url}/dashboard#token={project.add_admin()}")
+        visit.page.on("dialog", lambda asked: asked.accept())
+        visit.waits_for("#workers tbody tr", "has not begun")
+        assert "revoked" in visit.page.locator("#workers tr", has_text="bob").inner_text()
+        visit.page.get_by_role("button", name="Revoke the link of eve").click()
+        visit.waits_for("#added", "works no longer")
+        visit.page.get_by_role("button", name="Make a new link for bob").click()
+        visit.waits_for("#added", "shown this once")
+        assert project.workers() == ["ann", "bob"]
+        assert "1 tasks have labels by two or more people" in visit.text("#agreement")
+        visit.page.get_by_role("button", name="Show task a").click()
+        visit.waits_for("#one-said", "bob: cat")
+        assert visit.text("#one-text") == TEXTS["a"]
+        visit.ends_well()
