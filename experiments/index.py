@@ -54,7 +54,8 @@ def results_of(script: Path) -> list[Path]:
     names = NAMED_AFTER_SETS.get(script.stem, (script.stem,))
     found = sorted(path for path in folder.glob("*") if path.stem in names or path.stem.split("-")[0] in names)
     image = ROOT / "docs" / "images" / f"{script.stem}.png"
-    tables = [path for path in found if path.suffix == ".md"] or found
+    tabled = {path.stem for path in found if path.suffix == ".md"}
+    tables = [path for path in found if path.suffix == ".md" or path.stem not in tabled]
     return tables or ([image] if image.exists() else [])
 
 

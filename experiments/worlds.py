@@ -11,6 +11,9 @@ penalty that three-fold cross-validation on the vote prefers.
     python experiments/worlds.py                      # three draws; resumes; some need the data of datasets.md
     python experiments/worlds.py --seeds 0            # one draw; see --worlds for some of the worlds
     python experiments/worlds.py --table              # the table again
+
+The columns "former" are what the release before (commit 541c069) made of the same worlds, in draws 100 to 102; its
+trials are in results/worlds-former.json.
 """
 
 import argparse
@@ -56,7 +59,7 @@ from draws import (
     text_words,
     xor,
 )
-from record import RESULTS, Trial, arguments, main, markdown, resume
+from record import RESULTS, Trial, arguments, main, markdown, read, resume
 from scipy import sparse
 from sklearn import datasets as tables
 from sklearn.model_selection import GridSearchCV, cross_val_predict
@@ -65,6 +68,7 @@ from sklearn.preprocessing import StandardScaler
 import labelonce as lo
 
 PATH = RESULTS / "worlds.json"
+FORMER = RESULTS / "worlds-former.json"
 PENALTIES = (0.001, 0.01, 0.1, 1.0, 10.0)
 TRAINED = ("vote", "soft vote", "Dawid-Skene", "CROWDLAB", "truth")
 MOST_TEST = 3000
@@ -363,14 +367,18 @@ def line(name: str, rows: list[Trial]) -> list[str]:
     warned = [float("DoubtWarning" in row["warned"]) for row in rows]
     cells = [mean([row[key] for row in rows]) for key in ("given", "vote", "returned")]
     cells += [str(sum(map(harmed, rows))), mean([row["confidence"] for row in rows]), mean(off), mean(held, 0)]
-    cells += [mean(warned, 0), mean([row["accuracy"] for row in rows])]
+    names = {row["world"] for row in rows}
+    former = [row for row in read(FORMER) if row["world"] in names]
+    before = [mean([row[key] for row in former]) for key in ("returned", "accuracy")]
+    harm = str(sum(map(harmed, former)))
+    cells += [mean(warned, 0), before[0], harm, mean([row["accuracy"] for row in rows]), before[1]]
     return [name, *cells, *(mean([row["test"][key] for row in rows if key in row["test"]]) for key in TRAINED)]
 
 
 def table(trials: list[Trial]) -> str:
     """Return one line per world and half."""
     head = ["world", "given", "vote", "returned", "draws harmed", "confidence", "off by", "range holds", "warned"]
-    head += ["test", *(f"test: {name}" for name in TRAINED)]
+    head += ["former returned", "former harmed", "test", "former test", *(f"test: {name}" for name in TRAINED)]
     rows = []
     for half in ("choose", "report"):
         own = [row for row in trials if row["half"] == half]

@@ -6,7 +6,6 @@ import ast
 import sys
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 Lazy = tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]
@@ -34,7 +33,8 @@ def lazy_names(package: str) -> Lazy:
 
 def homes_in(package: str) -> dict[str, str]:
     """Return the module of every name that a package imports under `if TYPE_CHECKING:`."""
-    source = Path(str(sys.modules[package].__file__)).read_text(encoding="utf-8")
+    loader: Any = getattr(sys.modules[package].__spec__, "loader", None)  # which also reads out of a zip archive
+    source = loader.get_source(package)
     blocks = [node.body for node in ast.parse(source).body if isinstance(node, ast.If)]
     imports = [node for block in blocks for node in block if isinstance(node, ast.ImportFrom)]
     return {alias.name: str(node.module) for node in imports for alias in node.names}

@@ -76,10 +76,15 @@ class Rules:
     tau_prior: tuple[float, float] = _rule(
         (12.0, 2.0), "Beta prior of tau: the best workers are nearly always right", _PAGE
     )
-    skill_prior: tuple[float, float] = _rule((8.0, 2.5), "Beta prior of how often the labels are right", _PAGE)
-    likelihood_power: float = _rule(0.1, "power of the likelihood of labels: models are wrong", _PAGE)
+    skill_prior: tuple[float, float] = _rule((16.0, 4.0), "Beta prior of how often the labels are right", _PAGE)
+    likelihood_power: float = _rule(0.05, "power of the likelihood of labels: models are wrong", _PAGE)
+    differ_power: float = _rule(
+        0.25,
+        "power of what the predicted classes say about how workers differ: their probabilities have no part",
+        _PAGE,
+    )
     pairs_power: float = _rule(1.0, "power of what pairs of labels say, in which there is no model", _PAGE)
-    sure_change: float = _rule(0.85, "weight of the candidates from which a given label is changed", _PAGE)
+    sure_change: float = _rule(0.9, "weight of the candidates from which a given label is changed", _PAGE)
     least_gain: float = _rule(
         10.0, "log-likelihood of labels over that of their shares from which given labels are changed", _PAGE
     )
@@ -104,9 +109,14 @@ class Rules:
         (0.5, 0.25), "relative doubt about the share of wrong labels, without pairs of labels and with many", _PAGE
     )
     shared_errors: tuple[float, float] = _rule(
-        (0.25, 0.25),
-        "relative doubt about the errors of workers who label the same rows, which may be shared; most errors",
+        (0.4, 0.25),
+        "doubt about mistakes that all share, relative to how often people, or they and the model, contradict; most",
+        _PAGE,
     )
+    common_causes: float = _rule(
+        3.0, "standard deviations from which labels of a task disagree more where the model is unsure", _PAGE
+    )
+    least_pairs: int = _rule(50, "pairs of labels of one task from which that is looked at")
     least_doubt: float = _rule(0.03, "standard deviation of the share of right labels, however sure", _PAGE)
     gold_calibration: tuple[float, float] = _rule(
         (0.7, 0.3),

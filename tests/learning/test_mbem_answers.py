@@ -60,6 +60,7 @@ def test_good_workers_are_found_among_those_who_skip() -> None:
     assert_allclose(table["other_answers"].to_numpy(), 0.375, atol=0.12)
 
 
+@pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")
 def test_a_scale_is_learned_with_one_answer_per_task() -> None:
     X, ann, y_true = problem(scale(), answers=list("abcde"))
     clf = quick().fit(X, ann)
@@ -70,6 +71,7 @@ def test_a_scale_is_learned_with_one_answer_per_task() -> None:
     assert clf.workers_to_frame().column_names == ["worker", "annotations", "skill", "skill_low", "skill_high"]
 
 
+@pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")
 def test_several_answers_per_task_are_calibrated_by_each_other() -> None:
     X, ann, y_true = problem(skipping(), n_tasks=600, redundancy=3)
     clf = quick().fit(X, ann)

@@ -134,17 +134,20 @@ def test_flags_find_the_workers_they_are_meant_for() -> None:
     good, guess = np.eye(3) * 0.9 + 0.1 / 3, np.full((3, 3), 1 / 3)
     liar = (1 - np.eye(3)) / 2
     blind = np.array([[0.95, 0.05, 0], [0.05, 0.95, 0], [0.5, 0.5, 0]])
-    confusion = np.stack([good] * 8 + [guess, liar, blind, good])
+    always = np.tile([0.0, 1.0, 0.0], (3, 1))
+    confusion = np.stack([good] * 8 + [guess, liar, blind, good, always])
     rng = np.random.default_rng(0)
     y_true = rng.integers(0, 3, 1500)
     assignment = lo.simulate.assign(1500, 11, 5, rng, replace=False)
-    assignment[0, 0] = 11
+    assignment[0, 0], assignment[1:60, 0] = 11, 12
     ann = lo.simulate.annotate(y_true, confusion, assignment, rng)
     fitted = lo.DawidSkene().fit(ann)
     table = worker_table(read_facts(fitted, ann))
     flags = [{name for name, on in zip(FLAGS, row, strict=True) if on} for row in table.flags]
     assert flags[:8] == [set()] * 8
     assert flags[8:11] == [{"spammer"}, {"adversary"}, {"class-blind"}]
+    assert flags[12] == {"one label"}
+    assert table.no_better_than_guessing[[8, 9, 12]].all()
     assert table.blind[10].tolist() == [False, False, True]
     assert ((table.low <= table.skill) & (table.skill <= table.high)).all()
 

@@ -198,6 +198,7 @@ def scored(case: Case, one: Candidate) -> Candidate:
     normalise(log_joint)
     beliefs = case.predictions.with_wide(log_joint)
     score = RULES.likelihood_power * gain + RULES.pairs_power * pairs_evidence(case, one)
+    score += RULES.differ_power * difference_evidence(case, one)
     score += log_beta(one.tau, RULES.tau_prior) + log_beta(float(one.skill @ case.load), RULES.skill_prior)
     if case.gold is not None:
         known = np.flatnonzero(case.gold >= 0)
@@ -235,6 +236,30 @@ def pairs_evidence(case: Case, one: Candidate) -> float:
     together = float((np.log(np.exp(said - top[:, None]).sum(axis=1)) + top).sum())
     alone = one.crowd.answer_probability(labels.worker, labels.label, case.of_workers(one.prior))
     return together - float(np.log(np.maximum(alone, 1e-12)).sum())
+
+
+def difference_evidence(case: Case, one: Candidate) -> float:
+    """Return how likely it is that each worker agrees with the predicted classes as often as it does.
+
+    That workers differ shows however wrong the probabilities are: of those, only the predicted class counts, and the
+    mean agreement of all workers is taken as it is.
+    """
+    labels, n, leaning = case.evidence.labels, case.load * len(case.evidence.labels), case.evidence.leaning
+    share = one.link.log_prior(case.log_predictions)
+    normalise(share)
+    predicted, codes = case.predictions.argmax()[labels.task], case.predictions.codes[labels.task]
+    given = [predicted] if leaning is None else [np.full_like(predicted, k) for k in range(len(leaning))]
+    chance = sum(
+        one.crowd.probability(labels.worker[:, None], np.maximum(codes, 0), answer[:, None])
+        * (1.0 if leaning is None else leaning[answer, predicted][:, None])
+        for answer in given
+    )
+    expected = (share[labels.task, : codes.shape[1]] * np.where(codes >= 0, chance, 0.0)).sum(axis=1)
+    agrees = predicted == labels.label if leaning is None else leaning[labels.label, predicted]
+    expected *= agrees.sum() / max(expected.sum(), 1e-12)
+    often = np.bincount(labels.worker, agrees, len(n))
+    rate = np.clip(np.bincount(labels.worker, expected, len(n)) / np.maximum(n, 1), 0.005, 0.995)
+    return float((often * np.log(rate) + (n - often) * np.log1p(-rate)).sum())
 
 
 def found_again(case: Case, one: Candidate) -> Candidate:

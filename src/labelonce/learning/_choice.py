@@ -250,7 +250,7 @@ class _Options:
         sample = _sample(self.contenders[0].problem, self.contenders[0].how.seed)
         trials = [self._trial(one, sample) for one in self.contenders]
         for most, number in self._heats():
-            best = np.argsort([-max(_means(trial), default=-np.inf) for trial in trials], kind="stable")[:most]
+            best = np.argsort([-_worth(trial) for trial in trials], kind="stable")[:most]
             for place in best:
                 while len(trials[place].scores) < number:
                     trials[place].step()
@@ -270,9 +270,11 @@ class _Options:
         return CrossFit(problem, replace(one.how, last=self.rounds, fold=fold, whole=whole))
 
     def _of_trials(self, trials: list[CrossFit], *, whole: bool) -> Settled:
-        place = int(np.argmax([max(_means(trial)) for trial in trials]))
+        place = int(np.argmax([_worth(trial) for trial in trials]))
         trial, one = trials[place], self.contenders[place]
         near = near_best(trial.values()) if self.free else np.arange(len(trial.scores)) == self.rounds - 1
+        if self.free and near[0]:  # nothing shows that later rounds learn more than the votes, so they may drift
+            near = np.arange(len(near)) == 0
         averaged = tuple((1 + np.flatnonzero(near)).tolist()) if self.free else ()
         n_rounds = averaged[-1] if self.free else self.rounds
         if trial.overfits and self.free:  # to take the best rounds by the same labels loses more than the worse ones do
@@ -332,6 +334,12 @@ def _means(trial: CrossFit) -> list[float]:
     """Return the mean log-likelihood of held-out labels after each round."""
     n = max(len(trial.problem.labels), 1)
     return [float(scores.sum() / n) for scores in trial.scores]
+
+
+def _worth(trial: CrossFit) -> float:
+    """Return the best score of a learner; of one that overfits the first: later rounds hear of held-out labels."""
+    means = _means(trial)
+    return max(means[:1] if trial.overfits else means, default=-np.inf)
 
 
 def folds_of(problem: Problem, parts: int, seed: int) -> Codes:

@@ -44,6 +44,16 @@ def doubts_about_labels(n_tasks: int, kept: int, accuracy: Estimate, narrowing: 
         )
 
 
+def doubts_about_causes(common: float) -> Iterator[str]:
+    """Yield the sentence for people who err together where the model is unsure."""
+    if common > RULES.common_causes:
+        yield (
+            "labels of one task disagree more often where the model is unsure: people err together on hard tasks, so "
+            "that more labels are wrong than confidence and skills say. Only checked labels tell how many: give some "
+            "as gold."
+        )
+
+
 def doubts_about_drift(labels: Any, predicted: Codes) -> Iterator[str]:
     """Yield the sentence for a model whose classes are far from those that were given."""
     n_classes = labels.n_classes

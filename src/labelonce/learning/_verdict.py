@@ -16,6 +16,7 @@ from labelonce._rules import RULES
 from labelonce._types import Codes, Estimate, Floats
 from labelonce.learning._candidates import candidates, found_again, likely, on_all
 from labelonce.learning._case import Case
+from labelonce.learning._causes import common_causes
 from labelonce.learning._narrowing import Narrowing
 from labelonce.workers import WorkerModel
 
@@ -53,6 +54,10 @@ class Verdict:
         How many pairs of labels of one row there are that have no label in common.
     n_gold : int
         How many rows have a known class, by which the posterior was calibrated.
+    contradicted : float
+        The share of labelled rows whose label models that did not see the row contradict.
+    common : float
+        How surely labels of one row disagree more where the model is unsure: z; see `common_causes`.
     """
 
     posterior: Beliefs
@@ -70,6 +75,8 @@ class Verdict:
     gold_decided: bool = False
     n_pairs: int = 0
     n_gold: int = 0
+    contradicted: float = 0.0
+    common: float = 0.0
 
     @property
     def confidence(self) -> Floats:
@@ -111,9 +118,11 @@ class Verdict:
         value = float(self.confidence.mean())
         told, (alone, by_pairs) = self._told_by_pair(), RULES.unsure_errors
         over = float(self.weights @ (self.rights - value) ** 2) + 1e-12
-        open_to_pairs = (alone**2 - by_pairs**2) * (1 - value) ** 2 + 1e-12
+        share, most = RULES.shared_errors
+        learned = share * min(self.contradicted, most)  # mistakes of people that the model has learned from them
+        open_to_pairs = (alone**2 - by_pairs**2) * (1 - value) ** 2 + learned**2 + 1e-12
         doubt = 1 / (1 / over + second * told) + 1 / (1 / open_to_pairs + (self.n_pairs + second) * told)
-        doubt += (by_pairs * (1 - value)) ** 2 + RULES.least_doubt**2 + self._shared_errors() ** 2
+        doubt += (by_pairs * (1 - value)) ** 2 + RULES.least_doubt**2 + (share * min(self._in_company(), most)) ** 2
         spread = value * (1 - value) + 1e-3
         return 1 / (1 / doubt + (self.n_gold + checked) / spread) + spread / len(self.labels)
 
@@ -121,11 +130,10 @@ class Verdict:
         """Return what would narrow the range of `accuracy`; None where it is narrow, or where nothing was held out."""
         return Narrowing.of(self) if self.held_out else None
 
-    def _shared_errors(self) -> float:
-        """Return the share of labels that may be wrong although several workers agree, since they err together."""
+    def _in_company(self) -> float:
+        """Return the share of labels that are wrong next to others: such mistakes people may share."""
         per_row = max(float(self.n_labels.sum()) / len(self.labels), 1.0)
-        share, most = RULES.shared_errors  # who guesses errs alone
-        return share * min(1 - self._right(), most) * (1 - 1 / per_row)
+        return (1 - self._right()) * (1 - 1 / per_row)
 
     def _right(self) -> float:
         """Return how many of the labels given are right."""
@@ -134,8 +142,11 @@ class Verdict:
     def _told_by_pair(self) -> float:
         """Return what one pair of labels tells of how often labels are right, as the inverse of a variance.
 
-        Two labels agree where both are right, or both are wrong and say the same class.
+        Two labels agree where both are right, or both are wrong and say the same class; where mistakes have common
+        causes, they tell nothing.
         """
+        if self.common > RULES.common_causes:
+            return 0.0
         n_others = max(len(np.atleast_2d(self.prior)[0]) - 1, 1)
         right = self._right()
         agree = right**2 + (1 - right) ** 2 / n_others
@@ -200,6 +211,8 @@ def shown(case: Case, found: list[Any], weights: list[float], most: float = np.i
         labels[known], back = case.gold[known], back[~known[back]]
         rights += posterior.at(rows, labels).mean() - before
     worker, n_workers = case.evidence.labels.worker, case.evidence.labels.n_workers
+    likeliest = found[int(np.argmax(weights))]
+    contradicted = float((case.predictions.argmax() != labels)[case.labelled].mean())
     return Verdict(
         posterior,
         labels,
@@ -215,6 +228,8 @@ def shown(case: Case, found: list[Any], weights: list[float], most: float = np.i
         n_pairs=int((np.bincount(case.evidence.labels.task) // 2).sum()),
         gold_decided=gold_decided,
         n_gold=0 if case.gold is None else int(known.sum()),
+        contradicted=contradicted,
+        common=common_causes(case, likeliest.crowd, likeliest.link.log_prior(case.log_predictions)),
     )
 
 

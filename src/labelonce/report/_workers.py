@@ -15,7 +15,9 @@ LEVEL = 0.9
 SPAMMER_GAIN = 0.25  # of the way from guessing to perfect
 WIDE = 0.4  # an interval that tells too little
 BLIND = 0.5  # of the worker's own skill
-FLAGS = ("adversary", "spammer", "class-blind", "too few labels")
+SAME = 0.95  # share of one class in the labels of a worker who always gives it
+MANY = 40  # labels: an interval that is wide with so many is not for want of labels
+FLAGS = ("adversary", "spammer", "one label", "class-blind", "too few labels", "hard to judge")
 
 _OWN_SKILL_WORTH = 2.0  # labels: what a worker's skill says of one of its classes
 
@@ -44,8 +46,8 @@ class WorkerTable:
 
     @property
     def no_better_than_guessing(self) -> Mask:
-        """True for the workers flagged as adversary or spammer."""
-        return np.asarray(self.flags[:, :2].any(axis=1))
+        """True for the workers flagged as adversary, spammer or one label."""
+        return np.asarray(self.flags[:, :3].any(axis=1))
 
 
 def worker_table(facts: Facts) -> WorkerTable:
@@ -66,13 +68,28 @@ def worker_table(facts: Facts) -> WorkerTable:
         seen = labels > 0
         _, surely = facts.skill_interval(1 - (1 - LEVEL) / max(1, int(seen.sum())))
         adversary = seen & (np.maximum(surely, facts.skill) < chance)
-        spammer = seen & ~adversary & (high < chance + SPAMMER_GAIN * (1 - chance))
+        same = seen & ~adversary & _always_same(facts)
+        spammer = seen & ~adversary & ~same & (high < chance + SPAMMER_GAIN * (1 - chance))
         if not facts.large:  # otherwise nobody has labels enough of a class
             blind = _blind_classes(facts.skill, low, facts.counts.counts)
-            blind &= (seen & ~adversary & ~spammer)[:, None]
-        too_few = ~seen | (high - low > WIDE)
-        flags = np.column_stack([adversary, spammer, blind.any(axis=1), too_few])
+            blind &= (seen & ~adversary & ~same & ~spammer)[:, None]
+        wide = ~seen | (high - low > WIDE)
+        flags = np.column_stack(
+            [adversary, spammer, same, blind.any(axis=1), wide & (labels < MANY), wide & (labels >= MANY)]
+        )
     return WorkerTable(facts.skill, low, high, chance, labels, labels * (1 - facts.skill), flags, blind)
+
+
+def _always_same(facts: Facts) -> Mask:
+    """Return the workers who give nearly always one class, which the class balance makes improbable."""
+    ann = facts.annotations
+    place, number = np.unique(ann.worker.astype(np.int64) * ann.n_answers + ann.label, return_counts=True)
+    worker, label = np.divmod(place, ann.n_answers)
+    share = np.minimum(facts.prior, 1.0)[label] if ann.is_square else np.ones(len(label))
+    often = (number >= SAME * facts.labels_per_worker[worker]) & (
+        number * np.log(np.maximum(share, 1e-12)) < np.log(1e-3)
+    )
+    return np.bincount(worker, often, ann.n_workers) > 0
 
 
 def _blind_classes(skill: Floats, skill_low: Floats, counts: Floats) -> Mask:

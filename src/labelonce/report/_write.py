@@ -33,7 +33,7 @@ from labelonce.report._panel import matrix_cells, panel_facts, panel_gold
 from labelonce.report._questions import question_context, read_question_facts
 from labelonce.report._review import MOST, least_sure, overruled, review_rows
 from labelonce.report._work import WorkFigures, work_figures
-from labelonce.report._workers import BLIND, FLAGS, LEVEL, SPAMMER_GAIN, WIDE, WorkerTable, worker_table
+from labelonce.report._workers import BLIND, FLAGS, LEVEL, MANY, SAME, SPAMMER_GAIN, WIDE, WorkerTable, worker_table
 
 MOST_CLASSES = 6  # columns of the table of other answers
 MOST_COMPARED = 200  # classes of the figures of agreement
@@ -165,7 +165,15 @@ def _context(facts: Facts, gold: Any, *, texts: Any, images: Any, seconds: Any, 
         "recipe": recipe_rows(facts),
         "calibration": label_calibration(facts) if gold is None else gold_calibration(facts, gold),
         "money": None if accuracy is None else compare_redundancy(facts, accuracy.value),
-        "rules": {"level": LEVEL, "gain": SPAMMER_GAIN, "wide": WIDE, "blind": BLIND, "unsure": RULES.review_keep}
+        "rules": {
+            "level": LEVEL,
+            "gain": SPAMMER_GAIN,
+            "wide": WIDE,
+            "blind": BLIND,
+            "same": SAME,
+            "many": MANY,
+            "unsure": RULES.review_keep,
+        }
         | {"sure": RULES.review_replace, "most_rows": MOST_ROWS},
         "data": page_data(facts, table, seconds, figures) | {"lists": lists},
     }

@@ -1,0 +1,38 @@
+"""Whether mistakes have common causes: labels of one task that disagree where the model is unsure, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from labelonce._rules import RULES
+from labelonce._types import Floats
+from labelonce.learning._case import Case
+
+
+def common_causes(case: Case, crowd: Any, log_prior: Floats) -> float:
+    """Return z of the trend of disagreement between labels of a row along how unsure the model is of it.
+
+    Where every worker errs alone, two labels of a row disagree as often as their workers' matrices and the row's class
+    say, whatever the features are. Where rows are hard for all, people err together, and agree on what is wrong.
+    0 where too few rows have several labels to tell, or where labels stay within slots.
+    """
+    labels = case.evidence.labels
+    if case.predictions.classes is not None or case.kind is not None or not labels.is_square:
+        return 0.0
+    order = np.argsort(labels.task, kind="stable")
+    pair = np.flatnonzero(np.diff(labels.task[order]) == 0)
+    if len(pair) < RULES.least_pairs:
+        return 0.0
+    one, other = order[pair], order[pair + 1]
+    row = labels.task[one]
+    share = np.exp(log_prior[row] - log_prior[row].max(axis=1, keepdims=True))
+    share /= share.sum(axis=1, keepdims=True)
+    said = [crowd.dense()[labels.worker[some]] for some in (one, other)]
+    agree = (labels.label[one] == labels.label[other]).astype(float)
+    expected = np.einsum("pk,pkl,pkl->p", share, *said)
+    expected = np.clip(expected * agree.mean() / expected.mean(), 0.01, 0.99)
+    sure = np.argsort(np.argsort(case.predictions.max()[row])) / len(row)
+    sure -= sure.mean()
+    return float(((agree - expected) @ sure) / np.sqrt((expected * (1 - expected)) @ sure**2))

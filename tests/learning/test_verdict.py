@@ -1,0 +1,75 @@
+"""The verdict: mistakes with common causes, workers who differ, and features that rounds must not drift away from."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+from labelonce import MBEM, SoftmaxRegression, simulate
+from labelonce._rules import RULES
+from labelonce._types import Codes, Floats
+from labelonce.data import Annotations
+
+N = 900
+
+
+def crowd(*, hard: bool, per_task: int = 3, seed: int = 0) -> tuple[Floats, Annotations, Codes]:
+    """Return tasks on either side of a line, whose workers are wrong at random, or near the line."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(N, 4))
+    y_true = (X[:, 0] + 0.2 * rng.normal(size=N) > 0).astype(np.int32)
+    chance = 0.45 * np.exp(-((X[:, 0] / 0.5) ** 2)) if hard else np.full(N, 0.15)
+    task = np.repeat(np.arange(N), per_task)
+    worker = np.concatenate([rng.permutation(12)[:per_task] for _ in range(N)])
+    wrong = rng.random(len(task)) < chance[task]
+    label = np.where(wrong, 1 - y_true[task], y_true[task])
+    return X, Annotations.from_arrays(task, worker, label).align(np.arange(N)), y_true
+
+
+def fitted(X: Any, ann: Any, **options: Any) -> MBEM:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return MBEM(SoftmaxRegression(C=0.1), **options).fit(X, ann)
+
+
+def test_mistakes_where_the_model_is_unsure_have_common_causes_and_others_have_none() -> None:
+    found = {hard: fitted(*crowd(hard=hard)[:2], rounds=2) for hard in (True, False)}
+    assert found[True].verdict_.common > RULES.common_causes
+    assert abs(found[False].verdict_.common) < RULES.common_causes
+    assert any("people err together" in one for one in found[True].doubts_)
+    assert not any("people err together" in one for one in found[False].doubts_)
+
+
+def test_pairs_of_labels_narrow_nothing_where_mistakes_have_common_causes() -> None:
+    verdict = fitted(*crowd(hard=True)[:2], rounds=2).verdict_
+    assert verdict.doubt(second=1e6) == pytest.approx(verdict.doubt())
+    assert verdict.doubt(checked=200) < verdict.doubt()
+
+
+def test_a_model_that_contradicts_labels_leaves_doubt_about_both() -> None:
+    X, ann, y_true = crowd(hard=True, per_task=1)
+    clf = fitted(X, ann, rounds=2)
+    low, high = clf.estimated_accuracy_.low, clf.estimated_accuracy_.high
+    assert clf.verdict_.contradicted == pytest.approx((clf.predictions_.argmax(axis=1) != clf.verdict_.labels).mean())
+    assert low <= (clf.labels_ == y_true).mean() <= high
+
+
+def test_workers_who_guess_are_found_although_the_likelihood_counts_little() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(N, 4))
+    y_true = X[:, :3].argmax(axis=1).astype(np.int32)
+    confusion = simulate.hammer_spammer(20, 3, 0.3, rng, exact=True)
+    ann = simulate.annotate(y_true, confusion, simulate.assign(N, 20, 1, rng), rng)
+    clf = fitted(X, ann)
+    assert (clf.labels_ == y_true).mean() > 0.9
+    hammer = confusion[:, 0, 0] == 1
+    assert clf.skill_[hammer].min() > clf.skill_[~hammer].max()
+
+
+def test_the_votes_model_stays_where_later_rounds_are_no_better() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 5)), rng.integers(0, 2, 400)
+    assert fitted(X, y).recipe_["averaged"] == (1,)
