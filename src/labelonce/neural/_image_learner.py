@@ -12,8 +12,8 @@ def image_learner(**options: Any) -> TorchLearner:
     """Return a learner for small images with the settings that we measured with `MBEM` on 32 x 32 images.
 
     Three short rounds of `fast_net`, then one training of `resnet9` for `epochs` (80 if not given), in which the
-    workers are judged again and again; [what more or fewer epochs buy](../neural.md#measured-on-cifar-10). Options are
-    those of `TorchLearner` and override these settings.
+    workers are judged again and again. Options are those of `TorchLearner` and override these settings: more `epochs`
+    trade time for accuracy.
     """
     images: dict[str, Any] = {"batch_size": 1024, "pad": 4, "cutout": 12}
     fast: dict[str, Any] = {"epochs": 12, "lr": 1.5, "momentum": 0.85, "weight_decay": 1.3e-3, "warmup": 0.23}
