@@ -182,7 +182,7 @@ def test_a_worker_who_labelled_a_task_twice_is_an_error(tmp_path: Path) -> None:
         ({"task": [1], "worker": ["a"]}, "the label column must be one of"),
         ({"task": [1, None], "worker": ["a", "b"], "label": [0, 1]}, "labels.parquet: task must"),
         ({"task": pa.array([], pa.int64()), "worker": pa.array([], pa.string()), "label": pa.array([], pa.int64())},
-         "at least one annotation; got 0 rows"),
+         "at least one row; got 0"),
     ],
 )  # fmt: skip
 def test_bad_files_are_refused_and_nothing_is_left(tmp_path: Path, columns: Any, message: str) -> None:
@@ -262,7 +262,8 @@ def test_nothing_of_an_earlier_fit_is_left(prepared: Path, tmp_path: Path, way: 
 def test_a_streamed_model_has_only_what_a_model_of_its_kind_has(prepared: Path, tmp_path: Path, kind: Any) -> None:
     streamed = sharded.fit(kind(tol=1e-3), prepared, tmp_path, device="cpu")
     in_memory = kind(tol=1e-3).fit(ten_classes())
-    assert vars(in_memory).keys() - vars(streamed).keys() - {"_fitted_on"} == {"posterior_", "labels_", "tasks_"}
+    of_tasks = {"posterior_", "labels_", "tasks_", "confidence_", "estimated_accuracy_"}
+    assert vars(in_memory).keys() - vars(streamed).keys() - {"_fitted_on"} == of_tasks
     assert vars(streamed).keys() <= vars(in_memory).keys()
 
 
