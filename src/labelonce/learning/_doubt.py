@@ -10,7 +10,7 @@ import numpy as np
 
 from labelonce._messages import is_offered, show
 from labelonce._rules import RULES
-from labelonce._types import Codes, Estimate
+from labelonce._types import Codes, Estimate, Floats
 from labelonce.aggregation._base import DoubtWarning
 from labelonce.learning._narrowing import Narrowing
 
@@ -51,6 +51,17 @@ def doubts_about_causes(common: float) -> Iterator[str]:
             "labels of one task disagree more often where the model is unsure: people err together on hard tasks, so "
             "that more labels are wrong than confidence and skills say. Only checked labels tell how many: give some "
             "as gold."
+        )
+
+
+def doubts_about_assignment(shift: Floats | None) -> Iterator[str]:
+    """Yield the sentence for workers whose tasks are not those of others."""
+    n_chosen = 0 if shift is None else int((shift > 0).sum())
+    if shift is not None and n_chosen:
+        yield (
+            f"{n_chosen:,} of {len(shift):,} workers have tasks of other classes than the rest: judged by a model that "
+            "learned such tasks from their own labels, their skills are less sure, and the intervals wider. Assign "
+            "tasks at random, or give some of theirs to others, too."
         )
 
 

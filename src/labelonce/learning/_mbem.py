@@ -25,6 +25,7 @@ from labelonce.learning._choice import RECIPES, Plan, folds_of, planned_rounds, 
 from labelonce.learning._default import default_learner, default_workers
 from labelonce.learning._doubt import (
     NOTHING_HELD_OUT,
+    doubts_about_assignment,
     doubts_about_causes,
     doubts_about_drift,
     doubts_about_features,
@@ -458,6 +459,7 @@ class MBEM(AnnotationsScorer):
                 else doubts_about_labels(labels.n_tasks, verdict.kept, self.estimated_accuracy_, verdict.narrowing())
             )
             found += doubts_about_causes(verdict.common)
+        found += doubts_about_assignment(verdict.shift)
         return [*found, *doubts_about_drift(labels, predictions.argmax())]
 
     def to_frame(self) -> pa.Table:
