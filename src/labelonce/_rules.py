@@ -117,6 +117,13 @@ class Rules:
         3.0, "standard deviations from which labels of a task disagree more where the model is unsure", _PAGE
     )
     least_pairs: int = _rule(50, "pairs of labels of one task from which that is looked at")
+    copies: tuple[float, float, float] = _rule(
+        (0.95, 0.12, 0.15),
+        "agreement beyond chance from which two workers copy, how far above what others explain, and of most pairs",
+    )
+    copies_surprise: float = _rule(3.0, "log of how unlikely their agreement is otherwise, over the number of pairs")
+    copies_tasks: int = _rule(20, "common tasks of two workers from which that is looked at")
+    copies_workers: int = _rule(5, "workers from which it is")
     least_doubt: float = _rule(0.03, "standard deviation of the share of right labels, however sure", _PAGE)
     gold_calibration: tuple[float, float] = _rule(
         (0.7, 0.3),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -51,6 +51,17 @@ def doubts_about_causes(common: float) -> Iterator[str]:
             "labels of one task disagree more often where the model is unsure: people err together on hard tasks, so "
             "that more labels are wrong than confidence and skills say. Only checked labels tell how many: give some "
             "as gold."
+        )
+
+
+def doubts_about_copies(groups: Sequence[Codes], workers: Any) -> Iterator[str]:
+    """Yield a sentence for every group of workers who give each other's labels."""
+    for group in groups:
+        named = ", ".join(show(workers[one]) for one in group[:5]) + (", ..." if len(group) > 5 else "")
+        yield (
+            f"workers {named} nearly always give the same labels, far more often than their agreement with others "
+            "explains: they copy, or make the same mistakes. What they say of a task counts once, and confidence may "
+            "still be too high. Ask them, or leave them out."
         )
 
 

@@ -22,10 +22,12 @@ from labelonce.data._gold import Gold, check_gold
 from labelonce.learning._average import average_models
 from labelonce.learning._case import Case
 from labelonce.learning._choice import RECIPES, Plan, folds_of, planned_rounds, settle
+from labelonce.learning._copies import without_copies
 from labelonce.learning._default import default_learner, default_workers
 from labelonce.learning._doubt import (
     NOTHING_HELD_OUT,
     doubts_about_causes,
+    doubts_about_copies,
     doubts_about_drift,
     doubts_about_features,
     doubts_about_labels,
@@ -172,6 +174,7 @@ class MBEM(AnnotationsScorer):
     _done: list[Round]  # rounds that the choice has done
     _last: Round | None
     _averaged: list[Learner]
+    _copiers: Sequence[Codes] = ()
     _given: tuple[Codes, ...]  # task, worker and label of every annotation
 
     def __init__(
@@ -301,6 +304,8 @@ class MBEM(AnnotationsScorer):
         if codes is None and not annotations.is_scale:
             annotations.only_classes()  # which says so where there are none
         balance = None if self.prior is None else np.asarray(self.prior, dtype=np.float64)
+        if self.algorithm == "joint":
+            annotations, self._copiers = without_copies(annotations)
         return Problem(X, annotations, codes, balance, device=self.device)
 
     def _check_options(self) -> None:
@@ -436,7 +441,7 @@ class MBEM(AnnotationsScorer):
             workers=self.workers_,
             classes=self.classes_,
             answers=problem.labels.answers,
-            annotation_counts=verdict.n_labels,
+            annotation_counts=np.bincount(self._given[1], minlength=len(self.workers_)),
             tasks=self.tasks_,
             posterior=verdict.posterior.shown(),
             picks=verdict.labels,
@@ -458,6 +463,7 @@ class MBEM(AnnotationsScorer):
                 else doubts_about_labels(labels.n_tasks, verdict.kept, self.estimated_accuracy_, verdict.narrowing())
             )
             found += doubts_about_causes(verdict.common)
+            found += doubts_about_copies(self._copiers, self.workers_)
         return [*found, *doubts_about_drift(labels, predictions.argmax())]
 
     def to_frame(self) -> pa.Table:
