@@ -117,9 +117,9 @@ class Rules:
         3.0, "standard deviations from which labels of a task disagree more where the model is unsure", _PAGE
     )
     least_pairs: int = _rule(50, "pairs of labels of one task from which that is looked at")
-    copies: tuple[float, float, float] = _rule(
-        (0.95, 0.12, 0.15),
-        "agreement beyond chance from which two workers copy, how far above what others explain, and of most pairs",
+    copies: tuple[float, float, float, float] = _rule(
+        (0.95, 0.12, 0.15, 0.25),
+        "agreement beyond chance from which two workers copy, how far above what others explain, and a quantile of all",
     )
     copies_surprise: float = _rule(3.0, "log of how unlikely their agreement is otherwise, over the number of pairs")
     copies_tasks: int = _rule(20, "common tasks of two workers from which that is looked at")

@@ -12,8 +12,6 @@ from labelonce.data import Annotations
 from labelonce.judges._law import loadings
 from labelonce.judges._votes import Pairs, Votes
 
-_LOW = 0.25  # quantile: copies are above it
-
 
 def without_copies(annotations: Annotations) -> tuple[Annotations, list[Codes]]:
     """Return the annotations in which what copiers say of a task counts once for each class, and the copiers."""
@@ -35,14 +33,15 @@ def copiers(annotations: Annotations) -> list[Codes]:
     """Return groups of workers who nearly always agree with each other, far more than others explain.
 
     The agreement of two workers beyond chance is the product of what each of them knows, where they err alone; what a
-    worker knows shows in its agreement with those whom it does not nearly always agree with. Where most workers guess, nothing is said: the few who do not agree with each other alone.
+    worker knows shows in its agreement with those whom it does not nearly always agree with. Where most workers
+    guess, nothing is said: the few who do not agree with each other alone.
     """
     if len(annotations) < 1.5 * annotations.n_tasks or annotations.n_workers < RULES.copies_workers:
         return []
     pairs = Votes.of(annotations).pairs()
     pairs = pairs.select(pairs.n >= RULES.copies_tasks)
-    most, above, least = RULES.copies
-    if len(pairs.n) < 2 or np.quantile(pairs.kappa, _LOW) < least:
+    most, above, least, share = RULES.copies
+    if len(pairs.n) < 2 or np.quantile(pairs.kappa, share) < least:
         return []
     known, at_most = _known(pairs, annotations.n_workers)
     expected, limit = (one[pairs.one] * one[pairs.other] for one in (known, at_most))
