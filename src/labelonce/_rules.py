@@ -139,6 +139,11 @@ class Rules:
         (20, 30, 40, 50, 60, 80, 100, 150, 200, 300, 400, 500, 1000),
         "numbers of second or checked labels that are advised",
     )
+    drifted: tuple[float, float] = _rule(
+        (0.2, 0.2),
+        "share of the labels that rounds change, and of these changes that are shown, from which the model is that of "
+        "the votes",
+    )
     kept_share: float = _rule(
         0.05, "share of the tasks whose given label stays against the model from which a doubt is reported"
     )

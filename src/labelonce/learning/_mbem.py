@@ -39,9 +39,9 @@ from labelonce.learning._history import history_entry
 from labelonce.learning._inputs import check_arrays, check_features, match_rows
 from labelonce.learning._judge import View
 from labelonce.learning._learner import Learner
-from labelonce.learning._problem import Problem
+from labelonce.learning._problem import Problem, learner_of_round
 from labelonce.learning._review import review_table
-from labelonce.learning._rounds import Round, unseen_predictions
+from labelonce.learning._rounds import Round, drifted, first_targets, unseen_predictions
 from labelonce.learning._scoring import AnnotationsScorer
 from labelonce.learning._threads import sharing_threads
 from labelonce.learning._verdict import Verdict, in_sample_verdict, label_entropy, reach
@@ -282,7 +282,9 @@ class MBEM(AnnotationsScorer):
             problem = self._settle(problem, confusion)
             yield self
         yield from self._run(problem)
-        self._show(problem, *self._judged(problem))
+        judged = self._judged(problem)
+        self._undo_drift(problem, judged[0])
+        self._show(problem, *judged)
 
     def _problem(self, X: Any, y: Any, gold: Any, tasks: Any, *, resume: bool) -> Problem:
         """Return the features and the annotations in one order; options that cannot be are an error."""
@@ -423,6 +425,18 @@ class MBEM(AnnotationsScorer):
         echoes = plan.how.fold is not None and plan.scores  # of labels, in rounds that are all out-of-fold
         verdict = reach(Case.of(view), workers, found[1:], score=plan.scores[0] if echoes else None)
         return verdict, view.predictions, workers.refitted(view.evidence.tallies(verdict.posterior))
+
+    def _undo_drift(self, problem: Problem, verdict: Verdict) -> None:
+        """Return to the model of the votes where the rounds have left labels that are shown as right."""
+        assert self._plan is not None
+        assert self._last is not None
+        how, last = self._plan.how, self._last
+        chosen = how.learner.own_rounds is None and not how.learner.shared and len(self.history_) > 1
+        if chosen and self.rounds == "auto" and verdict.held_out and drifted(problem, last, verdict.labels):
+            learner = learner_of_round(how.learner, 1, 1, np.random.default_rng([how.seed, 1]))
+            self.model_ = problem.fit(learner, *first_targets(problem, how.workers))
+            self.n_fits_ += 1
+            self.recipe_ |= {"averaged": (1,)}
 
     def _show(self, problem: Problem, verdict: Verdict, predictions: Beliefs, workers: WorkerModel) -> None:
         """Set what people are shown, and warn of doubts."""
