@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 _JUDGEMENT = "judgement"
 _PAGE = "docs/mbem.md"
 _IMAGES = "docs/neural.md"
+_GUIDE = "docs/guides/multi-label.md"
 _JUDGES = "experiments/judges.py"
 
 
@@ -88,6 +89,10 @@ class Rules:
     least_gain: float = _rule(
         10.0, "log-likelihood of labels over that of their shares from which given labels are changed", _PAGE
     )
+    ranked: float = _rule(
+        1.0, "standard deviations by which predictions must rank the answers to questions to change any", _GUIDE
+    )
+    most_yes: float = _rule(2.0, "times as many answers are taken for yes as people said yes to, at most", _GUIDE)
     start_share: float = _rule(0.8, "share of the labels, or of the predicted classes, in the two starts")
     other_tasks: float = _rule(
         5.0, "standard deviations from which workers are taken to have tasks of their own", _PAGE

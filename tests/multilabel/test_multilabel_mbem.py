@@ -14,7 +14,14 @@ from sklearn.preprocessing import StandardScaler
 
 from labelonce import MBEM, SoftmaxRegression
 from labelonce.learning._judge import row_weight
-from labelonce.multilabel import MultiLabelAnnotations, MultiLabelMBEM, PerQuestion, SigmoidRegression
+from labelonce.multilabel import (
+    MultiLabelAnnotations,
+    MultiLabelMBEM,
+    PerQuestion,
+    SigmoidRegression,
+    f1_score,
+    mean_average_precision,
+)
 from labelonce.multilabel._pairs import PairLabels, yes_beliefs
 from labelonce.multilabel._question_problem import QuestionProblem
 from labelonce.workers import Full
@@ -264,3 +271,26 @@ def test_a_fit_does_not_warn(made: tuple[Any, Any, Any]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         MultiLabelMBEM(SigmoidRegression(C=0.1), **FAST).fit(made[0], made[2])
+
+
+@pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")  # features that say nothing are one of the cases
+@pytest.mark.parametrize(("strength", "ranking"), [(0.3, False), (0.5, True)])
+def test_rare_answers_are_no_worse_than_the_votes(strength: float, ranking: bool) -> None:
+    rng = np.random.default_rng(2)
+    y_true = (rng.random((1200, 6)) < [0.02, 0.03, 0.05, 0.05, 0.08, 0.1]).astype(int)
+    X = strength * y_true @ rng.normal(size=(6, 12)) + rng.normal(size=(1200, 12))
+    worker, misses, invents = rng.integers(15, size=600), rng.beta(4, 4, 15), rng.beta(1.5, 40, 15)
+    yes = np.where(y_true[:600] == 1, 1 - misses[worker][:, None], invents[worker][:, None])
+    said = (rng.random(yes.shape) < yes).astype(int)
+    names = {f"q{k}": said[:, k] for k in range(6)}
+    ann = MultiLabelAnnotations.from_wide(pa.table({"task": np.arange(600), "worker": worker} | names))
+    clf = MultiLabelMBEM().fit(X[:600], ann)
+    for average in ("micro", "macro"):
+        given = f1_score(y_true[:600], said, average=average)
+        assert f1_score(y_true[:600], clf.labels_, average=average) > given - 0.01
+    ours = mean_average_precision(y_true[:600], clf.posterior_)
+    assert ours > mean_average_precision(y_true[:600], said) - 0.01
+    assert (clf.labels_ != said).any() == ranking
+    assert_allclose(clf.confidence_.mean(), clf.estimated_accuracy_.value)
+    if ranking:  # a yes is predicted about as often as it is there, though seldom more likely than not
+        assert 0.5 < clf.predict(X[600:]).sum() / y_true[600:].sum() < 1.5

@@ -308,9 +308,16 @@ def log_sizes(predictions: Beliefs) -> Floats | None:
     return found
 
 
-def tempered(log_predictions: Floats, exponent: float, added: Floats | None = None) -> Floats:
-    """Return log-predictions to a power, with what is known besides, normalised."""
+def tempered(
+    log_predictions: Floats, exponent: float, added: Floats | None = None, log_base: Floats | None = None
+) -> Floats:
+    """Return log-predictions to a power, with what is known besides, normalised.
+
+    A power below 1 takes them towards `log_base`, the share of every class, or to even odds.
+    """
     logs = exponent * log_predictions
+    if log_base is not None and exponent < 1:
+        logs += (1 - exponent) * log_base
     if added is not None:
         logs += added
     logs -= logs.max(axis=1, keepdims=True)
@@ -323,17 +330,20 @@ def best_exponent(
     ends: tuple[float, float],
     added: Floats | None = None,
     mixing: Floats | None = None,
+    log_base: Floats | None = None,
 ) -> float:
     """Return the power of predictions, between two ends, with which they explain best what labels say.
 
-    `added` is what is known of the rows besides, in logs; `mixing` [predicted, true] is a further step to the classes.
+    `added` and `log_base` are those of `tempered`; `mixing` [predicted, true] is a further step to the classes.
     """
     chance = np.exp(said - said.max(axis=1, keepdims=True)).T
     logs = np.ascontiguousarray(log_predictions.T)
-    more = None if added is None else added.T
+    more, base = (None if one is None else one.T for one in (added, log_base))
 
     def lost(log_exponent: float) -> float:
         power = np.exp(log_exponent) * logs
+        if base is not None and log_exponent < 0:
+            power += -np.expm1(log_exponent) * base
         if more is not None:
             power += more
         power -= power.max(axis=0)

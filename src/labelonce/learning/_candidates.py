@@ -41,9 +41,9 @@ class Link:
     added: Floats | None = None
     mixing: Floats | None = None
 
-    def log_prior(self, log_predictions: Floats) -> Floats:
+    def log_prior(self, case: Case) -> Floats:
         """Return the logs of the probabilities of the classes."""
-        logs = tempered(log_predictions, self.exponent, self.added)
+        logs = tempered(case.log_predictions, self.exponent, self.added, case.log_base)
         return logs if self.mixing is None else np.log(np.exp(logs) @ self.mixing)
 
     def fitted(self, case: Case, beliefs: Beliefs, said: Floats, prior: Floats, *, searches: bool) -> Link:
@@ -53,9 +53,9 @@ class Link:
             added = case.assignment.log_ratio(beliefs, prior) + (0.0 if added is None else added)
         exponent, rows = self.exponent, case.labelled
         if searches:
-            here = None if added is None else added[rows]
+            here, base = (None if one is None else one[rows] for one in (added, case.log_base))
             logs = case.log_predictions[rows]
-            exponent = best_exponent(logs, said[rows], RULES.verdict_exponents, here, self.mixing)
+            exponent = best_exponent(logs, said[rows], RULES.verdict_exponents, here, self.mixing, base)
         return Link(exponent, added, self.mixing)
 
     def mixed(self, case: Case, said: Floats) -> Link:
@@ -152,15 +152,24 @@ def fixed_point(case: Case, workers: WorkerModel, tau: float, start: Beliefs, li
 
 def joint(case: Case, link: Link, said: Floats) -> Beliefs:
     """Return the posteriors that predictions and what the labels say give together."""
-    log_joint = link.log_prior(case.log_predictions) + said
+    log_joint = link.log_prior(case) + said
     normalise(log_joint)
     return case.predictions.with_wide(log_joint).with_gold(case.gold)
 
 
-def best_fifth(crowd: Any, prior: Floats, load: Floats, leaning: Floats | None) -> float:
-    """Return how often the best fifth of the labels are right, by their worker's chance for their class."""
-    right, share = crowd.right_by(prior, leaning)
-    weight, right = (load[:, None] * share).ravel(), right.ravel()
+def best_fifth(case: Case, crowd: Any, prior: Floats) -> float:
+    """Return how often the best fifth of the labels are right, by their worker's chance for their class.
+
+    Of questions it is the mean over a true yes and a true no: where yes is rare, nearly all answers are a right no.
+    """
+    right, share = crowd.right_by(prior, case.evidence.leaning)
+    weight = case.load[:, None] * share
+    if not case.of_questions:
+        return _best(right.ravel(), weight.ravel())
+    return float(np.mean([_best(right[:, k], weight[:, k]) for k in range(right.shape[1])]))
+
+
+def _best(right: Floats, weight: Floats) -> float:
     order = np.argsort(-right)
     cumulative = np.cumsum(weight[order])
     upper = np.minimum(cumulative / cumulative[-1], RULES.best_share)
@@ -170,10 +179,10 @@ def best_fifth(crowd: Any, prior: Floats, load: Floats, leaning: Floats | None) 
 
 def moved_to(tau: float, crowd: Any, case: Case, prior: Floats, near: float) -> tuple[Any, float]:
     """Return the workers moved away from guessing, or towards it, until the best fifth of the labels reach tau."""
-    leaning, prior = case.evidence.leaning, case.of_workers(prior)
+    prior = case.of_workers(prior)
 
     def at(factor: float) -> float:
-        return best_fifth(crowd.rescaled(factor, prior), prior, case.load, leaning) - tau
+        return best_fifth(case, crowd.rescaled(factor, prior), prior) - tau
 
     low, high = near / 1.2, near * 1.2
     while at(low) > 0 and low > 1 / 64:
@@ -188,7 +197,7 @@ def moved_to(tau: float, crowd: Any, case: Case, prior: Floats, near: float) -> 
 
 def scored(case: Case, one: Candidate) -> Candidate:
     """Return a candidate with beliefs by workers counted without the row's part, and what the labels say for it."""
-    log_joint = one.link.log_prior(case.log_predictions) + left_out_messages(case, one)
+    log_joint = one.link.log_prior(case) + left_out_messages(case, one)
     rows = np.flatnonzero(case.labelled)
     top = log_joint[rows].max(axis=1)
     gain = float((np.log(np.exp(log_joint[rows] - top[:, None]).sum(axis=1)) + top).sum()) - case.by_shares
@@ -245,7 +254,7 @@ def difference_evidence(case: Case, one: Candidate) -> float:
     mean agreement of all workers is taken as it is.
     """
     labels, n, leaning = case.evidence.labels, case.load * len(case.evidence.labels), case.evidence.leaning
-    share = one.link.log_prior(case.log_predictions)
+    share = one.link.log_prior(case)
     normalise(share)
     predicted, codes = case.predictions.argmax()[labels.task], case.predictions.codes[labels.task]
     given = [predicted] if leaning is None else [np.full_like(predicted, k) for k in range(len(leaning))]
@@ -266,7 +275,7 @@ def found_again(case: Case, one: Candidate) -> Candidate:
     """Return the candidate with the same tau and start by other predictions."""
     link = Link() if one.link.mixing is None else replace(one.link, exponent=1.0, added=None)
     again = fixed_point(case, one.workers, one.tau, starts(case)[one.place], link, one.place)
-    log_joint = again.link.log_prior(case.log_predictions) + left_out_messages(case, again)
+    log_joint = again.link.log_prior(case) + left_out_messages(case, again)
     normalise(log_joint)
     return replace(again, beliefs=case.predictions.with_wide(log_joint))
 
@@ -286,6 +295,6 @@ def on_all(case: Case, one: Candidate) -> Candidate:
     found = replace(
         one, workers=workers, crowd=crowd, factor=factor, link=link, prior=prior, beliefs=beliefs, skill=skill
     )
-    log_joint = link.log_prior(case.log_predictions) + left_out_messages(case, found)
+    log_joint = link.log_prior(case) + left_out_messages(case, found)
     normalise(log_joint)
     return replace(found, beliefs=case.predictions.with_wide(log_joint))

@@ -59,6 +59,15 @@ class Case:
         return log_sizes(self.predictions)
 
     @cached_property
+    def log_base(self) -> Floats | None:
+        """Log of the share of every class among the predictions of a row's question; None where there is but one."""
+        if self.kind is None or not self.of_questions:
+            return None
+        kind, predicted = self.kind, self.predictions.to_dense()
+        total = np.stack([np.bincount(kind, one) for one in predicted.T], axis=1)
+        return np.asarray(np.log(total / np.maximum(total.sum(axis=1, keepdims=True), 1e-300) + 1e-12)[kind])
+
+    @cached_property
     def labelled(self) -> Mask:
         """Which rows have labels."""
         return np.bincount(self.evidence.labels.task, minlength=len(self.predictions)) > 0
@@ -100,6 +109,17 @@ class Case:
             return None
         found = Assignment(labels, self.predictions)
         return found if found.difference() > RULES.other_tasks else None
+
+    @property
+    def of_questions(self) -> bool:
+        """Whether rows are answers to several questions."""
+        return self.kind is not None and bool(self.kind.any())
+
+    @property
+    def rows_of_questions(self) -> list[Codes]:
+        """The answered rows of every question."""
+        rows, kind = np.flatnonzero(self.labelled), np.zeros(0) if self.kind is None else self.kind
+        return [rows[kind[rows] == one] for one in np.unique(kind[rows])] if len(kind) else []
 
     @property
     def may_mix(self) -> bool:

@@ -1,13 +1,14 @@
-"""Whether mistakes have common causes: labels of one task that disagree where the model is unsure, too."""
+"""Whether mistakes have common causes, and whether predictions rank the answers to questions at all."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 
 from labelonce._rules import RULES
-from labelonce._types import Floats
+from labelonce._types import Floats, Mask
 from labelonce.learning._case import Case
 
 
@@ -36,3 +37,19 @@ def common_causes(case: Case, crowd: Any, log_prior: Floats) -> float:
     sure = np.argsort(np.argsort(case.predictions.max()[row])) / len(row)
     sure -= sure.mean()
     return float(((agree - expected) @ sure) / np.sqrt((expected * (1 - expected)) @ sure**2))
+
+
+def ranks(case: Case) -> float:
+    """Return z of the sums of ranks of the predictions of yes where people say yes, a mean over the questions.
+
+    Unlike the likelihood it has no part in how often each worker says yes, nor in how rare a yes is.
+    """
+    predicted, said = case.predictions.to_dense()[:, 1], case.votes.to_dense()[:, 1] > 0.5
+    found = [_rank_z(predicted[rows], said[rows]) for rows in case.rows_of_questions]
+    return float(np.sum(found) / np.sqrt(len(found))) if found else 0.0
+
+
+def _rank_z(predicted: Floats, said: Mask) -> float:
+    n, n_yes = len(said), int(said.sum())
+    spread = np.sqrt(n_yes * (n - n_yes) * (n + 1) / 12)
+    return float((rankdata(predicted)[said].sum() - n_yes * (n + 1) / 2) / spread) if spread else 0.0

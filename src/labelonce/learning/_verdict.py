@@ -16,7 +16,7 @@ from labelonce._rules import RULES
 from labelonce._types import Codes, Estimate, Floats
 from labelonce.learning._candidates import candidates, found_again, likely, on_all
 from labelonce.learning._case import Case
-from labelonce.learning._causes import common_causes
+from labelonce.learning._causes import common_causes, ranks
 from labelonce.learning._narrowing import Narrowing
 from labelonce.workers import WorkerModel
 
@@ -82,6 +82,11 @@ class Verdict:
     def confidence(self) -> Floats:
         """The probability of every label."""
         return self.posterior.at(np.arange(len(self.labels)), self.labels)
+
+    def with_labels(self, labels: Codes) -> Verdict:
+        """Return the verdict with other labels, whose probability may be below one half."""
+        found = replace(self, labels=labels)
+        return replace(found, rights=self.rights + found.confidence.mean() - self.confidence.mean())
 
     @property
     def skill(self) -> Floats:
@@ -177,6 +182,8 @@ def reach(case: Case, workers: WorkerModel, more: Sequence[Beliefs] = (), *, sco
             for one, beliefs in zip(found, again, strict=True)
         ]
     most = np.inf if score is None else score * len(case.evidence.labels) - case.by_shares
+    if case.of_questions and ranks(case) < RULES.ranked:
+        most = min(most, 0.0)
     return shown(case, found, weights, most)
 
 
@@ -229,7 +236,7 @@ def shown(case: Case, found: list[Any], weights: list[float], most: float = np.i
         gold_decided=gold_decided,
         n_gold=0 if case.gold is None else int(known.sum()),
         contradicted=contradicted,
-        common=common_causes(case, likeliest.crowd, likeliest.link.log_prior(case.log_predictions)),
+        common=common_causes(case, likeliest.crowd, likeliest.link.log_prior(case)),
     )
 
 

@@ -28,7 +28,7 @@ from labelonce.multilabel._base import check_annotations, labels_table, pair_gol
 from labelonce.multilabel._pairs import PairLabels, by_question
 from labelonce.multilabel._question_problem import QuestionProblem, default_heads, with_head, with_heads
 from labelonce.multilabel._shared_workers import SharedWorkers
-from labelonce.multilabel._threshold import THRESHOLDS, thresholds
+from labelonce.multilabel._threshold import THRESHOLDS, as_often, no_more_than, thresholds
 from labelonce.workers import WorkerModel
 
 
@@ -52,8 +52,9 @@ class MultiLabelMBEM(MBEM):
         `MBEM`. `workers.Full()` shares nothing between questions.
     prior : (n_questions,) array, optional
         The true share of yes of every question, if you know it.
-    threshold : {"half", "expected_f1"}
-        Above which probability `predict` says yes: one half, or for each question where F1 is expected to be highest.
+    threshold : {"expected_f1", "half"}
+        Above which posterior a label is yes: for each question where F1 is expected to be highest, or one half, which
+        says no to nearly everything where yes is rare. `predict` then says yes as often as `labels_` do.
 
     Attributes
     ----------
@@ -114,7 +115,7 @@ class MultiLabelMBEM(MBEM):
         prior: Any = None,
         algorithm: str = "joint",
         max_fits: Any = "auto",
-        threshold: str = "half",
+        threshold: str = "expected_f1",
         device: str | None = None,
         callbacks: Sequence[Callback] = (),
         verbose: bool = False,
@@ -144,7 +145,7 @@ class MultiLabelMBEM(MBEM):
         classes; see `MBEM.paper`.
         """
         learner = SoftmaxRegression() if learner is None else learner
-        return super().paper(learner, rounds=rounds, prior=prior, **options)
+        return super().paper(learner, rounds=rounds, prior=prior, **{"threshold": "half"} | options)
 
     def fit(self, X: Any, y: Any, *, gold: Any = None, tasks: Any = None) -> Self:  # type: ignore[override]
         """Fit the heads and the workers.
@@ -215,23 +216,30 @@ class MultiLabelMBEM(MBEM):
 
     def _show(self, problem: Problem, verdict: Verdict, predictions: Beliefs, workers: WorkerModel) -> None:
         labels = problem.labels
+        if self.threshold != "half" and not verdict.gain < RULES.least_gain:  # else the given labels are kept
+            yes = verdict.posterior.to_dense()[:, 1]
+            line = thresholds(self.threshold, yes, labels.row_question, labels.n_questions)
+            said = np.bincount(labels.row_question, problem.votes(few=False)[0].to_dense()[:, 1], labels.n_questions)
+            line = no_more_than(RULES.most_yes * said + 1, line, yes, labels.row_question)
+            verdict = verdict.with_labels((yes > line[labels.row_question]).astype(np.int32))
         super()._show(problem, verdict.of_groups(labels.cell_worker, labels.n_people), predictions, workers)
 
     def _show_rows(self, problem: Problem, verdict: Verdict, predictions: Beliefs) -> None:
         labels, place, cells = problem.labels, (problem.task, problem.kind), verdict.crowd.dense()
         wide: Floats = self.model_.predict_proba(problem.X)
         self.confusion_ = by_question(labels, cells, mean_of_cells(labels, cells))
-        self.predictions_, self.posterior_, self.labels_ = wide.copy(), wide.copy(), (wide > 0.5).astype(np.int32)
-        self.predictions_[place] = predictions.to_dense()[:, 1]
+        unseen = predictions.to_dense()[:, 1]
+        self.thresholds_ = np.full(labels.n_questions, 0.5)
+        if self.threshold != "half":
+            self.thresholds_ = as_often(unseen, verdict.labels, labels.row_question, labels.n_questions)
+        self.predictions_, self.posterior_ = wide.copy(), wide.copy()
+        self.labels_ = (wide > self.thresholds_).astype(np.int32)
+        self.predictions_[place] = unseen
         self.posterior_[place], self.labels_[place] = verdict.posterior.to_dense()[:, 1], verdict.labels
         self.confidence_ = np.where(self.labels_ == 1, self.posterior_, 1 - self.posterior_)
-        self.prior_, self.thresholds_ = np.atleast_2d(verdict.prior)[:, 1], self._thresholds(wide)
+        self.prior_ = np.atleast_2d(verdict.prior)[:, 1]
         self._annotation_counts = verdict.n_labels
         self._worker_table = worker_columns(self.annotations_, verdict.posterior.to_dense()[:, 1])
-
-    def _thresholds(self, predicted: Floats) -> Floats:
-        question = np.tile(np.arange(predicted.shape[1], dtype=np.int32), len(predicted))
-        return thresholds(self.threshold, predicted.ravel(), question, predicted.shape[1])
 
     def predict(self, X: Any) -> Codes:
         """Return 1 where a question is answered yes, else 0, shape (n_tasks, n_questions)."""

@@ -22,6 +22,34 @@ def thresholds(kind: str, probability: Floats, question: Codes, n_questions: int
     return found
 
 
+def as_often(predicted: Floats, labels: Codes, question: Codes, n_questions: int) -> Floats:
+    """Return the thresholds at which predictions say yes as often as labels do, which are calibrated, unlike they.
+
+    >>> as_often(np.array([0.1, 0.2, 0.3, 0.5]), np.array([0, 0, 0, 1]), np.zeros(4, dtype=int), 1).round(2)
+    array([0.4])
+    """
+    found = np.full(n_questions, 0.5)
+    for number in np.unique(question):
+        ascending, n_yes = np.sort(predicted[question == number]), int(labels[question == number].sum())
+        if n_yes:
+            found[number] = np.append(0.0, ascending)[-n_yes - 1 :][:2].mean()
+    return found
+
+
+def no_more_than(most: Floats, line: Floats, probability: Floats, question: Codes) -> Floats:
+    """Return the thresholds raised until at most that many of the pairs of each question are above.
+
+    >>> no_more_than(np.array([1.0]), np.array([0.1]), np.array([0.2, 0.3, 0.9]), np.zeros(3, dtype=int))
+    array([0.3])
+    """
+    found = line.copy()
+    for number in np.unique(question):
+        descending, number_yes = -np.sort(-probability[question == number]), round(float(most[number]))
+        if number_yes < len(descending):
+            found[number] = max(line[number], descending[number_yes])
+    return found
+
+
 def best_for_f1(ascending: Floats) -> float:
     """Return the threshold with the highest expected F1, of probabilities in ascending order that are calibrated.
 
