@@ -20,7 +20,7 @@ def problem(columns: int, gap: float) -> tuple[np.ndarray, np.ndarray, lo.Annota
 
 
 def test_rounds_that_drift_give_no_model() -> None:
-    X, y, annotations = problem(columns=250, gap=0.35)
+    X, _, annotations = problem(columns=250, gap=0.35)
     clf = lo.MBEM([lo.SoftmaxRegression(C=C) for C in (0.1, 1.0)]).fit(X, annotations)
     assert clf.recipe_["averaged"] == (1,)
     votes = lo.SoftmaxRegression(C=clf.recipe_["learner"].C).fit(X, np.eye(2)[annotations.label])
