@@ -4,8 +4,8 @@ Seventeen crowds of people, without gold and with 150 gold labels (or a fifth of
 confidences are of the tasks whose truth is known and was not given. The prior of the correlation of errors,
 `correlated_errors` of the rules, was chosen on every second crowd, "choose"; the others are "report".
 
-    LABELONCE_DATA=... python experiments/crowd_confidence.py           # resumes
-    LABELONCE_DATA=... python experiments/crowd_confidence.py --table   # the table again
+    python experiments/crowd_confidence.py
+    python experiments/crowd_confidence.py --table   # the table again
 """
 
 import warnings

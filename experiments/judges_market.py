@@ -4,6 +4,8 @@ Claim: asking the panel first, and people where the panel is least sure, is chea
 (which may never get there), and than the panel with people on random items. People are simulated: right with a
 probability of 0.95, independently. LLMBar: 12 judges of 6 models in one order. Two simulated markets of 9 judges of 3
 models: `independent`, 85 % right, half of the mistakes shared; `alike`, 70 % right, nine in ten mistakes shared.
+
+    python experiments/judges_market.py
 """
 
 import warnings

@@ -125,6 +125,13 @@ class Rules:
         3.0, "standard deviations from which labels of a task disagree more where the model is unsure", _PAGE
     )
     least_pairs: int = _rule(50, "pairs of labels of one task from which that is looked at")
+    copies: tuple[float, float, float, float] = _rule(
+        (0.95, 0.12, 0.15, 0.25),
+        "agreement beyond chance from which two workers copy, how far above what others explain, and a quantile of all",
+    )
+    copies_surprise: float = _rule(3.0, "log of how unlikely their agreement is otherwise, over the number of pairs")
+    copies_tasks: int = _rule(20, "common tasks of two workers from which that is looked at")
+    copies_workers: int = _rule(5, "workers from which it is")
     least_doubt: float = _rule(0.03, "standard deviation of the share of right labels, however sure", _PAGE)
     gold_calibration: tuple[float, float] = _rule(
         (0.7, 0.3),
@@ -139,6 +146,11 @@ class Rules:
     more_labels: tuple[int, ...] = _rule(
         (20, 30, 40, 50, 60, 80, 100, 150, 200, 300, 400, 500, 1000),
         "numbers of second or checked labels that are advised",
+    )
+    drifted: tuple[float, float] = _rule(
+        (0.2, 0.2),
+        "share of the labels that rounds change, and of these changes that are shown, from which the model is that of "
+        "the votes",
     )
     kept_share: float = _rule(
         0.05, "share of the tasks whose given label stays against the model from which a doubt is reported"

@@ -103,7 +103,7 @@ def test_json_without_a_bottom_is_one_sentence(tmp_path: Path, name: str) -> Non
 
 
 @pytest.mark.parametrize("name", ["labels.csv", "labels.tsv", "labels.jsonl", "labels.csv.gz"])
-def test_a_table_is_opened_once_to_recognise_it_and_once_to_read_it(
+def test_a_table_is_opened_to_recognise_it_to_see_its_columns_and_to_read_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     lo.write(lo.Annotations.from_arrays(["a", "b"], ["x", "y"], ["cat", "dog"]), tmp_path / name)
@@ -124,7 +124,7 @@ def test_a_table_is_opened_once_to_recognise_it_and_once_to_read_it(
     monkeypatch.setattr("labelonce.files._open.file_system", noted)
     found = find_labels(tmp_path / name)
     lo.read_annotations(found)
-    assert opened == [str(tmp_path / name)] * 2
+    assert opened == [str(tmp_path / name)] * 3
     with monkeypatch.context() as patched:
         patched.setattr(Path, "open", None)  # nor by another way
         assert lo.read_annotations(found).n_tasks == 2

@@ -69,8 +69,9 @@ def run_next(
     if X is None and (annotations.family is not None or annotations.order is not None):
         _next_of_panel(annotations, known, n=n, seed=seed, output=output, as_json=as_json)
         return
-    check_whole(annotations, "next")
-    annotations = only_classes(annotations, "next")
+    with warnings_as_notes():
+        check_whole(annotations, "next")
+        annotations = only_classes(annotations, "next")
     with shown_progress(as_json=as_json) as progress:
         if X is not None:
             fill_cache(options, X, progress)

@@ -71,7 +71,8 @@ class JudgePanel(Aggregator):
 
     Examples
     --------
-    >>> import labelonce as lo
+    >>> import warnings, labelonce as lo
+    >>> warnings.simplefilter("ignore", lo.DoubtWarning)
     >>> verdicts = lo.Annotations.from_matrix([[0, 0, 0], [1, 1, 1], [0, 1, 1], [1, 1, 0]] * 25)
     >>> panel = lo.JudgePanel().fit(verdicts)
     >>> panel.labels_[:3]

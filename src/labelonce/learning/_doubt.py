@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,6 +62,17 @@ def doubts_about_assignment(shift: Floats | None) -> Iterator[str]:
             f"{n_chosen:,} of {len(shift):,} workers have tasks of other classes than the rest: judged by a model that "
             "learned such tasks from their own labels, their skills are less sure, and the intervals wider. Assign "
             "tasks at random, or give some of theirs to others, too."
+        )
+
+
+def doubts_about_copies(groups: Sequence[Codes], workers: Any) -> Iterator[str]:
+    """Yield a sentence for every group of workers who give each other's labels."""
+    for group in groups:
+        named = ", ".join(show(workers[one]) for one in group[:5]) + (", ..." if len(group) > 5 else "")
+        yield (
+            f"workers {named} nearly always give the same labels, far more often than their agreement with others "
+            "explains: they copy, or make the same mistakes. What they say of a task counts once, and confidence may "
+            "still be too high. Ask them, or leave them out."
         )
 
 

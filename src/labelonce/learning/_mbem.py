@@ -22,11 +22,13 @@ from labelonce.data._gold import Gold, check_gold
 from labelonce.learning._average import average_models
 from labelonce.learning._case import Case
 from labelonce.learning._choice import RECIPES, Plan, folds_of, planned_rounds, settle
+from labelonce.learning._copies import without_copies
 from labelonce.learning._default import default_learner, default_workers
 from labelonce.learning._doubt import (
     NOTHING_HELD_OUT,
     doubts_about_assignment,
     doubts_about_causes,
+    doubts_about_copies,
     doubts_about_drift,
     doubts_about_features,
     doubts_about_labels,
@@ -38,9 +40,9 @@ from labelonce.learning._history import history_entry
 from labelonce.learning._inputs import check_arrays, check_features, match_rows
 from labelonce.learning._judge import View
 from labelonce.learning._learner import Learner
-from labelonce.learning._problem import Problem
+from labelonce.learning._problem import Problem, learner_of_round
 from labelonce.learning._review import review_table
-from labelonce.learning._rounds import Round, unseen_predictions
+from labelonce.learning._rounds import Round, drifted, first_targets, unseen_predictions
 from labelonce.learning._scoring import AnnotationsScorer
 from labelonce.learning._threads import sharing_threads
 from labelonce.learning._verdict import Verdict, in_sample_verdict, label_entropy, reach
@@ -173,6 +175,7 @@ class MBEM(AnnotationsScorer):
     _done: list[Round]  # rounds that the choice has done
     _last: Round | None
     _averaged: list[Learner]
+    _copiers: Sequence[Codes] = ()
     _given: tuple[Codes, ...]  # task, worker and label of every annotation
 
     def __init__(
@@ -280,7 +283,9 @@ class MBEM(AnnotationsScorer):
             problem = self._settle(problem, confusion)
             yield self
         yield from self._run(problem)
-        self._show(problem, *self._judged(problem))
+        judged = self._judged(problem)
+        self._undo_drift(problem, judged[0])
+        self._show(problem, *judged)
 
     def _problem(self, X: Any, y: Any, gold: Any, tasks: Any, *, resume: bool) -> Problem:
         """Return the features and the annotations in one order; options that cannot be are an error."""
@@ -302,6 +307,8 @@ class MBEM(AnnotationsScorer):
         if codes is None and not annotations.is_scale:
             annotations.only_classes()  # which says so where there are none
         balance = None if self.prior is None else np.asarray(self.prior, dtype=np.float64)
+        if self.algorithm == "joint":
+            annotations, self._copiers = without_copies(annotations)
         return Problem(X, annotations, codes, balance, device=self.device)
 
     def _check_options(self) -> None:
@@ -420,6 +427,18 @@ class MBEM(AnnotationsScorer):
         verdict = reach(Case.of(view), workers, found[1:], score=plan.scores[0] if echoes else None)
         return verdict, view.predictions, workers.refitted(view.evidence.tallies(verdict.posterior))
 
+    def _undo_drift(self, problem: Problem, verdict: Verdict) -> None:
+        """Return to the model of the votes where the rounds have left labels that are shown as right."""
+        assert self._plan is not None
+        assert self._last is not None
+        how, last = self._plan.how, self._last
+        chosen = how.learner.own_rounds is None and not how.learner.shared and len(self.history_) > 1
+        if chosen and self.rounds == "auto" and verdict.held_out and drifted(problem, last, verdict.labels):
+            learner = learner_of_round(how.learner, 1, 1, np.random.default_rng([how.seed, 1]))
+            self.model_ = problem.fit(learner, *first_targets(problem, how.workers))
+            self.n_fits_ += 1
+            self.recipe_ |= {"averaged": (1,)}
+
     def _show(self, problem: Problem, verdict: Verdict, predictions: Beliefs, workers: WorkerModel) -> None:
         """Set what people are shown, and warn of doubts."""
         self.verdict_, self.worker_model_, self.estimated_accuracy_ = verdict, workers, verdict.accuracy()
@@ -437,7 +456,7 @@ class MBEM(AnnotationsScorer):
             workers=self.workers_,
             classes=self.classes_,
             answers=problem.labels.answers,
-            annotation_counts=verdict.n_labels,
+            annotation_counts=np.bincount(self._given[1], minlength=len(self.workers_)),
             tasks=self.tasks_,
             posterior=verdict.posterior.shown(),
             picks=verdict.labels,
@@ -459,6 +478,7 @@ class MBEM(AnnotationsScorer):
                 else doubts_about_labels(labels.n_tasks, verdict.kept, self.estimated_accuracy_, verdict.narrowing())
             )
             found += doubts_about_causes(verdict.common)
+            found += doubts_about_copies(self._copiers, self.workers_)
         found += doubts_about_assignment(verdict.shift)
         return [*found, *doubts_about_drift(labels, predictions.argmax())]
 

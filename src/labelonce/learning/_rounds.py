@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from labelonce._kernels import Beliefs, Pattern, confusion_of, mean_beliefs
+from labelonce._rules import RULES
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
 from labelonce.learning._average import average_models
@@ -219,6 +220,15 @@ def unseen_predictions(problem: Problem, how: Fitting, last: Round, fold: Codes)
     parts = fit_parts(problem, learner, last.targets, last.target_weight, fold, [None] * (int(fold.max()) + 1))
     own = None if last.predictions.classes is None else last.predictions.codes
     return asker(problem, parts, fold)(own, 0)
+
+
+def drifted(problem: Problem, last: Round, shown: Codes) -> bool:
+    """Return whether the rounds change many of the labels and hardly any of these changes is shown in the end."""
+    votes, weight = problem.votes(few=last.beliefs.classes is not None)
+    given, rows = votes.argmax(), weight > 0
+    wanted, believed = (float((one != given)[rows].mean()) for one in (last.beliefs.argmax(), shown))
+    many, few = RULES.drifted
+    return wanted > many and believed < few * wanted
 
 
 def folds(n_tasks: int, n_parts: int, seed: int) -> Codes:

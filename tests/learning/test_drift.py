@@ -1,0 +1,34 @@
+"""The model is that of the votes where rounds leave labels that are shown as right in the end."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import labelonce as lo
+
+pytestmark = pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")
+
+
+def problem(columns: int, gap: float) -> tuple[np.ndarray, np.ndarray, lo.Annotations]:
+    """Return weak features, true classes, and one label of each task by workers who are all alike."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 500)
+    X = rng.normal(size=(500, columns))
+    X[:, :5] += gap * (2 * y - 1)[:, None]
+    confusion = np.stack([np.array([[skill, 1 - skill], [1 - skill, skill]]) for skill in np.linspace(0.75, 0.85, 10)])
+    return X, y, lo.simulate.annotate(y, confusion, lo.simulate.assign(500, 10, 1, rng), rng)
+
+
+def test_rounds_that_drift_give_no_model() -> None:
+    X, _, annotations = problem(columns=250, gap=0.35)
+    clf = lo.MBEM([lo.SoftmaxRegression(C=C) for C in (0.1, 1.0)]).fit(X, annotations)
+    assert clf.recipe_["averaged"] == (1,)
+    votes = lo.SoftmaxRegression(C=clf.recipe_["learner"].C).fit(X, np.eye(2)[annotations.label])
+    assert_allclose(clf.predict_proba(X), votes.predict_proba(X), atol=0.02)
+
+
+def test_rounds_that_are_believed_keep_their_model() -> None:
+    X, y, annotations = problem(columns=5, gap=1.0)
+    clf = lo.MBEM([lo.SoftmaxRegression(C=C) for C in (0.1, 1.0)]).fit(X, annotations)
+    assert (clf.labels_ == y).mean() > 0.95
+    assert clf.recipe_["rounds"] == max(clf.recipe_["averaged"])
