@@ -110,6 +110,9 @@ class Rules:
     least_weight: float = _rule(1e-3, "weight from which a candidate counts")
     least_skill: float = _rule(0.05, "of the way from chance to always right that the mean skill must be above")
     skill_doubt: float = _rule(0.02, "standard deviation of a skill for what the model of workers leaves out")
+    chosen_doubt: float = _rule(
+        0.2, "doubt of a skill per share of the worker's tasks that others do not have, where workers chose them", _PAGE
+    )
     unsure_errors: tuple[float, float] = _rule(
         (0.5, 0.25), "relative doubt about the share of wrong labels, without pairs of labels and with many", _PAGE
     )

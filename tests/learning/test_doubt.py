@@ -1,6 +1,7 @@
 """Doubt: the warnings, with the numbers seen, and silence where all is well."""
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -76,3 +77,20 @@ def test_labels_stay_where_features_say_nothing() -> None:
         found = MBEM(SoftmaxRegression(), rounds=3).fit(rng.normal(size=(400, 4)), ann)
     assert found.labels_[ann.task].tolist() == ann.label.tolist()
     assert found.estimated_accuracy_.low < 0.75
+
+
+@pytest.mark.parametrize("chosen", [True, False])
+def test_workers_with_tasks_of_their_own_are_named_and_their_skills_are_less_sure(chosen: bool) -> None:
+    rng = np.random.default_rng(0)
+    y = np.sort(rng.integers(0, 3, 600))  # as in batches that are sorted
+    worker = np.arange(600) // 60 if chosen else rng.integers(0, 10, 600)
+    label = np.where(rng.random(600) < 0.9, y, rng.integers(0, 3, 600))
+    X = 2 * np.eye(3)[y] + rng.normal(size=(600, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = MBEM(SoftmaxRegression(), rounds=2).fit(X, Annotations.from_arrays(np.arange(600), worker, label))
+    assert any("workers have tasks of other classes than the rest" in one for one in found.doubts_) == chosen
+    plain = replace(found.verdict_, shift=None).skill_interval()
+    low, high = found.verdict_.skill_interval()
+    assert bool(((high - low) > (plain[1] - plain[0])).any()) == chosen
+    assert ((low <= plain[0]) & (high >= plain[1])).all()

@@ -184,6 +184,19 @@ class Assignment:
         free = np.count_nonzero(self._n_labels) - 1
         return float((found - self._n_classes * free) / np.sqrt(2 * self._n_classes * free)) if free > 0 else 0.0
 
+    def shift(self) -> Floats:
+        """Return how far the predicted classes of every worker's tasks are from those of all: total variation.
+
+        0 for workers whose tasks may be a draw of all.
+        """
+        n, codes = np.maximum(self._n_labels, 1)[:, None], self._codes
+        said = self._predictions.probability[self._row]
+        total, squares = self._by_worker(said) / n, np.bincount(codes.ravel(), (said**2).ravel(), self._n_classes)
+        mean = np.bincount(codes.ravel(), said.ravel(), self._n_classes) / len(said)
+        spread = squares / len(said) - mean**2 + 1e-12
+        z = ((n * (total - mean) ** 2 / spread).sum(axis=1) - self._n_classes) / np.sqrt(2 * self._n_classes)
+        return np.where(z > RULES.other_tasks, np.abs(total - mean).sum(axis=1) / 2, 0.0)
+
     def log_ratio(self, beliefs: Beliefs, prior: Floats) -> Floats:
         """Return the log of how much more often the tasks of a row's workers have each class than all tasks do.
 

@@ -26,6 +26,7 @@ from labelonce.learning._copies import without_copies
 from labelonce.learning._default import default_learner, default_workers
 from labelonce.learning._doubt import (
     NOTHING_HELD_OUT,
+    doubts_about_assignment,
     doubts_about_causes,
     doubts_about_copies,
     doubts_about_drift,
@@ -478,6 +479,7 @@ class MBEM(AnnotationsScorer):
             )
             found += doubts_about_causes(verdict.common)
             found += doubts_about_copies(self._copiers, self.workers_)
+        found += doubts_about_assignment(verdict.shift)
         return [*found, *doubts_about_drift(labels, predictions.argmax())]
 
     def to_frame(self) -> pa.Table:

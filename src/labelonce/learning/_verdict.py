@@ -58,6 +58,8 @@ class Verdict:
         The share of labelled rows whose label models that did not see the row contradict.
     common : float
         How surely labels of one row disagree more where the model is unsure: z; see `common_causes`.
+    shift : (n_workers,), optional
+        How far the predicted classes of a worker's tasks are from those of all; None where all take the same tasks.
     """
 
     posterior: Beliefs
@@ -77,6 +79,7 @@ class Verdict:
     n_gold: int = 0
     contradicted: float = 0.0
     common: float = 0.0
+    shift: Floats | None = None
 
     @property
     def confidence(self) -> Floats:
@@ -98,7 +101,8 @@ class Verdict:
         skill = self.skill
         within = self.weights @ (self.skills * (1 - self.skills)) / (self.n_labels + 1.0)
         over = self.weights @ (self.skills - skill) ** 2
-        low, high = beta_interval(skill, over + within + RULES.skill_doubt**2, level)
+        chosen = 0.0 if self.shift is None else RULES.chosen_doubt * self.shift
+        low, high = beta_interval(skill, over + within + RULES.skill_doubt**2 + chosen**2, level)
         return np.where(self.n_labels > 0, low, 0.0), np.where(self.n_labels > 0, high, 1.0)
 
     def of_groups(self, group: Codes, n_groups: int) -> Verdict:
@@ -237,6 +241,7 @@ def shown(case: Case, found: list[Any], weights: list[float], most: float = np.i
         n_gold=0 if case.gold is None else int(known.sum()),
         contradicted=contradicted,
         common=common_causes(case, likeliest.crowd, likeliest.link.log_prior(case)),
+        shift=None if case.assignment is None else case.assignment.shift(),
     )
 
 
