@@ -15,8 +15,9 @@ from labelonce import theory
 from labelonce._kernels import ScipyEngine
 from labelonce._types import Estimate
 from labelonce.data import Annotations
+from labelonce.multilabel import average_precision
 from labelonce.report import worker_seconds
-from labelonce.report._accuracy import estimated_accuracy, judged_without
+from labelonce.report._accuracy import estimated_accuracy, expected_average_precision, judged_without
 from labelonce.report._calibration import gold_calibration, label_calibration, without_label
 from labelonce.report._counts import Counts
 from labelonce.report._facts import Facts, read_facts
@@ -273,3 +274,12 @@ def test_seconds_ignore_order_breaks_and_unknown_times() -> None:
         worker_seconds(["a", "b"], lead_time=[1.0, -1.0])
     with pytest.raises(ValueError, match=r"timestamp must have one entry per label, 1; got shape \(2,\)"):
         worker_seconds(["a"], timestamp=[1.0, 2.0])
+
+
+def test_the_expected_average_precision_is_that_of_drawn_classes() -> None:
+    rng = np.random.default_rng(0)
+    chance = rng.beta(0.1, 3, 20_000)
+    truth = (rng.random(20_000) < chance).astype(int)[:, None]
+    found = average_precision(truth, chance[:, None])[0]
+    assert expected_average_precision(chance) == pytest.approx(found, abs=0.03)
+    assert found > 5 * chance.mean()

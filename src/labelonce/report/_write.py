@@ -22,7 +22,7 @@ from labelonce.files._atomic import atomic_write
 from labelonce.judges import JudgePanel
 from labelonce.learning._review import CHECK, REPLACE
 from labelonce.multilabel import MultiLabelAnnotations
-from labelonce.report._accuracy import estimated_accuracy, measured_accuracy
+from labelonce.report._accuracy import estimated_accuracy, expected_average_precision, measured_accuracy
 from labelonce.report._calibration import gold_calibration, label_calibration
 from labelonce.report._embed import names, page_data
 from labelonce.report._facts import Facts, read_facts
@@ -200,6 +200,7 @@ def _balance(facts: Facts) -> list[dict[str, Any]]:
     joint = facts.counts.counts.sum(axis=0)  # true class, label given
     right = np.diagonal(joint)
     rates = {
+        "ranked": np.array([expected_average_precision(one) for one in facts.posterior[facts.labelled].T]),
         "precision": right / np.maximum(joint.sum(axis=0), 1e-9),
         "recall": right / np.maximum(joint.sum(axis=1), 1e-9),
     }
