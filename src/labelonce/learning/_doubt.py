@@ -54,17 +54,6 @@ def doubts_about_causes(common: float) -> Iterator[str]:
         )
 
 
-def doubts_about_assignment(shift: Floats | None) -> Iterator[str]:
-    """Yield the sentence for workers whose tasks are not those of others."""
-    n_chosen = 0 if shift is None else int((shift > 0).sum())
-    if shift is not None and n_chosen:
-        yield (
-            f"{n_chosen:,} of {len(shift):,} workers have tasks of other classes than the rest: judged by a model that "
-            "learned such tasks from their own labels, their skills are less sure, and the intervals wider. Assign "
-            "tasks at random, or give some of theirs to others, too."
-        )
-
-
 def doubts_about_copies(groups: Sequence[Codes], workers: Any) -> Iterator[str]:
     """Yield a sentence for every group of workers who give each other's labels."""
     for group in groups:
@@ -73,6 +62,17 @@ def doubts_about_copies(groups: Sequence[Codes], workers: Any) -> Iterator[str]:
             f"workers {named} nearly always give the same labels, far more often than their agreement with others "
             "explains: they copy, or make the same mistakes. What they say of a task counts once, and confidence may "
             "still be too high. Ask them, or leave them out."
+        )
+
+
+def doubts_about_assignment(shift: Floats | None) -> Iterator[str]:
+    """Yield the sentence for workers whose tasks are not those of others."""
+    n_chosen = 0 if shift is None else int((shift > 0).sum())
+    if shift is not None and n_chosen:
+        yield (
+            f"{n_chosen:,} of {len(shift):,} workers have tasks of other classes than the rest: judged by a model that "
+            "learned such tasks from their own labels, their skills are less sure, and the intervals wider. Assign "
+            "tasks at random, or give some of theirs to others, too."
         )
 
 
