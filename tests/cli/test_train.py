@@ -78,7 +78,7 @@ def test_a_pipe_hears_of_the_plan_and_of_every_stage(folder: Path, tmp_path: Pat
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "choosing a recipe"
     assert "of at most" in lines[1]
-    assert lines[-2:] == ["fitting models that did not see the task, for the confidence", "writing the run folder"]
+    assert lines[-2:] == ["fitting out-of-fold models, for the confidence", "writing the run folder"]
 
 
 def test_the_saved_model_is_the_one_that_made_the_labels(folder: Path) -> None:

@@ -647,7 +647,7 @@ def project(
     image: Annotated[str, typer.Option(help="Column of image files, named from where the table lies.")] = "",
     embed: EmbedOption = None,
     instructions: Annotated[
-        Path | None, typer.Option(help="Markdown with what people should know, and examples; its images lie beside it.")
+        Path | None, typer.Option(help="Markdown with what people should know, and examples; images lie next to it.")
     ] = None,
     known: Annotated[
         Path | None, typer.Option(help="A table with the true labels of some tasks (task, label): they are mixed in.")

@@ -32,7 +32,7 @@ STAGES = {
     "choosing": Stage("Choosing a recipe", "choosing a recipe", "choosing: {done} of at most {total} fits"),
     "resuming": Stage("Resuming", "resuming"),
     "round": Stage("Rounds", "fitting to all tasks", "round {done} of {total}"),
-    "confidence": Stage("Confidence", "fitting models that did not see the task, for the confidence"),
+    "confidence": Stage("Confidence", "fitting out-of-fold models, for the confidence"),
     "writing": Stage("Writing", "writing the run folder"),
     "comparing": Stage("Comparing methods", "comparing methods", "{done} of {total} methods", alike=False),
     "simulating": Stage(

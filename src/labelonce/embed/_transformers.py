@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -33,8 +34,9 @@ class _Embedding(BaseEstimator):
             raise ValueError(f"{self.model_} must have the weights that the fit was made with; got others in {folder}.")
         return self._vectors(X, folder).astype(np.float64)  # in which the default learners converge
 
+    @abstractmethod
     def _vectors(self, X: Any, folder: Any) -> Floats:
-        raise NotImplementedError
+        """Return the vectors by the model in a folder."""
 
 
 class TextEmbedding(_Embedding):

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all: written beside, brought to the disk, then renamed."""
+"""Files that appear whole or not at all: written next to their place, brought to the disk, then renamed."""
 
 from __future__ import annotations
 

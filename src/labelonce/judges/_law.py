@@ -242,7 +242,7 @@ def _guesses(panel: Panel, knows: Any) -> Floats:
 
 
 def _discounts(law: Law, r: float) -> Floats:
-    """Return how much of every vote counts beside those with which it shares errors.
+    """Return how much of every vote counts next to those with which it shares errors.
 
     Errors correlate more inside a family than between families, those of persons with nobody's: generalised least
     squares for such a block matrix, with Kish's effective numbers where votes count differently.

@@ -53,7 +53,7 @@ class Plan:
     parts : int
         How many parts of the tasks are left out in turn for predictions when the rounds are over; 1: none are.
     unseen : Beliefs or None
-        Predictions by models that did not see the task, where the choice has made them.
+        Predictions by out-of-fold models, where the choice has made them.
     more : bool
         Whether models of the last round that did not see the task are asked, too.
     """

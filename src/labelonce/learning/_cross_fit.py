@@ -38,7 +38,7 @@ class CrossFit:
     Attributes
     ----------
     predictions : list of Beliefs
-        After every round, of all rows, by models that did not see the task.
+        After every round, of all rows, by out-of-fold models.
     scores : list of (n_rows,) arrays
         The log-likelihood of the labels of every row after every round, held out.
     rounds : list of Round

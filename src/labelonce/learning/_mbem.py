@@ -108,7 +108,7 @@ class MBEM(AnnotationsScorer):
         Where rounds were averaged (`recipe_["averaged"]`): one `SoftmaxRegression` with the mean coefficients, or
         `AveragedModels`.
     posterior_ : (n_tasks, n_classes)
-        P(true label) of the training tasks to act on, by models that did not see the task. An array; with slots of
+        P(true label) of the training tasks to act on, by out-of-fold models. An array; with slots of
         their own for each task, where workers are factors, `Beliefs`.
     labels_ : (n_tasks,)
         No class is more probable; where another one is, it is shown as just as probable.

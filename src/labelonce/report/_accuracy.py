@@ -25,7 +25,7 @@ class Accuracy:
     """The share of right labels and its range.
 
     `kind` is "gold" (measured on `n_gold` tasks), "labels" (estimated, every task by workers estimated without it),
-    "held_out" (the fit's own estimate, by models that did not see the task) or "promise" (the word of a fit that held
+    "held_out" (the fit's own estimate, by out-of-fold models) or "promise" (the word of a fit that held
     nothing out, without a range).
     """
 

@@ -141,7 +141,7 @@ class Facts:
         return model.skill_interval(self.prior, level=level)
 
     def is_undecided(self, task: int) -> bool:
-        """Return whether models that did not see the task prefer another class, which is then as probable."""
+        """Return whether out-of-fold models prefer another class, which is then as probable."""
         posterior = self.posterior[task]
         return self.estimate is not None and int((posterior == posterior[self.label[task]]).sum()) > 1
 

@@ -1,4 +1,4 @@
-"""A project folder: tasks, settings, the database of answers, and fits beside it that can all be made again."""
+"""A project folder: tasks, settings, the database of answers, and fits next to it that can all be made again."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from labelonce.service._tokens import MOST_LETTERS, NAME, hash_of, new_token
 class Project:
     r"""A folder with everything about one labelling project.
 
-    `project.toml` holds the settings, the tasks are a table beside it, and the answers are in a database, by default
+    `project.toml` holds the settings, the tasks are a table next to it, and the answers are in a database, by default
     `annotations.db`. `fits/` holds what was made of the answers: whatever is deleted there comes back.
 
     Parameters
