@@ -2,6 +2,7 @@
 
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.datasets import load_digits
 import labelonce as lo
 from labelonce import planning
 
+warnings.simplefilter("ignore", lo.DoubtWarning)  # that so few labels leave a wide range
 rng = np.random.default_rng(0)
 X, y = load_digits(return_X_y=True)
 order = rng.permutation(len(y))

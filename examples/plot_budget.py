@@ -2,6 +2,7 @@
 
 import sys
 import tempfile
+import warnings
 from pathlib import Path
 
 import matplotlib
@@ -13,6 +14,7 @@ import labelonce as lo
 matplotlib.use("Agg")
 from matplotlib import pyplot as plt
 
+warnings.simplefilter("ignore", lo.DoubtWarning)  # that so few labels leave a wide range
 BUDGET, REDUNDANCIES, SEEDS = 1200, (1, 2, 3, 5), (0, 1)
 X, y = load_digits(return_X_y=True)
 found: dict[str, list[float]] = {"majority vote, then train": [], "MBEM": []}

@@ -156,6 +156,7 @@ def pilot(
     return X, simulate.annotate(y_true, confusion, assignment, rng)
 
 
+@pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")  # a pilot leaves a wide range
 @pytest.mark.parametrize("seed", [0, 1])
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_the_plan_of_a_fitted_pilot_is_near_that_of_the_true_crowd(n_classes: int, seed: int) -> None:
