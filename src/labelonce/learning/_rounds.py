@@ -26,8 +26,8 @@ class Fitting:
     """How rounds are done.
 
     `last` is the number of the round that is meant to be the last: some learners take more care then. With `fold`, the
-    fold of every task, every round is out-of-fold: models of the other folds judge the workers, and
-    their average is the model, unless the round is in `whole`, where one is fitted to all tasks. `calibrates` is False in
+    fold of every task, every round is out-of-fold: models of the other folds judge the workers, and their
+    average is the model, unless the round is in `whole`, where one is fitted to all tasks. `calibrates` is False in
     Algorithm 1 of the paper, whose rows all count alike.
     """
 
