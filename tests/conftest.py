@@ -23,7 +23,7 @@ NEURAL = (
     "neural",
     "sharded",
     "_kernels/test_torch.py",
-    "test_processes.py",
+    "_kernels/test_processes.py",
     "experiments/test_cifar10_figure1.py",
     "experiments/test_image_trainings.py",
 )

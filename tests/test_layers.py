@@ -13,8 +13,8 @@ import labelonce
 PACKAGE = Path(labelonce.__file__).parent
 ROOT = PACKAGE.parent.parent
 LAYERS = [
-    ["_lazy", "_plugins", "_types", "_messages", "_sklearn", "_rules"],
-    ["_memory", "_processes", "_validate"],
+    ["_lazy", "_types", "_messages", "_sklearn", "_rules"],
+    ["_validate"],
     ["data"],
     ["files", "_kernels"],
     ["formats", "simulate", "metrics", "datasets", "theory", "workers"],

@@ -13,8 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import labelonce as lo
 from labelonce import Annotations, metrics, simulate, workers
-from labelonce._memory import MOST_NUMBERS
 from labelonce.aggregation import Aggregator
+from labelonce.data._memory import MOST_NUMBERS
 
 MODELS: dict[str, Callable[[], Aggregator]] = {
     "vote": lo.MajorityVote,
@@ -48,7 +48,7 @@ def sparse(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Aggregator
     def fit(make: Callable[[], Aggregator], ann: Annotations, gold: Any) -> Aggregator:
         with monkeypatch.context() as patch, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            patch.setattr("labelonce._memory.MOST_NUMBERS", 0)
+            patch.setattr("labelonce.data._memory.MOST_NUMBERS", 0)
             return make().fit(ann, gold=gold)
 
     return fit

@@ -52,7 +52,7 @@ def test_the_memory_of_a_fit_is_known_before(name: str, size: str) -> None:
 def test_sixty_thousand_classes_are_refused_in_one_sentence_before_anything_is_made(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("labelonce._memory.available_memory", lambda: 16.0 * 2**30)
+    monkeypatch.setattr("labelonce.data._memory.available_memory", lambda: 16.0 * 2**30)
     ann = one_label(100_000, 1000, 60_000)
     tracemalloc.start()
     with pytest.raises(
@@ -71,7 +71,7 @@ def test_sixty_thousand_classes_are_no_matter_to_those_who_follow_the_labels(nam
 
 
 def test_the_sentence_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("labelonce._memory.available_memory", lambda: 2.0**30)
+    monkeypatch.setattr("labelonce.data._memory.available_memory", lambda: 2.0**30)
     ann = one_label(10_000, 100, 1000)
     with pytest.raises(ValueError, match=r"Use OneCoin, MajorityVote or DawidSkene.*, or dtype='float32'\.$"):
         lo.DawidSkene().fit(ann)
@@ -80,7 +80,7 @@ def test_the_sentence_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_groups_whose_candidates_are_too_many_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("labelonce._memory.available_memory", lambda: 2.0**26)
+    monkeypatch.setattr("labelonce.data._memory.available_memory", lambda: 2.0**26)
     ann = crowd(3000, 20, 1000, 2)
     wide = lo.DawidSkene(worker_model=workers.Grouped(np.arange(1000) // 500))
     with pytest.raises(
@@ -90,10 +90,10 @@ def test_groups_whose_candidates_are_too_many_are_refused(monkeypatch: pytest.Mo
 
 
 def test_a_comparison_leaves_out_what_cannot_run_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("labelonce._memory.available_memory", lambda: 2.0**28)
+    monkeypatch.setattr("labelonce.data._memory.available_memory", lambda: 2.0**28)
     ann = crowd(300, 100, 500, 3)
     methods: dict[str, Any] = {"coin": lo.OneCoin(), "matrix": lo.DawidSkene(), "vote": lo.MajorityVote()}
-    monkeypatch.setattr("labelonce._memory.MOST_NUMBERS", 2**20)
+    monkeypatch.setattr("labelonce.data._memory.MOST_NUMBERS", 2**20)
     found = lo.compare_aggregators(ann, methods=methods)
     rows = {row.method: row for row in found.rows}
     assert rows["matrix"].held_out is None

@@ -40,7 +40,7 @@ LEARNERS: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("name", LEARNERS)
 def test_sixty_thousand_classes_are_refused_in_one_sentence(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("labelonce._memory.available_memory", lambda: 2.0**30)
+    monkeypatch.setattr("labelonce.data._memory.available_memory", lambda: 2.0**30)
     learner, sentence = LEARNERS[name]
     ann = many_classes()
     tracemalloc.start()
@@ -51,7 +51,7 @@ def test_sixty_thousand_classes_are_refused_in_one_sentence(name: str, monkeypat
 
 
 def test_plain_labels_of_too_many_classes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("labelonce._memory.available_memory", lambda: 2.0**25)
+    monkeypatch.setattr("labelonce.data._memory.available_memory", lambda: 2.0**25)
     with pytest.raises(ValueError, match="SoftmaxRegression with 2,000 tasks and 900 classes must fit"):
         lo.SoftmaxRegression().fit(X, np.arange(N_TASKS) % 900)
 
@@ -68,5 +68,5 @@ def test_training_on_an_aggregate_of_many_classes_is_that_of_few(
     features = rng.normal(size=(5, 4))[y_true] + 0.3 * rng.normal(size=(300, 4))
     learner = lo.TrainOnAggregate(aggregator, lo.SoftmaxRegression(tol=1e-8, max_iter=2000), targets=targets)
     few = learner.fit(features, ann).predict_proba(features)
-    monkeypatch.setattr("labelonce._memory.MOST_NUMBERS", 0)
+    monkeypatch.setattr("labelonce.data._memory.MOST_NUMBERS", 0)
     np.testing.assert_allclose(learner.fit(features, ann).predict_proba(features), few, atol=1e-3)

@@ -383,6 +383,6 @@ def test_clones_keep_what_was_asked_of_metadata_routing() -> None:
 
 
 def test_targets_that_do_not_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("labelonce._memory.available_memory", lambda: 2.0**20)
+    monkeypatch.setattr("labelonce.data._memory.available_memory", lambda: 2.0**20)
     with pytest.raises(ValueError, match="targets of 1,000 tasks and 400 classes must fit"):
         as_targets(np.zeros((1000, 2)), np.arange(1000) % 400, None)

@@ -18,7 +18,7 @@ from torch import nn
 import labelonce as lo
 from labelonce import neural
 from labelonce._kernels import Beliefs
-from labelonce._processes import Processes
+from labelonce._kernels._processes import Processes
 from labelonce._types import Floats
 from labelonce.learning import SoftmaxRegression
 from labelonce.neural import TorchLearner

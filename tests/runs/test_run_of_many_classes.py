@@ -86,7 +86,7 @@ def test_the_model_is_loaded_again(folder: Path) -> None:
 def test_too_many_classes_for_a_report_leave_the_rest_of_the_folder(
     files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("labelonce._memory.MOST_NUMBERS", 0)
+    monkeypatch.setattr("labelonce.data._memory.MOST_NUMBERS", 0)
     record = trained(files, tmp_path / "run", str(files / "groups.parquet"))
     assert not (tmp_path / "run" / "report.html").exists()
     assert any("60 classes are too many" in sentence for sentence in record.warnings)
@@ -112,7 +112,7 @@ def test_workers_of_many_classes_are_judged_as_those_of_few(monkeypatch: pytest.
     crowd = lo.simulate.one_coin([0.9] * 10 + [0.02] * 5, 60)
     ann = lo.simulate.annotate(y_true, crowd, lo.simulate.assign(2000, 15, 4, rng, replace=False), rng)
     few = worker_table(read_facts(lo.OneCoin().fit(ann), ann))
-    monkeypatch.setattr("labelonce._memory.MOST_NUMBERS", 0)
+    monkeypatch.setattr("labelonce.data._memory.MOST_NUMBERS", 0)
     model = lo.OneCoin().fit(ann)
     many = worker_table(read_facts(model, ann))
     assert (many.flags[:, :2].any(axis=1) == few.flags[:, :2].any(axis=1)).all()

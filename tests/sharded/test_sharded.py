@@ -17,7 +17,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from labelonce import EBCC, IBCC, MACE, Annotations, DawidSkene, MajorityVote, OneCoin, sharded, simulate, write
 from labelonce._kernels import BlockSums
-from labelonce._processes import Processes
+from labelonce._kernels._processes import Processes
 from labelonce._sklearn import ConvergenceWarning
 from labelonce.aggregation import RedundancyWarning
 from labelonce.baselines import SpectralDawidSkene
@@ -202,7 +202,7 @@ def test_files_with_ids_of_two_kinds_are_refused(tmp_path: Path) -> None:
 
 
 def test_matrices_that_do_not_fit_are_refused(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("labelonce._memory.available_memory", lambda: 50_000.0)
+    monkeypatch.setattr("labelonce.data._memory.available_memory", lambda: 50_000.0)
     with pytest.raises(ValueError, match=r"OneCoin with 12 workers and 10 classes must fit .* got 75 KiB"):
         sharded.fit(OneCoin(), prepared, tmp_path / "out")
     with pytest.raises(ValueError, match=r"worker_model must be None for prepared annotations; got Grouped\(\)"):

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from labelonce._kernels._posterior import entropy, mean_total_variation, top_class, vote_fractions
-from labelonce._memory import MOST_NUMBERS
 from labelonce._types import Codes, Floats
+from labelonce.data._memory import MOST_NUMBERS
 
 _BLOCK = 1 << 18  # numbers that are worked on at once
 

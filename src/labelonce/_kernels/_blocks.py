@@ -17,8 +17,8 @@ from torch import Tensor
 from torch.nn.functional import embedding_bag
 
 from labelonce._kernels._engine import Sweep
+from labelonce._kernels._processes import Processes
 from labelonce._kernels._tallies import Counts
-from labelonce._processes import Processes
 from labelonce._types import Floats
 
 if TYPE_CHECKING:

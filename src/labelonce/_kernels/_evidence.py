@@ -10,13 +10,13 @@ from labelonce._kernels._beliefs import Beliefs
 from labelonce._kernels._confusion import Confusion
 from labelonce._kernels._engine import Engine, Sweep, engine_for, make_engine
 from labelonce._kernels._posterior import floored_log, vote_fractions
+from labelonce._kernels._processes import add_up
 from labelonce._kernels._shared import SharedEngine
 from labelonce._kernels._slots import Pattern, vote_slots
 from labelonce._kernels._tallies import Counts
-from labelonce._memory import is_large
-from labelonce._processes import add_up
 from labelonce._types import Codes, Floats, Mask
 from labelonce.data._extra import check_whole
+from labelonce.data._memory import is_large
 
 if TYPE_CHECKING:
     from labelonce.data import Annotations

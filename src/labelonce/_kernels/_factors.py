@@ -14,8 +14,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from labelonce._memory import MOST_NUMBERS
 from labelonce._types import Codes, Floats, Mask
+from labelonce.data._memory import MOST_NUMBERS
 
 _TABLE = 1 << 22  # entries of a table of all pairs of classes, up to which it is faster than to search
 _FLOOR = 1e-10  # stands for a probability of zero

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from labelonce._kernels._engine import Engine, EStep, Sweep
+from labelonce._kernels._processes import add_up
 from labelonce._kernels._tallies import Counts
-from labelonce._processes import add_up
 from labelonce._types import Codes, Floats
 
 

@@ -24,7 +24,7 @@ from labelonce._kernels._blocks import (
     vote_table,
 )
 from labelonce._kernels._engine import EStep, Sweep
-from labelonce._processes import find_device
+from labelonce._kernels._processes import find_device
 from labelonce._types import Codes, Floats
 
 if TYPE_CHECKING:

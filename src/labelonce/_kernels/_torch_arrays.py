@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from labelonce._processes import find_device
+from labelonce._kernels._processes import find_device
 from labelonce._types import Floats
 
 _BLOCK = {"cpu": 1 << 20, "cuda": 1 << 24}

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from labelonce._kernels import Beliefs, Confusion, FittedConfusion, FittedFactors, confusion_of
-from labelonce._memory import check_memory, fit_memory, is_large
 from labelonce._rules import RULES
 from labelonce._sklearn import BaseEstimator, check_is_fitted, clone
 from labelonce._types import Codes, Estimate, Floats, Ids
@@ -24,6 +23,7 @@ from labelonce.data._annotations import MIN_OVERLAP, Annotations
 from labelonce.data._answers import class_leanings, holds_classes, only_classes
 from labelonce.data._extra import check_whole
 from labelonce.data._gold import Gold, check_gold
+from labelonce.data._memory import check_memory, fit_memory, is_large
 
 _LESS_MEMORY = (
     "Use OneCoin, MajorityVote or DawidSkene(worker_model=workers.Grouped(groups)), whose memory follows the labels "

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from labelonce._kernels import Matrices, Pattern, Sweep, first_beliefs, normalised
-from labelonce._memory import label_memory
 from labelonce._messages import show
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
@@ -16,6 +15,7 @@ from labelonce.aggregation._base import Fit
 from labelonce.aggregation._em import Parameters, answer_pseudo_counts, check_float32_is_smooth, pseudo_counts
 from labelonce.aggregation._online import OnlineEM
 from labelonce.data import Annotations
+from labelonce.data._memory import label_memory
 from labelonce.workers import Grouped
 
 _SETTLED = 1e-5  # of the log-likelihood per annotation: a population is fitted in every iteration, so it jitters

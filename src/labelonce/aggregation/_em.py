@@ -23,7 +23,6 @@ from labelonce._kernels import (
     make_slot_evidence,
     normalised,
 )
-from labelonce._memory import check_memory
 from labelonce._sklearn import ConvergenceWarning
 from labelonce._types import ENGINES, Codes, Floats
 from labelonce._validate import RandomState, check_choice, check_distribution, check_int, check_number
@@ -31,6 +30,7 @@ from labelonce.aggregation._anchor import warn_if_no_anchor, warn_if_out_of_orde
 from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
 from labelonce.aggregation._unlearned import tells_nothing, unlearned
 from labelonce.data import Annotations
+from labelonce.data._memory import check_memory
 
 
 @dataclass(frozen=True)

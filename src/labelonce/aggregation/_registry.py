@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from labelonce._plugins import AGGREGATORS, load_plugin, plugins
+from labelonce.aggregation._plugins import AGGREGATORS, load_plugin, plugins
 
 if TYPE_CHECKING:
     from labelonce.aggregation._base import Aggregator

@@ -16,9 +16,9 @@ from typing import Annotated, Any, Literal
 import typer
 
 from labelonce._messages import named_as_options
-from labelonce._plugins import STRATEGIES as OTHER_STRATEGIES
-from labelonce._plugins import plugins
 from labelonce._types import STRATEGIES, Duplicates, Format, Missing, Multiple, Rejected, Spellings
+from labelonce.aggregation._plugins import STRATEGIES as OTHER_STRATEGIES
+from labelonce.aggregation._plugins import plugins
 from labelonce.aggregation._registry import COMMANDS
 
 Method = StrEnum("Method", COMMANDS)  # type: ignore[misc]  # no literal: the members are those of the registry

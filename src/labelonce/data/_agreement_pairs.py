@@ -9,9 +9,9 @@ import numpy.typing as npt
 import pyarrow as pa
 from scipy import sparse
 
-from labelonce._memory import check_memory
 from labelonce._types import Codes, Floats, Ids
 from labelonce.data import _ids
+from labelonce.data._memory import check_memory
 
 _Wide = npt.NDArray[np.int64]
 

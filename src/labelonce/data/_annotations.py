@@ -11,7 +11,6 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
-from labelonce._memory import check_memory
 from labelonce._messages import argument, shorten, show
 from labelonce._types import DUPLICATES, Codes, Duplicates, Floats, Ids, Mask, Missing
 from labelonce._validate import RandomState, check_choice, check_codes, check_columns, check_count, check_int, check_rng
@@ -27,6 +26,7 @@ from labelonce.data._extra import (
     kept_rows,
 )
 from labelonce.data._extra_columns import ExtraColumns
+from labelonce.data._memory import check_memory
 from labelonce.data._missing import present_rows
 from labelonce.data._spelling import spellings
 

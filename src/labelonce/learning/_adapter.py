@@ -9,7 +9,6 @@ import numpy as np
 from scipy import sparse
 
 from labelonce._kernels import Beliefs, on_slots
-from labelonce._memory import check_memory
 from labelonce._sklearn import (
     check_classification_targets,
     check_is_fitted,
@@ -23,6 +22,7 @@ from labelonce._sklearn import (
 )
 from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import check_distribution, check_int
+from labelonce.data._memory import check_memory
 from labelonce.learning._learner import Learner
 
 NEGLIGIBLE = 1e-6

@@ -10,9 +10,9 @@ import numpy as np
 from scipy import sparse
 
 from labelonce._kernels import Beliefs, Evidence
-from labelonce._memory import MOST_NUMBERS
 from labelonce._rules import RULES
 from labelonce._types import Codes, Floats, Mask
+from labelonce.data._memory import MOST_NUMBERS
 from labelonce.learning._calibration import log_sizes, log_wide
 from labelonce.learning._judge import View
 

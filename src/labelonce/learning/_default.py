@@ -8,8 +8,8 @@ from scipy import sparse
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from labelonce._memory import is_large
 from labelonce._rules import RULES
+from labelonce.data._memory import is_large
 from labelonce.learning._grouped_softmax import GroupedSoftmax
 from labelonce.learning._softmax import SoftmaxRegression
 from labelonce.workers import Full, Grouped, WorkerModel

@@ -9,13 +9,13 @@ from scipy import sparse
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, get_tags
 
-from labelonce._memory import check_memory
 from labelonce._messages import shorten
 from labelonce._sklearn import check_classification_targets, validate_data
 from labelonce.data import Annotations, _ids
 from labelonce.data._annotations import NAMES, check_positions
 from labelonce.data._answers import only_classes
 from labelonce.data._extra import check_whole
+from labelonce.data._memory import check_memory
 from labelonce.data._numbers import features_fault
 from labelonce.learning._learner import Learner
 from labelonce.learning._predict import n_rows

@@ -13,9 +13,9 @@ import numpy as np
 from sklearn.exceptions import DataConversionWarning
 
 from labelonce._kernels import Beliefs, Evidence, first_beliefs, make_evidence
-from labelonce._memory import MOST_NUMBERS
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats, Mask
+from labelonce.data._memory import MOST_NUMBERS
 from labelonce.learning._fits import count_fit
 from labelonce.learning._learner import Learner
 from labelonce.learning._predict import predict_beliefs, take_rows

@@ -13,8 +13,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from labelonce._kernels import on_slots
+from labelonce._kernels._processes import Processes
 from labelonce._messages import described
-from labelonce._processes import Processes
 from labelonce._types import Floats
 from labelonce.files import atomic_path
 from labelonce.neural._training import Best, Training

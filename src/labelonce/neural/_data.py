@@ -12,11 +12,11 @@ from scipy import sparse
 from torch.utils.data import DataLoader, IterableDataset
 
 from labelonce._kernels import on_slots
-from labelonce._memory import check_memory
 from labelonce._messages import shorten
 from labelonce._sklearn import check_classification_targets, check_weight, count_rows
 from labelonce._types import Floats, Ids
 from labelonce._validate import check_distribution
+from labelonce.data._memory import check_memory
 from labelonce.learning._adapter import one_hot
 
 AddUp = Callable[[torch.Tensor], torch.Tensor]

@@ -10,8 +10,8 @@ from typing import Any, Self, cast
 import torch
 from torch import nn
 
+from labelonce._kernels._processes import find_device
 from labelonce._messages import show
-from labelonce._processes import find_device
 from labelonce._rules import RULES
 from labelonce._sklearn import clone
 from labelonce._validate import RandomState, check_choice, check_int, check_number

@@ -19,7 +19,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from labelonce._kernels import on_slots
-from labelonce._processes import Processes
+from labelonce._kernels._processes import Processes
 from labelonce._rules import RULES
 from labelonce._types import Floats, Ids
 from labelonce.neural._recording import Recording, Step, check_rates

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._memory import MOST_NUMBERS
 from labelonce._messages import shorten
 from labelonce._rules import RULES
 from labelonce._types import Codes, Floats
 from labelonce.data._annotations import MIN_OVERLAP
+from labelonce.data._memory import MOST_NUMBERS
 from labelonce.multilabel import MultiLabelAnnotations, f1_score
 from labelonce.multilabel._base import pair_gold
 from labelonce.multilabel._check import yes_shares

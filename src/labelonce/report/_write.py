@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from labelonce import __version__
-from labelonce._memory import MOST_NUMBERS
 from labelonce._rules import RULES
 from labelonce.data import Annotations, agreement
 from labelonce.data._gold import Gold, check_gold
+from labelonce.data._memory import MOST_NUMBERS
 from labelonce.files._atomic import atomic_write
 from labelonce.judges import JudgePanel
 from labelonce.learning._review import CHECK, REPLACE

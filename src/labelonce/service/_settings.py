@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 
 from labelonce import embed
 from labelonce._messages import show
-from labelonce._plugins import STRATEGIES as OTHER_STRATEGIES
-from labelonce._plugins import plugins
 from labelonce._types import STRATEGIES, STRATEGIES_OF_QUESTIONS
 from labelonce._validate import check_choice, check_int, check_number
+from labelonce.aggregation._plugins import STRATEGIES as OTHER_STRATEGIES
+from labelonce.aggregation._plugins import plugins
 from labelonce.embed._models import Kind
 from labelonce.files._atomic import atomic_write
 from labelonce.formats._answers import SEPARATOR

@@ -14,13 +14,13 @@ import torch
 
 from labelonce import __version__
 from labelonce._kernels import Block, BlockSums, Counts, Sweep, floored_log, logs_of, top_class
-from labelonce._memory import check_memory
-from labelonce._processes import Processes, find_device, join_processes
+from labelonce._kernels._processes import Processes, find_device, join_processes
 from labelonce._types import Floats
 from labelonce._validate import check_rng
 from labelonce.aggregation import IBCC, DawidSkene, OneCoin
 from labelonce.aggregation._base import labels_frame, set_fitted, warn_of_overlap
 from labelonce.aggregation._em import EMAggregator, Iteration, Parameters, warn_not_converged
+from labelonce.data._memory import check_memory
 from labelonce.files import atomic_path, atomic_write
 from labelonce.io import write
 from labelonce.sharded._shards import Shards, open_shards

@@ -12,12 +12,12 @@ from scipy import sparse
 from scipy.special import pdtrc
 
 from labelonce._kernels import Beliefs
-from labelonce._memory import MOST_NUMBERS
 from labelonce._messages import shorten, show
 from labelonce._rules import RULES
 from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import check_choice, check_codes
 from labelonce.data import Annotations, _ids
+from labelonce.data._memory import MOST_NUMBERS
 from labelonce.workers._base import check_beliefs
 from labelonce.workers._communities import communities
 

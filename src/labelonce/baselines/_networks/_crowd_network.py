@@ -12,8 +12,8 @@ import torch
 from torch import nn
 
 from labelonce._kernels import Matrices, ScipyEngine, floored_log
+from labelonce._kernels._processes import Processes
 from labelonce._messages import show
-from labelonce._processes import Processes
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import check_choice, check_number

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from labelonce import _plugins
 from labelonce._validate import check_choice
+from labelonce.aggregation import _plugins
 from labelonce.routing._strategies._active_lab import ActiveLab as ActiveLab
 from labelonce.routing._strategies._adaptive_rounds import AdaptiveRounds as AdaptiveRounds
 from labelonce.routing._strategies._fewest_labels import FewestLabels as FewestLabels

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from labelonce import _processes
-from labelonce._processes import Processes, add_up, find_device, join_processes
+from labelonce._kernels import _processes
+from labelonce._kernels._processes import Processes, add_up, find_device, join_processes
 
 torch = pytest.importorskip("torch")
 
@@ -55,7 +55,8 @@ def test_a_device_that_torch_does_not_know_is_refused() -> None:
 
 
 def test_torch_is_not_loaded_to_count_the_processes() -> None:
-    code = "import sys; from labelonce._processes import Processes; print(Processes().size, 'torch' in sys.modules)"
+    said = "print(Processes().size, 'torch' in sys.modules)"
+    code = f"import sys; from labelonce._kernels._processes import Processes; {said}"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "1 False\n"
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from labelonce import _memory
-from labelonce._memory import available_memory, check_memory
+from labelonce.data import _memory
+from labelonce.data._memory import available_memory, check_memory
 
 
 def test_what_fits_passes_and_what_does_not_says_how_much_and_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
