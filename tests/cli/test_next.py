@@ -5,9 +5,11 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from commands import run
 
+import labelonce as lo
 from labelonce._types import STRATEGIES
 from labelonce.routing import _strategies
 
@@ -147,3 +149,59 @@ def test_tasks_whose_inputs_nobody_knows_are_an_error_that_names_the_option(
     given = ["--for", "mturk", "--tasks", str(features), "-o", str(out)]
     assert run("next", str(labels), "-n", "3", *given) == 0
     assert list(rows_of(out)[0]) == ["task", "x1", "x2", "worker"]
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with labels of 240 tasks, one each, weak features, and a run on them."""
+    folder = tmp_path_factory.mktemp("once")
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 3, 240)
+    X = rng.normal(size=(240, 5))
+    X[:, :3] += 1.2 * np.eye(3)[y]
+    crowd = lo.simulate.one_coin([0.9] * 6, 3)
+    lo.write(lo.simulate.annotate(y, crowd, lo.simulate.assign(240, 6, 1, rng), rng), folder / "labels.csv")
+    lo.write(pa.table({"task": np.arange(240)} | {f"x{j}": X[:, j] for j in range(5)}), folder / "features.csv")
+    assert run("train", folder / "labels.csv", "--features", folder / "features.csv", "-o", folder / "run") == 0
+    return folder
+
+
+def test_next_says_the_number_of_train_for_files_and_for_the_run(once: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    said = json.loads((once / "run" / "run.json").read_text())["result"]["estimated_accuracy"]
+    of_files = ("next", once / "labels.csv", "--features", once / "features.csv")
+    found = []
+    for command in (of_files, ("next", once / "run")):
+        assert run(*command, "-n", "120", "--json") == 0
+        found.append(json.loads(capfd.readouterr().out))
+    assert found[0] == found[1]
+    assert found[0]["estimated_accuracy"] == {name: said[name] for name in ("value", "low", "high")}
+    assert said["narrowing"].startswith(f"{found[0]['second_labels']} second labels would narrow")
+
+
+def test_second_labels_of_random_tasks_come_first_where_they_narrow_the_range(
+    once: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    done = [(row["task"], row["worker"]) for row in rows_of(once / "labels.csv")]
+    output = once / "next.csv"
+    assert run("next", once / "run", "-n", "60", "--each", "15", "-o", output) == 0
+    asked = [(row["task"], row["worker"]) for row in rows_of(output)]
+    assert len({task for task, _ in asked}) == 60
+    assert not set(asked) & set(done)
+    assert {worker for _, worker in asked} == {worker for _, worker in done}
+    err = capfd.readouterr().err
+    assert "60 of them are second labels of random tasks" in err
+    assert "(--overlap 0 leaves them out)" in err
+    assert run("next", once / "run", "-n", "60", "--overlap", "0", "-o", output) == 0
+    assert "second labels of random tasks" not in capfd.readouterr().err
+
+
+def test_a_table_with_one_label_per_task_gets_second_labels_without_features(
+    once: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run("next", once / "labels.csv", "-n", "50", "--json") == 0
+    assert json.loads(capfd.readouterr().out)["second_labels"] == 40
+
+
+def test_what_a_run_knows_is_not_given_again(once: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run("next", once / "run", "--features", once / "features.csv") == 2
+    assert "--features must be left out with a run folder" in capfd.readouterr().err

@@ -565,9 +565,16 @@ def next_(
     ignore: IgnoreOption = None,
     strategy: Annotated[StrategyName, typer.Option(help="How the next labels are chosen.")] = INFORMATION,
     each: Annotated[
-        int | None, typer.Option(min=1, help="Most labels of one worker; default: an equal share for the good ones.")
+        int | None,
+        typer.Option(min=1, help="Maximum number of labels of one worker; default: an equal share for the good ones."),
     ] = None,
-    max_labels: Annotated[int | None, typer.Option(min=1, help="Most labels of one task.")] = None,
+    max_labels: Annotated[int | None, typer.Option(min=1, help="Maximum number of labels of one task.")] = None,
+    overlap: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="Number of second labels of random tasks; default: as many as are useful."
+        ),
+    ] = None,
     gold: Annotated[Path | None, typer.Option(help="Known true labels: such tasks are not asked for.")] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where they go; default: CSV on stdout.")
@@ -584,11 +591,14 @@ def next_(
 ) -> None:
     """Write who should label what next: one row per label to ask for, task and worker.
 
-    For people who label in batches elsewhere. All labels so far are fitted, with --features by a model that also
-    knows the tasks nobody has labelled; then every worker gets the tasks that gain most
-    information from its labels, and workers whose labels carry little get none.
+    For people who label in batches elsewhere. All labels so far are fitted, with --features by the model that train
+    fits; a run folder in their place needs no new fit. Every worker then gets the tasks that gain most information from
+    its labels, and workers whose labels carry little get none. Where nearly all tasks have one label, second labels of
+    random tasks come first: how often they agree shows how right the labels are.
 
     For example:
+
+    - `labelonce next run -n 100 -o assignments.csv`
 
     - `labelonce next labels.csv --features features.parquet -n 100 -o assignments.csv`
 
@@ -606,17 +616,12 @@ def next_(
         files,
         source,
         n=n,
-        inputs={
-            "features": None if features is None else str(features),
-            "text": text,
-            "images": None if images is None else str(images),
-            "embed": embed,
-        },
-        ignore=ignore or [],
+        inputs={"features": features, "text": text, "images": images, "embed": embed, "ignore": tuple(ignore or ())},
         gold=gold,
         strategy=strategy.value,
         each=each,
         max_labels=max_labels,
+        overlap=overlap,
         seed=seed,
         output=output,
         target=target,

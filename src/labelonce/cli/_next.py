@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from math import inf
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from labelonce._kernels import Beliefs
 from labelonce._messages import argument
 from labelonce.cli._print import print_json, print_note, print_rows, print_status, warnings_as_notes
 from labelonce.cli._progress import shown_progress
@@ -22,13 +27,16 @@ from labelonce.formats._task_files import Target, shown_in, shown_in_table, writ
 from labelonce.io import write
 from labelonce.judges import JudgePanel
 from labelonce.learning import MBEM
-from labelonce.routing import Limits, Router
+from labelonce.planning._overlap import wanted_overlap
+from labelonce.report._facts import among_classes
+from labelonce.routing import Fit, Limits, Router
 from labelonce.routing._strategies import strategy_of
-from labelonce.runs._doors import fill_cache, learner_of, settled
+from labelonce.runs import RunFolder, load, read_run
+from labelonce.runs._doors import settled
 from labelonce.runs._gold import choose_gold
 from labelonce.runs._labels import find_files, read_labels
-from labelonce.runs._record import Options
-from labelonce.runs._train import Progress, read_inputs
+from labelonce.runs._record import EstimatedAccuracy, Options, near
+from labelonce.runs._train import Progress, fitted_to, read_inputs
 
 _HOW = {
     "mturk": "the column worker says who is asked: publish a batch for each worker, with a qualification of its own",
@@ -37,60 +45,61 @@ _HOW = {
 }
 
 
+@dataclass(frozen=True)
+class _Known:
+    """What is known so far: files of labels, the labels in them, gold, and the fit of them if there is a model."""
+
+    files: Sequence[File]
+    annotations: Annotations
+    gold: Mapping[Any, Any] | None
+    fitted: MBEM | None
+    task: str | None = None
+    table: Path | None = None  # with features or texts of the tasks
+
+
 def run_next(
     paths: list[Path],
     source: dict[str, Any],
     *,
     n: int,
-    inputs: dict[str, str | None],
-    ignore: list[str],
+    inputs: dict[str, Any],
     gold: Path | None,
     strategy: str,
     each: int | None,
     max_labels: int | None,
+    overlap: int | None,
     seed: int,
     output: Path | None,
     target: Target | None,
     tasks: Path | None,
     as_json: bool,
 ) -> None:
-    """Fit all labels so far, and write who should label what next."""
+    """Fit all labels so far, or take the fit of a run, and write who should label what next."""
     if target is not None and output is None:
         raise ValueError(f"{argument('output')} must say where the input file of {target} goes; got none.")
-    features = Path(inputs["features"]) if inputs["features"] else None
-    check_outputs([*paths, features, gold, tasks], output=(output, None))
-    with warnings_as_notes():
-        labels = find_files(paths, source.get("format"))
-        check_no_questions(labels, source, "next")
-    given: dict[str, Any] = inputs | {"gold": gold and str(gold), "ignore": tuple(ignore)} | source
-    options = settled(Options(tuple(map(str, paths)), **given))
-    with warnings_as_notes():
-        annotations, X, known = _read(labels, options)
-    if X is None and (annotations.family is not None or annotations.order is not None):
-        _next_of_panel(annotations, known, n=n, seed=seed, output=output, as_json=as_json)
-        return
-    with warnings_as_notes():
-        check_whole(annotations, "next")
-        annotations = only_classes(annotations, "next")
-    with shown_progress(as_json=as_json) as progress:
-        if X is not None:
-            fill_cache(options, X, progress)
-        router = Router(
-            annotations.tasks,
-            annotations.classes,
-            X=X,
-            learner=None if X is None else _learner(options, len(X), seed, progress),
-            strategy=strategy_of(strategy, {}),
-            limits=Limits(max_labels=max_labels),
-            gold=known,
-            random_state=seed,
-        )
-        _add(router, annotations)
-        router.refit()
-    batch = router.next_batch(n, each=each)
+    check_outputs([*paths, inputs["features"], gold, tasks], output=(output, None))
+    given = {name: str(value) if isinstance(value, Path) else value for name, value in (inputs | source).items()}
+    with warnings_as_notes(), shown_progress(as_json=as_json) as progress:
+        if len(paths) == 1 and (paths[0] / "run.json").exists():
+            known = _of_run(paths[0], given, gold)
+        else:
+            options = Options(tuple(map(str, paths)), **given, gold=gold and str(gold), seed=seed)
+            known = _of_labels(options, progress)
+        if known.fitted is None and (known.annotations.family is not None or known.annotations.order is not None):
+            _next_of_panel(known, n=n, seed=seed, output=output, as_json=as_json)
+            return
+        check_whole(known.annotations, "next")
+        limits = Limits(max_labels=max_labels)
+        router = _router(known, strategy=strategy_of(strategy, {}), limits=limits, random_state=seed)
+    fitted, n_labels = known.fitted or router.model_, router.state.n_labels
+    wanted = (
+        wanted_overlap(fitted, int((n_labels > 0).sum()), int((n_labels > 1).sum())) if overlap is None else overlap
+    )
+    second = _second_labels(router, min(n, wanted), each, seed)
+    batch = second + _first_labels(router, n - len(second), each, second)
     found = pa.table({name: [pair[place] for pair in batch] for place, name in enumerate(("task", "worker"))})
     if output is not None and target is not None:
-        shown = _shown(batch, tasks or features, labels, source.get("task"))
+        shown = _shown(batch, tasks or known.table, known.files, known.task)
         with naming(locate(output), may="write"), atomic_stream(locate(output)) as sink:
             write_tasks(batch, sink, target, shown)
         print_note(_HOW[target])
@@ -98,7 +107,74 @@ def run_next(
         write(found, output)
     elif not as_json:
         print_rows(found)
-    _report(router, batch, n, output=output, as_json=as_json)
+    _report(router, fitted, batch, n, n_second=len(second), output=output, as_json=as_json)
+
+
+def _of_run(folder: Path, given: dict[str, Any], gold: Path | None) -> _Known:
+    """Return what a finished run knows, without a new fit."""
+    for name, value in given.items():
+        if value:
+            raise ValueError(f"{argument(name)} must be left out with a run folder, which knows it; got {value}.")
+    options, _ = read_run(folder).options.with_paths(near), read_run(folder).outcome  # of questions it is an error
+    fitted: MBEM = load(RunFolder(folder).file("model.skops"))
+    known = gold or (options.gold and Path(options.gold))
+    codes = choose_gold([], known, fitted.annotations_, **options.source)
+    table = options.features and Path(options.features)
+    return _Known(find_files(options.label_files), fitted.annotations_, codes, fitted, options.task, table or None)
+
+
+def _of_labels(options: Options, progress: Progress) -> _Known:
+    """Return what labels say, fitted as `train` does where there is something to learn from."""
+    files = find_files(options.label_files, options.format)
+    check_no_questions(files, options.source, "next")
+    options = settled(options)
+    if not (options.features or options.text or options.images):
+        annotations = read_labels(files, options.source)
+        gold = choose_gold(files, options.gold and Path(options.gold), annotations, **options.source)
+        return _Known(files, annotations, gold, None, options.task)
+    found = read_inputs(options)
+    fitted = fitted_to(options, found, progress)
+    table = options.features and Path(options.features)
+    return _Known(files, found.annotations, found.gold, fitted, options.task, table or None)
+
+
+def _router(known: _Known, **terms: Any) -> Router:
+    """Return a router that believes what is known."""
+    annotations, fitted = only_classes(known.annotations, "next"), known.fitted
+    router = Router(annotations.tasks, annotations.classes, gold=known.gold, **terms)
+    for task, worker, label in zip(annotations.task, annotations.worker, annotations.label, strict=True):
+        router.add(annotations.tasks[task], annotations.workers[worker], annotations.classes[label])
+    if fitted is None:
+        router.refit()
+        return router
+    posterior, predictions = (Beliefs.of(one).to_dense() for one in (fitted.posterior_, fitted.predictions_))
+    confusion = among_classes(np.asarray(fitted.confusion_))
+    router.adopt(Fit(posterior, confusion, fitted.workers_.tolist(), router.answers, predictions))
+    return router
+
+
+def _second_labels(router: Router, n: int, each: int | None, seed: int) -> list[tuple[Any, Any]]:
+    """Return random tasks with one label, each with another worker in turn: nobody is left out, whatever the skill."""
+    rng, most = np.random.default_rng(seed), inf if each is None else each
+    once = router.tasks[router.open & (router.state.n_labels == 1)]
+    turn, given = cycle(rng.permutation(len(router.workers)).tolist()), dict.fromkeys(range(len(router.workers)), 0)
+    found: list[tuple[Any, Any]] = []
+    for task in rng.permutation(once).tolist():
+        free = (next(turn) for _ in given)
+        worker = next((one for one in free if given[one] < most and router.is_free(task, router.workers[one])), None)
+        if len(found) == n or worker is None:
+            break
+        given[worker] += 1
+        router.hand_out(task, router.workers[worker])
+        found.append((task, router.workers[worker]))
+    return found
+
+
+def _first_labels(router: Router, n: int, each: int | None, before: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+    """Return what the strategy asks for, with what is left for everybody."""
+    had = [worker for _, worker in before]
+    left = None if each is None else each - max(map(had.count, set(had)), default=0)
+    return [] if n == 0 or left == 0 else router.next_batch(n, each=left)
 
 
 def _shown(batch: list[tuple[Any, Any]], table: Path | None, labels: list[File], task: str | None) -> dict[Any, Any]:
@@ -115,12 +191,9 @@ def _shown(batch: list[tuple[Any, Any]], table: Path | None, labels: list[File],
     return own | found
 
 
-def _next_of_panel(
-    annotations: Annotations, gold: Any, *, n: int, seed: int, output: Path | None, as_json: bool
-) -> None:
+def _next_of_panel(known: _Known, *, n: int, seed: int, output: Path | None, as_json: bool) -> None:
     """Send items to people, those of the panel in turn: half that it is least sure of, half at random."""
-    with warnings_as_notes():
-        panel = JudgePanel(random_state=seed).fit(annotations, gold=gold)
+    panel = JudgePanel(random_state=seed).fit(known.annotations, gold=known.gold)
     found = panel.next_tasks(n).rename_columns({"probability": "chance"})
     people = panel.workers_[panel.people_].tolist() or ["person"]
     found = found.add_column(1, "worker", pa.array([people[place % len(people)] for place in range(len(found))]))
@@ -135,38 +208,37 @@ def _next_of_panel(
     print_status(f"{len(found)} items for people; {said}")
 
 
-def _read(labels: Sequence[File], options: Options) -> tuple[Any, Any, dict[Any, Any] | None]:
-    """Return the annotations, what a model learns from, if anything, and the known classes."""
-    if options.features or options.text or options.images:
-        found = read_inputs(options)
-        return found.annotations, found.rows.X, found.gold
-    annotations = read_labels(labels, options.source)
-    return annotations, None, choose_gold(labels, options.gold and Path(options.gold), annotations, **options.source)
-
-
-def _learner(options: Options, n_tasks: int, seed: int, progress: Progress) -> MBEM:
-    def say(event: dict[str, Any]) -> None:
-        if not event["round"]:
-            progress("choosing", event["fits"], event["planned_fits"])
-
-    return MBEM(learner_of(options, n_tasks), callbacks=[say], random_state=seed)
-
-
-def _add(router: Router, annotations: Annotations) -> None:
-    for task, worker, label in zip(annotations.task, annotations.worker, annotations.label, strict=True):
-        router.add(annotations.tasks[task], annotations.workers[worker], annotations.classes[label])
-
-
-def _report(router: Router, batch: list[tuple[Any, Any]], n: int, *, output: Path | None, as_json: bool) -> None:
-    asked = len({worker for _, worker in batch})
+def _report(
+    router: Router,
+    fitted: Any,
+    batch: list[tuple[Any, Any]],
+    n: int,
+    *,
+    n_second: int,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    asked, right = len({worker for _, worker in batch}), fitted.estimated_accuracy_
     if as_json:
-        found: dict[str, Any] = {"assignments": len(batch), "workers_asked": asked, "workers": len(router.workers)}
-        found |= {"mean_risk": router.belief.mean_risk, "settled": len(router.settled)}
+        found: dict[str, Any] = {"assignments": len(batch), "second_labels": n_second, "workers_asked": asked}
+        found |= {"workers": len(router.workers), "estimated_accuracy": vars(right), "settled": len(router.settled)}
         pairs = [{"task": task, "worker": worker} for task, worker in _plain(batch)]
         print_json(found | {"output": output and str(output)} | ({} if output else {"next": pairs}))
         return
-    risk = f"about {router.belief.mean_risk:.1%} of the tasks have a wrong label now"
-    print_status(f"{len(batch)} labels to ask for, of {asked} of {len(router.workers)} workers; {risk}")
+    print_status(f"{len(batch)} labels to ask for, of {asked} of {len(router.workers)} workers")
+    if isinstance(fitted, MBEM):
+        print_status(f"now {EstimatedAccuracy.of(fitted)}")
+    elif n_second:
+        print_status("how many labels are right now cannot be told: hardly any task has labels by two workers")
+    else:
+        print_status(
+            f"now {right.value:.1%} of the labels are right, by estimate ({right.low:.0%} to {right.high:.0%})"
+        )
+    if n_second:
+        print_status(
+            f"{n_second} of them are second labels of random tasks: how often two workers agree shows how right the "
+            f"labels are ({argument('overlap', '0')} leaves them out)"
+        )
     if len(batch) < n:
         print_note(f"fewer than the {n} labels asked for: no worker has an open task left, or --each is too small")
 

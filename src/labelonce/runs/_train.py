@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -257,14 +258,24 @@ def _estimator(options: Options, inputs: Inputs) -> Any:
     return MBEM(learner, rounds=options.rounds, worker_model=workers, random_state=options.seed)
 
 
+def fitted_to(options: Options, inputs: Inputs, progress: Progress) -> Any:
+    """Return the fit of a run with these options, without a run folder."""
+    fill_cache(options, inputs.rows.X, progress)
+    clf = _estimator(options, inputs).set_params(callbacks=[partial(_say_fits, progress)])
+    return clf.fit(inputs.rows.X, inputs.annotations, gold=inputs.gold)
+
+
+def _say_fits(progress: Progress, event: dict[str, Any]) -> None:
+    if not event["round"]:
+        progress("choosing", event["fits"], event["planned_fits"])
+
+
 def _finish(
     run: RunFolder, job: Job, inputs: Inputs, clf: Any, *, resume: bool, progress: Progress | None, report: bool
 ) -> RunRecord:
     """Fit with a checkpoint at every stage, then write the results and put them in place."""
     say = progress or (lambda *_: None)
-    clf.set_params(
-        callbacks=[lambda event: None if event["round"] else say("choosing", event["fits"], event["planned_fits"])]
-    )
+    clf.set_params(callbacks=[partial(_say_fits, say)])
     before = run.warnings()
     say("resuming" if resume else "choosing", 0, 0)
     with warnings.catch_warnings(record=True) as caught:

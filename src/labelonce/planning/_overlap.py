@@ -1,0 +1,21 @@
+"""Overlap: how many tasks need a second label, so that agreement shows how right the labels are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_SHARE, _FEWEST = 0.05, 40  # of the tasks, where no fit says how many: judgement
+
+
+def wanted_overlap(fitted: Any, n_tasks: int, n_shared: int = 0) -> int:
+    """Return how many tasks should get a second label.
+
+    A fit with features says how many narrow the range of its accuracy; otherwise it is a share of the tasks, less the
+    `n_shared` that several workers have labelled.
+    """
+    verdict = getattr(fitted, "verdict_", None)
+    if verdict is not None and verdict.held_out:
+        narrowing = verdict.narrowing()
+        return 0 if narrowing is None else int(narrowing.second)
+    share = min(max(_FEWEST, round(_SHARE * n_tasks)), n_tasks // 2)
+    return max(0, share - n_shared)
