@@ -571,9 +571,7 @@ def next_(
     max_labels: Annotated[int | None, typer.Option(min=1, help="Maximum number of labels of one task.")] = None,
     overlap: Annotated[
         int | None,
-        typer.Option(
-            min=0, help="Number of second labels of random tasks; default: as many as are useful."
-        ),
+        typer.Option(min=0, help="Number of second labels of random tasks; default: as many as are useful."),
     ] = None,
     gold: Annotated[Path | None, typer.Option(help="Known true labels: such tasks are not asked for.")] = None,
     output: Annotated[
