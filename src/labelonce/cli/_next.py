@@ -78,12 +78,14 @@ def run_next(
     if target is not None and output is None:
         raise ValueError(f"{argument('output')} must say where the input file of {target} goes; got none.")
     check_outputs([*paths, inputs["features"], gold, tasks], output=(output, None))
-    given = {name: str(value) if isinstance(value, Path) else value for name, value in (inputs | source).items()}
+    given: dict[str, Any] = {
+        name: str(value) if isinstance(value, Path) else value for name, value in (inputs | source).items()
+    }
     with warnings_as_notes(), shown_progress(as_json=as_json) as progress:
         if len(paths) == 1 and (paths[0] / "run.json").exists():
             known = _of_run(paths[0], given, gold)
         else:
-            options = Options(tuple(map(str, paths)), **given, gold=gold and str(gold), seed=seed)
+            options = Options(tuple(map(str, paths)), **given, gold=str(gold) if gold else None, seed=seed)
             known = _of_labels(options, progress)
         if known.fitted is None and (known.annotations.family is not None or known.annotations.order is not None):
             _next_of_panel(known, n=n, seed=seed, output=output, as_json=as_json)
@@ -177,7 +179,9 @@ def _first_labels(router: Router, n: int, each: int | None, before: list[tuple[A
     return [] if n == 0 or left == 0 else router.next_batch(n, each=left)
 
 
-def _shown(batch: list[tuple[Any, Any]], table: Path | None, labels: list[File], task: str | None) -> dict[Any, Any]:
+def _shown(
+    batch: list[tuple[Any, Any]], table: Path | None, labels: Sequence[File], task: str | None
+) -> dict[Any, Any]:
     """Return what a tool shows of each task: by the export, else by a table, else the id where that is all it shows."""
     found: dict[Any, Any] = {}
     for one in labels:
