@@ -1,4 +1,4 @@
-"""Learn from "can't tell": which class is skipped most, and how much that tells about the label."""
+"""Use the answer "can't tell": workers skip one class more often, and skipping is then evidence for it."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Verdict files in, decisions out: language models as judges, some items checked by people."""
+"""From files of verdicts to decisions: language models as judges, and some items checked by people."""
 
 import json
 import tempfile

@@ -1,4 +1,4 @@
-"""A small network on digits with one label each: most workers guess, and the network finds out who."""
+"""Train a small network on digits with one label each, and find the workers who guess."""
 
 import numpy as np
 from sklearn.datasets import load_digits

@@ -1,4 +1,4 @@
-"""Train on digits that were labelled once each, mostly by guessers, and find out who guessed."""
+"""Train on digits with one label each, mostly guesses, and find the workers who guess."""
 
 import numpy as np
 from sklearn.datasets import load_digits

@@ -1,4 +1,4 @@
-"""How many labels should I buy? A plan from a small pilot on digits, with a picture. Saves to the path given."""
+"""Plan how many labels to buy from a small pilot on digits. Saves the picture to the path given."""
 
 import sys
 import tempfile

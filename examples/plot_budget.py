@@ -1,4 +1,4 @@
-"""Spend 1,200 labels on many digits once or on few digits often, and draw what is learned. Saves to the path given."""
+"""Compare 1,200 labels for many digits once with 1,200 for few digits often. Saves the plot to the path given."""
 
 import sys
 import tempfile

@@ -1,4 +1,4 @@
-"""Draw the skill that MBEM found for every worker beside the true one; one label per task. Saves to the path given."""
+"""Plot estimated against true skills of workers, with one label per task. Saves the plot to the path given."""
 
 import sys
 import tempfile

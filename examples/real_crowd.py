@@ -1,4 +1,4 @@
-"""Find out which bird is in 108 photographs from 39 real people, some of whom do worse than guessing."""
+"""Find the species of birds in 108 photographs from the labels of 39 people, some worse than chance."""
 
 import labelonce as lo
 

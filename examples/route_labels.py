@@ -1,4 +1,4 @@
-"""Buy 600 labels of digits from workers who each know a few digits: at random, and by the router."""
+"""Buy 600 labels from workers who each know a few digits: at random, and chosen by the router."""
 
 import numpy as np
 from sklearn.datasets import load_digits

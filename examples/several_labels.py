@@ -1,4 +1,4 @@
-"""Several labels at once: two properties of digits, one judgement per picture, by workers of whom most guess."""
+"""Learn two properties of digits at once, from one judgement per picture and workers who mostly guess."""
 
 import numpy as np
 from sklearn.datasets import load_digits

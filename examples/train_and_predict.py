@@ -1,4 +1,4 @@
-"""From a file of labels to a run folder, and from there to predictions: the commands `train`, `show` and `predict`."""
+"""Go from a file of labels to a run folder and to predictions: the commands `train`, `show` and `predict`."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Write the report of digits that were labelled once each, with images and true labels for some."""
+"""Write the report on digits with one label each, with images and some true labels."""
 
 import tempfile
 from pathlib import Path
