@@ -275,3 +275,17 @@ def completion(instruction: str, **words: str) -> str:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
     assert done.stderr == ""
     return done.stdout
+
+
+def test_second_labels_are_recommended_where_nearly_every_task_has_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [f"t{task},w{task % 5},{'yes' if task % 3 else 'no'}" for task in range(1000)]
+    labels = tmp_path / "labels.csv"
+    labels.write_text("\n".join(["task,worker,label", *rows]))
+    assert run("check", labels) == 0
+    said = "overlap: 50 second labels of random tasks would show how right the labels are"
+    assert said in capsys.readouterr().out
+    labels.write_text("\n".join(["task,worker,label", *rows, *(f"t{task},w9,yes" for task in range(100))]))
+    run("check", labels)
+    assert "overlap:" not in capsys.readouterr().out

@@ -118,6 +118,26 @@ def test_fee_and_test_set_are_part_of_the_budget() -> None:
     assert planning.plan(crowd, budget=1200, label_price=1.2).test is None  # a tenth buys fewer than 50 tasks
 
 
+def test_where_tasks_are_labelled_once_the_budget_has_second_labels() -> None:
+    crowd = planning.assume(skill=0.8)
+    found, none = (planning.plan(crowd, budget=2000, fee=0.2, test_tasks=0, overlap=one) for one in (None, 0))
+    assert (found.redundancy, found.overlap, none.overlap) == (1, round(0.05 * none.tasks), 0)
+    assert found.labels == found.tasks + found.overlap
+    assert found.cost == pytest.approx(1.2 * found.labels)
+    assert 2000 - 2 * 1.2 < found.cost <= 2000
+    assert f"{found.overlap} second labels of random ones" in found.reasons[0]
+    assert planning.plan(crowd, budget=2000, task_price=10).overlap == 0  # several labels per task
+
+
+@pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")
+def test_the_second_labels_of_a_plan_are_those_that_the_pilot_asks_for() -> None:
+    X, ann = pilot(simulate.one_coin([0.9] * 6, 3), n_tasks=240, redundancy=1, seed=1, distance=1.2)
+    fitted = lo.MBEM(lo.SoftmaxRegression(), rounds=2, random_state=0).fit(X, ann)
+    narrowing = fitted.verdict_.narrowing()
+    assert narrowing is not None
+    assert planning.plan(fitted, budget=2000, test_tasks=0).overlap == narrowing.second
+
+
 def test_a_test_set_that_leaves_nothing_is_an_error() -> None:
     with pytest.raises(ValueError, match="test_tasks must leave money for training; got 100"):
         planning.plan(planning.assume(skill=0.8), budget=300, test_tasks=100)
@@ -231,6 +251,6 @@ def test_a_redundancy_that_is_not_in_the_curve_is_an_error() -> None:
 
 def test_a_plan_goes_to_json_and_to_a_table() -> None:
     found = planning.plan(planning.assume(skill=0.8), budget=100)
-    assert json.loads(json.dumps(found.to_dict()))["rows"][0]["tasks"] == 100
+    assert json.loads(json.dumps(found.to_dict()))["rows"][0]["tasks"] == found.tasks
     assert found.to_frame().num_rows == len(found.rows)
     assert found.to_frame().column_names[:3] == ["redundancy", "tasks", "labels"]

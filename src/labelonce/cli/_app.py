@@ -519,6 +519,9 @@ def plan(
     test_tasks: Annotated[
         int | None, typer.Option(help="Tasks of a test set, paid from the budget; default: for a tenth of it.")
     ] = None,
+    overlap: Annotated[
+        int | None, typer.Option(help="Tasks with a second label where the others get one; default: a useful number.")
+    ] = None,
     assume: Annotated[
         str | None, typer.Option(help="Instead of a pilot: skill=0.8, skills=0.9,0.7,0.6 or quality=0.3 (hammers).")
     ] = None,
@@ -545,7 +548,8 @@ def plan(
     from labelonce.cli._plan import run_plan
 
     prices = {"budget": budget, "label_price": label_price, "fee": fee, "task_price": task_price, "tasks": tasks}
-    options: dict[str, Any] = {**prices, "goal": goal, "test_tasks": test_tasks, "fits": fits, "random_state": seed}
+    options: dict[str, Any] = {**prices, "goal": goal, "test_tasks": test_tasks, "overlap": overlap}
+    options |= {"fits": fits, "random_state": seed}
     run_plan(run, assume, classes, picture=picture, as_json=as_json, **options)
 
 

@@ -24,6 +24,7 @@ from labelonce.files._table_reader import dialect_in_words, first_rows
 from labelonce.formats import LeftOutWarning, MissingWarning
 from labelonce.formats._shape import advice_on_repeats, question_column
 from labelonce.io import read_annotations
+from labelonce.planning._overlap import wanted_overlap
 from labelonce.runs._gold import choose_gold
 from labelonce.runs._labels import find_files, names_of, of_classes
 from labelonce.runs._questions import has_questions
@@ -51,7 +52,8 @@ def run_check(paths: list[Path], source: dict[str, Any], *, as_json: bool) -> in
         elif not isinstance(message, LeftOutWarning):
             print_note(str(message))
     found = check(annotations)
-    found = replace(found, problems=(*missing, *(_advised(one, files, source) for one in found.problems)))
+    problems = (*missing, *(_advised(one, files, source) for one in found.problems))
+    found = replace(found, problems=problems, notes=(*found.notes, *_overlap(found)))
     command = _next_step(files, source, found, panel=is_panel(annotations))
     if as_json:
         about: dict[str, Any] = {"file": names_of(files), "format": files[0].format, "left_out": dict(left_out)}
@@ -75,6 +77,16 @@ def _advised(problem: Finding, files: Sequence[File], source: dict[str, Any]) ->
     names = [source.get(role, role) for role in ("task", "worker", "label")]
     advice = next(filter(None, (advice_on_repeats(file, *names) for file in files)), "")
     return replace(problem, sentence=f"{problem.sentence} {advice}".strip())
+
+
+def _overlap(found: Check) -> Iterator[Finding]:
+    """Yield what would show how right the labels are, where nearly every task has one."""
+    n = wanted_overlap(None, found.n_tasks, round(found.overlap * found.n_tasks))
+    if found.needs_features and found.n_workers > 1 and n:
+        sentence = (
+            f"{n:,} second labels of random tasks would show how right the labels are; labelonce next asks for them"
+        )
+        yield Finding("overlap", n, f"{sentence}.")
 
 
 def _lines(files: Sequence[File], found: Check, left_out: dict[str, int], command: str) -> Iterator[str]:

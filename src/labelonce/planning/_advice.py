@@ -16,21 +16,35 @@ from labelonce.planning._test_set import TestSet, offer
 
 ENOUGH_LABELS = 10  # of a worker for every row of the confusion matrix that is estimated
 _NEAR_CHANCE = 0.05  # agreement of a model with labels it did not see, above chance
-_SHARE_TWICE, _FEWEST_TWICE = 0.05, 40  # share and fewest of the tasks that a second worker labels
+_SECOND = (
+    "How often the second labels agree with the first shows how right the labels are, which one label per task cannot "
+    "show. They cost {cost:,.6g}."
+)
 _FOR = {"model": "a model", "labels": "the labels themselves"}
 
 
 def reasons(
-    curve: Curve, row: Row, money: Money, crowd: Crowd, goal: str, *, spent: float, budget: float, point_cost: Any
+    curve: Curve,
+    row: Row,
+    money: Money,
+    crowd: Crowd,
+    goal: str,
+    *,
+    overlap: int,
+    spent: float,
+    budget: float,
+    point_cost: Any,
 ) -> list[str]:
     """Return what to buy and why, one sentence each."""
     fee = f", the fee of {money.fee:.0%} included" if money.fee else ""
+    second = f", and {overlap:,} second labels of random ones" if overlap else ""
     said = [
-        f"For {_FOR[goal]}: buy {_bought(row)}. This costs {spent:,.6g} of {budget:,.6g}{fee}.",
+        f"For {_FOR[goal]}: buy {_bought(row)}{second}. This costs {spent:,.6g} of {budget:,.6g}{fee}.",
         f"These labels carry as much information as {row.worth:,.0f} true labels: {row.information:.0%} per task. "
         f"Workers are right with {crowd.mean_skill:.0%} of their labels.",
         _why(row, money, goal),
         *_neighbours(curve, row, goal),
+        *([_SECOND.format(cost=overlap * money.label_price)] if overlap else []),
         *_point(goal, point_cost),
         *_other_goals(curve, goal),
     ]
@@ -156,12 +170,6 @@ def guards(
         said.append(
             "On hard tasks several workers make the same mistake: there more labels per task bring less than the plan "
             "says."
-        )
-    if row.redundancy == 1:
-        again = max(_FEWEST_TWICE, round(_SHARE_TWICE * row.tasks))
-        said.append(
-            f"Let a second worker label {again:,} random tasks, for another {again * money.label_price:,.6g}. How "
-            "often two workers agree shows how right the labels are; one label per task cannot show it."
         )
     if test is None:
         said.append(f"The budget has no test set. One costs {offer(curve, money).cost:,.6g}: {offer(curve, money)}")

@@ -81,7 +81,7 @@ class Row:
     Examples
     --------
     >>> from labelonce import planning
-    >>> planning.plan(planning.assume(skill=0.8), budget=1000).row(2).tasks
+    >>> planning.plan(planning.assume(skill=0.8), budget=1000, overlap=0).row(2).tasks
     500
     """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-_SHARE, _FEWEST = 0.05, 40  # of the tasks, where no fit says how many: judgement
+_SHARE, _FEWEST, _MOST_SHARE = 0.05, 40, 0.2  # of the tasks, where no fit says how many: judgement
 
 
 def wanted_overlap(fitted: Any, n_tasks: int, n_shared: int = 0) -> int:
@@ -17,5 +17,5 @@ def wanted_overlap(fitted: Any, n_tasks: int, n_shared: int = 0) -> int:
     if verdict is not None and verdict.held_out:
         narrowing = verdict.narrowing()
         return 0 if narrowing is None else int(narrowing.second)
-    share = min(max(_FEWEST, round(_SHARE * n_tasks)), n_tasks // 2)
+    share = max(round(_SHARE * n_tasks), min(_FEWEST, round(_MOST_SHARE * n_tasks)))
     return max(0, share - n_shared)
