@@ -131,9 +131,8 @@ def time_iterations(size: str, options: argparse.Namespace) -> dict[str, Any]:
     built: list[TorchEngine] = []
 
     def build() -> None:
-        built.append(
-            TorchEngine.from_rows(row, start, (options.workers, N_CLASSES), "float32", device, block=options.block)
-        )
+        shape = (options.workers, N_CLASSES, N_CLASSES)
+        built.append(TorchEngine(row, start, shape, "float32", device, block=options.block))
 
     (prepare_s,) = seconds(build, device, 1)
     engine = built.pop()

@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp, softmax
 from scipy.stats import entropy as entropy_of
 
-from labelonce._kernels import entropy, log_sums, mean_total_variation, normalise, top_class
+from labelonce._kernels import entropy, mean_total_variation, normalise, top_class
 
 
 @pytest.mark.parametrize(("n_tasks", "n_classes"), [(1, 1), (200_000, 2), (30_000, 10), (300, 1000)])
@@ -31,7 +31,6 @@ def test_ties_are_shared_evenly_among_the_tied_classes_only() -> None:
 def test_sums_over_rows_are_the_same_in_blocks(n_tasks: int, n_classes: int) -> None:
     rng = np.random.default_rng(0)
     scores = rng.normal(scale=50, size=(n_tasks, n_classes))
-    assert_allclose(log_sums(scores), logsumexp(scores, axis=1), rtol=1e-12)
     one, other = softmax(scores, axis=1), rng.dirichlet(np.ones(n_classes), n_tasks)
     assert_allclose(entropy(one), entropy_of(one, axis=1), atol=1e-12)
     assert mean_total_variation(one, other) == pytest.approx(np.abs(one - other).sum(axis=1).mean() / 2)

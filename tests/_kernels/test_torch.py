@@ -27,7 +27,7 @@ device = pytest.mark.parametrize("device", DEVICES)
 @settings(max_examples=50)
 def test_e_step_equals_the_sum_over_annotations(device: str, ann: Annotations, block: int) -> None:
     log_confusion, log_prior = random_parameters(ann)
-    posterior, log_likelihood = TorchEngine(ann, "float64", device, block=block).e_step(log_confusion, log_prior)
+    posterior, log_likelihood = TorchEngine.of(ann, "float64", device, block=block).e_step(log_confusion, log_prior)
     expected, expected_likelihood = brute_force_e_step(ann, log_confusion, log_prior)
     assert_allclose(posterior, expected, atol=1e-9)
     assert log_likelihood == pytest.approx(expected_likelihood, abs=1e-9)
@@ -40,7 +40,7 @@ def test_m_step_equals_the_sum_over_annotations(device: str, ann: Annotations, b
     posterior = np.random.default_rng(0).dirichlet(np.ones(ann.n_classes), ann.n_tasks)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_blocks, "_PIECE", piece)
-        counts = TorchEngine(ann, "float64", device, block=block).m_step(posterior)
+        counts = TorchEngine.of(ann, "float64", device, block=block).m_step(posterior)
     assert_allclose(counts, brute_force_m_step(ann, posterior), atol=1e-9)
 
 
@@ -48,7 +48,7 @@ def test_m_step_equals_the_sum_over_annotations(device: str, ann: Annotations, b
 @given(ann=annotations(other_answers=True), block=st.integers(1, 9))
 @settings(max_examples=50)
 def test_votes_are_counted_as_answers_lean(device: str, ann: Annotations, block: int) -> None:
-    votes = TorchEngine(ann, "float64", device, block=block).vote_counts()
+    votes = TorchEngine.of(ann, "float64", device, block=block).vote_counts()
     assert_allclose(votes, brute_force_votes(ann), atol=1e-12)
 
 
@@ -63,7 +63,7 @@ def test_both_engines_give_the_same(device: str, dtype: str, atol: float, n_clas
     ann = ann.align(np.arange(-5, 310))  # tasks without labels at both ends
     gold = np.full(ann.n_tasks, -1, dtype=np.int32)
     gold[[0, 7, 310]] = y_true[:3]
-    ours, scipys = TorchEngine(ann, dtype, device, block=500), ScipyEngine(ann, dtype)
+    ours, scipys = TorchEngine.of(ann, dtype, device, block=500), ScipyEngine(ann, dtype)
     assert len(ours.blocks) > 1
     assert_array_equal(ours.vote_counts(), scipys.vote_counts())
     for known in (None, gold):
@@ -83,7 +83,7 @@ def test_a_prior_for_every_task_goes_with_its_block(device: str) -> None:
     ann, _ = crowd()
     log_prior = np.log(np.random.default_rng(1).dirichlet(np.ones(3), ann.n_tasks))
     log_confusion, _ = random_parameters(ann)
-    ours = TorchEngine(ann, "float64", device, block=64).e_step(log_confusion, log_prior)
+    ours = TorchEngine.of(ann, "float64", device, block=64).e_step(log_confusion, log_prior)
     assert_allclose(ours.posterior, ScipyEngine(ann, "float64").e_step(log_confusion, log_prior).posterior, atol=1e-9)
 
 
@@ -91,7 +91,7 @@ def test_a_prior_for_every_task_goes_with_its_block(device: str) -> None:
 def test_gold_is_one_hot(device: str) -> None:
     ann, _ = crowd(n_tasks=4)
     gold = np.array([-1, 2, -1, 0], dtype=np.int32)
-    posterior = TorchEngine(ann, "float64", device).e_step(*random_parameters(ann), gold).posterior
+    posterior = TorchEngine.of(ann, "float64", device).e_step(*random_parameters(ann), gold).posterior
     assert_array_equal(posterior[[1, 3]], one_hot(gold[[1, 3]], 3))
 
 
@@ -99,14 +99,14 @@ def test_gold_is_one_hot(device: str) -> None:
 def test_long_float32_sums_keep_their_digits(device: str) -> None:
     n = 3_000_000
     row, start = torch.zeros(n, dtype=torch.int32), torch.arange(n + 1, dtype=torch.int32)
-    engine = TorchEngine.from_rows(row, start, (1, 1), "float32", device, block=n)
+    engine = TorchEngine(row, start, (1, 1, 1), "float32", device, block=n)
     assert engine.m_step(np.full((n, 1), 0.1))[0, 0, 0] == pytest.approx(0.1 * n, rel=1e-4)
 
 
 @device
 def test_a_run_twice_is_the_same_to_the_bit(device: str) -> None:
     ann, _ = crowd(n_tasks=2000)
-    engine = TorchEngine(ann, "float32", device)
+    engine = TorchEngine.of(ann, "float32", device)
     first, second = (engine.sweep(*random_parameters(ann)) for _ in range(2))
     assert_array_equal(first.tallies.values, second.tallies.values)
 
@@ -116,7 +116,7 @@ def test_arguments_that_must_not_be_written_stay_whole() -> None:
     log_confusion, log_prior = random_parameters(ann)
     kept = log_confusion.copy()
     log_confusion.flags.writeable = log_prior.flags.writeable = False
-    TorchEngine(ann, "float64", "cpu").e_step(log_confusion, log_prior)
+    TorchEngine.of(ann, "float64", "cpu").e_step(log_confusion, log_prior)
     assert_array_equal(log_confusion, kept)
 
 
@@ -133,7 +133,7 @@ def test_the_kernel_needs_torch_and_numpy_alone() -> None:
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_cuda_without_a_gpu_is_an_error() -> None:
     with pytest.raises(ValueError, match="device must be one that is here; got 'cuda' without a GPU"):
-        TorchEngine(crowd()[0], "float64", "cuda")
+        TorchEngine.of(crowd()[0], "float64", "cuda")
 
 
 def test_rows_beyond_32_bits_are_counted_in_64() -> None:
@@ -145,4 +145,4 @@ def test_rows_beyond_32_bits_are_counted_in_64() -> None:
         is_square = True
 
     wide: Any = Wide()
-    assert TorchEngine(wide, "float32", "cpu").blocks[0].seen.tolist() == [0, 2**32 + 3]
+    assert TorchEngine.of(wide, "float32", "cpu").blocks[0].seen.tolist() == [0, 2**32 + 3]

@@ -14,7 +14,7 @@ engines do the sums: `ScipyEngine` of the base install, and `TorchEngine` for la
 
 from typing import TYPE_CHECKING
 
-from labelonce._kernels._beliefs import Beliefs, fractions, mean_beliefs, on_slots
+from labelonce._kernels._beliefs import Beliefs, mean_beliefs, on_slots
 from labelonce._kernels._blas import blas_threads
 from labelonce._kernels._confusion import (
     Confusion,
@@ -24,13 +24,12 @@ from labelonce._kernels._confusion import (
     confusion_of,
     one_coin_confusion,
 )
-from labelonce._kernels._engine import DEVICES, Engine, EStep, Sweep, make_engine
+from labelonce._kernels._engine import Engine, EStep, Sweep, make_engine
 from labelonce._kernels._factors import Factors, Mistakes
 from labelonce._kernels._posterior import (
     after_answer,
     entropy,
     floored_log,
-    log_sums,
     mean_total_variation,
     normalise,
     normalised,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from labelonce._kernels._posterior import entropy, mean_total_variation, top_class, vote_fractions
+from labelonce._kernels._posterior import entropy, mean_total_variation, top_class
 from labelonce._types import Codes, Floats
 from labelonce.data._memory import MOST_NUMBERS
 
@@ -341,11 +341,6 @@ def mean_beliefs(parts: Sequence[Beliefs], weights: Sequence[float]) -> Beliefs:
     """Return the weighted mean of beliefs on the same slots."""
     first = parts[0]
     return first.with_wide(np.asarray(sum(share * one.wide() for share, one in zip(weights, parts, strict=True))))
-
-
-def fractions(votes: Floats, gold: Codes | None) -> Beliefs:
-    """Return vote counts (n_rows, n_classes) as beliefs: equal ones where nobody voted, certain where gold is known."""
-    return Beliefs.of(vote_fractions(votes, gold))
 
 
 def on_slots(targets: Any) -> Beliefs | None:

@@ -83,36 +83,28 @@ class Matrices:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The number of workers, classes and answers."""
         return self.values.shape
 
     def dense(self) -> Floats:
-        """Return the matrices."""
         return self.values
 
     def confusion(self, worker: int) -> Floats:
-        """Return one worker's matrix [true, given]."""
         return np.asarray(self.values[worker])
 
     def probability(self, worker: Any, true: Any, given: Any) -> Floats:
-        """Return P(given | true) of the worker, entry by entry; the three are broadcast."""
         return np.asarray(self.values[worker, true, given])
 
     def columns(self, worker: Codes, given: Codes) -> Floats:
-        """Return P(given | true) of each worker and answer for all classes, (n, n_classes)."""
         return np.asarray(self.values[worker, :, given])
 
     def usual(self, worker: Codes) -> Floats:
-        """Return the mean chance of a worker to give any one answer."""
         return np.full(len(worker), 1 / self.shape[2])
 
     def skill(self, prior: Floats, leaning: Floats | None = None) -> Floats:
-        """Return each worker's chance of giving the true label; see `Confusion`."""
         right, share = self.right_by(prior, leaning)
         return np.asarray((right * share).sum(axis=1))
 
     def right_by(self, prior: Floats, leaning: Floats | None = None) -> tuple[Floats, Floats]:
-        """Return the chances of being right by true class (n_workers, n_classes), and the prior."""
         if leaning is None:
             return np.asarray(np.einsum("wkk->wk", self.values)), prior
         right = np.einsum("wks,sk->wk", self.values, leaning)
@@ -121,31 +113,25 @@ class Matrices:
         return np.asarray(np.divide(right, total, out=guess, where=total > 0)), prior
 
     def answer_probability(self, worker: Any, given: Any, prior: Floats) -> Floats:
-        """Return the probability of each worker's answer, whatever the true class is."""
         return np.asarray(self._answer_shares(prior)[worker, given])
 
     def mean_with(self, others: Sequence[Any], weights: Sequence[float]) -> Self:
-        """Return the matrices with the weighted means."""
         both = zip(weights, (self, *others), strict=True)
         return type(self)(np.asarray(sum(share * one.values for share, one in both)))
 
     def rescaled(self, factor: float, prior: Floats) -> Self:
-        """Return matrices `factor` times as far from the worker's own shares of answers, which stay."""
         shares = self._answer_shares(prior)[:, None, :]
         found = np.clip(shares + factor * (self.values - shares), LEAST, None)
         return type(self)(found / found.sum(axis=2, keepdims=True))
 
     def _answer_shares(self, prior: Floats) -> Floats:
-        """Return how often each worker gives each answer, (n_workers, n_answers)."""
         return np.asarray((np.broadcast_to(prior, self.values.shape[:2])[:, None, :] @ self.values)[:, 0])
 
     def change(self, other: Any) -> float:
-        """Return the mean total variation between rows."""
         return mean_total_variation(self.values, other.values)
 
     @cached_property
     def log_values(self) -> Floats:
-        """The logs of the entries, finite."""
         return floored_log(self.values) if self.logs is None else self.logs
 
 

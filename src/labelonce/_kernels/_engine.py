@@ -83,7 +83,7 @@ def make_engine(annotations: Annotations, dtype: str, engine: str = "auto", devi
 
     if getattr(annotations, "has_weights", False):
         raise ValueError("annotations with weights or probabilities need engine='scipy', on the CPU; got torch.")
-    return TorchEngine(annotations, dtype, device)
+    return TorchEngine.of(annotations, dtype, device)
 
 
 def engine_for(size: int, dtype: str, engine: str, device: str | None, *, pays_on_cuda: int = _PAYS) -> str:

@@ -167,7 +167,6 @@ class Factors:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """The shape that the matrices of all workers would have."""
         return self.n_workers, self.n_classes, self.n_classes
 
     def select(self, workers: Any) -> Self:
@@ -179,18 +178,15 @@ class Factors:
         return np.asarray(self.right[:, self.row])
 
     def skill(self, prior: Floats, leaning: Floats | None = None) -> Floats:
-        """Return each worker's chance of being right, shape (n_workers,); `prior` is P(true label)."""
         return np.asarray(self.right @ self._by_row(prior))
 
     def right_by(self, prior: Floats, leaning: Floats | None = None) -> tuple[Floats, Floats]:
-        """Return the chances of being right (n_workers, n_rows), and the share of the tasks that each row has."""
         return self.right, self._by_row(prior)
 
     def _by_row(self, prior: Floats) -> Floats:
         return np.asarray(np.bincount(self.row, prior, self.right.shape[1]))
 
     def answer_probability(self, worker: Any, given: Any, prior: Floats) -> Floats:
-        """Return the probability of each worker's answer, whatever the true class is, its mistakes as the crowd's."""
         by_pair: Any = np.bincount(self.mistakes.given, prior[self.mistakes.true] * self.share, self.n_classes)
         even = prior * self.other_share
         paired: Any = np.bincount(self.mistakes.given, even[self.mistakes.true], self.n_classes)
@@ -200,7 +196,6 @@ class Factors:
         return np.asarray(prior[given] * right + (1 - mean) * np.maximum(wrong, 0.0)[given])
 
     def mean_with(self, others: Sequence[Any], weights: Sequence[float]) -> Self:
-        """Return the factors with the weighted means."""
         every = list(zip(weights, (self, *others), strict=True))
         right, share, other = (
             np.asarray(sum(part * getattr(one, name) for part, one in every))
@@ -209,28 +204,23 @@ class Factors:
         return type(self)(right, self.row, self.mistakes, share, other)
 
     def rescaled(self, factor: float, prior: Floats) -> Self:
-        """Return workers whose chances of being right are `factor` times as far from chance level."""
         chance = 1 / self.n_classes
         right = np.clip(chance + factor * (self.right - chance), LEAST, 1 - LEAST)
         return type(self)(right, self.row, self.mistakes, self.share, self.other_share)
 
     def change(self, other: Any) -> float:
-        """Return the mean change of the chances of being right; infinity where they are of other rows."""
         same = self.right.shape == other.right.shape
         return float(np.abs(self.right - other.right).mean()) if same else float("inf")
 
     def probability(self, worker: Any, true: Any, given: Any) -> Floats:
-        """Return P(given | true) of the worker, entry by entry; the three are broadcast."""
         worker, true, given = np.broadcast_arrays(worker, true, given)
         right = self.right[worker, self.row[true]]
         return np.asarray(np.where(true == given, right, (1 - right) * self.shares[self.mistakes.index(given, true)]))
 
     def columns(self, worker: Any, given: Any) -> Floats:
-        """Return P(given | true) of each worker and answer for all classes, (n, n_classes)."""
         return self.probability(worker[:, None], np.arange(self.n_classes, dtype=np.int32), given[:, None])
 
     def usual(self, worker: Any) -> Floats:
-        """Return the mean chance of a worker to give one answer that is wrong."""
         return np.asarray((1 - self.right.mean(axis=1))[worker] * self.other_share.mean())
 
     def confusion(self, worker: int) -> Floats:

@@ -67,19 +67,6 @@ def after_answer(rows: Floats, chances: Floats) -> Floats:
     return found
 
 
-def log_sums(scores: Floats) -> Floats:
-    """Return log sum exp(scores) of each row, shape (n_tasks,). Each row must hold a finite number."""
-    return np.concatenate([_log_sums_of_block(block) for block in _blocks(scores)])
-
-
-def _log_sums_of_block(block: Floats) -> Floats:
-    by_class = np.array(block.T, order="C")  # always a copy
-    top = by_class.max(axis=0)
-    by_class -= top
-    np.exp(by_class, out=by_class)
-    return np.asarray(np.log(by_class.sum(axis=0)) + top)
-
-
 def entropy(posterior: Floats) -> Floats:
     """Return the entropy of each row of probabilities in nats, shape (n_tasks,)."""
     return np.concatenate([_entropy_of_block(block) for block in _blocks(posterior)])

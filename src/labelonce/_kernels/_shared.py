@@ -19,24 +19,19 @@ class SharedEngine:
         self.leaning = own.leaning
 
     def vote_counts(self) -> Floats:
-        """Return the votes of this process's tasks."""
         return self._own.vote_counts()
 
     def e_step(self, log_confusion: Floats, log_prior: Floats, gold: Codes | None = None) -> EStep:
-        """Return the posteriors of this process's tasks, and the log-likelihood of all annotations."""
         posterior, log_likelihood = self._own.e_step(log_confusion, log_prior, gold)
         return EStep(posterior, float(add_up(log_likelihood)))
 
     def messages(self, log_confusion: Floats) -> Floats:
-        """Return the sums of this process's tasks."""
         return self._own.messages(log_confusion)
 
     def m_step(self, posterior: Floats) -> Floats:
-        """Return the expected confusion counts over all processes."""
         return add_up(self._own.m_step(posterior))
 
     def sweep(self, log_confusion: Floats, log_prior: Floats, gold: Codes | None = None) -> Sweep:
-        """Return the counts and the log-likelihood over all processes."""
         own = self._own.sweep(log_confusion, log_prior, gold)
         counts = Counts(add_up(own.tallies.values), self.leaning)
         return Sweep(counts, add_up(own.class_counts), float(add_up(own.log_likelihood)))

@@ -36,57 +36,32 @@ class TorchEngine:
 
     Parameters
     ----------
-    annotations : Annotations
+    row, start : int32 tensors
+        All annotations in the layout of `Block`. Without `Annotations` this needs torch and numpy alone.
+    shape : (n_workers, n_classes, n_answers)
     dtype : {"float64", "float32"}
         On the CPU torch is fast for float32 only.
     device : {"cpu", "cuda"}, optional
         Default: CUDA where there is any.
     block : int, optional
         Annotations in a block.
+    leaning : (n_answers, n_classes), optional
+        As in `Engine`.
     """
 
     def __init__(
-        self, annotations: Annotations, dtype: str, device: str | None = None, *, block: int | None = None
-    ) -> None:
-        row, start = rows_of(annotations)
-        shape = (annotations.n_workers, annotations.n_classes, annotations.n_answers)
-        self._build(torch.from_numpy(row), torch.from_numpy(start), shape, dtype, device, block)
-        self.leaning: Floats | None = None if annotations.is_square else annotations.leaning
-
-    @classmethod
-    def from_rows(
-        cls,
-        row: Tensor,
-        start: Tensor,
-        shape: tuple[int, int],
-        dtype: str,
-        device: str | None = None,
-        *,
-        block: int | None = None,
-    ) -> TorchEngine:
-        """Return the engine of annotations in the layout of `Block`: int32 `row` and `start` of all tasks.
-
-        `shape` is (n_workers, n_classes), and the answers are the classes. Without `Annotations` this needs torch and
-        numpy alone.
-        """
-        engine = cls.__new__(cls)
-        engine._build(row, start, (*shape, shape[1]), dtype, device, block)
-        engine.leaning = None
-        return engine
-
-    def _build(
         self,
         row: Tensor,
         start: Tensor,
         shape: tuple[int, int, int],
         dtype: str,
-        device: str | None,
-        block: int | None,
+        device: str | None = None,
+        *,
+        block: int | None = None,
+        leaning: Floats | None = None,
     ) -> None:
-        self.device = find_device(device)
-        self.dtype = np.dtype(dtype)
-        self.shape = shape
-        self.n_tasks = len(start) - 1
+        self.device, self.dtype = find_device(device), np.dtype(dtype)
+        self.shape, self.n_tasks, self.leaning = shape, len(start) - 1, leaning
         self.blocks: list[Block] = []
         self._first: list[int] = [0]
         for first, last in _cuts(start, block or BLOCK_SIZE[self.device.type]):
@@ -94,6 +69,15 @@ class TorchEngine:
             own = (row[low:high], start[first : last + 1] - low)
             self.blocks.append(index_block(*(tensor.to(self.device) for tensor in own)))
             self._first.append(last)
+
+    @classmethod
+    def of(
+        cls, annotations: Annotations, dtype: str, device: str | None = None, *, block: int | None = None
+    ) -> TorchEngine:
+        row, start = map(torch.from_numpy, rows_of(annotations))
+        shape = (annotations.n_workers, annotations.n_classes, annotations.n_answers)
+        leaning = None if annotations.is_square else annotations.leaning
+        return cls(row, start, shape, dtype, device, block=block, leaning=leaning)
 
     def vote_counts(self) -> Floats:
         votes = np.empty((self.n_tasks, self.shape[1]), dtype=self.dtype)

@@ -36,7 +36,7 @@ from labelonce.runs._state import OtherVersion, States
 from labelonce.workers._groups import Groups
 
 _FORMAT = 2
-_VERSIONS: dict[str, int] = {}  # of classes whose attributes have changed their meaning
+_VERSIONS = {"workers.OneCoin": 2, "workers.Counted": 2}  # of classes whose attributes have changed their meaning
 _OTHER_RELEASE = f"must hold what labelonce.save wrote in format {_FORMAT}: fit and save again with this release"
 # skops takes them, but libsvm reads where the numbers in the file tell it to.
 _UNCHECKED = {f"sklearn.svm._classes.{name}" for name in ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")}

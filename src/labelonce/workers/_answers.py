@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import digamma, gammaln
 
 from labelonce._kernels import normalised
 from labelonce._rules import RULES
 from labelonce._types import Floats
-from labelonce.workers._population import log_spread_prior, most_likely, strength
+from labelonce.workers._population import most_likely, shrinkage, strength
 
 
 class Shares(NamedTuple):
@@ -71,15 +70,6 @@ def _strength(counts: Floats, means: Floats) -> float:
     rows = np.flatnonzero(counts.sum(axis=1))
     rows = rows[:: max(1, -(-len(rows) // RULES.population_rows))]
     counts, means = counts[rows], means[rows]
-    total, possible = counts.sum(axis=1), means > 0
-
-    def log_density(point: Floats) -> tuple[float, Floats]:
-        size = float(strength(point[0]))
-        log_prior, slope = log_spread_prior(point)
-        before, seen = size * means[possible], counts[possible]
-        value = (gammaln(before + seen) - gammaln(before)).sum() - (gammaln(size + total) - gammaln(size)).sum()
-        by_size = (means[possible] * (digamma(before + seen) - digamma(before))).sum()
-        by_size -= (digamma(size + total) - digamma(size)).sum()
-        return float(value) + log_prior, -by_size / point**2 + slope
-
+    possible = means > 0
+    log_density = shrinkage(means[possible], counts[possible], counts.sum(axis=1))
     return float(strength(most_likely(log_density, np.array([0.2]))[0]))

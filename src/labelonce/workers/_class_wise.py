@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from labelonce._kernels import Factors, Pattern
-from labelonce._types import Floats
-from labelonce.data._memory import is_large
-from labelonce.workers._base import WorkerModel
-from labelonce.workers._intervals import beta_interval, one_coin_interval
-from labelonce.workers._population import (
-    average_moments,
-    has_moved,
-    likely_points,
-    log_spread_prior,
-    most_likely,
-    sample_rows,
-    strength,
-)
+from labelonce._types import Codes, Floats
+from labelonce.workers._chances import ChanceModel
+from labelonce.workers._population import average_moments, likely_points, log_spread_prior, sample_rows, strength
 from labelonce.workers._quadrature import LabelledRows, OverallNodes, hermite_rule
 
 _COARSE, _FINE = hermite_rule(5), hermite_rule(9)  # for likelihoods, and for the moments of the workers
 
 
-class ClassWise(WorkerModel):
+class ClassWise(ChanceModel):
     """Right with one probability per true class; when wrong, all other classes are equally likely.
 
     Each probability is shrunk towards the worker's overall one, and that towards the population; how strongly is
@@ -54,43 +44,21 @@ class ClassWise(WorkerModel):
     """
 
     strength_: float
-    population_: tuple[float, float]
-    _forgotten: tuple[str, ...] = ("_mode", "_learned_from")
+    _n_spreads = 2
 
-    def uses_slots(self, labels: Any) -> bool:
-        """Return whether arrays of all classes would be too large."""
-        return bool(labels.is_square and is_large(labels.n_tasks, labels.n_workers, labels.n_classes))
+    def _class_rows(self, n_classes: int) -> Codes:
+        return np.arange(n_classes, dtype=np.int32)
 
-    def prepare(self, labels: Any, predictions: Any = None) -> Pattern | None:
-        """Return that one number per worker and class is kept, None where there is room for matrices."""
-        self._forget()
-        return Pattern.even(np.arange(labels.n_classes, dtype=np.int32)) if self.uses_slots(labels) else None
-
-    def _fit(self, tallies: Any, *, first: bool = False) -> None:
-        self.learn(tallies.right_and_wrong(), tallies.drawn_right_and_wrong())
-        self.factors_ = Factors.one_coin(self._right, tallies.n_classes)
-
-    def learn(self, counts: tuple[Floats, Floats], drawn: tuple[Floats, ...]) -> None:
-        """Find the population from right and wrong labels by worker and row, `drawn` as real ones scatter.
-
-        It starts from that of the last call, and is the same where next to nothing has changed.
-        """
-        self._right_counts, self._sample_counts = counts, sample_rows(*drawn)
+    def _sampled(self, right: Floats, wrong: Floats) -> tuple[Floats, Floats]:
+        self._sample_counts = sample_rows(right, wrong)
         self._index()
-        before, share = vars(self).get("_mode"), counts[0] / np.maximum(counts[0] + counts[1], 1.0)
-        if before is None:
-            right, wrong = float(self._sample.right.sum()), float(self._sample.wrong.sum())
-            before = np.array([(right + 1) / (right + wrong + 2), 0.2, 0.2])
-        if has_moved(share, self):
-            before, self._learned_from = most_likely(self._log_density, before), share
-        self._mode = before
-        mean, size = self._mode[0], float(strength(self._mode[1]))
-        self.population_, self.strength_ = (mean * size, (1 - mean) * size), float(strength(self._mode[2]))
-        self._right = self._right_moments_at(self._mode)[0]
+        return self._sample.right, self._sample.wrong
 
-    def chance(self) -> Floats:
-        """Return the mean chance of being right, (n_workers, n_rows)."""
-        return self._right
+    def learn(self, counts: Sequence[Floats], drawn: Sequence[Floats]) -> Floats:
+        """Return the mean chances by worker and row; see `ChanceModel`."""
+        right = super().learn(counts, drawn)
+        self.strength_ = float(strength(self._mode[2]))
+        return right
 
     def _index(self) -> None:
         self._sample, self._rows = LabelledRows.of(*self._sample_counts), LabelledRows.of(*self._right_counts)
@@ -116,47 +84,29 @@ class ClassWise(WorkerModel):
         mean, square = ((shares * nodes.overall**power).sum(axis=1, keepdims=True) for power in (1, 2))
         return mean, square
 
-    def _right_moments_at(self, point: Floats) -> tuple[Floats, Floats]:
-        """Return mean and mean square of the chance of each row, which is linear in the overall probability."""
-        mean, square = self._right_powers(point, *self._overall_at(point))
-        size = self._right_counts[0] + self._right_counts[1] + strength(point[2])
-        return mean, square + (mean - square) / (size + 1)
-
-    def _right_powers(self, point: Floats, overall: Floats, overall_square: Floats) -> tuple[Floats, Floats]:
-        """Return mean and mean square, over the overall probability, of the mean chance of each row."""
+    def _rows_at(self, point: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return the mean chance of each row at an overall probability of 0, its slope, and the labels it is worth."""
         (right, wrong), lean = self._right_counts, strength(point[2])
         size = right + wrong + lean
-        return (right + lean * overall) / size, (
-            right**2 + 2 * lean * right * overall + lean**2 * overall_square
-        ) / size**2
+        return right / size, lean / size, size
 
-    def chance_moments(self) -> tuple[Floats, Floats]:
-        """Return mean and variance of the chances of being right, both (n_workers, n_rows)."""
-        return self._right_moments()
-
-    def _right_moments(self) -> tuple[Floats, Floats]:
-        """Return mean and variance of the probability of being right, both (n_workers, n_classes)."""
-        if self._right.shape[1] == 1:
-            return np.ones_like(self._right), np.zeros_like(self._right)
-        return average_moments(self._right_moments_at, likely_points(self._log_density, self._mode))
-
-    def _skill_moments(self, prior: Floats) -> tuple[Floats, Floats]:
-        if len(prior) == 1:
-            return np.ones(len(self._right)), np.zeros(len(self._right))
-        return self.overall_moments(prior)
+    def _moments_at(self, point: Floats) -> tuple[Floats, Floats]:
+        first, slope, size = self._rows_at(point)
+        mean, square = _powers(first, slope, *self._overall_at(point))
+        return mean, square + (mean - square) / (size + 1)
 
     def overall_moments(self, prior: Floats) -> tuple[Floats, Floats]:
         """Return mean and variance of every worker's chance of being right; `prior` is the share of each row."""
 
         def moments_at(point: Floats) -> tuple[Floats, Floats]:
-            overall, overall_square = self._overall_at(point)
-            mean, square = self._right_powers(point, overall, overall_square)
-            size = self._right_counts[0] + self._right_counts[1] + strength(point[2])
-            known, slope = self._right_counts[0] / size @ prior, strength(point[2]) / size @ prior
-            spread = known**2 + 2 * known * slope * overall[:, 0] + slope**2 * overall_square[:, 0]
-            return mean @ prior, spread + (mean - square) / (size + 1) @ prior**2
+            (first, slope, size), overall = self._rows_at(point), self._overall_at(point)
+            mean, square = _powers(first, slope, *overall)
+            own, own_square = _powers(first @ prior, slope @ prior, *(part[:, 0] for part in overall))
+            return own, own_square + (mean - square) / (size + 1) @ prior**2
 
         return average_moments(moments_at, likely_points(self._log_density, self._mode))
 
-    def _entry_interval(self, level: float) -> tuple[Floats, Floats]:
-        return one_coin_interval(*beta_interval(*self._right_moments(), level), self._right.shape[1])
+
+def _powers(first: Floats, slope: Floats, mean: Floats, square: Floats) -> tuple[Floats, Floats]:
+    """Return mean and mean square of `first + slope * x`, from those of x."""
+    return first + slope * mean, first**2 + 2 * first * slope * mean + slope**2 * square

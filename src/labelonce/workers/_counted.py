@@ -34,11 +34,7 @@ class Counted(WorkerModel):
 
     def _fit_answers(self, counts: Floats, leaning: Floats) -> None:
         self._fit(Counts(counts))
-        total = counts.sum(axis=2, keepdims=True)
-        self._shares, self._leaning = (self.confusion_, total, 0.0), leaning
-
-    def _answer_interval(self, level: float) -> tuple[Floats, Floats]:
-        return self._entry_interval(level)
+        self._leaning = leaning
 
     def _fit(self, tallies: Any, *, first: bool = False) -> None:
         self._counts = counts = tallies.values
@@ -56,7 +52,7 @@ class Counted(WorkerModel):
         return beta_interval(*self._entry_moments(), level)
 
     def _skill_moments(self, prior: Floats) -> tuple[Floats, Floats]:
-        if "_shares" in vars(self):
+        if "_leaning" in vars(self):
             return self._answer_moments(prior)
         mean, variance = self._entry_moments()
         return np.einsum("wkk,k->w", mean, prior), np.einsum("wkk,k->w", variance, prior**2)

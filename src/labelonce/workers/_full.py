@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import digamma, gammaln
 
 from labelonce._kernels import one_coin_confusion
 from labelonce._types import Floats
@@ -13,11 +12,12 @@ from labelonce.workers._answers import Shares, leaning_moments, scale_shares
 from labelonce.workers._class_wise import ClassWise
 from labelonce.workers._intervals import beta_interval
 from labelonce.workers._population import (
+    LogDensity,
     average_moments,
     likely_points,
-    log_spread_prior,
     most_likely,
     sample_workers,
+    shrinkage,
     strength,
 )
 
@@ -69,7 +69,7 @@ class Full(ClassWise):
 
     error_strength_: float
     _takes_scales = True
-    _forgotten = ("_mode", "_learned_from", "_error_mode")
+    _forgotten = (*ClassWise._forgotten, "_error_mode")
 
     def _fit_answers(self, counts: Floats, leaning: Floats) -> None:
         if np.array_equal(leaning, np.eye(*leaning.shape)):
@@ -115,17 +115,10 @@ class Full(ClassWise):
         evidence *= (1 - self._right)[:, :, None] / total
         self.confusion_ = np.where(np.eye(n_classes, dtype=bool), self._right[:, :, None], evidence)
 
-    def _error_log_density(self, point: Floats) -> tuple[float, Floats]:
-        size, n_others = float(strength(point[0])), self._wrong.shape[1] - 1
-        each = size / n_others
+    @property
+    def _error_log_density(self) -> LogDensity:
         (entries, n_entries), (totals, n_totals) = self._wrong_entries, self._wrong_totals
-        log_prior, slope = log_spread_prior(point)
-        value = n_entries @ (gammaln(each + entries) - gammaln(each)) - n_totals @ (
-            gammaln(size + totals) - gammaln(size)
-        )
-        by_size = n_entries @ (digamma(each + entries) - digamma(each)) / n_others
-        by_size -= n_totals @ (digamma(size + totals) - digamma(size))
-        return float(value) + log_prior, -by_size / point**2 + slope
+        return shrinkage(1 / (self._wrong.shape[1] - 1), entries, totals, n_entries, n_totals)
 
     def _error_moments_at(self, point: Floats) -> tuple[Floats, Floats]:
         """Return mean and mean square of P(given | true, wrong), in a known population."""
@@ -142,7 +135,7 @@ class Full(ClassWise):
         n_classes = self.confusion_.shape[1]
         if n_classes < 3:
             return super()._entry_interval(level)
-        right, right_variance = (part[:, :, None] for part in self._right_moments())
+        right, right_variance = (part[:, :, None] for part in self.chance_moments())
         points = likely_points(self._error_log_density, self._error_mode)
         error, error_variance = average_moments(self._error_moments_at, points)
         square = ((1 - right) ** 2 + right_variance) * (error**2 + error_variance)

@@ -168,11 +168,7 @@ class Grouped(WorkerModel):
             self._set_pairs_of(tallies.values.sum(axis=0))
         tallies = tallies.by(self._mistakes, self._row)
         self._chances = copy(vars(self).get("_chances") or (OneCoin() if tallies.right.shape[1] == 1 else ClassWise()))
-        counts, drawn = tallies.right_and_wrong(), tallies.drawn_right_and_wrong()
-        if tallies.right.shape[1] == 1:
-            counts, drawn = (tuple(part[:, 0] for part in pair) for pair in (counts, drawn))
-        self._chances.learn(counts, drawn)
-        right = self._chances.chance().reshape(tallies.right.shape)
+        right = self._chances.learn(tallies.right_and_wrong(), tallies.drawn_right_and_wrong())
         self._set_factors(tallies, right, LEAK if first and self.leak == "auto" else self.leak)
 
     def _set_pairs_of(self, crowd: Floats) -> None:
@@ -205,7 +201,7 @@ class Grouped(WorkerModel):
 
     def _right_moments(self) -> tuple[Floats, Floats]:
         """Return mean and variance of the chances of being right, (n_workers, n_rows)."""
-        mean, variance = (part.reshape(self.factors_.right.shape) for part in self._chances.chance_moments())
+        mean, variance = self._chances.chance_moments()
         certain = self.factors_.right == 1.0
         return np.where(certain, 1.0, mean), np.where(certain, 0.0, variance)
 

@@ -180,8 +180,8 @@ def groups_and_share(annotations: Annotations, predictions: Any = None) -> tuple
             f"groups can be found where a task has two different labels, or with predictions; got "
             f"{annotations.n_tasks:,} tasks of one label each. Give a table of classes and groups instead."
         )
-    kept = meetings.data >= RULES.group_meetings
-    kept &= pdtrc(meetings.data - 1, _by_chance(meetings)) < RULES.false_pairs / _n_pairs(annotations.n_classes)
+    kept, n_pairs = meetings.data >= RULES.group_meetings, annotations.n_classes * (annotations.n_classes - 1) // 2
+    kept &= pdtrc(meetings.data - 1, _by_chance(meetings)) < RULES.false_pairs / max(1, n_pairs)
     joined = sparse.coo_array((meetings.data[kept], (meetings.row[kept], meetings.col[kept])), shape=meetings.shape)
     found = Groups.of(communities(joined + joined.T))
     alone = np.bincount(found.group)[found.group] == 1
@@ -241,10 +241,6 @@ def _by_chance(meetings: Any) -> Floats:
     total = meetings.data.sum()
     margin = (meetings.sum(axis=0) + meetings.sum(axis=1)) / (2 * total)
     return np.asarray(total * 2 * margin[meetings.row] * margin[meetings.col] / (1 - (margin**2).sum()))
-
-
-def _n_pairs(n_classes: int) -> int:
-    return max(1, n_classes * (n_classes - 1) // 2)
 
 
 def _prediction_codes(predictions: Any, annotations: Annotations) -> Codes:

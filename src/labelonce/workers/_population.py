@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, logit
+from scipy.special import digamma, expit, gammaln, logit
 
 from labelonce._kernels import blas_threads
 from labelonce._rules import RULES
@@ -66,6 +66,28 @@ def log_spread_prior(spreads: Floats) -> tuple[float, Floats]:
     Half of it means four labels or more. A uniform one would hold that few workers, all right, are all perfect.
     """
     return 2 * float(np.log1p(-spreads).sum()), -2 / (1 - spreads)
+
+
+def shrinkage(
+    means: Floats | float, seen: Floats, totals: Floats, times: Floats | float = 1.0, times_total: Floats | float = 1.0
+) -> LogDensity:
+    """Return the log-density of the spread of Dirichlet chances around their means, given counts.
+
+    `seen` are the counts of entries, `means` their mean chances, and `totals` the counts of whole distributions;
+    `times` says how often each is there.
+    """
+
+    def log_density(point: Floats) -> tuple[float, Floats]:
+        size = float(strength(point[0]))
+        log_prior, slope = log_spread_prior(point)
+        before = size * means
+        value = (times * (gammaln(before + seen) - gammaln(before))).sum()
+        value -= (times_total * (gammaln(size + totals) - gammaln(size))).sum()
+        by_size = (times * means * (digamma(before + seen) - digamma(before))).sum()
+        by_size -= (times_total * (digamma(size + totals) - digamma(size))).sum()
+        return float(value) + log_prior, -by_size / point**2 + slope
+
+    return log_density
 
 
 def most_likely(log_density: LogDensity, start: Floats) -> Floats:

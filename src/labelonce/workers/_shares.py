@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import digamma, gammaln
 
 from labelonce._kernels import Mistakes, Tallies
 from labelonce._rules import RULES
 from labelonce._types import Codes, Floats
-from labelonce.workers._population import log_spread_prior, most_likely, strength
+from labelonce.workers._population import most_likely, shrinkage, strength
 
 LEAK = RULES.leak_prior[0] / sum(RULES.leak_prior)
 _STEPS = 30  # of splitting wrong labels between pairs and leak
@@ -68,20 +67,11 @@ def _evidence_size(pairs: Mistakes, amounts: Floats, number: Floats, near: float
     """Return how many wrong labels of a true class its equal shares are worth, by marginal likelihood."""
     several = number > 1
     amounts, number, true = amounts[several], number[several], pairs.true[several]
-    totals = np.bincount(true, amounts, pairs.n_classes)
+    totals: Floats = np.bincount(true, amounts, pairs.n_classes).astype(np.float64)
     totals = totals[totals > 0]
     if not len(totals):
         return float("inf")
-
-    def log_density(point: Floats) -> tuple[float, Floats]:
-        size = float(strength(point[0]))
-        each = size / number
-        log_prior, slope = log_spread_prior(point)
-        value = (gammaln(each + amounts) - gammaln(each)).sum() - (gammaln(size + totals) - gammaln(size)).sum()
-        by_size = ((digamma(each + amounts) - digamma(each)) / number).sum()
-        by_size -= (digamma(size + totals) - digamma(size)).sum()
-        return float(value) + log_prior, -by_size / point**2 + slope
-
+    log_density = shrinkage(1 / number, amounts, totals)
     start = 0.2 if near is None or not np.isfinite(near) else 1 / (1 + near)
     return float(strength(most_likely(log_density, np.array([start]))[0]))
 
