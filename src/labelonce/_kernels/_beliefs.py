@@ -10,7 +10,6 @@ import numpy as np
 
 from labelonce._kernels._posterior import entropy, mean_total_variation, top_class
 from labelonce._types import Codes, Floats
-from labelonce.data._memory import MOST_NUMBERS
 
 _BLOCK = 1 << 18  # numbers that are worked on at once
 
@@ -115,6 +114,8 @@ class Beliefs:
         """Return the probabilities of all classes, (n_rows, n_classes), if that is not too large; free with few."""
         if self.classes is None:
             return self.probability
+        from labelonce.data._memory import MOST_NUMBERS  # here: it loads pyarrow, and the torch engine needs none
+
         if len(self) * self.n_classes > MOST_NUMBERS:
             raise ValueError(
                 f"a dense posterior must have at most {MOST_NUMBERS:,} numbers; got {len(self):,} rows x "

@@ -15,7 +15,6 @@ from typing import Any, Self
 import numpy as np
 
 from labelonce._types import Codes, Floats, Mask
-from labelonce.data._memory import MOST_NUMBERS
 
 _TABLE = 1 << 22  # entries of a table of all pairs of classes, up to which it is faster than to search
 _FLOOR = 1e-10  # stands for a probability of zero
@@ -229,6 +228,8 @@ class Factors:
 
     def dense(self) -> Floats:
         """Return the matrices of all workers [worker, true, given]; more than 2^27 entries are an error."""
+        from labelonce.data._memory import MOST_NUMBERS  # here: it loads pyarrow, and the torch engine needs none
+
         if np.prod(self.shape, dtype=float) > MOST_NUMBERS:
             raise ValueError(
                 f"confusion_ must have at most {MOST_NUMBERS:,} entries (1 GiB); got {self.n_workers:,} workers with "
