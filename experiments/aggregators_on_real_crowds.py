@@ -11,7 +11,7 @@ from typing import Any
 
 import data_sets
 import numpy as np
-from record import RESULTS, Trial, arguments, main, markdown, resume
+from record import RESULTS, Trial, experiment, markdown
 
 import labelonce as lo
 
@@ -32,7 +32,7 @@ def trial(name: str) -> dict[str, Any]:
     comparison = lo.compare_aggregators(data.annotations, gold=np.where(gold >= 0, data.annotations.classes[gold], -1))
     sizes = [data.annotations.n_tasks, len(data.annotations), data.annotations.n_classes]
     rows = {row.pop("method"): row for row in comparison.to_frame().to_pylist()}
-    return {"name": name, "sizes": sizes, "recommended": comparison.recommended, "rows": rows}
+    return {"sizes": sizes, "recommended": comparison.recommended, "rows": rows}
 
 
 def table(trials: list[Trial]) -> str:
@@ -60,6 +60,4 @@ def _part(key: str, trials: list[Trial], methods: list[str]) -> str:
 
 if __name__ == "__main__":
     points = [{"name": name} for name in NAMES]
-    options = arguments(__doc__, PATH)
-    options.set_defaults(jobs=1)  # seconds are measured
-    main(options.parse_args(), lambda options: resume(options, trial, points, order={"name": NAMES}), table)
+    experiment(__doc__, PATH, trial, lambda _: points, table, order={"name": NAMES}, jobs=1)  # seconds are measured

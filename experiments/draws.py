@@ -13,10 +13,11 @@ import data_sets
 import numpy as np
 import numpy.typing as npt
 from sklearn import datasets as tables
-from sklearn.decomposition import TruncatedSVD
+from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import labelonce as lo
@@ -322,6 +323,13 @@ def real_crowd(name: str, redundancy: int | Literal["all"], seed: int) -> tuple[
         words = TfidfVectorizer(sublinear_tf=True, min_df=2, ngram_range=(1, 2)).fit(data.texts[train])
         X, X_test = words.transform(data.texts[train]), words.transform(data.texts[test])
     return X, data.gold[train], X_test, data.gold[test], ann
+
+
+def components(raw: Any, n: int) -> Any:
+    """Return 64 principal components of standardised features, on one scale, fitted to the first n rows alone."""
+    found = make_pipeline(StandardScaler(), PCA(64, random_state=0)).fit(raw[:n].astype(np.float64))
+    X = found.transform(raw.astype(np.float64))
+    return X / X[:n].std()
 
 
 # Many classes.

@@ -13,14 +13,12 @@ question the mean of several draws is given.
 """
 
 import argparse
-import os
 import resource
 import time
-import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
+import data_sets
 import numpy as np
 import pyarrow.parquet as pq
 import record
@@ -42,7 +40,7 @@ class Crowd:
     """The votes, and what experts said about some questions."""
 
     def __init__(self) -> None:
-        folder = Path(os.environ["LABELONCE_DATA"]) / "imagenet_real"
+        folder = data_sets.folder() / "imagenet_real"
         votes, questions, experts = (
             pq.read_table(folder / f"{name}.parquet").to_pydict() for name in ("annotations", "questions", "expert")
         )
@@ -74,8 +72,9 @@ class Crowd:
 def figures(crowd: Crowd, probability: Any, *, ranges: bool = True) -> dict[str, Any]:
     """Return the figures on the experts' questions, with `ranges` also their intervals."""
     chance = np.clip(probability[crowd.row], 1e-6, 1 - 1e-6)
+    found = dict(zip(FIGURES, _figures(crowd.gold, chance), strict=True))
     if not ranges:
-        return dict(zip(FIGURES, _figures(crowd.gold, chance), strict=True))
+        return found
     images = [np.flatnonzero(crowd.image == one) for one in np.unique(crowd.image)]
     rng = np.random.default_rng(0)
     draws = []
@@ -83,7 +82,6 @@ def figures(crowd: Crowd, probability: Any, *, ranges: bool = True) -> dict[str,
         rows = np.concatenate([images[i] for i in rng.integers(len(images), size=len(images))])
         draws.append(_figures(crowd.gold[rows], chance[rows]))
     low, high = np.quantile(draws, [0.05, 0.95], axis=0)
-    found = dict(zip(FIGURES, _figures(crowd.gold, chance), strict=True))
     return found | {f"{name} range": [float(a), float(b)] for name, a, b in zip(FIGURES, low, high, strict=True)}
 
 
@@ -129,33 +127,25 @@ def fits(crowd: Crowd) -> dict[str, Callable[[lo.MultiLabelAnnotations], Any]]:
 def trial(method: str, votes: int, seed: int) -> record.Trial:
     """Return what one method reaches."""
     crowd = Crowd()
-    row: record.Trial = {"method": method, "votes": votes, "seed": seed}
     if method in ("Google's scores", "released labels"):
         column = crowd.questions["score" if method == "Google's scores" else "real"]
-        return row | figures(crowd, column.astype(float))
+        return figures(crowd, column.astype(float))
     ann = crowd.annotations
     ann = ann if votes == 5 else ann.sample(redundancy=votes, of="answers", random_state=seed)
     started = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = fits(crowd)[method](ann)
+    found = fits(crowd)[method](ann)
     seconds = time.perf_counter() - started
     megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return row | figures(crowd, found, ranges=votes == 5) | {"seconds": round(seconds, 2), "MB": round(megabytes)}
+    return figures(crowd, found, ranges=votes == 5) | {"seconds": round(seconds, 2), "MB": round(megabytes)}
 
 
-def points() -> list[dict[str, Any]]:
+def points(_: argparse.Namespace) -> list[record.Trial]:
     """Return every trial: all methods with five votes, the main ones with three."""
     main = ("2 x 3 tempered", "2 x 3 tempered, context", "2 x 3", "soft vote")
     return [
         *({"method": name, "votes": 5, "seed": 0} for name in NAMES),
         *({"method": name, "votes": 3, "seed": seed} for name in main for seed in range(4)),
     ]
-
-
-def run(options: argparse.Namespace) -> None:
-    """Run what is missing, one at a time: the memory is that of the process."""
-    record.resume(options, trial, points(), settings={"bootstrap": N_BOOTSTRAP})
 
 
 def table(trials: list[record.Trial]) -> str:
@@ -187,6 +177,5 @@ def _cell(own: list[record.Trial], figure: str) -> str:
 
 
 if __name__ == "__main__":
-    parser = record.arguments(__doc__, PATH)
-    parser.set_defaults(jobs=1)
-    record.main(parser.parse_args(), run, table)
+    # one at a time: the memory is that of the process
+    record.experiment(__doc__, PATH, trial, points, table, settings={"bootstrap": N_BOOTSTRAP}, jobs=1)

@@ -20,7 +20,7 @@ OF_A_TRIAL = ("seconds_in_all", "cpu_s", "total_s", "seconds")
 TEXT = """# Experiments and benchmarks
 
 Written by `python experiments/index.py`. One script per claim; its docstring says what is measured and how. Results lie
-beside the scripts as JSON (trials with their seeds, settings, versions, machine and time) and as a Markdown table that
+next to the scripts as JSON (trials with their seeds, settings, versions, machine and time) and as a Markdown table that
 the docs include. `record.py` writes, resumes and tabulates them for both folders; every experiment takes `--table`
 (make the table again), `--again` (start again instead of resuming), `--jobs` and `--out` (another results file, as for
 comparing a rerun with what is committed). Seconds are the sum of what the trials took, or the wall time that the
@@ -67,11 +67,8 @@ def seconds_of(path: Path) -> float:
     if not path.exists():
         return 0.0
     found = json.loads(path.read_text())
-    noted = 0.0
-    if isinstance(found, dict):
-        noted = float(found.get("about", found).get("seconds", 0.0))
-        found = found.get("trials", found.get("rows", found))
-    return max(noted, next((total for name in OF_A_TRIAL if (total := _sum_of(name, found))), 0.0))
+    sums = (_sum_of(name, found["trials"]) for name in OF_A_TRIAL)
+    return max(float(found.get("seconds", 0.0)), next(filter(None, sums), 0.0))
 
 
 def _sum_of(name: str, value: Any) -> float:

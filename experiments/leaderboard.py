@@ -17,8 +17,7 @@ networks are those of the last epoch.
 
 import argparse
 import time
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -29,12 +28,12 @@ import data_sets
 import numpy as np
 import quality_and_redundancy as simulated
 from draws import real_crowd
-from record import RESULTS, Trial, arguments, main, markdown, mean_error, resume, save
+from record import RESULTS, Trial, experiment, markdown, mean_error, save
 from scipy import sparse
+from scipy.stats import rankdata
 from sklearn.decomposition import TruncatedSVD
 
 import labelonce as lo
-from labelonce.baselines import CandidateLabels, Raykar
 
 PATH = RESULTS / "leaderboard.json"
 PENALTIES = (0.001, 0.01, 0.1, 1.0)
@@ -47,7 +46,7 @@ IMAGE_STEPS = (
 )
 DOUBTFUL = 0.5
 LINEAR = ["truth", "vote", "soft vote", "Dawid-Skene, then train", "CandidateLabels", "Raykar", "MBEM paper", "MBEM"]
-CROWD_NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {  # what only networks have: names in `neural`, and options
+CROWD_NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {  # what only networks have: names in `baselines`, and options
     "DoctorNet, equal": ("DoctorNet", {"weights": "equal"}),
     "DoctorNet": ("DoctorNet", {}),
     "NoiseLayer": ("NoiseLayer", {}),
@@ -62,6 +61,19 @@ CROWD_NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {  # what only networks 
     "AnnotMix": ("AnnotMix", {}),
     "MaxMIG": ("MaxMIG", {}),
 }
+SOFT = partial(lo.TrainOnAggregate, lo.MajorityVote(), targets="soft")
+MAKERS = {
+    "truth": SOFT,
+    "vote": partial(lo.TrainOnAggregate, lo.MajorityVote()),
+    "soft vote": SOFT,
+    "Dawid-Skene, then train": partial(lo.TrainOnAggregate, lo.DawidSkene(), targets="soft"),
+    "CandidateLabels": lo.baselines.CandidateLabels,
+    "Raykar": lo.baselines.Raykar,
+    "MBEM paper": lo.MBEM.paper,
+    "truth, network": SOFT,
+    "soft vote, network": SOFT,
+    "MBEM, network": partial(lo.MBEM, folds=1),
+}
 NETWORKS = ["truth, network", "soft vote, network", *CROWD_NETWORKS, "MBEM, network"]
 METHODS = LINEAR + NETWORKS
 PUBLISHED = {  # on LabelMe, VGG features, all labels: by the authors' code or notebook, best epochs included
@@ -74,16 +86,16 @@ PUBLISHED = {  # on LabelMe, VGG features, all labels: by the authors' code or n
 }
 
 
-def points(names: list[str], seeds: int | None) -> Iterator[Trial]:
+def points(options: argparse.Namespace) -> Iterator[Trial]:
     """Yield every trial, draw after draw: ten on LabelMe's real crowd, five elsewhere; a part has whole draws first."""
     cells: list[tuple[str, Any]] = [
         (f"{name}, {crowd}", r) for name in ("digits", "labelme") for crowd in simulated.CROWDS for r in (1, 3)
     ]
     cells += [(name, r) for name in ("labelme", "sentiment_polarity", "amazon_isbook", IMAGES) for r in ("all", 1)]
-    wanted = [cell for cell in cells if not names or any(cell[0].startswith(one) for one in names)]
-    for seed in range(seeds or 10):
+    wanted = [cell for cell in cells if not options.data or cell[0].startswith(tuple(options.data))]
+    for seed in range(options.seeds or 10):
         for name, redundancy in wanted:
-            if seeds or seed < (10 if name == "labelme" else 5):
+            if options.seeds or seed < (10 if name == "labelme" else 5):
                 for method in NETWORKS if name == IMAGES else METHODS:
                     yield {"data": name, "redundancy": redundancy, "seed": seed, "method": method}
 
@@ -133,38 +145,14 @@ def image_network(seed: int, **step: Any) -> Any:
     return network_for(1000).set_params(random_state=seed, min_steps=960, **step)
 
 
-def makers() -> dict[str, Callable[..., Any]]:
-    """Return for every method what makes it from a learner; those of networks may take `start` too."""
-    soft = partial(lo.TrainOnAggregate, lo.MajorityVote(), targets="soft")
-    return {
-        "truth": soft,
-        "vote": partial(lo.TrainOnAggregate, lo.MajorityVote()),
-        "soft vote": soft,
-        "Dawid-Skene, then train": partial(lo.TrainOnAggregate, lo.DawidSkene(), targets="soft"),
-        "CandidateLabels": CandidateLabels,
-        "Raykar": Raykar,
-        "MBEM paper": lo.MBEM.paper,
-        "MBEM": lo.MBEM,
-        "truth, network": soft,
-        "soft vote, network": soft,
-        "MBEM, network": partial(lo.MBEM, folds=1),
-    }
-
-
-def network_makers() -> dict[str, Callable[..., Any]]:
-    """Return what makes the methods that only networks have."""
-    from labelonce import neural
-
-    return {method: partial(getattr(neural, name), **options) for method, (name, options) in CROWD_NETWORKS.items()}
-
-
 def candidates(method: str, seed: int, data: str) -> list[Any]:
     """Return what is chosen from for a method."""
     if method == "MBEM":
         return [lo.MBEM([lo.SoftmaxRegression(C=C) for C in PENALTIES], random_state=seed)]
     if method in LINEAR:
-        return [makers()[method](lo.SoftmaxRegression(C=C)) for C in PENALTIES]
-    make = (makers() | network_makers())[method]
+        return [MAKERS[method](lo.SoftmaxRegression(C=C)) for C in PENALTIES]
+    name, options = CROWD_NETWORKS.get(method, ("", {}))
+    make = partial(getattr(lo.baselines, name), **options) if name else MAKERS[method]
     shape, steps = (image_network, IMAGE_STEPS) if data == IMAGES else (network, STEPS)
     found = [make(shape(seed, **step)) for step in steps]
     if "start" in found[0].get_params(deep=False):
@@ -189,7 +177,6 @@ def choose(found: list[Any], X: Any, ann: lo.Annotations, seed: int) -> Any:
 
 def trial(data: str, redundancy: Any, seed: int, method: str) -> Trial:
     """Return the test accuracy of one method, what was chosen, and the seconds."""
-    warnings.simplefilter("ignore")  # one label per task: that is what is measured
     if method in NETWORKS:
         import torch
 
@@ -204,8 +191,7 @@ def trial(data: str, redundancy: Any, seed: int, method: str) -> Trial:
     best = choose(found, X, ann, seed)
     accuracy = float((best.fit(X, ann).predict(X_test) == y_test).mean())
     chosen = next(number for number, one in enumerate(found) if one is best)
-    about = {"data": data, "redundancy": redundancy, "seed": seed, "method": method}
-    return about | {"accuracy": accuracy, "candidate": chosen, "cpu_s": time.process_time() - started}
+    return {"accuracy": accuracy, "candidate": chosen, "cpu_s": time.process_time() - started}
 
 
 def by_cell(trials: list[Trial]) -> dict[tuple[Any, Any], dict[str, list[float]]]:
@@ -233,9 +219,8 @@ def mean_ranks(cells: dict[tuple[Any, Any], dict[str, list[float]]]) -> dict[str
     ranks: dict[str, list[float]] = {}
     for cell in cells.values():
         means = {method: fmean(values) for method, values in cell.items() if not method.startswith("truth")}
-        for method, mean in means.items():
-            better, worse = (sum(sign * (other - mean) > 0 for other in means.values()) for sign in (1, -1))
-            ranks.setdefault(method, []).append(1 + (better + len(means) - worse - 1) / 2)
+        for method, rank in zip(means, rankdata([-mean for mean in means.values()]), strict=True):
+            ranks.setdefault(method, []).append(float(rank))
     return {method: fmean(found) for method, found in ranks.items()}
 
 
@@ -273,15 +258,17 @@ def plot(trials: list[Trial], path: Path) -> None:
     save(figure, path)
 
 
-def run(options: argparse.Namespace) -> None:
-    """Run the trials that are missing."""
-    settings = {"penalties": PENALTIES, "steps": STEPS, "image_steps": IMAGE_STEPS, "doubtful": DOUBTFUL}
-    resume(options, trial, list(points(options.data, options.seeds)), order={"method": METHODS}, settings=settings)
-
-
 if __name__ == "__main__":
-    parser = arguments(__doc__, PATH)
-    parser.add_argument("--data", nargs="*", default=[], help="sets whose names start so; default all")
-    parser.add_argument("--seeds", type=int, help="draws of every set; default 10 on LabelMe's crowd, 5 elsewhere")
-    draw_ranks = plot if find_spec("matplotlib") else None  # where there is none, --table draws it elsewhere
-    main(parser.parse_args(), run, table, draw=draw_ranks, image="leaderboard.png")
+    experiment(
+        __doc__,
+        PATH,
+        trial,
+        points,
+        table,
+        draw=plot if find_spec("matplotlib") else None,  # where there is none, --table draws it elsewhere
+        image="leaderboard.png",
+        order={"method": METHODS},
+        settings={"penalties": PENALTIES, "steps": STEPS, "image_steps": IMAGE_STEPS, "doubtful": DOUBTFUL},
+        data={"nargs": "*", "default": [], "help": "sets whose names start so; default all"},
+        seeds={"type": int, "help": "draws of every set; default 10 on LabelMe's crowd, 5 elsewhere"},
+    )

@@ -8,18 +8,18 @@ with all their ticks, five times. "OneCoin" is one fit per question, as our guid
 
 The models of texts are trained on seven tenths of the sentences, drawn by the seed, and measured on the experts'
 sentences among the rest, of which they see neither text nor ticks. The total is fixed: 2,261 judgements are spent on as
-many sentences once, or on fewer of them three, five or seven times; beside it all judgements of all of these sentences.
+many sentences once, or on fewer of them three, five or seven times; "all" is every judgement of these sentences.
 Texts are TF-IDF of words and characters, the two terms in question replaced by marks, in 150 principal directions.
 "Votes" and "Dawid-Skene" are heads fitted to these labels with C by cross-validation, "MBEM" is `MultiLabelMBEM`.
 """
 
 import argparse
-import os
 import time
-import warnings
-from pathlib import Path
+from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
+import data_sets
 import numpy as np
 import pyarrow.parquet as pq
 import record
@@ -41,7 +41,7 @@ N_DIRECTIONS = 150
 
 def load() -> tuple[lo.MultiLabelAnnotations, dict[str, dict[int, int]]]:
     """Return the judgements, and the experts' answers by question and sentence."""
-    folder = Path(os.environ["LABELONCE_DATA"]) / "medical_relations_multilabel"
+    folder = data_sets.folder() / data_sets.MEDICAL
     gold = pq.read_table(folder / "gold.parquet").to_pylist()
     known: dict[str, dict[int, int]] = {"TREATS": {}, "CAUSES": {}}
     for row in gold:
@@ -64,49 +64,33 @@ def posterior(method: str, ann: lo.MultiLabelAnnotations) -> Any:
     return models[method].fit(ann).posterior_
 
 
-def texts(tasks: Any) -> list[str]:
+def texts() -> dict[int, str]:
     """Return the sentences with marks in place of the two terms."""
-    folder = Path(os.environ["LABELONCE_DATA"]) / "medical_relations_multilabel"
     found = {}
-    for row in pq.read_table(folder / "texts.parquet").to_pylist():
+    for row in pq.read_table(data_sets.folder() / data_sets.MEDICAL / "texts.parquet").to_pylist():
         text = row["text"]
         for term, mark in ((row["term1"], "TERMONE "), (row["term2"], "TERMTWO ")):
             text = text.replace(term, mark) if term else text
         found[row["task"]] = text
-    return [found[task] for task in tasks.tolist()]
+    return found
 
 
-def text_trial(method: str, judgements: int, seed: int) -> record.Trial:
-    """Return what a model of texts reaches on sentences that it has not seen."""
-    ann, known = load()
-    rng = np.random.default_rng([seed, 3])
-    order = rng.permutation(ann.n_tasks)
-    pool = order[: int(0.7 * ann.n_tasks)]
-    n = len(pool) if judgements == ALL else len(pool) // judgements
-    mask = np.zeros(ann.n_tasks, dtype=bool)
-    mask[pool[:n]] = True
-    test = np.ones(ann.n_tasks, dtype=bool)
-    test[pool] = False
-    said = texts(ann.tasks)
-    seen = ann.select(mask)
+def text_trial(method: str, ann: lo.MultiLabelAnnotations, judgements: int, seed: int) -> tuple[Any, Any, float]:
+    """Return P(yes) of every sentence by a model of texts, which sentences it has not seen, and its seconds."""
+    order = np.random.default_rng([seed, 3]).permutation(ann.n_tasks)
+    pool, is_test = order[: int(0.7 * ann.n_tasks)], np.ones(ann.n_tasks, dtype=bool)
+    is_test[pool] = False
+    used = np.isin(np.arange(ann.n_tasks), pool[: len(pool) if judgements == ALL else len(pool) // judgements])
+    seen = ann.select(used)
     if judgements != ALL:
         seen = seen.sample(redundancy=judgements, random_state=seed)
-    features = make_pipeline(TextFeatures(min_df=3), TruncatedSVD(N_DIRECTIONS, random_state=0), StandardScaler()).fit(
-        [said[row] for row in pool]
-    )
-    X = features.transform([said[row] for row in np.flatnonzero(mask)])
+    marked = texts()
+    said = [marked[task] for task in ann.tasks.tolist()]
+    features = make_pipeline(TextFeatures(min_df=3), TruncatedSVD(N_DIRECTIONS, random_state=0), StandardScaler())
+    X = features.fit([said[row] for row in pool]).transform(said)
     started = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = text_model(method, X, seen)
-    row: record.Trial = {"method": method, "judgements": judgements, "seed": seed}
-    place = {int(task): number for number, task in enumerate(ann.tasks)}
-    for name, answers in known.items():
-        tasks = [task for task in answers if test[place[task]]]
-        chance = model.predict_proba(features.transform([said[place[task]] for task in tasks]))
-        column, true = chance[:, list(ann.questions).index(name)], np.array([answers[task] for task in tasks])
-        row |= figures(name, true, column)
-    return row | {"seconds": round(time.perf_counter() - started, 2)}
+    model = text_model(method, X[used], seen)
+    return model.predict_proba(X), is_test, time.perf_counter() - started
 
 
 def text_model(method: str, X: Any, ann: lo.MultiLabelAnnotations) -> Any:
@@ -129,33 +113,28 @@ def figures(name: str, true: Any, chance: Any) -> record.Trial:
 
 def trial(method: str, judgements: int, seed: int) -> record.Trial:
     """Return what one method reaches on the two questions."""
-    if method in TEXT:
-        return text_trial(method, judgements, seed)
     ann, known = load()
-    if judgements != ALL:
-        ann = ann.sample(redundancy=judgements, random_state=seed)
-    started = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = posterior(method, ann)
-    row: record.Trial = {"method": method, "judgements": judgements, "seed": seed}
+    if method in TEXT:
+        found, measured, seconds = text_trial(method, ann, judgements, seed)
+    else:
+        ann = ann if judgements == ALL else ann.sample(redundancy=judgements, random_state=seed)
+        started = time.perf_counter()
+        found, measured = posterior(method, ann), np.ones(ann.n_tasks, dtype=bool)
+        seconds = time.perf_counter() - started
     place = {int(task): number for number, task in enumerate(ann.tasks)}
+    row: record.Trial = {}
     for name, answers in known.items():
-        column = found[[place[task] for task in answers], list(ann.questions).index(name)]
-        row |= figures(name, np.array(list(answers.values())), column)
-    return row | {"seconds": round(time.perf_counter() - started, 2)}
+        rows, true = np.array([place[task] for task in answers]), np.array(list(answers.values()))
+        kept = measured[rows]
+        row |= figures(name, true[kept], found[rows[kept], list(ann.questions).index(name)])
+    return row | {"seconds": round(seconds, 2)}
 
 
-def run(options: argparse.Namespace) -> None:
-    """Run what is missing."""
-    points = [
-        {"method": method, "judgements": judgements, "seed": seed}
-        for judgements in (ALL, 7, 5, 3, 1)
-        for seed in range(options.seeds)
-        for method in (*METHODS, *TEXT)
-        if method in options.methods and (seed == 0 or judgements != ALL or method in TEXT)
-    ]
-    record.resume(options, trial, points, order={"method": (*METHODS, *TEXT)})
+def points(options: argparse.Namespace) -> Iterator[record.Trial]:
+    """Yield every trial that is wanted."""
+    for judgements, seed, method in product((ALL, 7, 5, 3, 1), range(options.seeds), (*METHODS, *TEXT)):
+        if method in options.methods and (seed == 0 or judgements != ALL or method in TEXT):
+            yield {"method": method, "judgements": judgements, "seed": seed}
 
 
 def table(trials: list[record.Trial]) -> str:
@@ -177,7 +156,14 @@ def part(trials: list[record.Trial], methods: tuple[str, ...], shown: tuple[str,
 
 
 if __name__ == "__main__":
-    parser = record.arguments(__doc__, PATH)
-    parser.add_argument("--methods", nargs="+", default=[*METHODS, *TEXT], choices=[*METHODS, *TEXT])
-    parser.add_argument("--seeds", type=int, default=5)
-    record.main(parser.parse_args(), run, table)
+    methods = (*METHODS, *TEXT)
+    record.experiment(
+        __doc__,
+        PATH,
+        trial,
+        points,
+        table,
+        order={"method": methods},
+        methods={"nargs": "+", "default": list(methods), "choices": methods},
+        seeds={"type": int, "default": 5},
+    )

@@ -6,13 +6,13 @@
 Seven tenths of the tasks are for training, standardised features, and everything is measured on the rest: mean average
 precision, micro and macro F1 at one half, in percent. Of 20 workers a share (`quality`) are hammers, who are always
 right; the others answer yes or no with even chances. Hammers are either hammers for all labels, or drawn for each
-label anew. One worker answers all questions about a task. "Raw" is `SigmoidRegression` on the answers with C by
+label again. One worker answers all questions about a task. "Raw" is `SigmoidRegression` on the answers with C by
 cross-validation on the answers, "truth" the same on true labels; "one per label" is an `MBEM` for each label, "paper"
 its published form, "shared" is `MultiLabelMBEM`, which is not told which crowd it is.
 
 "layout" is that of the paper's MS-COCO experiment: 80 labels of which a task has about three, 40 workers who miss and
 invent labels at rates of their own, a budget of 1,000 judgements that is spent on 1,000 tasks once, or on fewer tasks
-three, five or nine times, beside all 1,000 tasks judged nine times. Features are Gaussian with one direction per label.
+three, five or nine times, and all 1,000 tasks judged nine times. Features are Gaussian with one direction per label.
 
 With so many labels as in CAL500 and in the layout, "one per label" does not choose its penalty but has C = 0.01.
 """
@@ -20,8 +20,8 @@ With so many labels as in CAL500 and in the layout, "one per label" does not cho
 import argparse
 import os
 import time
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -104,9 +104,9 @@ def layout(seed: int, redundancy: int, *, fixed: bool = True) -> tuple[Floats, A
     return X[:n_tasks], annotations(task, worker, answer), y[:n_tasks], X_test, y_test
 
 
-def measure(y_true: Floats, probability: Floats, threshold: Any = 0.5) -> dict[str, float]:
+def measure(y_true: Floats, probability: Floats) -> dict[str, float]:
     """Return the figures of one method."""
-    given = (probability > threshold).astype(int)
+    given = (probability > 0.5).astype(int)
     return {
         "mAP": mean_average_precision(y_true, probability),
         "micro": f1_score(y_true, given),
@@ -130,76 +130,56 @@ def by_cross_validation(X: Floats, targets: Floats) -> SigmoidRegression:
     return SigmoidRegression(C=min(PENALTIES, key=loss)).fit(X, targets)
 
 
-def methods(X: Floats, ann: lo.MultiLabelAnnotations, y_true: Floats, *, many: bool) -> dict[str, Callable[[], Any]]:
-    """Return what is compared, by name."""
-    votes = lo.MultiLabelVote().fit(ann).posterior_
+def candidates(X: Floats, ann: lo.MultiLabelAnnotations, y: Floats, *, many: bool) -> dict[str, Callable[[], Any]]:
+    """Return what is compared, by name; "majority vote" and "EM" need several judgements of a task."""
+    votes = lo.MultiLabelVote().fit(ann)
     learners: Any = [lo.SoftmaxRegression(C=C) for C in PENALTIES[1 : 2 if many else 3]]
     apart: dict[str, Any] = {"rounds": 5, "worker_model": lo.workers.Full()}
+
+    def on(labels: Floats) -> SigmoidRegression:
+        return by_cross_validation(X, labels.astype(float))
+
     return {
-        "raw": lambda: by_cross_validation(X, votes),
-        "paper": lambda: lo.MultiLabelMBEM.paper(lo.SoftmaxRegression(C=by_cross_validation(X, votes).C)).fit(X, ann),
+        "raw": lambda: on(votes.posterior_),
+        "majority vote": lambda: on(votes.labels_),
+        "EM": lambda: on(lo.MultiLabelDawidSkene(sharing="none").fit(ann).labels_),
+        "paper": lambda: lo.MultiLabelMBEM.paper(lo.SoftmaxRegression(C=on(votes.posterior_).C)).fit(X, ann),
         "one per label": lambda: lo.MultiLabelMBEM(learners, **apart).fit(X, ann),
         "shared": lambda: lo.MultiLabelMBEM().fit(X, ann),
-        "truth": lambda: by_cross_validation(X, y_true),
+        "truth": lambda: on(y),
     }
 
 
 def trial(set: str, crowd: str, quality: float, method: str, seed: int) -> record.Trial:
     """Return what one method reaches."""
     if set == "layout":
-        redundancy = int(quality)
-        X, ann, y, X_test, y_test = layout(seed, redundancy, fixed=crowd == "fixed budget")
+        X, ann, y, X_test, y_test = layout(seed, int(quality), fixed=crowd == "fixed budget")
     else:
         X, y, X_test, y_test = load(set, seed)
         ann = hammers(y, crowd, quality, seed)
     started = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = candidates(X, ann, y, many=set in MANY)[method]()
+    found = candidates(X, ann, y, many=set in MANY)[method]()
     seconds = time.perf_counter() - started
-    row = {"set": set, "crowd": crowd, "quality": quality, "method": method, "seed": seed}
-    row |= measure(y_test, found.predict_proba(X_test)) | {"seconds": round(seconds, 2)}
+    row: record.Trial = measure(y_test, found.predict_proba(X_test)) | {"seconds": round(seconds, 2)}
     if method == "shared":
         row |= {name: found.recipe_[name] for name in ("predictions", "averaged")} | {"rounds": found.n_rounds_}
     return row
 
 
-def candidates(X: Floats, ann: lo.MultiLabelAnnotations, y: Floats, *, many: bool) -> dict[str, Callable[[], Any]]:
-    """Return the methods, with the two of the paper's table that need several judgements of a task."""
-    found = methods(X, ann, y, many=many)
-    if ann.redundancy > 1:
-        found["majority vote"] = lambda: by_cross_validation(X, lo.MultiLabelVote().fit(ann).labels_.astype(float))
-        found["EM"] = lambda: by_cross_validation(
-            X, lo.MultiLabelDawidSkene(sharing="none").fit(ann).labels_.astype(float)
-        )
-    return found
-
-
-def points(options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Return every trial that is wanted."""
-    wanted: list[dict[str, Any]] = []
+def points(options: argparse.Namespace) -> Iterator[record.Trial]:
+    """Yield every trial that is wanted."""
     for name in options.sets:
+        crowds = [(crowd, quality) for crowd in CROWDS for quality in QUALITIES]
         if name == "layout":
             crowds = [*[("fixed budget", float(r)) for r in REDUNDANCIES], ("nine judgements", 9.0)]
-        else:
-            crowds = [(crowd, quality) for crowd in CROWDS for quality in QUALITIES]
-        for seed, (crowd, quality) in ((s, c) for s in range(options.seeds) for c in crowds):
-            names = ["raw", "paper", "one per label", "shared", "truth"]
-            if name == "layout" and quality > 1:
-                names = ["majority vote", "EM", *names[1:]]
+        for seed, (crowd, quality) in product(range(options.seeds), crowds):
+            several = name == "layout" and quality > 1
+            left_out = {"raw"} if several else {"majority vote", "EM"}
             if name != "layout" and (crowd, quality) != crowds[0]:
-                names.remove("truth")  # which does not depend on the crowd
-            wanted += [
-                {"set": name, "crowd": crowd, "quality": quality, "method": method, "seed": seed}
-                for method in names
-                if method in options.methods
-            ]
-    return wanted
-
-
-def run(options: argparse.Namespace) -> None:
-    """Run what is missing."""
-    record.resume(options, trial, points(options), settings={"workers": N_WORKERS, "budget": BUDGET})
+                left_out.add("truth")  # which does not depend on the crowd
+            for method in METHODS:
+                if method in options.methods and method not in left_out:
+                    yield {"set": name, "crowd": crowd, "quality": quality, "method": method, "seed": seed}
 
 
 def table(trials: list[record.Trial]) -> str:
@@ -252,8 +232,16 @@ def draw(trials: list[record.Trial], path: Path) -> None:
 
 
 if __name__ == "__main__":
-    parser = record.arguments(__doc__, PATH)
-    parser.add_argument("--sets", nargs="+", default=list(SETS), choices=SETS)
-    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
-    parser.add_argument("--seeds", type=int, default=5)
-    record.main(parser.parse_args(), run, table, draw=draw, image="multilabel_layout.png")
+    record.experiment(
+        __doc__,
+        PATH,
+        trial,
+        points,
+        table,
+        draw=draw,
+        image="multilabel_layout.png",
+        settings={"workers": N_WORKERS, "budget": BUDGET},
+        sets={"nargs": "+", "default": list(SETS), "choices": SETS},
+        methods={"nargs": "+", "default": list(METHODS), "choices": METHODS},
+        seeds={"type": int, "default": 5},
+    )

@@ -14,7 +14,6 @@ table states.
 
 import argparse
 import time
-import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
-from record import RESULTS, Trial, arguments, main, markdown, resume
+from record import RESULTS, Trial, experiment, markdown
 from sklearn.datasets import load_digits
 from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
@@ -103,7 +102,6 @@ def crowd_of(world: World, n_classes: int, rng: np.random.Generator) -> Any:
 
 def trial(world: str, seed: int) -> Trial:
     """Return what was planned and what every redundancy reached, in one draw of tasks, workers and labels."""
-    warnings.simplefilter("ignore")  # few labels per worker: that is what is measured
     started = time.process_time()
     here = WORLDS[world]
     rng = np.random.default_rng([seed, *world.encode()])
@@ -132,8 +130,6 @@ def trial(world: str, seed: int) -> Trial:
     truth = lo.workers.Known(confusion).fit_counts(np.ones_like(confusion))
     assert found.accuracy is not None
     return {
-        "world": world,
-        "seed": seed,
         "redundancy": found.redundancy,
         "by_information": max(found.rows, key=lambda row: row.worth).redundancy,
         "by_true_crowd": planning.plan(truth, **prices, redundancies=GRID).redundancy,
@@ -248,18 +244,24 @@ def picture(trials: list[Trial], path: Path) -> None:
     drawing.savefig(path, metadata={"Date": None})
 
 
-def run(options: argparse.Namespace) -> None:
-    """Run the trials that are missing."""
+def points(options: argparse.Namespace) -> list[Trial]:
+    """Return every trial that is wanted."""
     seeds = range(options.first, options.first + options.seeds)
-    worlds = [world for world in WORLDS if options.world in world]
-    points = [{"world": world, "seed": seed} for seed in seeds for world in worlds]
-    settings = {"grid": GRID, "pilot": PILOT, "pilot_redundancy": PILOT_REDUNDANCY, "rounds": ROUNDS, "fits": FITS}
-    resume(options, trial, points, order={"world": list(WORLDS)}, settings=settings)
+    return [{"world": world, "seed": seed} for seed in seeds for world in WORLDS if options.world in world]
 
 
 if __name__ == "__main__":
-    parser = arguments(__doc__, RESULTS / "planning.json")
-    parser.add_argument("--seeds", type=int, default=8, help="draws of every world")
-    parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--world", default="", help="only worlds whose names contain this")
-    main(parser.parse_args(), run, table, draw=picture, image="planning.svg")
+    experiment(
+        __doc__,
+        RESULTS / "planning.json",
+        trial,
+        points,
+        table,
+        draw=picture,
+        image="planning.svg",
+        order={"world": list(WORLDS)},
+        settings={"grid": GRID, "pilot": PILOT, "pilot_redundancy": PILOT_REDUNDANCY, "rounds": ROUNDS, "fits": FITS},
+        seeds={"type": int, "default": 8, "help": "draws of every world"},
+        first={"type": int, "default": 0, "help": "the first seed"},
+        world={"default": "", "help": "only worlds whose names contain this"},
+    )

@@ -12,7 +12,6 @@ five seeds; no fit sees test data.
 
 import argparse
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -22,11 +21,9 @@ from typing import Any
 import cost_of_choosing
 import data_sets
 import numpy as np
+from draws import components
 from record import RESULTS, Trial, arguments, main, markdown, mean_error, renew, resume, save
 from sklearn.datasets import load_digits
-from sklearn.decomposition import PCA
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import labelonce as lo
 
@@ -59,10 +56,7 @@ def features_of(name: str, rng: np.random.Generator) -> tuple[Any, Any]:
     data = data_sets.load(name)
     assert data.features is not None
     order = rng.permutation(len(data.gold))
-    raw, n = data.features[order].astype(np.float64), PROBLEMS[name].n_train
-    components = make_pipeline(StandardScaler(), PCA(64, random_state=0)).fit(raw[:n])
-    X = components.transform(raw)
-    return X / X[:n].std(), data.gold[order]
+    return components(data.features[order], PROBLEMS[name].n_train), data.gold[order]
 
 
 def points(name: str) -> Iterator[dict[str, Any]]:
@@ -88,19 +82,17 @@ def draw(name: str, point: dict[str, Any], seed: int) -> tuple[Any, ...]:
 
 
 def classifier(method: str, C: float, y: Any, ann: lo.Annotations, confusion: Any) -> Any:
-    """Return the classifier behind a method's name."""
-    load = np.bincount(ann.worker, minlength=N_WORKERS) / len(ann)
-    mean = np.tensordot(load, confusion, axes=1)
+    """Return the classifier of a method, not fitted."""
     learner = lo.SoftmaxRegression(C=C)
+    if method in ("MV", "weighted MV", "EM", "weighted EM"):
+        aggregator = lo.MajorityVote() if method.endswith("MV") else lo.DawidSkene(smoothing=0.0)
+        return lo.TrainOnAggregate(aggregator, learner, targets="soft" if "weighted" in method else "hard")
+    mean = np.tensordot(np.bincount(ann.worker, minlength=N_WORKERS) / len(ann), confusion, axes=1)
     makers: dict[str, Callable[[], Any]] = {
         "oracle correct": lambda: lo.OracleCorrect(y, learner),
         "oracle weighted EM": lambda: lo.OracleConfusion(confusion, learner),
         "forward, true confusion": lambda: lo.baselines.ForwardCorrection(confusion, C=C),
         "unbiased, mean confusion": lambda: lo.baselines.UnbiasedLoss(mean, C=C),
-        "MV": lambda: lo.TrainOnAggregate(lo.MajorityVote(), learner, targets="hard"),
-        "weighted MV": lambda: lo.TrainOnAggregate(lo.MajorityVote(), learner, targets="soft"),
-        "EM": lambda: lo.TrainOnAggregate(lo.DawidSkene(smoothing=0.0), learner, targets="hard"),
-        "weighted EM": lambda: lo.TrainOnAggregate(lo.DawidSkene(smoothing=0.0), learner, targets="soft"),
         "MBEM paper": lambda: lo.MBEM.paper(learner),
         "MBEM": lambda: lo.MBEM(learner),
     }
@@ -109,7 +101,6 @@ def classifier(method: str, C: float, y: Any, ann: lo.Annotations, confusion: An
 
 def trial(name: str, seed: int, **point: Any) -> Trial:
     """Return the test accuracy of every method on one crowd, and how well MBEM found its workers."""
-    warnings.simplefilter("ignore")  # one label per task, large weights: that is what is measured
     X, y, X_test, y_test, ann, confusion = draw(name, point, seed)
     C = PROBLEMS[name].C
     accuracy: dict[str, float] = {}
@@ -121,7 +112,7 @@ def trial(name: str, seed: int, **point: Any) -> Trial:
             model = classifier(method, C, y, ann, confusion).fit(X, ann)
         accuracy[method] = float((model.predict(X_test) == y_test).mean())
     found = {"confusion_error": lo.metrics.confusion_error(confusion, model.confusion_), "rounds": model.n_rounds_}
-    row = point | {"seed": seed, "accuracy": accuracy, "mbem": found}
+    row: Trial = {"accuracy": accuracy, "mbem": found}
     if point["quality"] == 0.2 and point["n_tasks"] == PROBLEMS[name].n_train:
         row["recipes"] = cost_of_choosing.recipes(X, ann, X_test, y_test, [lo.SoftmaxRegression(C=C)])
     return row | {"cpu_s": time.process_time() - started}
@@ -129,23 +120,18 @@ def trial(name: str, seed: int, **point: Any) -> Trial:
 
 def mbem_again(name: str, row: Trial) -> Trial:
     """Return what another fit of MBEM alone finds in a trial."""
-    warnings.simplefilter("ignore")
     X, y, X_test, y_test, ann, confusion = draw(name, row, row["seed"])
     model = classifier("MBEM", PROBLEMS[name].C, y, ann, confusion).fit(X, ann)
     found = {"confusion_error": lo.metrics.confusion_error(confusion, model.confusion_), "rounds": model.n_rounds_}
     return {"accuracy": {"MBEM": float((model.predict(X_test) == y_test).mean())}, "mbem": found}
 
 
-def key_of(row: dict[str, Any]) -> tuple[Any, ...]:
-    """Return what makes a point."""
-    return row["crowd"], row["quality"], row["redundancy"], row["n_tasks"]
-
-
 def accuracies(trials: list[Trial]) -> dict[tuple[Any, ...], dict[str, list[float]]]:
     """Return the accuracies of every method at every point, in %."""
     rows: dict[tuple[Any, ...], list[dict[str, float]]] = {}
     for row in trials:
-        rows.setdefault(key_of(row), []).append(row["accuracy"])
+        key = row["crowd"], row["quality"], row["redundancy"], row["n_tasks"]
+        rows.setdefault(key, []).append(row["accuracy"])
     return {
         key: {method: [100 * accuracy[method] for accuracy in found] for method in reversed(METHODS)}
         for key, found in rows.items()

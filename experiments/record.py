@@ -1,8 +1,8 @@
 """What every experiment and benchmark keeps: results as JSON with versions and machine, resumed, and as tables.
 
 A results file holds `trials` (one per line, with its seed and what it measured, to ten digits) below the command, the
-settings, the versions, the machine and the seconds that made them. Files of earlier versions, with `rows` instead of
-`trials` or a bare list, are read too. Needs the standard library alone, so that it runs in every environment.
+settings, the versions, the machine and the seconds that made them. Needs the standard library alone, so that it runs
+in every environment.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import platform
 import shlex
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -53,34 +54,21 @@ def command() -> str:
     return shlex.join(["python", f"{script.parent.name}/{script.name}", *words])
 
 
-def makers(paths: Iterable[Path]) -> dict[str, Any]:
-    """Return the commands and machines that made results files which this command resumes, this one last."""
-    abouts = _abouts(paths)
+def read(path: Path) -> list[Trial]:
+    """Return the trials in a results file, none where there is no file."""
+    return list(json.loads(path.read_text())["trials"]) if path.exists() else []
+
+
+def made_before(paths: Iterable[Path]) -> tuple[dict[str, Any], float]:
+    """Return the commands and machines of results files which this command resumes, its own last, and their seconds."""
+    abouts = [json.loads(path.read_text()) for path in paths if path.exists()]
     earlier = [one for about in abouts for one in about.get("command", "").split(" && ")]
     names = dict.fromkeys([*(one for one in earlier if one and one != command()), command()])
     seen = [about["machine"] for about in abouts if "machine" in about]
-    machines = [one for known in seen for one in (known if isinstance(known, list) else [known])]
-    distinct = [one for place, one in enumerate([*machines, machine()]) if one not in machines[:place]]
-    return {"command": " && ".join(names), "machine": distinct if len(distinct) > 1 else distinct[0]}
-
-
-def seconds_before(paths: Iterable[Path]) -> float:
-    """Return the seconds that results files which this command resumes have taken so far."""
-    return float(sum(about.get("seconds", 0.0) for about in _abouts(paths)))
-
-
-def _abouts(paths: Iterable[Path]) -> list[dict[str, Any]]:
-    found = [json.loads(path.read_text()) for path in paths if path.exists()]
-    return [about for about in found if isinstance(about, dict)]
-
-
-def read(path: Path) -> list[Trial]:
-    """Return the trials in a results file, none where there is no file."""
-    if not path.exists():
-        return []
-    found = json.loads(path.read_text())
-    trials: list[Trial] = found if isinstance(found, list) else found.get("trials", found.get("rows"))
-    return trials
+    machines = [*(one for known in seen for one in (known if isinstance(known, list) else [known])), machine()]
+    distinct = [one for place, one in enumerate(machines) if one not in machines[:place]]
+    made_by = {"command": " && ".join(names), "machine": distinct if len(distinct) > 1 else distinct[0]}
+    return made_by, sum(about.get("seconds", 0.0) for about in abouts)
 
 
 def write(
@@ -114,9 +102,9 @@ def _rounded(value: Any) -> Any:
 def write_text(path: Path, text: str) -> None:
     """Write a whole file, or leave the old one as it was."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_suffix(".part")
-    beside.write_text(text)
-    beside.replace(path)
+    part = path.with_suffix(".part")
+    part.write_text(text)
+    part.replace(path)
 
 
 def resume(
@@ -129,8 +117,8 @@ def resume(
 ) -> None:
     """Run the points that the results file does not have, some at a time, and write the file after each.
 
-    `trial(**point)` returns the point and what was measured. Trials are kept in the order of their points' values, or
-    in the given `order` of a key's values. Those of another file to `join`, which ran elsewhere, are taken over.
+    `trial(**point)` returns what was measured; its warnings are left out. Trials are kept in the order of their points'
+    values, or in the given `order` of a key's values. Trials of another file, `join`, which ran elsewhere, are added.
     """
     from joblib import Parallel, delayed
 
@@ -139,9 +127,8 @@ def resume(
     seen = {_key(row, keys): row for path in reversed(files) for row in read(path)}
     done = list(seen.values())
     todo = [point for point in points if _key(point, keys) not in seen]
-    made_by = makers(files)
-    started = time.perf_counter() - seconds_before(files)
-
+    made_by, before = made_before(files)
+    started = time.perf_counter() - before
     print(
         f"{len(todo)} of {len(points)} trials to run, {options.jobs} at a time; results go to {options.out}", flush=True
     )
@@ -152,11 +139,17 @@ def resume(
 
     if options.join is not None:
         keep()
-    work = (delayed(trial)(**point) for point in todo)
+    work = (delayed(_quietly)(trial, point) for point in todo)
     for row in Parallel(n_jobs=options.jobs, return_as="generator_unordered")(work):
         done.append(row)
         keep()
         print(*_key(row, keys), row.get("accuracy", ""), flush=True)
+
+
+def _quietly(trial: Callable[..., Trial], point: Trial) -> Trial:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # such as those of one label per task: that is what is measured
+        return point | trial(**point)
 
 
 def renew(options: argparse.Namespace, trial: Callable[[Trial], Trial]) -> None:
@@ -179,7 +172,7 @@ def renew(options: argparse.Namespace, trial: Callable[[Trial], Trial]) -> None:
 
 
 def _renewed(trial: Callable[[Trial], Trial], number: int, row: Trial) -> tuple[int, Trial]:
-    return number, trial(row)
+    return number, _quietly(lambda: trial(row), {})
 
 
 def _key(row: Trial, keys: Sequence[str]) -> tuple[Any, ...]:
@@ -226,7 +219,7 @@ def arguments(description: str | None, path: Path | None) -> argparse.ArgumentPa
     parser.add_argument("--again", action="store_true", help="start again instead of resuming")
     parser.add_argument("--jobs", type=int, default=2, help="trials at a time")
     parser.add_argument("--join", type=Path, help="another results file of this script, whose trials are taken over")
-    parser.add_argument("--out", type=Path, default=path, help="the results file; table and figure go beside it")
+    parser.add_argument("--out", type=Path, default=path, help="the results file; table and figure go next to it")
     return parser
 
 
@@ -240,7 +233,7 @@ def main(
 ) -> None:
     """Do what the options of `arguments` ask for: run what is missing, then write the table and draw the image.
 
-    The image of the results in the repository belongs to the docs; that of another results file goes beside it.
+    The image of the results in the repository belongs to the docs; that of another results file goes next to it.
     """
     if not options.table:
         if options.again:
@@ -252,3 +245,32 @@ def main(
     write_text(options.out.with_suffix(".md"), table(trials))
     if draw is not None:
         draw(trials, (IMAGES if options.out.parent == RESULTS else options.out.parent) / image)
+
+
+def experiment(
+    description: str | None,
+    path: Path | None,
+    trial: Callable[..., Trial],
+    points: Callable[[argparse.Namespace], Iterable[Trial]],
+    table: Callable[[list[Trial]], str],
+    *,
+    draw: Callable[[list[Trial], Path], None] | None = None,
+    image: str = "",
+    order: Mapping[str, Sequence[Any]] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    jobs: int = 2,
+    **asked: Mapping[str, Any],
+) -> None:
+    """Run the trials at `points(options)` that are missing, then make table and image: all that most scripts do.
+
+    `asked` are further options, each with the arguments of `add_argument`.
+    """
+    parser = arguments(description, path)
+    parser.set_defaults(jobs=jobs)
+    for name, about in asked.items():
+        parser.add_argument(f"--{name}", **about)
+
+    def run(options: argparse.Namespace) -> None:
+        resume(options, trial, list(points(options)), order=order, settings=settings)
+
+    main(parser.parse_args(), run, table, draw=draw, image=image)

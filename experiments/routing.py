@@ -11,9 +11,9 @@ tenth of the budget, one label per task, is spent at random first; a worker who 
     python experiments/routing.py --table    # tables and figure alone, from results/routing.json
 """
 
+import argparse
 import time
-import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -21,12 +21,11 @@ from typing import Any
 
 import data_sets
 import numpy as np
-from record import RESULTS, Trial, arguments, main, markdown, resume, save
+from draws import components
+from record import RESULTS, Trial, experiment, markdown, save
 from sklearn.datasets import load_digits
-from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import labelonce as lo
 from labelonce import routing
@@ -34,7 +33,8 @@ from labelonce import routing
 PATH = RESULTS / "routing.json"
 SEEDS, N_WORKERS, N_BATCHES = range(10, 15), 40, 20
 ROUNDS = 8  # of a refit
-CROWDS = ("hammer-spammer", "class-wise", "specialists", "identical")
+WORLDS = ("digits", "labelme", "film reviews")
+CROWDS = ("hammer-spammer", "class-wise", "specialists", "identical", "real")
 
 
 @dataclass(frozen=True)
@@ -73,25 +73,20 @@ class World:
 
 def world_of(name: str, rng: np.random.Generator) -> World:
     """Return the tasks of a problem, in random order; what is fitted to features sees the training tasks alone."""
+    n, C = {"digits": (1297, 1.0), "labelme": (1500, 0.1), "film reviews": (3000, 0.01)}[name]
     if name == "digits":
         X, y = load_digits(return_X_y=True)
-        return _split(X / 16, y, 1297, rng, C=1.0)
-    data = data_sets.load({"film reviews": "sentiment_polarity"}.get(name, "labelme"))
-    if name == "labelme":
-        assert data.features is not None
-        return _split(data.features.astype(np.float64), data.gold, 1500, rng, C=0.1, components=64)
-    assert data.texts is not None
-    words = TfidfVectorizer(sublinear_tf=True, min_df=2).fit_transform(data.texts)  # the texts need no labels
-    X = TruncatedSVD(300, random_state=0).fit_transform(words)
-    return _split(X / X.std(), data.gold, 3000, rng, C=0.01)
-
-
-def _split(X: Any, y: Any, n: int, rng: np.random.Generator, *, C: float, components: int = 0) -> World:
+        X = X / 16
+    else:
+        data = data_sets.load({"film reviews": "sentiment_polarity"}.get(name, name))
+        X, y = data.features, data.gold
+    if name == "film reviews":
+        assert data.texts is not None
+        words = TfidfVectorizer(sublinear_tf=True, min_df=2).fit_transform(data.texts)  # the texts need no labels
+        X = TruncatedSVD(300, random_state=0).fit_transform(words)
+        X = X / X.std()
     order = rng.permutation(len(y))
-    X, y = X[order], y[order]
-    if components:
-        X = make_pipeline(StandardScaler(), PCA(components, random_state=0)).fit(X[:n]).transform(X)
-        X = X / X[:n].std()
+    X, y = components(X[order], n) if name == "labelme" else X[order], y[order]
     return World(X[:n], y[:n], X[n:], y[n:], C)
 
 
@@ -166,24 +161,20 @@ def draw(world: str, crowd: str, rng: np.random.Generator) -> tuple[World, Crowd
     assert data.annotations is not None
     assert data.split is not None
     n, test = data.annotations.n_tasks, np.flatnonzero(data.split == "test")
-    reduced = make_pipeline(StandardScaler(), PCA(64, random_state=0)).fit(data.features[:n].astype(np.float64))
-    X = reduced.transform(data.features.astype(np.float64))
-    X = X / X[:n].std()
+    X = components(data.features, n)
     tasks = data.annotations.align(np.arange(n))
     return World(X[:n], data.gold[:n], X[test], data.gold[test], 0.1), Replayed(tasks)
 
 
 def trial(world: str, crowd: str, strategy: str, seed: int) -> Trial:
     """Return the test accuracy after every batch."""
-    warnings.simplefilter("ignore")
     started = time.process_time()
     rng = np.random.default_rng(seed)
     problem, workers = draw(world, crowd, rng)
     router = router_of(problem, STRATEGIES[strategy], seed)
-    points = spend(router, problem, workers, rng)
-    row: Trial = {"world": world, "crowd": crowd, "strategy": strategy, "seed": seed}
-    row |= {name: [one[name] for one in points] for name in points[0]}
-    return row | {"final": points[-1]["accuracy"], "cpu_s": time.process_time() - started}
+    found = spend(router, problem, workers, rng)
+    row: Trial = {name: [one[name] for one in found] for name in found[0]}
+    return row | {"final": found[-1]["accuracy"], "cpu_s": time.process_time() - started}
 
 
 def router_of(problem: World, rule: Rule, seed: int) -> routing.Router:
@@ -204,23 +195,18 @@ def router_of(problem: World, rule: Rule, seed: int) -> routing.Router:
     )
 
 
-def spend(
-    router: routing.Router,
-    problem: World,
-    workers: Crowd,
-    rng: np.random.Generator,
-) -> list[dict[str, float]]:
+def spend(router: routing.Router, problem: World, workers: Crowd, rng: np.random.Generator) -> list[dict[str, float]]:
     """Spend the budget, the first part of it at random; return what each refit is worth."""
     for task, worker in workers.at_random(len(problem.y) // 10, rng):
         router.add(task, worker, int(workers.label[task, worker]))
     router.refit()
-    points = [point(router, problem)]
+    found = [point(router, problem)]
     left = len(problem.y) - int(router.spent)
     for batch in range(N_BATCHES):
         buy(router, workers, left * (batch + 1) // N_BATCHES - left * batch // N_BATCHES, rng)
         router.refit()
-        points.append(point(router, problem))
-    return points
+        found.append(point(router, problem))
+    return found
 
 
 def buy(router: routing.Router, crowd: Crowd, n: int, rng: np.random.Generator) -> None:
@@ -335,23 +321,26 @@ def figure(trials: list[Trial], path: Path) -> None:
     save(drawing, path)
 
 
+def points(asked: argparse.Namespace) -> Iterator[Trial]:
+    """Yield every trial that is wanted."""
+    for seed, world, crowd, strategy in product(asked.seeds, asked.worlds, asked.crowds, asked.strategies):
+        if crowd != "real" or world == "labelme":
+            yield {"world": world, "crowd": crowd, "strategy": strategy, "seed": seed}
+
+
 if __name__ == "__main__":
-    parser = arguments(__doc__, PATH)
-    parser.add_argument("--worlds", nargs="+", default=["digits", "labelme", "film reviews"])
-    parser.add_argument("--crowds", nargs="+", default=[*CROWDS, "real"])
-    parser.add_argument("--strategies", nargs="+", default=list(STRATEGIES))
-    parser.add_argument("--seeds", nargs="+", type=int, default=list(SEEDS))
-    asked = parser.parse_args()
-    points = [
-        {"world": world, "crowd": crowd, "strategy": strategy, "seed": seed}
-        for seed, world, crowd, strategy in product(asked.seeds, asked.worlds, asked.crowds, asked.strategies)
-        if crowd != "real" or world == "labelme"
-    ]
-    order = {"strategy": list(STRATEGIES)}
-    main(
-        asked,
-        lambda options: resume(options, trial, points, order=order, settings={"rounds": ROUNDS}),
+    experiment(
+        __doc__,
+        PATH,
+        trial,
+        points,
         table,
         draw=figure,
         image="routing.png",
+        order={"strategy": list(STRATEGIES)},
+        settings={"rounds": ROUNDS},
+        worlds={"nargs": "+", "default": WORLDS},
+        crowds={"nargs": "+", "default": CROWDS},
+        strategies={"nargs": "+", "default": list(STRATEGIES)},
+        seeds={"nargs": "+", "type": int, "default": list(SEEDS)},
     )

@@ -9,10 +9,10 @@ assignment, from curves smoothed over three neighbours. Both ways fit from nothi
     python experiments/service_shift.py
 """
 
+import argparse
 import sys
 import tempfile
 import time
-import warnings
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,8 @@ sys.path.append(str(Path(__file__).parents[1] / "tests"))  # where the served pr
 
 import numpy as np
 import pyarrow as pa
-from record import RESULTS, Trial, arguments, main, markdown, mean_error, resume
+from record import RESULTS, Trial, experiment, markdown, mean_error
+from routing import smooth
 from service_projects import Client, serving
 from sklearn.datasets import load_digits
 
@@ -93,7 +94,6 @@ class Http:
 
 def trial(way: str, strategy: str, seed: int) -> Trial:
     """Return the accuracy of the labels found after every batch."""
-    warnings.simplefilter("ignore")
     rng = np.random.default_rng(seed)
     X, y = load_digits(return_X_y=True)
     order = rng.permutation(len(y))[:N_TASKS]
@@ -112,7 +112,7 @@ def trial(way: str, strategy: str, seed: int) -> Trial:
             project = Project.make(Path(folder) / "project", Path(folder) / "tasks.parquet", CLASSES, **settings)
             with serving(project) as http:
                 accuracy = shift(Http(project, http), labels, y, rng)
-    return {"way": way, "strategy": strategy, "seed": seed, "accuracy": accuracy}
+    return {"accuracy": accuracy}
 
 
 def shift(system: Library | Http, labels: Any, y: Any, rng: np.random.Generator) -> list[float]:
@@ -136,15 +136,10 @@ def saved(trials: list[Trial], way: str) -> list[float]:
     for seed in sorted({row["seed"] for row in trials}):
         rows = {row["strategy"]: row for row in trials if (row["way"], row["seed"]) == (way, seed)}
         if {"Random", "Information"} <= set(rows):
-            goal = _smooth(rows["Random"]["accuracy"])[-1]
-            there = np.flatnonzero(_smooth(rows["Information"]["accuracy"]) >= goal)
+            goal = smooth(rows["Random"]["accuracy"])[-1]
+            there = np.flatnonzero(smooth(rows["Information"]["accuracy"]) >= goal)
             shares.append(100 * (1 - BATCH * (there[0] + 1) / N_LABELS) if len(there) else 0.0)
     return shares
-
-
-def _smooth(values: list[float]) -> Any:
-    padded = np.pad(np.asarray(values), 1, mode="edge")
-    return np.convolve(padded, np.ones(3) / 3, mode="valid")
 
 
 def table(trials: list[Trial]) -> str:
@@ -156,21 +151,15 @@ def table(trials: list[Trial]) -> str:
             for strategy in ("Random", "Information")
         }
         rows.append([way, *(mean_error(values) for values in final.values()), mean_error(saved(trials, way))])
-    head = [
-        "way",
-        "random, final accuracy, %",
-        "routed, final accuracy, %",
-        "labels saved until random's final accuracy, %",
-    ]
-    return markdown(head, rows)
+    head = ["way", "random, final accuracy, %", "routed, final accuracy, %"]
+    return markdown([*head, "labels saved until random's final accuracy, %"], rows)
+
+
+def points(options: argparse.Namespace) -> list[Trial]:
+    """Return every trial that is wanted."""
+    parts = product(options.seeds, ("Random", "Information"), ("library", "http"))
+    return [{"way": way, "strategy": strategy, "seed": seed} for seed, strategy, way in parts]
 
 
 if __name__ == "__main__":
-    parser = arguments(__doc__, PATH)
-    parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
-    asked = parser.parse_args()
-    points = [
-        {"way": way, "strategy": strategy, "seed": seed}
-        for seed, strategy, way in product(asked.seeds, ("Random", "Information"), ("library", "http"))
-    ]
-    main(asked, lambda options: resume(options, trial, points), table)
+    experiment(__doc__, PATH, trial, points, table, seeds={"nargs": "+", "type": int, "default": [0, 1, 2]})

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 neural = pytest.importorskip("labelonce.neural")
-EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 NARROW: dict[str, Any] = {"module_fn": partial(neural.fast_net, widths=(2, 2, 2)), "batch_size": 32, "epochs": 1}
 NARROW |= {"epochs_by_round": (1,), "min_steps": 0, "lr": 0.1}
 POINT = {"net": "fast", "crowd": "class-wise", "quality": 0.5, "redundancy": 1, "n_tasks": 60, "seed": 0}
@@ -20,7 +19,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.fixture
 def figure(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return the experiment with one epoch of narrow networks."""
-    monkeypatch.syspath_prepend(str(EXPERIMENTS))
     script = import_module("cifar10_figure1")
     monkeypatch.setattr(script, "NETS", dict.fromkeys(script.NETS, NARROW))
     monkeypatch.setattr(script, "ROUNDS", dict.fromkeys(script.ROUNDS, 2))

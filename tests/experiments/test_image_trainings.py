@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 pytest.importorskip("labelonce.neural")
-EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 NARROW: dict[str, Any] = {"width": 2, "early": {"widths": [2, 2, 2]}, "epochs_by_round": [1], "batch_size": 64}
 USUAL = {
     "set": "cifar10",
@@ -25,7 +24,6 @@ USUAL = {
 @pytest.fixture
 def images(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return the experiment, in which 300 images are not few."""
-    monkeypatch.syspath_prepend(str(EXPERIMENTS))
     script = import_module("images")
     monkeypatch.setattr(script, "SMALL", 1)
     return script

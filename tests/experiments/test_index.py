@@ -1,10 +1,9 @@
 """The index of experiments and benchmarks names every script, and every file it names is there."""
 
 import re
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
+import index
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -14,32 +13,25 @@ PAGES = [path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("*.md"), *(RO
 PAGES = [*sorted(PAGES), "Makefile"]
 
 
-@pytest.fixture(scope="module")
-def index() -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(ROOT / "experiments"))
-        yield import_module("index")
-
-
-def test_the_index_is_up_to_date(index: Any) -> None:
+def test_the_index_is_up_to_date() -> None:
     assert index.PAGE.read_text() == index.page(), "run: python experiments/index.py"
 
 
-def test_every_script_is_in_the_index(index: Any) -> None:
+def test_every_script_is_in_the_index() -> None:
     text = index.PAGE.read_text()
     for folder in ("experiments", "benchmarks"):
         for path in (ROOT / folder).glob("*.py"):
             assert path.stem in HELPERS or f"python {folder}/{path.name}" in text
 
 
-def test_every_results_file_belongs_to_a_script_of_the_index(index: Any) -> None:
+def test_every_results_file_belongs_to_a_script_of_the_index() -> None:
     for folder in ("experiments", "benchmarks"):
         linked = {path for script, _, _ in index.scripts(folder) for path in index.results_of(script)}
         stems = {path.stem for path in linked}
         assert {path.stem for path in (ROOT / folder / "results").iterdir()} <= stems
 
 
-def test_links_of_the_index_lead_to_files(index: Any) -> None:
+def test_links_of_the_index_lead_to_files() -> None:
     links = re.findall(r"\]\(([^)]+)\)", index.PAGE.read_text())
     assert len(links) > 15
     assert all((index.PAGE.parent / link).is_file() for link in links)
@@ -51,14 +43,12 @@ def test_scripts_and_results_that_the_docs_name_exist(text: str) -> None:
     assert [name for name in named if not (ROOT / name).is_file()] == []
 
 
-def test_seconds_are_those_noted_or_the_sum_of_the_trials_whichever_is_longer(index: Any, tmp_path: Path) -> None:
-    path = tmp_path / "out.json"
-    path.write_text('{"seconds": 7.5, "trials": [{"cpu_s": 1.0}]}')
-    assert index.seconds_of(path) == 7.5
-    path.write_text('{"seconds": 0.1, "trials": [{"cpu_s": 1.0}, {"cpu_s": 2.0}]}')  # resumed with nothing to do
-    assert index.seconds_of(path) == 3.0
-    path.write_text('{"about": {"seconds": 3}, "rows": []}')
-    assert index.seconds_of(path) == 3.0
-    path.write_text('[{"a": {"cpu_s": 1.0}, "b": {"cpu_s": 2.5}}]')
-    assert index.seconds_of(path) == 3.5
+@pytest.mark.parametrize(("noted", "seconds"), [(7.5, 7.5), (0.1, 3.0)])  # the latter resumed with nothing to do
+def test_seconds_are_those_noted_or_the_sum_of_the_trials_whichever_is_longer(
+    noted: float, seconds: float, tmp_path: Path
+) -> None:
+    (tmp_path / "out.json").write_text(
+        f'{{"seconds": {noted}, "trials": [{{"cpu_s": 1.0}}, {{"a": {{"cpu_s": 2.0}}}}]}}'
+    )
+    assert index.seconds_of(tmp_path / "out.json") == seconds
     assert index.seconds_of(tmp_path / "none.json") == 0.0

@@ -1,22 +1,12 @@
 """The leaderboard: ranks against hand-made ones, and a choice that does not look at the truth."""
 
-from importlib import import_module
-from pathlib import Path
+from argparse import Namespace
 from typing import Any
 
-import pytest
+import leaderboard
 from crowds import crowd_with_features
 
 import labelonce as lo
-
-EXPERIMENTS = Path(__file__).parents[2] / "experiments"
-
-
-@pytest.fixture(scope="module")
-def leaderboard() -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(EXPERIMENTS))
-        yield import_module("leaderboard")
 
 
 def trials(data: str, **accuracy: float) -> list[dict[str, Any]]:
@@ -24,42 +14,47 @@ def trials(data: str, **accuracy: float) -> list[dict[str, Any]]:
     return [about | {"method": method, "accuracy": value} for method, value in accuracy.items()]
 
 
-def test_ranks_are_means_over_sets_without_the_truth_and_ties_share_theirs(leaderboard: Any) -> None:
+def test_ranks_are_means_over_sets_without_the_truth_and_ties_share_theirs() -> None:
     rows = trials("one", truth=0.9, vote=0.5, MBEM=0.8, CoNAL=0.8) + trials("two", truth=0.9, vote=0.7, MBEM=0.8)
     ranks = leaderboard.mean_ranks(leaderboard.by_cell(rows))
     assert ranks == {"vote": (3 + 2) / 2, "MBEM": (1.5 + 1) / 2, "CoNAL": 1.5}
 
 
-def test_only_draws_that_all_methods_have_are_ranked(leaderboard: Any) -> None:
+def test_only_draws_that_all_methods_have_are_ranked() -> None:
     rows = trials("one", vote=0.5, MBEM=0.8) + trials("two", vote=0.9)
     lonely = [{**row, "seed": 1} for row in trials("one", vote=0.9)]
     assert leaderboard.shared_draws(rows + lonely) == rows
     assert leaderboard.table(rows + lonely).splitlines()[2].startswith("| MBEM | 1.0 | 80.0 ")
 
 
-def test_the_table_has_the_best_first_and_published_figures(leaderboard: Any) -> None:
+def test_the_table_has_the_best_first_and_published_figures() -> None:
     lines = leaderboard.table(trials("labelme", vote=0.5, MBEM=0.8, CoNAL=0.7)).splitlines()
     assert [line.split(" | ")[0].strip("| ") for line in lines[2:]] == ["MBEM", "CoNAL", "vote"]
     assert "87.1 (authors)" in lines[3]
 
 
-def test_the_choice_is_by_held_out_labels(leaderboard: Any) -> None:
+def test_the_choice_is_by_held_out_labels() -> None:
     X, ann, *_ = crowd_with_features(300, redundancy=2, hammers=0.8)
     weak, strong = (lo.TrainOnAggregate(lo.MajorityVote(), lo.SoftmaxRegression(C=C)) for C in (1e-9, 1.0))
     assert leaderboard.choose([weak, strong], X, ann, 0) is strong
     assert leaderboard.choose([strong, strong], X, ann, 0) is strong
 
 
-def test_every_method_but_mbem_has_the_same_candidates(leaderboard: Any) -> None:
+def test_every_network_of_the_related_work_exists() -> None:
+    for name, options in leaderboard.CROWD_NETWORKS.values():
+        assert set(options) <= set(getattr(lo.baselines, name)._get_param_names())
+
+
+def test_every_method_but_mbem_has_the_same_candidates() -> None:
     for method in leaderboard.LINEAR:
         found = leaderboard.candidates(method, 0, "digits")
         assert len(found) == (1 if method == "MBEM" else len(leaderboard.PENALTIES))
     assert set(leaderboard.METHODS) >= set(leaderboard.PUBLISHED)
 
 
-def test_draws_follow_one_another_and_labelmes_crowd_has_ten(leaderboard: Any) -> None:
-    found = list(leaderboard.points([], None))
+def test_draws_follow_one_another_and_labelmes_crowd_has_ten() -> None:
+    found = list(leaderboard.points(Namespace(data=[], seeds=None)))
     assert [row["seed"] for row in found] == sorted(row["seed"] for row in found)
     draws = {name: len({row["seed"] for row in found if row["data"] == name}) for name in ("labelme", "amazon_isbook")}
     assert draws == {"labelme": 10, "amazon_isbook": 5}
-    assert {row["data"].split(", ")[0] for row in leaderboard.points(["digits"], 1)} == {"digits"}
+    assert {row["data"].split(", ")[0] for row in leaderboard.points(Namespace(data=["digits"], seeds=1))} == {"digits"}

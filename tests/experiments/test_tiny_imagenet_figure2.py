@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 neural = pytest.importorskip("labelonce.neural")
-EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 NARROW = {"module_fn": partial(neural.fast_net, widths=(2, 2, 2)), "n_models": 1, "epochs": 1, "epochs_by_round": (1,)}
 NARROW |= {"batch_size": 64, "lr": 0.1}
 
@@ -17,7 +16,6 @@ NARROW |= {"batch_size": 64, "lr": 0.1}
 @pytest.fixture
 def figure(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Return the experiment with one epoch of a narrow network."""
-    monkeypatch.syspath_prepend(str(EXPERIMENTS))
     script = import_module("tiny_imagenet_figure2")
     for name, value in {"N_TRAIN": 400, "N_WORKERS": 20, "ROUNDS": 2, "LEARNER": NARROW}.items():
         monkeypatch.setattr(script, name, value)

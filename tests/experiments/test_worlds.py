@@ -3,21 +3,11 @@
 import os
 from collections import Counter
 from dataclasses import replace
-from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-
-EXPERIMENTS = Path(__file__).parents[2] / "experiments"
-
-
-@pytest.fixture(scope="module")
-def worlds() -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(EXPERIMENTS))
-        yield import_module("worlds")
+import worlds
 
 
 def small(world: Any) -> Any:
@@ -32,7 +22,7 @@ def check_draw(world: Any) -> None:
     assert np.array_equal(crowd.annotations.tasks, np.arange(len(crowd.y)))
 
 
-def test_every_made_up_world_can_be_drawn(worlds: Any) -> None:
+def test_every_made_up_world_can_be_drawn() -> None:
     for world in worlds.WORLDS.values():
         if not worlds.needs_data(world):
             check_draw(world)
@@ -41,25 +31,25 @@ def test_every_made_up_world_can_be_drawn(worlds: Any) -> None:
 @pytest.mark.data
 @pytest.mark.slow
 @pytest.mark.skipif("LABELONCE_DATA" not in os.environ, reason="needs the data sets")
-def test_every_world_of_the_data_folder_can_be_drawn(worlds: Any) -> None:
+def test_every_world_of_the_data_folder_can_be_drawn() -> None:
     for world in worlds.WORLDS.values():
         if worlds.needs_data(world):
             check_draw(world)
 
 
-def test_a_seed_draws_the_same_world_again(worlds: Any) -> None:
+def test_a_seed_draws_the_same_world_again() -> None:
     first, second, other = (small(worlds.WORLDS["rings, mixed"]).draw(seed) for seed in (1, 1, 2))
     assert np.array_equal(first.annotations.label, second.annotations.label)
     assert not np.array_equal(first.y, other.y)
 
 
-def test_half_of_the_worlds_are_kept_for_the_report(worlds: Any) -> None:
+def test_half_of_the_worlds_are_kept_for_the_report() -> None:
     halves = Counter(world.half for world in worlds.WORLDS.values())
     assert len(worlds.WORLDS) >= 63
     assert abs(halves["choose"] - halves["report"]) <= 2
 
 
-def test_a_trial_says_what_was_given_and_returned(worlds: Any) -> None:
+def test_a_trial_says_what_was_given_and_returned() -> None:
     row = worlds.trial("60 wines, one label", 0)
     assert {"given", "vote", "returned", "confidence", "range", "warned", "accuracy", "test"} <= set(row)
     assert set(row["test"]) >= {"vote", "soft vote", "Dawid-Skene", "truth"}
@@ -67,5 +57,5 @@ def test_a_trial_says_what_was_given_and_returned(worlds: Any) -> None:
 
 
 @pytest.mark.parametrize(("returned", "harm"), [(0.80, True), (0.896, False)])
-def test_a_draw_is_harmed_a_point_below_the_better_of_given_and_vote(worlds: Any, returned: float, harm: bool) -> None:
+def test_a_draw_is_harmed_a_point_below_the_better_of_given_and_vote(returned: float, harm: bool) -> None:
     assert worlds.harmed({"given": 0.8, "vote": 0.9, "returned": returned}) is harm
