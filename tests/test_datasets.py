@@ -1,7 +1,5 @@
 """The crowds that come with the package."""
 
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -100,12 +98,9 @@ def test_the_video_crowd_ticks_boxes() -> None:
     assert ann.label.sum() == ticks["Astronaut"].to_numpy().sum() > 0
 
 
-def test_video_set_needs_a_question() -> None:
+def test_only_the_video_set_needs_a_question() -> None:
     with pytest.raises(ValueError, match=r"question must be one of Archeologist, .*; got None"):
         load("crowdtruth_video")
-
-
-def test_other_sets_take_no_question() -> None:
     with pytest.raises(ValueError, match="got 'CAUSES' for 'bluebird'"):
         load("bluebird", question="CAUSES")
 
@@ -116,14 +111,3 @@ def test_gold_of_rejects_the_tasks_of_another_set() -> None:
         dataset.gold_of(lo.Annotations.from_arrays([1, 3], [0, 0], [0, 1]))
     with pytest.raises(ValueError, match=r"got \['x'\] \(1 in total\)"):
         dataset.gold_of(lo.Annotations.from_arrays(["x"], [0], [0]))
-
-
-def test_repr_without_a_crowd_says_so() -> None:
-    dataset = Dataset(name="toy", gold=np.array([0, -1], dtype=np.int32), classes=("a", "b"))
-    assert repr(dataset) == "Dataset('toy', 2 tasks, 1 with gold, 2 classes; no annotations)"
-
-
-def test_import_leaves_heavy_libraries_alone() -> None:
-    code = "import sys, labelonce.datasets; print([m for m in ('PIL', 'pandas', 'torch') if m in sys.modules])"
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert shown.stdout.strip() == "[]"

@@ -76,12 +76,7 @@ def test_columns_are_found_by_name(tmp_path: Path, table: pa.Table, suffix: str)
     lo.write(table.rename_columns(["label", "task", "worker", "note"]), tmp_path / f"labels{suffix}")
     found = ids(tmp_path / f"labels{suffix}", task="label", worker="task", label="worker")
     assert found == [["a", "b"], [1, 2], ["x", "y"]]
-
-
-@pytest.mark.parametrize("suffix", SUFFIXES)
-def test_one_column_may_play_two_parts(tmp_path: Path, table: pa.Table, suffix: str) -> None:
-    lo.write(table, tmp_path / f"labels{suffix}")
-    assert ids(tmp_path / f"labels{suffix}", worker="task")[1] == ["a", "b"]
+    assert ids(tmp_path / f"labels{suffix}", worker="task")[1] == [1, 2]  # one column may play two parts
 
 
 @pytest.mark.parametrize("name", ["labels.dat", "labels", "labels.csv"])
@@ -92,12 +87,9 @@ def test_format_goes_before_the_suffix(tmp_path: Path, awkward: lo.Annotations, 
 
 
 def test_format_leaves_the_compression_to_the_suffix(tmp_path: Path) -> None:
-    path = saved(tmp_path, gzip.compress(HEADER + b"a,w,0\n", mtime=0), "labels.txt.gz")
-    assert ids(path, format="csv") == [["a"], ["w"], [0]]
-
-
-def test_suffix_may_be_in_capitals(tmp_path: Path) -> None:
-    assert ids(saved(tmp_path, gzip.compress(HEADER + b"a,w,0\n", mtime=0), "LABELS.CSV.GZ")) == [["a"], ["w"], [0]]
+    content = gzip.compress(HEADER + b"a,w,0\n", mtime=0)
+    assert ids(saved(tmp_path, content, "labels.txt.gz"), format="csv") == [["a"], ["w"], [0]]
+    assert ids(saved(tmp_path, content, "LABELS.CSV.GZ")) == [["a"], ["w"], [0]]
 
 
 @pytest.mark.parametrize("odd", ["007", "+1", "1.0", "-0", "0x1", " 1", "9223372036854775808", "one"])
@@ -118,12 +110,6 @@ def test_csv_newline_in_an_id_may_meet_the_end_of_a_block(tmp_path: Path, monkey
     monkeypatch.setattr(_readers, "_BYTES", 64)
     path = saved(tmp_path, HEADER + b"".join(b'"%02d\n\n\n",w,0\n' % i for i in range(50)))
     assert ids(path)[0] == [f"{i:02}\n\n\n" for i in range(50)]
-
-
-def test_jsonl_is_read_over_many_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_readers, "_BYTES", 64)
-    path = saved(tmp_path, b"".join(ROW.replace(b'"a"', b"%d" % i) for i in range(100)).rstrip(), "labels.jsonl")
-    assert ids(path)[0] == list(range(100))
 
 
 def test_jsonl_ignores_blank_lines_and_what_other_columns_hold(tmp_path: Path) -> None:
@@ -348,12 +334,6 @@ def test_failed_write_leaves_the_earlier_file_and_nothing_else(
 def test_parquet_is_written_as_plain_strings(tmp_path: Path, awkward: lo.Annotations) -> None:
     lo.write(awkward, tmp_path / "out.parquet")
     assert pq.read_schema(tmp_path / "out.parquet").field("task").type == pa.string()
-
-
-def test_write_replaces_the_earlier_file_and_leaves_nothing_else(tmp_path: Path, table: pa.Table) -> None:
-    lo.write(table, saved(tmp_path, b"earlier", "out.parquet"))
-    assert pq.read_table(tmp_path / "out.parquet") == table
-    assert os.listdir(tmp_path) == ["out.parquet"]
 
 
 def test_written_file_has_the_usual_permissions(tmp_path: Path, table: pa.Table) -> None:

@@ -86,7 +86,7 @@ def loaded_after(statement: str) -> set[str]:
     return set(done.stdout.split())
 
 
-@pytest.mark.parametrize("statement", ["import labelonce", "from labelonce.cli import main"])
+@pytest.mark.parametrize("statement", ["import labelonce.datasets", "from labelonce.cli import main"])
 def test_heavy_libraries_are_not_loaded(statement: str) -> None:
     assert loaded_after(statement) & set(HEAVY) == set()
 

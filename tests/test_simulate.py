@@ -54,10 +54,6 @@ def test_confusion_is_float64_and_its_rows_sum_to_one(name: str) -> None:
 def test_population_repeats_for_a_seed_and_changes_with_it(name: str) -> None:
     assert_array_equal(POPULATIONS[name](7), POPULATIONS[name](7))
     assert not np.array_equal(POPULATIONS[name](7), POPULATIONS[name](8))
-
-
-@pytest.mark.parametrize("name", POPULATIONS)
-def test_population_advances_a_generator(name: str) -> None:
     rng = np.random.default_rng(0)
     assert not np.array_equal(POPULATIONS[name](rng), POPULATIONS[name](rng))
 
@@ -135,16 +131,11 @@ def test_distinct_workers_follow_successive_draws_by_load(n_workers: int) -> Non
 
 
 @pytest.mark.parametrize("replace", [True, False])
-def test_first_worker_of_a_task_follows_the_load(replace: bool) -> None:
-    load = simulate.zipf_load(30, 1.2)
-    assignment = simulate.assign(100_000, 30, 2, 1, replace=replace, load=load)
-    assert_share(np.bincount(assignment[:, 0], minlength=30), 100_000, load)
-
-
-@pytest.mark.parametrize("replace", [True, False])
 def test_worker_without_load_is_never_assigned(replace: bool) -> None:
-    assignment = simulate.assign(5_000, 5, 3, 0, replace=replace, load=[0, 1, 1e-300, 5, 0])
+    load = np.array([0, 1, 1e-300, 5, 0])
+    assignment = simulate.assign(5_000, 5, 3, 0, replace=replace, load=load)
     assert not np.isin(assignment, (0, 4)).any()
+    assert_array_equal(load, [0, 1, 1e-300, 5, 0])
 
 
 @pytest.mark.parametrize("uniform", [0.0, 1 - 2**-53])
@@ -197,13 +188,6 @@ def test_label_of_probability_zero_is_never_drawn(uniform: float) -> None:
     assert np.cumsum(tenths)[-1] < 1
     label = simulate._invert(simulate._cumulative(confusion), np.arange(12), np.full(12, uniform))
     assert (confusion[0, np.arange(12), label] > 0).all()
-
-
-def test_hammer_never_errs() -> None:
-    y_true = np.arange(30_000) % 10
-    confusion = simulate.hammer_spammer(20, 10, 1.0, 0)
-    ann = simulate.annotate(y_true, confusion, simulate.assign(30_000, 20, 3, 0), 0)
-    assert_array_equal(ann.label, y_true[ann.task])
 
 
 def test_annotations_hold_the_assignment_sorted_and_declare_all() -> None:
@@ -268,13 +252,6 @@ def test_annotate_leaves_its_arguments_unchanged() -> None:
     assert_array_equal(groups, [7, 7, 3])
 
 
-@pytest.mark.parametrize("replace", [True, False])
-def test_assign_leaves_the_load_unchanged(replace: bool) -> None:
-    load = np.array([3.0, 2.0, 1.0])
-    simulate.assign(5, 3, 2, 0, load=load, replace=replace)
-    assert_array_equal(load, [3.0, 2.0, 1.0])
-
-
 HALF = np.full((3, 2, 2), 0.5)
 BAD_CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: simulate.hammer_spammer(0, 2, 0.5, 0), "n_workers must be an integer of at least 1; got 0"),
@@ -335,11 +312,6 @@ def test_a_grouped_worker_is_the_same_hammer_everywhere_or_by_position() -> None
     assert_array_equal(by_position[:, [0, 2]], by_position[:, [1, 3]])  # the first and the second of a group
     assert_array_equal(by_position[:, [0, 2]], by_position[:, [5, 6]])
     assert (by_position[:, 0] != by_position[:, 2]).any()
-
-
-def test_exactly_so_many_grouped_workers_are_hammers_if_asked() -> None:
-    workers = simulate.grouped_hammer_spammer(10, GROUPS, 0.3, 0, exact=True)
-    assert (workers.skill(np.full(7, 1 / 7)) == 1).sum() == 3
 
 
 def test_labels_of_factors_are_those_of_their_matrices() -> None:

@@ -43,10 +43,6 @@ def enumerated_beta(confusion: Floats, redundancy: int) -> float:
     return float(np.mean(largest))
 
 
-def test_alpha_of_symmetric_workers_is_their_error_rate() -> None:
-    assert theory.alpha(symmetric(0.2, n_workers=5)) == pytest.approx(0.2)
-
-
 def test_alpha_takes_each_workers_worse_class_and_then_the_mean() -> None:
     confusion = [[[0.9, 0.1], [0.3, 0.7]], [[0.6, 0.4], [0.2, 0.8]]]
     assert theory.alpha(confusion) == pytest.approx((0.3 + 0.4) / 2)
@@ -59,25 +55,14 @@ def test_alpha_counts_all_wrong_labels_of_many_classes() -> None:
 @pytest.mark.parametrize(("n_classes", "redundancy"), [(2, 1), (2, 3), (3, 2)])
 def test_beta_equals_the_definition_enumerated(n_classes: int, redundancy: int) -> None:
     confusion = simulate.dirichlet(3, n_classes, rng=0)[[0, 1, 2, 1]]
+    before = confusion.copy()
     assert theory.beta(confusion, redundancy) == pytest.approx(enumerated_beta(confusion, redundancy), rel=1e-12)
-
-
-def test_beta_counts_alike_workers_as_often_as_they_are() -> None:
-    confusion = simulate.dirichlet(2, 2, rng=0)[[0, 0, 1, 0]]
-    assert theory.beta(confusion, 3) == pytest.approx(enumerated_beta(confusion, 3), rel=1e-12)
+    assert (confusion == before).all()
 
 
 @pytest.mark.parametrize("redundancy", [1, 2, 3, 8])
 def test_beta_of_symmetric_workers_is_the_special_case(redundancy: int) -> None:
     assert theory.beta(symmetric(0.2, 3), redundancy) == pytest.approx(_beta_symmetric(0.2, redundancy), rel=1e-12)
-
-
-def test_beta_of_one_label_uses_the_weights_of_the_paper() -> None:
-    right, other = 0.9, 0.6  # section 4.1: weights pi_y / (1 + pi_y - pi_-y) and (1 - pi_-y) / (1 + pi_y - pi_-y)
-    wrong_if_first = right * (1 - other) / (1 + right - other) + (1 - right) * other / (1 + other - right)
-    wrong_if_second = other * (1 - right) / (1 + other - right) + (1 - other) * right / (1 + right - other)
-    confusion = [[[right, 1 - right], [1 - other, other]]]
-    assert theory.beta(confusion, 1) == pytest.approx(max(wrong_if_first, wrong_if_second), rel=1e-12)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -90,18 +75,6 @@ def test_one_label_of_hammers_and_spammers_has_beta_equal_to_alpha(n_classes: in
 @pytest.mark.parametrize("error_rate", GRID)
 def test_one_label_of_any_other_symmetric_worker_has_beta_above_alpha(error_rate: float) -> None:
     assert theory.beta(symmetric(error_rate), 1) > theory.alpha(symmetric(error_rate))
-
-
-def test_beta_of_hammers_and_spammers_needs_a_task_of_spammers_only() -> None:
-    confusion = simulate.hammer_spammer(4, 2, quality=0.25, rng=0, exact=True)
-    assert theory.beta(confusion, 3) == pytest.approx(0.75**3 / 2, rel=1e-12)
-
-
-def test_beta_does_not_change_its_arguments() -> None:
-    confusion = simulate.dirichlet(3, 2, rng=0)
-    before = confusion.copy()
-    theory.beta(confusion, 2)
-    assert (confusion == before).all()
 
 
 @pytest.mark.parametrize("redundancy", BETA)
@@ -152,10 +125,7 @@ def test_majority_error_equals_the_enumeration(redundancy: int) -> None:
 def test_perfect_workers_leave_no_noise(redundancy: int) -> None:
     assert theory.beta(IDENTITY, redundancy) == theory.alpha(IDENTITY) == 0
     assert _beta_symmetric(0.0, redundancy) == _majority_error(0.0, redundancy) == 0
-
-
-def test_many_labels_neither_overflow_nor_underflow() -> None:
-    assert 0 < _beta_symmetric(0.4, 5000) < 1e-40
+    assert 0 < _beta_symmetric(0.4, 1000 * redundancy) < 1e-8  # neither overflow nor underflow
 
 
 @pytest.mark.parametrize(
@@ -185,10 +155,6 @@ def test_the_label_once_threshold_is_set_by_three_labels() -> None:
 )
 def test_best_redundancy_by_the_theorem(error_rate: float, best: int) -> None:
     assert theory.best_redundancy(error_rate) == best
-
-
-def test_two_labels_are_never_best() -> None:
-    assert 2 not in {theory.best_redundancy(rate, max_redundancy=5) for rate in np.arange(0.001, 0.499, 0.002).tolist()}
 
 
 @pytest.mark.parametrize("bound", ["hard", "variance"])
