@@ -17,7 +17,7 @@ networks are those of the last epoch.
 
 import argparse
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -62,7 +62,7 @@ CROWD_NETWORKS: dict[str, tuple[str, dict[str, Any]]] = {  # what only networks 
     "MaxMIG": ("MaxMIG", {}),
 }
 SOFT = partial(lo.TrainOnAggregate, lo.MajorityVote(), targets="soft")
-MAKERS = {
+MAKERS: dict[str, Callable[..., Any]] = {
     "truth": SOFT,
     "vote": partial(lo.TrainOnAggregate, lo.MajorityVote()),
     "soft vote": SOFT,

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ def test_a_resumed_file_names_all_commands_that_made_it_and_adds_their_seconds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = iter(range(0, 1000, 10))
-    monkeypatch.setattr(record.time, "perf_counter", lambda: next(clock))  # ten seconds a look
+    monkeypatch.setattr(time, "perf_counter", lambda: next(clock))  # ten seconds a look
     for seed, seconds in (("1", 10), ("2", 20), ("1", 20)):
         monkeypatch.setattr("sys.argv", [str(EXPERIMENTS / "some.py"), "--seeds", seed])
         record.resume(options_of(tmp_path / "out.json"), lambda seed: {"seed": seed}, [{"seed": int(seed)}])
