@@ -250,7 +250,7 @@ def test_cifar10_images_are_the_original_bytes(name: str) -> None:
     if name == "cifar10":
         sums.insert(0, "47af8b02cfcfb6cdf3dbbd1969ad7f1b70f4413f6f80f437b020ee4e5bc8304a")
         assert np.bincount(dataset.gold[:50000]).tolist() == [5000] * 10
-    assert [hashlib.sha256(part).hexdigest() for part in np.split(images, [50000][: len(sums) - 1])] == sums
+    assert [hashlib.sha256(part.tobytes()).hexdigest() for part in np.split(images, [50000][: len(sums) - 1])] == sums
     assert np.bincount(dataset.gold[-10000:]).tolist() == [1000] * 10
 
 
