@@ -17,12 +17,14 @@ from labelonce._types import Estimate
 from labelonce.data import Annotations
 from labelonce.multilabel import average_precision
 from labelonce.report import worker_seconds
-from labelonce.report._accuracy import estimated_accuracy, expected_average_precision, judged_without
+from labelonce.report._accuracy import estimated_accuracy, judged_without
 from labelonce.report._calibration import gold_calibration, label_calibration, without_label
+from labelonce.report._classes import class_figures, expected_average_precision
 from labelonce.report._counts import Counts
 from labelonce.report._facts import Facts, read_facts
 from labelonce.report._money import compare_redundancy, workers_by_belief
 from labelonce.report._review import least_sure, overruled, review_rows
+from labelonce.report._work import work_figures
 from labelonce.report._workers import FLAGS, worker_table
 
 
@@ -283,3 +285,42 @@ def test_the_expected_average_precision_is_that_of_drawn_classes() -> None:
     found = average_precision(truth, chance[:, None])[0]
     assert expected_average_precision(chance) == pytest.approx(found, abs=0.03)
     assert found > 5 * chance.mean()
+
+
+def test_figures_of_classes_are_the_expected_ones_of_drawn_truths() -> None:
+    rng = np.random.default_rng(0)
+    posterior = rng.dirichlet([0.6, 0.3, 0.03], 3000)
+    labels = posterior.argmax(axis=1).astype(np.int32)
+    drawn = (posterior.cumsum(axis=1) < rng.random((3000, 1))).sum(axis=1)
+    for k, one in enumerate(class_figures(posterior, labels)):
+        assert one.share == pytest.approx((drawn == k).mean(), abs=0.03)
+        assert one.precision == pytest.approx((drawn[labels == k] == k).mean(), abs=0.06)
+        assert one.recall == pytest.approx((labels[drawn == k] == k).mean(), abs=0.06)
+        assert (one.threshold is None) == (k < 2)
+
+
+def test_no_other_threshold_has_a_higher_expected_f1() -> None:
+    chance = np.random.default_rng(0).beta(0.1, 2, 500)
+    one = class_figures(np.column_stack([1 - chance, chance]), (chance > 0.5).astype(np.int32))[1]
+    assert one.threshold is not None
+
+    def f1(threshold: float) -> float:
+        chosen = chance > threshold
+        return float(2 * chance[chosen].sum() / (chosen.sum() + chance.sum()))
+
+    assert f1(one.threshold) == pytest.approx(one.f1)
+    assert max(map(f1, np.linspace(0, 0.99, 500))) <= f1(one.threshold) + 1e-12
+
+
+def test_work_that_becomes_worse_is_seen_by_worker_and_over_time() -> None:
+    confusion = lo.simulate.one_coin([0.95] * 4, 2)
+    ann = lo.simulate.annotate(np.zeros(400, dtype=int), confusion, lo.simulate.assign(400, 4, 1, rng=0), rng=0)
+    when = np.arange(400.0) + 1.7e9
+    posterior = np.column_stack([np.where(np.arange(400) < 200, 0.95, 0.5)] * 2)
+    pairs = {"task": ann.tasks[ann.task], "worker": ann.workers[ann.worker]}
+    found = work_figures(pairs | {"time": when[ann.task], "pay": np.full(400, 0.05)}, ann, posterior)
+    assert found.drifts.all()
+    assert np.nansum(found.pay) == pytest.approx(20)
+    right = [one.right for one in found.periods]
+    assert_allclose([right[0], right[-1]], [0.95, 0.5])
+    assert sum(one.labels for one in found.periods) == 400

@@ -9,9 +9,13 @@ from labelonce._messages import printable
 from labelonce.cli._judges import RECORD, show_panel
 from labelonce.cli._multilabel import QUESTION_WORKER, print_questions, question_worker_row, summary_of_questions
 from labelonce.cli._print import cell, print_json, print_plain, print_table
+from labelonce.report._classes import ClassFigures
 from labelonce.runs import RunFolder, RunRecord, read_run
 from labelonce.runs._folder import as_train_wrote
 from labelonce.runs._record import QuestionOutcome, read_json
+from labelonce.runs._results import class_figures_of
+
+_MOST_CLASSES = 20
 
 
 def run_show(folder: Path, *, n_workers: int, as_json: bool) -> None:
@@ -29,13 +33,15 @@ def run_show(folder: Path, *, n_workers: int, as_json: bool) -> None:
 
 def _show(folder: Path, record: RunRecord, *, n_workers: int, as_json: bool) -> None:
     workers = RunFolder(folder).table("workers.parquet").to_pylist()
+    asked = record.result if isinstance(record.result, QuestionOutcome) else None
+    figures = {} if asked is not None else class_figures_of(folder)
     if as_json:
-        print_json(record.to_dict() | {"workers": workers})
+        classes = [{"class": name} | vars(one) for name, one in figures.items()]
+        print_json(record.to_dict() | {"class_figures": classes, "workers": workers})
         return
     print_plain(summary_of(record, folder))
     for doubt in record.result.estimated_accuracy.doubts:
         print_plain(printable(f"doubt: {doubt}"))
-    asked = record.result if isinstance(record.result, QuestionOutcome) else None
     on_questions = asked is not None
     names = {"round": "round", "agreement": "agreement", "mean_confidence": "own confidence"}
     names |= {"posterior_change": "change"} | ({} if on_questions else {"held_out_score": "held-out score"})
@@ -44,6 +50,7 @@ def _show(folder: Path, record: RunRecord, *, n_workers: int, as_json: bool) -> 
         print_table("Rounds", list(names.values()), rows)
     if asked is not None:
         print_questions(asked)
+    _print_classes(figures)
     best, worst = ("strictest", "most lenient") if on_questions else ("best", "worst")
     shown, title = workers, f"Workers, {best} first"
     if len(workers) > n_workers:
@@ -52,6 +59,23 @@ def _show(folder: Path, record: RunRecord, *, n_workers: int, as_json: bool) -> 
     columns = QUESTION_WORKER if on_questions else ["worker", "labels", "skill", "90 % interval", "flags"]
     as_row = question_worker_row if on_questions else worker_row
     print_table(title, columns, [as_row(worker) for worker in shown])
+
+
+def _print_classes(figures: dict[Any, ClassFigures]) -> None:
+    """Print what to expect of the labels of the classes, the most frequent first; of many classes both ends."""
+    rows = []
+    for name, one in sorted(figures.items(), key=lambda item: -item[1].share):
+        numbers = (one.share, one.precision, one.recall, one.average_precision, one.threshold)
+        rows.append([name, *("" if number is None else f"{number:.1%}" for number in numbers)])
+    if not any(row[-1] for row in rows):
+        rows = [row[:-1] for row in rows]
+    columns = ["class", "tasks", "precision", "recall", "average precision", "best threshold"]
+    title = "Classes, expected figures of our labels"
+    if len(rows) > _MOST_CLASSES:
+        title, half = f"{title}: the largest and the smallest of {len(rows):,}", _MOST_CLASSES // 2
+        rows = rows[:half] + rows[-half:]
+    if rows:
+        print_table(title, columns[: len(rows[0])], rows)
 
 
 def worker_row(worker: dict[str, Any]) -> list[Any]:

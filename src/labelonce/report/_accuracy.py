@@ -96,18 +96,3 @@ def judged_without(facts: Facts, mask: Mask, lean: float) -> Floats:
     )
     log_joint = floored_log(belief) + per_task @ change
     return np.asarray(np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=1, keepdims=True)))
-
-
-def expected_average_precision(chance: Floats) -> float:
-    """Return the average precision to expect of tasks ranked by their calibrated chance of a class.
-
-    It tells of a rare class what the share of right labels does not: guesses have the share of the class.
-
-    >>> round(expected_average_precision(np.array([1.0, 1.0, 0.0, 0.0])), 6)
-    1.0
-    >>> round(expected_average_precision(np.full(400, 0.02)), 3)
-    0.02
-    """
-    descending = -np.sort(-chance)
-    precision = np.cumsum(descending) / np.arange(1, len(chance) + 1)
-    return float(descending @ precision / max(descending.sum(), 1e-300))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +13,18 @@ from labelonce.data import Annotations
 from labelonce.report._speed import worker_seconds
 
 _FEWEST = 20  # labels with a time in each half of a worker's work, to speak of drift: judgement
+_PERIODS = 6
 _CLEAR = 3.0  # standard errors between the halves: with 100 workers, chance alone flags about one in four crowds
+
+
+class Period(NamedTuple):
+    """A time in which labels were given: when it began and ended, and the expected share of right labels."""
+
+    first: str
+    last: str
+    labels: int
+    workers: int
+    right: float
 
 
 @dataclass(frozen=True)
@@ -20,13 +32,15 @@ class WorkFigures:
     """Figures of every worker, in the order of the annotations' workers; NaN where unknown.
 
     `seconds` is the median per label, `pay` the sum; `early` and `late` are the expected shares of right labels in the
-    first and the second half of a worker's labels; `drifts` marks where they clearly differ.
+    first and the second half of a worker's labels; `drifts` marks where they clearly differ. `periods` are those of all
+    workers together, with the same number of labels each.
     """
 
     seconds: Floats
     pay: Floats
     early: Floats
     late: Floats
+    periods: list[Period]
 
     @property
     def drifts(self) -> Any:
@@ -58,18 +72,45 @@ def work_figures(work: Any, annotations: Annotations, posterior: Floats) -> Work
         paid = known & np.isfinite(columns["pay"])
         pay[np.unique(codes[paid])] = 0
         np.add.at(pay, codes[paid], columns["pay"][paid])
-    early, late = _halves(columns, annotations, posterior) if "time" in names else (empty.copy(), empty.copy())
-    return WorkFigures(seconds, pay, early, late)
+    when = _times(columns, annotations) if "time" in names else np.full(len(annotations), np.nan)
+    right = posterior[annotations.task, annotations.label]
+    early, late = _halves(when, right, annotations)
+    return WorkFigures(seconds, pay, early, late, _periods(when, right, annotations))
 
 
-def _halves(columns: dict[str, Any], annotations: Annotations, posterior: Floats) -> tuple[Floats, Floats]:
-    """Return the expected share of right labels early and late, of the workers in whom the two clearly differ."""
+def _times(columns: dict[str, Any], annotations: Annotations) -> Floats:
+    """Return when each label was given, in seconds; NaN where unknown."""
     given = zip(columns["task"], columns["worker"], columns["time"], strict=True)
     times = {(str(task), str(worker)): time for task, worker, time in given}
     tasks, workers = (list(map(str, ids.tolist())) for ids in (annotations.tasks, annotations.workers))
     pairs = zip(annotations.task.tolist(), annotations.worker.tolist(), strict=True)
-    when = np.array([times.get((tasks[task], workers[worker]), np.nan) for task, worker in pairs])
-    right = posterior[annotations.task, annotations.label]
+    return np.array([times.get((tasks[task], workers[worker]), np.nan) for task, worker in pairs], dtype=np.float64)
+
+
+def _periods(when: Floats, right: Floats, annotations: Annotations) -> list[Period]:
+    known = np.flatnonzero(np.isfinite(when))
+    known = known[np.argsort(when[known], kind="stable")]
+    n = min(_PERIODS, len(known) // _FEWEST)
+    if n < 2:
+        return []
+    return [
+        Period(
+            first=_date(when[part[0]]),
+            last=_date(when[part[-1]]),
+            labels=len(part),
+            workers=len(np.unique(annotations.worker[part])),
+            right=float(right[part].mean()),
+        )
+        for part in np.array_split(known, n)
+    ]
+
+
+def _date(seconds: Any) -> str:
+    return datetime.fromtimestamp(float(seconds), UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _halves(when: Floats, right: Floats, annotations: Annotations) -> tuple[Floats, Floats]:
+    """Return the expected share of right labels early and late, of the workers in whom the two clearly differ."""
     early, late = np.full((2, annotations.n_workers), np.nan)
     for worker in range(annotations.n_workers):
         mine = np.flatnonzero((annotations.worker == worker) & np.isfinite(when))

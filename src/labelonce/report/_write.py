@@ -22,8 +22,9 @@ from labelonce.files._atomic import atomic_write
 from labelonce.judges import JudgePanel
 from labelonce.learning._review import CHECK, REPLACE
 from labelonce.multilabel import MultiLabelAnnotations
-from labelonce.report._accuracy import estimated_accuracy, expected_average_precision, measured_accuracy
+from labelonce.report._accuracy import estimated_accuracy, measured_accuracy
 from labelonce.report._calibration import gold_calibration, label_calibration
+from labelonce.report._classes import RARE, class_figures
 from labelonce.report._embed import names, page_data
 from labelonce.report._facts import Facts, read_facts
 from labelonce.report._history import choice_rows, recipe_rows, round_rows, run_rows
@@ -156,9 +157,12 @@ def _context(facts: Facts, gold: Any, *, texts: Any, images: Any, seconds: Any, 
         "unsure": review_rows(facts, unsure[:MOST], texts, images),
         "contradicted": review_rows(facts, contradicted[:MOST], texts, images),
         "flag_counts": dict(zip(FLAGS, table.flags.sum(axis=0).tolist(), strict=True)),
-        "balance": _balance(facts),
+        "balance": (balance := _balance(facts)),
+        "rare": any(row["threshold"] is not None for row in balance),
         "agreement": agreement(ann) if 1 < ann.n_classes <= MOST_COMPARED else None,
         "drifts": _drifts(facts, figures),
+        "periods": [] if figures is None else figures.periods,
+        "paid": 0.0 if figures is None else float(np.nansum(figures.pay)),
         "others": _others(facts),
         "rounds": round_rows(facts),
         "choices": choice_rows(facts),
@@ -172,6 +176,7 @@ def _context(facts: Facts, gold: Any, *, texts: Any, images: Any, seconds: Any, 
             "blind": BLIND,
             "same": SAME,
             "many": MANY,
+            "rare": RARE,
             "unsure": RULES.review_keep,
         }
         | {"sure": RULES.review_replace, "most_rows": MOST_ROWS},
@@ -192,23 +197,18 @@ def _flagged(facts: Facts, table: WorkerTable) -> dict[str, Any]:
 
 
 def _balance(facts: Facts) -> list[dict[str, Any]]:
-    """Return the classes, the largest first: their share of the labels given and of the tasks."""
-    ann = facts.annotations
-    given = np.bincount(ann.label, minlength=ann.n_classes) / len(ann)
-    found = facts.posterior[facts.labelled].mean(axis=0)
-    shown = names(ann.classes)
+    """Return the classes, the largest first: what to expect of our labels and of those given."""
+    ann, shown = facts.annotations, names(facts.annotations.classes)
+    figures = class_figures(facts.posterior[facts.labelled], facts.label[facts.labelled])
     joint = facts.counts.counts.sum(axis=0)  # true class, label given
-    right = np.diagonal(joint)
-    rates = {
-        "ranked": np.array([expected_average_precision(one) for one in facts.posterior[facts.labelled].T]),
-        "precision": right / np.maximum(joint.sum(axis=0), 1e-9),
-        "recall": right / np.maximum(joint.sum(axis=1), 1e-9),
+    given = {
+        "given": np.bincount(ann.label, minlength=ann.n_classes) / len(ann),
+        "given_precision": np.diagonal(joint) / np.maximum(joint.sum(axis=0), 1e-9),
+        "given_recall": np.diagonal(joint) / np.maximum(joint.sum(axis=1), 1e-9),
     }
-    order = np.argsort(-found, kind="stable")
     return [
-        {"name": shown[k], "given": float(given[k]), "found": float(found[k])}
-        | {name: float(rate[k]) for name, rate in rates.items()}
-        for k in order.tolist()
+        {"name": shown[k]} | vars(figures[k]) | {name: float(rate[k]) for name, rate in given.items()}
+        for k in sorted(range(ann.n_classes), key=lambda k: -figures[k].share)
     ]
 
 

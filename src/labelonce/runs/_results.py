@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from labelonce._kernels import Beliefs
 from labelonce.data import Annotations, _ids, _rows
 from labelonce.learning import MBEM
 from labelonce.learning._review import review_table
+from labelonce.report._classes import ClassFigures, class_figures
 from labelonce.report._facts import read_facts
 from labelonce.report._workers import worker_table
 from labelonce.runs._folder import RunFolder, as_train_wrote
@@ -55,6 +57,21 @@ def review(folder: Path, *, least: float | None = None) -> pa.Table:
     outcome, run = read_run(folder).outcome, RunFolder(folder)
     with as_train_wrote(folder):
         return _to_review(run, outcome, least=least)
+
+
+def class_figures_of(folder: Path) -> dict[Any, ClassFigures]:
+    """Return what to expect of the labels of every class of a finished run, as its report says; {} of many classes."""
+    outcome, run = read_run(folder).outcome, RunFolder(folder)
+    with as_train_wrote(folder):
+        table = run.table("labels.parquet")
+        classes = _ids.column_of(outcome.classes, "classes")
+        names = [f"posterior_{name}" for name in classes]
+        if not {"label", "given", *names} <= set(table.column_names):
+            return {}
+        table = table.filter(pc.greater(pc.list_value_length(table["given"]), 0))
+        posterior = np.column_stack([table[name].to_numpy() for name in names])
+        labels = _ids.lookup(_values(table["label"]), classes)
+        return dict(zip(outcome.classes, class_figures(posterior, labels), strict=True))
 
 
 def _to_review(run: RunFolder, outcome: Outcome, *, least: float | None) -> pa.Table:
