@@ -23,6 +23,7 @@ _NAMES = {  # by what they are called: in the service's export, in those of MTur
 }
 _IDS = {"mturk": ("HITId", "WorkerId"), "toloka": ("ASSIGNMENT:task_id", "ASSIGNMENT:worker_id")}
 _AMOUNT = re.compile(r"[^\d.,-]*(-?\d[\d,]*\.?\d*)[^\d]*")
+_UNIX_TIME = re.compile(r"\d{9,10}(\.\d+)?")  # in seconds, of 1973 and later
 _MTURK_TIME = re.compile(r"(\w{3} \w{3} \d+ [\d:]+) \w+ (\d{4})")  # Wed Nov 18 10:00:00 PST 2026
 
 
@@ -97,6 +98,8 @@ def seconds_since_1970(cell: Any) -> float:
 
     >>> seconds_since_1970("Thu Jan 01 00:01:00 UTC 1970"), seconds_since_1970("1970-01-01T00:01:00Z")
     (60.0, 60.0)
+    >>> seconds_since_1970("1700000023"), seconds_since_1970("noon")
+    (1700000023.0, nan)
     """
     if isinstance(cell, datetime):
         moment = cell
@@ -112,7 +115,7 @@ def seconds_since_1970(cell: Any) -> float:
                 else datetime.fromisoformat(text)
             )
         except ValueError:
-            return nan
+            return float(text) if _UNIX_TIME.fullmatch(text) else nan
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 

@@ -90,10 +90,11 @@
     const range = make("span", `${share(data.low[row])} to ${share(data.high[row])}`, { class: "soft" });
     inside.append(make("strong", share(data.skill[row])), " ", range, span(row));
     skill.append(inside);
-    line.append(head, skill, make("td", share(data.low[row]), { class: "wide" }));
+    line.append(head, skill);
     line.append(make("td", count(data.labels[row]), { class: "num" }));
     line.append(make("td", count(Math.round(data.wrong[row])), { class: "num" }));
-    for (const column of [data.seconds, data.pay]) if (column) line.append(make("td", column[row] ?? "", { class: "num" }));
+    for (const [column, digits] of [[data.seconds, 1], [data.pay, 2]])
+      if (column) line.append(make("td", column[row]?.toFixed(digits) ?? "", { class: "num" }));
     line.append(flagCell(row));
     return line;
   };
