@@ -334,4 +334,4 @@ def test_all_columns_that_are_not_there_are_named_at_once(tmp_path: Path, capsys
     assert run("aggregate", labels) == 2
     error = capsys.readouterr().err
     assert "the task and worker columns must be among ['item', 'who', 'label']; got 'task' and 'worker'." in error
-    assert "Name them with --task-column, --worker-column" in error
+    assert "Name them with --task-column item, --worker-column who" in error

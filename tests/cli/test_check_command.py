@@ -180,10 +180,10 @@ def test_every_command_that_reads_labels_takes_the_same_options() -> None:
 def test_messages_name_options_only_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "labels.csv").write_text("task,who,label\n1,a,x\n1,a,y\n")
     assert run("aggregate", tmp_path / "labels.csv") == 2
-    assert capsys.readouterr().err.endswith("got 'worker'. Name it with --worker-column.\n")
+    assert capsys.readouterr().err.endswith("got 'worker'. Name it with --worker-column who.\n")
     assert run("aggregate", tmp_path / "labels.csv", "--worker-column", "who") == 2
     assert capsys.readouterr().err.endswith("Choose what to keep with --duplicates first, last or keep.\n")
-    with pytest.raises(ValueError, match=r"got 'worker'\. Name it with worker=\.\.\.$"):
+    with pytest.raises(ValueError, match=r'Name it with worker="who"$'):
         lo.read_annotations(tmp_path / "labels.csv")
     with pytest.raises(ValueError, match=r'Choose what to keep with duplicates="first", "last" or "keep"\.$'):
         lo.read_annotations(tmp_path / "labels.csv", worker="who")

@@ -49,7 +49,7 @@ def test_the_bound_holds_for_the_files_of_tools(tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("start", "kind"),
     [
-        (b"PK\x03\x04", "a spreadsheet or zip file"),
+        (b"PK\x03\x04", "a workbook or zip file"),
         (b"\x1f\x8b\x08\0", "a gzip file without"),
         (b"PAR1", "a Parquet file"),
     ],

@@ -18,12 +18,24 @@ from labelonce._types import Codes
 from labelonce.data import _rows
 from labelonce.data._agreement import Figure, agreement
 from labelonce.data._annotations import MIN_OVERLAP, Annotations
-from labelonce.data._check_extra import extra_notes, repeats_are_systematic
-from labelonce.data._spelling import alike, blank_twins, key, look_like_probabilities, look_missing, same_labels
+from labelonce.data._check_extra import extra_notes, extra_problems, repeats_are_systematic
+from labelonce.data._spelling import (
+    alike,
+    blank_twins,
+    key,
+    look_like_probabilities,
+    look_missing,
+    misread,
+    same_labels,
+)
 
 SKILL_LABELS = 10  # a skill of 0.8 is then known to about 0.2 either way: 1.64 * sqrt(0.8 * 0.2 / 10)
 ROW_LABELS = 10  # the same for each row of a worker's confusion matrix
 _WHOLE = re.compile(r"-?\d+[.,]0")
+_SHORTENED = re.compile(r"\d[.,]\d+E\+\d+")  # how a spreadsheet program shows an id of twelve digits or more
+_TOTALS = {"total", "totals", "grand total", "sum", "gesamt", "gesamtergebnis", "summe", "somme", "suma"}
+_PARTS = re.compile(r"\s*[;,|/&+]\s*")
+_ONCE, _MANY = 0.5, 20  # share of labels that nobody repeats, and number of labels, from which they are no classes
 _DOMINANT = 0.8  # share of the annotations above which one worker decides nearly all
 _MOST = 6  # spellings shown
 _BY_LUCK = 0.001  # a worker's constant answer is doubted if luck explains it with less than this chance
@@ -168,6 +180,7 @@ def check_labels(annotations: Annotations, *, spellings_kept: bool = False) -> N
         given = show(annotations.answers[annotations.label[0]])
         raise ValueError(f"labels must be of at least two classes; got only {given}. Is it the right column?")
     found = [*_probabilities(annotations), *([] if spellings_kept else _spellings(annotations))]
+    found += _not_classes(annotations, 0.9)
     if found:
         keep = f" If they are classes of their own, add {argument('spellings', 'keep')}." if at_command_line() else ""
         raise ValueError(f"{found[0].sentence}{keep if found[0].kind == 'spelling' else ''}")
@@ -226,6 +239,51 @@ def _probabilities(annotations: Annotations) -> Iterator[Finding]:
         yield Finding("probabilities", n, sentence)
 
 
+def _not_classes(annotations: Annotations, share: float = _ONCE) -> Iterator[Finding]:
+    """Yield that of many labels most were given once: ids, scores or free texts."""
+    given = _given(annotations)
+    once = [name for name, n in given.items() if n == 1]
+    if len(given) > _MANY and len(once) > share * len(annotations) and not look_like_probabilities(annotations.answers):
+        sentence = (
+            f"{len(once):,} of the {len(annotations):,} labels are given only once, such as {show(once[0])}: they look "
+            f"like ids, numbers or free texts, and not like classes. With {argument('label')} another column is read."
+        )
+        yield Finding("not classes", len(once), sentence)
+
+
+def _joined(annotations: Annotations) -> Iterator[Finding]:
+    """Yield that some labels are several others in one cell."""
+    given = _given(annotations)
+    names = {name.strip() for name in given if isinstance(name, str)}
+    parts = {name: _PARTS.split(name) for name in given if isinstance(name, str)}
+    several = [name for name, some in parts.items() if len(some) > 1 and names.issuperset(some)]
+    if several:
+        n = sum(given[name] for name in several)
+        sentence = (
+            f"labels such as {show(several[0])} ({n:,} annotations) are several others in one cell; each combination "
+            "counts as a class of its own. If a task may have several labels, write a row for each label, with yes or "
+            f"no behind, and name both columns ({argument('question')}, {argument('answer')})."
+        )
+        yield Finding("several labels", n, sentence)
+
+
+def _no_annotations(annotations: Annotations) -> Iterator[Finding]:
+    """Yield rows of a spreadsheet that are no annotations: its header again, and totals."""
+    tables = annotations.tasks, annotations.workers, annotations.answers
+    codes = annotations.task, annotations.worker, annotations.label
+    again = [np.flatnonzero(ids == name) for ids, name in zip(tables, annotations.names, strict=True)]
+    if all(map(len, again)):
+        rows = np.all([code == place[0] for code, place in zip(codes, again, strict=True)], axis=0)
+        if rows.any():
+            sentence = f"{rows.sum():,} rows hold the names of the columns, {shorten(annotations.names)}, again."
+            yield Finding("odd rows", int(rows.sum()), f"{sentence} Delete them.")
+    for role, ids, code in zip(("task", "worker"), tables, codes, strict=False):
+        for place in np.flatnonzero([str(name).strip().casefold() in _TOTALS for name in ids]):
+            rows = code == place
+            if rows.sum() == 1:
+                yield Finding("odd rows", 1, f"{role} {show(ids[place])} looks like a row of totals. Delete that row.")
+
+
 def _problems(
     annotations: Annotations, per_worker: Counts, per_answer: Counts, agreed: float | None, chance: float
 ) -> Iterator[Finding]:
@@ -233,7 +291,11 @@ def _problems(
     yield from _probabilities(annotations)
     yield from _spellings(annotations)
     yield from _slips(annotations)
+    yield from _not_classes(annotations)
+    yield from _joined(annotations)
     yield from _odd_ids(annotations)
+    yield from _no_annotations(annotations)
+    yield from (Finding(*found) for found in extra_problems(annotations))
     given, active = np.flatnonzero(per_answer), np.flatnonzero(per_worker)
     if len(given) == 1:
         sentence = f"every label is {show(annotations.answers[given[0]])}: with one class nothing can be learned."
@@ -277,8 +339,15 @@ def _odd_ids(annotations: Annotations) -> Iterator[Finding]:
     for role, ids in tables.items():
         odd = look_missing(ids, strict=role == "label")
         if odd:
-            sentence = f"{role} ids {shorten(odd)} look like missing values. Drop their rows, or fill them in."
+            fix = f"leave them out with {_relabel()}, without a new name" if role == "label" else "drop their rows"
+            sentence = f"{role} ids {shorten(odd)} look like missing values. If they are, {fix}, or fill them in."
             yield Finding("odd ids", len(odd), sentence)
+        if ids.dtype == object and (wrong := next(filter(misread, ids), None)):
+            sentence = f"{role} ids such as {show(wrong)} look like {show(misread(wrong))} in a wrong encoding."
+            yield Finding("odd ids", 1, f"{sentence} Save the file again as UTF-8, from where it came.")
+        if ids.dtype == object and (short := next(filter(_SHORTENED.fullmatch, ids), None)):
+            sentence = f"{role} ids such as {show(short)} were shortened by a spreadsheet program: different ids may"
+            yield Finding("odd ids", 1, f"{sentence} now be the same. Export the file again, and import ids as text.")
         if ids.dtype == object and role != "label" and all(_WHOLE.fullmatch(name) for name in ids):
             sentence = (
                 f"{role} ids such as {show(ids[0])} are whole numbers with decimals, which do not match "

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from labelonce._messages import show
+from labelonce._messages import argument, at_command_line, show
 from labelonce._types import Codes, Mask
 from labelonce.data import _rows
 from labelonce.data._annotations import Annotations
 
+MOST_ORDERS = 24  # of four choices; a column with more values numbers the rows
 SYSTEMATIC = 0.5  # share of the pairs of a worker and a task that are repeated, from which repeats are no accident
 
 
@@ -30,6 +31,15 @@ def extra_notes(annotations: Annotations) -> Iterator[tuple[str, int, str]]:
         yield "weights", len(annotations), f"labels carry weights from {low:.3g} to {high:.3g}."
     yield from _families(annotations)
     yield from _consistency(annotations)
+
+
+def extra_problems(annotations: Annotations) -> Iterator[tuple[str, int, str]]:
+    """Yield that a column called order says something else than how the choices were shown."""
+    orders = annotations.orders
+    if orders is not None and len(orders) > MOST_ORDERS:
+        keep = argument("plain") if at_command_line() else "plain=True"
+        sentence = f"column order has {len(orders):,} values, such as {show(orders[0])}: it does not look like the"
+        yield "orders", len(orders), f"{sentence} order of the choices. Leave it out with {keep}, or rename it."
 
 
 def is_panel(annotations: Annotations) -> bool:

@@ -158,11 +158,15 @@ def joined_distribution(extra: Mapping[str, Any], label: Any, known: Any, classe
 def floats(values: Any, name: str, n: int) -> Floats:
     """Return a column of numbers as float64, NaN where one is missing; texts of numbers are numbers."""
     array = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(np.asarray(values).tolist())
+    array = array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
     try:
-        array = array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
         numbers = np.asarray(array.cast(pa.float64()).to_numpy(zero_copy_only=False), dtype=np.float64)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise ValueError(f"{name} must be numbers; got {show(array[0].as_py())} ({array.type}).") from error
+        if _ids.is_text(array.type) and pc.all(pc.match_substring_regex(array, r"^\d+,\d+$")).as_py():
+            return floats(pc.replace_substring(array, ",", "."), name, n)
+        place, odd = next((place, one) for place, one in enumerate(array.to_pylist()) if not _is_number(one))
+        fix = f"If it says something else, leave it out with {_plain()}, or rename it."
+        raise ValueError(f"{name} must be numbers; got {show(odd)} at {row(place)}. {fix}") from error
     return np.asarray(_length(numbers, name, n))
 
 
@@ -177,8 +181,21 @@ def _check_range(values: Floats, name: str, most: float) -> None:
     if len(odd):
         limits = "at least 0 and finite" if most == np.inf else f"from 0 to {most:g}"
         raise ValueError(
-            f"{name} must be {limits}; got {values.flat[odd[0]]:g} at {row(odd[0])} ({len(odd):,} in total)."
+            f"{name} must be {limits}; got {values.flat[odd[0]]:g} at {row(odd[0])} ({len(odd):,} in total). "
+            f"If it says something else, leave it out with {_plain()}, or rename it."
         )
+
+
+def _plain() -> str:
+    return argument("plain") if at_command_line() else "plain=True"
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return value is None
+    return True
 
 
 def _distribution(values: Any, label: Codes, n_classes: int) -> Floats:

@@ -58,6 +58,11 @@ def present_rows(missing: str, source: str = "", **columns: Any) -> tuple[list[A
     counts = {reason: n for reason, n in counts.items() if n}
     reasons = ", ".join(f"{reason} {n:,}" for reason, n in counts.items())
     sentence = f"{(n_absent > 0).sum():,} of {len(n_absent):,} rows are left out ({reasons}), the first is "
+    if (n_absent > 0).all():
+        raise ValueError(
+            f"some rows must have {', '.join(columns)}; got {len(n_absent):,} rows without ({reasons}). Are these the "
+            "right columns, or formulas that no spreadsheet program has computed?"
+        )
     message = f"{source}{': ' if source else ''}{sentence}{row((n_absent > 0).argmax())}."
     warnings.warn(MissingWarning(message, counts), stacklevel=3)
     kept = np.flatnonzero(n_absent == 0).astype(np.int32)

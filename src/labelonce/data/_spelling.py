@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping
@@ -9,7 +10,21 @@ from typing import Any
 
 from labelonce._types import Ids
 
-_MISSING = {"", "nan", "na", "null", "undefined", "n/a", "#n/a", "<na>", "nat", "?"}
+_MISSING = {"", "nan", "na", "null", "undefined", "n/a", "n.a.", "k.a.", "#n/a", "<na>", "nat", "?", "...", "\u2026"}
+_MISSING |= {
+    "#nv",
+    "#null!",
+    "#ref!",
+    "#value!",
+    "#wert!",
+    "#div/0!",
+    "#name?",
+    "#num!",
+    "(blank)",
+    "(leer)",
+    "missing",
+}
+_DASHES = {"-", "--", "---", "\u2013", "\u2014"}  # missing, unless there is a plus
 _NUMBER = re.compile(r"\+?(-?)0*([0-9]+)(?:\.([0-9]*))?")
 _AROUND = ".,;:!'\"`\u2018\u2019\u201c\u201d\u201e\u00b4"  # not "?", "+" or "#", which may be the label
 _SHARE = re.compile(r"[01]|[01]?[.,]\d+(?:[eE]-\d+)?|1[.,]0+")
@@ -22,7 +37,7 @@ def look_missing(ids: Ids, *, strict: bool = False) -> list[str]:
     """Return the ids that are blank or a word for a missing value; `strict`: "none" is not one."""
     if ids.dtype != object:
         return []
-    words = _MISSING if strict else _MISSING | {"none"}
+    words = (_MISSING if strict else _MISSING | {"none"}) | (set() if "+" in ids else _DASHES)
     return [name for name in ids if name.strip().casefold() in words]
 
 
@@ -87,7 +102,8 @@ def same_labels(names: Iterable[Any]) -> list[list[str]]:
 
 def key(name: str) -> str:
     """Return what is the same in all spellings of a label."""
-    plain = unicodedata.normalize("NFKC", name).strip()
+    shown = (letter for letter in html.unescape(name) if unicodedata.category(letter) != "Cf")  # no zero-width blank
+    plain = unicodedata.normalize("NFKC", "".join(shown)).strip()
     if number := _NUMBER.fullmatch(plain):
         sign, whole, part = number.groups("")
         return f"{sign}{whole}.{part.rstrip('0')}"
@@ -101,6 +117,20 @@ def look_like_probabilities(ids: Ids) -> int:
     numbers = [float(name.replace(",", ".")) for name in ids if _SHARE.fullmatch(name)]
     inside = len({number for number in numbers if 0 < number < 1})
     return len(set(numbers)) if len(numbers) == len(ids) and inside >= _MANY else 0
+
+
+def misread(name: str) -> str:
+    """Return the text that was written in UTF-8 and read as Windows-1252; nothing where a name is no such text.
+
+    >>> misread("GrÃ¶ÃŸe"), misread("Größe")
+    ('Größe', '')
+    """
+    if name.isascii():
+        return ""
+    try:
+        return name.encode("cp1252").decode()
+    except (UnicodeEncodeError, UnicodeDecodeError):
+        return ""
 
 
 def _bare(name: str) -> str:

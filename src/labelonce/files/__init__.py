@@ -7,7 +7,7 @@ from labelonce._lazy import lazy_names
 if TYPE_CHECKING:
     from labelonce.files._archive import check_unpacked
     from labelonce.files._atomic import atomic_path, atomic_stream, atomic_write, to_disk
-    from labelonce.files._dialect import header_line
+    from labelonce.files._dialect import header_line, records
     from labelonce.files._open import (
         DELIMITERS,
         SUFFIXES,

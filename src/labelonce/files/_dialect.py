@@ -69,13 +69,23 @@ def header_line(start: bytes) -> bytes:
     return start[found.end() if found else 0 :].removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0]
 
 
-def _cells(start: bytes, separator: str) -> list[int]:
-    """Return how many cells the first rows have."""
+def records(start: bytes, usual: str) -> tuple[int, list[list[str]]]:
+    """Return how many lines come before the header of a table that begins so, and its first rows."""
+    dialect = dialect_of(start, usual)
+    return dialect.skipped, _rows(start, dialect.separator)[dialect.skipped :]
+
+
+def _rows(start: bytes, separator: str) -> list[list[str]]:
     sample = start[:_SAMPLE].decode(errors="replace").removeprefix("\ufeff")
     try:
-        rows = [len(row) for row in islice(csv.reader(io.StringIO(sample, newline=""), delimiter=separator), _RECORDS)]
+        rows = list(islice(csv.reader(io.StringIO(sample, newline=""), delimiter=separator), _RECORDS))
     except csv.Error:
         return []
     if 1 < len(rows) < _RECORDS and len(start) > _SAMPLE:
         rows.pop()  # cut
-    return [n for n in rows if n]
+    return rows
+
+
+def _cells(start: bytes, separator: str) -> list[int]:
+    """Return how many cells the first rows have."""
+    return [len(row) for row in _rows(start, separator) if row]

@@ -93,7 +93,14 @@ def _blame(lines: bytes, line: int) -> None:
     """Raise for the first line that is to blame; what is no JSON is told by Arrow."""
     for number, said in enumerate(lines.split(b"\n"), line):
         if not _is_plain(said):
-            got = f"got {said.strip()[:60]!r} at line {number}"
             if said.lstrip(_SPACE).startswith(b"{") and said.count(b"{") + said.count(b"[") > _DEEPEST:
+                got = f"got {said.strip()[:60]!r} at line {number}"
                 raise ValueError(f"brackets must be nested at most {_DEEPEST} deep; {got}. Fix that line.")
-            raise ValueError(f"a line must hold one JSON object; {got}. Fix that line.")
+            raise no_object(said, number)
+
+
+def no_object(said: bytes, number: int) -> ValueError:
+    """Return what is to be said of a line that is no object."""
+    is_list = number == 1 and said.lstrip(_SPACE).startswith(b"[")
+    fix = "Write one object per line, and not one list of them." if is_list else "Fix that line."
+    return ValueError(f"a line must hold one JSON object; got {said.strip()[:60]!r} at line {number}. {fix}")

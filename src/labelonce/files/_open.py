@@ -28,8 +28,13 @@ SUFFIXES = {f".{name}": name for name in TABLES}
 SUFFIXES |= {".pq": "parquet", ".ndjson": "jsonl", ".feather": "arrow", ".json": "label-studio", ".npy": "matrix"}
 SUFFIXES |= dict.fromkeys(WORKBOOKS, "csv")  # a sheet is read as the CSV that it could be saved as
 _SPREADSHEETS = (".xls", ".ods", ".numbers")
-_NOT_TEXT = {b"PK\x03\x04": "a spreadsheet or zip file", b"\x1f\x8b": "a gzip file without .gz"}
-_NOT_TEXT |= {b"PAR1": "a Parquet file", b"ARRO": "an Arrow file"}
+_NOT_TEXT = {  # what a file begins with, what it is, and what to do; nothing: save it as text
+    b"PK\x03\x04": ("a workbook or zip file", "Rename it to end in .xlsx, or unpack it."),
+    b"\x1f\x8b": ("a gzip file without .gz", "Rename it to end in .gz."),
+    b"PAR1": ("a Parquet file", "Rename it to end in .parquet."),
+    b"ARRO": ("an Arrow file", "Rename it to end in .arrow."),
+    b"<": ("a web page or XML file", ""),
+}
 _OF_JSON = ("jsonl", "label-studio", "prodigy")  # which is UTF-8 by definition
 _UNPACKED = 2**26  # below this many bytes any ratio is harmless
 _RATIO = 100  # rows of labels pack 3 to 20 times; what packs better is padding
@@ -74,7 +79,9 @@ def locate(
     known = format or SUFFIXES.get(suffix)
     if known is None and suffix in _SPREADSHEETS:
         raise ValueError(f"{path} must be a table; got a spreadsheet: {SAVE_AS_CSV}, or a copy as .xlsx.")
-    if known is None or (codec and known in BINARY):
+    if suffix == ".zip":
+        raise ValueError(f"{path} must be a table; got a zip file. Unpack it, and name the files in it.")
+    if known is None or (codec and known in BINARY) or (suffix in WORKBOOKS and codec in CODECS.values()):
         last = os.path.splitext(os.fspath(path).lower())[1]
         fix = f"Rename it, or name its format with {argument('format')}" if hint else "Rename it."
         raise ValueError(
@@ -130,6 +137,8 @@ def with_path(error: OSError, path: Path | File, may: str) -> OSError:
 def _said(error: Exception) -> str:
     """Return what Arrow says, on one line, cut where it is long, and in words that help where its own do not."""
     said = printable(" ".join(str(error).split())).rstrip(".")
+    if "cannot infer number of columns" in said:
+        return "no row under the first one"
     if "straddling object" in said:
         return "a line far longer than those before it, of more than 4 MB"
     return said if len(said) <= 160 else f"{said[:160]}..."
@@ -190,10 +199,10 @@ class Text:
             if not self._read_on(n):
                 break
         if self._file.codec is None:
-            for mark, kind in _NOT_TEXT.items():
+            name = f"UTF-8 {self._file.format}"
+            for mark, (kind, fix) in _NOT_TEXT.items():
                 if self._start.startswith(mark):
-                    name = f"UTF-8 {self._file.format}"
-                    raise ValueError(f"the file must be {name}; got {kind}. Save it as {name}.")
+                    raise ValueError(f"the file must be {name}; got {kind}. {fix or f'Save it as {name}.'}")
         return self._start
 
     def read(self, n: int | None = None) -> bytes:

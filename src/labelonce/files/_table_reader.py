@@ -9,6 +9,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -18,13 +20,13 @@ from pyarrow import csv, ipc, parquet
 from pyarrow.dataset import dataset
 from pyarrow.json import ParseOptions, ReadOptions, read_json
 
-from labelonce._messages import argument, clip, is_offered, printable, shorten
+from labelonce._messages import argument, at_command_line, clip, is_offered, printable, shorten, show
 from labelonce._validate import check_count
 from labelonce.data._extra import extra_names
 from labelonce.data._ids import is_text
 from labelonce.files._csv_quotes import check_quotes
 from labelonce.files._dialect import SEPARATORS, Dialect, dialect_of
-from labelonce.files._json_lines import CheckedLines, checked
+from labelonce.files._json_lines import CheckedLines, checked, no_object
 from labelonce.files._open import BINARY, DELIMITERS, LONGEST_LINE, File, Text, opened, text
 from labelonce.files._places import address_of, file_system, is_table_in_parts
 from labelonce.files._table_writer import ROWS
@@ -35,6 +37,36 @@ _NUMBERS = ("probability", "weight")  # optional columns of numbers: a whole one
 _BYTES = 2**22
 _MANY_ROWS, _MANY_BYTES = 10**6, 20 * 10**6
 _DECIMAL = re.compile(r"(?:[+-]?\d+(?:,\d+)?(?:[eE][+-]?\d+)?)?")
+_FIRST_ROWS = 1000  # of JSON, which tell the columns and their types
+_USUAL = {  # what people and programs call the columns, without case, blanks and underscores
+    "task": (
+        "task",
+        "taskid",
+        "item",
+        "itemid",
+        "id",
+        "questionid",
+        "sampleid",
+        "exampleid",
+        "docid",
+        "image",
+        "hitid",
+    ),
+    "worker": (
+        "worker",
+        "workerid",
+        "annotator",
+        "annotatorid",
+        "rater",
+        "raterid",
+        "user",
+        "userid",
+        "username",
+        "who",
+    ),
+    "label": ("label", "labels", "answer", "class", "category", "annotation", "choice", "rating", "verdict"),
+}
+_USUAL["worker"] += ("annotatoremail", "coder", "labeler", "labeller", "performer", "completedby", "judge")
 _UNEVEN = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+): (.*)", re.DOTALL)
 
 _Batches = Iterator[tuple[pa.RecordBatch, float]]  # each with the share of the file read so far
@@ -45,9 +77,9 @@ def read_columns(file: File, wanted: Mapping[str, str], progress: bool | None = 
 
     Strings are dictionary-encoded as they arrive; those of a CSV file become integers where all of them are.
     """
-    show = (sys.stderr.isatty() and _is_long(file)) if progress is None else progress
+    shown = (sys.stderr.isatty() and _is_long(file)) if progress is None else progress
     chunks: list[list[pa.Array]] = [[] for _ in wanted]
-    with _bar(file.path.name) if show else nullcontext() as advance:
+    with _bar(file.path.name) if shown else nullcontext() as advance:
         for batch, share in _BATCHES[file.format](file, wanted):
             for found, name in zip(chunks, wanted.values(), strict=True):
                 found.append(_compact(batch.column(name)))
@@ -163,21 +195,26 @@ def find_columns(names: Iterable[str], wanted: Mapping[str, str]) -> list[str]:
         roles, got = (" and ".join(map(str, part)) for part in (missing, map(repr, missing.values())))
         raise ColumnError(
             f"the {roles} columns must be among {shorten(np.array(present, dtype=object), 20)}; got {got}. "
-            f"{_naming(missing)}"
+            f"{_naming(missing, present)}"
         )
     for role, name in wanted.items():
         if present.count(name) != 1:
-            fix = "Rename the second one." if name in present else _naming([role])
+            fix = "Rename the second one." if name in present else _naming([role], present)
             shown = shorten(np.array(present, dtype=object), 20)
             raise ColumnError(f"the {role} column must be one of {shown}; got {name!r}. {fix}")
     return list(dict.fromkeys(wanted.values()))
 
 
-def _naming(roles: Collection[str]) -> str:
-    """Return how columns that are not there can be named, if the caller can name them at all."""
+def _naming(roles: Collection[str], present: Sequence[str]) -> str:
+    """Return how columns that are not there can be named, if the caller can name them at all, with likely names."""
     them = "it" if len(roles) == 1 else "them"
     if all(role in _NAMED and is_offered(role) for role in roles):
-        return f"Name {them} with {', '.join(map(argument, roles))}"
+        named = {re.sub(r"[\W_]+", "", name).casefold(): name for name in reversed(present)}
+        likely = {role: [named[one] for one in _USUAL.get(role, ()) if one in named] for role in roles}
+        shown = [
+            argument(role, *(quote(one) if at_command_line() else one for one in likely[role][:1])) for role in roles
+        ]
+        return f"Name {them} with {', '.join(shown)}"
     return f"Rename {them} in the file."
 
 
@@ -265,9 +302,14 @@ def _check_even(error: pa.ArrowInvalid, skipped: int) -> None:
     found = _UNEVEN.search(str(error))
     if found:
         place, expected, got, said = found.groups()
+        fix = "Fix that row: a cell that holds the separator must be in quotes."
+        if int(got) < int(expected):
+            fix = "Fix that row: an empty cell needs its separator, too."
+        elif expected == "1":
+            fix = "If the first row is a title or a comment, delete it."
         raise ValueError(
             f"every row must have {expected} cells, as the header has; got {got} at row {int(place) - skipped}: "
-            f"{clip(printable(said), 80)}. Fix that row: a cell that holds the separator must be in quotes."
+            f"{clip(printable(said), 80)}. {fix}"
         ) from error
 
 
@@ -427,7 +469,19 @@ def _whole_lines(stream: Text) -> Iterator[bytes]:
 
 
 def _first_json_row(block: bytes) -> dict[str, Any]:
-    return next(filter(None, _json_rows(block, 1, {})), {})
+    """Return the fields of the first rows, each with its first value, a number with decimals if there is one.
+
+    A broken line that is not the first, or cut at the end of the block, is told when it is read.
+    """
+    rows = filter(None, _json_rows(block, 1, {}))
+    found: dict[str, Any] = next(rows, {})
+    with suppress(ValueError):
+        for row in islice(rows, _FIRST_ROWS):
+            for name, value in row.items():
+                known = found.setdefault(name, value)
+                if known is None or (type(known) is int and isinstance(value, float)):
+                    found[name] = value
+    return found
 
 
 def _json_rows(block: bytes, line: int, kinds: dict[str, pa.DataType]) -> Iterator[dict[str, Any]]:
@@ -437,10 +491,17 @@ def _json_rows(block: bytes, line: int, kinds: dict[str, pa.DataType]) -> Iterat
         except (json.JSONDecodeError, RecursionError):
             row = None
         if not isinstance(row, dict):
-            raise ValueError(f"a line must hold one JSON object; got {said[:60]!r} at line {number}. Fix that line.")
+            raise no_object(said, number)
         for name, kind in kinds.items():
-            if row and _JSON_TYPES.get(type(row.get(name))) != kind:
-                got = f"got {row.get(name)!r} at line {number}. Write all of them as strings."
+            value = row.get(name)
+            is_whole = isinstance(value, int) and kind == pa.float64()
+            if value is not None and _JSON_TYPES.get(type(value)) != kind and not is_whole:
+                fix = (
+                    "Write one of its values there"
+                    if isinstance(value, dict | list)
+                    else "Write all of them as strings"
+                )
+                got = f"got {show(value)} at line {number}. {fix}."
                 raise ValueError(f"{name} must hold only integers or only strings; {got}")
         yield row
 

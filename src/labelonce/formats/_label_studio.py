@@ -96,7 +96,8 @@ def _load(file: File) -> list[dict[str, Any]]:
             raise ValueError("the export must be of type JSON; got JSON-MIN, which hides skips. Export it as JSON.")
         if not ({"annotations", "completions", "data"} & task.keys()):
             raise ValueError(
-                f"a task must hold 'data' and 'annotations'; got {show(list(task))} at position {i}. Export it as JSON."
+                f"a task must hold 'data' and 'annotations'; got {show(list(task))} at position {i}. Export it as JSON "
+                "from Label Studio; records of another program are read as .jsonl, one object per line."
             )
     return tasks
 
@@ -169,6 +170,8 @@ def _worker(task: dict[str, Any], annotation: dict[str, Any], key: str | None) -
     value = annotation[key] if key in annotation else details.get(key if key not in (None, "completed_by") else "id")
     if isinstance(value, dict):
         value = value.get("id")
+    if value is None and key is None:
+        value = details.get("email")
     if value is None:
         raise ValueError(
             f"every annotation must say who made it; got {key or 'completed_by'!r} missing in task "

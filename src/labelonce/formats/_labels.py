@@ -36,7 +36,7 @@ from labelonce.files import (
 )
 from labelonce.formats import _registry as tools
 from labelonce.formats._answers import Fields, integers_if_all, votes_and_gold, warn_left_out
-from labelonce.formats._shape import advice_on_repeats, advice_on_wide
+from labelonce.formats._shape import advice_on_repeats, advised
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 Relabel = Mapping[Any, Any] | str | os.PathLike[str]
@@ -131,8 +131,7 @@ def read_part(
         try:
             columns = dict(zip(roles, read_columns(file, roles, progress), strict=True))
         except ColumnError as error:
-            _check_not_wide(file, **wanted, said=str(error))
-            raise
+            raise ValueError(advised(file, wanted, str(error))) from error
         extra = {name: columns.pop(name) for name in more}
         check_columns(**columns)
         found_columns, kept = present_rows(missing, str(file.path), **columns)
@@ -145,13 +144,6 @@ def _optional(file: File) -> list[str]:
         return extra_names(column_names(file))
     except (ValueError, pa.ArrowException):
         return []
-
-
-def _check_not_wide(file: File, task: str, worker: str, label: str, said: str) -> None:
-    """Raise what was said, with advice, where there is no column of labels but one for each of several questions."""
-    present = column_names(file)
-    if label not in present and {task, worker} <= set(present) and (advice := advice_on_wide(file, task, worker)):
-        raise ValueError(f"{said.partition(' Name it')[0]} {advice}")
 
 
 def column_roles(file: File, wanted: Mapping[str, str | None], *, several: bool) -> dict[str, str]:

@@ -31,7 +31,7 @@ def read(file: File, fields: Fields, *, keep_rejected: bool = False) -> Answers:
         return _from_npy(file)
     table = string_columns(file._replace(format="csv"))
     names = list(table)
-    index = next((name for name in names[:1] if name in _INDEX), None)
+    index = next((name for name in names[:1] if name in _INDEX or _are_ids(table)), None)
     if fields.task is not None:
         index = choose_field(fields.task, names, "the task column", "task")
     n_rows = len(next(iter(table.values())))
@@ -48,6 +48,13 @@ def read(file: File, fields: Fields, *, keep_rejected: bool = False) -> Answers:
     if n_bare:
         answers.left_out["tasks without annotations"] = n_bare
     return answers
+
+
+def _are_ids(table: dict[str, list[str]]) -> bool:
+    """Return whether the cells of the first column all differ, and no other column has one of them."""
+    first, *others = table.values()
+    distinct = set(first) - {*_ABSENT}
+    return 2 < len(first) == len(distinct) and all(distinct.isdisjoint(one) for one in others)
 
 
 def _without_point(label: str) -> str:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from shlex import quote
 
 import pyarrow as pa
 
-from labelonce._messages import argument, at_command_line, is_offered, shorten
+from labelonce._messages import argument, at_command_line, is_offered, shorten, show
 from labelonce._types import TOOLS
-from labelonce.files import File, first_rows
+from labelonce.data._ids import is_text
+from labelonce.files import DELIMITERS, File, column_names, first_rows, records, text
 
 ANSWERS = frozenset(["no", "maybe", "yes", "skip", "0", "1"])
 """What the answers to questions mostly are, in any case."""
 _MOST_QUESTIONS = 100
+_FEW = 20  # classes that a matrix of labels is recognised by
 _REPEATED = 0.9  # below this share of different tasks and workers, rows repeat in earnest
 
 
@@ -42,6 +45,54 @@ def advice_on_repeats(file: File, task: str, worker: str, label: str) -> str:
     else:
         read = f"read_multilabel(..., {argument('question', column)}, {argument('answer', label)})"
     return f"Column {column!r} tells these rows apart: if it says which question was asked, read them with {read}."
+
+
+def advised(file: File, wanted: Mapping[str, str], said: str) -> str:
+    """Return what was said of columns that are not there, with what to do where the table shows it."""
+    present = column_names(file)
+    advice = ""
+    if file.format in DELIMITERS:
+        advice = _advice_on_header(file, list(wanted.values()))
+    if not advice and wanted["label"] not in present:
+        if {wanted["task"], wanted["worker"]} <= set(present):
+            advice = advice_on_wide(file, wanted["task"], wanted["worker"])
+        elif wanted["worker"] not in present and _has_a_column_per_worker(file):
+            advice = f"If it has a column for each worker, read it with {argument('format', 'matrix')}."
+    first, _, name_them = said.partition(" Name ")
+    if advice:
+        return f"{first} {advice}"
+    if file.codec == "xlsx":
+        first += " Of a workbook the first visible sheet is read: is it the right one?"
+    return f"{first} Name {name_them}"
+
+
+def _advice_on_header(file: File, names: list[str]) -> str:
+    """Return what to do where the names of the columns do not stand in the first row."""
+    with text(file) as stream:
+        start = stream.start(2**16, lines=2)
+    skipped, rows = records(start, DELIMITERS[file.format])
+    for number, row in enumerate(rows[1:], 2 + skipped):
+        if {*names} <= {cell.strip() for cell in row}:
+            return f"Row {number} has these names: delete what stands above and left of the table."
+    again = [
+        cell for place, cell in enumerate(rows[0]) if cell and any(row[place : place + 1] == [cell] for row in rows[1:])
+    ]
+    if again:
+        return (
+            f"Its first row holds values, such as {show(again[0])}, and no names: add a row of names above it, such as "
+            f"{', '.join(names)}."
+        )
+    return ""
+
+
+def _has_a_column_per_worker(file: File) -> bool:
+    """Return whether all columns but the first have the same few values."""
+    columns = pa.Table.from_batches([first_rows(file)]).columns[1:]
+    if len(columns) < 2 or any(not is_text(one.type) and not pa.types.is_integer(one.type) for one in columns):
+        return False
+    said = [set(one.cast(pa.string()).unique().to_pylist()) - {None, ""} for one in columns]
+    every = set().union(*said)
+    return len(every) <= _FEW and all(len(some) > 1 for some in said) and len(set.intersection(*said)) > 1
 
 
 def advice_on_wide(file: File, task: str, worker: str) -> str:
