@@ -165,7 +165,7 @@ def test_a_fit_that_is_taken_over_while_answers_arrive_and_go_is_believed_as_at_
     again = LiveBoxes(project, [*first[:5], *first[6:], *later], found)
     assert_allclose(live.router.belief.posterior(), again.router.belief.posterior(), rtol=1e-9)
     assert_allclose(live.expected_accuracy, again.expected_accuracy)
-    assert again.n_fitted == len(first) - 1
+    assert again.router.state.answers.n_fitted == len(first) - 1
     store.close()
 
 

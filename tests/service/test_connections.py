@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import resource
 import signal
@@ -10,13 +11,16 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from service_crowd import Server
 from service_projects import text_project
 
 pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[service]'")
+import uvicorn
 
 from labelonce.service import _connections
 from labelonce.service._connections import Limits, Seldom
@@ -100,6 +104,41 @@ def test_more_half_open_connections_than_files_stop_nobody(tmp_path: Path, sent:
         assert [health(found) for _ in range(5)] == [200] * 5
     found.kill(signal.SIGTERM)
     assert log.stat().st_size < 4_000
+
+
+def test_who_reads_nothing_is_not_waited_for_and_who_reads_slowly_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_connections, "_READ_SECONDS", 0.5)
+    limits, size = Limits(10), 20_000_000
+
+    async def app(_scope: Any, _receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"%d" % size)]})
+        await send({"type": "http.response.body", "body": b"x" * size})
+
+    async def ask(port: int, pause: float | None) -> int:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=4096)
+        writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        read = 0
+        while pause is not None and read < size and (part := await reader.read(100_000)):
+            read += len(part)
+            await asyncio.sleep(pause)
+        while pause is None and len(limits):
+            await asyncio.sleep(0.05)
+        writer.close()
+        return read
+
+    async def run() -> list[int]:
+        protocol: Any = partial(_connections.Connection, limits)
+        server = uvicorn.Server(uvicorn.Config(app, http=protocol, port=0, lifespan="off", log_level="critical"))
+        serving = asyncio.create_task(server.serve())
+        while not server.started:
+            await asyncio.sleep(0.01)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        found = [await asyncio.wait_for(ask(port, pause), 30) for pause in (None, 0.002)]
+        server.should_exit = True
+        await serving
+        return found
+
+    assert asyncio.run(run())[1] >= size
 
 
 @pytest.mark.slow

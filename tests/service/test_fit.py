@@ -26,8 +26,7 @@ import labelonce as lo
 from labelonce import runs
 from labelonce.service import Project
 from labelonce.service import _fit as fits
-from labelonce.service._live import Job
-from labelonce.service._live_router import LiveRouter
+from labelonce.service._live import Job, Live
 from labelonce.service._outlook import outlook
 from labelonce.service._refits import Refits
 from labelonce.service._store import Answer
@@ -82,11 +81,11 @@ def test_the_router_believes_the_fit_and_later_answers(fitted: tuple[Project, An
     store = project.store()
     answers = store.answers()
     store.close()
-    live = LiveRouter(project, answers, found)
+    live = Live(project, answers, found)
     assert_allclose(live.router.belief.posterior(), found.fit.posterior, atol=1e-9)
     later = answers[0]._replace(id=10_000, worker="w9", label="2")
     live.take(later)
-    again = LiveRouter(project, [*answers, later], found)
+    again = Live(project, [*answers, later], found)
     assert_allclose(again.router.belief.posterior(), live.router.belief.posterior(), rtol=1e-9)
     assert again.router.state.answers.n_fitted == len(answers)
     live.undo(later)
@@ -99,15 +98,15 @@ def test_a_task_that_a_newer_fit_doubts_is_offered_again(fitted: tuple[Project, 
     assert found is not None
     sure = replace(found, fit=replace(found.fit, posterior=np.eye(3)[found.fit.posterior.argmax(axis=1)]))
     store = project.store()
-    live = LiveRouter(project, store.answers(), sure)
+    live = Live(project, store.answers(), sure)
     store.close()
     assert live.next("new") is None
     doubting = replace(found, number=2, fit=replace(found.fit, posterior=np.full((120, 3), 1 / 3)))
     done(live.adoption(doubting))
-    live.adopted(doubting)
-    done(live.drawing())
+    live.found = doubting
+    done(live.router.drawing())
     assert live.next("new") is not None
-    assert live.drawing() is None
+    assert live.router.drawing() is None
 
 
 def test_weak_features_settle_no_task_by_one_label(tmp_path: Path) -> None:
@@ -119,7 +118,7 @@ def test_weak_features_settle_no_task_by_one_label(tmp_path: Path) -> None:
     store.write([Answer(f"w{i % 2}", f"k{i}", f"t{i}", ("cat", "dog")[int(rng.integers(2))]) for i in range(80)])
     assert fits.main(project.folder) == 0
     found = fits.newest(project)
-    live = LiveRouter(project, store.answers(), found)
+    live = Live(project, store.answers(), found)
     store.close()
     assert live.progress()["doubts"]
     assert live.n_settled == 0
@@ -198,7 +197,7 @@ def test_an_image_that_can_no_longer_be_read_is_left_out_of_fits(tmp_path: Path)
     assert found is not None
     assert found.about["unreadable"] == ["07.png", "08.png"]
     assert (found.about["labels"], len(found.fit.posterior)) == (38, 40)
-    live = LiveRouter(project, store.answers(), found)
+    live = Live(project, store.answers(), found)
     store.close()
     assert live.beliefs_of(["07.png", "08.png"])[0][0] == "light"  # what its worker says still counts
     assert live.progress()["unreadable"] == ["07.png", "08.png"]

@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from service_pages import Visit, chromium, needs_chromium
 from service_projects import TEXTS, Client, serving, text_project
 
 from labelonce.service import Project
+from labelonce.service._figures import figures
 from labelonce.service._instructions import FILE, copy_instructions, read_instructions
-from labelonce.service._live_router import LiveRouter
+from labelonce.service._live import Live
 from labelonce.service._store import Answer, Stored
 
 pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[service]'")
@@ -107,6 +109,9 @@ def test_known_answers_are_mixed_in_and_told(tmp_path: Path) -> None:
         for _ in range(20):
             task = ann.get("/api/next").json()["task"]
             told.append((task, ann.label(task, "dog" if task == "t0" else "cat").json()["known"]))
+            if told[-1][0] == "t0":
+                number = ann.get("/api/me").json()["recent"][0]["id"]
+                assert ann.delete(f"/api/annotations/{number}").status_code == 409  # it would be right the second time
         (row,) = admin.get("/api/workers").json()
     assert [known for task, known in told if int(task[1:]) < 5] == ["cat"] * 5
     assert {known for task, known in told if int(task[1:]) >= 5} == {None}
@@ -121,7 +126,7 @@ def test_known_answers_must_be_tasks_and_classes(tmp_path: Path) -> None:
 
 
 def test_a_share_of_the_tasks_gets_a_blind_second_label(tmp_path: Path) -> None:
-    live = LiveRouter(many_texts(tmp_path, 200, ["cat", "dog"], overlap=0.2, max_labels=1), [], None)
+    live = Live(many_texts(tmp_path, 200, ["cat", "dog"], overlap=0.2, max_labels=1), [], None)
     for number in range(1, 400):
         worker = ("ann", "bob")[number % 2]
         task = live.next(worker)
@@ -135,7 +140,7 @@ def test_a_share_of_the_tasks_gets_a_blind_second_label(tmp_path: Path) -> None:
 
 
 def test_nothing_settles_by_one_label_before_a_model_has_proved_itself(tmp_path: Path) -> None:
-    live = LiveRouter(many_texts(tmp_path, 2, ["cat", "dog"], settled_risk=0.49), [], None)
+    live = Live(many_texts(tmp_path, 2, ["cat", "dog"], settled_risk=0.49), [], None)
     for number, worker in enumerate(("ann", "bob"), 1):
         live.take(Stored(number, worker, "k", "t0", "cat", None, None, None, 0.0, None))
         assert live.n_settled == number - 1
@@ -151,6 +156,7 @@ def test_comments_skips_and_a_task_are_shown_to_the_admin(tmp_path: Path) -> Non
         ann.post("/api/annotations", {"key": "3", "task": "a", "label": "cat", "seconds": 3.0})
         found = admin.get("/api/figures").json()
         assert (found["reasons"], found["seconds"], found["agreement"]) == ([["broken", 1]], {"ann": 3.0}, None)
+        assert [(row["label"], row["given"]) for row in found["classes"]] == [("cat", 1), ("dog", 0)]
         assert {(one["kind"], one["text"], one["flagged"]) for one in found["remarks"]} == {
             ("comment", "two animals", True),
             ("skip", "broken", False),
@@ -192,6 +198,10 @@ def test_two_people_label_thirty_tasks_by_keyboard(browser: Any, tmp_path: Path)
         def labels(name: str) -> int:
             return sum(label is not None for label in meant[name].values())
 
+        def own(name: str) -> str:
+            given = labels(name)
+            return f"{given} of 15 labels from you" if given < 15 else f"{given} labels from you, your goal is reached"
+
         for turn in range(30):
             name = ("ann", "bob")[turn % 2]
             page, now = people[name].page, people[name].shows_a_task()
@@ -232,17 +242,17 @@ def test_two_people_label_thirty_tasks_by_keyboard(browser: Any, tmp_path: Path)
             else:
                 press(name, key, task, right)
             if turn < 28:
-                people[name].waits_for("#done", f"{labels(name)} of 15 labels from you")
+                people[name].waits_for("#done", own(name))
                 page.wait_for_function("now => document.getElementById('text').textContent !== now", arg=now)
         for name, visit in people.items():
-            visit.waits_for("#done", f"{labels(name)} of 15 labels from you")
+            visit.waits_for("#done", own(name))
         for name in ("ann", "bob"):  # what is out with somebody, and what ann skipped
             visit = people[name]
             visit.page.reload()
             while visit.page.locator("#finished:visible, #choices :enabled").first.get_attribute("id") != "finished":
                 task = f"t{visit.shows_a_task().split()[1]}"
                 press(name, "12"[int(task[1:]) % 2], task, ("even", "odd")[int(task[1:]) % 2])
-                visit.waits_for("#done", f"{labels(name)} of 15 labels from you")
+                visit.waits_for("#done", own(name))
             assert f"You gave {labels(name)} labels" in visit.text("#summary")
         expected = [name for name in people["ann"].trouble + people["bob"].trouble if "ERR_FAILED" not in name]
         assert expected == []
@@ -318,3 +328,61 @@ def test_the_admin_revokes_makes_links_and_reads_tasks(browser: Any, tmp_path: P
         visit.waits_for("#one-said", "bob: cat")
         assert visit.text("#one-text") == TEXTS["a"]
         visit.ends_well()
+
+
+@needs_chromium
+def test_a_task_that_was_labelled_in_another_tab_is_not_asked_again(browser: Any, tmp_path: Path) -> None:
+    project = text_project(tmp_path)
+    with serving(project) as http:
+        address = f"{http.base_url}#token={project.add_workers(['ann'])['ann']}"
+        context = browser.new_context()
+        tabs = [Visit(context, address) for _ in range(2)]
+        first = [tab.shows_a_task() for tab in tabs]
+        assert first[0] == first[1]
+        for tab in tabs:
+            tab.page.keyboard.press("1")
+            tab.page.wait_for_function("text => document.getElementById('text').textContent !== text", arg=first[0])
+        assert "labelled already" in tabs[1].text("#notice")
+        project.revoke(["ann"])
+        Client(http, project.add_admin()).delete("/api/tokens?worker=ann")  # the service looks at once
+        tabs[0].shows_a_task()
+        tabs[0].page.keyboard.press("1")
+        tabs[0].waits_for("#notice", "This link does not work, or no longer.")
+        context.close()
+    assert len(answered(project)["ann"]) == 1
+
+
+@needs_chromium
+def test_nobodys_name_breaks_the_dashboard(browser: Any, tmp_path: Path) -> None:
+    project = text_project(tmp_path)
+    names = ["toString", "__proto__", "constructor"]
+    store = project.store()
+    store.write([Answer(name, "k", "a", "cat", seconds=1.0 if name == "__proto__" else None) for name in names])
+    store.close()
+    with serving(project) as http:
+        visit = Visit(browser, f"{http.base_url}/dashboard#token={project.add_admin()}")
+        visit.waits_for("#classes tbody tr", "cat")
+        assert sorted(visit.page.locator("#workers tbody th").all_inner_texts()) == sorted(names)
+        visit.ends_well()
+
+
+def test_classes_and_changes_over_time_are_seen_by_the_belief_of_a_fit(tmp_path: Path) -> None:
+    project = many_texts(tmp_path, 200, ["even", "odd"])
+    belief = np.tile([[0.99, 0.01], [0.01, 0.99]], (100, 1))
+    rows: list[Stored] = []
+    for place in range(200):  # ann is right; bob was, and now says "even" of everything
+        for worker, wrong in (("ann", False), ("bob", place >= 100 and place % 2 == 1)):
+            label = ("even", "odd")[place % 2] if not wrong else "even"
+            rows.append(Stored(len(rows), worker, "k", f"t{place}", label, None, None, 2.0, float(place), None))
+    found = figures(project, rows, [], belief)
+    even, odd = found["classes"]
+    assert (even["given"], odd["given"]) == (250, 150)
+    assert (round(even["precision"], 1), round(odd["precision"], 2)) == (0.8, 0.99)
+    assert (even["recall"], odd["recall"]) == pytest.approx((0.99, 0.75), abs=0.01)
+    assert odd["instead"] == ["even", pytest.approx(0.25, abs=0.01)]
+    assert list(found["changed"]) == ["bob"]
+    assert [round(one, 1) for one in found["changed"]["bob"]] == [1.0, 0.5]
+    right = [period["right"] for period in found["periods"]]
+    assert min(right[:4]) > 0.98 > 0.8 > max(right[4:])
+    assert sum(period["labels"] for period in found["periods"]) == 400
+    assert {period["seconds"] for period in found["periods"]} == {2.0}

@@ -33,7 +33,9 @@ class Argilla:
         body = json.dumps(
             {"type": kind, "version": 1, "timestamp": "2026-01-01T00:00:00Z", "data": data(**changes)}
         ).encode()
-        said = str(int(time.time()))
+        return self.post(body, str(int(time.time())), key)
+
+    def post(self, body: bytes, said: str, key: bytes = KEY) -> int:
         signed = hmac.new(key, f"msg_1.{said}.".encode() + body, hashlib.sha256).digest()
         headers = {"webhook-id": "msg_1", "webhook-timestamp": said, "Content-Type": "application/json"}
         headers["webhook-signature"] = "v1," + base64.b64encode(signed).decode()
@@ -78,6 +80,25 @@ def test_responses_become_labels_and_follow_changes(argilla: Argilla) -> None:
     assert argilla.labels() == {"argilla kim a": None}
     argilla.send("response.deleted")
     assert argilla.labels() == {}
+
+
+HOSTILE: list[Any] = [None, [], "x" * 10_000, 2**70, {"value": "cat"}, {"a": []}, "a\0b", "\ud800"]
+
+
+@pytest.mark.parametrize("name", ["id", "values", "status", "record", "user", "updated_at"])
+def test_no_event_makes_it_fail(argilla: Argilla, name: str) -> None:
+    codes = {argilla.send("response.created", **{name: odd}) for odd in HOSTILE}
+    codes |= {argilla.send("response.created", user={"username": odd}) for odd in HOSTILE}
+    assert codes <= {200, 422}
+    assert all(len(pair) < 120 for pair in argilla.labels())
+
+
+@pytest.mark.parametrize("body", [b"[]", b"\xff", b"[" * 100_000, b"{", b"1" * 5_000])
+def test_no_body_makes_it_fail(argilla: Argilla, body: bytes) -> None:
+    assert argilla.post(body, "1") == 401  # a time long ago
+    assert argilla.post(body, "9" * 5_000) == 401
+    assert argilla.post(body, str(int(time.time()))) in (200, 422)
+    assert argilla.post(body * (2_000_000 // len(body)), "1") == 413
 
 
 def test_what_argilla_did_not_sign_is_refused(argilla: Argilla) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,6 +26,8 @@ def test_settings_are_read_as_they_were_written(tmp_path: Path) -> None:
         ("classes = ['cat']", r"two or more different words; got \['cat'\]"),
         ("classes = ['cat', 'cat']", r"got \['cat', 'cat'\]"),
         ("colour = 'red'", "got 'colour'"),
+        ('classes = ["cat", "d\\u0000g"]', "at most 1000 letters, no NUL; got"),
+        (f"classes = ['cat', '{'x' * 1001}']", "at most 1000 letters, no NUL; got"),
         ("max_labels = 'three'", "max_labels must be a int; got 'three'"),
         ("refit_every = 0", "at least 1; got 0"),
         ("strategy = 'Luck'", "got 'Luck'"),
@@ -80,6 +83,7 @@ def test_a_folder_of_images_becomes_tasks(tmp_path: Path, photos: Path) -> None:
 def test_every_file_is_looked_at_and_what_is_left_out_is_listed(tmp_path: Path, photos: Path) -> None:
     (photos / "notes.txt").write_text("no image")
     (photos / "broken.png").write_bytes(b"GIF" * 50)
+    shutil.copyfile(photos / "b.png", os.fsencode(photos) + b"/\xff\x1b.png")
     (photos / "cut.png").write_bytes((photos / "b.png").read_bytes()[:-30])
     (photos / "link.png").symlink_to("/etc/passwd")
     (photos / "own.png").symlink_to("b.png")
@@ -89,7 +93,17 @@ def test_every_file_is_looked_at_and_what_is_left_out_is_listed(tmp_path: Path, 
     project = Project.make(tmp_path / "p", photos, ["a", "b"])
     assert project.tasks.names == ["b.png", "one, two.png"]
     reasons = dict(one.split(": ", 1) for one in project.left_out)
-    assert list(reasons) == ["broken.png", "cut.png", "link.png", "more", "notes.txt", "own.png", "pipe.png"]
+    assert list(reasons) == [
+        "broken.png",
+        "cut.png",
+        "link.png",
+        "more",
+        "notes.txt",
+        "own.png",
+        "pipe.png",
+        r"\udcff\x1b.png",
+    ]
+    assert reasons[r"\udcff\x1b.png"] == "its name is no UTF-8"
     assert reasons["link.png"] == reasons["own.png"] == "it is a link, and links are not followed"
     assert reasons["more"] == "a folder, and only files are read (1 file in it)"
     assert reasons["broken.png"].startswith("it is no image")
@@ -164,6 +178,8 @@ def test_only_images_in_the_folder_are_shown(tmp_path: Path, name: str) -> None:
     [
         ("task,text\n1,a dog\n2,\n", {"text": "text"}, "'text' must hold a text in every row; got '' at row 3"),
         ("task,x\n1,0.5\n2,\n", {}, "must be finite numbers; got NaN in column 'x' at row 3"),
+        (f"task,text\n{'x' * 1001},a dog\n", {"text": "text"}, "must have ids of at most 1000 characters, no NUL; got"),
+        ("task,text\na\0b,a dog\n", {"text": "text"}, "must have ids of at most 1000 characters, no NUL; got"),
         ("task,text\n1,a dog\n1,a cat\n", {"text": "text"}, "must not repeat an id; got 1 2 times"),
         ("task,text\n1,a dog\n", {"text": "review"}, r"column 'review'; got none among \['task', 'text'\]"),
     ],

@@ -23,8 +23,9 @@ from labelonce.service import LabelStudio, Project
 from labelonce.service import _fit as fits
 from labelonce.service import _service as service_module
 from labelonce.service import _store as store_module
+from labelonce.service._instructions import read_instructions
+from labelonce.service._live import Live
 from labelonce.service._live_boxes import LiveBoxes
-from labelonce.service._live_router import LiveRouter
 from labelonce.service._refits import Refits
 from labelonce.service._service import Service
 from labelonce.service._store import Answer, DatabaseTrouble, Store
@@ -98,7 +99,9 @@ def test_a_file_that_another_process_has_locked_keeps_nobody_else_waiting(
             time.sleep(0.001)
         seen = 0
         while not any(post.done() for post in posts):
-            assert http.get("/health").status_code == ann.get("/api/next").status_code == 200
+            assert {http.get("/health").status_code} | {
+                ann.get(f"/api/{one}").status_code for one in ("me", "next")
+            } == {200}
             seen += 1
         assert seen > 3  # answered again and again while the posts waited
         assert {post.result().status_code for post in posts} == {503}
@@ -124,7 +127,7 @@ def test_a_wall_clock_that_is_set_back_keeps_no_task_from_others(
 ) -> None:
     project, now = make(tmp_path, lease_seconds=60.0), [1000.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    live = (LiveBoxes if project.settings.multilabel else LiveRouter)(project, [], None)
+    live = (LiveBoxes if project.settings.multilabel else Live)(project, [], None)
     first = [live.next(worker) for worker in project.tasks.names]
     assert live.next("late") is None
     monkeypatch.setattr(time, "time", lambda: 0.0)
@@ -183,6 +186,20 @@ def test_a_revoked_token_opens_nothing_and_the_labels_stay(project: Project, mon
         assert project.revoke(["bob"]) == 1  # from outside, such as by the command
         assert 401 in [bob.get("/api/next").status_code for _ in range(100)]
         assert admin.get("/api/progress").json()["labels"] == 2
+
+
+def test_the_task_of_a_revoked_worker_goes_to_others(tmp_path: Path) -> None:
+    project = text_project(tmp_path, max_labels=1)
+    tokens = project.add_workers(["ann", "bob"])
+    with serving(project) as http:
+        ann, bob, admin = (Client(http, token) for token in (*tokens.values(), project.add_admin()))
+        out = ann.get("/api/next").json()["task"]
+        admin.delete("/api/tokens?worker=ann")
+        seen = []
+        while (task := bob.get("/api/next").json()["task"]) is not None:
+            seen.append(task)
+            bob.label(task, "cat")
+        assert out in seen
 
 
 def test_a_wish_that_cannot_be_written_harms_no_other_one_of_its_group(tmp_path: Path) -> None:
@@ -251,6 +268,36 @@ def test_a_fit_that_failed_is_begun_anew_with_the_answers_of_then(
     found = fits.newest(project)
     assert found is not None
     assert found.about["labels"] == 13
+
+
+@pytest.mark.parametrize("name", ["belief.npz", "annotations.parquet", "fit.json"])
+@pytest.mark.parametrize("content", [b"", b"{}", b"[]"])
+def test_a_damaged_fit_is_left_out_and_made_again(
+    project: Project, caplog: pytest.LogCaptureFixture, name: str, content: bytes
+) -> None:
+    labelled(project)
+    assert fits.main(project.folder) == 0
+    (project.fits / "000001" / name).write_bytes(content)
+    with serving(Project(project.folder)) as http:
+        assert Client(http, project.add_admin()).get("/api/progress").json()["fit"] is None
+    assert "000001 cannot be read, and is left out" in caplog.text
+    assert fits.main(project.folder) == 0
+    assert fits.newest(project) is not None
+
+
+@pytest.mark.parametrize("how", ["named", "linked"])
+def test_nothing_of_another_folder_is_shown(project: Project, tmp_path: Path, how: str) -> None:
+    (tmp_path / "secret.csv").write_text("task,text\na,SECRET\n")
+    if how == "named":
+        settings = project.folder / "project.toml"
+        settings.write_text(settings.read_text().replace('"tasks.csv"', '"../secret.csv"'))
+    else:
+        (project.folder / "tasks.csv").unlink()
+        (project.folder / "tasks.csv").symlink_to(tmp_path / "secret.csv")
+    with pytest.raises(ValueError, match="must hold its own tables; got one elsewhere"):
+        Project(project.folder)
+    (project.folder / "instructions.md").symlink_to(tmp_path / "secret.csv")
+    assert read_instructions(project.folder) == []
 
 
 def test_tasks_may_be_added_and_moved_between_two_services(project: Project) -> None:

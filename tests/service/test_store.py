@@ -271,6 +271,30 @@ def test_a_lock_is_taken_again_after_the_server_was_away(postgres: Postgres) -> 
     other.close()
 
 
+def test_a_service_begins_while_somebody_reads_everything(database: str, postgres: Postgres) -> None:
+    opened(database).close()
+    with psycopg_connection(postgres) as reader, reader.transaction():
+        reader.execute("SELECT * FROM answers")
+        began = time.monotonic()
+        opened(database).close()
+        assert time.monotonic() - began < 5
+
+
+def test_a_server_that_takes_nothing_is_one_sentence(postgres: Postgres) -> None:
+    database = postgres.empty()
+    opened(database).close()
+    read_only = f"{database}?options=-cdefault_transaction_read_only%3Don"
+    with closing(opened(read_only)) as store, pytest.raises(DatabaseTrouble, match="INSERT in a read-only transaction"):
+        store.write([ANSWER])
+    with psycopg_connection(postgres) as connection:
+        connection.execute("DROP TABLE leases")
+        connection.execute("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0 LOCALE 'C'")
+    with closing(opened(database)) as store, pytest.raises(DatabaseTrouble, match='"leases" does not exist'):
+        store.write([ANSWER])
+    with pytest.raises(ValueError, match="must be encoded in UTF8; got LATIN1"):
+        opened(database.replace("/postgres", "/latin"))
+
+
 def test_many_services_may_make_the_tables_at_once(database: str) -> None:
     with ThreadPoolExecutor(8) as pool:
         for store in pool.map(opened, [database] * 8):

@@ -12,7 +12,7 @@ from labelonce._types import Floats
 from labelonce.data import Annotations
 from labelonce.report._speed import worker_seconds
 
-_FEWEST = 20  # labels with a time in each half of a worker's work, to speak of drift: judgement
+FEWEST = 20  # labels with a time in each half of a worker's work, to speak of drift: judgement
 _PERIODS = 6
 _CLEAR = 3.0  # standard errors between the halves: with 100 workers, chance alone flags about one in four crowds
 
@@ -90,7 +90,7 @@ def _times(columns: dict[str, Any], annotations: Annotations) -> Floats:
 def _periods(when: Floats, right: Floats, annotations: Annotations) -> list[Period]:
     known = np.flatnonzero(np.isfinite(when))
     known = known[np.argsort(when[known], kind="stable")]
-    n = min(_PERIODS, len(known) // _FEWEST)
+    n = min(_PERIODS, len(known) // FEWEST)
     if n < 2:
         return []
     return [
@@ -115,12 +115,16 @@ def _halves(when: Floats, right: Floats, annotations: Annotations) -> tuple[Floa
     for worker in range(annotations.n_workers):
         mine = np.flatnonzero((annotations.worker == worker) & np.isfinite(when))
         mine = mine[np.argsort(when[mine], kind="stable")]
-        halves = right[mine[: len(mine) // 2]], right[mine[len(mine) // 2 :]]
-        if min(map(len, halves)) < _FEWEST:
-            continue
-        first, second = (float(half.mean()) for half in halves)
-        both = right[mine].mean()
-        error = np.sqrt(max(both * (1 - both), 1e-9) * sum(1 / len(half) for half in halves))
-        if abs(first - second) > _CLEAR * error:
-            early[worker], late[worker] = first, second
+        if (found := clear_change(right[mine])) is not None:
+            early[worker], late[worker] = found
     return early, late
+
+
+def clear_change(right: Floats) -> tuple[float, float] | None:
+    """Return the mean of both halves of what was right, in the order of time; None unless they clearly differ."""
+    halves = right[: len(right) // 2], right[len(right) // 2 :]
+    if min(map(len, halves)) < FEWEST:
+        return None
+    (first, second), both = (float(half.mean()) for half in halves), float(right.mean())
+    error = np.sqrt(max(both * (1 - both), 1e-9) * sum(1 / len(half) for half in halves))
+    return (first, second) if abs(first - second) > _CLEAR * error else None

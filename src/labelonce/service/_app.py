@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.resources import files
@@ -63,6 +64,8 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
 }
 _MOST_ROWS = 1_000
 _AGAIN = "2"  # seconds
+_OF_LABEL_STUDIO = 64 * 1024 * 1024  # bytes of a body: whole tasks, to a path that nobody else knows
+_OF_ARGILLA = 1024 * 1024  # and to one that all know
 _LARGEST_ID = 2**53  # what JavaScript counts to
 
 
@@ -108,7 +111,8 @@ def create_app(
     app.state.service, app.state.bridge, app.state.trouble = service, bridge, None
     if bridge is not None:
         app.include_router(label_studio_routes(bridge))
-    app.add_middleware(Guarded, tools=_paths_of_tools(bridge, argilla is not None))
+    larger = {} if bridge is None else {f"/label-studio/{bridge.secret}/": _OF_LABEL_STUDIO}
+    app.add_middleware(Guarded, larger=larger | {"/argilla/": _OF_ARGILLA} if argilla else larger)
     app.add_exception_handler(Refused, _refused)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(DatabaseTrouble, _away)
@@ -121,12 +125,6 @@ def create_app(
     _add_for_workers(app, service)
     _add_for_admins(app, service, bridge)
     return app
-
-
-def _paths_of_tools(bridge: Bridge | None, argilla: bool) -> tuple[str, ...]:
-    """Return where tools send us whole tasks: paths that only they know, or where a signature is checked first."""
-    ours = () if bridge is None else (f"/label-studio/{bridge.secret}/",)
-    return (*ours, "/argilla/webhook") if argilla else ours
 
 
 async def _refused(_: Request, error: Exception) -> JSONResponse:
@@ -209,7 +207,10 @@ def _add_argilla(app: FastAPI, service: Service, secret: str, question: str) -> 
         body = await request.body()
         if not is_signed(secret, request.headers, body):
             raise HTTPException(401, "the signature must be that of the webhook's secret")
-        found = read_response(await request.json(), question)
+        try:
+            found = read_response(json.loads(body), question)
+        except (ValueError, RecursionError) as error:
+            raise HTTPException(422, f"an event of Argilla must be sent; got: {error}.") from error
         if found is not None:
             await service.mirror(*found)
         return {"status": "ok"}
@@ -222,7 +223,8 @@ def _recent(row: Stored, *, multilabel: bool) -> Recent:
 
 
 def _add_for_workers(app: FastAPI, service: Service) -> None:
-    settings, guide = service.project.settings, read_instructions(service.project.folder)
+    settings = service.project.settings
+    guide = json.dumps({"content": read_instructions(service.project.folder)}).encode()  # megabytes, made once
 
     @app.get("/api/me")
     async def me(person: Anybody) -> Me:
@@ -258,7 +260,7 @@ def _add_for_workers(app: FastAPI, service: Service) -> None:
         """Give a label. It is on the disk when this answers, and the same key counts once."""
         label = service.label_of(body.model_dump(exclude_unset=True))
         row, new = await service.answer(Answer(worker.worker, body.key, body.task, label, seconds=body.seconds))
-        known = service.live.known_label(row.task) if settings.feedback else None
+        known = service.live.known.get(row.task) if settings.feedback else None
         return JSONResponse({"id": row.id, "task": row.task, "new": new, "known": known})
 
     @app.post("/api/skips", response_model=Kept)
@@ -273,10 +275,10 @@ def _add_for_workers(app: FastAPI, service: Service) -> None:
         await service.comment(Comment(worker.worker, body.key, body.task, body.text, body.flagged, 0.0))
         return {"kept": True}
 
-    @app.get("/api/instructions")
-    async def instructions(person: Anybody) -> Guide:  # noqa: ARG001  # must have a token
+    @app.get("/api/instructions", response_model=Guide)
+    async def instructions(person: Anybody) -> Response:  # noqa: ARG001  # must have a token
         """Return what people should know before they label."""
-        return Guide(content=guide)
+        return Response(guide, media_type="application/json")
 
     @app.delete("/api/annotations/{number}")
     async def undo(number: Annotated[int, InPath(ge=1, le=_LARGEST_ID)], worker: Worker) -> Undone:

@@ -10,9 +10,13 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from labelonce._messages import clip, printable
+from labelonce.service._project import check_worker
 from labelonce.service._store import Answer
 
+_DIGITS = 12  # of a time
 _PATIENCE = 300.0  # seconds by which clocks may differ
+_LONGEST = 200  # of a name
 _SKIPPED = "discarded in Argilla"
 
 
@@ -31,7 +35,11 @@ def is_signed(secret: str, headers: Mapping[str, str], body: bytes, *, now: floa
     False
     """
     said = headers.get("webhook-timestamp", "")
-    if not said.isdecimal() or abs((time.time() if now is None else now) - int(said)) > _PATIENCE:
+    if (
+        not said.isdecimal()
+        or len(said) > _DIGITS
+        or abs((time.time() if now is None else now) - int(said)) > _PATIENCE
+    ):
         return False
     content = f"{headers.get('webhook-id', '')}.{said}.".encode() + body
     expected = base64.b64encode(hmac.new(_key(secret), content, hashlib.sha256).digest())
@@ -39,34 +47,39 @@ def is_signed(secret: str, headers: Mapping[str, str], body: bytes, *, now: floa
     return any(version == "v1" and hmac.compare_digest(found.encode(), expected) for version, _, found in given)
 
 
-def read_response(event: Mapping[str, Any], question: str) -> tuple[str, Answer | None] | None:
+def read_response(event: Any, question: str) -> tuple[str, Answer | None] | None:
     """Return the name of a response and what it answers, None if it was taken back; None for all other events.
 
     A record is our task by its external id, or by its own.
     """
-    kind, data = event.get("type"), event.get("data")
+    kind, data = (event.get("type"), event.get("data")) if isinstance(event, Mapping) else (None, None)
     if kind not in ("response.created", "response.updated", "response.deleted") or not isinstance(data, Mapping):
         return None
-    origin = f"argilla {data.get('id')}"
-    value = ((data.get("values") or {}).get(question) or {}).get("value")
-    status = data.get("status")
+    origin = clip(f"argilla {printable(str(data.get('id')))}", _LONGEST)
+    value, status = _part(_part(data, "values"), question).get("value"), data.get("status")
     if (
         kind == "response.deleted"
         or status not in ("submitted", "discarded")
         or (status == "submitted" and value is None)
     ):
         return origin, None
-    record, user = data.get("record") or {}, data.get("user") or {}
+    record, user = _part(data, "record"), _part(data, "user")
     skipped = status == "discarded"
     return origin, Answer(
-        f"argilla {user.get('username') or user.get('id')}",
-        f"{origin} {data.get('updated_at', '')}",
+        check_worker(f"argilla {user.get('username') or user.get('id')}"),
+        clip(f"{origin} {printable(str(data.get('updated_at', '')))}", _LONGEST),
         str(record.get("external_id") or record.get("id")),
         None if skipped else str(value),
         _SKIPPED if skipped else None,
         None,
         origin,
     )
+
+
+def _part(found: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return the object of that name, an empty one where there is none."""
+    part = found.get(name)
+    return part if isinstance(part, Mapping) else {}
 
 
 def _key(secret: str) -> bytes:

@@ -7,6 +7,7 @@ import ipaddress
 import logging
 import os
 from collections import Counter
+from collections.abc import Callable
 from time import monotonic
 from typing import Any, Protocol
 
@@ -16,6 +17,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 MOST_FROM_ONE_ADDRESS = 256  # people behind one router have a few each
 _HEAD_SECONDS = 10.0  # from the first byte of a request, or the connection, to the end of its headers
 _BODY_SECONDS = 60.0
+_READ_SECONDS = 20.0  # in which whoever is sent something must read at least a part of it
 _LOG_EVERY = 60.0
 _MOST_MESSAGES = 1_000
 
@@ -29,8 +31,9 @@ class _Open(Protocol):
 class Limits:
     """The open connections of a server. Where they are too many, the one that is of least use is closed.
 
-    That is the oldest on which a request has begun and has not arrived, then the oldest on which there is none. Only
-    where all are at work a new one is refused. An address that may speak for others, a proxy, has no limit of its own.
+    That is the oldest on which a request has begun and has not arrived, or an answer is not read, then the oldest on
+    which there is none. Only where all are at work a new one is refused. An address that may speak for others, a proxy,
+    has no limit of its own.
 
     Parameters
     ----------
@@ -101,7 +104,7 @@ class Limits:
 
 
 class Connection(H11Protocol):
-    """A connection on which a request must arrive in time."""
+    """A connection on which a request must arrive, and its answer be read, in time."""
 
     def __init__(self, limits: Limits, **options: Any) -> None:
         super().__init__(**options)
@@ -127,6 +130,18 @@ class Connection(H11Protocol):
         super().on_response_complete()
         self._look(answered=True)
 
+    def pause_writing(self) -> None:
+        """Wait for the reader, and only so long."""
+        super().pause_writing()
+        self._limits.note(self, half=True, idle=False)
+        self._wait_for_reader(self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        """Go on: enough was read."""
+        super().resume_writing()
+        self._wait(None)
+        self._limits.note(self, half=False, idle=False)
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Make room for another one."""
         super().connection_lost(exc)
@@ -139,6 +154,8 @@ class Connection(H11Protocol):
 
     def _look(self, *, answered: bool = False) -> None:
         """Note what the connection is at, and set the time that it has for that."""
+        if self.flow.write_paused:
+            return
         state = self.conn.their_state
         in_body, in_head = state is h11.SEND_BODY, state is h11.IDLE and not answered
         self._limits.note(self, half=in_body or in_head, idle=state is h11.IDLE and answered)
@@ -150,10 +167,22 @@ class Connection(H11Protocol):
             self._wait(None)
         self._in_body = in_body
 
-    def _wait(self, seconds: float | None) -> None:
+    def _wait_for_reader(self, unread: int) -> None:
+        """End the connection unless some of what is unread is read in time, and look again after that."""
+
+        def look() -> None:
+            now_unread = self.transport.get_write_buffer_size()
+            if now_unread < unread:
+                self._wait_for_reader(now_unread)
+            else:
+                self.abort()
+
+        self._wait(_READ_SECONDS, look)
+
+    def _wait(self, seconds: float | None, then: Callable[[], None] | None = None) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
-        self._deadline = None if seconds is None else self.loop.call_later(seconds, self.abort)
+        self._deadline = None if seconds is None else self.loop.call_later(seconds, then or self.abort)
 
 
 class Seldom(logging.Filter):

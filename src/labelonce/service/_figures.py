@@ -7,27 +7,42 @@ from math import isfinite
 from statistics import median
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from scipy import sparse
+from scipy.stats import beta
 
+from labelonce._types import Floats
 from labelonce.data import Annotations, agreement
 from labelonce.multilabel import MultiLabelAnnotations
+from labelonce.report._work import FEWEST, clear_change
 from labelonce.service._boxes import ticked
 from labelonce.service._project import Project
 from labelonce.service._store import Comment, Store, Stored, labels
 
 _NEWEST = 50  # skips and comments
+_PERIODS = 8
 
 
-def figures(project: Project, rows: list[Stored], comments: list[Comment]) -> dict[str, Any]:
-    """Return the figures of a project's answers."""
+def figures(project: Project, rows: list[Stored], comments: list[Comment], belief: Floats | None) -> dict[str, Any]:
+    """Return the figures of a project's answers; what only the `belief` of a fit can tell is left out without."""
     rows = [row for row in rows if row.task in project.tasks.place]
-    skips = [row for row in rows if row.label is None]
+    skips, classes = [row for row in rows if row.label is None], set(project.settings.classes)
+    boxes = project.settings.multilabel
+    given = [row for row in labels(rows) if (set(ticked(row.label or "[]")) if boxes else {row.label}) <= classes]
+    shared = _agreement(project, given)
+    agree = {row["label"]: row for row in (shared.pop("classes") if shared else [])}
+    names = ("agreement", "agreement_low", "agreement_high")
     return {
-        "agreement": _agreement(project, labels(rows)),
-        "given": _given(project, labels(rows)),
+        "agreement": shared,
+        "classes": [
+            row | {name: agree[row["label"]][name] if row["label"] in agree else None for name in names}
+            for row in _classes(project, given, belief)
+        ],
         "seconds": _seconds(rows),
         "reasons": Counter(row.reason or "" for row in skips).most_common(20),
         "remarks": remarks(skips, comments)[:_NEWEST],
+        **({"periods": [], "changed": {}} if belief is None else _over_time(project, given, belief)),
     }
 
 
@@ -104,13 +119,62 @@ def _agreement(project: Project, rows: list[Stored]) -> dict[str, Any] | None:
     return {"tasks": found["n_tasks"], "percent": found["percent"], "alpha": found["alpha"], "classes": classes}
 
 
-def _given(project: Project, rows: list[Stored]) -> dict[str, int]:
-    """Return how often each class was given."""
-    if project.settings.multilabel:
-        count = Counter(one for row in rows for one in ticked(row.label or "[]"))
-    else:
-        count = Counter(row.label or "" for row in rows)
-    return {one: count[one] for one in project.settings.classes}
+def _classes(project: Project, rows: list[Stored], belief: Floats | None) -> list[dict[str, Any]]:
+    """Return how often each class was given, how often rightly, and what was given in its place."""
+    names = project.settings.classes
+    given, places = _given(project, rows), [project.tasks.place[row.task] for row in rows]
+    counts = given.sum(axis=0).astype(int)
+    found: list[dict[str, Any]] = [{"label": name, "given": n} for name, n in zip(names, counts.tolist(), strict=True)]
+    if belief is None or not rows:
+        return found
+    true = belief[:, 1].reshape(-1, len(names)) if project.settings.multilabel else belief
+    by_task = sparse.csr_array((np.ones(len(rows)), (np.arange(len(rows)), places)), shape=(len(rows), len(true)))
+    joint = np.asarray((given.T @ by_task) @ true)  # [given, true]
+    right, of_class = np.diag(joint), np.asarray(by_task.sum(axis=0) @ true).ravel()
+    for place, one in enumerate(found):
+        one["precision"] = float(right[place] / counts[place]) if counts[place] else None
+        one["recall"] = float(right[place] / of_class[place]) if of_class[place] > 0.5 else None
+        others = np.where(np.arange(len(names)) == place, 0, joint[:, place])
+        if not project.settings.multilabel and others.max() >= 0.5:
+            one["instead"] = [names[int(others.argmax())], float(others.max() / of_class[place])]
+    return found
+
+
+def _over_time(project: Project, rows: list[Stored], belief: Floats) -> dict[str, Any]:
+    """Return how right labels were in `periods` of equally many, and the two halves of who has clearly `changed`."""
+    rows = sorted(rows, key=lambda row: row.given_at)
+    right = _chance_of_right(project, rows, belief)
+    periods = []
+    for part in np.array_split(np.arange(len(rows)), max(1, min(_PERIODS, len(rows) // FEWEST))):
+        if len(part) >= FEWEST:
+            wrong, n = float(1 - right[part].mean()), len(part)
+            low, high = beta.ppf([0.05, 0.95], (1 - wrong) * n + 0.5, wrong * n + 0.5).tolist()
+            seconds = [one for place in part if (one := rows[place].seconds) is not None and isfinite(one)]
+            periods.append(
+                {"from": rows[part[0]].given_at, "to": rows[part[-1]].given_at, "labels": n, "right": 1 - wrong}
+                | {"low": low, "high": high, "seconds": median(seconds) if seconds else None}
+            )
+    workers = np.array([row.worker for row in rows], dtype=object)
+    mine = {str(one): right[workers == one] for one in set(workers.tolist())}
+    return {"periods": periods, "changed": {one: halves for one, of in mine.items() if (halves := clear_change(of))}}
+
+
+def _chance_of_right(project: Project, rows: list[Stored], belief: Floats) -> Floats:
+    """Return how probably every label is right; of check boxes the expected share of right ones."""
+    given, places = _given(project, rows), [project.tasks.place[row.task] for row in rows]
+    if not project.settings.multilabel:
+        return np.asarray(belief[places, given.indices])
+    yes, ticked_boxes = belief[:, 1].reshape(-1, given.shape[1])[places], given.toarray()
+    return np.asarray((ticked_boxes * yes + (1 - ticked_boxes) * (1 - yes)).mean(axis=1))
+
+
+def _given(project: Project, rows: list[Stored]) -> Any:
+    """Return what every label says, sparse [label, class]."""
+    code = {name: place for place, name in enumerate(project.settings.classes)}
+    said = [ticked(row.label or "[]") if project.settings.multilabel else [row.label or ""] for row in rows]
+    columns = [code[name] for names in said for name in names]
+    ends = np.cumsum([0, *map(len, said)])
+    return sparse.csr_array((np.ones(len(columns)), columns, ends), shape=(len(rows), len(code)))
 
 
 def _seconds(rows: list[Stored]) -> dict[str, float]:

@@ -7,13 +7,15 @@ A fit is a folder `fits/000001/` with the answers that it knew (`annotations.par
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 import sys
 import time
 import warnings
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -43,6 +45,8 @@ BUSY = 3  # the exit code where another process is fitting
 TOO_FEW = 4  # the exit code where there are not two classes to fit
 _KEPT = 3  # fits whose models are kept; of older ones only fit.json is
 _LOCK = ".lock"
+_log = logging.getLogger("labelonce")
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -66,9 +70,7 @@ def main(folder: Path) -> int:
         try:
             _finish(project, place)
         except Exception:
-            shutil.rmtree(
-                place
-            )  # the next one starts again, with the answers of that time; one that was killed is resumed
+            shutil.rmtree(place)  # the next one begins with the answers of then; one that was killed is resumed
             raise
         publish(project, place)
         _forget_old(project)
@@ -79,8 +81,7 @@ def newest(project: Project) -> Found | None:
     """Return the newest finished fit of the project's tasks and classes, None if there is none."""
     folders = fetch(project)
     folders = _folders(project) if folders is None else folders
-    finished = [path for path in folders if (path / "fit.json").exists() and (path / "belief.npz").exists()]
-    found = read(finished[-1]) if finished else None
+    found = next(_sound([path for path in reversed(folders) if (path / "belief.npz").exists()], read), None)
     return found if found is not None and subject(project).items() <= found.about.items() else None
 
 
@@ -101,18 +102,28 @@ def read(place: Path) -> Found:
 
 def history(project: Project) -> list[dict[str, Any]]:
     """Return how the estimate of accuracy grew, one entry per fit: its number, labels, accuracy, low and high."""
-    found = []
+
+    def entry(place: Path) -> dict[str, Any]:
+        about = json.loads((place / "fit.json").read_bytes())
+        return {"fit": int(place.name), "labels": about["labels"]} | (about["accuracy"] or {})
+
     folders = fetch(project)
-    for place in _folders(project) if folders is None else folders:
-        if (place / "fit.json").exists():
-            about = json.loads((place / "fit.json").read_bytes())
-            found.append({"fit": int(place.name), "labels": about["labels"]} | (about["accuracy"] or {}))
-    return found
+    return list(_sound(_folders(project) if folders is None else folders, entry))
 
 
 def subject(project: Project) -> dict[str, Any]:
     """Return what a fit is about: one of other tasks or classes, such as those of yesterday's file, is of no use."""
     return {"tasks": project.tasks.digest, "classes": list(project.settings.classes)}
+
+
+def _sound(folders: Iterable[Path], read: Callable[[Path], _T]) -> Iterator[_T]:
+    """Yield what is read of the finished fits; damaged ones are left out, since the next fit makes up for them."""
+    for place in folders:
+        if (place / "fit.json").exists():
+            try:
+                yield read(place)
+            except Exception as error:  # what is damaged may fail in any way
+                _log.warning("%s cannot be read, and is left out: %s: %s", place, type(error).__name__, error)
 
 
 def _folders(project: Project) -> list[Path]:

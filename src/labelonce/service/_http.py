@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
 from typing import Any
 
@@ -22,7 +22,6 @@ _HEADERS = [
     (b"cache-control", b"no-store"),
 ]
 _LARGEST = 64 * 1024
-_LARGEST_OF_TOOLS = 64 * 1024 * 1024  # Label Studio sends whole tasks
 
 
 class TooLarge(Exception):
@@ -32,18 +31,18 @@ class TooLarge(Exception):
 class Guarded:
     """An ASGI application behind a limit on bodies, with safe headers on every answer.
 
-    Bodies below the paths `tools` may be large.
+    `larger` has the largest body below some paths.
     """
 
-    def __init__(self, app: App, tools: tuple[str, ...] = ()) -> None:
-        self._app, self._tools = app, tools
+    def __init__(self, app: App, larger: Mapping[str, int]) -> None:
+        self._app, self._larger = app, larger
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Answer a request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        largest = _LARGEST_OF_TOOLS if scope["path"].startswith(self._tools) else _LARGEST
+        largest = next((most for path, most in self._larger.items() if scope["path"].startswith(path)), _LARGEST)
         seen, started = 0, False
 
         async def counted() -> Message:

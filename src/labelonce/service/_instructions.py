@@ -48,7 +48,7 @@ def read_instructions(folder: Path) -> list[Node]:
     from markdown_it.tree import SyntaxTreeNode
 
     path = folder / FILE
-    if not path.is_file():
+    if not path.is_file() or not path.resolve().is_relative_to(folder.resolve()):
         return []
     return _nodes(SyntaxTreeNode(_parsed(_text_of(path))), folder.resolve(), _DEEPEST)
 

@@ -15,7 +15,6 @@ import numpy as np
 from labelonce._messages import printable
 from labelonce.service._label_studio import Control, answer_of, mappings, number_of, origin, read_config
 from labelonce.service._label_studio_api import LabelStudio, annotations_in
-from labelonce.service._live_router import LiveRouter
 from labelonce.service._secrets import without_secrets
 from labelonce.service._service import Service
 
@@ -48,11 +47,6 @@ class Bridge:
         """The name of the newest fit: Label Studio asks for no prediction of a version that it has."""
         found = self.service.live.found
         return f"labelonce {0 if found is None else found.number}"
-
-    @property
-    def _live(self) -> LiveRouter:
-        assert isinstance(self.service.live, LiveRouter)  # looked at by `create_app`
-        return self.service.live
 
     async def start(self) -> None:
         """Read the labelling interface, take over all annotations, and begin to listen."""
@@ -87,7 +81,7 @@ class Bridge:
         """Return one prediction per task, in order; an empty one of a task that is not ours."""
         names = [self._name(task) if isinstance(task, Mapping) else None for task in tasks]
         ours = [name for name in names if name is not None]
-        beliefs = dict(zip(ours, self._live.beliefs_of(ours), strict=True))
+        beliefs = dict(zip(ours, self.service.live.beliefs_of(ours), strict=True))
         nothing = {"result": [], "score": 0.0, "model_version": self.version}
         return [nothing if name is None else self.control.prediction(*beliefs[name], self.version) for name in names]
 
@@ -112,20 +106,20 @@ class Bridge:
                 await asyncio.to_thread(self.api.set_overlap, self._numbers[name], overlap, labelled=False)
                 self._overlap[name] = overlap
         for name in [name for name in self._overlap if name not in wanted]:
-            n_labels = int(self._live.labels_per_task[self._live.tasks.place[name]])
+            n_labels = int(self.service.live.labels_per_task[self.service.live.tasks.place[name]])
             await asyncio.to_thread(self.api.set_overlap, self._numbers[name], max(1, n_labels), labelled=n_labels > 0)
             del self._overlap[name]
         await asyncio.to_thread(self.api.add_predictions, self._riskiest_predictions(), self.version)
 
     def _wanted(self) -> dict[str, int]:
         """Return the labelled tasks among those where an answer brings most, with the labels that they should have."""
-        live = self._live
+        live = self.service.live
         best = live.router.most_informative(max(_FEWEST, int(_SHARE * len(live.tasks))))
         n_labels = {name: int(live.labels_per_task[live.tasks.place[name]]) for name in map(str, best.tolist())}
         return {name: n + 1 for name, n in n_labels.items() if n}
 
     def _riskiest_predictions(self) -> list[dict[str, Any]]:
-        live = self._live
+        live = self.service.live
         order = np.argsort(-live.router.belief.risk, kind="stable")[:_MOST_PREDICTIONS]
         names = [name for one in order.tolist() if (name := live.tasks.names[one]) in self._numbers]
         return [

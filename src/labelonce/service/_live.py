@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import time
 from collections import Counter
 from collections.abc import Collection, Iterable
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, Protocol
+from zlib import crc32
 
+import numpy as np
 import pyarrow as pa
 
 from labelonce._types import Codes
+from labelonce.routing import Information, Limits, Router
+from labelonce.routing._strategies import strategy_of
 from labelonce.service._fit import Found
 from labelonce.service._outlook import STEP
 from labelonce.service._project import Project
+from labelonce.service._settings import Settings
 from labelonce.service._store import Lease, News, Stored
 
 _LITTLE = 0.5  # tasks, or boxes, that a hundred more labels would make right, below which it is time to stop
+_MOST_WAITING = 200  # tasks that wait for a second label, that are looked at for one worker
+_UNPROVED = 2  # labels that a task must have to be settled, until a fit without doubts
 
 
 class Job(Protocol):
@@ -29,8 +36,8 @@ class Job(Protocol):
         """Make it count; False where it must be computed again."""
 
 
-class Live(ABC):
-    """What is known of the tasks and of who labels them, fed from the answers of a project, never waiting for anything.
+class Live:
+    """A `Router` that is fed from the answers of a project, and never waits for anything.
 
     Attributes
     ----------
@@ -42,8 +49,8 @@ class Live(ABC):
         All labels.
     """
 
-    def __init__(self, project: Project) -> None:
-        self.tasks, self.settings = project.tasks, project.settings
+    def __init__(self, project: Project, answers: list[Stored], found: Found | None) -> None:
+        self.tasks, self.settings, self.known = project.tasks, project.settings, project.known_labels()
         self.found: Found | None = None
         self.n_given: Counter[str] = Counter()
         self.n_skipped: Counter[str] = Counter()
@@ -51,6 +58,28 @@ class Live(ABC):
         self._newest = 0  # the largest number of an answer that was taken
         self._out: dict[str, str] = {}  # the task that each worker is looking at
         self._worker_of: dict[str, str] = {}  # and who is looking at each of these tasks
+        self._alone: dict[str, None] = {}  # tasks of the overlap that have one label
+        self._told: dict[str, dict[str, bool]] = {}  # tasks with a known label, by worker, and who was right
+        self.router = Router(
+            self.tasks.ids,
+            self._answers(),
+            questions=self._questions(),
+            gold={self._id(task): label for task, label in self.known.items()} or None,
+            strategy=_strategy(self.settings),
+            limits=_limits(self.settings),
+            random_state=self.settings.seed,
+            clock=time.monotonic,
+        )
+        with self.router.state.at_once():
+            for row in answers:
+                self.take(row)
+        if found is not None:
+            self._trust(found)
+            self.router.adopt(found.fit)
+            self.found = found
+        if (job := self.router.drawing()) is not None:  # now, since nobody waits yet
+            job.compute()
+            job.finish()
 
     def next(self, worker: str) -> str | None:
         """Return the task that a worker should label now: the one it is looking at, else the best for it."""
@@ -73,7 +102,7 @@ class Live(ABC):
     def put_back(self, worker: str, tasks: Iterable[str]) -> None:
         """Offer tasks again that were chosen for a worker."""
         for task in tasks:
-            self._give_back(task, worker)
+            self.router.give_back(self._id(task), worker)
 
     def hear(self, news: News) -> None:
         """Take what is new: answers given and taken back, and who has which task; what is known changes nothing."""
@@ -91,25 +120,26 @@ class Live(ABC):
         self.give_back(lease.worker)
         if lease.task in self.tasks.place and lease.seconds > 0:
             self.give_back(self._worker_of.get(lease.task, ""))
-            self._hand_out(lease.task, lease.worker, lease.seconds)
+            age = self.settings.lease_seconds - lease.seconds
+            self.router.hand_out(self._id(lease.task), lease.worker, age=age)
             self._look(lease.worker, lease.task)
 
     def offer_again(self, row: Stored) -> None:
         """Give the task of an answer that was taken back to the same worker next, unless somebody else has it."""
         other = self._worker_of.get(row.task, row.worker)
-        if row.task in self.tasks.place and (other == row.worker or not self._holds(row.task, other)):
+        if row.task in self.tasks.place and (other == row.worker or self.held(other) != row.task):
             self.lease(Lease(row.worker, row.task, self.settings.lease_seconds))
 
     def held(self, worker: str) -> str | None:
         """Return the task that a worker is looking at."""
         task = self._out.get(worker)
-        return task if task is not None and self._holds(task, worker) else None
+        return task if task is not None and self.router.holds(self._id(task), worker) else None
 
     def give_back(self, worker: str) -> None:
         """Note that a worker is looking at nothing."""
         task = self._look_away(worker)
         if task is not None:
-            self._give_back(task, worker)
+            self.router.give_back(self._id(task), worker)
 
     def take(self, row: Stored) -> None:
         """Take a new answer."""
@@ -117,12 +147,13 @@ class Live(ABC):
         if row.task not in self.tasks.place:  # of a task that was taken out of the file since
             return
         if row.label is None:
-            self._skip(row.task, row.worker, undo=False)
+            self.router.skip(self._id(row.task), row.worker)
             self.n_skipped[row.worker] += 1
         elif self.is_label(row.label):
-            self._add(row.task, row.worker, row.label)
-            self.n_given[row.worker] += 1
-            self.n_labels += 1
+            self.router.add(self._id(row.task), row.worker, self._answer(row.label))
+            if row.task in self.known:
+                self._told.setdefault(row.worker, {})[row.task] = row.label == self.known[row.task]
+            self._count(row, 1)
         if self._out.get(row.worker) == row.task:
             self._look_away(row.worker)
 
@@ -131,12 +162,12 @@ class Live(ABC):
         if row.task not in self.tasks.place:
             return
         if row.label is None:
-            self._skip(row.task, row.worker, undo=True)
+            self.router.skip(self._id(row.task), row.worker, undo=True)
             self.n_skipped[row.worker] -= 1
         elif self.is_label(row.label):
-            self._remove(row.task, row.worker, row.label)
-            self.n_given[row.worker] -= 1
-            self.n_labels -= 1
+            self.router.remove(self._id(row.task), row.worker)
+            self._told.get(row.worker, {}).pop(row.task, None)
+            self._count(row, -1)
 
     def progress(self) -> dict[str, Any]:
         """Return how far the project is."""
@@ -152,15 +183,18 @@ class Live(ABC):
             "expected_accuracy": self.expected_accuracy,
             "stop": self.stop,
             "fit": None if self.found is None else self.found.number,
-            "fitted_labels": self.n_fitted,
+            "fitted_labels": self.router.state.answers.n_fitted,
             "outlook": self._outlook(),
             "unreadable": [] if self.found is None else self.found.about.get("unreadable", []),
             "doubts": [] if self.found is None else self.found.about.get("doubts", []),
         }
 
     def workers(self, with_link: Collection[str] = ()) -> list[dict[str, Any]]:
-        """Return everybody who has answered or has a link: labels, skips, skill with its interval, and flags."""
-        known = {} if self.found is None else self.found.about["workers"]
+        """Return everybody who has answered or has a link: labels, skips, skill with its interval, and flags.
+
+        `known` says of how many tasks with a known label, and how many of them rightly.
+        """
+        fitted = {} if self.found is None else self.found.about["workers"]
         everybody = dict.fromkeys([*self.n_given, *self.n_skipped, *self._out, *with_link])
         return [
             {
@@ -169,103 +203,113 @@ class Live(ABC):
                 "skips": self.n_skipped[worker],
                 "looking_at": self._out.get(worker),
                 "has_link": worker in with_link,
-                "known": self.known_answers(worker),
+                "known": (len(told := self._told.get(worker, {})), sum(told.values())),
             }
-            | {name: known.get(worker, {}).get(name) for name in ("skill", "low", "high")}
-            | {"flags": known.get(worker, {}).get("flags", [])}
+            | {name: fitted.get(worker, {}).get(name) for name in ("skill", "low", "high")}
+            | {"flags": fitted.get(worker, {}).get("flags", [])}
             for worker in everybody
         ]
-
-    @property
-    def n_decisions(self) -> int:
-        """How many labels are to be found: one per task, with check boxes one per box."""
-        return len(self.tasks) * (len(self.settings.classes) if self.settings.multilabel else 1)
-
-    def known_answers(self, worker: str) -> tuple[int, int]:  # noqa: ARG002  # by default none are known
-        """Return how many tasks with a known label a worker has labelled, and how many of them rightly."""
-        return (0, 0)
-
-    def known_label(self, task: str) -> str | None:  # noqa: ARG002  # by default none are known
-        """Return the true label of a task where it is known."""
-        return None
 
     def finished(self, worker: str) -> bool:
         """Return whether a worker has answered every task."""
         return self.n_given[worker] + self.n_skipped[worker] >= len(self.tasks)
 
-    def drawing(self) -> Job | None:
-        """Return the work of looking for the tasks that are worth most among all, None where it is not due."""
-        return None
-
-    def adopted(self, found: Found) -> None:
-        """Take note that a newer fit is believed."""
-        self.found = found
-
-    @abstractmethod
-    def adoption(self, found: Found) -> Job:
-        """Return the work of believing a newer fit, and on top of it the answers that it did not know."""
-
-    @abstractmethod
     def is_open(self, task: str) -> bool:
-        """Return whether a task needs more labels."""
+        """Return whether a task needs more labels, or its labels tell about those who gave them."""
+        return task in self._alone or task in self.known or self.router.is_open(self._id(task))
 
-    @abstractmethod
     def is_label(self, label: str) -> bool:
         """Return whether a label, as it is stored, is one of this project."""
+        return label in self.settings.classes
 
-    @abstractmethod
+    def adoption(self, found: Found) -> Job:
+        """Return the work of believing a newer fit, and on top of it the answers that it did not know."""
+        self._trust(found)
+        return self.router.adoption(found.fit)
+
     def labels(self, start: int, end: int) -> list[dict[str, Any]]:
         """Return the labels found so far of some tasks, with their confidence."""
+        return [row | {"task": str(row["task"])} for row in self._table(slice(start, end)).to_pylist()]
 
-    @abstractmethod
     def labels_table(self) -> pa.Table:
         """Return the labels found so far of all tasks, with their confidence."""
+        return self._table(slice(None))
+
+    def beliefs_of(self, tasks: list[str]) -> list[tuple[str, float]]:
+        """Return the most probable label of each task and its probability."""
+        places = np.array([self.tasks.place[task] for task in tasks], dtype=np.int32)
+        posterior = self.router.belief.posterior(places)
+        best = zip(posterior.argmax(axis=1).tolist(), posterior.max(axis=1).tolist(), strict=True)
+        return [(self.settings.classes[code], share) for code, share in best]
 
     @property
-    @abstractmethod
     def labels_per_task(self) -> Codes:
         """How many labels each task has."""
+        return self.router.state.n_labels
 
     @property
-    @abstractmethod
     def n_settled(self) -> int:
         """How many tasks need no more labels."""
+        return int((~self.router.open).sum())
 
     @property
-    @abstractmethod
-    def n_fitted(self) -> int:
-        """How many of the labels the newest fit knew."""
-
-    @property
-    @abstractmethod
     def expected_accuracy(self) -> float:
-        """The expected share of right labels."""
+        """The expected share of right labels, or boxes."""
+        return 1 - self.router.belief.mean_risk
 
     @property
-    @abstractmethod
     def stop(self) -> str | None:
         """Why to stop, None while it pays to go on."""
+        return self.router.stop
 
-    @abstractmethod
-    def _choose(self, worker: str) -> str | None: ...
+    def _answers(self) -> list[str]:
+        """Return what the router takes as classes."""
+        return list(self.settings.classes)
 
-    @abstractmethod
-    def _holds(self, task: str, worker: str) -> bool: ...
+    def _questions(self) -> list[str] | None:
+        """Return what the router takes as questions about every task."""
+        return None
 
-    @abstractmethod
-    def _hand_out(self, task: str, worker: str, seconds: float) -> None: ...
+    def _answer(self, label: str) -> Any:
+        """Return what a stored label is to the router."""
+        return label
 
-    @abstractmethod
-    def _give_back(self, task: str, worker: str) -> None: ...
+    def _choose(self, worker: str) -> str | None:
+        if self.stop is None and (special := self._known_for(worker) or self._second_for(worker)):
+            self.router.hand_out(self._id(special), worker)
+            return special
+        found = self.router.next(worker)
+        return None if found is None else str(found)
 
-    @abstractmethod
-    def _add(self, task: str, worker: str, label: str) -> None: ...
+    def _known_for(self, worker: str) -> str | None:
+        """Return a task with a known label, where this worker's share of them is due."""
+        told = len(self._told.get(worker, ()))
+        if not self.known or told >= self.settings.known_share * (self.n_given[worker] + 1):
+            return None
+        free = (task for task in self.known if self.router.is_free(self._id(task), worker))
+        return min(free, key=lambda task: _chance(f"{worker} {task}"), default=None)
 
-    @abstractmethod
-    def _remove(self, task: str, worker: str, label: str) -> None: ...
+    def _second_for(self, worker: str) -> str | None:
+        """Return a task of the overlap that waits for somebody else's label."""
+        waiting = islice(self._alone, _MOST_WAITING)
+        return next((task for task in waiting if self.router.is_free(self._id(task), worker)), None)
 
-    @abstractmethod
-    def _skip(self, task: str, worker: str, *, undo: bool) -> None: ...
+    def _trust(self, found: Found) -> None:
+        """Let one label settle a task where the fit has something to compare it with, and no doubt about that."""
+        if isinstance(self.router.strategy, Information):
+            proved = self.settings.learn_from != "nothing" and not found.about.get("doubts")
+            self.router.strategy.labels = 1 if proved else _UNPROVED
+
+    def _count(self, row: Stored, by: int) -> None:
+        """Count a label that came or went, and note whether its task waits for a second one, of the overlap."""
+        self.n_given[row.worker] += by
+        self.n_labels += by
+        is_one = self.labels_per_task[self.tasks.place[row.task]] == 1
+        chosen = _chance(f"{self.settings.seed} {row.task}") < self.settings.overlap
+        if is_one and chosen and row.task not in self.known:
+            self._alone[row.task] = None
+        else:
+            self._alone.pop(row.task, None)
 
     def _look(self, worker: str, task: str) -> None:
         self._out[worker], self._worker_of[task] = task, worker
@@ -281,7 +325,8 @@ class Live(ABC):
         if self.found is None:
             return None
         steps = self.found.about["outlook"]
-        gains = [(after["accuracy"] - before["accuracy"]) * self.n_decisions for before, after in pairwise(steps)]
+        decisions = len(self.tasks) * (len(self.settings.classes) if self.settings.multilabel else 1)
+        gains = [(after["accuracy"] - before["accuracy"]) * decisions for before, after in pairwise(steps)]
         spent = next((place for place, gain in enumerate(gains) if gain < _LITTLE), None)
         target = 1 - self.settings.max_risk if self.settings.max_risk else None
         reached = [step["labels"] for step in steps if target is not None and step["accuracy"] >= target]
@@ -293,3 +338,40 @@ class Live(ABC):
             "target": target,
             "target_after": reached[0] if reached else None,
         }
+
+    def _table(self, part: slice) -> pa.Table:
+        posterior = self.router.belief.posterior(part)
+        classes = np.array(self.settings.classes, dtype=object)
+        return pa.table(
+            {
+                "task": pa.array(self.tasks.ids[part]),
+                "label": pa.array(classes[posterior.argmax(axis=1)], pa.string()),
+                "confidence": posterior.max(axis=1),
+                "labels": self.labels_per_task[part],
+                "settled": ~self.router.open[part],
+            }
+        )
+
+    def _id(self, name: str) -> Any:
+        return self.tasks.ids[self.tasks.place[name]]
+
+
+def _chance(name: str) -> float:
+    """Return a number from 0 to 1 that is the same in every service."""
+    return crc32(name.encode()) / 2**32
+
+
+def _strategy(settings: Settings) -> Any:
+    options = {"risk": settings.settled_risk, "labels": _UNPROVED} if settings.strategy == "Information" else {}
+    return strategy_of(settings.strategy, options)
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(
+        budget=settings.budget or None,
+        max_risk=settings.max_risk or None,
+        min_gain=settings.min_gain or None,
+        max_labels=settings.max_labels or None,
+        lease_seconds=settings.lease_seconds,
+        may_decline=settings.may_decline,
+    )

@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from labelonce._types import Floats
 from labelonce.service._boxes import ANSWERS, answers_of, ticked
-from labelonce.service._live_router import LiveRouter
+from labelonce.service._live import Live
 
 
-class LiveBoxes(LiveRouter):
+class LiveBoxes(Live):
     """A project in which any of the classes may be true of a task.
 
     The router's rows are the boxes, with two classes each. A task is settled when each of its boxes is wrong with at

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from labelonce.service._settings import MOST_LETTERS as MOST_IN_ID
 from labelonce.service._tokens import MOST_LETTERS, NAME
 
 _TEXT = r"^[^\x00]*$"  # PostgreSQL keeps no such character
@@ -19,11 +20,11 @@ Key = Annotated[
         description="The sender's own name of it: sent twice, it counts once.",
     ),
 ]
-TaskId = Annotated[str, Field(min_length=1, max_length=1000)]
+TaskId = Annotated[str, Field(min_length=1, max_length=MOST_IN_ID)]
 Name = Annotated[str, Field(max_length=MOST_LETTERS, pattern=NAME)]
 
 
-Class = Annotated[str, Field(min_length=1, max_length=1000)]
+Class = Annotated[str, Field(min_length=1, max_length=MOST_IN_ID)]
 
 
 class Given(BaseModel):

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
+from zlib import crc32
 
 import psycopg
 from psycopg import conninfo
@@ -86,6 +87,7 @@ _LEASED = (
     "SELECT worker, task, extract(epoch FROM until - clock_timestamp())::float8, change FROM leases"
     " WHERE change > ? ORDER BY until"
 )
+_NOTE = "INSERT INTO notes VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 _NEWEST = "SELECT coalesce(max(number), 0) FROM fits"
 _IS_LOCKED = (
     "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2 AND objid = ?"
@@ -157,8 +159,7 @@ class SharedStore(Store):
         """Serve from now on together with others, who must serve the same `subject`."""
         with self._in_words():
             if alone := self._lock("service", "try_advisory_lock"):
-                note = "INSERT INTO notes VALUES ('subject', ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
-                self._run(note, (subject,))
+                self._run(_NOTE, ("subject", subject))
             self._lock("service", "advisory_lock_shared")
             if alone:
                 self._lock("service", "advisory_unlock")
@@ -182,8 +183,7 @@ class SharedStore(Store):
 
     def note(self, name: str, value: str) -> None:
         """Write down something for all services."""
-        sql = "INSERT INTO notes VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
-        self._done(lambda: self._run(sql, (name, value)))
+        self._done(lambda: self._run(_NOTE, (name, value)))
 
     def noted(self, name: str) -> str:
         """Return what was written down, nothing by default."""
@@ -226,9 +226,15 @@ class SharedStore(Store):
         self._connection = None
 
     def _make_tables(self) -> None:
+        """Make the tables unless they are there: to ask for them again would wait for everybody who reads."""
+        script, known = f"{TABLES};{_SHARED}", "SELECT FROM notes WHERE name = 'tables' AND value = ?"
+        made = str(crc32(script.encode()))
+        if self._run("SELECT to_regclass('notes')").fetchone()[0] and self._run(known, (made,)).fetchone() is not None:
+            return
         self._run(f"SELECT pg_advisory_xact_lock({_SPACE}, {_LOCKS['turn']})")  # of two at once one would fail
-        for statement in f"{TABLES};{_SHARED}".split(";"):
+        for statement in script.split(";"):
             self._run(statement.format(serial="BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY"))
+        self._run(_NOTE, ("tables", made))
 
     def _try(self, wish: Wish) -> Any:
         """Send a request to write, and return the future of its result."""
@@ -297,6 +303,10 @@ class SharedStore(Store):
     def _connected(self) -> Any:
         if self._connection is None:
             self._connection = psycopg.connect(self._address, autocommit=True)
+            encoding = self._connection.info.parameter_status("server_encoding")
+            if encoding != "UTF8":
+                self.close()
+                raise ValueError(f"{self.name} must be encoded in UTF8; got {encoding}. Make one by createdb -E UTF8.")
             self._connection.execute(_SESSION)
             self._take_again()
         return self._connection
@@ -311,12 +321,16 @@ class SharedStore(Store):
 
     @contextmanager
     def _in_words(self) -> Iterator[None]:
-        """Say in a sentence that the server is away."""
+        """Say in a sentence that the server is away, or does not do what it is asked."""
         try:
             yield
-        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+        except (psycopg.DataError, psycopg.IntegrityError):  # the fault of one wish
+            raise
+        except psycopg.Error as error:
             said = printable(" ".join(without_secrets(str(error)).split())).rstrip(".?")
-            raise DatabaseTrouble(f"{self.name} must answer; got: {said}. Start it, or check its address.") from error
+            raise DatabaseTrouble(
+                f"{self.name} must answer; got: {said}. Start it, or check its address and what the user may do."
+            ) from error
 
 
 def _became(wish: Wish, rows: list[Any], second: Any) -> Outcome:

@@ -12,11 +12,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from labelonce._messages import show
+from labelonce._messages import printable, show
 from labelonce.files._open import check_no_file, locate
 from labelonce.io import read_gold
 from labelonce.service._instructions import copy_instructions
-from labelonce.service._settings import FILE, Settings, model_for, read_settings, write_settings
+from labelonce.service._settings import FILE, Settings, is_unicode, model_for, read_settings, write_settings
 from labelonce.service._store import Store
 from labelonce.service._tasks import IMAGE_TYPES, Tasks, check_tasks, guessed_source, why_unusable
 from labelonce.service._tokens import MOST_LETTERS, NAME, hash_of, new_token
@@ -55,6 +55,9 @@ class Project:
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         self.settings = read_settings(self.folder)
+        for name in (self.settings.tasks, self.settings.known):  # what people are shown, or told, is of this folder
+            if not (self.folder / name).resolve().is_relative_to(self.folder.resolve()):
+                raise ValueError(f"{self.folder} must hold its own tables; got one elsewhere: {show(name)}.")
         self.left_out: list[str] = []
 
     @classmethod
@@ -249,8 +252,7 @@ def locked(folder: Path, name: str) -> Iterator[bool]:
 
 def check_worker(worker: str) -> str:
     """Return a worker's name if it is one."""
-    in_halves = any("\ud800" <= letter <= "\udfff" for letter in worker)  # of a letter, which no database keeps
-    if in_halves or len(worker) > MOST_LETTERS or not re.fullmatch(NAME, worker):
+    if not is_unicode(worker) or len(worker) > MOST_LETTERS or not re.fullmatch(NAME, worker):
         rule = f"a name of 1 to {MOST_LETTERS} characters that begins with no space and has no control character"
         raise ValueError(f"a worker must have {rule}; got {show(worker)}.")
     return worker
@@ -280,14 +282,16 @@ def _copy_images(source: Path, folder: Path) -> list[str]:
     (folder / "images").mkdir()
     rows, left_out = ["task,image"], []
     for path in sorted(source.iterdir()):
-        if path.is_dir() and not path.is_symlink():
-            why: str | None = f"a folder, and only files are read ({_count(path)} in it)"
+        if not is_unicode(path.name):
+            why: str | None = "its name is no UTF-8"
+        elif path.is_dir() and not path.is_symlink():
+            why = f"a folder, and only files are read ({_count(path)} in it)"
         elif path.suffix.lower() not in IMAGE_TYPES:
             why = f"its name does not end in one of {', '.join(IMAGE_TYPES)}"
         else:
             why = why_unusable(path)
         if why is not None:
-            left_out.append(f"{path.name}: {why}")
+            left_out.append(f"{printable(path.name)}: {why}")
             continue
         shutil.copyfile(path, folder / "images" / path.name, follow_symlinks=False)
         rows.append(",".join('"' + one.replace('"', '""') + '"' for one in (path.name, f"images/{path.name}")))

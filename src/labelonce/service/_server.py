@@ -45,6 +45,7 @@ def run(app: Any, *, host: str, port: int) -> None:
     config = uvicorn.Config(
         app,
         http=protocol,
+        ws="none",  # a connection that is handed over to a websocket would never be counted as closed
         log_level="critical",
         access_log=False,
         timeout_keep_alive=_KEEP_ALIVE,

@@ -17,7 +17,6 @@ from labelonce.service._figures import figures
 from labelonce.service._fit import Found, history, newest, subject
 from labelonce.service._live import Job, Live
 from labelonce.service._live_boxes import LiveBoxes
-from labelonce.service._live_router import LiveRouter
 from labelonce.service._project import Project, check_worker, locked
 from labelonce.service._rate import Rate
 from labelonce.service._refits import Refits
@@ -87,7 +86,7 @@ class Service:
             await self._writer.read(lambda shared: shared.join(json.dumps(subject(self.project))))
         answers = await self._writer.read(lambda store: store.begin())
         found = await asyncio.to_thread(newest, self.project)
-        kind = LiveBoxes if self.project.settings.multilabel else LiveRouter
+        kind = LiveBoxes if self.project.settings.multilabel else Live
         self.live = await asyncio.to_thread(kind, self.project, answers, found)
         self.refits = Refits(self.project, self._adopt, self._writer)
         self.refits.began_with(found)
@@ -158,6 +157,10 @@ class Service:
 
         With `again` the worker gets its task next.
         """
+        if self.project.settings.feedback and again:
+            row = await self._writer.read(lambda store: store.answer(worker, number))
+            if row is not None and row.label is not None and row.task in self.live.known:
+                raise Refused(409, f"a label must stay once the true one was told; got that of {show(row.task)}.")
         written = await self._writer.write(Undo(worker, number, again))
         if written.row is None:
             raise Refused(404, f"the answer must be one of your own; got {number}.")
@@ -199,8 +202,11 @@ class Service:
         async with self._counting:
             began = time.monotonic()
             if began >= self._count_again:
-                project = self.project
-                self._figures = await self.beside(lambda store: figures(project, store.answers(), store.comments()))
+                project, found = self.project, self.live.found
+                belief = None if found is None else found.fit.posterior
+                self._figures = await self.beside(
+                    lambda store: figures(project, store.answers(), store.comments(), belief)
+                )
                 self._count_again = time.monotonic() + _COUNT_LESS * (time.monotonic() - began)
             return self._figures
 
@@ -212,8 +218,7 @@ class Service:
 
     async def recent(self, worker: str) -> list[Stored]:
         """Return a worker's newest answers, the newest first."""
-        found: list[Stored] = await self._writer.read(lambda store: store.recent(worker, _RECENT))
-        return found
+        return await self.beside(lambda store: store.recent(worker, _RECENT))
 
     def workers(self) -> list[dict[str, Any]]:
         """Return everybody who has answered or has a link."""
@@ -256,7 +261,7 @@ class Service:
     async def next(self, worker: str) -> str | None:
         """Return the task that a worker should label now."""
         task = await self._claimed(worker) if self._writer.store.is_shared else self.live.next(worker)
-        if not self._beside.locked() and (job := self.live.drawing()) is not None:
+        if not self._beside.locked() and (job := self.live.router.drawing()) is not None:
             self._start(self._do(lambda: job))
         return task
 
@@ -335,8 +340,8 @@ class Service:
         if self.live.found is not None and found.number <= self.live.found.number:
             return
         await self._do(lambda: self.live.adoption(found))
-        self.live.adopted(found)
-        if (job := self.live.drawing()) is not None:  # what is worth most has changed
+        self.live.found = found
+        if (job := self.live.router.drawing()) is not None:  # what is worth most has changed
             await self._do(lambda: job)
         self._history = [entry for entry in self._history if entry["fit"] != found.number]
         accuracy = found.about["accuracy"] or {}
@@ -351,8 +356,17 @@ class Service:
 
     async def _read_people(self) -> None:
         found = await self._writer.read(lambda store: store.tokens())
-        self._people_read = time.monotonic()
+        self._people_read, before = time.monotonic(), self._people
         self._people = {hashed: Person(role, worker, hashed) for hashed, (role, worker) in found.items()}
+        for worker in {one.worker for one in before.values()} - {one.worker for one in self._people.values()}:
+            await self._take_from(worker)
+
+    async def _take_from(self, worker: str) -> None:
+        """Offer the task of somebody whose links were revoked to others."""
+        task = self.live.held(worker)
+        if task is not None and self._writer.store.is_shared:
+            await self._writer.ask(Release(worker, task))
+        self.live.give_back(worker)
 
 
 def _says(row: Stored, answer: Answer) -> bool:

@@ -21,6 +21,7 @@ from labelonce.formats._answers import SEPARATOR
 from labelonce.service._secrets import without_secrets
 
 FILE = "project.toml"
+MOST_LETTERS = 1000  # of a class, and of the id of a task
 _PORT = 8080
 Source = Literal["features", "text", "images", "nothing"]
 _EMBEDDED: dict[str, Kind] = {"text": "text", "images": "image"}
@@ -106,6 +107,9 @@ class Settings:
             or not all(isinstance(one, str) and one for one in names)
         ):
             raise ValueError(f"classes must be two or more different words; got {show(names)}.")
+        for one in names:
+            if len(one) > MOST_LETTERS or "\0" in one or not is_unicode(one):
+                raise ValueError(f"classes must have at most {MOST_LETTERS} letters, no NUL; got {show(one)}.")
         if self.multilabel:
             self._check_boxes()
         check_url(self.url)
@@ -139,6 +143,11 @@ class Settings:
         if joined:
             raise ValueError(f"classes of check boxes must have no {SEPARATOR!r} in them; got {show(joined[0])}.")
         check_choice(self.strategy, "strategy of check boxes", STRATEGIES_OF_QUESTIONS)
+
+
+def is_unicode(text: str) -> bool:
+    """Return whether a text can be written down: halves of letters, as of a file name of another encoding, cannot."""
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
 def check_url(url: str) -> str:

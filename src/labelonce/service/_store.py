@@ -205,6 +205,10 @@ class Store:
         rule = "worker = ? AND task = ? AND undone_at IS NULL"
         return self._read(f"SELECT {COLUMNS} FROM answers WHERE {rule}", (worker, task))
 
+    def answer(self, worker: str, number: int) -> Stored | None:
+        """Return a worker's answer of this number, also one that was taken back; None where it has none."""
+        return next(iter(self._read(FIND_OWN, (number, worker))), None)
+
     def of_task(self, task: str) -> list[Stored]:
         """Return the answers about a task, except those taken back."""
         return self._read(f"SELECT {COLUMNS} FROM answers WHERE task = ? AND undone_at IS NULL ORDER BY id", (task,))

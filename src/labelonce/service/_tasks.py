@@ -21,7 +21,7 @@ from labelonce.files._pictures import strict_about_bombs
 from labelonce.files._table_reader import read_table
 from labelonce.formats._answers import Fields
 from labelonce.runs._inputs import read_features, read_texts, tasks_of
-from labelonce.service._settings import Settings, Source
+from labelonce.service._settings import MOST_LETTERS, Settings, Source
 
 IMAGE_TYPES = {
     ".bmp": "image/bmp",
@@ -57,7 +57,9 @@ class Tasks:
             self.ids: Ids = tasks_of(table, settings.task, file)
             self.texts = _strings(table, settings.text) if settings.text else None
             files = _strings(table, settings.image) if settings.image else None
-        self.names = [str(one) for one in self.ids.tolist()]
+            self.names = [str(one) for one in self.ids.tolist()]
+            if bad := [name for name in self.names if len(name) > MOST_LETTERS or "\0" in name]:
+                raise ValueError(f"must have ids of at most {MOST_LETTERS} characters, no NUL; got {show(bad[0])}.")
         self.place = {name: place for place, name in enumerate(self.names)}
         self.images = None if files is None else [_inside(folder, name, path) for name in files]
 

@@ -65,6 +65,12 @@ function whenToStop(found) {
   return `Go on for about ${number(worth)} labels: after that a hundred would make ${little}.`;
 }
 
+// The next larger one of 1, 2, 5, 10, 20, 50, ...
+function round(step) {
+  const power = 10 ** Math.max(0, Math.floor(Math.log10(step)));
+  return power * [1, 2, 5, 10].find((one) => one * power >= step);
+}
+
 function draw(found) {
   const points = found.history.filter((entry) => entry.accuracy !== undefined);
   part("chart").toggleAttribute("hidden", !points.length);
@@ -73,16 +79,18 @@ function draw(found) {
   const most = Math.max(1, bought + (ahead.length ? ahead.at(-1).labels : 0));
   const lowest = Math.min(1, ...points.map((entry) => entry.low), ...ahead.map((step) => step.accuracy));
   const floor = Math.max(0, Math.floor(lowest * 10) / 10 - (lowest >= 1 ? 0.1 : 0));
-  const x = (labels) => 56 + 560 * labels / most;
+  const width = Math.max(300, Math.round(part("chart").clientWidth));  // so that letters keep their size on a phone
+  part("chart").setAttribute("viewBox", `0 0 ${width} 260`);
+  const x = (labels) => 56 + (width - 80) * labels / most;
   const y = (share) => 220 - 200 * (share - floor) / (1 - floor);
   const path = (list) => list.map(([left, top], place) => `${place ? "L" : "M"}${left.toFixed(1)} ${top.toFixed(1)}`).join("");
   const parts = [];
   for (let tick = 0; tick <= 4; tick += 1) {
     const share = floor + (1 - floor) * tick / 4;
-    parts.push(element("line", { class: "axis", x1: 56, x2: 616, y1: y(share), y2: y(share) }));
+    parts.push(element("line", { class: "axis", x1: 56, x2: width - 24, y1: y(share), y2: y(share) }));
     parts.push(element("text", { x: 50, y: y(share) + 4, "text-anchor": "end" }, percent(share, Math.round(1000 * share) % 10 ? 1 : 0)));
-    parts.push(element("text", { x: x(most * tick / 4), y: 242, "text-anchor": "middle" }, number(most * tick / 4)));
   }
+  for (let labels = 0; labels <= most; labels += round(most / 4)) parts.push(element("text", { x: x(labels), y: 242, "text-anchor": "middle" }, number(labels)));
   if (points.length) {
     const band = [...points.map((entry) => [x(entry.labels), y(entry.high)]), ...points.slice().reverse().map((entry) => [x(entry.labels), y(entry.low)])];
     parts.push(element("path", { class: "band", d: `${path(band)}Z` }));
@@ -131,6 +139,7 @@ async function refresh() {
   showProgress(progress);
   if (!part("workers").contains(document.activeElement)) showWorkers(workers, figures.seconds, refresh);
   showClasses(figures);
+  showTime(figures);
   if (!part("remarks").contains(document.activeElement)) showRemarks(figures);
   showLabels(labels);
 }

@@ -17,6 +17,7 @@ const WHY = {
 
 const part = (id) => document.getElementById(id);
 const boxes = () => [...part("choices").querySelectorAll("input")];
+const percent = (share) => `${Math.floor(100 * share)}\u00a0%`;
 const count = (number, one) => `${number} ${one}${number === 1 ? "" : "s"}`;
 let me = null, task = null, shownAt = 0, busy = false, labels = 0, settled = 0, recent = [], picture = null, zoom = null;
 
@@ -34,8 +35,8 @@ function setBusy(now) {
 }
 
 function showProgress() {
-  const own = me.goal ? `${labels} of ${count(me.goal, "label")} from you` : `${count(labels, "label")} from you`;
-  part("done").textContent = `${own}; ${Math.floor(100 * settled)} % of all tasks are settled`;
+  const own = labels < me.goal ? `${labels} of ${count(me.goal, "label")} from you` : `${count(labels, "label")} from you`;
+  part("done").textContent = `${own}${me.goal && labels >= me.goal ? ", your goal is reached" : ""}; ${percent(settled)} of all tasks are settled`;
   part("progress").value = me.goal ? Math.min(1, labels / me.goal) : settled;
 }
 
@@ -59,7 +60,7 @@ async function show(next, ticked = []) {
   part("text").scrollTop = 0;
   part("finished").hidden = Boolean(task);
   part("nothing").textContent = task ? "" : WHY[next.why] || WHY.nothing;
-  part("summary").textContent = task ? "" : `You gave ${count(labels, "label")}; ${Math.floor(100 * settled)} % of all tasks are settled.`;
+  part("summary").textContent = task ? "" : `You gave ${count(labels, "label")}; ${percent(settled)} of all tasks are settled.`;
   part("frame").hidden = part("zoom").hidden = true;
   if (picture) URL.revokeObjectURL(picture);
   picture = null;
@@ -108,7 +109,8 @@ async function step(work) {
   try {
     await work();
   } catch (error) {
-    say(error.message);
+    if (error.status === 404 || error.status === 409) await forward().catch(() => {});  // answered in another tab
+    say(error.status === 401 ? LOST : error.message);
   } finally {
     setBusy(false);
   }

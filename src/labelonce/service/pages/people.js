@@ -3,7 +3,7 @@
 
 const part = (id) => document.getElementById(id);
 const number = (value) => Math.round(value).toLocaleString("en");
-const percent = (value, digits = 1) => `${(100 * value).toFixed(digits)} %`;
+const percent = (value, digits = 1) => `${(100 * value).toFixed(digits)}\u00a0%`;
 const words = (label) => (Array.isArray(label) ? label.join(", ") || "none" : label);
 const cell = (attributes, ...children) => element("td", attributes, ...children);
 const range = (low, high, show) => (low === null ? "" : ` (${show(low)} to ${show(high)})`);
@@ -14,14 +14,19 @@ function button(name, text, onClick, options = {}) {
   return made;
 }
 
+// A share with its interval, as text and as a bar.
+function bar(share, low, high) {
+  const at = (value) => 4 + 136 * value;
+  const drawn = element("svg", { class: "span", viewBox: "0 0 144 14", "aria-hidden": "true" },
+    element("line", { class: "track", x1: at(0), x2: at(1), y1: 7, y2: 7 }),
+    element("line", { class: "range", x1: at(low), x2: at(high), y1: 7, y2: 7 }),
+    element("circle", { class: "dot", cx: at(share), cy: 7, r: 5 }));
+  return element("div", {}, percent(share, 0), element("span", { class: "wide" }, range(low, high, (end) => percent(end, 0))), drawn);
+}
+
 function skill(row) {
   if (row.skill === null || row.skill === undefined) return element("span", { class: "soft" }, row.labels + row.skips ? "not known yet" : "has not begun");
-  const at = (value) => 4 + 136 * value;
-  const bar = element("svg", { class: "span", viewBox: "0 0 144 14", "aria-hidden": "true" },
-    element("line", { class: "track", x1: at(0), x2: at(1), y1: 7, y2: 7 }),
-    element("line", { class: "range", x1: at(row.low), x2: at(row.high), y1: 7, y2: 7 }),
-    element("circle", { class: "dot", cx: at(row.skill), cy: 7, r: 5 }));
-  return element("div", {}, `${percent(row.skill, 0)}${range(row.low, row.high, (end) => percent(end, 0))}`, bar);
+  return bar(row.skill, row.low, row.high);
 }
 
 async function makeLink(worker) {
@@ -53,26 +58,44 @@ function showWorkers(rows, seconds, again) {
     element("th", { scope: "row" }, element("bdi", {}, row.worker)),
     cell({ class: "num" }, number(row.labels)),
     cell({ class: "num wide" }, number(row.skips)),
-    cell({ class: "num wide" }, row.worker in seconds ? seconds[row.worker].toFixed(1) : ""),
+    cell({ class: "num wide" }, Object.hasOwn(seconds, row.worker) ? seconds[row.worker].toFixed(1) : ""),
     cell({ class: "num wide" }, row.known[0] ? `${row.known[1]} of ${row.known[0]}` : ""),
     cell({}, skill(row), ...row.flags.map((flag) => element("span", { class: "flag" }, flag))),
     cell({}, ...linkOf(row, again)))));
 }
 
 function showClasses(found) {
-  const total = Object.values(found.given).reduce((sum, one) => sum + one, 0), shared = found.agreement;
+  const total = found.classes.reduce((sum, one) => sum + one.given, 0), shared = found.agreement;
   const figure = (one) => `${one.value.toFixed(2)}${range(one.low, one.high, (end) => end.toFixed(2))}`;
   part("agreement").textContent = shared
     ? `${number(shared.tasks)} tasks have labels by two or more people. Two labels of a task are the same in ${percent(shared.percent.value, 0)}${range(shared.percent.low, shared.percent.high, (end) => percent(end, 0))}` + (shared.alpha.value === null ? "." : `; Krippendorff's alpha is ${figure(shared.alpha)}.`)
     : "No two people have labelled the same task, so nobody knows how far they agree. Set overlap in project.toml to 0.1, and a tenth of the tasks get a second label.";
-  const agrees = new Map((shared ? shared.classes : []).map((row) => [row.label, row]));
-  part("classes").tBodies[0].replaceChildren(...Object.entries(found.given).map(([name, given]) => {
-    const row = agrees.get(name);
-    return element("tr", {}, element("th", { scope: "row" }, element("bdi", {}, name)),
-      cell({ class: "num" }, number(given)),
-      cell({ class: "num" }, total ? percent(given / total, 0) : ""),
-      cell({}, row && row.agreement !== null ? `${percent(row.agreement, 0)}${range(row.agreement_low, row.agreement_high, (end) => percent(end, 0))}` : ""));
-  }));
+  const share = (value) => (value === null || value === undefined ? "" : percent(value, 0));
+  part("classes").tBodies[0].replaceChildren(...found.classes.map((row) => element("tr", {},
+    element("th", { scope: "row" }, element("bdi", {}, row.label)),
+    cell({ class: "num" }, number(row.given)),
+    cell({ class: "num wide" }, total ? percent(row.given / total, 0) : ""),
+    cell({ class: "num" }, share(row.precision)),
+    cell({ class: "num" }, share(row.recall)),
+    cell({ class: "wide" }, ...(row.instead ? [element("bdi", {}, row.instead[0]), ` (${percent(row.instead[1], 0)})`] : [])),
+    cell({ class: "wide" }, row.agreement === null ? "" : `${percent(row.agreement, 0)}${range(row.agreement_low, row.agreement_high, (end) => percent(end, 0))}`))));
+}
+
+const day = (seconds) => new Date(1000 * seconds).toLocaleDateString("en", { day: "numeric", month: "short" });
+const hour = (seconds) => new Date(1000 * seconds).toLocaleTimeString("en", { hour: "2-digit", minute: "2-digit", hour12: false });
+const span = (from, to) => `${day(from)}, ${hour(from)} to ${day(from) === day(to) ? "" : `${day(to)}, `}${hour(to)}`;
+
+function showTime(found) {
+  const changed = Object.entries(found.changed).map(([name, [first, second]]) => [element("bdi", {}, name), ` (${percent(first, 0)}, now ${percent(second, 0)})`]);
+  part("periods").closest(".scroll").hidden = found.periods.length === 0;
+  if (!found.periods.length) part("changed").textContent = "The first fit says how right the labels were in the course of time.";
+  else if (!changed.length) part("changed").textContent = "Nobody's labels have clearly become better or worse.";
+  else part("changed").replaceChildren("The labels of these people have clearly changed, from the first to the second half of their work: ", ...changed.flatMap((one, place) => (place ? [", ", ...one] : one)), ".");
+  part("periods").tBodies[0].replaceChildren(...found.periods.map((row) => element("tr", {},
+    element("th", { scope: "row" }, span(row.from, row.to)),
+    cell({ class: "num wide" }, number(row.labels)),
+    cell({}, bar(row.right, row.low, row.high)),
+    cell({ class: "num" }, row.seconds === null ? "" : row.seconds.toFixed(1)))));
 }
 
 function showRemarks(found) {

@@ -3,6 +3,7 @@
 
 const KEY = "labelonce-token";
 const AGAIN_AFTER = 3000;
+const LOST = "This link does not work, or no longer. Ask whoever sent it for a new one.";
 
 function element(name, attributes = {}, ...children) {
   const svg = ["svg", "line", "circle", "path", "text", "g"].includes(name);
@@ -45,9 +46,10 @@ async function ask(path, { method = "GET", body, raw = false } = {}) {
 async function signIn(start) {
   const form = document.getElementById("sign-in"), field = document.getElementById("token");
   const said = document.getElementById("sign-in-said"), main = document.getElementById("main");
-  const sentence = document.getElementById("sentence");
+  const sentence = document.getElementById("sentence"), out = document.getElementById("sign-out");
   function show(shown, text = "") {
     for (const one of [form, main, sentence]) one.hidden = one !== shown;
+    out.hidden = shown !== main;
     (shown === sentence ? sentence : said).textContent = text;
   }
   async function tryIt({ typed = false } = {}) {
@@ -57,7 +59,7 @@ async function signIn(start) {
     } catch (error) {
       if (error.status === 401 && !typed && localStorage.getItem(KEY)) {
         localStorage.removeItem(KEY);
-        show(sentence, "This link does not work, or no longer. Ask whoever sent it for a new one.");
+        show(sentence, LOST);
       } else if (error.status < 500) {
         show(form, typed || error.status !== 401 ? error.message : "");
         field.focus();
@@ -80,7 +82,7 @@ async function signIn(start) {
     localStorage.setItem(KEY, field.value.trim());
     tryIt({ typed: true });
   });
-  document.getElementById("sign-out").addEventListener("click", () => {
+  out.addEventListener("click", () => {
     localStorage.removeItem(KEY);
     location.reload();
   });
