@@ -38,14 +38,6 @@ def test_equal_ticks_are_stored_alike() -> None:
     assert ticked(stored([], CLASSES)) == []
 
 
-def test_tasks_with_the_fewest_labels_go_first(live: LiveBoxes) -> None:
-    live.take(given(1, "ann", "a"))
-    live.take(given(2, "ann", "b", "dog"))
-    assert {live.next("bob"), live.next("eve")} == {"c", "d"}
-    assert {live.next("kim"), live.next("zoe")} == {"a", "b"}
-    assert live.next("lee") is None  # all are out
-
-
 def test_nobody_gets_a_task_twice_and_a_skipped_one_goes_to_others(live: LiveBoxes) -> None:
     seen = []
     for number in range(4):
@@ -89,13 +81,6 @@ def test_the_project_stops_by_itself(tmp_path: Path, settings: dict[str, Any], w
     live.take(given(2, "bob", "b"))
     assert live.stop == why
     assert live.next("eve") is None
-
-
-def test_no_more_labels_than_the_project_wants(tmp_path: Path) -> None:
-    live = LiveBoxes(boxes_project(tmp_path, max_labels=1), [], None)
-    for number, task in enumerate("abcd"):
-        live.take(given(number, "ann", task, "dog"))
-    assert live.next("bob") is None
 
 
 def walks(folder: Path, learn_from: str) -> tuple[Project, Any]:
@@ -167,17 +152,6 @@ def test_a_fit_that_is_taken_over_while_answers_arrive_and_go_is_believed_as_at_
     assert_allclose(live.expected_accuracy, again.expected_accuracy)
     assert again.router.state.answers.n_fitted == len(first) - 1
     store.close()
-
-
-def test_a_fit_alone_is_what_is_believed(tmp_path: Path) -> None:
-    project, _ = walks(tmp_path, "nothing")
-    store = project.store()
-    assert fits.main(project.folder) == 0
-    found = fits.newest(project)
-    assert found is not None
-    live = LiveBoxes(project, store.answers(), found)
-    store.close()
-    assert_allclose(live.router.belief.posterior(), found.fit.posterior, atol=1e-9)
 
 
 def test_labels_are_sent_listed_undone_and_exported(tmp_path: Path) -> None:

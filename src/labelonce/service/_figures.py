@@ -22,6 +22,14 @@ from labelonce.service._store import Comment, Store, Stored, labels
 
 _NEWEST = 50  # skips and comments
 _PERIODS = 8
+_OF_REMARK = {
+    "kind": pa.string(),
+    "task": pa.string(),
+    "worker": pa.string(),
+    "text": pa.string(),
+    "flagged": pa.bool_(),
+    "at": pa.timestamp("ms", "UTC"),
+}
 
 
 def figures(project: Project, rows: list[Stored], comments: list[Comment], belief: Floats | None) -> dict[str, Any]:
@@ -48,43 +56,15 @@ def figures(project: Project, rows: list[Stored], comments: list[Comment], belie
 
 def remarks(skips: list[Stored], comments: list[Comment]) -> list[dict[str, Any]]:
     """Return skips and comments, the newest first."""
-    found = [
-        {
-            "kind": "skip",
-            "task": one.task,
-            "worker": one.worker,
-            "text": one.reason,
-            "flagged": False,
-            "at": one.given_at,
-        }
-        for one in skips
-    ]
-    found += [
-        {
-            "kind": "comment",
-            "task": one.task,
-            "worker": one.worker,
-            "text": one.text,
-            "flagged": one.flagged,
-            "at": one.given_at,
-        }
-        for one in comments
-    ]
-    return sorted(found, key=lambda one: -one["at"])
+    found = [("skip", one.task, one.worker, one.reason, False, one.given_at) for one in skips]
+    found += [("comment", one.task, one.worker, one.text, one.flagged, one.given_at) for one in comments]
+    return [dict(zip(_OF_REMARK, one, strict=True)) for one in sorted(found, key=lambda one: -one[-1])]
 
 
 def remarks_table(skips: list[Stored], comments: list[Comment]) -> pa.Table:
     """Return skips and comments as a table."""
-    kinds = {
-        "kind": pa.string(),
-        "task": pa.string(),
-        "worker": pa.string(),
-        "text": pa.string(),
-        "flagged": pa.bool_(),
-    }
-    found = remarks(skips, comments)
-    columns = {name: pa.array([one[name] for one in found], kind) for name, kind in kinds.items()}
-    return pa.table(columns | {"at": pa.array([round(1000 * one["at"]) for one in found], pa.timestamp("ms", "UTC"))})
+    found = [one | {"at": round(1000 * one["at"])} for one in remarks(skips, comments)]
+    return pa.Table.from_pylist(found, pa.schema(_OF_REMARK))
 
 
 def of_task(store: Store, task: str, *, boxes: bool) -> dict[str, Any]:

@@ -39,7 +39,7 @@ from labelonce.service._numbers import numbers
 from labelonce.service._outlook import outlook
 from labelonce.service._project import Project, locked
 from labelonce.service._shared_fits import fetch, next_number, publish
-from labelonce.service._store import Stored, labels
+from labelonce.service._store import labels
 
 BUSY = 3  # the exit code where another process is fitting
 TOO_FEW = 4  # the exit code where there are not two classes to fit
@@ -153,26 +153,25 @@ def _begun(project: Project) -> Path | None:
     place = project.fits / f"{number:06d}"
     shutil.rmtree(place, ignore_errors=True)  # a fit of this number that was not in time
     place.mkdir(parents=True, exist_ok=True)
-    write(_table(project, rows), place / "annotations.parquet")
+    columns = {
+        "task": pa.array(project.tasks.ids[[project.tasks.place[row.task] for row in rows]]),
+        "worker": pa.array([row.worker for row in rows]),
+        "label": pa.array([row.label for row in rows]),
+    }
+    write(pa.table(columns), place / "annotations.parquet")
     return place
-
-
-def _table(project: Project, rows: list[Stored]) -> pa.Table:
-    ids, place = project.tasks.ids, project.tasks.place
-    return pa.table(
-        {
-            "task": pa.array(ids[[place[row.task] for row in rows]]),
-            "worker": pa.array([row.worker for row in rows]),
-            "label": pa.array([row.label for row in rows]),
-        }
-    )
 
 
 def _finish(project: Project, place: Path) -> None:
     started = time.time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of few labels: more are being bought, and the report of the run says so
-        posterior, model, about = _boxes(project, place) if project.settings.multilabel else _one_label(project, place)
+        model, annotations = _fitted(project, place)
+        if project.settings.multilabel:
+            posterior, about = posterior_of(model), about_boxes(model, annotations)
+        else:
+            posterior = Beliefs.of(model.posterior_).to_dense()
+            about = _about(read_facts(model, annotations), posterior)
     with atomic_path(place / "belief.npz") as beside, beside.open("wb") as file:
         np.savez(
             file,
@@ -182,24 +181,8 @@ def _finish(project: Project, place: Path) -> None:
         )
     if project.settings.learn_from == "images":
         about["unreadable"] = numbers(project).unreadable
-    about |= {
-        "seconds": round(time.time() - started, 3),
-        "finished": time.time(),
-    } | subject(project)
+    about |= {"seconds": round(time.time() - started, 3), "finished": time.time()} | subject(project)
     atomic_write(place / "fit.json", json.dumps(about).encode())
-
-
-def _one_label(project: Project, place: Path) -> tuple[Floats, Any, dict[str, Any]]:
-    """Return what is believed of every task, the model, and what people see of it."""
-    model, annotations = _fitted(project, place)
-    posterior = _calibrated(model)
-    return posterior, model, _about(read_facts(model, annotations), posterior)
-
-
-def _boxes(project: Project, place: Path) -> tuple[Floats, Any, dict[str, Any]]:
-    """Return the same for check boxes."""
-    model, annotations = _fitted(project, place)
-    return posterior_of(model), model, about_boxes(model, annotations)
 
 
 def _fitted(project: Project, place: Path) -> tuple[Any, Any]:
@@ -259,10 +242,6 @@ def _given(project: Project, place: Path, task: str) -> Path:
         table = boxes_in(table, project).to_frame() if project.settings.multilabel else table
         write(table.rename_columns({"task": task}), path)
     return path
-
-
-def _calibrated(model: Any) -> Floats:
-    return Beliefs.of(model.posterior_).to_dense()
 
 
 def _about(facts: Facts, posterior: Floats) -> dict[str, Any]:

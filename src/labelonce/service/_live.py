@@ -253,6 +253,11 @@ class Live:
         return int((~self.router.open).sum())
 
     @property
+    def share_settled(self) -> float:
+        """The share of tasks that need no more labels."""
+        return self.n_settled / len(self.tasks)
+
+    @property
     def expected_accuracy(self) -> float:
         """The expected share of right labels, or boxes."""
         return 1 - self.router.belief.mean_risk

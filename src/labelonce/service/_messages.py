@@ -11,6 +11,7 @@ from labelonce.service._tokens import MOST_LETTERS, NAME
 
 _TEXT = r"^[^\x00]*$"  # PostgreSQL keeps no such character
 MOST_SECONDS = 1e6
+LARGEST_ID = 2**53  # what JavaScript counts to
 Key = Annotated[
     str,
     Field(

@@ -226,11 +226,13 @@ class Service:
 
     async def mirror(self, origin: str, answer: Answer | None) -> None:
         """Make the answer of this name in another tool what it is there now; None: it is gone."""
-        rows = await self.from_origin(origin)
-        if answer is not None and any(_says(row, answer) for row in rows):
+        rows = await self._writer.read(lambda store: store.from_origin(origin))
+        if answer is not None and (answer.worker, answer.task, answer.label) in {
+            (row.worker, row.task, row.label) for row in rows
+        }:
             return
         if answer is not None:
-            rows += await self.given(answer.worker, answer.task)  # the newest of two counts
+            rows += await self._writer.read(lambda store: store.given(answer.worker, answer.task))  # the newest counts
         for row in dict.fromkeys(rows):
             await self.undo(row.worker, row.id, again=False)
         if answer is not None:
@@ -240,14 +242,6 @@ class Service:
     async def is_alone(self, task: str) -> bool:
         """Return whether no other service of the project does something, and keep it for this one."""
         return not self._writer.store.is_shared or await self._writer.read(lambda store: bool(store.lock(task)))
-
-    async def from_origin(self, origin: str) -> list[Stored]:
-        """Return the answers of that name in another tool."""
-        return await self._writer.read(lambda store: store.from_origin(origin))
-
-    async def given(self, worker: str, task: str) -> list[Stored]:
-        """Return a worker's answer about a task."""
-        return await self._writer.read(lambda store: store.given(worker, task))
 
     def progress(self) -> dict[str, Any]:
         """Return how far the project is."""
@@ -347,12 +341,8 @@ class Service:
         accuracy = found.about["accuracy"] or {}
         self._history.append({"fit": found.number, "labels": found.about["labels"]} | accuracy)
         self.on_fit()
-        self.refits_done()
-
-    def refits_done(self) -> None:
-        """Start the next fit if enough has arrived during the last one."""
-        with suppress(RuntimeError):  # no loop: the service has ended
-            asyncio.get_running_loop().call_soon(self.refits.consider, self.live.n_labels)
+        # once this one has ended, since enough may have arrived meanwhile
+        asyncio.get_running_loop().call_soon(self.refits.consider, self.live.n_labels)
 
     async def _read_people(self) -> None:
         found = await self._writer.read(lambda store: store.tokens())
@@ -367,7 +357,3 @@ class Service:
         if task is not None and self._writer.store.is_shared:
             await self._writer.ask(Release(worker, task))
         self.live.give_back(worker)
-
-
-def _says(row: Stored, answer: Answer) -> bool:
-    return (row.worker, row.task, row.label) == (answer.worker, answer.task, answer.label)

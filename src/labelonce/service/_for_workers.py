@@ -1,0 +1,113 @@
+"""What the labelling page asks for: a task, its image, a label kept or taken back."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request, Response
+from fastapi.responses import FileResponse, JSONResponse
+
+from labelonce.service._asking import Anybody, Running, Worker, person_of
+from labelonce.service._boxes import ticked
+from labelonce.service._messages import (
+    LARGEST_ID,
+    Given,
+    Guide,
+    Kept,
+    Me,
+    Next,
+    Recent,
+    Remark,
+    Skipped,
+    TaskId,
+    Undone,
+)
+from labelonce.service._store import Answer, Comment, Stored
+from labelonce.service._tasks import IMAGE_TYPES, small_copy
+
+routes = APIRouter(prefix="/api")
+
+
+@routes.get("/me")
+async def me(person: Anybody, service: Running) -> Me:
+    """Return who is asking, and what the project asks."""
+    live, settings = service.live, service.project.settings
+    return Me(
+        role=person.role,
+        worker=person.worker,
+        title=settings.title,
+        instructions=settings.instructions,
+        classes=list(settings.classes),
+        multilabel=settings.multilabel,
+        labels=live.n_given[person.worker],
+        tasks=len(live.tasks),
+        goal=settings.goal,
+        recent=[_recent(row, multilabel=settings.multilabel) for row in await service.recent(person.worker)],
+        share_settled=live.share_settled,
+    )
+
+
+@routes.get("/next", response_model=Next)
+async def next_task(worker: Worker, service: Running) -> JSONResponse:
+    """Return the task to label now: the same until it is labelled or skipped."""
+    task, live = await service.next(worker), service.live
+    if task is None:
+        why = live.stop or ("all" if live.finished(worker) else "nothing")
+        return JSONResponse(Next(task=None, why=why, share_settled=live.share_settled).model_dump())
+    return JSONResponse(live.tasks.shown(task) | {"share_settled": live.share_settled})
+
+
+@routes.post("/annotations", response_model=Kept)
+async def annotate(body: Given, worker: Worker, service: Running) -> JSONResponse:
+    """Give a label. It is on the disk when this answers, and the same key counts once."""
+    label = service.label_of(body.model_dump(exclude_unset=True))
+    row, new = await service.answer(Answer(worker, body.key, body.task, label, seconds=body.seconds))
+    known = service.live.known.get(row.task) if service.project.settings.feedback else None
+    return JSONResponse({"id": row.id, "task": row.task, "new": new, "known": known})
+
+
+@routes.post("/skips", response_model=Kept)
+async def skip(body: Skipped, worker: Worker, service: Running) -> JSONResponse:
+    """Leave a task to others, with the reason. The same key counts once."""
+    row, new = await service.answer(Answer(worker, body.key, body.task, None, body.reason))
+    return JSONResponse({"id": row.id, "task": row.task, "new": new})
+
+
+@routes.post("/comments", status_code=201)
+async def comment(body: Remark, worker: Worker, service: Running) -> dict[str, bool]:
+    """Say something about a task. The same key counts once."""
+    await service.comment(Comment(worker, body.key, body.task, body.text, body.flagged, 0.0))
+    return {"kept": True}
+
+
+@routes.get("/instructions", response_model=Guide, dependencies=[Depends(person_of)])
+async def instructions(request: Request) -> Response:
+    """Return what people should know before they label."""
+    return Response(request.app.state.guide, media_type="application/json")
+
+
+@routes.delete("/annotations/{number}")
+async def undo(number: Annotated[int, Path(ge=1, le=LARGEST_ID)], worker: Worker, service: Running) -> Undone:
+    """Take back a label or a skip of one's own, and get its task again."""
+    row = await service.undo(worker, number)
+    said = _recent(row, multilabel=service.project.settings.multilabel).model_dump()
+    return Undone(**said | service.live.tasks.shown(row.task))
+
+
+@routes.get("/image", response_class=FileResponse, dependencies=[Depends(person_of)])
+async def image(task: Annotated[TaskId, Query()], service: Running, small: bool = False) -> Response:
+    """Return the image of a task, or a small copy of it."""
+    tasks = service.live.tasks
+    path = tasks.images[tasks.place[task]] if tasks.images is not None and task in tasks.place else None
+    if path is None or not path.is_file() or path.resolve() != path:  # a link may have taken its place
+        raise HTTPException(404, "there is no such image")
+    if small:
+        return Response(await asyncio.to_thread(small_copy, path), media_type="image/png")
+    return FileResponse(path, media_type=IMAGE_TYPES[path.suffix.lower()])
+
+
+def _recent(row: Stored, *, multilabel: bool) -> Recent:
+    """Return an answer as its worker sees it."""
+    boxes = ticked(row.label) if multilabel and row.label is not None else None
+    return Recent(id=row.id, task=row.task, label=None if multilabel else row.label, labels=boxes)
