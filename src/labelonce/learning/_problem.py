@@ -141,9 +141,10 @@ class Problem:
 
         It starts where a model `before` ended, if it can.
         """
-        used = np.flatnonzero(weight > 0 if tasks is None else (weight > 0) & tasks)
         X, (shown, weight) = self.X, self.shown_to(learner, targets, weight)
-        if len(used) < len(targets):
+        asked = weight > 0 if weight.ndim == 1 else (weight > 0).any(axis=1)
+        used = np.flatnonzero(asked if tasks is None else asked & tasks)
+        if len(used) < len(weight):
             X, shown, weight = take_rows(X, used), shown[used], weight[used]
         return fitted(learner, X, shown, weight, before)
 

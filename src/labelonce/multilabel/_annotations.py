@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _CODES = ("task", "question", "worker", "answer")
 _TABLES = ("tasks", "questions", "workers", "answers")
+_NAMES = (*_CODES, *_TABLES, "values")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,7 +86,7 @@ class MultiLabelAnnotations:
         return MultiLabelAnnotations, self._arrays()
 
     def _arrays(self) -> tuple[Ids, ...]:
-        return tuple(getattr(self, name) for name in (*_CODES, *_TABLES, "values"))
+        return tuple(getattr(self, name) for name in _NAMES)
 
     @classmethod
     def from_arrays(
@@ -124,15 +125,14 @@ class MultiLabelAnnotations:
         """
         check_columns(task=task, question=question, worker=worker, answer=answer)
         check_choice(duplicates, "duplicates", DUPLICATES)
-        task_codes, tasks = _ids.encode_seen(task, "task")
+        task, tasks = _ids.encode_seen(task, "task")
         if questions is None:
-            question_codes, question_ids = _ids.encode_seen(question, "question")
+            question, questions = _ids.encode_seen(question, "question")
         else:
-            question_codes, question_ids = _ids.encode(question, "question", _ids.table_of(questions, "questions"))
-        worker_codes, workers = _ids.encode(worker, "worker")
-        answer_codes, answer_ids, values = encode_answers(answer, answers)
-        rows = (task_codes, question_codes, worker_codes, answer_codes)
-        return _sorted(rows, (tasks, question_ids, workers, answer_ids, values), duplicates)
+            question, questions = _ids.encode(question, "question", _ids.table_of(questions, "questions"))
+        worker, workers = _ids.encode(worker, "worker")
+        answer, answers, values = encode_answers(answer, answers)
+        return _sorted((task, question, worker, answer), (tasks, questions, workers, answers, values), duplicates)
 
     @classmethod
     def from_frame(
@@ -311,7 +311,8 @@ class MultiLabelAnnotations:
             group, unit = self.pair, np.arange(len(self), dtype=np.int64)
         else:
             group, unit = self.task, self.task.astype(np.int64) * self.n_workers + self.worker
-        return self._kept(_drawn(group, unit, redundancy, rng))
+        kept = _drawn(group, unit, redundancy, rng)
+        return self._replaced((self.task[kept], self.question[kept], self.worker[kept], self.answer[kept]))
 
     def relabel(self, mapping: Mapping[Any, Any]) -> MultiLabelAnnotations:
         """Return the annotations with other answers; an answer that becomes None is dropped, as if not asked.
@@ -367,15 +368,9 @@ class MultiLabelAnnotations:
         columns = [_ids.decode(getattr(self, c), getattr(self, t)) for c, t in zip(_CODES, _TABLES, strict=True)]
         return pa.table(columns, names=list(_CODES))
 
-    def _kept(self, kept: Mask) -> MultiLabelAnnotations:
-        return self._replaced((self.task[kept], self.question[kept], self.worker[kept], self.answer[kept]))
-
     def _replaced(self, rows: tuple[Codes, ...], **tables: Any) -> MultiLabelAnnotations:
         """Return annotations with other rows, and other tables where given; the rest is shared."""
-        check_count(len(rows[0]))
-        given = {name: tables.get(name, getattr(self, name)) for name in (*_TABLES, "values")}
-        ordered = tuple(given[name] for name in (*_TABLES, "values"))
-        return _sorted(rows, ordered, "keep")
+        return _sorted(rows, tuple(tables.get(name, getattr(self, name)) for name in (*_TABLES, "values")), "keep")
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, MultiLabelAnnotations):
@@ -393,6 +388,17 @@ class MultiLabelAnnotations:
         )
 
 
+def said_by(annotations: MultiLabelAnnotations, by: str, value: Floats | None = None) -> tuple[Floats, Ids]:
+    """Return the sum of a value of every answer, by default how much of a yes it is, and the number of answers.
+
+    `by` is "task", "question", "worker" or "pair". Answers that mean neither yes nor no are left out.
+    """
+    share, code = annotations.values[annotations.answer], getattr(annotations, by)
+    says, n = ~np.isnan(share), len(annotations.pair_start if by == "pair" else getattr(annotations, f"{by}s"))
+    total = np.bincount(code[says], (share if value is None else value)[says], n)
+    return total.astype(np.float64), np.bincount(code[says], minlength=n)
+
+
 def _order(task: Codes, question: Codes, worker: Codes, sizes: tuple[int, int, int]) -> Codes | None:
     """Return the order by task, question and worker, then as given; None if the rows are in that order."""
     same = task[1:] == task[:-1]
@@ -401,9 +407,10 @@ def _order(task: Codes, question: Codes, worker: Codes, sizes: tuple[int, int, i
     sorted_now = (task[1:] > task[:-1]) | (same & (later | (same_question & (worker[1:] >= worker[:-1]))))
     if sorted_now.all():
         return None
-    order = _rows.stable_order(worker, sizes[2])
-    order = _rows.stable_order(question[order], sizes[1], order)
-    return _rows.stable_order(task[order], sizes[0], order)
+    order: Codes | None = None
+    for codes, size in ((worker, sizes[2]), (question, sizes[1]), (task, sizes[0])):
+        order = _rows.stable_order(codes if order is None else codes[order], size, order)
+    return order
 
 
 def _sorted(rows: tuple[Codes, ...], tables: tuple[Any, ...], duplicates: Duplicates) -> MultiLabelAnnotations:
@@ -420,7 +427,7 @@ def _sorted(rows: tuple[Codes, ...], tables: tuple[Any, ...], duplicates: Duplic
             kept = ~again if duplicates == "first" else ~np.append(again[1:], False)
             task, question, worker, answer = task[kept], question[kept], worker[kept], answer[kept]
     made = object.__new__(MultiLabelAnnotations)
-    for name, array in zip((*_CODES, *_TABLES, "values"), (task, question, worker, answer, *tables), strict=True):
+    for name, array in zip(_NAMES, (task, question, worker, answer, *tables), strict=True):
         array.flags.writeable = False
         object.__setattr__(made, name, array)
     return made
@@ -443,8 +450,6 @@ def _drawn(group: Codes, unit: Any, most: int, rng: np.random.Generator) -> Mask
     own = group[first][order]
     by_group = np.argsort(own, kind="stable")
     grouped = own[by_group]
-    start = np.flatnonzero(np.append(True, grouped[1:] != grouped[:-1]))
-    rank = np.arange(len(units)) - np.repeat(start, np.diff(np.append(start, len(units))))
     kept = np.zeros(len(units), dtype=bool)
-    kept[order[by_group]] = rank < most
+    kept[order[by_group]] = np.arange(len(units)) - np.searchsorted(grouped, grouped) < most
     return np.asarray(kept[of_row])

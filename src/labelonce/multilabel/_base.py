@@ -10,13 +10,13 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pyarrow as pa
 
-from labelonce._messages import shorten, show
+from labelonce._messages import show
 from labelonce._sklearn import BaseEstimator, check_is_fitted
 from labelonce._types import Codes, Floats, Ids
 from labelonce.aggregation._base import RedundancyWarning
 from labelonce.data import _ids
 from labelonce.data._annotations import MIN_OVERLAP
-from labelonce.multilabel._annotations import MultiLabelAnnotations
+from labelonce.multilabel._annotations import MultiLabelAnnotations, said_by
 from labelonce.multilabel._threshold import THRESHOLDS, thresholds
 
 NOT_ASKED = -1
@@ -180,26 +180,20 @@ def pair_gold(gold: Any, annotations: MultiLabelAnnotations) -> Floats:
 
 def votes_of(annotations: MultiLabelAnnotations) -> Floats:
     """Return the mean value of the answers of every pair, that of its question where none of them says anything."""
-    value = annotations.values[annotations.answer]
-    says = ~np.isnan(value)
-    n_pairs, pair, question = len(annotations.pair_start), annotations.pair[says], annotations.question[says]
-    total, count = np.bincount(pair, value[says], n_pairs), np.bincount(pair, minlength=n_pairs)
-    by_question = np.bincount(question, value[says], annotations.n_questions) + 0.5
-    share = by_question / (np.bincount(question, minlength=annotations.n_questions) + 1)
+    total, count = said_by(annotations, "question")
+    share = (total + 0.5) / (count + 1)
+    total, count = said_by(annotations, "pair")
     mean = share[annotations.question[annotations.pair_start]]
     return np.asarray(np.divide(total, count, out=mean, where=count > 0))
 
 
 def worker_columns(annotations: MultiLabelAnnotations, posterior: Floats) -> dict[str, Any]:
     """Return the number of answers, the share of yes among them and the strictness of every worker."""
-    value = annotations.values[annotations.answer]
-    says = ~np.isnan(value)
-    worker, n = annotations.worker[says], annotations.n_workers
-    count = np.maximum(np.bincount(worker, minlength=n), 1)
-    share = np.bincount(worker, value[says], n) / count
-    true = np.bincount(worker, posterior[annotations.pair[says]], n) / count
-    given = np.bincount(annotations.worker, minlength=n)
-    return {"annotations": given, "yes_share": share, "strictness": true - share}
+    said, count = said_by(annotations, "worker")
+    true, _ = said_by(annotations, "worker", posterior[annotations.pair])
+    said, true = said / np.maximum(count, 1), true / np.maximum(count, 1)
+    given = np.bincount(annotations.worker, minlength=annotations.n_workers)
+    return {"annotations": given, "yes_share": said, "strictness": true - said}
 
 
 def warn_if_asked_once(annotations: MultiLabelAnnotations, name: str) -> None:
@@ -215,9 +209,3 @@ def warn_if_asked_once(annotations: MultiLabelAnnotations, name: str) -> None:
             RedundancyWarning,
             stacklevel=4,
         )
-
-
-def check_questions(questions: Ids, wanted: Ids) -> None:
-    """Raise where two tables of questions differ."""
-    if not np.array_equal(questions, wanted):
-        raise ValueError(f"questions must be those of the fit, {shorten(wanted)}; got {shorten(questions)}.")

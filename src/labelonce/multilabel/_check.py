@@ -12,7 +12,7 @@ from labelonce._types import Floats
 from labelonce.data._annotations import MIN_OVERLAP
 from labelonce.data._check import SKILL_LABELS, Finding, Summary, agreement_in
 from labelonce.data._spelling import alike
-from labelonce.multilabel._annotations import MultiLabelAnnotations
+from labelonce.multilabel._annotations import MultiLabelAnnotations, said_by
 
 _CONSTANT = 30  # answers after which a worker who always says the same is worth a look
 
@@ -80,12 +80,8 @@ def check(annotations: MultiLabelAnnotations) -> MultiLabelCheck:
 
 def yes_shares(annotations: MultiLabelAnnotations, by: str) -> Floats:
     """Return the mean value of the answers by "question", "worker" or "task"; NaN where there is none."""
-    n = len(getattr(annotations, f"{by}s"))
-    value = annotations.values[annotations.answer]
-    says = ~np.isnan(value)
-    code = getattr(annotations, by)[says]
-    total, count = np.bincount(code, value[says], minlength=n), np.bincount(code, minlength=n)
-    return np.asarray(np.divide(total, count, out=np.full(n, np.nan), where=count > 0))
+    total, count = said_by(annotations, by)
+    return np.asarray(np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0))
 
 
 def _problems(annotations: MultiLabelAnnotations, shares: Floats) -> Iterator[Finding]:

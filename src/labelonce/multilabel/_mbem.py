@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -26,7 +27,7 @@ from labelonce.learning._verdict import LEVEL, Verdict
 from labelonce.multilabel._annotations import MultiLabelAnnotations
 from labelonce.multilabel._base import check_annotations, labels_table, pair_gold, worker_columns, yes_and_no
 from labelonce.multilabel._pairs import PairLabels, by_question
-from labelonce.multilabel._question_problem import QuestionProblem, default_heads, with_head, with_heads
+from labelonce.multilabel._question_problem import QuestionProblem, default_heads, with_heads
 from labelonce.multilabel._shared_workers import SharedWorkers
 from labelonce.multilabel._threshold import THRESHOLDS, as_often, no_more_than, thresholds
 from labelonce.workers import WorkerModel
@@ -212,7 +213,7 @@ class MultiLabelMBEM(MBEM):
 
     def _givens(self, problem: Problem, workers: WorkerModel) -> list[GivenLearner]:
         learner = default_heads(problem.X) if self.learner is None else self.learner
-        return given_learners(learner, with_heads if problem.labels.n_questions > 1 else with_head)
+        return given_learners(learner, partial(with_heads, n_questions=problem.labels.n_questions))
 
     def _show(self, problem: Problem, verdict: Verdict, predictions: Beliefs, workers: WorkerModel) -> None:
         labels = problem.labels
@@ -306,7 +307,9 @@ def mean_of_cells(labels: PairLabels, cells: Floats) -> Floats:
 def _match(X: Any, y: Any, tasks: Any) -> tuple[Any, MultiLabelAnnotations]:
     """Return X without a column of task ids, and the annotations in the order of its rows."""
     X, column = split_task_column(X)
-    annotations = y if isinstance(y, MultiLabelAnnotations) else _indicator(y)
+    annotations = y
+    if not isinstance(y, MultiLabelAnnotations) and y is not None and np.ndim(y) == 2:
+        annotations = MultiLabelAnnotations.from_indicator(y)
     check_annotations(annotations)
     ids = column if tasks is None else tasks
     if ids is not None:
@@ -315,9 +318,3 @@ def _match(X: Any, y: Any, tasks: Any) -> tuple[Any, MultiLabelAnnotations]:
         return X, annotations.align(ids)
     check_positions(annotations, "X", count_rows(X), "Give tasks=..., the task id of every row of X.")
     return X, annotations
-
-
-def _indicator(y: Any) -> Any:
-    if y is None or np.ndim(y) != 2:
-        return y
-    return MultiLabelAnnotations.from_indicator(y)

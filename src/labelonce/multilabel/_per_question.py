@@ -1,15 +1,26 @@
-"""A classifier per question, where one model has no head for each."""
+"""Learners of all questions at once: what they share, and a classifier per question where one model has no heads."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from abc import ABC
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from labelonce._sklearn import check_is_fitted, clone, count_rows, select_rows
-from labelonce._types import Floats
+from labelonce._types import Codes, Floats
 from labelonce.learning._adapter import as_learner
-from labelonce.multilabel._heads import Heads
+from labelonce.learning._learner import Learner
+
+
+class Heads(Learner, ABC):
+    """Base of the learners of questions: `fit` takes P(yes) and weights, both (n_tasks, n_questions)."""
+
+    fits_questions: ClassVar[bool] = True
+
+    def predict(self, X: Any) -> Codes:
+        """Return 1 where P(yes | features) is above one half, shape (n_tasks, n_questions)."""
+        return (self.predict_proba(X) > 0.5).astype(np.int32)
 
 
 class PerQuestion(Heads):

@@ -17,7 +17,7 @@ from labelonce._types import Codes, Floats, Mask
 from labelonce.learning._adapter import as_learner
 from labelonce.learning._learner import Learner
 from labelonce.learning._predict import take_rows
-from labelonce.learning._problem import Problem, fitted
+from labelonce.learning._problem import Problem
 from labelonce.multilabel._pairs import yes_beliefs
 from labelonce.multilabel._per_question import PerQuestion
 from labelonce.multilabel._sigmoid import SigmoidRegression
@@ -63,21 +63,6 @@ class QuestionProblem(Problem):
         X = take_rows(self.X, np.flatnonzero(tasks))
         return replace(self, X=X, labels=replace(labels, row_task=place[labels.row_task]), gold=gold)
 
-    def fit(
-        self,
-        learner: Learner,
-        targets: Beliefs,
-        weight: Floats,
-        *,
-        tasks: Mask | None = None,
-        before: Learner | None = None,
-    ) -> Learner:
-        """Return heads fitted to the rows that have a weight, all or those of some tasks."""
-        wanted, amount = self.shown_to(learner, targets, weight)
-        asked = (amount > 0).any(axis=1) if tasks is None else (amount > 0).any(axis=1) & tasks
-        used = np.flatnonzero(asked)
-        return fitted(learner, take_rows(self.X, used), wanted[used], amount[used], before)
-
     def shown_to(self, learner: Learner, targets: Beliefs, weight: Floats) -> tuple[Floats, Floats]:
         """Return targets and weights by task and question; what is not asked has no weight."""
         shape = self.n_tasks, self.labels.n_questions
@@ -104,18 +89,15 @@ def default_heads(X: Any) -> list[Any]:
     return [make_pipeline(scaler, one) for one in heads]
 
 
-def with_head(learner: Any) -> Learner:
-    """Return a learner for the only question: a network is that of two classes."""
-    return PerQuestion(learner) if hasattr(learner, "with_sigmoid_heads") else with_heads(learner)
+def with_heads(learner: Any, n_questions: int) -> Learner:
+    """Return a learner for all questions: itself, a network with a head for each, or one model for each.
 
-
-def with_heads(learner: Any) -> Learner:
-    """Return a learner for all questions: itself, a network with a head for each, or one model for each."""
-    if isinstance(learner, type):
-        as_learner(learner)  # which says that it must be an instance
-    if getattr(learner, "fits_questions", False):
+    For the only question a network is that of two classes.
+    """
+    is_instance = not isinstance(learner, type)
+    if is_instance and getattr(learner, "fits_questions", False):
         return cast(Learner, learner)
-    if hasattr(learner, "with_sigmoid_heads"):
+    if is_instance and hasattr(learner, "with_sigmoid_heads") and n_questions > 1:
         return cast(Learner, learner.with_sigmoid_heads())
-    as_learner(learner)  # which says so where it is no classifier
+    as_learner(learner)  # which says so where it is a class, or no classifier
     return PerQuestion(learner)

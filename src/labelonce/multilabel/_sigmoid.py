@@ -19,7 +19,7 @@ from labelonce._types import Floats
 from labelonce._validate import check_int, check_number
 from labelonce.learning._text import TextFeatures
 from labelonce.learning._threads import n_values
-from labelonce.multilabel._heads import Heads
+from labelonce.multilabel._per_question import Heads
 
 _CHECKS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 
