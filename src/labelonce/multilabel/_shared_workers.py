@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 from scipy.special import digamma, gammaln
 
 from labelonce._kernels import Counts
@@ -20,8 +21,8 @@ from labelonce.workers._answers import leaning_moments
 from labelonce.workers._intervals import beta_interval
 from labelonce.workers._population import has_moved
 
-STRENGTHS = np.exp(np.linspace(np.log(0.3), np.log(3000.0), 28))
-"""Among these the strengths are searched: from matrices of their own for everybody to one for all."""
+STRENGTHS = (0.3, 3000.0)
+"""Between these the strengths are searched: from matrices of their own for everybody to one for all."""
 
 _MOST_ROWS = 4000  # to learn one number from
 _LEAST = 1e-8
@@ -138,15 +139,12 @@ def strength(counts: Floats, base: Floats) -> float:
         return float(STRENGTHS[-1])
     rows = rows[:: max(1, -(-len(rows) // _MOST_ROWS))]
     seen, mean = counts[rows], base[rows]
-    found = np.array([log_likelihood(seen, mean, size) for size in STRENGTHS])
-    found += 2 * np.log(STRENGTHS / (1 + STRENGTHS))
-    best = int(found.argmax())
-    if not 0 < best < len(STRENGTHS) - 1:
-        return float(STRENGTHS[best])
-    left, top, right = found[best - 1 : best + 2]
-    shift = 0.5 * (left - right) / (left - 2 * top + right)  # the vertex of the parabola through three points
-    step = np.log(STRENGTHS[1] / STRENGTHS[0])
-    return float(np.exp(np.log(STRENGTHS[best]) + step * np.clip(shift, -0.5, 0.5)))
+
+    def loss(log_size: float) -> float:
+        size = float(np.exp(log_size))
+        return -log_likelihood(seen, mean, size) - 2 * float(np.log(size / (1 + size)))
+
+    return float(np.exp(minimize_scalar(loss, bounds=np.log(STRENGTHS), method="bounded", options={"xatol": 1e-3}).x))
 
 
 def log_likelihood(counts: Floats, base: Floats, size: float) -> float:
