@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from scipy.special import expit, logit
 
-from labelonce._kernels import Evidence, make_evidence
+from labelonce._kernels import make_evidence
 from labelonce._rules import RULES
 from labelonce._sklearn import check_is_fitted
 from labelonce._types import Floats
@@ -25,19 +26,24 @@ _TINY = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """One iteration: the posterior of yes, and what it was made of.
+    """One iteration: what was made of the posterior of yes before, and the posterior after.
 
     `chances` are P(answer | no) and P(answer | yes) of every answer, its worker judged by the other answers.
     """
 
-    posterior: Floats
     workers: SharedWorkers
     pseudo: Floats
     chances: Floats
     prior: Floats
     log_odds: Floats
+    posterior: Floats
     n_iter: int
     converged: bool
+
+    @cached_property
+    def ratios(self) -> Floats:
+        """The log P(answer | yes) - log P(answer | no) of every answer."""
+        return np.asarray(np.log(self.chances[:, 1] / self.chances[:, 0]))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -130,46 +136,31 @@ class MultiLabelDawidSkene(MultiLabelAggregator):
     def _fit(self, annotations: MultiLabelAnnotations, gold: Floats) -> Fit:
         sharing = self._check_options(annotations.n_questions)
         warn_if_asked_once(annotations, type(self).__name__)
-        labels = PairLabels.of(annotations, each_question=sharing != "full")
-        votes = np.where(gold >= 0, gold, votes_of(annotations))
-        shape = annotations.n_tasks, annotations.n_questions
-        others = Context(labels, votes, *shape) if self.context == "votes" else None
-        evidence = make_evidence(labels, engine="scipy")
-        run = _Run(labels, evidence, votes, gold, sharing, self.smoothing, others, self.max_iter, self.tol)
-        fit_power, state = self._fit_at_best_power(run, sharing)
-        power = fit_power
-        if self.power == "auto" and sharing != "none":
-            power = max(RULES.answer_powers, key=lambda one: run.score(state, one))
-        posterior = expit(state.log_odds + power * run.by_row(run.ratios(state)))
-        workers, place = state.workers, np.argsort(labels.order)
+        run = _Run(self, annotations, gold, sharing)
+        learns_power = self.power == "auto" and sharing != "none"
+        powers = RULES.answer_powers_fit if learns_power else (1.0 if self.power == "auto" else float(self.power),)
+        power, state = powers[0], run.climb(powers[0])
+        for other in powers[1:]:
+            found = run.climb(other)
+            if run.score(found, other) <= run.score(state, power):
+                break
+            power, state = other, found
+        shown = max(RULES.answer_powers, key=lambda one: run.score(state, one)) if learns_power else power
+        workers, place = state.workers, np.argsort(run.labels.order)
         own = state.pseudo / state.pseudo.sum(axis=2, keepdims=True)
-        found: dict[str, Any] = {
+        more: dict[str, Any] = {
             "prior_": state.prior,
-            "confusion_": by_question(labels, own, workers.worker_confusion_),
+            "confusion_": by_question(run.labels, own, workers.worker_confusion_),
             "worker_confusion_": workers.worker_confusion_[:, :, place],
             "crowd_confusion_": workers.crowd_confusion_[:, place],
             "question_strength_": workers.question_strength_,
             "worker_strength_": workers.worker_strength_,
-            "power_": power,
-            "fit_power_": fit_power,
+            "power_": shown,
+            "fit_power_": power,
             "n_iter_": state.n_iter,
             "converged_": state.converged,
         }
-        return Fit(posterior, found)
-
-    def _fit_at_best_power(self, run: _Run, sharing: str) -> tuple[float, _State]:
-        if self.power != "auto" or sharing == "none":
-            power = 1.0 if self.power == "auto" else float(self.power)
-            return power, run.climb(power)
-        best: tuple[float, float, _State] | None = None
-        for power in RULES.answer_powers_fit:
-            state = run.climb(power)
-            score = run.score(state, power)
-            if best is not None and score <= best[0]:
-                break
-            best = score, power, state
-        assert best is not None
-        return best[1], best[2]
+        return Fit(expit(state.log_odds + shown * run.by_row(state.ratios)), more)
 
     def _check_options(self, n_questions: int) -> str:
         check_choice(self.sharing, "sharing", ("auto", "learned", "full", "none"))
@@ -193,42 +184,40 @@ class MultiLabelDawidSkene(MultiLabelAggregator):
         return table.append_column("no_when_false", pa.array(self.worker_confusion_[order, 0, no]))
 
 
-@dataclass(frozen=True, eq=False)
 class _Run:
-    """Everything that stays the same while EM climbs."""
+    """The answers to the questions, and EM on them with the options of a model."""
 
-    labels: PairLabels
-    evidence: Evidence
-    votes: Floats
-    gold: Floats
-    sharing: str
-    smoothing: float
-    context: Context | None
-    max_iter: int
-    tol: float
+    def __init__(
+        self, model: MultiLabelDawidSkene, annotations: MultiLabelAnnotations, gold: Floats, sharing: str
+    ) -> None:
+        self.model, self.gold, self.sharing = model, gold, sharing
+        self.labels = PairLabels.of(annotations, each_question=sharing != "full")
+        self.evidence = make_evidence(self.labels, engine="scipy")
+        self.votes = np.where(gold >= 0, gold, votes_of(annotations))
+        shape = annotations.n_tasks, annotations.n_questions
+        self.context = Context(self.labels, self.votes, *shape) if model.context == "votes" else None
 
     def climb(self, power: float) -> _State:
         """Return where EM ends that starts at the votes."""
-        workers = SharedWorkers()
+        workers, posterior = SharedWorkers(), self.votes
         workers.prepare(self.labels)
-        state = self._next(self.votes, workers, power, 1)
-        while not state.converged and state.n_iter < self.max_iter:
-            state = self._next(state.posterior, state.workers, power, state.n_iter + 1)
+        for number in range(1, self.model.max_iter + 1):
+            state = self._next(posterior, workers, power, number)
+            workers, posterior = state.workers, state.posterior
+            if state.converged:
+                break
         return state
 
-    def _next(self, posterior: Floats, before: SharedWorkers, power: float, number: int) -> _State:
+    def _next(self, before: Floats, workers: SharedWorkers, power: float, number: int) -> _State:
         """Return the state after an M-step and an E-step."""
-        tallies = self.evidence.tallies(yes_beliefs(posterior))
-        workers = before.refitted(tallies)
-        apart = self.sharing == "none"
+        tallies = self.evidence.tallies(yes_beliefs(before))
+        workers, apart = workers.refitted(tallies), self.sharing == "none"
         pseudo = tallies.values + self._pseudo_counts() if apart else workers.pseudo_counts()
-        chances = self._chances(pseudo, None if apart else posterior)
-        prior, log_odds = self._prior(posterior)
-        state = _State(posterior, workers, pseudo, chances, prior, log_odds, number, False)
-        after = expit(log_odds + power * self.by_row(self.ratios(state)))
+        chances = self._chances(pseudo, None if apart else before)
+        state = _State(workers, pseudo, chances, *self._prior(before), before, number, False)
+        after = expit(state.log_odds + power * self.by_row(state.ratios))
         after = np.where(self.gold >= 0, self.gold, after)
-        change = float(np.abs(after - posterior).mean())
-        return replace(state, posterior=after, converged=change <= self.tol)
+        return replace(state, posterior=after, converged=float(np.abs(after - before).mean()) <= self.model.tol)
 
     def _chances(self, pseudo: Floats, own: Floats | None) -> Floats:
         """Return P(answer | no) and P(answer | yes) of every answer; `own` leaves out its own share of the counts."""
@@ -239,17 +228,13 @@ class _Run:
             given, total = given - share, total - share
         return np.asarray(np.maximum(given, _TINY) / np.maximum(total, _TINY))
 
-    def ratios(self, state: _State) -> Floats:
-        """Return log P(answer | yes) - log P(answer | no) of every answer."""
-        return np.asarray(np.log(state.chances[:, 1] / state.chances[:, 0]))
-
     def by_row(self, values: Floats) -> Floats:
         """Return the sums of a number per answer over the answers of every row."""
         return np.asarray(np.bincount(self.labels.task, values, self.labels.n_tasks), dtype=np.float64)
 
     def score(self, state: _State, power: float) -> float:
         """Return the mean log-probability of an answer given the other answers to its question."""
-        ratios, row = self.ratios(state), self.labels.task
+        ratios, row = state.ratios, self.labels.task
         yes = expit(state.log_odds[row] + power * (self.by_row(ratios)[row] - ratios))
         return float(np.log(yes * state.chances[:, 1] + (1 - yes) * state.chances[:, 0]).mean())
 
@@ -258,7 +243,7 @@ class _Run:
         total = np.bincount(question, minlength=n)
         of_yes = np.bincount(question, posterior, minlength=n)
         if self.sharing == "none":
-            each = self.smoothing / 2
+            each = self.model.smoothing / 2
             prior = (of_yes + each) / np.maximum(total + 2 * each, _TINY)
         elif self.sharing == "full":
             prior = np.full(n, (of_yes.sum() + 0.5) / (total.sum() + 1.0))
@@ -271,4 +256,4 @@ class _Run:
     def _pseudo_counts(self) -> Floats:
         """Return what `smoothing` adds: all of it where answer and truth agree, half of it where they do not."""
         value = np.where(np.isnan(self.labels.values), 0.5, self.labels.values)
-        return np.asarray(self.smoothing * (0.5 + 0.5 * np.stack([1 - value, value])))
+        return np.asarray(self.model.smoothing * (0.5 + 0.5 * np.stack([1 - value, value])))
