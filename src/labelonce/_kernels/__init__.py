@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         make_evidence,
         make_slot_evidence,
     )
+    from labelonce._kernels._processes import Processes, add_up, find_device, join_processes, n_processes
     from labelonce._kernels._scipy import ScipyEngine
     from labelonce._kernels._slot_evidence import SlotEvidence
     from labelonce._kernels._slots import Pattern, join_slots, label_slots, pattern_of, unique_in_rows

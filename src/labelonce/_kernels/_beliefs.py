@@ -114,7 +114,7 @@ class Beliefs:
         """Return the probabilities of all classes, (n_rows, n_classes), if that is not too large; free with few."""
         if self.classes is None:
             return self.probability
-        from labelonce.data._memory import MOST_NUMBERS  # here: it loads pyarrow, and the torch engine needs none
+        from labelonce.data import MOST_NUMBERS
 
         if len(self) * self.n_classes > MOST_NUMBERS:
             raise ValueError(

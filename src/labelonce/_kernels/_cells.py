@@ -9,9 +9,7 @@ import numpy as np
 from labelonce._kernels._beliefs import Beliefs
 from labelonce._kernels._slots import WIDEST
 from labelonce._types import Codes, Floats
-from labelonce.data import Annotations
-from labelonce.data._memory import is_large
-from labelonce.data._rows import first_rows
+from labelonce.data import Annotations, first_rows, is_large
 
 _TABLE = 1 << 22  # tasks x classes up to which a table is faster than to sort, however few labels there are
 

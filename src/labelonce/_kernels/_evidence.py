@@ -15,8 +15,7 @@ from labelonce._kernels._shared import SharedEngine
 from labelonce._kernels._slots import Pattern, vote_slots
 from labelonce._kernels._tallies import Counts
 from labelonce._types import Codes, Floats, Mask
-from labelonce.data._extra import check_whole
-from labelonce.data._memory import is_large
+from labelonce.data import check_whole, is_large
 
 if TYPE_CHECKING:
     from labelonce.data import Annotations

@@ -228,7 +228,7 @@ class Factors:
 
     def dense(self) -> Floats:
         """Return the matrices of all workers [worker, true, given]; more than 2^27 entries are an error."""
-        from labelonce.data._memory import MOST_NUMBERS  # here: it loads pyarrow, and the torch engine needs none
+        from labelonce.data import MOST_NUMBERS
 
         if np.prod(self.shape, dtype=float) > MOST_NUMBERS:
             raise ValueError(

@@ -11,8 +11,7 @@ from labelonce._kernels._engine import EStep, Sweep
 from labelonce._kernels._posterior import posterior_of
 from labelonce._kernels._tallies import Counts
 from labelonce._types import Codes, Floats
-from labelonce.data import Annotations
-from labelonce.data._rows import first_rows
+from labelonce.data import Annotations, first_rows
 
 _SWEEP_BLOCK = 1 << 20  # numbers: memory for a block is reused, while that for all tasks comes fresh from the system
 

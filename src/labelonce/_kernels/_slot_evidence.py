@@ -14,8 +14,7 @@ from labelonce._kernels._evidence import EStep, make_slot_evidence
 from labelonce._kernels._slots import Pattern
 from labelonce._kernels._tallies import Tallies
 from labelonce._types import Codes, Floats, Mask
-from labelonce.data import Annotations
-from labelonce.data._rows import first_rows
+from labelonce.data import Annotations, first_rows
 
 _DRAWN = 200_000  # rows whose true class is drawn to learn a population by
 

@@ -10,8 +10,7 @@ import numpy as np
 from labelonce._kernels._beliefs import Beliefs
 from labelonce._kernels._factors import Factors, Mistakes
 from labelonce._types import Codes, Mask
-from labelonce.data import Annotations
-from labelonce.data._rows import first_rows
+from labelonce.data import Annotations, first_rows
 
 WIDEST = 64  # slots of a row at most
 

@@ -28,3 +28,14 @@ if TYPE_CHECKING:
     __all__: list[str]
 else:  # a type checker reads the names above
     __getattr__, __dir__, __all__ = lazy_names(__name__)
+
+if TYPE_CHECKING:  # for other rooms of the library; users are promised nothing
+    from labelonce.aggregation._base import DoubtWarning as DoubtWarning
+    from labelonce.aggregation._base import warn_if_no_overlap as warn_if_no_overlap
+    from labelonce.aggregation._em import check_float32_is_smooth as check_float32_is_smooth
+    from labelonce.aggregation._em import fixed_prior as fixed_prior
+    from labelonce.aggregation._em import pseudo_counts as pseudo_counts
+    from labelonce.aggregation._em import warn_not_converged as warn_not_converged
+    from labelonce.aggregation._em import warn_not_settled as warn_not_settled
+    from labelonce.aggregation._ibcc import divergence as divergence
+    from labelonce.aggregation._ibcc import expected_log as expected_log

@@ -14,11 +14,9 @@ from labelonce._kernels import AnnotationSums, Factors, floored_log, posterior_o
 from labelonce._sklearn import ConvergenceWarning
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_int, check_number
-from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
-from labelonce.aggregation._em import fixed_prior
+from labelonce.aggregation import Aggregator, Fit, fixed_prior, warn_if_no_overlap
 from labelonce.baselines._votes import check_beta
-from labelonce.data import Annotations
-from labelonce.data._rows import stable_order
+from labelonce.data import Annotations, stable_order
 
 _BLOCK = 1 << 18  # numbers in one block of annotations x nodes
 

@@ -10,7 +10,7 @@ import numpy as np
 from labelonce._kernels import Matrices, floored_log, one_coin_confusion
 from labelonce._types import Floats
 from labelonce._validate import check_choice, check_number
-from labelonce.aggregation._em import EMAggregator, Parameters, check_float32_is_smooth
+from labelonce.aggregation import EMAggregator, Parameters, check_float32_is_smooth
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

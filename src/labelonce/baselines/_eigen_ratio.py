@@ -13,11 +13,10 @@ from scipy.sparse.linalg import eigsh
 from labelonce._kernels import AnnotationSums, Factors, posterior_of
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_choice
-from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
+from labelonce.aggregation import Aggregator, Fit, warn_if_no_overlap
 from labelonce.baselines._assignment import warn_if_disconnected
 from labelonce.baselines._votes import vote_weight
-from labelonce.data import Annotations
-from labelonce.data._check import worker_groups
+from labelonce.data import Annotations, worker_groups
 
 _DENSE = 64  # workers up to which a full decomposition is quicker than Lanczos
 

@@ -9,8 +9,7 @@ import numpy as np
 from labelonce._kernels import Factors, LabelCells
 from labelonce._types import Codes, Floats, Mask
 from labelonce._validate import RandomState, check_int, check_number
-from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
-from labelonce.aggregation._em import warn_not_settled
+from labelonce.aggregation import Aggregator, Fit, warn_if_no_overlap, warn_not_settled
 from labelonce.data import Annotations
 
 

@@ -14,13 +14,17 @@ from labelonce._kernels import Engine, ScipyEngine, mean_total_variation
 from labelonce._sklearn import ConvergenceWarning, clone
 from labelonce._types import Codes, Floats
 from labelonce._validate import check_int, check_number
-from labelonce.data import Annotations
-from labelonce.data._gold import Gold, check_gold
-from labelonce.learning._features import FeaturesClassifier, given_learners
-from labelonce.learning._inputs import check_arrays, check_features, match_rows
-from labelonce.learning._learner import Learner
-from labelonce.learning._predict import take_rows
-from labelonce.learning._softmax import SoftmaxRegression
+from labelonce.data import Annotations, Gold, check_gold
+from labelonce.learning import (
+    FeaturesClassifier,
+    Learner,
+    SoftmaxRegression,
+    check_arrays,
+    check_features,
+    given_learners,
+    match_rows,
+    take_rows,
+)
 
 
 @dataclass(eq=False, repr=False)

@@ -10,11 +10,10 @@ import numpy.typing as npt
 from labelonce._kernels import AnnotationSums, ScipyEngine, normalised, posterior_of
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_choice, check_int, check_number
-from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
+from labelonce.aggregation import Aggregator, Fit, warn_if_no_overlap
 from labelonce.baselines._assignment import warn_if_disconnected, warn_if_irregular
 from labelonce.baselines._votes import vote_weight
-from labelonce.data import Annotations
-from labelonce.data._check import worker_groups
+from labelonce.data import Annotations, worker_groups
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -9,8 +9,7 @@ import numpy as np
 
 from labelonce._kernels import Matrices, one_coin_confusion
 from labelonce._types import Floats
-from labelonce.aggregation._em import EMAggregator, Parameters
-from labelonce.aggregation._ibcc import divergence, expected_log
+from labelonce.aggregation import EMAggregator, Parameters, divergence, expected_log
 from labelonce.baselines._votes import check_beta
 
 

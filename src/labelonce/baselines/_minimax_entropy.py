@@ -11,8 +11,7 @@ from scipy import sparse
 from labelonce._kernels import ScipyEngine, floored_log, normalise, normalised, vote_fractions
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_choice, check_int, check_number
-from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
-from labelonce.aggregation._em import warn_not_converged
+from labelonce.aggregation import Aggregator, Fit, warn_if_no_overlap, warn_not_converged
 from labelonce.data import Annotations
 
 _FLAT = 1.0  # pseudo-tasks of each class in a learned prior

@@ -13,8 +13,7 @@ from scipy.special import log_ndtr, ndtr
 from labelonce._kernels import ScipyEngine, floored_log, normalise, normalised
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_choice, check_int, check_number
-from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
-from labelonce.aggregation._em import pseudo_counts, warn_not_converged
+from labelonce.aggregation import Aggregator, Fit, pseudo_counts, warn_if_no_overlap, warn_not_converged
 from labelonce.data import Annotations
 
 _REACH = 4.0  # the grid ends this many spreads beyond the class means

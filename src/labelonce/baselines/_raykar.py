@@ -9,9 +9,9 @@ import numpy as np
 
 from labelonce._kernels import Engine, Matrices, floored_log, normalised, vote_fractions
 from labelonce._types import Codes, Floats
-from labelonce.aggregation._em import pseudo_counts
+from labelonce.aggregation import pseudo_counts
 from labelonce.baselines._joint_em import JointEM
-from labelonce.learning._scoring import AnnotationsScorer
+from labelonce.learning import AnnotationsScorer
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

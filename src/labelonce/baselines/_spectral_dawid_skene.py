@@ -11,7 +11,7 @@ from scipy.optimize import linear_sum_assignment
 from labelonce._kernels import Beliefs, Engine, EStep, ScipyEngine, floored_log, normalised
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_int
-from labelonce.aggregation._dawid_skene import DawidSkene
+from labelonce.aggregation import DawidSkene
 from labelonce.data import Annotations
 
 _TRIES, _SWEEPS = 20, 50  # random starts, and steps each, of the power method

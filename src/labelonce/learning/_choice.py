@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labelonce._kernels import Beliefs
-from labelonce._kernels._processes import n_processes
+from labelonce._kernels import Beliefs, n_processes
 from labelonce._rules import RULES
 from labelonce._types import Codes, Floats, Mask
 from labelonce._validate import check_rng

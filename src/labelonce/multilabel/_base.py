@@ -13,9 +13,8 @@ import pyarrow as pa
 from labelonce._messages import show
 from labelonce._sklearn import BaseEstimator, check_is_fitted
 from labelonce._types import Codes, Floats, Ids
-from labelonce.aggregation._base import RedundancyWarning
-from labelonce.data import _ids
-from labelonce.data._annotations import MIN_OVERLAP
+from labelonce.aggregation import RedundancyWarning
+from labelonce.data import MIN_OVERLAP, _ids
 from labelonce.multilabel._annotations import MultiLabelAnnotations, said_by
 from labelonce.multilabel._threshold import THRESHOLDS, thresholds
 

@@ -9,9 +9,7 @@ import numpy as np
 
 from labelonce._messages import show
 from labelonce._types import Floats
-from labelonce.data._annotations import MIN_OVERLAP
-from labelonce.data._check import SKILL_LABELS, Finding, Summary, agreement_in
-from labelonce.data._spelling import alike
+from labelonce.data import MIN_OVERLAP, SKILL_LABELS, Finding, Summary, agreement_in, alike
 from labelonce.multilabel._annotations import MultiLabelAnnotations, said_by
 
 _CONSTANT = 30  # answers after which a worker who always says the same is worth a look

@@ -12,8 +12,7 @@ import pyarrow.compute as pc
 
 from labelonce._messages import argument, row, shorten, show
 from labelonce._types import TOOLS
-from labelonce.data import _ids
-from labelonce.data._missing import LeftOutWarning, present_rows
+from labelonce.data import LeftOutWarning, _ids, present_rows
 from labelonce.data._spelling import key
 from labelonce.files import File, column_names, find_columns, id_column, read_columns, read_table
 from labelonce.formats import _registry as tools

@@ -15,15 +15,21 @@ from labelonce._rules import RULES
 from labelonce._sklearn import check_is_fitted, count_rows
 from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import RandomState, check_choice, check_number
-from labelonce.data._annotations import check_positions
-from labelonce.learning import MBEM, SoftmaxRegression
-from labelonce.learning._default import default_workers
-from labelonce.learning._features import GivenLearner, given_learners
-from labelonce.learning._inputs import check_features, split_task_column
-from labelonce.learning._mbem import Callback
-from labelonce.learning._problem import Problem
-from labelonce.learning._review import what_to_do
-from labelonce.learning._verdict import LEVEL, Verdict
+from labelonce.data import check_positions
+from labelonce.learning import (
+    LEVEL,
+    MBEM,
+    Callback,
+    GivenLearner,
+    Problem,
+    SoftmaxRegression,
+    Verdict,
+    check_features,
+    default_workers,
+    given_learners,
+    split_task_column,
+    what_to_do,
+)
 from labelonce.multilabel._annotations import MultiLabelAnnotations
 from labelonce.multilabel._base import check_annotations, labels_table, pair_gold, worker_columns, yes_and_no
 from labelonce.multilabel._pairs import PairLabels, by_question

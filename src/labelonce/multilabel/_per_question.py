@@ -9,8 +9,7 @@ import numpy as np
 
 from labelonce._sklearn import check_is_fitted, clone, count_rows, select_rows
 from labelonce._types import Codes, Floats
-from labelonce.learning._adapter import as_learner
-from labelonce.learning._learner import Learner
+from labelonce.learning import Learner, as_learner
 
 
 class Heads(Learner, ABC):

@@ -14,10 +14,7 @@ from labelonce._kernels import Beliefs
 from labelonce._rules import RULES
 from labelonce._sklearn import count_rows
 from labelonce._types import Codes, Floats, Mask
-from labelonce.learning._adapter import as_learner
-from labelonce.learning._learner import Learner
-from labelonce.learning._predict import take_rows
-from labelonce.learning._problem import Problem
+from labelonce.learning import Learner, Problem, as_learner, take_rows
 from labelonce.multilabel._pairs import yes_beliefs
 from labelonce.multilabel._per_question import PerQuestion
 from labelonce.multilabel._sigmoid import SigmoidRegression

@@ -10,9 +10,7 @@ import pyarrow as pa
 
 from labelonce._messages import row, shorten, show
 from labelonce._types import TOOLS, Duplicates, Missing
-from labelonce.data import _ids
-from labelonce.data._gold import check_once
-from labelonce.data._relabel import renamed_column, renaming
+from labelonce.data import _ids, check_once, renamed_column, renaming
 from labelonce.files import column_names, naming, read_columns
 from labelonce.formats import _registry as tools
 from labelonce.formats._answers import Fields

@@ -16,10 +16,7 @@ from scipy.special import digamma, gammaln
 
 from labelonce._kernels import Counts
 from labelonce._types import Codes, Floats
-from labelonce.workers import WorkerModel
-from labelonce.workers._answers import leaning_moments
-from labelonce.workers._intervals import beta_interval
-from labelonce.workers._population import has_moved
+from labelonce.workers import WorkerModel, beta_interval, has_moved, leaning_moments
 
 STRENGTHS = (0.3, 3000.0)
 """Between these the strengths are searched: from matrices of their own for everybody to one for all."""

@@ -17,8 +17,7 @@ from labelonce._rules import RULES
 from labelonce._sklearn import check_is_fitted, validate_data
 from labelonce._types import Floats
 from labelonce._validate import check_int, check_number
-from labelonce.learning._text import TextFeatures
-from labelonce.learning._threads import n_values
+from labelonce.learning import TextFeatures, n_values
 from labelonce.multilabel._per_question import Heads
 
 _CHECKS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}

@@ -12,8 +12,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
-from labelonce._kernels import on_slots
-from labelonce._kernels._processes import Processes
+from labelonce._kernels import Processes, on_slots
 from labelonce._messages import described
 from labelonce._types import Floats
 from labelonce.files import atomic_path

@@ -13,8 +13,7 @@ import torch
 from safetensors.torch import load
 from torch import nn
 
-from labelonce._kernels import Beliefs
-from labelonce._kernels._processes import Processes
+from labelonce._kernels import Beliefs, Processes
 from labelonce._sklearn import check_is_fitted, clone
 from labelonce._types import Floats, Ids
 from labelonce._validate import check_rng

@@ -10,7 +10,7 @@ from typing import Any, Self, cast
 import torch
 from torch import nn
 
-from labelonce._kernels._processes import find_device
+from labelonce._kernels import find_device
 from labelonce._messages import show
 from labelonce._rules import RULES
 from labelonce._sklearn import clone

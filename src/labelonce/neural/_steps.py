@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from labelonce._kernels._processes import Processes
+from labelonce._kernels import Processes
 from labelonce._messages import clip, printable, show
 from labelonce.neural._augment import affine, cut_out, flip_and_crop, recolour
 from labelonce.neural._data import Inputs

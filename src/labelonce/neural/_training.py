@@ -18,8 +18,7 @@ import torch.distributed.nn.functional
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from labelonce._kernels import on_slots
-from labelonce._kernels._processes import Processes
+from labelonce._kernels import Processes, on_slots
 from labelonce._rules import RULES
 from labelonce._types import Floats, Ids
 from labelonce.neural._recording import Recording, Step, check_rates

@@ -20,8 +20,7 @@ from labelonce.aggregation import Aggregator, DawidSkene, RedundancyWarning
 from labelonce.baselines import AssignmentWarning
 from labelonce.data import Annotations, _ids
 from labelonce.judges import JudgePanel
-from labelonce.learning import MBEM, DoubtWarning, default_workers
-from labelonce.learning._scoring import AnnotationsScorer
+from labelonce.learning import MBEM, AnnotationsScorer, DoubtWarning, default_workers
 from labelonce.routing._answers import Rows
 from labelonce.routing._belief import Belief, Crowd, possible
 from labelonce.routing._panel_refit import asks_people, fit_panel

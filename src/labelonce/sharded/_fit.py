@@ -13,8 +13,18 @@ import numpy as np
 import torch
 
 from labelonce import __version__
-from labelonce._kernels import Block, BlockSums, Counts, Sweep, floored_log, logs_of, top_class
-from labelonce._kernels._processes import Processes, find_device, join_processes
+from labelonce._kernels import (
+    Block,
+    BlockSums,
+    Counts,
+    Processes,
+    Sweep,
+    find_device,
+    floored_log,
+    join_processes,
+    logs_of,
+    top_class,
+)
 from labelonce._types import Floats
 from labelonce._validate import check_rng
 from labelonce.aggregation import IBCC, DawidSkene, OneCoin

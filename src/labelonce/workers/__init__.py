@@ -1,5 +1,8 @@
 """Worker models: predictions and annotations in, a confusion matrix for every worker out, with its uncertainty."""
 
+from typing import TYPE_CHECKING
+
+from labelonce._lazy import lazy_names
 from labelonce.workers._base import WorkerModel
 from labelonce.workers._class_wise import ClassWise
 from labelonce.workers._counted import Counted
@@ -22,3 +25,9 @@ __all__ = [
     "beta_interval",
     "find_groups",
 ]
+
+if TYPE_CHECKING:  # for other rooms of the library; users are promised nothing
+    from labelonce.workers._answers import leaning_moments as leaning_moments
+    from labelonce.workers._population import has_moved as has_moved
+else:
+    __getattr__, _, _ = lazy_names(__name__)

@@ -21,8 +21,7 @@ from labelonce._kernels import (
 from labelonce._sklearn import BaseEstimator, check_is_fitted
 from labelonce._types import Floats
 from labelonce._validate import check_codes, check_distribution, check_number
-from labelonce.data import Annotations
-from labelonce.data._memory import check_memory
+from labelonce.data import Annotations, check_memory
 from labelonce.workers._answers import Shares, other_shares
 from labelonce.workers._intervals import beta_interval
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from labelonce._kernels import Factors, Pattern
 from labelonce._types import Floats
-from labelonce.data._memory import is_large
+from labelonce.data import is_large
 from labelonce.workers._base import WorkerModel
 from labelonce.workers._intervals import beta_interval, one_coin_interval
 from labelonce.workers._population import average_moments, has_moved, likely_points, most_likely, strength

@@ -16,8 +16,7 @@ from labelonce._messages import shorten, show
 from labelonce._rules import RULES
 from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import check_choice, check_codes
-from labelonce.data import Annotations, _ids
-from labelonce.data._memory import MOST_NUMBERS
+from labelonce.data import MOST_NUMBERS, Annotations, _ids
 from labelonce.workers._base import check_beliefs
 from labelonce.workers._communities import communities
 

@@ -11,20 +11,17 @@ import numpy as np
 import torch
 from torch import nn
 
-from labelonce._kernels import Matrices, ScipyEngine, floored_log
-from labelonce._kernels._processes import Processes
+from labelonce._kernels import Matrices, Processes, ScipyEngine, floored_log
 from labelonce._messages import show
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import check_choice, check_number
 from labelonce.baselines._joint_em import prepared
 from labelonce.baselines._networks._worker_layer import GOLD, TopLayer, WithWorkers
-from labelonce.data import Annotations
-from labelonce.data._gold import Gold
-from labelonce.learning._scoring import AnnotationsScorer
+from labelonce.data import Annotations, Gold
+from labelonce.learning import AnnotationsScorer
+from labelonce.neural import TorchLearner, mlp
 from labelonce.neural._data import Inputs
-from labelonce.neural._learner import TorchLearner
-from labelonce.neural._networks import mlp
 from labelonce.neural._steps import explained_alone
 from labelonce.neural._training import Rows, Training
 

@@ -15,8 +15,8 @@ from labelonce._types import Floats
 from labelonce.baselines._networks._crowd_network import AnnotationsTrainer, CrowdNetwork
 from labelonce.baselines._networks._worker_layer import WorkerLayer
 from labelonce.data import Annotations
-from labelonce.learning._predict import take_rows
-from labelonce.neural._learner import TorchLearner
+from labelonce.learning import take_rows
+from labelonce.neural import TorchLearner
 
 _NUMBERS = 20_000_000  # heads' probabilities held at once when their weights are learned
 _TO_THE_END = {"ftol": 1e-14, "gtol": 1e-6, "maxiter": 1000}

@@ -15,8 +15,7 @@ from labelonce._kernels import ScipyEngine, vote_fractions
 from labelonce._types import Codes, Floats
 from labelonce.baselines._networks._crowd_network import CrowdNetwork
 from labelonce.baselines._networks._worker_layer import TopLayer, nearly_identity
-from labelonce.data import Annotations
-from labelonce.data._rows import first_rows
+from labelonce.data import Annotations, first_rows
 
 _CERTAIN = 20.0  # log-odds of a gold label
 
