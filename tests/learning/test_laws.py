@@ -53,7 +53,7 @@ def test_fifty_classes_and_fifty_one_are_fitted_alike() -> None:
 def test_nothing_jumps_where_memory_decides(model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     X, ann, *_ = crowd_with_features(150)
     below = MBEM(SoftmaxRegression(), rounds=2, worker_model=model()).fit(X, ann)
-    monkeypatch.setattr(f"{model.__module__}.is_large", lambda *_: True)
+    monkeypatch.setattr("labelonce.workers._chances.is_large", lambda *_: True)
     above = MBEM(SoftmaxRegression(), rounds=2, worker_model=model()).fit(X, ann)
     assert_allclose(np.asarray(above.posterior_), np.asarray(below.posterior_), atol=5e-3)
     assert_allclose(above.skill_, below.skill_, atol=5e-3)  # there, no classes are taken to be mixed up
