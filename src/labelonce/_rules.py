@@ -190,6 +190,16 @@ class Rules:
     models_share: tuple[float, float] = _rule(
         (4.0, 2.0), "Beta prior of the share of the agreement of language models that is shared error", _JUDGES
     )
+    models_independent: tuple[float, float] = _rule((1.0, 15.0), "the same of models whose errors are their own", _JUDGES)
+    models_copy: tuple[float, float] = _rule((10.0, 1.0), "the same of models that copy nearly everything", _JUDGES)
+    models_kinds: tuple[float, float] = _rule((0.15, 0.2), "how often models are independent, and copies", _JUDGES)
+    models_know: tuple[float, float] = _rule(
+        (0.57, 0.2), "how often a model knows the truth and does not guess: mean and standard deviation", _JUDGES
+    )
+    uneven_usual: float = _rule(
+        0.2, "how unevenly models that share mistakes agree: mean of an exponential prior", _JUDGES
+    )
+    uneven_doubt: float = _rule(0.03, "error of how unevenly models agree, however many the tasks", _JUDGES)
     panel_shares_pull: float = _rule(5.0, "votes that the panel's shares of the classes are worth in those of a judge")
     panel_pairs: float = _rule(3e7, "pairs of votes from which agreement is counted on a draw of the tasks")
     panel_least_agreement: float = _rule(0.02, "least agreement beyond chance that judges are taken to have")

@@ -41,8 +41,9 @@ class JudgePanel(Aggregator):
         "person", "human" or "expert".
     families : mapping, optional
         The family of each worker. Default: that of the annotations, else by names like `model/prompt`, else none.
-    shared : pair of floats
-        Beta prior of the share of the models' agreement that is shared error.
+    shared : pair of floats, optional
+        Beta prior of the share of the models' agreement that is shared error. Default: what is usual for models that
+        share mistakes, that err on their own, or that copy nearly everything, by how evenly they agree.
     random_state : int, numpy.random.Generator or None
         Breaks ties of `labels_`.
 
@@ -87,7 +88,7 @@ class JudgePanel(Aggregator):
         *,
         people: Any = None,
         families: Mapping[Any, Any] | None = None,
-        shared: tuple[float, float] = RULES.models_share,
+        shared: tuple[float, float] | None = None,
         random_state: RandomState = 0,
     ) -> None:
         self.people = people
@@ -107,7 +108,7 @@ class JudgePanel(Aggregator):
         return annotations, codes
 
     def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:  # noqa: ARG002
-        for end in self.shared:
+        for end in self.shared or ():
             check_number(end, "shared", 1e-6)
         votes = Votes.of(annotations)
         if len(votes.task) == 0:

@@ -66,6 +66,7 @@ class Shown:
             posterior, proxy = _by_gold(law, mean, known, gold)
             skill = _skill_by_gold(law, gold)
         value = float(posterior.max(axis=1).mean())
+        spread += value * (1 - value) / len(mean)
         spread = 1 / (1 / (spread + RULES.panel_least_doubt**2) + len(known) / (value * (1 - value) + 1e-3))
         return cls(law, posterior, proxy, _estimate(value, spread), skill, gold, doubt)
 
