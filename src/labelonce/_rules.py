@@ -190,7 +190,9 @@ class Rules:
     models_share: tuple[float, float] = _rule(
         (4.0, 2.0), "Beta prior of the share of the agreement of language models that is shared error", _JUDGES
     )
-    models_independent: tuple[float, float] = _rule((1.0, 15.0), "the same of models whose errors are their own", _JUDGES)
+    models_independent: tuple[float, float] = _rule(
+        (1.0, 15.0), "the same of models whose errors are their own", _JUDGES
+    )
     models_copy: tuple[float, float] = _rule((10.0, 1.0), "the same of models that copy nearly everything", _JUDGES)
     models_kinds: tuple[float, float] = _rule((0.15, 0.2), "how often models are independent, and copies", _JUDGES)
     models_know: tuple[float, float] = _rule(
@@ -208,7 +210,8 @@ class Rules:
         (1.5, 8.0), "the same of people: most of their mistakes are their own", _JUDGES
     )
     panel_least_doubt: float = _rule(0.03, "standard deviation of the share of right labels of a panel, however sure")
-    panel_correlation_worth: float = _rule(50.0, "tasks that the usual correlation of errors is worth where it is seen")
+    panel_correlation_worth: float = _rule(50.0, "tasks that the usual correlation of errors is worth for a pair")
+    panel_gold_correlation_worth: float = _rule(10.0, "gold tasks that it is worth where gold shows it", _JUDGES)
     panel_enough: float = _rule(0.98, "share of the signal that must be left when useless judges are dropped")
     panel_stretch: float = _rule(0.4, "prior deviation of the log by which gold stretches a panel's log-odds", _JUDGES)
     panel_wide: float = _rule(0.15, "width of the range of the estimated accuracy from which a panel warns")
@@ -216,12 +219,17 @@ class Rules:
         1.25, "power of the odds that a judge repeats its verdict by which it counts", _JUDGES
     )
     panel_gold: tuple[float, ...] = _rule(
-        (0.5, 1.0, 0.5, 1.5, 1.0, 0.7),
+        (0.5, 1.0, 0.5, 1.5, 1.0),
         "with gold: variance of a class's offset, mean and deviation of the slope of the panel's log-odds, the same of "
-        "the weight of one trusted judge, rate of the prior of the deviation of all others",
+        "the weight of one trusted judge",
         _JUDGES,
     )
-    panel_gold_deviations: tuple[float, ...] = _rule((0.0, 1.0, 2.0, 4.0, 8.0), "deviations that are tried")
+    panel_gold_deviations: tuple[tuple[float, float], ...] = _rule(
+        ((0.0, 0.5), (0.25, 0.4), (0.5, 1.0), (1.0, 0.4)), "deviations of a judge's weight, and how probable", _JUDGES
+    )
+    panel_doubters: tuple[float, float] = _rule(
+        (0.4, 0.05), "prior that one judge is to be trusted beside the panel, and that the panel is not at all", _JUDGES
+    )
     panel_trusted: int = _rule(10, "judges with most right verdicts on gold, of whom one may be trusted")
     panel_gold_judges: int = _rule(200, "most judges with a weight of their own on gold")
     panel_loading_steps: int = _rule(100, "steps of the search for how far each judge agrees with the others")

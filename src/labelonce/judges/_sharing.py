@@ -16,7 +16,7 @@ from scipy import sparse
 from scipy.stats import beta, exponnorm, norm
 
 from labelonce._rules import RULES
-from labelonce._types import Codes, Floats, Mask
+from labelonce._types import Codes, Floats, Ids, Mask
 from labelonce.judges._votes import Votes
 
 _LEAST = 4  # votes of a task: by fewer, nothing tells even from uneven agreement
@@ -38,12 +38,14 @@ class Unevenness:
     ) -> Unevenness | None:
         """Return by how much agreement varies more than that of independent judges; None of too few votes per task.
 
-        Judges count by `weight`, know the truth with probability `knows` and guess otherwise.
+        Judges count by `weight`, know the truth with probability `knows` and guess otherwise. The draws do not depend
+        on the order of judges and classes.
         """
-        part = _Part.of(votes, weight)
+        part = _Part.of(votes, weight, np.argsort(np.argsort(knows, kind="stable")))
         if part is None:
             return None
-        rng, n_classes = np.random.default_rng(0), len(balance)
+        rng, n_classes, order = np.random.default_rng(0), len(balance), np.argsort(balance, kind="stable")
+        balance, guesses = balance[order], guesses[:, order]
         known, guess = np.clip(knows, 0.0, 0.97)[part.worker], np.cumsum(guesses, axis=1)
         drawn = []
         for _ in range(_DRAWS):
@@ -67,7 +69,7 @@ class _Part:
     n_tasks: int
 
     @classmethod
-    def of(cls, votes: Votes, weight: Floats) -> _Part | None:
+    def of(cls, votes: Votes, weight: Floats, rank: Ids) -> _Part | None:
         counts: Mask = weight[votes.worker] > 0
         number = np.bincount(votes.task[counts], minlength=votes.shape[0])
         chosen = number >= _LEAST
@@ -76,13 +78,16 @@ class _Part:
         if chosen.sum() < _LEAST_TASKS:
             return None
         rows = np.flatnonzero(counts & chosen[votes.task])
+        rows = rows[np.lexsort((rank[votes.worker[rows]], votes.task[rows]))]
         task = np.unique(votes.task[rows], return_inverse=True)[1]
         worker = votes.worker[rows]
         return cls(task, worker, votes.amount[rows], weight[worker], int(chosen.sum()))
 
     def variance(self, amount: Any) -> float:
         """Return how much the agreement of two votes of a task varies over the tasks."""
-        to_task = sparse.csr_array((self.pull, (self.task, np.arange(len(self.task)))), shape=(self.n_tasks, len(self.task)))
+        to_task = sparse.csr_array(
+            (self.pull, (self.task, np.arange(len(self.task)))), shape=(self.n_tasks, len(self.task))
+        )
         squares = np.bincount(self.task, self.pull**2)
         own = np.bincount(self.task, self.pull**2 * np.asarray(amount.multiply(amount).sum(axis=1)).ravel())
         said = to_task @ amount

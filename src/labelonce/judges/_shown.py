@@ -137,7 +137,7 @@ class Shown:
         if self.gold is None or (self.gold >= 0).sum() < 2 * _FEW:
             return by_law
         n = float((self.gold >= 0).sum())
-        worth = RULES.panel_correlation_worth
+        worth = RULES.panel_gold_correlation_worth
         return (n * self._seen_correlation + worth * by_law) / (n + worth)
 
     @property
