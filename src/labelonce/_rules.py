@@ -213,7 +213,9 @@ class Rules:
     panel_correlation_worth: float = _rule(50.0, "tasks that the usual correlation of errors is worth for a pair")
     panel_gold_correlation_worth: float = _rule(10.0, "gold tasks that it is worth where gold shows it", _JUDGES)
     panel_enough: float = _rule(0.98, "share of the signal that must be left when useless judges are dropped")
-    panel_stretch: float = _rule(0.4, "prior deviation of the log by which gold stretches a panel's log-odds", _JUDGES)
+    panel_stretch: tuple[float, float] = _rule(
+        (0.1, 0.3), "mean and deviation of the log by which gold stretches a panel's log-odds", _JUDGES
+    )
     panel_wide: float = _rule(0.15, "width of the range of the estimated accuracy from which a panel warns")
     panel_steady_power: float = _rule(
         1.25, "power of the odds that a judge repeats its verdict by which it counts", _JUDGES

@@ -154,6 +154,13 @@ def judges(
         typer.Option(help="Two verdicts that name the place shown, such as A,B: they trade places in other orders."),
     ] = None,
     n: Annotated[int, typer.Option("--next", min=1, help="Number of items to check next.")] = 50,
+    risk: Annotated[
+        float | None,
+        typer.Option(min=0.0, max=1.0, help="Says how many labels of people to buy until so many are wrong."),
+    ] = None,
+    width: Annotated[
+        float | None, typer.Option(min=1e-4, max=1.0, help="Says how many items to check until shares are known to +-.")
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder for labels, judges, items to check and a report.")
     ] = None,
@@ -172,6 +179,8 @@ def judges(
 
     - `labelonce judges verdicts.csv --gold checked.csv --gold panel/next.csv -o panel`
 
+    - `labelonce judges verdicts.csv --risk 0.05 --width 0.03`
+
     - `labelonce judges pairwise.jsonl --swap A,B --json`
     """
     from labelonce.cli._judges import run_judges
@@ -183,6 +192,8 @@ def judges(
         people=[part.strip() for part in people.split(",")] if people else [],
         swap=None if swap is None else listed_ids(swap),
         n=n,
+        risk=risk,
+        width=width,
         seed=seed,
         output=output,
         as_json=as_json,

@@ -40,6 +40,8 @@ def run_judges(
     people: Sequence[str],
     swap: Sequence[Any] | None,
     n: int,
+    risk: float | None,
+    width: float | None,
     seed: int,
     output: Path | None,
     as_json: bool,
@@ -52,7 +54,7 @@ def run_judges(
         annotations = read_panel(files, source, swap=swap)
         known, chances = read_checked(gold, annotations)
         panel = JudgePanel(people=list(people) or None, random_state=seed).fit(annotations, gold=known)
-        facts = panel_facts(panel, annotations, known, chances=chances, n=n)
+        facts = panel_facts(panel, annotations, known, chances=chances, n=n, risk=risk, width=width)
     facts |= {"format": FORMAT, "file": names_of(files), "read_as": read_from(files), "output": output and str(output)}
     if output is not None:
         _write(output, panel, annotations, facts)
@@ -179,6 +181,12 @@ def _lines(facts: dict[str, Any]) -> Iterator[str]:
     if facts["replace"] is not None:
         passed = [row["judge"] for row in facts["replace"] if row["passes"]]
         yield f"may replace a person (alternative annotator test): {', '.join(map(str, passed)) or 'no judge'}"
+    if found := facts.get("checks", {}).get("risk"):
+        some = f"{found['value']:,.0f} ({found['low']:,.0f} to {found['high']:,.0f})"
+        yield f"labels of people to buy, least sure items first, until {found['risk']:.1%} are wrong: {some}"
+    if found := facts.get("checks", {}).get("width"):
+        more = f"{found['value']:,.0f}"
+        yield f"random items to check until the shares are known to plus or minus {found['width']:.1%}: {more} more"
     yield from (f"doubt: {doubt}" for doubt in facts["doubts"])
 
 

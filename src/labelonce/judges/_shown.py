@@ -303,12 +303,12 @@ def _by_gold(law: Law, mean: Floats, known: Ids, gold: Codes) -> tuple[Floats, F
 
 def _slope(unseen: Floats, gold: Codes) -> float:
     """Return by how much to stretch log-odds, by gold that was left out and a prior near 1."""
-    logs = np.log(np.clip(unseen, 1e-9, 1.0))
+    logs, (usual, doubt) = np.log(np.clip(unseen, 1e-9, 1.0)), RULES.panel_stretch
 
     def loss(log_slope: float) -> float:
         stretched = np.exp(log_slope) * logs
         right = stretched[np.arange(len(gold)), gold] - np.logaddexp.reduce(stretched, axis=1)
-        return float(0.5 * (log_slope / RULES.panel_stretch) ** 2 - right.sum())
+        return float(0.5 * ((log_slope - usual) / doubt) ** 2 - right.sum())
 
     return float(np.exp(minimize_scalar(loss, bounds=(-2.0, 2.0), method="bounded").x))
 

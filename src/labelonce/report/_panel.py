@@ -28,10 +28,13 @@ def panel_facts(
     *,
     chances: Mapping[Any, float] | None = None,
     n: int = 50,
+    risk: float | None = None,
+    width: float | None = None,
 ) -> dict[str, Any]:
     """Return everything that is said of a fitted panel; `n` is the number of items to check next.
 
-    `chances` are those with which items were chosen for checking, see `JudgePanel.class_shares`.
+    `chances` are those with which items were chosen for checking, see `JudgePanel.class_shares`; `risk` and `width` are
+    what `checks` should say how to reach, see `JudgePanel.checks_needed`.
     """
     versus = panel.versus_best_judge()
     known = None if gold is None else check_gold(gold, annotations)
@@ -51,6 +54,7 @@ def panel_facts(
         "differences": _differences(panel, annotations, known),
         "shares": _plain(panel.class_shares(chances=chances).to_pylist()),
         "next": _plain(panel.next_tasks(n).rename_columns({"probability": "chance"}).to_pylist()),
+        "checks": _checks(panel, risk=risk, width=width),
         "doubts": list(panel.doubts_),
     }
     return found | {"todo": list(_todo(found))}
@@ -71,6 +75,15 @@ def _counts(panel: JudgePanel, annotations: Annotations, gold: Codes | None) -> 
 
 def _estimate(one: Any) -> dict[str, float] | None:
     return None if one is None else {name: float(getattr(one, name)) for name in ("value", "low", "high")}
+
+
+def _checks(panel: JudgePanel, **wanted: float | None) -> dict[str, Any]:
+    """Return how many items to check to reach what is wanted, by its name."""
+    return {
+        name: {name: value} | (_estimate(panel.checks_needed(**{name: value})) or {})
+        for name, value in wanted.items()
+        if value is not None
+    }
 
 
 def _plain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
