@@ -240,6 +240,12 @@ class Rules:
     panel_person: tuple[float, float] = _rule(
         (0.82, 20.0), "how often a person knows the truth, before agreement is seen, and the votes that this is worth"
     )
+    same_family: float = _rule(
+        0.64, "correlation of the errors of two prompts of one model, when a router buys", "docs/judges-market.md"
+    )
+    person_right: tuple[float, float] = _rule(
+        (18.0, 2.0), "Beta prior of how often the people whom a router asks are right; it narrows with their answers"
+    )
     # learners with many classes
     slot_stages: tuple[tuple[float, int], ...] = _rule(
         ((0.04, 40), (0.25, 12), (1.0, 5)), "shares of many tasks that a softmax regression is fitted to, and the steps"

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from labelonce import Estimate
+from labelonce._types import Estimate
 from labelonce.judges import class_shares
 from labelonce.judges._plan import checks_for_risk, checks_for_width
 

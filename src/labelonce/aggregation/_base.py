@@ -228,7 +228,7 @@ class Aggregator(BaseEstimator, ABC):
         return fitted_answers(self)
 
     def to_frame(self) -> pa.Table:
-        """Return an Arrow table with one row per task: task, label, confidence, and `posterior_<class>`."""
+        """Return an Arrow table with one row per task: task, label, `confidence_`, and `posterior_<class>`."""
         check_is_fitted(self, "posterior_")
         return labels_table(self)
 
@@ -267,7 +267,7 @@ def set_fitted(
             model.__dict__.pop(name, None)
     found: Confusion = confusion_of(confusion)
     model._confusion = found
-    for name in ("_answers", "_fitted_on"):
+    for name in ("_answers", "_fitted_on", "confidence_", "estimated_accuracy_"):  # of an earlier fit
         model.__dict__.pop(name, None)
     leaning = None
     if answers is not None and answers is not classes:
@@ -281,7 +281,8 @@ def set_fitted(
 def labels_table(fitted: Any) -> pa.Table:
     """Return the labels of a fitted object with one row per task."""
     picks = _ids.lookup(fitted.labels_, fitted.classes_)
-    return labels_frame(fitted.tasks_, fitted.classes_, fitted.posterior_, picks)
+    sure = vars(fitted).get("confidence_")
+    return labels_frame(fitted.tasks_, fitted.classes_, fitted.posterior_, picks, sure)
 
 
 def workers_table(fitted: Any, **more: Floats) -> pa.Table:
@@ -293,9 +294,10 @@ def workers_table(fitted: Any, **more: Floats) -> pa.Table:
     return pa.table({name: pa.array(values[best_first]) for name, values in columns.items()})
 
 
-def labels_frame(tasks: Ids, classes: Ids, posterior: Any, picks: Codes) -> pa.Table:
+def labels_frame(tasks: Ids, classes: Ids, posterior: Any, picks: Codes, confidence: Floats | None = None) -> pa.Table:
     """Return an Arrow table with one row per task: task, label, confidence, and `posterior_<class>`.
 
+    Without `confidence` it is the posterior of the label.
     With many classes there are no columns of classes, but the most probable ones of each task instead: `class_1`,
     `posterior_class_1`, ...
     """
@@ -303,7 +305,7 @@ def labels_frame(tasks: Ids, classes: Ids, posterior: Any, picks: Codes) -> pa.T
     columns: dict[str, Any] = {
         "task": pa.array(tasks),
         "label": _ids.decode(picks, classes),
-        "confidence": beliefs.at(np.arange(len(picks)), picks),
+        "confidence": beliefs.at(np.arange(len(picks)), picks) if confidence is None else confidence,
     }
     for place, (code, share) in enumerate(beliefs.columns(TOP_CLASSES)):
         if np.ndim(code) == 0:

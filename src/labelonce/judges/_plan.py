@@ -19,12 +19,9 @@ def checks_for_width(posterior: Floats, gold: Codes, width: float, level: float)
     checked = int((gold >= 0).sum())
     gap, proxy = spread_of(posterior, gold)
     number = np.arange(max(checked, 1), n_tasks + 1)[:, None]
-    rest = n_tasks - number
-    variance = (rest / n_tasks) ** 2 * (
-        gap / number + np.divide(proxy, rest, where=rest > 0, out=np.zeros_like(gap * rest))
-    )
+    variance = gap / number + proxy / n_tasks
     enough = np.flatnonzero((z * np.sqrt(variance) <= width).all(axis=1))
-    return int(number[enough[0], 0]) - checked
+    return (int(number[enough[0], 0]) if len(enough) else n_tasks) - checked
 
 
 def checks_for_risk(confidence: Floats, known: Mask, accuracy: Estimate, risk: float, right: float) -> Estimate:

@@ -10,6 +10,7 @@ import numpy as np
 
 from labelonce._kernels import one_coin_confusion
 from labelonce._messages import shorten, show
+from labelonce._rules import RULES
 from labelonce._types import Codes, Floats, Ids, Mask
 from labelonce.data import _ids
 from labelonce.routing._answers import Answers
@@ -17,7 +18,6 @@ from labelonce.routing._belief import ANYBODY, Belief, Crowd
 from labelonce.routing._limits import Prices
 
 _FIRST_SKILL = 0.5  # how far from guessing to perfect a worker is, before any fit
-_SAME_FAMILY = 0.64  # correlation of the errors of two prompts of one language model (docs/judges-market.md)
 
 
 class State:
@@ -270,8 +270,8 @@ def _marginal(asked: Any) -> Any:
     >>> [round(_marginal(n), 2) for n in range(3)]
     [1.0, 0.22, 0.1]
     """
-    worth = (asked + 1) / (1 + asked * _SAME_FAMILY)
-    return worth - asked / (1 + (asked - 1) * _SAME_FAMILY)
+    same = RULES.same_family
+    return (asked + 1) / (1 + asked * same) - asked / (1 + (asked - 1) * same)
 
 
 def _code(value: Hashable, codes: dict[Any, int], name: str, ids: Ids) -> int:
