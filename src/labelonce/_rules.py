@@ -196,7 +196,7 @@ class Rules:
     models_copy: tuple[float, float] = _rule((10.0, 1.0), "the same of models that copy nearly everything", _JUDGES)
     models_kinds: tuple[float, float] = _rule((0.15, 0.2), "how often models are independent, and copies", _JUDGES)
     models_know: tuple[float, float] = _rule(
-        (0.57, 0.2), "how often a model knows the truth and does not guess: mean and standard deviation", _JUDGES
+        (0.57, 0.17), "how often a model knows the truth and does not guess: mean and standard deviation", _JUDGES
     )
     uneven_usual: float = _rule(
         0.2, "how unevenly models that share mistakes agree: mean of an exponential prior", _JUDGES
