@@ -79,7 +79,7 @@ class _Part:
             return None
         rows = np.flatnonzero(counts & chosen[votes.task])
         rows = rows[np.lexsort((rank[votes.worker[rows]], votes.task[rows]))]
-        task = np.unique(votes.task[rows], return_inverse=True)[1]
+        task = np.unique(votes.task[rows], return_inverse=True)[1].astype(np.int32)
         worker = votes.worker[rows]
         return cls(task, worker, votes.amount[rows], weight[worker], int(chosen.sum()))
 
