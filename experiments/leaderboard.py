@@ -12,7 +12,7 @@ networks are those of the last epoch.
 
     python experiments/leaderboard.py                           # needs the data of datasets.md; resumes
     python experiments/leaderboard.py --data digits --seeds 1   # a part
-    python experiments/leaderboard.py --renew MBEM              # forget the trials of some methods, and run what is missing
+    python experiments/leaderboard.py --renew MBEM              # some methods again, in all draws
     python experiments/leaderboard.py --table                   # the table and docs/images/leaderboard.png alone
 """
 
