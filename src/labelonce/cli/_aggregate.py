@@ -96,10 +96,13 @@ def _report(
     output: Path | None,
     workers: Path | None,
 ) -> None:
-    confidence = float(model.confidence_.mean())
+    right = model.estimated_accuracy_
     if not as_json:
         print_status(f"{annotations!r}")
-        print_status(f"{method}: mean confidence {confidence:.3f}, {model.n_iter_} iterations")
+        print_status(
+            f"{method}: about {right.value:.1%} of its labels are right ({right.low:.0%} to {right.high:.0%}), "
+            f"{model.n_iter_} iterations"
+        )
         return
     found = {
         "method": method,
@@ -109,7 +112,7 @@ def _report(
         "classes": annotations.classes.tolist(),
         "answers": annotations.answers.tolist(),
         "redundancy": annotations.redundancy,
-        "mean_confidence": confidence,
+        "estimated_accuracy": vars(right),
         "iterations": model.n_iter_,
         "converged": model.converged_,
         "output": output and str(output),
