@@ -3,8 +3,9 @@
 Panels are cuts of LLMBar (shipped with the package) and of the media bias judges (needs the data of datasets.md), and
 simulated ones: two to five classes, 3 to 60 judges who share up to .95 of their mistakes, some below chance, some with
 people on a twentieth of the tasks. The rules of `JudgePanel` were chosen on the panels of the half "choose" and on
-simulated ones with other settings and seeds; those of "report" were left for the page. `right` and `says` are of the tasks without gold; the best judge and the ridge
-(logistic regression on the votes, C=1) are fitted to the same gold, and Dawid-Skene has it as gold.
+simulated ones with other settings and seeds; those of "report" were left for the page. `right` and `says` are of the
+tasks without gold; the best judge and the ridge (logistic regression on the votes, C=1) are fitted to the same gold,
+and Dawid-Skene has it as gold.
 
     LABELONCE_DATA=... python experiments/judges.py               # every panel, ten draws with gold; resumes
     python experiments/judges.py --draws 2 --panels simulated     # fewer draws, some panels
