@@ -168,6 +168,8 @@ class Aggregator(BaseEstimator, ABC):
     def _keep(self, annotations: Annotations, gold: Codes | None, fit: Fit, rng: np.random.Generator) -> Self:
         """Set the fitted attributes; tasks with gold have its class, also where `_fit` did not look at it."""
         posterior = fit.posterior
+        for name in ("confidence_", "estimated_accuracy_"):  # of an earlier fit
+            self.__dict__.pop(name, None)
         if gold is not None and isinstance(posterior, np.ndarray) and (known := gold >= 0).any():
             posterior = posterior.copy()
             posterior[known] = np.eye(annotations.n_classes, dtype=posterior.dtype)[gold[known]]
@@ -267,7 +269,7 @@ def set_fitted(
             model.__dict__.pop(name, None)
     found: Confusion = confusion_of(confusion)
     model._confusion = found
-    for name in ("_answers", "_fitted_on", "confidence_", "estimated_accuracy_"):  # of an earlier fit
+    for name in ("_answers", "_fitted_on"):
         model.__dict__.pop(name, None)
     leaning = None
     if answers is not None and answers is not classes:
