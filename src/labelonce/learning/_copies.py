@@ -23,10 +23,9 @@ def without_copies(annotations: Annotations) -> tuple[Annotations, list[Codes]]:
         group[one] = one[0]
     drawn = np.random.default_rng(0).permutation(len(annotations))  # so that every copier keeps some labels
     said = np.stack([annotations.task, group[annotations.worker], annotations.label], axis=1)[drawn]
-    kept = np.sort(drawn[np.unique(said, axis=0, return_index=True)[1]])
-    codes = annotations.task[kept], annotations.worker[kept], annotations.label[kept]
-    ids = annotations.tasks, annotations.workers, annotations.classes, annotations.answers
-    return Annotations(*codes, *ids), groups
+    kept = np.zeros(len(annotations), dtype=bool)
+    kept[drawn[np.unique(said, axis=0, return_index=True)[1]]] = True
+    return annotations.part(kept), groups
 
 
 def copiers(annotations: Annotations) -> list[Codes]:
