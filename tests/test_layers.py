@@ -106,7 +106,7 @@ def test_imports_from_private_modules_of_other_rooms_only_fall() -> None:
 
 def test_the_folders_of_the_tests_are_those_of_the_package() -> None:
     folders = {path.parent for path in Path(__file__).parent.glob("*/test_*.py")}
-    mirrored = {folder.name for folder in folders} - {"experiments"}  # which mirrors the scripts beside the package
+    mirrored = {folder.name for folder in folders} - {"experiments"}  # which mirrors the scripts next to the package
     assert {name for name in mirrored if not (PACKAGE / name).is_dir()} == set()
 
 

@@ -389,7 +389,7 @@ def detect_format(path: str | os.PathLike[str], *, format: str | None = None, re
 
 
 def check_target(path: str | os.PathLike[str], *, format: str | None = None) -> None:
-    """Raise where `write` could not, before the work that makes what is to be written."""
+    """Raise the errors of `write` in advance, before the results are computed."""
     file = _target(path, format)
     if not file.path.parent.is_dir():
         raise FileNotFoundError(f"{path}: {file.path.parent} must be a folder; got none. Make it first.")

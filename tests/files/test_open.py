@@ -79,8 +79,8 @@ def test_the_format_of_a_file_is_told() -> None:
 def test_a_failed_write_leaves_the_earlier_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     atomic_write(path, b"old")
-    with suppress(RuntimeError), atomic_path(path) as beside:
-        beside.write_bytes(b"half")
+    with suppress(RuntimeError), atomic_path(path) as temporary:
+        temporary.write_bytes(b"half")
         raise RuntimeError
     assert path.read_bytes() == b"old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]

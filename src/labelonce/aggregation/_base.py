@@ -1,4 +1,4 @@
-"""What all aggregators share: the contract of `fit` and what it leaves behind."""
+"""The base of all aggregators: what `fit` takes and which attributes it sets."""
 
 from __future__ import annotations
 
@@ -281,7 +281,7 @@ def set_fitted(
 def labels_table(fitted: Any) -> pa.Table:
     """Return the labels of a fitted object with one row per task."""
     picks = _ids.lookup(fitted.labels_, fitted.classes_)
-    return labels_frame(fitted.tasks_, fitted.classes_, fitted.posterior_, picks)
+    return labels_frame(fitted.tasks_, fitted.classes_, fitted.posterior_, picks, vars(fitted).get("confidence_"))
 
 
 def workers_table(fitted: Any, **more: Floats) -> pa.Table:
@@ -293,9 +293,10 @@ def workers_table(fitted: Any, **more: Floats) -> pa.Table:
     return pa.table({name: pa.array(values[best_first]) for name, values in columns.items()})
 
 
-def labels_frame(tasks: Ids, classes: Ids, posterior: Any, picks: Codes) -> pa.Table:
+def labels_frame(tasks: Ids, classes: Ids, posterior: Any, picks: Codes, confidence: Floats | None = None) -> pa.Table:
     """Return an Arrow table with one row per task: task, label, confidence, and `posterior_<class>`.
 
+    The confidence is that of the posterior where none is given.
     With many classes there are no columns of classes, but the most probable ones of each task instead: `class_1`,
     `posterior_class_1`, ...
     """
@@ -303,7 +304,7 @@ def labels_frame(tasks: Ids, classes: Ids, posterior: Any, picks: Codes) -> pa.T
     columns: dict[str, Any] = {
         "task": pa.array(tasks),
         "label": _ids.decode(picks, classes),
-        "confidence": beliefs.at(np.arange(len(picks)), picks),
+        "confidence": beliefs.at(np.arange(len(picks)), picks) if confidence is None else confidence,
     }
     for place, (code, share) in enumerate(beliefs.columns(TOP_CLASSES)):
         if np.ndim(code) == 0:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from labelonce._kernels import Beliefs
 from labelonce._types import GROUPINGS, TABLES
 from labelonce.aggregation import Aggregator
 from labelonce.aggregation._registry import COMMANDS, aggregator_of
 from labelonce.cli._multilabel import aggregate_questions
-from labelonce.cli._print import print_json, print_rows, print_status, warnings_as_notes
+from labelonce.cli._print import print_json, print_rows, print_status, right_in_words, warnings_as_notes
 from labelonce.cli._source import check_outputs, read_comparable
-from labelonce.data import Annotations, _ids
+from labelonce.data import Annotations
 from labelonce.files import File
 from labelonce.io import detect_format, read_class_groups, write
 from labelonce.runs._labels import find_files
@@ -97,11 +97,10 @@ def _report(
     output: Path | None,
     workers: Path | None,
 ) -> None:
-    labels = _ids.lookup(model.labels_, model.classes_)
-    confidence = float(Beliefs.of(model.posterior_).at(slice(None), labels).mean())
+    right = model.estimated_accuracy_
     if not as_json:
         print_status(f"{annotations!r}")
-        print_status(f"{method}: mean confidence {confidence:.3f}, {model.n_iter_} iterations")
+        print_status(f"{method}, {model.n_iter_} iterations: {right_in_words(right)}")
         return
     found = {
         "method": method,
@@ -111,7 +110,7 @@ def _report(
         "classes": annotations.classes.tolist(),
         "answers": annotations.answers.tolist(),
         "redundancy": annotations.redundancy,
-        "mean_confidence": confidence,
+        "estimated_accuracy": asdict(right),
         "iterations": model.n_iter_,
         "converged": model.converged_,
         "output": output and str(output),

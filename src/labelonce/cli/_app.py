@@ -1,4 +1,4 @@
-"""The commands, each a thin shell around the library."""
+"""The commands: each parses its options and calls the library."""
 
 from __future__ import annotations
 

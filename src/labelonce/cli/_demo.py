@@ -180,6 +180,6 @@ def _print_next(folder: Path) -> None:
 
 
 def _command() -> str:
-    """Return how this command was called, where its name alone would not be found."""
+    """Return the command as it was called, if its name alone is not on the path."""
     called = Path(sys.argv[0])
     return str(called) if called.name == "labelonce" and which("labelonce") is None else "labelonce"

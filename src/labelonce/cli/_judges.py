@@ -62,7 +62,7 @@ def run_judges(
 
 
 def show_panel(facts: dict[str, Any], *, as_json: bool, n_workers: int = 20) -> None:
-    """Print what is said of a panel."""
+    """Print the facts about a panel."""
     if as_json:
         print_json(facts)
         return

@@ -16,6 +16,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from labelonce._messages import printable
+from labelonce._types import Estimate
 from labelonce.data._check import Summary
 from labelonce.files import File, dialect_in_words, write_table
 
@@ -97,6 +98,11 @@ def one_line(message: str) -> str:
 def read_from(files: Sequence[File]) -> str:
     """Return the names of files and how each of them is written."""
     return ", ".join(f"{file}: {dialect_in_words(file)}" for file in files)
+
+
+def right_in_words(right: Estimate) -> str:
+    """Return how many labels are right, with the range."""
+    return f"{right.value:.1%} of the labels are right, by estimate ({right.low:.0%} to {right.high:.0%})"
 
 
 def alpha_of(found: Summary) -> str:

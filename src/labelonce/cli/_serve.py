@@ -87,7 +87,7 @@ def _project_of(
     address: dict[str, str],
     **options: Any,
 ) -> Project:
-    """Return the project in a folder, made where there is none; options that nobody would look at are an error."""
+    """Return the project in a folder, made if there is none; options without effect are an error."""
     is_new = not (folder / FILE).exists()
     asked = {"--tasks": tasks, "--classes": classes} | {said: options[name] for name, said in _OF_NEW.items()}
     given = [option for option, value in asked.items() if value]
@@ -108,7 +108,7 @@ def _project_of(
 
 
 def run_revoke(folder: Path, workers: str) -> None:
-    """Make the links of workers worthless."""
+    """Revoke the links of workers."""
     project, names = Project(folder), _words(workers)
     known = project.workers()
     unknown = [name for name in names if name not in known]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class OtherAnswersWarning(UserWarning):
-    """Some answers are not classes, and the method at hand has no use for them."""
+    """Some answers are not classes, and the method has no use for them."""
 
 
 def answer_table(answers: Any, classes: Any) -> tuple[Ids, Ids]:

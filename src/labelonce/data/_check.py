@@ -55,7 +55,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Summary:
-    """What every check says, whether the annotations are of classes or of questions."""
+    """The fields of every check, whether of classes or of questions."""
 
     n_annotations: int
     n_tasks: int
@@ -234,7 +234,7 @@ def _probabilities(annotations: Annotations) -> Iterator[Finding]:
         sentence = (
             f"labels must be classes; got {n:,} different numbers between 0 and 1, such as "
             f"{show(annotations.answers[annotations.label[0]])}, which look like probabilities. Make classes of them "
-            "first, such as yes from 0.5 on."
+            "first, such as yes from 0.5 on; a column probability keeps the numbers."
         )
         yield Finding("probabilities", n, sentence)
 

@@ -40,7 +40,7 @@ def label_memory(n_annotations: int, n_tasks: int) -> float:
 
 
 def available_memory() -> float:
-    """Return how many bytes this process can still use; infinity where the system does not tell."""
+    """Return how many bytes this process can still use; infinity where the system does not report it."""
     return min(_machine_memory(), _container_memory())
 
 

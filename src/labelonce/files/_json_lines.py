@@ -90,7 +90,7 @@ def _is_plain(lines: bytes) -> bool:
 
 
 def _blame(lines: bytes, line: int) -> None:
-    """Raise for the first line that is to blame; what is no JSON is told by Arrow."""
+    """Raise an error for the first bad line; invalid JSON is found by Arrow."""
     for number, said in enumerate(lines.split(b"\n"), line):
         if not _is_plain(said):
             if said.lstrip(_SPACE).startswith(b"{") and said.count(b"{") + said.count(b"[") > _DEEPEST:
@@ -100,7 +100,7 @@ def _blame(lines: bytes, line: int) -> None:
 
 
 def no_object(said: bytes, number: int) -> ValueError:
-    """Return what is to be said of a line that is no object."""
+    """Return the error about a line that is no JSON object."""
     is_list = number == 1 and said.lstrip(_SPACE).startswith(b"[")
     fix = "Write one object per line, and not one list of them." if is_list else "Fix that line."
     return ValueError(f"a line must hold one JSON object; got {said.strip()[:60]!r} at line {number}. {fix}")

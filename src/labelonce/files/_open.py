@@ -94,7 +94,7 @@ def locate(
 
 @contextmanager
 def naming(file: File, may: str = "open") -> Iterator[None]:
-    """Put the file's name in front of every error; what Arrow says of a broken file is a ValueError.
+    """Put the file's name in front of every error, and turn Arrow's errors into ValueError.
 
     Rows are called as a spreadsheet shows them, where the header is row 1, and lines of JSON as an editor does.
     """
@@ -135,7 +135,7 @@ def with_path(error: OSError, path: Path | File, may: str) -> OSError:
 
 
 def _said(error: Exception) -> str:
-    """Return what Arrow says, on one line, cut where it is long, and in words that help where its own do not."""
+    """Return Arrow's message on one line, shortened, and reworded where it would not help."""
     said = printable(" ".join(str(error).split())).rstrip(".")
     if "cannot infer number of columns" in said:
         return "no row under the first one"

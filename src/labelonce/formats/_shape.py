@@ -48,7 +48,7 @@ def advice_on_repeats(file: File, task: str, worker: str, label: str) -> str:
 
 
 def advised(file: File, wanted: Mapping[str, str], said: str) -> str:
-    """Return what was said of columns that are not there, with what to do where the table shows it."""
+    """Return an error about missing columns, with the fix if the table shows it."""
     present = column_names(file)
     advice = ""
     if file.format in DELIMITERS:

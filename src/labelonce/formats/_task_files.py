@@ -19,7 +19,7 @@ _INPUTS = {"mturk": "Input.", "toloka": "INPUT:"}
 
 
 def shown_in(file: File, task: str | None) -> Shown:
-    """Return what a file of labels says of its tasks: the input fields of a tool, of other tables nothing."""
+    """Return the input fields of the tasks in a tool's file; nothing for other tables."""
     if file.format == "label-studio":
         return {
             _label_studio._task_id(one, task or "id"): dict(one.get("data") or {}) for one in _label_studio._load(file)

@@ -28,7 +28,7 @@ _MTURK_TIME = re.compile(r"(\w{3} \w{3} \d+ [\d:]+) \w+ (\d{4})")  # Wed Nov 18 
 
 
 def read_work(files: Sequence[File], *, task: str | None = None, worker: str | None = None) -> pa.Table | None:
-    """Return task, worker, seconds, pay and time of every label as far as the files know them; None where none does."""
+    """Return task, worker, seconds, pay and time of every label where the files have them; None where none does."""
     rows = [row for file in files for row in _rows(file, task, worker)]
     if not any(row[name] == row[name] for row in rows for name in COLUMNS):
         return None

@@ -105,7 +105,7 @@ class SharedWorkers(WorkerModel):
         self.question_strength_, self.worker_strength_ = by_question, by_worker
 
     def _size(self) -> Floats:
-        """Return how many answers the chances of every cell are worth, (n_cells, 2, 1)."""
+        """Return the weight in answers of the probabilities of every cell, (n_cells, 2, 1)."""
         return np.asarray(self._cell_counts.sum(axis=2, keepdims=True) + self.question_strength_[:, None])
 
     def _entry_interval(self, level: float) -> tuple[Floats, Floats]:

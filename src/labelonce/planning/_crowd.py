@@ -26,7 +26,7 @@ _LEVEL_WIDTH = 3.29  # standard deviations in a 90 % interval
 
 @dataclass(frozen=True)
 class Crowd:
-    """Workers to plan with; `assume` makes one from a few numbers, `plan` from whatever was fitted.
+    """The workers of a plan; `assume` makes them from a few numbers, `plan` from a fitted model.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Crowd:
     def draw(self, rng: np.random.Generator) -> Floats:
         """Return the confusion of a crowd that may be this one, within the uncertainty of the skills.
 
-        A better worker than believed has its confusion moved towards always right, a worse one towards guessing.
+        A worker drawn as better than estimated moves towards always right, a worse one towards guessing.
         """
         if self.is_certain:
             return self.confusion

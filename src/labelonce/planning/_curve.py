@@ -1,4 +1,4 @@
-"""The curve of a plan: one row per redundancy, what it buys and what that is worth."""
+"""The curve of a plan: one row per redundancy, what each buys and how much information that is."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def _repeat(problem: _Problem, buys: list[tuple[int, int]], n_test: int, rng: np
 
 
 def _level(problem: _Problem, annotations: Annotations, rng: np.random.Generator) -> tuple[float, float]:
-    """Return how often the pilot's model is right on tasks that it did not see, by their labels, and the doubt.
+    """Return the pilot model's out-of-fold accuracy by the labels, and its standard error.
 
     Models are fitted without a part of the tasks. The accuracy is the one that explains the labels of these tasks, seen
     through the workers' confusion: mean and standard deviation by its likelihood, every accuracy being as probable, and
@@ -248,7 +248,7 @@ def with_accuracy(found: Curve, simulation: Simulation) -> Curve:
 
 
 def _errors(simulation: Simulation, kind: int, found: Curve) -> Floats:
-    """Return the error at every row of the curve: a power of the worth, through the simulated fits."""
+    """Return the error at every row of the curve: a power law in the worth, fitted to the simulated fits."""
     errors = np.clip(1 - simulation.accuracy[:, kind].mean(axis=0), 1e-3, 1)
     x, y = np.log(simulation.worth), np.log(errors)
     worth = np.log([max(row.worth, 1e-9) for row in found.rows])

@@ -49,7 +49,7 @@ def measured_accuracy(facts: Facts, gold: Codes) -> Accuracy:
 
 
 def estimated_accuracy(facts: Facts) -> Accuracy | None:
-    """Return the estimated share of right labels; None where nothing in the data tells."""
+    """Return the estimated share of right labels; None where the data does not determine it."""
     if not facts.comparable:
         return None
     if facts.annotations.n_classes == 1:

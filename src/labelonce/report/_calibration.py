@@ -36,7 +36,7 @@ def gold_calibration(facts: Facts, gold: Codes) -> Calibration:
 
 
 def label_calibration(facts: Facts) -> Calibration | None:
-    """Return how often workers give the label that the fit, without this label, expects; None where it cannot tell.
+    """Return how often workers give the label that a fit without this label expects; None if that is not known.
 
     Where the posterior comes from held-out models it cannot: dividing by a label's factor would not leave it out. Any
     other posterior is a product with a factor for every label, so that dividing by one factor leaves it out; the

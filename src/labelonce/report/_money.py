@@ -37,7 +37,7 @@ class Money:
 
 
 def compare_redundancy(facts: Facts, accuracy: float) -> Money | None:
-    """Return what simulated votes need to be right as often as `accuracy`; None where nothing in the data tells.
+    """Return what simulated votes need to be right as often as `accuracy`; None where the data does not determine it.
 
     Tasks get classes in the shares of the posterior, workers by their share of the labels, labels by the workers'
     estimated confusion. The weighted vote knows these matrices: no aggregator of labels alone does better.

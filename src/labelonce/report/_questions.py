@@ -73,7 +73,7 @@ class QuestionFacts:
 
     @property
     def narrowing(self) -> str:
-        """What would narrow that range, empty where nothing needs to be done."""
+        """What would narrow that range, empty if nothing would."""
         return "" if self.estimate is None else str(self.fitted.verdict_.narrowing() or "")
 
     @property
@@ -83,7 +83,7 @@ class QuestionFacts:
 
     @cached_property
     def comparable(self) -> bool:
-        """Whether something besides one answer to each question tells what is true."""
+        """Whether there is evidence about the true answers besides one answer per question."""
         sizes = np.diff(np.append(self.annotations.pair_start, len(self.annotations)))
         return self.uses_features or bool((sizes > 1).mean() >= MIN_OVERLAP)
 
@@ -121,7 +121,7 @@ class Strictness:
 
     @property
     def value(self) -> Floats:
-        """How much less often the worker says yes than is found to be true."""
+        """How much less often the worker says yes than the estimated truth."""
         return self.found - self.said
 
     @property
@@ -321,7 +321,7 @@ def _answers(ann: MultiLabelAnnotations, first: int, end: int) -> list[tuple[str
 
 
 def _choices(fitted: Any) -> list[dict[str, Any]]:
-    """Return what was tried, the best first."""
+    """Return the options that were tried, best first."""
     rows = [dict(zip(_CHOICE, (choice[name] for name in _CHOICE), strict=True)) for choice in _tried(fitted)]
     rows = [row | {"learner": rows_of_recipe({"learner": row["learner"]})[0][1]} for row in rows]
     return sorted(rows, key=lambda row: -row["score"])
@@ -339,6 +339,6 @@ def _recipe(fitted: Any) -> dict[str, Any]:
 
 
 def _sharing(fitted: Any) -> dict[str, float] | None:
-    """Return how many answers a worker's overall matrix is worth for a question, by true no and yes."""
+    """Return the weight, in answers, of a worker's overall matrix for a question, by true no and yes."""
     found = getattr(fitted, "question_strength_", None)
     return None if found is None else {"no": float(found[0]), "yes": float(found[1])}

@@ -1,4 +1,4 @@
-"""What is believed about tasks and known of workers, in the router's one layout: P(class) of every row.
+"""The beliefs about tasks and workers, in the router's one layout: P(class) of every row.
 
 A row is what has one unknown class: a task, or with several questions a (task, question), such as a check box, whose
 classes are no and yes. The rows of a task lie next to each other. Nothing else in this folder knows the layout; the

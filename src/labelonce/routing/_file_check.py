@@ -1,4 +1,4 @@
-"""What a file of a router must hold, looked at before any of it is believed."""
+"""What a file of a router must hold, checked before any of it is used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a router has to offer: which task is best for whom, which are out with a worker, and who is worth asking."""
+"""What a router has to offer: which task is best for whom, which are leased, and which workers to ask."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Offers:
         return int(left[0]) if len(left) else None
 
     def worth_asking(self, workers: Codes) -> list[int]:
-        """Return the workers who would bring enough, the best first; all where nobody would.
+        """Return the workers whose labels are worth their price, best first; all of them if nobody's are.
 
         Where models and people are paid from one purse, that is by what the best of them brings for the money.
         """
@@ -98,7 +98,7 @@ class Offers:
         return self._gain
 
     def hand_out(self, task: int, worker: int, age: float = 0.0) -> None:
-        """Lease a task to a worker, who has had it for some seconds."""
+        """Lease a task to a worker who got it `age` seconds ago."""
         self._leases.hand_out(task, worker, self._clock() - age)
         self.look_at(task)
 
@@ -108,11 +108,11 @@ class Offers:
         self.look_at(task)
 
     def holds(self, task: int, worker: int) -> bool:
-        """Return whether a task is out with a worker, and its lease is not over."""
+        """Return whether a worker has a lease on a task that has not expired."""
         return self._leases.holder(task, self._clock()) == worker
 
     def is_out(self, task: int) -> bool:
-        """Return whether a task is out with anybody, and its lease is not over."""
+        """Return whether anybody has a lease on a task that has not expired."""
         return self._leases.holder(task, self._clock()) is not None
 
     def end_leases(self) -> None:
@@ -151,7 +151,7 @@ class Offers:
             pool.free = np.isin(pool.tasks, self.open_among(pool.tasks)) & ~np.isin(pool.tasks, self._leased())
 
     def renew(self) -> None:
-        """Take note that everything is worth something else now; better tasks are looked for when there is time."""
+        """Note that the values of all tasks have changed; the pool is drawn again when there is time."""
         self._strategy.refitted(self._state)
         if self._pool is not None:
             self.use(self._pool)
@@ -191,7 +191,7 @@ class Offers:
             self._pool.free, self._pool.is_old = found["pool_free"], is_old
 
     def _drawn(self, tasks: Codes, leased: Codes) -> Pool:
-        """Return a pool of those of the tasks that are open and not out with anybody."""
+        """Return a pool of tasks that are open and not leased."""
         tasks = self.open_among(tasks)
         return Pool.draw(self._state, self._strategy, tasks[~np.isin(tasks, leased)])
 

@@ -1,6 +1,6 @@
-"""A refit: everything believed of tasks and workers, replaced by what a fit of all answers found.
+"""A refit: the beliefs about tasks and workers are replaced by those of a fit to all answers.
 
-The posterior of a fit is believed as it is, so it must be calibrated: that of `MBEM` is.
+The router takes over the posterior of a fit unchanged, so it must be calibrated: that of `MBEM` is.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _known_before(state: State, estimator: Estimator, annotations: Annotations) 
 
 
 class Adoption:
-    """A fit that is about to be believed, and on top of it the answers that it did not know.
+    """A fit that the router is about to take over, plus the answers that came after it.
 
     Answers that it knew and that are gone are taken out. It is made and finished where the router is used, which takes
     a moment; `compute` takes long, changes nothing of the router, and may run in another thread while answers arrive.
@@ -134,7 +134,7 @@ class Adoption:
         self._now, self._n_rows, self._n_removed = state.answers.rows(), state.answers.n_rows, state.answers.n_removed
 
     def compute(self) -> None:
-        """Compute what will be believed, of the answers so far."""
+        """Compute the new beliefs from the fit and the answers so far."""
         state, fitted = self._state, self._fitted_rows()
         self._is_fitted, is_there = self._among(self._now, fitted), self._among(fitted, self._now)
         self._crowd = self._crowd_of(fitted.worker)
@@ -182,7 +182,7 @@ class Adoption:
         return crowd
 
     def _count(self, rows: Rows, chosen: Mask, times: int) -> None:
-        """Believe some of the answers too, or take them out."""
+        """Add some of the answers to the beliefs, or take them out."""
         chosen &= self._state.gold[rows.task] < 0
         for task, worker, label in zip(*(one[chosen] for one in rows), strict=True):
             share = self._state.evidence_of(task, worker)

@@ -152,7 +152,7 @@ class State:
         self.belief = Belief(self.with_gold(rows / rows.sum(axis=1, keepdims=True)), self.n_questions)
 
     def remove(self, task: int, worker: int) -> list[int]:
-        """Take an answer out, also of what is believed, and return its labels."""
+        """Take an answer out, also out of the beliefs, and return its labels."""
         labels = self.answers.remove(task, worker)
         if self.gold[task] < 0:
             self.belief.update(task, self.crowd.chances(worker, labels) ** -self.evidence_of(task, worker))
@@ -169,7 +169,7 @@ class State:
         return np.array([*self.answers.of(worker), *self._skipped.get(worker, ())], dtype=np.int32)
 
     def believe(self, belief: Belief, crowd: Crowd, predictions: Floats, is_fitted: Mask, n_rows: int) -> None:
-        """Replace what is believed by what was found of the first rows of answers, and count the answers since."""
+        """Replace the beliefs by those of a fit to the first answers, and add the answers since."""
         self.belief, self.crowd, self.predictions = belief, crowd, predictions
         self.answers.fit(is_fitted, n_rows)
         for task, worker, label in zip(*self.answers.rows(n_rows), strict=True):

@@ -1,4 +1,4 @@
-"""What learns from texts and images: a pretrained model where one is at hand, else n-grams or pixels."""
+"""The features of texts and images: a pretrained model if one is installed, else n-grams or pixels."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MOST_TOKENS = 256
 def settled(options: Options) -> Options:
     """Return the options with the model that embeds the texts or images by name, "none" where none does.
 
-    Without a wish it is the default one if it is at hand; nothing is downloaded then.
+    If none is named, it is the default model if that is on disk; nothing is downloaded.
     """
     kind = kind_of(options)
     if kind is None:
@@ -97,7 +97,7 @@ def fill_cache(options: Options, X: Any, progress: Any) -> None:
         embed.images(X, model=options.embed, progress=progress)
 
 
-class _Way(NamedTuple):
+class _Encoder(NamedTuple):
     what: str
     seconds: float
 
@@ -122,25 +122,27 @@ def first_line(options: Options, X: Any) -> str:
     return f"{len(X):,} {kind}s by {own} on one core ({others})"
 
 
-def _way(options: Options, X: Any) -> _Way:
+def _way(options: Options, X: Any) -> _Encoder:
     n, model, thorough = len(X), options.embed or "none", options.effort == "thorough"
     name = model.rstrip("/").rpartition("/")[2]
     if options.text is not None:
         letters = sum(map(len, X))
         if options.effort == "quick":
-            return _Way(f"{RULES.text_components} components of their n-grams", 5 + _PER_LETTER["components"] * letters)
-        words = _Way("n-grams", 5 + _PER_LETTER["n-grams"] * letters)
+            return _Encoder(
+                f"{RULES.text_components} components of their n-grams", 5 + _PER_LETTER["components"] * letters
+            )
+        words = _Encoder("n-grams", 5 + _PER_LETTER["n-grams"] * letters)
         if not embeds(options):
             return words
         seconds = _LOADING + n * (_encoding(model, min(letters / n / _LETTERS + 2, _MOST_TOKENS)) + _PER_VECTOR)
-        return _Way(f"{name} and n-grams", seconds + words.seconds) if thorough else _Way(name, seconds)
+        return _Encoder(f"{name} and n-grams", seconds + words.seconds) if thorough else _Encoder(name, seconds)
     if options.effort == "quick":
-        return _Way(f"{QUICK_SIZE} x {QUICK_SIZE} pixels", 5 + _PER_PIXELS * n)
+        return _Encoder(f"{QUICK_SIZE} x {QUICK_SIZE} pixels", 5 + _PER_PIXELS * n)
     if embeds(options):
         seconds = _LOADING + n * (_encoding(model, _IMAGE_TOKENS) * (2 if thorough else 1) + _PER_VECTOR)
-        return _Way(f"{name}{' of both sides' if thorough else ''}", seconds)
+        return _Encoder(f"{name}{' of both sides' if thorough else ''}", seconds)
     seconds = max(_SMALL_NETWORK[0], _SMALL_NETWORK[1] * n) if n < SMALL else _PER_IMAGE * n
-    return _Way(f"a network on pixels{', twice as long' if thorough else ''}", seconds * (2 if thorough else 1))
+    return _Encoder(f"a network on pixels{', twice as long' if thorough else ''}", seconds * (2 if thorough else 1))
 
 
 def _encoding(model: str, tokens: float) -> float:

@@ -67,7 +67,7 @@ def flattened(rows: Rows) -> Rows:
 
 
 def network_for(n_images: int, *, longer: bool = False) -> Any:
-    """Return the network for so many images: `image_learner`, for few of them small, with small batches.
+    """Return the network for N images: `image_learner`; with few images a small one with small batches.
 
     `longer`: it is trained twice as long.
     """

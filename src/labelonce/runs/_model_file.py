@@ -155,7 +155,7 @@ def _refusal(unknown: list[str]) -> str:
 
 
 def _states() -> States:
-    """Return what turns objects of ours into named state and back: of these types, and of nothing else."""
+    """Return the functions that turn objects of these types, and no others, into named state and back."""
     return States({_name_in_file(home): home for home in _our_types()}, _VERSIONS)
 
 
@@ -178,7 +178,7 @@ def _types_in(content: bytes) -> set[str]:
 
 
 def _our_types() -> Iterator[str]:
-    """Yield the full names of the types of ours whose objects a file may hold."""
+    """Yield the full names of the types of labelonce that a file may contain."""
     for kind in _PARTS:
         yield f"{kind.__module__}.{kind.__qualname__}"
     for module in (aggregation, embed, learning, multilabel, workers):

@@ -134,7 +134,7 @@ class NumberInput:
 
 @dataclass(frozen=True)
 class TextInput:
-    """What `predict` has to know of texts."""
+    """What `predict` needs to know about texts."""
 
     column: str
     kind: Literal["text"] = "text"
@@ -193,7 +193,7 @@ class UsedRecipe:
 class EstimatedAccuracy:
     """The estimated share of right labels and the ends of its 90 % range; nothing checked it unless `held_out`.
 
-    `narrowing` is what would narrow the range, empty where nothing needs to be done, and `doubts` are the warnings of
+    `narrowing` is what would narrow the range, empty if nothing would, and `doubts` are the warnings of
     the fit.
     """
 

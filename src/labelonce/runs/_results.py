@@ -1,4 +1,4 @@
-"""The tables of a run: what is known of every task and every worker, and the labels worth checking."""
+"""The tables of a run: what is known about every task and every worker, and the labels worth checking."""
 
 from __future__ import annotations
 

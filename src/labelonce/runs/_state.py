@@ -1,4 +1,4 @@
-"""Objects of ours as named, versioned state: plain dicts that no move of a class between modules can break."""
+"""Objects of labelonce as named, versioned state: plain dicts that no move of a class between modules can break."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class States:
         self._names = {home: name for name, home in homes.items()}
 
     def of(self, value: Any) -> Any:
-        """Return a value with state in the place of objects of ours, wherever they are inside it."""
+        """Return a value in which every object of labelonce is replaced by its state, at any depth."""
         return self._replaced(value, {}, self._described)
 
     def restored(self, value: Any) -> Any:

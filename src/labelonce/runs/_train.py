@@ -299,7 +299,7 @@ def _finish(
 
 
 def _tables(clf: Any, inputs: Inputs) -> tuple[pa.Table, pa.Table]:
-    """Return what is known of every task, and of every worker."""
+    """Return what is known about every task, and of every worker."""
     annotations, shown = inputs.annotations, _shown(inputs)
     if inputs.on_questions:
         return labels_of_questions(clf, annotations, **shown), clf.workers_to_frame()
@@ -354,14 +354,20 @@ def _model_input(options: Options, inputs: Inputs) -> NumberInput | TextInput | 
 
 
 def _write_report(path: Path, clf: Any, inputs: Inputs, record: RunRecord) -> RunRecord:
-    """Write the report where its libraries are here; return the record, which says if it was not."""
+    """Write the report where its libraries are installed; return the record, which says if it was not."""
     reason = _no_report(inputs)
-    try:
-        report = import_module("labelonce.report")
-    except ImportError as error:
-        reason = str(error)
+    if not reason:
+        try:
+            _report_of(path, clf, inputs, record)
+        except ImportError as error:  # Jinja2 is not installed
+            reason = str(error)
     if reason:
         return replace(record, warnings=[*record.warnings, f"report.html was not written: {reason}"])
+    return record
+
+
+def _report_of(path: Path, clf: Any, inputs: Inputs, record: RunRecord) -> None:
+    report = import_module("labelonce.report")
     rows, images = inputs.rows, inputs.images
     shown: dict[str, Any] = {"run": record.with_paths(near).to_dict()}
     if not inputs.on_questions:
@@ -370,13 +376,12 @@ def _write_report(path: Path, clf: Any, inputs: Inputs, record: RunRecord) -> Ru
     if images is None:
         texts = rows.X if isinstance(rows.X, list) else None
         report.write_report(path, clf, inputs.annotations, texts=texts, **shown)
-        return record
+        return
     try:
         report.write_report(path, clf, inputs.annotations, images=images.paths, **shown)
     except ValueError:  # a file has gone since it was read
         shots = None if isinstance(rows.X, list) or rows.X.ndim != 4 else rows.X
         report.write_report(path, clf, inputs.annotations, images=shots, **shown)
-    return record
 
 
 def _no_report(inputs: Inputs) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from labelonce.service._service import Refused, Service
+from labelonce.service._service import RequestError, Service
 from labelonce.service._tokens import Person
 
 
@@ -32,14 +32,16 @@ Anybody = Annotated[Person, Depends(person_of)]
 async def worker_of(person: Anybody) -> str:
     """Return the name of the worker who is asking."""
     if person.is_admin:
-        raise Refused(403, "tasks must be asked for with a worker's token; got an admin's. Add a worker for yourself.")
+        raise RequestError(
+            403, "tasks must be asked for with a worker's token; got an admin's. Add a worker for yourself."
+        )
     return person.worker
 
 
 async def admin_of(person: Anybody) -> None:
     """Refuse everybody but admins."""
     if not person.is_admin:
-        raise Refused(403, "this must be asked with the admin's token; got a worker's.")
+        raise RequestError(403, "this must be asked with the admin's token; got a worker's.")
 
 
 Worker = Annotated[str, Depends(worker_of)]

@@ -185,8 +185,8 @@ class Connection(H11Protocol):
         self._deadline = None if seconds is None else self.loop.call_later(seconds, then or self.abort)
 
 
-class Seldom(logging.Filter):
-    """Lets messages of one kind through once a minute; the next one says how many were left out."""
+class RareMessages(logging.Filter):
+    """Lets one log message of a kind through per minute; the next one says how many were left out."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -208,7 +208,7 @@ class Seldom(logging.Filter):
 
 
 def room_for_connections() -> int:
-    """Return how many connections there may be, after raising the limit of open files as far as one may."""
+    """Raise the limit of open files as far as allowed, and return the number of connections it leaves room for."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

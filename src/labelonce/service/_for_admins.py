@@ -43,7 +43,7 @@ async def one_task(task: Annotated[TaskId, Query()], service: Running) -> dict[s
         raise HTTPException(404, "there is no such task")
     place, boxes = live.tasks.place[task], service.project.settings.multilabel
     found = {"found": live.labels(place, place + 1)[0]} | live.tasks.shown(task)
-    return found | await service.beside(lambda store: of_task(store, task, boxes=boxes))
+    return found | await service.read_store(lambda store: of_task(store, task, boxes=boxes))
 
 
 @routes.post("/workers", status_code=201)

@@ -94,7 +94,7 @@ def number_of(found: Mapping[str, Any]) -> int:
 
 
 def answer_of(annotation: Mapping[str, Any], task: str, control: Control) -> Answer | None:
-    """Return one of Label Studio's annotations as an answer; None where it says nothing."""
+    """Return one of Label Studio's annotations as an answer, None if it is empty."""
     name = origin(annotation)
     cancelled = bool(annotation.get("was_cancelled"))
     label = None if cancelled else control.label(annotation.get("result"))

@@ -25,17 +25,17 @@ from labelonce.service._store import (
     FIND_OWN,
     TABLES,
     Answer,
+    AnswerRow,
+    Changes,
     Claim,
     DatabaseTrouble,
     Lease,
-    News,
     Outcome,
     Release,
     Store,
-    Stored,
     Undo,
     Wish,
-    Written,
+    WriteResult,
     now,
     row_of,
 )
@@ -125,23 +125,23 @@ class SharedStore(Store):
         """What messages call the database: without user and password."""
         return self._name
 
-    def begin(self) -> list[Stored]:
+    def begin(self) -> list[AnswerRow]:
         """Return all answers; `look` then tells what is newer, and all leases."""
 
-        def job() -> list[Stored]:
+        def job() -> list[AnswerRow]:
             self._run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")  # both are of one moment
             seen = self._run("SELECT coalesce(max(change), 0) FROM answers").fetchone()[0]
             rows = self._run(f"SELECT {COLUMNS} FROM answers WHERE undone_at IS NULL ORDER BY id").fetchall()
             self._seen = (seen, 0)
-            return [Stored(*row) for row in rows]
+            return [AnswerRow(*row) for row in rows]
 
         return self._done(job)
 
-    def look(self) -> News:
+    def look(self) -> Changes:
         """Return what has changed since it was last told."""
         return self._news(self._done(lambda: [cursor.fetchall() for cursor in self._ask()]))
 
-    def turn(self, wishes: Sequence[Wish]) -> tuple[list[Outcome], News]:
+    def turn(self, wishes: Sequence[Wish]) -> tuple[list[Outcome], Changes]:
         """Carry out wishes in one transaction, and return what became of them and what has changed, they included."""
 
         def job() -> tuple[list[Outcome], list[Any]]:
@@ -249,7 +249,7 @@ class SharedStore(Store):
     def _follow(self, wish: Wish, rows: list[Any]) -> Any:
         """Send what a wish needs after its first outcome."""
         if isinstance(wish, Undo) and rows and wish.again:
-            row = Stored(*rows[0])
+            row = AnswerRow(*rows[0])
             self._run(_FREE_EXPIRED, ([row.task],))
             return self._run(_CLAIM_AGAIN, (row.worker, self._lease_seconds, [row.task], row.worker))
         if rows or isinstance(wish, Release):
@@ -265,11 +265,11 @@ class SharedStore(Store):
         answers, leases = self._seen
         return [self._run(_CHANGED, (answers,)), self._run(_LEASED, (leases,)), self._run(_NEWEST)]
 
-    def _news(self, asked: list[Any]) -> News:
+    def _news(self, asked: list[Any]) -> Changes:
         answers, leases, newest = asked
         last = (max((row[-1] for row in rows), default=seen) for rows, seen in zip(asked, self._seen, strict=False))
         self._seen = (next(last), next(last))
-        return News([Stored(*row[:-1]) for row in answers], [Lease(*row[:-1]) for row in leases], newest[0][0])
+        return Changes([AnswerRow(*row[:-1]) for row in answers], [Lease(*row[:-1]) for row in leases], newest[0][0])
 
     def _lock(self, name: str, how: str) -> bool:
         return self._run(f"SELECT pg_{how}({_SPACE}, {_LOCKS[name]})").fetchone()[0] is not False
@@ -341,4 +341,4 @@ def _became(wish: Wish, rows: list[Any], second: Any) -> Outcome:
         found = rows or second.fetchall()
         return str(found[0][0]) if found else None
     found = rows or second.fetchall()
-    return Written(Stored(*found[0]) if found else None, bool(rows))
+    return WriteResult(AnswerRow(*found[0]) if found else None, bool(rows))

@@ -52,7 +52,7 @@ class DatabaseTrouble(OSError):
     """A database that does not do now what it is asked; it may later."""
 
 
-class Stored(NamedTuple):
+class AnswerRow(NamedTuple):
     """A row of `answers`: a label, or without one a skipped task; `undone_at` if it was taken back."""
 
     id: int
@@ -105,7 +105,7 @@ class Comment(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """The wish of a worker to have the first of some tasks that is free."""
+    """A worker's request for the first free one of some tasks."""
 
     worker: str
     tasks: list[str]
@@ -118,10 +118,10 @@ class Release(NamedTuple):
     task: str
 
 
-class Written(NamedTuple):
-    """What became of an answer or an undo: the row, None if this worker has no such row, and whether it changed."""
+class WriteResult(NamedTuple):
+    """The result of an answer or an undo: the row (None if the worker has no such row) and whether it changed."""
 
-    row: Stored | None
+    row: AnswerRow | None
     changed: bool
 
 
@@ -133,16 +133,16 @@ class Lease(NamedTuple):
     seconds: float
 
 
-class News(NamedTuple):
-    """What has changed: answers given or taken back, in the order of the changes; leases; the newest fit of all."""
+class Changes(NamedTuple):
+    """The changes since the last look: answers given or undone, in their order; leases; the newest fit."""
 
-    answers: list[Stored]
+    answers: list[AnswerRow]
     leases: list[Lease]
     fit: int
 
 
 Wish = Answer | Undo | Claim | Release
-Outcome = Written | str | None
+Outcome = WriteResult | str | None
 
 
 class Store:
@@ -175,45 +175,45 @@ class Store:
         """What messages call the database."""
         return self.url
 
-    def turn(self, wishes: Sequence[Wish]) -> tuple[list[Outcome], News]:
+    def turn(self, wishes: Sequence[Wish]) -> tuple[list[Outcome], Changes]:
         """Carry out wishes in one transaction, and return what became of them and what has changed.
 
         When this returns, it is on the disk.
         """
         return with_news(self._done(lambda: self._carry_out(wishes)))
 
-    def write(self, wishes: Sequence[Answer | Undo]) -> list[Written]:
+    def write(self, wishes: Sequence[Answer | Undo]) -> list[WriteResult]:
         """Carry out answers and undos as `turn` does, and return what became of them."""
-        return [found for found in self.turn(wishes)[0] if isinstance(found, Written)]
+        return [found for found in self.turn(wishes)[0] if isinstance(found, WriteResult)]
 
-    def begin(self) -> list[Stored]:
+    def begin(self) -> list[AnswerRow]:
         """Return what a service begins with: all answers."""
         return self.answers()
 
-    def answers(self, *, undone: bool = False) -> list[Stored]:
+    def answers(self, *, undone: bool = False) -> list[AnswerRow]:
         """Return the answers in the order in which they were given, by default without those taken back."""
         rule = "" if undone else " WHERE undone_at IS NULL"
         return self._read(f"SELECT {COLUMNS} FROM answers{rule} ORDER BY id")
 
-    def from_origin(self, origin: str) -> list[Stored]:
+    def from_origin(self, origin: str) -> list[AnswerRow]:
         """Return the answers of that name in another tool, except those taken back."""
         rule = "origin = ? AND undone_at IS NULL"
         return self._read(f"SELECT {COLUMNS} FROM answers WHERE {rule} ORDER BY id", (origin,))
 
-    def given(self, worker: str, task: str) -> list[Stored]:
+    def given(self, worker: str, task: str) -> list[AnswerRow]:
         """Return a worker's answer about a task, unless it was taken back."""
         rule = "worker = ? AND task = ? AND undone_at IS NULL"
         return self._read(f"SELECT {COLUMNS} FROM answers WHERE {rule}", (worker, task))
 
-    def answer(self, worker: str, number: int) -> Stored | None:
+    def answer(self, worker: str, number: int) -> AnswerRow | None:
         """Return a worker's answer of this number, also one that was taken back; None where it has none."""
         return next(iter(self._read(FIND_OWN, (number, worker))), None)
 
-    def of_task(self, task: str) -> list[Stored]:
+    def of_task(self, task: str) -> list[AnswerRow]:
         """Return the answers about a task, except those taken back."""
         return self._read(f"SELECT {COLUMNS} FROM answers WHERE task = ? AND undone_at IS NULL ORDER BY id", (task,))
 
-    def recent(self, worker: str, n: int) -> list[Stored]:
+    def recent(self, worker: str, n: int) -> list[AnswerRow]:
         """Return a worker's newest answers, the newest first."""
         rule = "worker = ? AND undone_at IS NULL ORDER BY id DESC LIMIT ?"
         return self._read(f"SELECT {COLUMNS} FROM answers WHERE {rule}", (worker, n))
@@ -259,7 +259,7 @@ class Store:
             self._connection.close()
             self._connection = None
 
-    def prepare(self, wishes: Sequence[Wish]) -> tuple[list[Outcome], News] | None:
+    def prepare(self, wishes: Sequence[Wish]) -> tuple[list[Outcome], Changes] | None:
         """Do what `turn` does but for the end, or nothing and return None where the file is locked.
 
         Nothing is on the disk before `commit`, and nobody is waited for.
@@ -285,29 +285,29 @@ class Store:
         for statement in TABLES.format(serial="INTEGER PRIMARY KEY AUTOINCREMENT").split(";"):
             self._run(statement)
 
-    def _carry_out(self, wishes: Sequence[Wish]) -> list[Written]:
+    def _carry_out(self, wishes: Sequence[Wish]) -> list[WriteResult]:
         """Claims are none of its business: who has which task, one service knows by itself."""
         known = (wish for wish in wishes if not isinstance(wish, Claim | Release))
         return [self._add(wish) if isinstance(wish, Answer) else self._undo(wish) for wish in known]
 
-    def _add(self, answer: Answer) -> Written:
+    def _add(self, answer: Answer) -> WriteResult:
         new = self._run(ADD, row_of(answer)).fetchall()
         if new:
-            return Written(Stored(*new[0]), True)
+            return WriteResult(AnswerRow(*new[0]), True)
         found = self._run(FIND_OTHER, (answer.worker, answer.key, answer.task, answer.key)).fetchall()
-        return Written(Stored(*found[0]), False)
+        return WriteResult(AnswerRow(*found[0]), False)
 
-    def _undo(self, undo: Undo) -> Written:
+    def _undo(self, undo: Undo) -> WriteResult:
         rule = "id = ? AND worker = ? AND undone_at IS NULL"
         sql = f"UPDATE answers SET undone_at = ? WHERE {rule} RETURNING {COLUMNS}"
         rows = self._run(sql, (now(), undo.id, undo.worker)).fetchall()
         if rows:
-            return Written(Stored(*rows[0]), True)
+            return WriteResult(AnswerRow(*rows[0]), True)
         rows = self._run(FIND_OWN, (undo.id, undo.worker)).fetchall()
-        return Written(Stored(*rows[0]) if rows else None, False)
+        return WriteResult(AnswerRow(*rows[0]) if rows else None, False)
 
-    def _read(self, sql: str, parameters: Sequence[Any] = ()) -> list[Stored]:
-        return [Stored(*row) for row in self._rows(sql, parameters)]
+    def _read(self, sql: str, parameters: Sequence[Any] = ()) -> list[AnswerRow]:
+        return [AnswerRow(*row) for row in self._rows(sql, parameters)]
 
     def _rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
         found: list[Any] = self._done(lambda: self._run(sql, parameters).fetchall())
@@ -346,12 +346,12 @@ class Store:
             raise DatabaseTrouble(f"{self.name} {must}; got: {error}. {fix}") from error
 
 
-def with_news(done: Sequence[Written]) -> tuple[list[Outcome], News]:
+def with_news(done: Sequence[WriteResult]) -> tuple[list[Outcome], Changes]:
     """Return outcomes with what they have changed."""
-    return list(done), News([one.row for one in done if one.changed and one.row is not None], [], 0)
+    return list(done), Changes([one.row for one in done if one.changed and one.row is not None], [], 0)
 
 
-def same(stored: Stored, answer: Answer) -> bool:
+def same(stored: AnswerRow, answer: Answer) -> bool:
     """Return whether a row is the answer, given before under the same key."""
     return (stored.key, stored.task, stored.label, stored.reason) == (
         answer.key,
@@ -361,7 +361,7 @@ def same(stored: Stored, answer: Answer) -> bool:
     )
 
 
-def labels(rows: Iterable[Stored]) -> list[Stored]:
+def labels(rows: Iterable[AnswerRow]) -> list[AnswerRow]:
     """Return the rows that are labels, not skips."""
     return [row for row in rows if row.label is not None]
 

@@ -165,7 +165,7 @@ class _Job:
 
     def _save(self, step: Iteration) -> None:
         """Put the checkpoint in the place of the last one."""
-        with atomic_path(self.target / "checkpoint.npz") as beside, beside.open("wb") as file:
+        with atomic_path(self.target / "checkpoint.npz") as temporary, temporary.open("wb") as file:
             counts = step.sweep.tallies.values.swapaxes(1, 2)  # as it lies in memory: sums must not change order
             np.savez(file, about=self.about, path=step.path, counts=counts, class_counts=step.sweep.class_counts)
 

@@ -81,5 +81,5 @@ class WorkerTesting(Strategy):
         return self._action(state, worker) != _FIRE
 
     def scores(self, state: State, worker: int, tasks: Codes) -> Floats:
-        """Return the entropy of what is believed."""
+        """Return the entropy of the belief about each task."""
         return state.belief.entropy(tasks)
