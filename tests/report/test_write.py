@@ -119,6 +119,17 @@ def test_the_estimate_stands_next_to_the_measurement(tmp_path: Path) -> None:
     assert estimate in page
 
 
+def test_gold_that_contradicts_the_fit_withdraws_the_advice(tmp_path: Path) -> None:
+    ann = small_crowd()
+    fitted = lo.DawidSkene().fit(ann)
+    right = {int(task): int(label) for task, label in zip(fitted.tasks_, fitted.labels_, strict=True)}
+    wrong = {task: 1 - label if task % 2 else label for task, label in right.items()}
+    with_advice, without = page_of(tmp_path, fitted, ann, gold=right), page_of(tmp_path, fitted, ann, gold=wrong)
+    assert "Do not replace labels yet" not in with_advice
+    assert "Do not replace labels yet" in without
+    assert "can replace the given one" not in without
+
+
 def test_a_fit_that_held_nothing_out_says_so_loudly(tmp_path: Path) -> None:
     X, y = make_classification(200, 5, random_state=0)
     ann = lo.Annotations.from_matrix(y[:, None])

@@ -347,7 +347,7 @@ def test_a_task_that_was_labelled_in_another_tab_is_not_asked_again(browser: Any
         Client(http, project.add_admin()).delete("/api/tokens?worker=ann")  # the service looks at once
         tabs[0].shows_a_task()
         tabs[0].page.keyboard.press("1")
-        tabs[0].waits_for("#notice", "This link does not work, or no longer.")
+        tabs[0].waits_for("#notice", "This link does not work, or it was revoked.")
         context.close()
     assert len(answered(project)["ann"]) == 1
 

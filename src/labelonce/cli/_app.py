@@ -147,7 +147,7 @@ def judges(
         list[Path] | None, typer.Option(help="Items that people checked: columns task and label; may repeat.")
     ] = None,
     people: Annotated[
-        str | None, typer.Option(help="Workers or families that are people, with commas between; default: by name.")
+        str | None, typer.Option(help="Comma-separated workers or families that are people; default: by name.")
     ] = None,
     swap: Annotated[
         str | None,

@@ -137,7 +137,7 @@ def _context(facts: Facts, gold: Any, *, texts: Any, images: Any, seconds: Any, 
     """Return everything that the template shows."""
     ann, table = facts.annotations, worker_table(facts)
     estimate = estimated_accuracy(facts)
-    accuracy = estimate if gold is None else measured_accuracy(facts, gold)
+    accuracy: Any = estimate if gold is None else measured_accuracy(facts, gold)
     unsure, contradicted = least_sure(facts), overruled(facts)
     to_check = labels_list(facts, texts)
     actions = to_check["action"].to_pylist()
@@ -150,6 +150,7 @@ def _context(facts: Facts, gold: Any, *, texts: Any, images: Any, seconds: Any, 
         | {"unlabelled": int((~facts.labelled).sum()), "classes": ann.n_classes, "redundancy": ann.redundancy},
         "accuracy": accuracy,
         "estimate": estimate,
+        "too_sure": gold is not None and estimate is not None and estimate.value > accuracy.high,
         "n_check": {"labels": len(actions), "replace": actions.count(REPLACE), "check": actions.count(CHECK)},
         "flagged": _flagged(facts, table),
         "n_unsure": len(unsure),
