@@ -95,7 +95,7 @@ def _overlap(found: Check) -> Iterator[Finding]:
 
 def _work(table: pa.Table | None) -> dict[str, float]:
     """Return the median seconds per label, the mean pay and their sums, where the files have them."""
-    found = {}
+    found: dict[str, float] = {}
     for name, typical in (("seconds", np.median), ("pay", np.mean)):
         values = np.array([]) if table is None or name not in table.column_names else table[name].to_numpy()
         values = values[np.isfinite(values)]

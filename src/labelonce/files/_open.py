@@ -39,6 +39,7 @@ _OF_JSON = ("jsonl", "label-studio", "prodigy")  # which is UTF-8 by definition
 _UNPACKED = 2**26  # below this many bytes any ratio is harmless
 _RATIO = 100  # rows of labels pack 3 to 20 times; what packs better is padding
 _BYTES = 2**22
+BLOCK_BYTES = 2**22  # read at once
 LONGEST_LINE = 2**26
 
 
