@@ -19,11 +19,8 @@ from labelonce._validate import RandomState, check_number, check_rng
 from labelonce.aggregation._base import Aggregator
 from labelonce.aggregation._em import answer_pseudo_counts
 from labelonce.aggregation._registry import aggregators
-from labelonce.data import Annotations, _ids
+from labelonce.data import Annotations, Gold, _ids, check_gold, check_whole, hold_out
 from labelonce.data._answers import agreement
-from labelonce.data._extra import check_whole
-from labelonce.data._gold import Gold, check_gold
-from labelonce.data._split import hold_out
 
 _GUESS = 0.01  # share of uniform guesses mixed into a prediction, so that one label cannot decide a score
 _NO_OVERLAP = "no task is labelled twice, so nothing tells the methods apart. With features, MBEM can: labelonce train."

@@ -14,7 +14,7 @@ from scipy.stats import beta
 from labelonce._kernels import Beliefs
 from labelonce._rules import RULES
 from labelonce._types import Codes, Estimate, Floats, Ids
-from labelonce.workers._intervals import beta_interval
+from labelonce.workers import beta_interval
 
 _GRID = (np.arange(9) + 0.5) / 9
 _FOLDS = 3

@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from labelonce._types import GROUPINGS, TABLES
-from labelonce.aggregation import Aggregator
-from labelonce.aggregation._registry import COMMANDS, aggregator_of
+from labelonce.aggregation import COMMANDS, Aggregator, aggregator_of
 from labelonce.cli._multilabel import aggregate_questions
 from labelonce.cli._print import print_json, print_rows, print_status, right_in_words, warnings_as_notes
 from labelonce.cli._source import check_outputs, read_comparable
 from labelonce.data import Annotations
 from labelonce.files import File
 from labelonce.io import detect_format, read_class_groups, write
-from labelonce.runs._labels import find_files
-from labelonce.runs._questions import has_questions
+from labelonce.runs import find_files, has_questions
 from labelonce.workers import Grouped
 
 

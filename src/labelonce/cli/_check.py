@@ -17,17 +17,12 @@ from labelonce._messages import argument, printable, show
 from labelonce._types import TABLES
 from labelonce.cli._multilabel import check_questions
 from labelonce.cli._print import alpha_of, print_json, print_note, print_plain, problem_lines, read_from
-from labelonce.data._check import ROW_LABELS, SKILL_LABELS, Check, Finding, check
-from labelonce.data._check_extra import is_panel
-from labelonce.files._open import File
-from labelonce.files._table_reader import dialect_in_words, first_rows
-from labelonce.formats import LeftOutWarning, MissingWarning
-from labelonce.formats._shape import advice_on_repeats, question_column
+from labelonce.data import ROW_LABELS, SKILL_LABELS, Check, Finding, check, is_panel
+from labelonce.files import File, dialect_in_words, first_rows
+from labelonce.formats import LeftOutWarning, MissingWarning, advice_on_repeats, question_column
 from labelonce.io import read_annotations
-from labelonce.planning._overlap import wanted_overlap
-from labelonce.runs._gold import choose_gold
-from labelonce.runs._labels import find_files, names_of, of_classes, work_in
-from labelonce.runs._questions import has_questions
+from labelonce.planning import wanted_overlap
+from labelonce.runs import choose_gold, find_files, has_questions, names_of, of_classes, work_in
 
 _MOST = 12  # classes and sizes shown to a person; JSON has all
 _LONGEST = 30

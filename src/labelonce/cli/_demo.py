@@ -26,8 +26,7 @@ from labelonce.data import Annotations
 from labelonce.files import check_no_file
 from labelonce.io import write
 from labelonce.learning import MBEM, OracleConfusion, TrainOnAggregate, default_learner
-from labelonce.runs import Options, RunFolder, load, train
-from labelonce.runs._record import near
+from labelonce.runs import Options, RunFolder, load, near, train
 
 N_TRAIN, N_WORKERS, QUALITY = 1297, 50, 0.2
 LABELS, PIXELS, NEW, RUN = "digits-labels.csv", "digits-pixels.csv", "digits-new.csv", "run"

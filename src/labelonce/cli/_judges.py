@@ -12,19 +12,13 @@ import pyarrow as pa
 from labelonce._messages import argument, printable, show
 from labelonce._types import TOOLS
 from labelonce.cli._print import print_json, print_plain, print_status, print_table, read_from, warnings_as_notes
-from labelonce.data import Annotations
-from labelonce.data._extra import floats
-from labelonce.files._atomic import atomic_write
-from labelonce.files._open import File, check_no_file, naming
-from labelonce.files._table_reader import column_names, read_columns
-from labelonce.formats._labels import new_names
-from labelonce.formats._registry import find_labels
+from labelonce.data import Annotations, floats
+from labelonce.files import File, atomic_write, check_no_file, column_names, naming, read_columns
+from labelonce.formats import find_labels, new_names
 from labelonce.io import read_annotations, read_verdicts, write
 from labelonce.judges import JudgePanel
-from labelonce.report._panel import panel_facts
-from labelonce.report._write import panel_page
-from labelonce.runs._labels import find_files, names_of, of_classes
-from labelonce.runs._record import FORMAT
+from labelonce.report import panel_facts, panel_page
+from labelonce.runs import FORMAT, find_files, names_of, of_classes
 
 RECORD = "panel.json"
 _FILES = (RECORD, "labels.csv", "judges.csv", "next.csv", "report.html")

@@ -28,10 +28,7 @@ from labelonce.multilabel import (
     MultiLabelDawidSkene,
     MultiLabelVote,
 )
-from labelonce.runs import RunRecord
-from labelonce.runs._labels import names_of
-from labelonce.runs._questions import choose_question_gold, read_questions, ticked_table
-from labelonce.runs._record import QuestionOutcome
+from labelonce.runs import QuestionOutcome, RunRecord, choose_question_gold, names_of, read_questions, ticked_table
 
 METHODS: dict[str, type[MultiLabelAggregator]] = {
     "majority-vote": MultiLabelVote,

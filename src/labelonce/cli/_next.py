@@ -17,26 +17,30 @@ from labelonce._messages import argument
 from labelonce.cli._print import print_json, print_note, print_rows, print_status, right_in_words, warnings_as_notes
 from labelonce.cli._progress import shown_progress
 from labelonce.cli._source import check_no_questions, check_outputs
-from labelonce.data import Annotations
-from labelonce.data._answers import only_classes
-from labelonce.data._extra import check_whole
-from labelonce.files._atomic import atomic_stream
-from labelonce.files._open import File, locate, naming
-from labelonce.files._table_reader import column_names
-from labelonce.formats._task_files import Target, shown_in, shown_in_table, write_tasks
+from labelonce.data import Annotations, check_whole, only_classes
+from labelonce.files import File, atomic_stream, column_names, locate, naming
+from labelonce.formats import Target, shown_in, shown_in_table, write_tasks
 from labelonce.io import write
 from labelonce.judges import JudgePanel
 from labelonce.learning import MBEM
-from labelonce.planning._overlap import wanted_overlap
-from labelonce.report._facts import among_classes
-from labelonce.routing import Fit, Limits, Router
-from labelonce.routing._strategies import strategy_of
-from labelonce.runs import RunFolder, load, read_run
-from labelonce.runs._doors import settled
-from labelonce.runs._gold import choose_gold
-from labelonce.runs._labels import find_files, read_labels
-from labelonce.runs._record import EstimatedAccuracy, Options, near
-from labelonce.runs._train import Progress, fitted_to, read_inputs
+from labelonce.planning import wanted_overlap
+from labelonce.report import among_classes
+from labelonce.routing import Fit, Limits, Router, strategy_of
+from labelonce.runs import (
+    EstimatedAccuracy,
+    Options,
+    Progress,
+    RunFolder,
+    choose_gold,
+    find_files,
+    fitted_to,
+    load,
+    near,
+    read_inputs,
+    read_labels,
+    read_run,
+    settled,
+)
 
 _HOW = {
     "mturk": "the column worker says who is asked: publish a batch for each worker, with a qualification of its own",

@@ -17,7 +17,7 @@ from rich.table import Table
 
 from labelonce._messages import printable
 from labelonce._types import Estimate
-from labelonce.data._check import Summary
+from labelonce.data import Summary
 from labelonce.files import File, dialect_in_words, write_table
 
 stdout = Console(highlight=False)

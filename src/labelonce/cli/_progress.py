@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from labelonce.cli._print import print_status, stderr
-from labelonce.runs._train import Progress
+from labelonce.runs import Progress
 
 _PAUSE = 5.0  # seconds between two lines at least,
 _FIRST = 3  # steps from which the time left is estimated: the first one also loads and warms up

@@ -9,10 +9,7 @@ from urllib.parse import urlsplit
 
 from labelonce.cli._print import print_json, print_note, print_status, stderr, stdout
 from labelonce.cli._progress import shown_progress
-from labelonce.service import LabelStudio, Project, serve
-from labelonce.service._label_studio_project import project_from
-from labelonce.service._numbers import encode_tasks
-from labelonce.service._settings import FILE, check_url
+from labelonce.service import FILE, LabelStudio, Project, check_url, encode_tasks, project_from, serve
 
 _SHOWN = 20  # files that were left out
 _OF_NEW = {  # options that a project which is there has in its file

@@ -14,9 +14,7 @@ from labelonce.cli._print import warnings_as_notes
 from labelonce.data import Annotations
 from labelonce.files import File
 from labelonce.io import check_target
-from labelonce.runs._gold import choose_gold
-from labelonce.runs._labels import names_of, read_labels
-from labelonce.runs._questions import has_questions
+from labelonce.runs import choose_gold, has_questions, names_of, read_labels
 
 
 def check_outputs(read: Sequence[Path | None], **outputs: tuple[Path | None, str | None]) -> None:

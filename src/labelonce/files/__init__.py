@@ -38,3 +38,8 @@ if TYPE_CHECKING:
     from labelonce.files._table_writer import as_table, write_rows, write_table
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__)
+
+if TYPE_CHECKING:  # for other rooms of the library; users are promised nothing
+    from labelonce.files._pictures import by_stem as by_stem
+    from labelonce.files._pictures import files_in as files_in
+    from labelonce.files._pictures import is_picture as is_picture

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow.json import ParseOptions, ReadOptions, read_json
 
 from labelonce._messages import show
-from labelonce.data._extra import extra_names
+from labelonce.data import extra_names
 from labelonce.files._column_names import NUMBERS, find_columns
 from labelonce.files._json_lines import CheckedLines, checked, no_object
 from labelonce.files._open import BLOCK_BYTES, LONGEST_LINE, File, Text, text

@@ -18,7 +18,7 @@ from pyarrow.json import ReadOptions, read_json
 
 from labelonce._messages import clip, printable
 from labelonce._validate import check_count
-from labelonce.data._ids import is_text
+from labelonce.data import is_text
 from labelonce.files._column_names import find_columns
 from labelonce.files._csv_quotes import check_quotes
 from labelonce.files._dialect import SEPARATORS, Dialect, dialect_of

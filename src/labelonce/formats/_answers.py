@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 from labelonce._messages import argument, show
-from labelonce.data._missing import LeftOutWarning
+from labelonce.data import LeftOutWarning
 from labelonce.files import File, read_table
 
 SEPARATOR = "|"

@@ -16,11 +16,21 @@ import pyarrow as pa
 from labelonce._messages import rows_called, show
 from labelonce._types import TOOLS, Codes, Mask
 from labelonce._validate import check_columns
-from labelonce.data import _ids
-from labelonce.data._annotations import NAMES, REPEATED, Annotations, annotations_of
-from labelonce.data._extra import encode_stated, extra_names, kept_rows
-from labelonce.data._missing import LeftOutWarning, present_rows
-from labelonce.data._relabel import Renaming, renamed_column, renaming
+from labelonce.data import (
+    NAMES,
+    REPEATED,
+    Annotations,
+    LeftOutWarning,
+    Renaming,
+    _ids,
+    annotations_of,
+    encode_stated,
+    extra_names,
+    kept_rows,
+    present_rows,
+    renamed_column,
+    renaming,
+)
 from labelonce.files import (
     SUFFIXES,
     ColumnError,

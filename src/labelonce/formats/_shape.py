@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from labelonce._messages import argument, at_command_line, is_offered, shorten, show
 from labelonce._types import TOOLS
-from labelonce.data._ids import is_text
+from labelonce.data import is_text
 from labelonce.files import DELIMITERS, File, column_names, first_rows, records, text
 
 ANSWERS = frozenset(["no", "maybe", "yes", "skip", "0", "1"])

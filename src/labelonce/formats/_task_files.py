@@ -7,9 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from labelonce._messages import argument, show
-from labelonce.files._open import File, naming
-from labelonce.files._table_reader import id_column, read_table
-from labelonce.files._table_writer import write_rows
+from labelonce.files import File, id_column, naming, read_table, write_rows
 from labelonce.formats import _label_studio, _mturk, _toloka
 from labelonce.formats._answers import integers_if_all, string_columns
 

@@ -12,8 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from labelonce._types import TABLES
-from labelonce.files._open import File, naming, whole_text
-from labelonce.files._table_reader import column_names, read_table
+from labelonce.files import File, column_names, naming, read_table, whole_text
 
 COLUMNS = ("seconds", "pay", "time")
 _NAMES = {  # by what they are called: in the service's export, in those of MTurk and Toloka, and by people

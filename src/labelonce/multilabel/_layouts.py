@@ -12,13 +12,10 @@ import pyarrow.compute as pc
 
 from labelonce._messages import argument, row, shorten, show
 from labelonce._types import TOOLS
-from labelonce.data import LeftOutWarning, _ids, present_rows
-from labelonce.data._spelling import key
+from labelonce.data import LeftOutWarning, _ids, key, present_rows
 from labelonce.files import File, column_names, find_columns, id_column, read_columns, read_table
+from labelonce.formats import ANSWERS, SEPARATOR, Fields, Part, question_column
 from labelonce.formats import _registry as tools
-from labelonce.formats._answers import SEPARATOR, Fields
-from labelonce.formats._labels import Part
-from labelonce.formats._shape import ANSWERS, question_column
 from labelonce.multilabel import _tables
 
 ROLES = ("task", "question", "worker", "answer")

@@ -14,8 +14,7 @@ from labelonce._sklearn import check_is_fitted
 from labelonce._types import Floats
 from labelonce._validate import check_distribution, check_int, check_number
 from labelonce.aggregation import Aggregator
-from labelonce.learning import MBEM
-from labelonce.learning._verdict import LEVEL
+from labelonce.learning import LEVEL, MBEM
 from labelonce.multilabel import MultiLabelMBEM
 from labelonce.simulate import one_coin
 from labelonce.workers import WorkerModel

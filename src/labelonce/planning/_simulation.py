@@ -12,11 +12,8 @@ import numpy as np
 from labelonce._kernels import floored_log
 from labelonce._sklearn import check_is_fitted, clone
 from labelonce._types import Codes, Estimate, Floats
-from labelonce.data import Annotations
-from labelonce.data._split import hold_out_tasks
-from labelonce.learning import MBEM
-from labelonce.learning._inputs import match_rows
-from labelonce.learning._predict import take_rows
+from labelonce.data import Annotations, hold_out_tasks
+from labelonce.learning import MBEM, match_rows, take_rows
 from labelonce.planning._crowd import Crowd, with_skill
 from labelonce.planning._curve import Curve, Money, Row
 from labelonce.planning._pilot import Pilot

@@ -13,7 +13,7 @@ from labelonce._types import Codes, Floats, Mask
 from labelonce.report._counts import LEAN
 from labelonce.report._facts import Facts
 from labelonce.report._workers import LEVEL
-from labelonce.workers._intervals import beta_interval
+from labelonce.workers import beta_interval
 
 _OTHER_LEAN = 4 * LEAN
 _UNSURE_ERRORS = 0.15  # relative doubt about the share of errors, for what the model of workers leaves out

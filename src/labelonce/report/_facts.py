@@ -13,11 +13,9 @@ import numpy as np
 from labelonce._kernels import Beliefs, ScipyEngine, vote_fractions
 from labelonce._messages import shorten
 from labelonce._types import Codes, Estimate, Floats, Mask
-from labelonce.aggregation import DawidSkene, MajorityVote
+from labelonce.aggregation import DawidSkene, MajorityVote, has_no_room, other_answers
 from labelonce.aggregation import OneCoin as OneCoinVote
-from labelonce.aggregation._base import has_no_room, other_answers
-from labelonce.data import _ids
-from labelonce.data._annotations import MIN_OVERLAP, Annotations
+from labelonce.data import MIN_OVERLAP, Annotations, _ids
 from labelonce.report._counts import Counts
 from labelonce.workers import ClassWise, OneCoin, WorkerModel
 

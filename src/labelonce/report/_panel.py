@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from labelonce._types import Codes, Floats
-from labelonce.data import Annotations
-from labelonce.data._gold import check_gold
+from labelonce.data import Annotations, check_gold
 from labelonce.judges import JudgePanel, alternative_annotator_test
 from labelonce.report._embed import names
 

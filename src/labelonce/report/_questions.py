@@ -11,17 +11,14 @@ import numpy as np
 from labelonce._messages import shorten
 from labelonce._rules import RULES
 from labelonce._types import Codes, Floats
-from labelonce.data._annotations import MIN_OVERLAP
-from labelonce.data._memory import MOST_NUMBERS
-from labelonce.multilabel import MultiLabelAnnotations, f1_score
-from labelonce.multilabel._base import pair_gold
-from labelonce.multilabel._check import yes_shares
+from labelonce.data import MIN_OVERLAP, MOST_NUMBERS
+from labelonce.multilabel import MultiLabelAnnotations, f1_score, pair_gold, yes_shares
 from labelonce.report._accuracy import Accuracy
 from labelonce.report._embed import names
 from labelonce.report._history import rows_of_recipe, rows_of_rounds
 from labelonce.report._media import data_uri, of_task, short_text
 from labelonce.report._workers import LEVEL
-from labelonce.workers._intervals import beta_interval
+from labelonce.workers import beta_interval
 
 MOST_WORKERS = 60  # rows of the table of workers, strictest and most lenient
 MOST_DETAILS = 60  # questions with a part of their own

@@ -9,7 +9,7 @@ import numpy as np
 
 from labelonce._types import Floats, Mask
 from labelonce.report._facts import Facts
-from labelonce.workers._intervals import beta_interval
+from labelonce.workers import beta_interval
 
 LEVEL = 0.9
 SPAMMER_GAIN = 0.25  # of the way from guessing to perfect

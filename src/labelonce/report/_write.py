@@ -15,10 +15,8 @@ import numpy as np
 
 from labelonce import __version__
 from labelonce._rules import RULES
-from labelonce.data import Annotations, agreement
-from labelonce.data._gold import Gold, check_gold
-from labelonce.data._memory import MOST_NUMBERS
-from labelonce.files._atomic import atomic_write
+from labelonce.data import MOST_NUMBERS, Annotations, Gold, agreement, check_gold
+from labelonce.files import atomic_write
 from labelonce.judges import JudgePanel
 from labelonce.learning._review import CHECK, REPLACE
 from labelonce.multilabel import MultiLabelAnnotations

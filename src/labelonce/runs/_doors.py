@@ -13,10 +13,9 @@ from labelonce._rules import RULES
 from labelonce._types import Effort
 from labelonce.embed import ImageEmbedding, TextEmbedding
 from labelonce.embed._models import folder_of, n_bytes
-from labelonce.learning import BoostedTrees, TextComponents, text_model
-from labelonce.learning._default import behind, default_learner
-from labelonce.multilabel import text_heads
-from labelonce.multilabel._question_problem import default_heads
+from labelonce.learning import BoostedTrees, TextComponents, default_learner, text_model
+from labelonce.learning._default import behind
+from labelonce.multilabel import default_heads, text_heads
 from labelonce.runs._images import SMALL, network_for
 from labelonce.runs._record import Options
 

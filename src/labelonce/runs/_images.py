@@ -17,17 +17,18 @@ import pyarrow.compute as pc
 from labelonce._messages import argument, show
 from labelonce._types import TABLES, Ids
 from labelonce.data import Annotations, _ids
-from labelonce.files._open import File, naming
-from labelonce.files._pictures import (
+from labelonce.files import (
+    File,
     by_stem,
     content_of,
     files_in,
     is_picture,
+    naming,
     picture,
     pictures_in,
+    read_table,
     strict_about_bombs,
 )
-from labelonce.files._table_reader import read_table
 from labelonce.runs._inputs import Rows, joined_texts, one_text_per_task, tasks_of
 from labelonce.runs._labels import find_files
 from labelonce.runs._record import InputFile, Named, Options

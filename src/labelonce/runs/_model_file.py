@@ -21,19 +21,16 @@ from labelonce._messages import shorten
 from labelonce._sklearn import BaseEstimator, ClassifierBase, check_is_fitted
 from labelonce._types import Estimate
 from labelonce.aggregation import Aggregator
-from labelonce.data._packed_strings import PackedStrings
+from labelonce.data import PackedStrings
 from labelonce.files import atomic_write, check_unpacked, with_path
-from labelonce.learning import Learner
+from labelonce.learning import FeaturesClassifier, Learner, SoftmaxModel, Verdict
 from labelonce.learning._calibration import Calibration
 from labelonce.learning._choice import Plan
-from labelonce.learning._features import Features, FeaturesClassifier
+from labelonce.learning._features import Features
 from labelonce.learning._rounds import Fitting, Round
-from labelonce.learning._softmax import SoftmaxModel
-from labelonce.learning._verdict import Verdict
-from labelonce.multilabel import MultiLabelAggregator
-from labelonce.multilabel._shared_workers import SharedWorkers
+from labelonce.multilabel import MultiLabelAggregator, SharedWorkers
 from labelonce.runs._state import OtherVersion, States
-from labelonce.workers._groups import Groups
+from labelonce.workers import Groups
 
 _FORMAT = 2
 _VERSIONS = {"workers.OneCoin": 2, "workers.Counted": 2}  # of classes whose attributes have changed their meaning

@@ -13,9 +13,7 @@ from labelonce._kernels import Beliefs
 from labelonce.data import Annotations, _ids, _rows
 from labelonce.learning import MBEM
 from labelonce.learning._review import review_table
-from labelonce.report._classes import ClassFigures, class_figures
-from labelonce.report._facts import read_facts
-from labelonce.report._workers import worker_table
+from labelonce.report import ClassFigures, class_figures, read_facts, worker_table
 from labelonce.runs._folder import RunFolder, as_train_wrote
 from labelonce.runs._predict import read_run
 from labelonce.runs._record import Outcome

@@ -21,10 +21,10 @@ import pyarrow as pa
 from labelonce._messages import argument
 from labelonce._types import MODELS, TABLES
 from labelonce._validate import check_int
-from labelonce.aggregation._base import has_no_room
+from labelonce.aggregation import has_no_room
 from labelonce.data import Annotations
 from labelonce.files import File, absolute, atomic_write, column_names, fingerprint
-from labelonce.formats._answers import Fields
+from labelonce.formats import Fields
 from labelonce.io import read_class_groups, write
 from labelonce.learning import MBEM
 from labelonce.multilabel import MultiLabelAnnotations, MultiLabelMBEM

@@ -12,9 +12,9 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import pyarrow as pa
 
-from labelonce.files._table_writer import write_table
-from labelonce.formats._answers import SEPARATOR
-from labelonce.report._lists import safe_cells
+from labelonce.files import write_table
+from labelonce.formats import SEPARATOR
+from labelonce.report import safe_cells
 from labelonce.service._boxes import ticked
 from labelonce.service._figures import remarks_table
 from labelonce.service._project import Project

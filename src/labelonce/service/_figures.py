@@ -15,7 +15,7 @@ from scipy.stats import beta
 from labelonce._types import Floats
 from labelonce.data import Annotations, agreement
 from labelonce.multilabel import MultiLabelAnnotations
-from labelonce.report._work import FEWEST, clear_change
+from labelonce.report import FEWEST, clear_change
 from labelonce.service._boxes import ticked
 from labelonce.service._project import Project
 from labelonce.service._store import AnswerRow, Comment, Store, labels

@@ -26,12 +26,10 @@ from labelonce._kernels import Beliefs
 from labelonce._types import Floats
 from labelonce.aggregation import DawidSkene
 from labelonce.data import Annotations
-from labelonce.files._atomic import atomic_path, atomic_write
+from labelonce.files import atomic_path, atomic_write
 from labelonce.io import write
 from labelonce.multilabel import MultiLabelDawidSkene
-from labelonce.report._accuracy import estimated_accuracy
-from labelonce.report._facts import Facts, read_facts
-from labelonce.report._workers import worker_table
+from labelonce.report import Facts, estimated_accuracy, read_facts, worker_table
 from labelonce.routing import Fit
 from labelonce.service._boxes import answers_of, rows_of
 from labelonce.service._fit_boxes import about_boxes, boxes_in, posterior_of

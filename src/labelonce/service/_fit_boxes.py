@@ -10,7 +10,7 @@ from scipy.stats import beta
 
 from labelonce._types import Floats
 from labelonce.multilabel import MultiLabelAnnotations
-from labelonce.report._workers import LEVEL, SPAMMER_GAIN
+from labelonce.report import LEVEL, SPAMMER_GAIN
 from labelonce.service._boxes import rows_of, ticked
 from labelonce.service._outlook import outlook
 from labelonce.service._project import Project

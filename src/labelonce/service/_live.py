@@ -13,8 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from labelonce._types import Codes
-from labelonce.routing import Information, Limits, Router
-from labelonce.routing._strategies import strategy_of
+from labelonce.routing import Information, Limits, Router, strategy_of
 from labelonce.service._fit import FinishedFit
 from labelonce.service._outlook import STEP
 from labelonce.service._project import Project

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from labelonce import embed
-from labelonce.files._atomic import atomic_write
+from labelonce.files import atomic_write
 from labelonce.io import write
 from labelonce.service._project import Project
 from labelonce.service._tasks import Thumbnails, thumbnails, why_unusable

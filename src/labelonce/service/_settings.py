@@ -13,11 +13,11 @@ from labelonce import embed
 from labelonce._messages import show
 from labelonce._types import STRATEGIES, STRATEGIES_OF_QUESTIONS
 from labelonce._validate import check_choice, check_int, check_number
-from labelonce.aggregation._plugins import STRATEGIES as OTHER_STRATEGIES
-from labelonce.aggregation._plugins import plugins
+from labelonce.aggregation import STRATEGIES as OTHER_STRATEGIES
+from labelonce.aggregation import plugins
 from labelonce.embed._models import Kind
-from labelonce.files._atomic import atomic_write
-from labelonce.formats._answers import SEPARATOR
+from labelonce.files import atomic_write
+from labelonce.formats import SEPARATOR
 from labelonce.service._secrets import without_secrets
 
 FILE = "project.toml"

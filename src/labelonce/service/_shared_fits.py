@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labelonce.files._atomic import atomic_write
+from labelonce.files import atomic_write
 
 if TYPE_CHECKING:
     from labelonce.service._postgres import SharedStore

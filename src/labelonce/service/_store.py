@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from labelonce.files._atomic import atomic_path
+from labelonce.files import atomic_path
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS answers (

@@ -16,11 +16,9 @@ import pyarrow as pa
 
 from labelonce._messages import clip, printable, shorten, show
 from labelonce._types import Ids
-from labelonce.files._open import locate, naming
-from labelonce.files._pictures import strict_about_bombs
-from labelonce.files._table_reader import read_table
-from labelonce.formats._answers import Fields
-from labelonce.runs._inputs import read_features, read_texts, tasks_of
+from labelonce.files import locate, naming, read_table, strict_about_bombs
+from labelonce.formats import Fields
+from labelonce.runs import read_features, read_texts, tasks_of
 from labelonce.service._settings import MOST_LETTERS, Settings, Source
 
 IMAGE_TYPES = {

@@ -27,10 +27,19 @@ from labelonce._kernels import (
 )
 from labelonce._types import Floats
 from labelonce._validate import check_rng
-from labelonce.aggregation import IBCC, DawidSkene, OneCoin
-from labelonce.aggregation._base import labels_frame, set_fitted, warn_of_overlap
-from labelonce.aggregation._em import EMAggregator, Iteration, Parameters, warn_not_converged
-from labelonce.data._memory import check_memory
+from labelonce.aggregation import (
+    IBCC,
+    DawidSkene,
+    EMAggregator,
+    Iteration,
+    OneCoin,
+    Parameters,
+    labels_frame,
+    set_fitted,
+    warn_not_converged,
+    warn_of_overlap,
+)
+from labelonce.data import check_memory
 from labelonce.files import atomic_path, atomic_write
 from labelonce.io import write
 from labelonce.sharded._shards import Shards, open_shards

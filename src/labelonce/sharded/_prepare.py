@@ -19,10 +19,9 @@ from pyarrow import ipc
 from labelonce._kernels import BLOCK_SIZE, Block
 from labelonce._types import DUPLICATES, Codes, Duplicates, Ids
 from labelonce._validate import check_choice, check_int
-from labelonce.data import _ids
-from labelonce.data._annotations import sorted_annotations
+from labelonce.data import _ids, sorted_annotations
 from labelonce.files import File, file_system, find_columns, n_rows_of_parquet, naming, places_of
-from labelonce.formats._registry import find_labels
+from labelonce.formats import find_labels
 from labelonce.io import read_batches
 from labelonce.sharded._shards import Shards, write_about, write_block
 

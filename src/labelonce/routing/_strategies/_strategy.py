@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from labelonce._types import Codes, Floats, Mask
-from labelonce.aggregation._plugins import STRATEGIES, plugins
+from labelonce.aggregation import STRATEGIES, plugins
 from labelonce.routing._belief import ANYBODY
 from labelonce.routing._state import State
 
