@@ -161,7 +161,7 @@ def read_verdicts(
     duplicates: Duplicates = "keep",
     missing: Missing = "error",
 ) -> Annotations:
-    r"""Return the verdicts of language models in tables of any columns' names, for `JudgePanel`.
+    r"""Return the verdicts of language models, in tables with any column names, for `JudgePanel`.
 
     A row is one verdict. The worker is model/prompt and its family the model; a log-probability becomes a
     probability. Refusals, errors and empty verdicts are answers that are no class. Pairwise judgments of FastChat are

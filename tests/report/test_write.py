@@ -123,7 +123,7 @@ def test_gold_that_contradicts_the_fit_withdraws_the_advice(tmp_path: Path) -> N
     ann = small_crowd()
     fitted = lo.DawidSkene().fit(ann)
     right = {int(task): int(label) for task, label in zip(fitted.tasks_, fitted.labels_, strict=True)}
-    wrong = {task: 1 - label if task % 2 else label for task, label in right.items()}
+    wrong = {task: (label + 1) % 3 if task % 2 else label for task, label in right.items()}
     with_advice, without = page_of(tmp_path, fitted, ann, gold=right), page_of(tmp_path, fitted, ann, gold=wrong)
     assert "Do not replace labels yet" not in with_advice
     assert "Do not replace labels yet" in without

@@ -162,7 +162,7 @@ class _Units:
 
 
 def _values(answers: Ids, given: Ids, order: Sequence[Any] | None) -> Floats | None:
-    """Return where on a scale every answer stands, None where it is none."""
+    """Return the position of every answer on a scale, None if there is no scale."""
     if order is not None:
         place = _ids.lookup(answers, _ids.table_of(list(order), "order")).astype(float)
         lost = given[np.isin(given, answers[place < 0])]
@@ -258,7 +258,7 @@ def _scales(
 def _class_table(
     rows: _Units, counts: tuple[Codes, Codes, Floats], n_u: Floats, total: Floats, level: float
 ) -> pa.Table:
-    """Return agreement and alpha for every label that was given, of it against all others."""
+    """Return agreement and alpha of every label that was given, against all others."""
     unit, label, c = counts
     size, n, n_units = n_u[unit], n_u.sum(), len(n_u)
 

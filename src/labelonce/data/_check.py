@@ -175,7 +175,7 @@ def check(annotations: Annotations) -> Check:
 
 
 def check_labels(annotations: Annotations, *, spellings_kept: bool = False) -> None:
-    """Raise where labels are of one class, look like probabilities, or unless they are to be kept like spellings."""
+    """Raise an error if labels are of one class, look like probabilities, or have spellings that are not kept."""
     if len(np.unique(annotations.label)) == 1:
         given = show(annotations.answers[annotations.label[0]])
         raise ValueError(f"labels must be of at least two classes; got only {given}. Is it the right column?")
@@ -200,7 +200,7 @@ def _given(annotations: Annotations) -> dict[Any, int]:
 
 
 def _spellings(annotations: Annotations) -> Iterator[Finding]:
-    """Yield that labels differ only in case, blanks and punctuation."""
+    """Yield a finding if labels differ only in case, blanks and punctuation."""
     given = _given(annotations)
     groups = [names for names in same_labels(given) if len(names) > 1]
     if groups:
@@ -240,7 +240,7 @@ def _probabilities(annotations: Annotations) -> Iterator[Finding]:
 
 
 def _not_classes(annotations: Annotations, share: float = _ONCE) -> Iterator[Finding]:
-    """Yield that of many labels most were given once: ids, scores or free texts."""
+    """Yield a finding if most of many labels were given once: ids, scores or free texts."""
     given = _given(annotations)
     once = [name for name, n in given.items() if n == 1]
     if len(given) > _MANY and len(once) > share * len(annotations) and not look_like_probabilities(annotations.answers):
@@ -252,7 +252,7 @@ def _not_classes(annotations: Annotations, share: float = _ONCE) -> Iterator[Fin
 
 
 def _joined(annotations: Annotations) -> Iterator[Finding]:
-    """Yield that some labels are several others in one cell."""
+    """Yield a finding if cells hold several labels at once."""
     given = _given(annotations)
     names = {name.strip() for name in given if isinstance(name, str)}
     parts = {name: _PARTS.split(name) for name in given if isinstance(name, str)}

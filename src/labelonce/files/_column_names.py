@@ -1,4 +1,4 @@
-"""Which column is which: names that are asked for, and likely ones where they are not there."""
+"""Which column is which: the names asked for, and likely names if they are missing."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def find_columns(names: Iterable[str], wanted: Mapping[str, str]) -> list[str]:
 
 
 def _naming(roles: Collection[str], present: Sequence[str]) -> str:
-    """Return how columns that are not there can be named, if the caller can name them at all, with likely names."""
+    """Return how to name the missing columns, with likely names, if the caller has arguments for that."""
     them = "it" if len(roles) == 1 else "them"
     if all(role in _NAMED and is_offered(role) for role in roles):
         named = {re.sub(r"[\W_]+", "", name).casefold(): name for name in reversed(present)}

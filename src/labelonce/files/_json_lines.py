@@ -1,4 +1,4 @@
-"""JSON lines are looked at before Arrow reads them: a row that is no object, or nested deeply, would crash it."""
+"""JSON lines are checked before Arrow reads them: a row that is no object, or nested deeply, would crash it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class CheckedLines:
 
 
 def _is_flat(lines: bytes) -> bool:
-    """Return whether every line begins and ends with the only braces in it, which is quick to see, and is the rule."""
+    """Return whether the only braces of every line are at its ends: a quick test that most files pass."""
     letters = np.frombuffer(lines, dtype=np.uint8)
     ends = np.flatnonzero(letters == ord("\n"))
     if len(ends) == 0 or ends[-1] != len(letters) - 1:

@@ -67,7 +67,7 @@ def split_codec(path: str | os.PathLike[str]) -> tuple[str, str | None]:
 def locate(
     path: str | os.PathLike[str], format: str | None = None, *, hint: bool = False, in_parts: bool = False
 ) -> File:
-    """Return a path with the format that is named, or that its suffix tells; a folder is an error.
+    """Return a path with its format, as named or by its suffix; a folder is an error.
 
     `hint`: that the caller can name the format is part of the message. `in_parts`: a folder of Parquet files is a
     table, and so is an address without a suffix.
@@ -118,7 +118,7 @@ def naming(file: File, may: str = "open") -> Iterator[None]:
 
 
 def row_in(file: File) -> Callable[[int], str]:
-    """Return the function from the number of a row, counted from 0, to what it is called in a file."""
+    """Return the function that names a row, counted from 0, as it is called in a file."""
     first = {"csv": 2, "tsv": 2, "jsonl": 1}.get(file.format, 0)
     return lambda number: f"{'line' if file.format == 'jsonl' else 'row'} {number + first}"
 
@@ -147,7 +147,7 @@ def _said(error: Exception) -> str:
 
 @contextmanager
 def opened(file: File) -> Iterator[Any]:
-    """Open the bytes of a file; one without any is an error, and what is no file is not waited for."""
+    """Open the bytes of a file; an empty one, or what is not a file, is an error."""
     system, place = file_system(file.path)
     if not address_of(file.path) and not stat.S_ISREG(os.stat(place).st_mode):
         raise ValueError("it must be a file you may open; got a pipe, a socket or a device. Write a file first.")
@@ -169,7 +169,7 @@ def text(file: File) -> Iterator[Text]:
 
 
 class Text:
-    """The text of a file as a stream of UTF-8: bounded in what it unpacks to, its quotes and line ends counted.
+    """The text of a file as a stream of UTF-8, limited in size when unpacked; quotes and line ends are counted.
 
     A `note` on how it is understood becomes a warning when it is read, and not when only its start is looked at.
     """
@@ -237,7 +237,7 @@ class Text:
         return data
 
     def _guess(self) -> str:
-        """Return that the encoding is a guess, with a word to judge it by."""
+        """Return a note that the encoding is a guess, with a word of the file to judge it by."""
         words = re.split(r'[\s,;|"]+', self._start.decode())
         word = next((word for word in words if not word.isascii()), "")
         return (

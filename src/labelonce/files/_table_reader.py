@@ -51,7 +51,7 @@ def read_columns(file: File, wanted: Mapping[str, str], progress: bool | None = 
 
 
 def give_back_memory() -> None:
-    """Return to the system what Arrow has freed but keeps: at 10M rows 150 MB that the next step needs."""
+    """Return memory to the system that Arrow has freed but keeps: at 10M rows 150 MB that the next step needs."""
     pa.default_memory_pool().release_unused()
 
 
@@ -186,7 +186,7 @@ def _joined(chunks: list[pa.Array], *, digits: bool) -> Any:
 
 @dataclass
 class _Delimited:
-    """An open CSV or TSV file; the reader adds the `number` of rows that it made of it."""
+    """An open CSV or TSV file; `number` counts the rows that were read."""
 
     stream: Text
     read: csv.ReadOptions
@@ -221,7 +221,7 @@ def _delimited(file: File) -> Iterator[_Delimited]:
 
 
 def _check_even(error: pa.ArrowInvalid, skipped: int) -> None:
-    """Raise a sentence about a row with too many or too few cells, where Arrow's error is one."""
+    """Raise a clear error where Arrow's error is about a row with too many or too few cells."""
     found = _UNEVEN.search(str(error))
     if found:
         place, expected, got, said = found.groups()
@@ -237,7 +237,7 @@ def _check_even(error: pa.ArrowInvalid, skipped: int) -> None:
 
 
 def _start_of_csv(start: bytes, read: csv.ReadOptions, parse: csv.ParseOptions) -> csv.CSVStreamingReader:
-    """Open the start of a file; its last row may be cut, so it is left to a second block that nobody reads."""
+    """Open the start of a file; its last row may be cut, so it is put into a second block."""
     size = len(start) + (1 if len(start) < BLOCK_BYTES else -1)
     whole = csv.ReadOptions(use_threads=False, block_size=size, skip_rows=read.skip_rows)
     return csv.open_csv(pa.BufferReader(start), whole, parse)
@@ -248,7 +248,7 @@ def _dialect(file: File, start: bytes) -> Dialect:
 
 
 def _options(dialect: Dialect, block: int = BLOCK_BYTES) -> tuple[csv.ReadOptions, csv.ParseOptions]:
-    """Return Arrow's options for a dialect; only a single thread knows an error's row."""
+    """Return Arrow's options for a dialect; only with a single thread does an error name its row."""
     read = csv.ReadOptions(use_threads=False, block_size=block, skip_rows=dialect.skipped)
     return read, csv.ParseOptions(delimiter=dialect.separator, newlines_in_values=True)
 
@@ -266,7 +266,7 @@ def _csv_batches(file: File, wanted: Mapping[str, str]) -> Batches:
 
 
 def parquet_batches(file: File, wanted: Mapping[str, str], *, at_once: bool = True) -> Batches:
-    """Yield the wanted columns, or all, in batches; what is read `at_once` must have no more rows than codes count."""
+    """Yield the wanted columns, or all, in batches; `at_once`: at most as many rows as int32 can count."""
     if is_table_in_parts(file.path):
         yield from _batches_of_parts(file, wanted, at_once=at_once)
         return

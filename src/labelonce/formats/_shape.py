@@ -1,4 +1,4 @@
-"""What a table looks like that does not hold one label per row: questions, in long form or one column for each."""
+"""How to recognise tables without one label per row: questions, in long form or with one column each."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ def _swapped(label: Any, order: Any, swap: Sequence[Any]) -> pa.Array:
 
 
 def _answered(label: Any) -> Any:
-    """Return labels where a missing one is an answer of its own: the model said nothing that could be read."""
+    """Return labels in which a missing value is a separate answer: the model said nothing that could be read."""
     column = _ids.as_arrow(label, "label")
     absent = _ids.missing_in(column)
     return column if absent is None else pc.fill_null(_ids.plain(column).cast(pa.string()), NO_ANSWER)

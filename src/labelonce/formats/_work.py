@@ -93,7 +93,7 @@ def amount(cell: Any) -> float:
 
 
 def seconds_since_1970(cell: Any) -> float:
-    """Return a point in time, a number, a datetime or how MTurk and ISO 8601 write it, in seconds; NaN for others.
+    """Return a time in seconds, from a number, a datetime or the text of MTurk or ISO 8601; NaN for others.
 
     >>> seconds_since_1970("Thu Jan 01 00:01:00 UTC 1970"), seconds_since_1970("1970-01-01T00:01:00Z")
     (60.0, 60.0)

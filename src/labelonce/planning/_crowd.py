@@ -87,7 +87,7 @@ class Crowd:
         return not self.skill_error.any()
 
     def draw(self, rng: np.random.Generator) -> Floats:
-        """Return the confusion of a crowd that may be this one, within the uncertainty of the skills.
+        """Return the confusion of a plausible crowd, drawn within the uncertainty of the skills.
 
         A worker drawn as better than estimated moves towards always right, a worse one towards guessing.
         """

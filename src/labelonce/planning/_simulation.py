@@ -135,8 +135,8 @@ def check_simulated(pilot: Pilot) -> tuple[MBEM, Any, Annotations]:
     check_is_fitted(pilot.workers, "model_")
     if pilot.annotations is None:
         raise ValueError(
-            "features must go with the annotations of the pilot, of which row i of features is task i; got no "
-            "annotations. Call ann.align(tasks) where features has more rows than tasks were labelled."
+            "features must go with the pilot's annotations (row i of features is task i); got no annotations. "
+            "Call ann.align(tasks) where features has more rows than tasks were labelled."
         )
     features, annotations = match_rows(pilot.features, pilot.annotations, classes=pilot.workers.classes_)
     return pilot.workers, features, annotations
@@ -185,7 +185,7 @@ def _level(problem: _Problem, annotations: Annotations, rng: np.random.Generator
 
 
 def _unseen_picks(problem: _Problem, annotations: Annotations, rng: np.random.Generator) -> tuple[Codes, Codes]:
-    """Return the labelled tasks and, for each, the pick of a model that was fitted without it."""
+    """Return the labelled tasks and, for each, the out-of-fold predicted class."""
     tasks, picks = [], []
     for kept, held in hold_out_tasks(annotations, 1 / FOLDS, FOLDS, rng):
         rows, unseen = np.unique(kept.task), np.unique(held.task)
@@ -204,7 +204,7 @@ def _points(found: Curve, most: int) -> list[int]:
 
 
 def _truth(probabilities: Floats, truth: str, rng: np.random.Generator) -> Codes:
-    """Return a true class for every row: the model's pick, or a draw from its prediction."""
+    """Return a true class for every row: the predicted class, or a draw from the prediction."""
     if truth == "picks":
         return np.asarray(probabilities.argmax(axis=1), dtype=np.int32)
     cumulative = np.cumsum(probabilities, axis=1)

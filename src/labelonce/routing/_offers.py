@@ -93,7 +93,7 @@ class Offers:
         return [int(workers[place]) for place in accepted or order]
 
     def gain(self) -> float:
-        """Return what the best answer of the average worker would tell, in nats per unit of money."""
+        """Return the expected information of the average worker's best answer, in nats per unit of money."""
         self.pool()
         return self._gain
 
@@ -126,7 +126,7 @@ class Offers:
         self.give_back(task, worker)
 
     def look_at(self, task: int) -> None:
-        """Offer a task, or offer it no longer, as it is now."""
+        """Offer a task or withdraw it, according to its state."""
         if self._pool is not None:
             self._pool.set_free(task, free=task not in self._leases.out and self.is_open(task))
 
@@ -145,7 +145,7 @@ class Offers:
         return pool
 
     def use(self, pool: Pool | None) -> None:
-        """Choose from another pool from now on; None: from one that is drawn when it is needed."""
+        """Use another pool from now on; None: draw one when it is needed."""
         self._pool, self._n_changes = pool, self._state.n_tasks
         if pool is not None:
             pool.free = np.isin(pool.tasks, self.open_among(pool.tasks)) & ~np.isin(pool.tasks, self._leased())
@@ -199,7 +199,7 @@ class Offers:
         return np.array(list(self._leases.out), dtype=np.int32)
 
     def _average_of(self, strategy: Strategy, pool: Pool) -> float:
-        """Return what the average worker who has answered would bring with its best task, per unit of money."""
+        """Return the value of the best task for the average worker who has answered, per unit of money."""
         workers = np.array(
             [one for one in range(len(self._state.workers)) if self._state.answers.of(one)], dtype=np.int32
         )
@@ -207,7 +207,7 @@ class Offers:
         return float(self._values(strategy, workers, pool).mean()) if len(workers) else 0.0
 
     def _values(self, strategy: Strategy, workers: Codes, pool: Pool) -> Floats:
-        """Return what each worker would bring with its best task, per unit of money."""
+        """Return the value of the best task for each worker, per unit of money."""
         tasks = pool.tasks[pool.free]
         if len(tasks) > _MOST_TASKS:
             tasks = tasks[np.argpartition(-self._state.belief.entropy(tasks), _MOST_TASKS)[:_MOST_TASKS]]
@@ -215,7 +215,7 @@ class Offers:
         return np.asarray(strategy.worker_values(self._state, workers, tasks) / costs)
 
     def _is_worth_too_little(self, worker: int, pool: Pool) -> bool:
-        """Return whether a worker would bring clearly less than the average one; never of a new one."""
+        """Return whether a worker is clearly worth less than the average one; False for a new worker."""
         least = self._strategy.decline_below * self._average
         if least == 0 or self._is_new(worker):
             return False

@@ -31,7 +31,7 @@ Estimator = Aggregator | AnnotationsScorer
 
 @dataclass(frozen=True)
 class Fit:
-    """What a fit of some answers found, wherever it was made, for `Router.adopt`.
+    """The result of a fit to some answers, for `Router.adopt`.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Fit:
 
 
 def estimator_of(learner: Any, X: Any, *, families: Any = None) -> Estimator:
-    """Return what a refit fits: what is given, MBEM around a classifier, or a default with features or without."""
+    """Return the estimator of a refit: the one given, MBEM around a classifier, or a default."""
     if isinstance(learner, AnnotationsScorer) and X is None:
         raise ValueError(f"{type(learner).__name__} must have features; got X=None. Give the router X.")
     if isinstance(learner, Estimator):
@@ -104,7 +104,7 @@ def fitted(state: State, estimator: Estimator) -> tuple[Any, Fit]:
 
 
 def _known_before(state: State, estimator: Estimator, annotations: Annotations) -> dict[str, Any]:
-    """Return what a fit may start from: the workers of the last one; nothing where it takes nothing.
+    """Return the start of a fit: the workers of the last fit, if the estimator takes them.
 
     The rounds of `MBEM` start from vote fractions otherwise, in which those who guess are the majority where they are
     sent to the same tasks; the few rounds of a refit are not enough to find out.
@@ -145,7 +145,7 @@ class Adoption:
         self._predictions = np.asarray(found, dtype=np.float32)
 
     def finish(self) -> bool:
-        """Believe it, and what has arrived meanwhile; False, and nothing changed, where an answer was taken back."""
+        """Take over the fit and the answers since; return False and change nothing if an answer was taken back."""
         if self._state.answers.n_removed != self._n_removed:
             return False
         self._state.believe(self._belief, self._crowd, self._predictions, self._is_fitted, self._n_rows)

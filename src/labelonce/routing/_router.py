@@ -163,7 +163,7 @@ class Router:
         return self.state.task_code(task) in self.state.answers.of(self.state.known_worker(worker))
 
     def value(self, task: Hashable, worker: Hashable) -> float:
-        """Return what a worker's answer is expected to tell about a task, in nats."""
+        """Return the expected information of a worker's answer about a task, in nats."""
         place = np.array([self.state.task_code(task)])
         return float(self.state.information(self.state.known_worker(worker), place)[0])
 
@@ -290,7 +290,7 @@ class Router:
         self.adopt(fit)
 
     def adopt(self, fit: Fit) -> None:
-        """Believe a fit that was made elsewhere, such as in another process, while answers went on arriving."""
+        """Take over a fit that was made elsewhere, such as in another process, while answers arrived."""
         job = self.adoption(fit)
         job.compute()
         job.finish()

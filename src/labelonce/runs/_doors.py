@@ -72,7 +72,7 @@ def size_of(options: Options) -> int | None:
 
 
 def learner_of(options: Options, n_tasks: int, *, heads: bool = False) -> Any:
-    """Return what learns, for classes or as heads of questions; None: the default for numbers."""
+    """Return the learner, for classes or as heads of questions; None: the default for numbers."""
     thorough, numbers = options.effort == "thorough", default_heads if heads else default_learner
     one = np.zeros((1, 1))
     words: Any = text_heads if heads else text_model
@@ -107,7 +107,7 @@ class _Encoder(NamedTuple):
 
 
 def first_line(options: Options, X: Any) -> str:
-    """Return what learns from texts or images and how long it takes, and what the other efforts would be.
+    """Return a sentence on the features of texts or images: which, how long they take, and the alternatives.
 
     The times are rough: of one core, with nothing in the cache.
     """

@@ -1,4 +1,4 @@
-"""A run folder: the result that is there, which changes all at once, and the work that is not finished."""
+"""A run folder: the finished result, which is replaced all at once, and the unfinished run."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ _FRACTION = re.compile(r"-?\d*[.,]\d+(?:[eE]-?\d+)?|-?\d+[eE]-?\d+")
 
 @dataclass(frozen=True)
 class Rows:
-    """What a model is fed: the task, and the features or the text, of every row.
+    """The input of a model: the task, and the features or the text, of every row.
 
     `columns` are the names of the features, the one name of the texts, or None where the file has no names.
     """

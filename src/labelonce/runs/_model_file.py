@@ -157,7 +157,7 @@ def _states() -> States:
 
 
 def _name_in_file(home: str) -> str:
-    """Return the name by which files know a class: that by which users do."""
+    """Return the name of a class in files: its public name."""
     module, _, name = home.rpartition(".")
     return f"workers.{name}" if module.startswith("labelonce.workers.") else name
 

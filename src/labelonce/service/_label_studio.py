@@ -114,7 +114,7 @@ def answer_of(annotation: Mapping[str, Any], task: str, control: Control) -> Ans
 
 
 def mappings(value: Any) -> list[Mapping[str, Any]]:
-    """Return the JSON objects in a list, or the one that is no list."""
+    """Return the JSON objects of a list, or a single object."""
     return [one for one in as_list(value) if isinstance(one, Mapping)]
 
 

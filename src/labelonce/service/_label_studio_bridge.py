@@ -174,7 +174,7 @@ class Bridge:
             await self.route()
 
     async def _take(self, annotation: Mapping[str, Any], task: str | None) -> None:
-        """Make an answer what one of Label Studio's annotations is now."""
+        """Update an answer to the current state of a Label Studio annotation."""
         answer = None if task is None else answer_of(annotation, task, self.control)
         await self.service.mirror(origin(annotation), answer)
 

@@ -142,7 +142,7 @@ class SharedStore(Store):
         return self._news(self._done(lambda: [cursor.fetchall() for cursor in self._ask()]))
 
     def turn(self, wishes: Sequence[Wish]) -> tuple[list[Outcome], Changes]:
-        """Carry out wishes in one transaction, and return what became of them and what has changed, they included."""
+        """Carry out requests in one transaction; return their results, and all changes with their own."""
 
         def job() -> tuple[list[Outcome], list[Any]]:
             self._run(f"SELECT pg_advisory_xact_lock({_SPACE}, {_LOCKS['turn']})")

@@ -213,7 +213,7 @@ class Service:
         return await asyncio.to_thread(asked)
 
     async def figures(self) -> dict[str, Any]:
-        """Return what the dashboard shows of all answers; what takes long is looked at less often."""
+        """Return the dashboard's figures on all answers; slow ones are computed less often."""
         async with self._counting:
             began = time.monotonic()
             if began >= self._count_again:
