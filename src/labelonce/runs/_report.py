@@ -1,4 +1,4 @@
-"""The report of a finished run, written again, with what is known by now."""
+"""The report of a finished run, written again, also with gold that came later."""
 
 from __future__ import annotations
 

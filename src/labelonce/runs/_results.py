@@ -58,7 +58,7 @@ def review(folder: Path, *, least: float | None = None) -> pa.Table:
 
 
 def class_figures_of(folder: Path) -> dict[Any, ClassFigures]:
-    """Return what to expect of the labels of every class of a finished run, as its report says; {} of many classes."""
+    """Return the expected figures of the labels of every class of a finished run; {} with many classes."""
     outcome, run = read_run(folder).outcome, RunFolder(folder)
     with as_train_wrote(folder):
         table = run.table("labels.parquet")

@@ -166,7 +166,7 @@ def read_inputs(options: Options) -> Inputs:
 
 
 def _check_options(options: Options) -> None:
-    """Raise where options cannot be, or do not go together, before any file is read."""
+    """Raise an error for invalid options or combinations, before any file is read."""
     if options.features is None and options.text is None and options.images is None:
         kinds = f"{argument('features')}, {argument('text')} or {argument('images')}"
         raise ValueError(f"train must have {kinds}; got none of them.")
@@ -197,7 +197,7 @@ def _read_labels(labels: Sequence[File], options: Options) -> Any:
 
 
 def _columns_of_questions(labels: Sequence[File], options: Options) -> set[str]:
-    """Return the columns of wide tables, in which a column can be ignored as in the features."""
+    """Return the columns of wide tables, where columns can be ignored as in the features."""
     if not has_questions(labels, options.source):
         return set()
     return {name for file in labels if file.format in TABLES for name in column_names(file)}

@@ -112,20 +112,20 @@ async def _refused(_: Request, error: Exception) -> JSONResponse:
 
 
 async def _away(_: Request, __: Exception) -> JSONResponse:
-    """Say that the database is away; why is in the log."""
+    """Answer that the database is unavailable; the reason is in the log."""
     sentence = "the database does not answer at this moment; ask again."
     return JSONResponse({"detail": sentence}, 503, {"Retry-After": _AGAIN})
 
 
 async def _not_allowed(request: Request, _: Exception) -> JSONResponse:
-    """Say which methods a path has: all of them, not only those of its first handler."""
+    """Answer which methods a path has: all of them, not only those of its first handler."""
     routes = [one for one in request.app.routes if one.matches(request.scope)[0] is not Match.NONE]
     methods = sorted({method for one in routes for method in getattr(one, "methods", None) or ()})
     return JSONResponse({"detail": "Method Not Allowed"}, 405, {"Allow": ", ".join(methods)})
 
 
 async def _malformed(_: Request, error: Exception) -> JSONResponse:
-    """Say what is wrong without repeating what was sent, which may be no JSON: NaN is none."""
+    """Answer what is wrong without repeating the request, which may not be valid JSON (such as NaN)."""
     assert isinstance(error, RequestValidationError)  # registered for nothing else
     found = [{name: one[name] for name in ("loc", "msg", "type")} for one in error.errors()]
     return JSONResponse({"detail": found}, 422)

@@ -1,4 +1,4 @@
-"""Who is asking, and which service: what the handlers of requests depend on."""
+"""The worker and the service of a request: what its handlers depend on."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Running = Annotated[Service, Depends(service_of)]
 
 
 async def person_of(request: Request, service: Running) -> Person:
-    """Return who is asking, by the token in the header."""
+    """Return the identity that the token in the header stands for."""
     kind, _, token = request.headers.get("authorization", "").partition(" ")
     address = request.client.host if request.client else ""
     return await service.person(token if kind.lower() == "bearer" else None, address)

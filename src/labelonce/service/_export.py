@@ -27,7 +27,7 @@ _KINDS = {"csv": "text/csv", "jsonl": "application/jsonl", "parquet": "applicati
 
 
 async def exported(service: Service, what: Exported, format: str, *, spreadsheet: bool) -> tuple[bytes, str]:
-    """Return a file's content and its media type; what takes long is done in a thread."""
+    """Return a file's content and its media type; slow work is done in a thread."""
     if what == "everything":
         files = [
             (f"{one}.{format}", (await exported(service, one, format, spreadsheet=spreadsheet))[0]) for one in _EACH

@@ -1,4 +1,4 @@
-"""What the dashboard shows of all answers: agreement, classes, seconds, why tasks were skipped, and comments."""
+"""The dashboard's figures on all answers: agreement, classes, seconds, why tasks were skipped, and comments."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _OF_REMARK = {
 
 
 def figures(project: Project, rows: list[AnswerRow], comments: list[Comment], belief: Floats | None) -> dict[str, Any]:
-    """Return the figures of a project's answers; what only the `belief` of a fit can tell is left out without."""
+    """Return the figures of a project's answers; figures that need the `belief` of a fit are left out without one."""
     rows = [row for row in rows if row.task in project.tasks.place]
     skips, classes = [row for row in rows if row.label is None], set(project.settings.classes)
     boxes = project.settings.multilabel
@@ -80,7 +80,7 @@ def of_task(store: Store, task: str, *, boxes: bool) -> dict[str, Any]:
 
 
 def _agreement(project: Project, rows: list[AnswerRow]) -> dict[str, Any] | None:
-    """Return how far people agree, None where no two have labelled the same task."""
+    """Return the agreement of the workers, None if no two have labelled the same task."""
     per_task = Counter(row.task for row in rows)
     shared = [row for row in rows if per_task[row.task] > 1]
     if not shared:
@@ -100,7 +100,7 @@ def _agreement(project: Project, rows: list[AnswerRow]) -> dict[str, Any] | None
 
 
 def _classes(project: Project, rows: list[AnswerRow], belief: Floats | None) -> list[dict[str, Any]]:
-    """Return how often each class was given, how often rightly, and what was given in its place."""
+    """Return how often each class was given, how often correctly, and which classes were given instead."""
     names = project.settings.classes
     given, places = _given(project, rows), [project.tasks.place[row.task] for row in rows]
     counts = given.sum(axis=0).astype(int)
@@ -121,7 +121,7 @@ def _classes(project: Project, rows: list[AnswerRow], belief: Floats | None) -> 
 
 
 def _over_time(project: Project, rows: list[AnswerRow], belief: Floats) -> dict[str, Any]:
-    """Return how right labels were in `periods` of equally many, and the two halves of who has clearly `changed`."""
+    """Return the accuracy in `periods` of equally many labels, and the halves of workers who clearly `changed`."""
     rows = sorted(rows, key=lambda row: row.given_at)
     right = _chance_of_right(project, rows, belief)
     periods = []
@@ -158,7 +158,7 @@ def _given(project: Project, rows: list[AnswerRow]) -> Any:
 
 
 def _seconds(rows: list[AnswerRow]) -> dict[str, float]:
-    """Return the seconds that half of each worker's labels took at most."""
+    """Return the median seconds per label of each worker."""
     found: dict[str, list[float]] = {}
     for row in rows:
         if row.seconds is not None and isfinite(row.seconds):

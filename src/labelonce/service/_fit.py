@@ -110,7 +110,7 @@ def history(project: Project) -> list[dict[str, Any]]:
 
 
 def subject(project: Project) -> dict[str, Any]:
-    """Return what a fit is about: one of other tasks or classes, such as those of yesterday's file, is of no use."""
+    """Return the tasks and classes of a fit as a key: a fit of other tasks or classes cannot be used."""
     return {"tasks": project.tasks.digest, "classes": list(project.settings.classes)}
 
 
@@ -243,7 +243,7 @@ def _given(project: Project, place: Path, task: str) -> Path:
 
 
 def _about(facts: Facts, posterior: Floats) -> dict[str, Any]:
-    """Return what people see of a fit: accuracy with its range, workers, and what more labels would bring."""
+    """Return what is shown about a fit: accuracy with its range, workers, and what more labels would bring."""
     accuracy, table, ann = estimated_accuracy(facts), worker_table(facts), facts.annotations
     labelled = np.unique(ann.worker)
     workers = {

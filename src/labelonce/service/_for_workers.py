@@ -60,7 +60,7 @@ async def next_task(worker: Worker, service: Running) -> JSONResponse:
 
 @routes.post("/annotations", response_model=Receipt)
 async def annotate(body: LabelMessage, worker: Worker, service: Running) -> JSONResponse:
-    """Give a label. It is on the disk when this answers, and the same key counts once."""
+    """Store a label. It is on disk when the response is sent, and the same key counts once."""
     label = service.label_of(body.model_dump(exclude_unset=True))
     row, new = await service.answer(Answer(worker, body.key, body.task, label, seconds=body.seconds))
     known = service.live.known.get(row.task) if service.project.settings.feedback else None
@@ -69,14 +69,14 @@ async def annotate(body: LabelMessage, worker: Worker, service: Running) -> JSON
 
 @routes.post("/skips", response_model=Receipt)
 async def skip(body: SkipMessage, worker: Worker, service: Running) -> JSONResponse:
-    """Leave a task to others, with the reason. The same key counts once."""
+    """Skip a task, with the reason. The same key counts once."""
     row, new = await service.answer(Answer(worker, body.key, body.task, None, body.reason))
     return JSONResponse({"id": row.id, "task": row.task, "new": new})
 
 
 @routes.post("/comments", status_code=201)
 async def comment(body: Remark, worker: Worker, service: Running) -> dict[str, bool]:
-    """Say something about a task. The same key counts once."""
+    """Comment on a task. The same key counts once."""
     await service.comment(Comment(worker, body.key, body.task, body.text, body.flagged, 0.0))
     return {"kept": True}
 
@@ -89,7 +89,7 @@ async def instructions(request: Request) -> Response:
 
 @routes.delete("/annotations/{number}")
 async def undo(number: Annotated[int, Path(ge=1, le=LARGEST_ID)], worker: Worker, service: Running) -> UndoReceipt:
-    """Take back a label or a skip of one's own, and get its task again."""
+    """Undo one of the worker's own labels or skips, and get its task again."""
     row = await service.undo(worker, number)
     said = _recent(row, multilabel=service.project.settings.multilabel).model_dump()
     return UndoReceipt(**said | service.live.tasks.shown(row.task))

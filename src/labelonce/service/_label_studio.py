@@ -1,4 +1,4 @@
-"""Label Studio's words and ours: its labelling interface, its annotations and its predictions."""
+"""Translation between Label Studio and labelonce: its labelling interface, its annotations and its predictions."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def read_config(config: str) -> Control:
 
 
 def worker_name(user: Any) -> str:
-    """Return what we call one of Label Studio's users.
+    """Return the name of the worker for a Label Studio user.
 
     >>> worker_name(3), worker_name({"id": 3, "email": "ann@example.com"})
     ('label-studio 3', 'label-studio 3')

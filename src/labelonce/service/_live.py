@@ -32,7 +32,7 @@ class Job(Protocol):
         """Do what takes long."""
 
     def finish(self) -> bool:
-        """Make it count; False where it must be computed again."""
+        """Put the result into use; False if it must be computed again."""
 
 
 class Live:
@@ -104,7 +104,7 @@ class Live:
             self.router.give_back(self._id(task), worker)
 
     def apply(self, news: Changes) -> None:
-        """Take what is new: answers given and taken back, and who has which task; what is known changes nothing."""
+        """Apply changes: answers given and undone, and leases; known ones change nothing."""
         known = self._newest
         for row in news.answers:
             if row.undone_at is None and row.id > known:
@@ -222,7 +222,7 @@ class Live:
         return label in self.settings.classes
 
     def adoption(self, found: FinishedFit) -> Job:
-        """Return the work of believing a newer fit, and on top of it the answers that it did not know."""
+        """Return the work of taking over a newer fit and the answers that came after it."""
         self._trust(found)
         return self.router.adoption(found.fit)
 
@@ -299,7 +299,7 @@ class Live:
         return next((task for task in waiting if self.router.is_free(self._id(task), worker)), None)
 
     def _trust(self, found: FinishedFit) -> None:
-        """Let one label settle a task where the fit has something to compare it with, and no doubt about that."""
+        """Let one label settle a task if the fit could check its workers and has no doubts."""
         if isinstance(self.router.strategy, Information):
             proved = self.settings.learn_from != "nothing" and not found.about.get("doubts")
             self.router.strategy.labels = 1 if proved else _UNPROVED

@@ -1,4 +1,4 @@
-"""What goes over the wire: the bodies of requests and answers, for the checks and for the OpenAPI description."""
+"""The bodies of requests and responses, for validation and for the OpenAPI description."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the next labels are expected to bring: the router's own choices, played through with imagined answers."""
+"""What the next labels are expected to bring: the router's choices, simulated with drawn answers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def outlook(posterior: Floats, confusion: Floats, *, seed: int = 0) -> list[dict
 
 
 def _played(rows: Floats, confusion: Floats, rng: np.random.Generator) -> Floats:
-    """Return the expected number of right labels after every hundred imagined answers."""
+    """Return the expected number of right labels after every hundred simulated answers."""
     n_tasks, n_questions, n_classes = rows.shape
     belief, found = Belief(rows.reshape(-1, n_classes), n_questions), []
     truth = (rows.cumsum(axis=2) > rng.random((n_tasks, n_questions, 1))).argmax(axis=2)

@@ -138,7 +138,7 @@ class SharedStore(Store):
         return self._done(job)
 
     def look(self) -> Changes:
-        """Return what has changed since it was last told."""
+        """Return the changes since the last call."""
         return self._news(self._done(lambda: [cursor.fetchall() for cursor in self._ask()]))
 
     def turn(self, wishes: Sequence[Wish]) -> tuple[list[Outcome], Changes]:
@@ -191,7 +191,7 @@ class SharedStore(Store):
         return str(rows[0][0]) if rows else ""
 
     def publish(self, number: int, about: str, belief: bytes, annotations: bytes) -> None:
-        """Give a fit to all services; one that others have given first stays."""
+        """Share a fit with all services; a fit that another service shared first stays."""
 
         def job() -> None:
             self._run(
@@ -226,7 +226,7 @@ class SharedStore(Store):
         self._connection = None
 
     def _make_tables(self) -> None:
-        """Make the tables unless they are there: to ask for them again would wait for everybody who reads."""
+        """Make the tables if they are missing: making them again would wait for all readers."""
         script, known = f"{TABLES};{_SHARED}", "SELECT FROM notes WHERE name = 'tables' AND value = ?"
         made = str(crc32(script.encode()))
         if self._run("SELECT to_regclass('notes')").fetchone()[0] and self._run(known, (made,)).fetchone() is not None:
@@ -312,7 +312,7 @@ class SharedStore(Store):
         return self._connection
 
     def _take_again(self) -> None:
-        """Take the locks that a broken connection had; what somebody else has now is no longer ours."""
+        """Take the locks of a broken connection again; a lock that another service took is lost."""
         for name, shared in list(self._held.items()):
             if not self._lock(name, "advisory_lock_shared" if shared else "try_advisory_lock"):
                 del self._held[name]
@@ -321,7 +321,7 @@ class SharedStore(Store):
 
     @contextmanager
     def _in_words(self) -> Iterator[None]:
-        """Say in a sentence that the server is away, or does not do what it is asked."""
+        """Turn errors into one sentence: the database is unavailable, or refuses a request."""
         try:
             yield
         except (psycopg.DataError, psycopg.IntegrityError):  # the fault of one wish
@@ -334,7 +334,7 @@ class SharedStore(Store):
 
 
 def _became(wish: Wish, rows: list[Any], second: Any) -> Outcome:
-    """Return the outcome of a wish: of a claim the task that the worker has now, None where it gets none."""
+    """Return the result of a request: for a claim the worker's task now, or None."""
     if isinstance(wish, Release):
         return None
     if isinstance(wish, Claim):

@@ -206,7 +206,7 @@ class Project:
             store.close()
 
     def revoke(self, workers: Sequence[str]) -> int:
-        """Make the tokens of these workers worthless, within seconds where the project is served; return how many.
+        """Revoke the tokens of these workers, within seconds if the project is being served; return how many.
 
         Their labels stay.
         """

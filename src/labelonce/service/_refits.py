@@ -74,13 +74,13 @@ class Refits:
         return True
 
     def fetch(self, number: int) -> None:
-        """Believe the newest fit, which another service has made; it is tried once."""
+        """Take over the newest fit, made by another service; it is tried once."""
         if number > self._fetched and not self.is_running and (self._fetching is None or self._fetching.done()):
             self._fetched = number
             self._fetching = asyncio.create_task(self._believe())
 
     async def look(self) -> None:
-        """See what the services that share the database do."""
+        """Look for new fits of the services that share the database."""
         is_locked, self._failed_elsewhere = await self._writer.read(
             lambda store: (store.is_locked("fit"), store.noted("trouble"))
         )

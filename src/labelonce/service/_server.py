@@ -21,7 +21,7 @@ _AT_ONCE = 64  # connections that are taken before those taken are counted
 
 
 class Server(uvicorn.Server):
-    """A server whose collector of garbage leaves alone what was read at the start.
+    """A server whose garbage collector ignores what was read at the start.
 
     That stays anyway, and to go through all of it takes a tenth of a second, again and again, while everybody waits.
     """

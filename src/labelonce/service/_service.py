@@ -195,13 +195,13 @@ class Service:
         return token
 
     async def revoke(self, worker: str) -> int:
-        """Make the tokens of a worker worthless and return how many there were."""
+        """Revoke the tokens of a worker and return how many there were."""
         found: int = await self._writer.read(lambda store: store.remove_tokens(worker))
         await self._read_people()
         return found
 
     async def read_store(self, question: Callable[[Store], _T]) -> _T:
-        """Return what a question to the store answers, over another connection: nobody's label waits for that."""
+        """Return the result of reading the store over another connection, so that no label waits for it."""
 
         def asked() -> _T:
             store = self.project.store()
@@ -226,7 +226,7 @@ class Service:
             return self._figures
 
     async def comment(self, comment: Comment) -> None:
-        """Keep what a worker has to say about a task."""
+        """Store a worker's comment on a task."""
         if comment.task not in self.live.tasks.place:
             raise RequestError(404, f"the task must be one of the project; got {show(comment.task)}.")
         await self._writer.read(lambda store: store.add_comment(comment))
@@ -240,7 +240,7 @@ class Service:
         return self.live.workers({person.worker for person in self._people.values() if not person.is_admin})
 
     async def mirror(self, origin: str, answer: Answer | None) -> None:
-        """Make the answer of this name in another tool what it is there now; None: it is gone."""
+        """Update the answer with this name in another tool to its state there; None: it was deleted."""
         rows = await self._writer.read(lambda store: store.from_origin(origin))
         if answer is not None and (answer.worker, answer.task, answer.label) in {
             (row.worker, row.task, row.label) for row in rows
@@ -255,7 +255,7 @@ class Service:
                 await self.answer(answer)
 
     async def is_alone(self, task: str) -> bool:
-        """Return whether no other service of the project does something, and keep it for this one."""
+        """Take a lock among all services of the project; return False if another service has it."""
         return not self._writer.store.is_shared or await self._writer.read(lambda store: bool(store.lock(task)))
 
     def progress(self) -> dict[str, Any]:
@@ -321,13 +321,13 @@ class Service:
                 await self.refits.look()
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Let something be done soon, and before the service stops."""
+        """Run a job soon, and finish it before the service stops."""
         task = asyncio.create_task(self._told(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _told(self, work: Coroutine[Any, Any, None]) -> None:
-        """Log what goes wrong where nobody waits for it; that the database is away is logged there."""
+        """Log errors of background work; an unavailable database is logged elsewhere."""
         try:
             await work
         except DatabaseTrouble:
@@ -336,7 +336,7 @@ class Service:
             _log.error("%s", error)
 
     async def _do(self, job_of: Callable[[], Job]) -> None:
-        """Let a thread do what takes long, while everybody is served."""
+        """Do slow work in a thread, while requests are served."""
         async with self._computing:
             while True:
                 job = job_of()

@@ -1,4 +1,4 @@
-"""The answers of a project, which are its only truth: a SQLite file. `_postgres` has the same for a server."""
+"""The answers of a project, from which all else is computed: a SQLite file. `_postgres` has the same for a server."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _T = TypeVar("_T")
 
 
 class DatabaseTrouble(OSError):
-    """A database that does not do now what it is asked; it may later."""
+    """The database is unavailable for now."""
 
 
 class AnswerRow(NamedTuple):
@@ -69,7 +69,7 @@ class AnswerRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Answer:
-    """What a worker said of a task: a label, or None with the reason why it was skipped.
+    """A worker's answer to a task: a label, or None with the reason why it was skipped.
 
     `key` is the worker's own name for it: what has a key that was there before is not written again. `origin` names it
     in the tool where it was given, if that is another one.
@@ -86,7 +86,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Undo:
-    """The wish to take back an answer of one's own and, with `again`, to get its task next."""
+    """A request to undo the worker's own answer and, with `again`, to get its task next."""
 
     worker: str
     id: int
@@ -94,7 +94,7 @@ class Undo:
 
 
 class Comment(NamedTuple):
-    """What a worker remarked about a task; `flagged` where somebody should look at it."""
+    """A worker's comment on a task; `flagged` if the admin should look at it."""
 
     worker: str
     key: str
@@ -112,7 +112,7 @@ class Claim(NamedTuple):
 
 
 class Release(NamedTuple):
-    """The wish of a worker to give a task back."""
+    """A worker's request to give a task back."""
 
     worker: str
     task: str
@@ -126,7 +126,7 @@ class WriteResult(NamedTuple):
 
 
 class Lease(NamedTuple):
-    """The task that is out with a worker for `seconds` more; None where it has none."""
+    """The task that is leased to a worker for `seconds` more; None if there is none."""
 
     worker: str
     task: str | None
@@ -176,14 +176,14 @@ class Store:
         return self.url
 
     def turn(self, wishes: Sequence[Wish]) -> tuple[list[Outcome], Changes]:
-        """Carry out wishes in one transaction, and return what became of them and what has changed.
+        """Carry out requests in one transaction; return their results and all changes.
 
         When this returns, it is on the disk.
         """
         return with_news(self._done(lambda: self._carry_out(wishes)))
 
     def write(self, wishes: Sequence[Answer | Undo]) -> list[WriteResult]:
-        """Carry out answers and undos as `turn` does, and return what became of them."""
+        """Carry out answers and undos as `turn` does, and return their results."""
         return [found for found in self.turn(wishes)[0] if isinstance(found, WriteResult)]
 
     def begin(self) -> list[AnswerRow]:
@@ -260,7 +260,7 @@ class Store:
             self._connection = None
 
     def prepare(self, wishes: Sequence[Wish]) -> tuple[list[Outcome], Changes] | None:
-        """Do what `turn` does but for the end, or nothing and return None where the file is locked.
+        """Do what `turn` does except the commit; return None if the file is locked.
 
         Nothing is on the disk before `commit`, and nobody is waited for.
         """
@@ -278,7 +278,7 @@ class Store:
             connection.execute(f"PRAGMA busy_timeout = {1000 * _BUSY_SECONDS}")
 
     def commit(self) -> None:
-        """Bring to the disk what was prepared; where that fails, nothing of it comes with a later one."""
+        """Commit what was prepared; if that fails, no part of it is committed later."""
         self._done(lambda: None)
 
     def _make_tables(self) -> None:
@@ -286,7 +286,7 @@ class Store:
             self._run(statement)
 
     def _carry_out(self, wishes: Sequence[Wish]) -> list[WriteResult]:
-        """Claims are none of its business: who has which task, one service knows by itself."""
+        """Claims are ignored: a single service keeps the leases in memory."""
         known = (wish for wish in wishes if not isinstance(wish, Claim | Release))
         return [self._add(wish) if isinstance(wish, Answer) else self._undo(wish) for wish in known]
 

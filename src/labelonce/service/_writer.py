@@ -36,7 +36,7 @@ class Writer:
         self._away_since: float | None = None
 
     async def ask(self, wish: Wish) -> Outcome:
-        """Carry out a wish, wait until it is on the disk, and return what became of it."""
+        """Carry out a request, wait until it is on disk, and return its result."""
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._waiting.append((wish, future))
         if self._task is None or self._task.done():
@@ -44,13 +44,13 @@ class Writer:
         return await future
 
     async def write(self, wish: Answer | Undo) -> WriteResult:
-        """Carry out an answer or an undo, and return what became of it."""
+        """Carry out an answer or an undo, and return its result."""
         found = await self.ask(wish)
         assert isinstance(found, WriteResult)  # what became of a claim is none
         return found
 
     async def look(self) -> None:
-        """Tell what other services have changed; those who ask before it is looked share one look."""
+        """Return the changes by other services; callers who arrive before the look share it."""
         if self._look is None:
             self._look = asyncio.create_task(self._looked())
         await asyncio.shield(self._look)
@@ -108,7 +108,7 @@ class Writer:
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
-        """Log once that the database is away, and once that it is there again, however many requests come meanwhile."""
+        """Log once that the database is unavailable and once that it is back, however many requests come meanwhile."""
         try:
             yield
         except DatabaseTrouble as error:
