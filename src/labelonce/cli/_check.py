@@ -195,7 +195,7 @@ def _next_step(files: Sequence[File], source: dict[str, Any], found: Check, *, p
 
 
 def _for_questions(files: Sequence[File], source: dict[str, Any]) -> str:
-    """Return the command that learns from questions; without features it is `aggregate` that takes them."""
+    """Return the command that trains on questions."""
     named = [part for name, value in source.items() for part in _typed(name, value)]
     column = _text_column(files[0], ignore=[value for value in source.values() if isinstance(value, str)])
     features = ["--features", "features.parquet"] if column is None else ["--text", column]

@@ -38,7 +38,7 @@ def run_judges(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Combine the verdicts in files, say what they are worth, and write labels, judges, items to check and a report."""
+    """Combine the verdicts in files, print the results, and write labels, judges, items to check and a report."""
     if output is not None:
         _check_folder(output)
     files = find_files(paths, source.get("format"))
@@ -71,7 +71,7 @@ def show_panel(facts: dict[str, Any], *, as_json: bool, n_workers: int = 20) -> 
 
 
 def read_panel(files: Sequence[File], source: dict[str, Any], *, swap: Sequence[Any] | None = None) -> Annotations:
-    """Return the verdicts in tables, whatever their columns are called, or in exports of tools."""
+    """Return the verdicts in tables with any column names, or in exports of tools."""
     odd = sorted(set(source) - _READS - _ALSO)
     if any(file.format in TOOLS for file in files):
         annotations = read_annotations(files, **{"duplicates": "keep"} | of_classes(source))

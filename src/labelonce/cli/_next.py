@@ -188,7 +188,7 @@ def _first_labels(router: Router, n: int, each: int | None, before: list[tuple[A
 def _shown(
     batch: list[tuple[Any, Any]], table: Path | None, labels: Sequence[File], task: str | None
 ) -> dict[Any, Any]:
-    """Return what a tool shows of each task: by the export, else by a table, else the id where that is all it shows."""
+    """Return the fields that a tool shows for each task: those of the export, else of a table, else the id."""
     found: dict[Any, Any] = {}
     for one in labels:
         found |= shown_in(one, task)

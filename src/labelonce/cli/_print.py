@@ -54,7 +54,7 @@ def print_plain(text: str) -> None:
 
 
 def print_status(sentence: str) -> None:
-    """Print on stderr, on one line and at once, what is being done or was done."""
+    """Print the progress of a command as one line on stderr."""
     stderr.file.write(f"{printable(sentence)}\n")
     stderr.file.flush()
 
@@ -70,7 +70,7 @@ def print_json(found: dict[str, Any]) -> None:
 
 
 def print_rows(rows: pa.Table, format: str = "csv") -> None:
-    """Write a table to stdout, to the letter for a pipe; a terminal gets no control characters of the data."""
+    """Write a table to stdout, unchanged for a pipe, without control characters for a terminal."""
     if not sys.stdout.isatty():
         write_table(rows, sys.stdout.buffer, format)
         return

@@ -65,7 +65,7 @@ class Lines:
     _last: float = 0.0
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Take note that `done` steps of a stage are over, of `total`; 0: not known."""
+        """Note that `done` of `total` steps of a stage are finished; 0: not known."""
         now = self.clock()
         self._began = now if self._began is None else self._began
         known = STAGES[stage]

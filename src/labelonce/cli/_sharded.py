@@ -151,7 +151,7 @@ def fit(
 
 
 def _was_finished_before_a_restart(output: Path) -> bool:
-    """Return whether the run in a folder is that of this very launch, of which one process was killed at the end."""
+    """Return whether the run in a folder belongs to this launch, in which a process was killed at the end."""
     written = output / "run.json"
     if os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0" or not written.exists():
         return False

@@ -59,7 +59,7 @@ def _show(folder: Path, record: RunRecord, *, n_workers: int, as_json: bool) -> 
 
 
 def _print_classes(figures: dict[Any, ClassFigures]) -> None:
-    """Print what to expect of the labels of the classes, the most frequent first; of many classes both ends."""
+    """Print the expected figures of the classes, most frequent first; with many classes, both ends of the list."""
     rows = []
     for name, one in sorted(figures.items(), key=lambda item: -item[1].share):
         numbers = (one.share, one.precision, one.recall, one.average_precision, one.threshold)

@@ -164,7 +164,7 @@ def read_multilabel_gold(
 
 
 def _yes_or_no(annotations: MultiLabelAnnotations) -> dict[Any, int]:
-    """Return the answers that say yes or no for sure, by what they say."""
+    """Return the answers that mean yes or no for sure, with their meaning."""
     sure = zip(annotations.answers.tolist(), annotations.values.tolist(), strict=True)
     return {answer: int(value) for answer, value in sure if value in (0.0, 1.0)}
 

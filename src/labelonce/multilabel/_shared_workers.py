@@ -1,4 +1,4 @@
-"""Workers who answer alike to all questions, or not: matrices per question, shrunk as far as the counts ask.
+"""Workers' matrices per question, shrunk towards their overall matrix as strongly as the counts suggest.
 
 A worker's chances for one question come from a Dirichlet distribution around the worker's own chances over all
 questions, and those from one around the crowd's. How narrow each is, its strength, is the one under which the raw

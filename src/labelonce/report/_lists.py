@@ -1,4 +1,4 @@
-"""The two lists to act on, labels and workers, as CSV that a spreadsheet may open without harm."""
+"""The two lists to act on, labels and workers, as CSV that is safe to open in a spreadsheet."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def write_report(
     seconds: Any = None,
     work: Any = None,
 ) -> None:
-    """Write one HTML file that says the results of a fit: labels, workers, tasks to check, doubts, costs.
+    """Write one HTML file with the results of a fit: labels, workers, tasks to check, doubts, costs.
 
     The file needs nothing from the network, holds its own script and forbids any other, and appears whole or not at
     all. It has no date and draws no unseeded random number, so that the same fit gives the same bytes.

@@ -191,7 +191,7 @@ class Live:
     def workers(self, with_link: Collection[str] = ()) -> list[dict[str, Any]]:
         """Return all workers who have answered or have a link: labels, skips, skill with its interval, and flags.
 
-        `known` says of how many tasks with a known label, and how many of them rightly.
+        `known` counts the tasks with a known label that each has answered, and how many correctly.
         """
         fitted = {} if self.found is None else self.found.about["workers"]
         everybody = dict.fromkeys([*self.n_given, *self.n_skipped, *self._out, *with_link])

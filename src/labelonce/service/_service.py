@@ -277,8 +277,8 @@ class Service:
     async def _claimed(self, worker: str) -> str | None:
         """Return the task that a worker should label now, once no other service hands it out.
 
-        It is chosen by what is known here. What others have changed comes with the answer to the claim, so a task that
-        nobody needs any more is given back.
+        It is chosen by what is known here. The response to a claim includes the changes by other services, so a task
+        that needs no more labels is given back.
         """
         looked = self.live.held(worker) is not None  # it may have been answered elsewhere
         if looked:

@@ -101,7 +101,7 @@ def check_tasks(path: Path, settings: Settings) -> None:
 
 
 class Thumbnails(NamedTuple):
-    """Images as rows of numbers, all of one small size: what a quick model learns from; and which cannot be read.
+    """Images as rows of numbers, all of one small size, for a quick model; and which of them cannot be read.
 
     The row of an image that cannot be read is the mean of the others.
     """
