@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +107,7 @@ def _report(
         "classes": annotations.classes.tolist(),
         "answers": annotations.answers.tolist(),
         "redundancy": annotations.redundancy,
-        "estimated_accuracy": asdict(right),
+        "estimated_accuracy": vars(right),
         "iterations": model.n_iter_,
         "converged": model.converged_,
         "output": output and str(output),
