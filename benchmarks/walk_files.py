@@ -107,8 +107,9 @@ def engineer(folder: Path, rng: Generator) -> None:
         for i in rng.choice(n, 100, replace=False):
             rows.append((f"item{i}", person, names[true[i] if rng.random() < 0.92 else rng.integers(4)]))
     pd.DataFrame(rows, columns=["item", "model", "answer"]).to_csv(folder / "labels.csv", index=False)
-    known = pd.DataFrame({"task": [f"item{i}" for i in range(150)], "label": names[true[:150]]})
-    known.to_csv(folder / "gold150.csv", index=False)
+    known = pd.DataFrame({"task": [f"item{i}" for i in range(n)], "label": names[true]})
+    known.to_csv(folder / "truth.csv", index=False)
+    known[:150].to_csv(folder / "gold150.csv", index=False)
 
 
 def weak(folder: Path, rng: Generator) -> None:
