@@ -6,8 +6,9 @@ from labelonce._lazy import lazy_names
 from labelonce.data._agreement import Agreement, Figure, agreement
 from labelonce.data._annotations import Annotations
 from labelonce.data._answers import OtherAnswersWarning
-from labelonce.data._check import Check, Finding, check
+from labelonce.data._check import Check, check
 from labelonce.data._missing import LeftOutWarning, MissingWarning
+from labelonce.data._problems import Finding
 
 __all__ = [
     "Agreement",
@@ -35,7 +36,6 @@ if TYPE_CHECKING:  # for other rooms of the library; users are promised nothing
     from labelonce.data._answers import holds_classes as holds_classes
     from labelonce.data._answers import only_classes as only_classes
     from labelonce.data._check import ROW_LABELS as ROW_LABELS
-    from labelonce.data._check import SKILL_LABELS as SKILL_LABELS
     from labelonce.data._check import Summary as Summary
     from labelonce.data._check import agreement_in as agreement_in
     from labelonce.data._check import check_labels as check_labels
@@ -61,6 +61,7 @@ if TYPE_CHECKING:  # for other rooms of the library; users are promised nothing
     from labelonce.data._numbers import array_fault as array_fault
     from labelonce.data._numbers import as_features as as_features
     from labelonce.data._packed_strings import PackedStrings as PackedStrings
+    from labelonce.data._problems import SKILL_LABELS as SKILL_LABELS
     from labelonce.data._relabel import Renaming as Renaming
     from labelonce.data._relabel import renamed_column as renamed_column
     from labelonce.data._relabel import renaming as renaming
