@@ -93,7 +93,7 @@ def _always_same(facts: Facts) -> Mask:
 
 
 def _blind_classes(skill: Floats, skill_low: Floats, counts: Floats) -> Mask:
-    """Return the classes on which a worker is at most half as good as overall, beyond chance."""
+    """Return the classes on which a worker is at most half as good as overall, by the ends of the intervals."""
     right: Floats = np.einsum("wkk->wk", counts)
     size = counts.sum(axis=2) + _OWN_SKILL_WORTH
     mean = (right + _OWN_SKILL_WORTH * skill[:, None]) / size

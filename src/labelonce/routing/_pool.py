@@ -43,7 +43,7 @@ class Pool:
 
     @property
     def used_up(self) -> bool:
-        """Whether so many tasks were handed out that those outside the pool may be better."""
+        """Whether the pool has lost enough tasks that those outside it may be better."""
         return not self.is_all and self.taken >= len(self.tasks) // 4
 
     @property
