@@ -70,7 +70,7 @@ def buyer(folder: Path, rng: Generator) -> None:
     for task in range(200):
         for worker in rng.choice(25, 2, replace=False):
             said = gold[task] if rng.random() < skill[worker] else rng.integers(8)
-            row = {"HITId": f"H{task}", "WorkerId": f"W{worker:02d}", "Reward": "$0.05"}
+            row: dict[str, Any] = {"HITId": f"H{task}", "WorkerId": f"W{worker:02d}", "Reward": "$0.05"}
             row |= {"AssignmentStatus": "Rejected" if rng.random() < 0.03 else "Approved"}
             row |= {"WorkTimeInSeconds": int(rng.integers(5, 60)), "Input.image_url": addresses[task]}
             rows.append(row | {"Answer.category": SCENES[said]})
