@@ -12,7 +12,7 @@ networks are those of the last epoch.
 
     python experiments/leaderboard.py                           # needs the data of datasets.md; resumes
     python experiments/leaderboard.py --data digits --seeds 1   # a part
-    python experiments/leaderboard.py --renew MBEM              # some methods again, in all draws
+    python experiments/leaderboard.py --renew MBEM              # some methods again, in all their draws
     python experiments/leaderboard.py --table                   # the table and docs/images/leaderboard.png alone
 """
 
@@ -102,12 +102,13 @@ def points(options: argparse.Namespace) -> Iterator[Trial]:
 
 
 def asked(options: argparse.Namespace) -> list[Trial]:
-    """Return the points to run; trials of methods that are to be renewed are forgotten."""
+    """Return the points to run: all, or those of methods that are to be renewed, whose trials are forgotten."""
+    wanted = [point for point in points(options) if not options.renew or point["method"] in options.renew]
     if options.renew:
         kept = [row for row in read(options.out) if row["method"] not in options.renew]
         made_by, seconds = made_before([options.out])
         write(options.out, kept, seconds=seconds, made_by=made_by)
-    return list(points(options))
+    return wanted
 
 
 def draw(name: str, redundancy: Any, seed: int) -> tuple[Any, ...]:
