@@ -1,4 +1,4 @@
-"""What all aggregators share: the contract of `fit` and what it leaves behind."""
+"""The base of all aggregators: what `fit` takes and which attributes it sets."""
 
 from __future__ import annotations
 
@@ -18,12 +18,20 @@ from labelonce._sklearn import BaseEstimator, check_is_fitted, clone
 from labelonce._types import Codes, Estimate, Floats, Ids
 from labelonce._validate import RandomState, check_rng
 from labelonce.aggregation._confidence import confidence_of
-from labelonce.data import _ids
-from labelonce.data._annotations import MIN_OVERLAP, Annotations
-from labelonce.data._answers import class_leanings, holds_classes, only_classes
-from labelonce.data._extra import check_whole
-from labelonce.data._gold import Gold, check_gold
-from labelonce.data._memory import check_memory, fit_memory, is_large
+from labelonce.data import (
+    MIN_OVERLAP,
+    Annotations,
+    Gold,
+    _ids,
+    check_gold,
+    check_memory,
+    check_whole,
+    class_leanings,
+    fit_memory,
+    holds_classes,
+    is_large,
+    only_classes,
+)
 
 _LESS_MEMORY = (
     "Use OneCoin, MajorityVote or DawidSkene(worker_model=workers.Grouped(groups)), whose memory follows the labels "
@@ -283,8 +291,7 @@ def set_fitted(
 def labels_table(fitted: Any) -> pa.Table:
     """Return the labels of a fitted object with one row per task."""
     picks = _ids.lookup(fitted.labels_, fitted.classes_)
-    sure = vars(fitted).get("confidence_")
-    return labels_frame(fitted.tasks_, fitted.classes_, fitted.posterior_, picks, sure)
+    return labels_frame(fitted.tasks_, fitted.classes_, fitted.posterior_, picks, vars(fitted).get("confidence_"))
 
 
 def workers_table(fitted: Any, **more: Floats) -> pa.Table:

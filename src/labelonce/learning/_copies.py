@@ -31,8 +31,8 @@ def without_copies(annotations: Annotations) -> tuple[Annotations, list[Codes]]:
 def copiers(annotations: Annotations) -> list[Codes]:
     """Return groups of workers who nearly always agree with each other, far more than others explain.
 
-    The agreement of two workers beyond chance is the product of what each of them knows, where they err alone; what a
-    worker knows shows in its agreement with those whom it does not nearly always agree with. Where most workers
+    If two workers err independently, their agreement beyond chance is the product of their knowledge. A worker's
+    knowledge is estimated from its agreement with the workers that are not nearly identical to it. Where most workers
     guess, nothing is said: the few who do not agree with each other alone.
     """
     if len(annotations) < 1.5 * annotations.n_tasks or annotations.n_workers < RULES.copies_workers:

@@ -1,4 +1,4 @@
-"""What is said of a panel of judges, as plain values, which the page and the commands show."""
+"""The facts about a panel of judges as plain values, for the report and the commands."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from labelonce._types import Codes, Floats
-from labelonce.data import Annotations
-from labelonce.data._gold import check_gold
+from labelonce.data import Annotations, check_gold
 from labelonce.judges import JudgePanel, alternative_annotator_test
 from labelonce.report._embed import names
 
@@ -31,7 +30,7 @@ def panel_facts(
     risk: float | None = None,
     width: float | None = None,
 ) -> dict[str, Any]:
-    """Return everything that is said of a fitted panel; `n` is the number of items to check next.
+    """Return the facts about a fitted panel; `n` is the number of items to check next.
 
     `chances` are those with which items were chosen for checking, see `JudgePanel.class_shares`; `risk` and `width` are
     what `checks` should say how to reach, see `JudgePanel.checks_needed`.
@@ -207,7 +206,7 @@ def _replace(panel: JudgePanel, annotations: Annotations) -> list[dict[str, Any]
 
 
 def _differences(panel: JudgePanel, annotations: Annotations, gold: Codes | None) -> dict[str, Any]:
-    """Return where the judges' majority says something else than gold or, without it, the people."""
+    """Return the items on which the judges' majority differs from gold or, without gold, from the people."""
     votes = np.zeros((2, annotations.n_tasks, annotations.n_classes))
     kept = annotations.label < annotations.n_classes
     by_person = panel.people_[annotations.worker[kept]].astype(int)
