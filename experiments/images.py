@@ -28,7 +28,7 @@ import labelonce as lo
 from labelonce import neural
 from labelonce._kernels import Beliefs
 from labelonce._sklearn import clone
-from labelonce.learning import _mbem, _rounds
+from labelonce.learning import _mbem, _rounds, _verdict
 from labelonce.learning._case import Case
 from labelonce.learning._choice import folds_of
 from labelonce.learning._judge import View
@@ -218,7 +218,7 @@ def shown(way: str, model: Any, end: Any, X: Any, y: Any, ann: Any) -> Trial:
         found = _rounds.asker(problem, fits, fold)(slots, 0)
     workers = clone(plan.how.workers)
     view = View.of(problem, workers, _mbem._told(found), last.predictions.argmax())
-    verdict = _mbem.reach(Case.of(view), workers)
+    verdict = _verdict.reach(Case.of(view), workers)
     says = verdict.accuracy()
     right = {"unseen": _right(found.argmax(), y), "labels": _right(verdict.labels, y)}
     return right | {"says": [says.value, says.low, says.high]}
