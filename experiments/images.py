@@ -45,8 +45,8 @@ TUNING = 100  # seeds from which trials are for tuning: no table shows them, and
 KEYS = ("set", "crowd", "quality", "redundancy", "tasks", "method", "epochs", "options", "seed")
 WAYS = ["main", "three parts", "model", "both"]
 PART: dict[str, list[dict[str, Any]]] = {
-    "time": [{"epochs": epochs} for epochs in (20, 40, 80, 160)],
-    "cifar10": [{"crowd": crowd, "epochs": epochs} for epochs in (80, 160) for crowd in CROWDS],
+    "time": [{"epochs": epochs} for epochs in (10, 20, 40, 80, 160)],
+    "cifar10": [{"crowd": crowd, "epochs": epochs} for epochs in (80, 120) for crowd in CROWDS],
     "shown": [{"options": json.dumps({"shown": WAYS})}],
     "quality": [{"crowd": crowd, "quality": quality} for crowd in CROWDS for quality in (0.1, 0.3, 0.5, 0.7, 1.0)],
     "redundancy": [{"crowd": crowd, "redundancy": r} for crowd in CROWDS for r in (3, 5, 9)],
@@ -54,7 +54,7 @@ PART: dict[str, list[dict[str, Any]]] = {
     "truth": [{"method": "truth"}],
     "human": [
         {"set": "cifar10n", "crowd": crowd, "epochs": epochs}
-        for crowd, epochs in (("random-1", 160), ("aggregate", 80), ("worst", 80))
+        for crowd, epochs in (("random-1", 80), ("random-1", 120), ("aggregate", 80), ("worst", 80))
     ],
     "few workers": [{"set": "cifar10s", "crowd": "people", "method": method} for method in ("ours", "vote")],
     "small": [{"crowd": crowd, "tasks": n} for crowd in CROWDS for n in (500, 2_000)],
@@ -65,7 +65,8 @@ PART: dict[str, list[dict[str, Any]]] = {
     ]
     + [{"set": "tiny", "method": "truth", "epochs": 50}],
     "pairs": [
-        {"set": "pairs", "tasks": 2_000, "epochs": 20, "options": options} for options in ("{}", '{"device": "cpu"}')
+        {"set": "pairs", "tasks": 2_000, "epochs": 20, "method": method, "options": options}
+        for method, options in (("ours", "{}"), ("ours on a CPU", '{"device": "cpu"}'))
     ],
 }
 
@@ -85,7 +86,7 @@ def load(folder: Path, name: str) -> dict[str, Any]:
     if name in ("cifar10n", "cifar10s"):
         if not (folder / f"{name}.npy").exists():
             ann: Any = data_sets.load(name).annotations
-            np.save(folder / f"{name}.npy", np.stack([ann.task, ann.worker, ann.label], axis=1))
+            np.save(folder / f"{name}.npy", np.stack([ann.tasks[ann.task], ann.worker, ann.label], axis=1))
         found["labels"] = np.load(folder / f"{name}.npy")
     return found
 
