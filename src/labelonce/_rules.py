@@ -47,7 +47,9 @@ class Rules:
     first_judgement: float = _rule(
         0.25, "share of its epochs from which its predictions are better than before", _IMAGES
     )
-    folds_epochs: float = _rule(0.2, "epochs of the networks that predict the tasks of each other then, as a share")
+    folds_epochs: float = _rule(
+        0.4, "epochs of the networks that predict the tasks of each other then, as a share", _IMAGES
+    )
     # a round
     top_classes: int = _rule(5, "most probable classes of the model that have a slot")
     exponents: tuple[float, float] = _rule((0.3, 5.0), "between which the exponents of predictions are searched")
