@@ -157,7 +157,7 @@ def model_of(point: Trial, true: Any) -> Any:
     return lo.MBEM(learner, worker_model=workers, random_state=point["seed"], **options)
 
 
-def trial(folder: Path, alone: bool, **point: Any) -> Trial:
+def trial(folder: Path, alone: bool = False, **point: Any) -> Trial:
     """Return test accuracy, that of the labels and what is said of it, and the seconds, of networks and in all."""
     import torch
 

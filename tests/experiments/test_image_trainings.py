@@ -3,10 +3,13 @@
 import json
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+
+import labelonce as lo
 
 pytest.importorskip("labelonce.neural")
 NARROW: dict[str, Any] = {"width": 2, "early": {"widths": [2, 2, 2]}, "epochs_by_round": [1], "batch_size": 64}
@@ -57,9 +60,25 @@ def test_every_method_has_its_figures(images: Any, cache: Path, name: str, crowd
     options = json.dumps({"learner": NARROW} | ({"rounds": 3} if method in images.OURS else {}))
     row = images.trial(cache, **USUAL | {"set": name, "crowd": crowd, "method": method, "options": options})
     assert 0 <= row["accuracy"] <= 1
-    assert row["networks"] <= row["seconds"] + 0.2
+    assert row["spent"]["networks"] <= row["seconds"] + 0.2
     assert len(row.get("curve", [1, 2, 3])) == 3
     assert f"{100 * row['accuracy']:.1f}" in images.table([row])
+
+
+@pytest.mark.parametrize(("name", "method"), [("cifar10", "ours"), ("tiny", "groups given")])
+def test_other_judges_are_asked(images: Any, cache: Path, name: str, method: str) -> None:
+    options = json.dumps({"learner": NARROW, "rounds": 3, "shown": images.WAYS})
+    row = images.trial(cache, **USUAL | {"set": name, "method": method, "options": options})
+    assert list(row["shown"]) == images.WAYS
+    assert "three parts" in images.table([row])
+
+
+def test_labels_are_kept_with_the_ids_of_their_images(
+    images: Any, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ann = lo.Annotations.from_arrays([3, 22], [0, 1], [1, 2], classes=range(10))
+    monkeypatch.setattr(images.data_sets, "load", lambda _: SimpleNamespace(annotations=ann))
+    assert images.load(cache, "cifar10s")["labels"].tolist() == [[3, 0, 1], [22, 1, 2]]
 
 
 def test_human_labels_are_the_first_the_commonest_or_a_wrong_one(images: Any) -> None:
