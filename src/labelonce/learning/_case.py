@@ -13,7 +13,8 @@ from labelonce._kernels import Beliefs, Evidence
 from labelonce._rules import RULES
 from labelonce._types import Codes, Floats, Mask
 from labelonce.data._memory import MOST_NUMBERS
-from labelonce.learning._calibration import log_sizes, log_wide
+from labelonce.learning._calibration import LEAST, log_sizes, log_wide
+from labelonce.learning._ceiling import Curve
 from labelonce.learning._judge import View
 
 
@@ -93,6 +94,36 @@ class Case:
         """The rows of each fold, and their evidence."""
         held = [self.fold == number for number in np.unique(self.fold)]
         return [(rows, self.evidence.select(rows)) for rows in held]
+
+    @cached_property
+    def predicted(self) -> Codes:
+        """The predicted class of every row."""
+        return self.predictions.argmax()
+
+    @cached_property
+    def agrees(self) -> Floats:
+        """How far every label is for the predicted class of its row: 1 or 0, or by how the answer leans."""
+        labels, leaning = self.evidence.labels, self.evidence.leaning
+        predicted = self.predicted[labels.task]
+        return np.asarray(
+            predicted == labels.label if leaning is None else leaning[labels.label, predicted], dtype=float
+        )
+
+    @cached_property
+    def curve(self) -> Curve | None:
+        """How often labels agree with surer and surer predictions; None for questions, whose answers are often rare."""
+        if self.of_questions:
+            return None
+        labels, logs = self.evidence.labels, self.log_predictions
+        best = np.partition(logs, -2, axis=1)[:, -2:] if logs.shape[1] > 1 else np.repeat(logs, 2, axis=1)
+        margin = np.minimum(best[:, 1] - best[:, 0], -np.log(LEAST))
+        weight = 1 / np.bincount(labels.task, minlength=len(margin))[labels.task]
+        return Curve.of(self.predicted[labels.task], margin[labels.task], self.agrees, weight)
+
+    @cached_property
+    def n_pairs(self) -> int:
+        """How many pairs of labels of one row there are that have no label in common."""
+        return int((np.bincount(self.evidence.labels.task) // 2).sum())
 
     @cached_property
     def several(self) -> Evidence | None:

@@ -28,6 +28,7 @@ from labelonce.learning._doubt import (
     NOTHING_HELD_OUT,
     doubts_about_assignment,
     doubts_about_causes,
+    doubts_about_contradictions,
     doubts_about_copies,
     doubts_about_drift,
     doubts_about_features,
@@ -477,6 +478,8 @@ class MBEM(AnnotationsScorer):
                 if found
                 else doubts_about_labels(labels.n_tasks, verdict.kept, self.estimated_accuracy_, verdict.narrowing())
             )
+            if not found and verdict.unchecked:
+                found += doubts_about_contradictions(verdict.contradicted, self.estimated_accuracy_)
             found += doubts_about_causes(verdict.common)
             found += doubts_about_copies(self._copiers, self.workers_)
         found += doubts_about_assignment(verdict.shift)

@@ -1,0 +1,87 @@
+"""What the agreement of labels with the surest predictions tells of how right workers can be.
+
+Order the tasks by how sure the model is. Where features are weak, labels agree with surer predictions more often, up to
+the surest. Where features are strong, the agreement soon stops rising: the model is right by then, and what is left is
+how right the workers are, their *ceiling*. That is an assumption about features, in plain words: *the log-odds that the
+model is right grow steadily with how sure it is*. Agreement that is flat throughout, as where features say nothing, is
+no evidence.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit
+from scipy.stats import norm, rankdata
+
+from labelonce._rules import RULES
+from labelonce._types import Codes, Floats
+
+
+class Curve(NamedTuple):
+    """How often labels agree with predictions, by predicted class and how sure the model is of it, in cells.
+
+    Attributes
+    ----------
+    predicted : (n_cells,)
+        The predicted class.
+    sure : (2, n_cells)
+        How sure the model is, in two ways: the log-odds of the best two classes, and normal quantiles of their ranks.
+    agree, n : (n_cells,)
+        How many labels agree, and how many there are; those of one task count as one.
+    """
+
+    predicted: Codes
+    sure: Floats
+    agree: Floats
+    n: Floats
+
+    @classmethod
+    def of(cls, predicted: Codes, margin: Floats, agrees: Floats, weight: Floats) -> Curve:
+        """Return the curve of labels, each with its predicted class, the margin of that, and whether they agree."""
+        sure = np.stack(
+            [margin / max(float(margin.std()), 1e-9), norm.ppf(0.5 + rankdata(margin) / (2 * len(margin) + 2))]
+        )
+        order = np.lexsort((margin, predicted))
+        size = np.bincount(predicted)
+        n_cells = np.clip(size // RULES.ceiling_cells[1], 1, RULES.ceiling_cells[0])
+        place = np.arange(len(order)) - (np.cumsum(size) - size)[predicted[order]]
+        code = place * n_cells[predicted[order]] // size[predicted[order]]
+        cell = np.zeros(len(order), dtype=np.intp)
+        cell[order] = np.cumsum(np.diff(predicted[order] * (RULES.ceiling_cells[0] + 1) + code, prepend=-1) != 0) - 1
+        n, agree = (np.bincount(cell, one).astype(np.float64) for one in (weight, weight * agrees))
+        mean = [np.bincount(cell, weight * one) / n for one in sure]
+        first = np.unique(cell, return_index=True)[1]
+        return cls(predicted[first], np.stack(mean), agree, n)
+
+    def log_likelihood(self, hit: Floats, miss: Floats) -> float:
+        """Return how likely the agreement is where a predicted class is right, and labels say it then and otherwise.
+
+        `hit` and `miss` (n_classes,) are how often labels say the predicted class where it is true, and where not.
+        The log-odds of being right are fitted: a line, moved for every class. The better of the two ways to be sure
+        counts: what can be explained in one way is no evidence.
+        """
+        return max(self._fitted(one, hit[self.predicted], miss[self.predicted]) for one in self.sure)
+
+    def _fitted(self, sure: Floats, hit: Floats, miss: Floats) -> float:
+        (tie, tie_doubt), most, moved = RULES.ceiling_tie, RULES.ceiling_slope, RULES.ceiling_moved
+        classes, own = np.unique(self.predicted, return_inverse=True)
+
+        def loss(at: Floats) -> tuple[float, Floats]:
+            right = expit(at[0] + at[2:][own] + at[1] * sure)
+            share = np.clip(miss + right * (hit - miss), 1e-3, 1 - 1e-3)
+            value = self.agree @ np.log(share) + (self.n - self.agree) @ np.log1p(-share)
+            slope = (self.agree / share - (self.n - self.agree) / (1 - share)) * (hit - miss) * right * (1 - right)
+            pull = np.concatenate([[(at[0] - tie) / tie_doubt, at[1] / most], at[2:] / moved])
+            down = np.concatenate([[slope.sum(), slope @ sure], np.bincount(own, slope)])
+            scale = np.concatenate([[tie_doubt, most], np.full(len(classes), moved)])
+            return float(0.5 * pull @ pull - value), pull / scale - down
+
+        bounds = [(-6.0, 6.0), (0.0, 3 * most)] + [(-4.0, 4.0)] * len(classes)
+        begun = [np.r_[start, np.zeros(len(classes))] for start in ((tie, 0.4), (0.0, 3.0))]
+        options = {"maxiter": 50}
+        return -min(
+            float(minimize(loss, at, jac=True, method="L-BFGS-B", bounds=bounds, options=options).fun) for at in begun
+        )
