@@ -87,6 +87,9 @@ class Rules:
     ceiling_power: float = _rule(
         0.6, "power of what the agreement with surer and surer predictions says of how right workers can be", _PAGE
     )
+    trained_power: float = _rule(
+        0.1, "power of how much better rounds predict labels left out, if their labels are believed", _PAGE
+    )
     ceiling_tie: tuple[float, float] = _rule(
         (-0.3, 1.5), "log-odds that the predicted class is right where another is as probable: prior mean, deviation"
     )

@@ -210,6 +210,7 @@ def scored(case: Case, one: Candidate) -> Candidate:
     agreement = Agreement.of(case, one)
     score += RULES.differ_power * difference_evidence(case, agreement)
     score += RULES.ceiling_power * ceiling_evidence(case, agreement)
+    score += RULES.trained_power * training_evidence(case, beliefs)
     score += log_beta(one.tau, RULES.tau_prior) + log_beta(float(one.skill @ case.load), RULES.skill_prior)
     if case.gold is not None:
         known = np.flatnonzero(case.gold >= 0)
@@ -306,6 +307,17 @@ def ceiling_evidence(case: Case, agreement: Agreement) -> float:
     n = np.maximum(np.bincount(predicted), 1), np.maximum(np.bincount(predicted, other.sum(axis=1)), 1e-12)
     hit, miss = (np.bincount(predicted, one) / many for one, many in zip(said, n, strict=True))
     return case.curve.log_likelihood(hit, miss)
+
+
+def training_evidence(case: Case, beliefs: Beliefs) -> float:
+    """Return what rounds tell that made predictions of labels left out better, by the share of their labels believed.
+
+    Targets that differ from the labels given train better models only where they are nearer to the truth.
+    """
+    if case.trained is None or not len(case.changed):
+        return 0.0
+    believed = beliefs.argmax()[case.changed] == case.trained.labels[case.changed]
+    return max(case.trained.gain, 0.0) * float(believed.mean())
 
 
 def found_again(case: Case, one: Candidate) -> Candidate:

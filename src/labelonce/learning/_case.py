@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -16,6 +16,13 @@ from labelonce.data._memory import MOST_NUMBERS
 from labelonce.learning._calibration import LEAST, log_sizes, log_wide
 from labelonce.learning._ceiling import Curve
 from labelonce.learning._judge import View
+
+
+class Trained(NamedTuple):
+    """What training told: `labels` after the rounds, and how many nats better they train for labels left out."""
+
+    labels: Codes
+    gain: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,16 +41,17 @@ class Case:
     votes: Beliefs
     kind: Codes | None = None
     worker_kind: Codes | None = None
+    trained: Trained | None = None
 
     @classmethod
-    def of(cls, view: View) -> Case:
-        """Return the case of a view of out-of-fold predictions."""
+    def of(cls, view: View, trained: Trained | None = None) -> Case:
+        """Return the case of a view of out-of-fold predictions, and of what training told."""
         problem, predictions = view.problem, view.predictions
         fold = np.random.default_rng(0).permutation(problem.n_tasks) % RULES.verdict_folds
         given = replace(problem, gold=None).votes(few=predictions.classes is not None)[0]
         votes = given.on(predictions.classes)
         known = (problem.gold, problem.balance, fold[problem.task].astype(np.int32), votes)
-        return cls(view.evidence, predictions, *known, problem.kind, problem.worker_kind)
+        return cls(view.evidence, predictions, *known, problem.kind, problem.worker_kind, trained)
 
     def with_predictions(self, predictions: Beliefs) -> Case:
         """Return the case with other predictions of the same rows."""
@@ -177,8 +185,15 @@ class Case:
         gold = None if self.gold is None else self.gold[rows]
         some = np.flatnonzero(rows)
         kind = None if self.kind is None else self.kind[rows]
-        known = (gold, self.balance, self.fold[rows], self.votes[some], kind, self.worker_kind)
+        trained = None if self.trained is None else Trained(self.trained.labels[rows], self.trained.gain)
+        known = (gold, self.balance, self.fold[rows], self.votes[some], kind, self.worker_kind, trained)
         return Case(self.evidence.select(rows), self.predictions[some], *known)
+
+    @cached_property
+    def changed(self) -> Codes:
+        """The rows whose label is another after the rounds than the one given."""
+        given, unique = self.unique_vote()
+        return np.flatnonzero(unique & (given != (given if self.trained is None else self.trained.labels)))
 
     def unique_vote(self) -> tuple[Codes, Mask]:
         """Return the class that most labels of a row are for, and whether it is the only one."""

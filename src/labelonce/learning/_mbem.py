@@ -20,7 +20,7 @@ from labelonce.data._answers import only_classes
 from labelonce.data._extra import check_whole
 from labelonce.data._gold import Gold, check_gold
 from labelonce.learning._average import average_models
-from labelonce.learning._case import Case
+from labelonce.learning._case import Case, Trained
 from labelonce.learning._choice import RECIPES, Plan, folds_of, planned_rounds, settle
 from labelonce.learning._copies import without_copies
 from labelonce.learning._default import default_learner, default_workers
@@ -425,7 +425,9 @@ class MBEM(AnnotationsScorer):
         workers: WorkerModel = clone(plan.how.workers)
         view = View.of(problem, workers, _told(found[0]), last.predictions.argmax())
         echoes = plan.how.fold is not None and plan.scores  # of labels, in rounds that are all out-of-fold
-        verdict = reach(Case.of(view), workers, found[1:], score=plan.scores[0] if echoes else None)
+        gain = (plan.scores[-1] - plan.scores[0]) * len(problem.labels) if plan.scores else 0.0
+        case = Case.of(view, Trained(last.beliefs.argmax().astype(np.int32), gain))
+        verdict = reach(case, workers, found[1:], score=plan.scores[0] if echoes else None)
         return verdict, view.predictions, workers.refitted(view.evidence.tallies(verdict.posterior))
 
     def _undo_drift(self, problem: Problem, verdict: Verdict) -> None:
@@ -433,7 +435,10 @@ class MBEM(AnnotationsScorer):
         assert self._plan is not None
         assert self._last is not None
         how, last = self._plan.how, self._last
+        scores = self._plan.scores
         chosen = how.learner.own_rounds is None and not how.learner.shared and len(self.history_) > 1
+        if scores and scores[-1] > scores[0]:  # rounds that predict labels left out better and better
+            return
         if chosen and self.rounds == "auto" and verdict.held_out and drifted(problem, last, verdict.labels):
             learner = learner_of_round(how.learner, 1, 1, np.random.default_rng([how.seed, 1]))
             self.model_ = problem.fit(learner, *first_targets(problem, how.workers))

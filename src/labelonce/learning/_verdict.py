@@ -226,6 +226,7 @@ def shown(case: Case, found: list[Any], weights: list[float], most: float = np.i
     nothing_told = gain < RULES.least_gain and not gold_decided
     posterior, lowered, open_ = as_people_are(case, posterior, labels) if nothing_told else (posterior, 1.0, 0.0)
     before = posterior.at(rows, labels).mean()
+    open_ += disputed(case, labels, float(before))
     rights = lowered * np.array([one.beliefs.at(rows, labels).mean() for one in found])
     if case.gold is not None:
         known = case.gold >= 0
@@ -269,6 +270,16 @@ def as_people_are(case: Case, posterior: Beliefs, labels: Codes) -> tuple[Belief
     lowered = min(1.0, mean / float(confidence[case.labelled].mean()))
     wanted = np.where(case.labelled, lowered, 1.0) * confidence
     return with_confidence(posterior, labels, wanted).level_with(labels), lowered, deviation**2
+
+
+def disputed(case: Case, labels: Codes, value: float) -> float:
+    """Return the variance of the share of right labels that comes of rounds which train well on labels not shown."""
+    if case.trained is None or not len(case.changed):
+        return 0.0
+    believed = float((case.trained.labels == labels)[case.changed].mean())
+    agreed = float((case.trained.labels == labels)[case.labelled].mean())
+    told = RULES.trained_power * max(case.trained.gain, 0.0) * (1 - believed)
+    return float(-np.expm1(-told)) * (value - agreed) ** 2
 
 
 def back_by_gold(back: Any, asked: Any, gold: Codes, found: Codes, given: Codes) -> Any:
