@@ -78,14 +78,18 @@ class Rules:
         (12.0, 2.0), "Beta prior of tau: the best workers are nearly always right", _PAGE
     )
     skill_prior: tuple[float, float] = _rule((16.0, 4.0), "Beta prior of how often the labels are right", _PAGE)
-    likelihood_power: float = _rule(0.03, "power of the likelihood of labels: models are wrong", _PAGE)
+    likelihood_power: float = _rule(
+        0.03, "power of the likelihood of labels: models are wrong", "docs/what-was-tried.md"
+    )
     differ_power: float = _rule(
         0.25,
         "power of what the predicted classes say about how workers differ: their probabilities have no part",
         _PAGE,
     )
     ceiling_power: float = _rule(
-        0.6, "power of what the agreement with surer and surer predictions says of how right workers can be", _PAGE
+        0.6,
+        "power of what the agreement with surer and surer predictions says of how right workers can be",
+        "docs/what-was-tried.md",
     )
     ceiling_tie: tuple[float, float] = _rule(
         (-0.3, 1.5), "log-odds that the predicted class is right where another is as probable: prior mean, deviation"
@@ -99,7 +103,7 @@ class Rules:
         10.0, "log-likelihood of labels over that of their shares from which given labels are changed", _PAGE
     )
     people: tuple[float, float] = _rule(
-        (0.77, 0.18), "how many labels of people are right, where nothing tells: mean and deviation", _PAGE
+        (0.77, 0.18), "how many labels of people are right, where nothing tells: mean and deviation"
     )
     ranked: float = _rule(
         1.0, "standard deviations by which predictions must rank the answers to questions to change any", _GUIDE
