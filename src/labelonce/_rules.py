@@ -156,9 +156,9 @@ class Rules:
     )
     gold_says: float = _rule(2.0, "standard deviations from which known classes decide whether given labels stay")
     # warnings and advice
-    wide_range: float = _rule(0.22, "width of the range of the estimated accuracy that raises a doubt")
+    wide_range: float = _rule(0.25, "width of the range of the estimated accuracy that raises a doubt")
     contradictions: tuple[float, float] = _rule(
-        (0.15, 3.0),
+        (0.12, 3.0),
         "share of single labels that the model contradicts from which a doubt is raised, where it is more than so many "
         "times the share that is estimated to be wrong",
     )
