@@ -5,7 +5,7 @@ guess, the others are right in nine cases of ten. Each step is a command line in
 most that one process held of its own; the pages of files, which the system keeps while there is room, are in a column
 of their own. On a busy machine the CPU seconds say more than the seconds.
 
-    python benchmarks/scale.py --scratch FOLDER --sizes 10M 100M 1B
+    python benchmarks/scale.py --scratch FOLDER --sizes 10M 100M 1B    # rows of other sizes are kept
 """
 
 import argparse
@@ -29,7 +29,7 @@ from one_core import RESULTS
 
 sys.path.append(str(Path(__file__).parents[1] / "experiments"))  # where record.py lies, which both folders use
 
-from record import markdown, write, write_text
+from record import markdown, read, write, write_text
 
 SIZES = {"1M": 10**6, "10M": 10**7, "100M": 10**8, "1B": 10**9}
 N_CLASSES, N_WORKERS, REDUNDANCY, DAYS = 10, 10_000, 10, 20
@@ -180,9 +180,10 @@ if __name__ == "__main__":
     parser.add_argument("--max-iter", type=int, default=20)
     parser.add_argument("--in-memory", type=int, default=10**8, help="the most labels that are also read into memory")
     chosen = parser.parse_args()
-    began, found = time.perf_counter(), []
+    began, found = time.perf_counter(), read(RESULTS / "scale.json")
     for name in chosen.sizes:
-        found += one_size(name, chosen)
+        found = [row for row in found if row["size"] != name] + one_size(name, chosen)
+        found.sort(key=lambda row: SIZES[row["size"]])
         write(RESULTS / "scale.json", found, seconds=time.perf_counter() - began)
         write_text(RESULTS / "scale.md", table(found))
     print(table(found))

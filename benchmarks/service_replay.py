@@ -8,7 +8,7 @@ core at the lowest priority; meanwhile a request is sent every tenth of a second
     python benchmarks/service_replay.py
     python benchmarks/service_replay.py --tasks 20000 --answers 50000
     python benchmarks/service_replay.py --at-once   # the answers are put into the database: start and refit only
-    python benchmarks/service_replay.py --at-once --no-refit --out benchmarks/results/service_replay-start.json
+    python benchmarks/service_replay.py --at-once --out benchmarks/results/service_replay-start.json
 """
 
 import argparse

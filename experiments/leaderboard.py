@@ -12,6 +12,7 @@ networks are those of the last epoch.
 
     python experiments/leaderboard.py                           # needs the data of datasets.md; resumes
     python experiments/leaderboard.py --data digits --seeds 1   # a part
+    python experiments/leaderboard.py --renew MBEM              # some methods again, in all their draws
     python experiments/leaderboard.py --table                   # the table and docs/images/leaderboard.png alone
 """
 
@@ -28,7 +29,7 @@ import data_sets
 import numpy as np
 import quality_and_redundancy as simulated
 from draws import real_crowd
-from record import RESULTS, Trial, experiment, markdown, mean_error, save
+from record import RESULTS, Trial, experiment, made_before, markdown, mean_error, read, save, write
 from scipy import sparse
 from scipy.stats import rankdata
 from sklearn.decomposition import TruncatedSVD
@@ -98,6 +99,16 @@ def points(options: argparse.Namespace) -> Iterator[Trial]:
             if options.seeds or seed < (10 if name == "labelme" else 5):
                 for method in NETWORKS if name == IMAGES else METHODS:
                     yield {"data": name, "redundancy": redundancy, "seed": seed, "method": method}
+
+
+def asked(options: argparse.Namespace) -> list[Trial]:
+    """Return the points to run: all, or those of methods that are to be renewed, whose trials are forgotten."""
+    wanted = [point for point in points(options) if not options.renew or point["method"] in options.renew]
+    if options.renew:
+        kept = [row for row in read(options.out) if row["method"] not in options.renew]
+        made_by, seconds = made_before([options.out])
+        write(options.out, kept, seconds=seconds, made_by=made_by)
+    return wanted
 
 
 def draw(name: str, redundancy: Any, seed: int) -> tuple[Any, ...]:
@@ -263,12 +274,13 @@ if __name__ == "__main__":
         __doc__,
         PATH,
         trial,
-        points,
+        asked,
         table,
         draw=plot if find_spec("matplotlib") else None,  # where there is none, --table draws it elsewhere
         image="leaderboard.png",
         order={"method": METHODS},
         settings={"penalties": PENALTIES, "steps": STEPS, "image_steps": IMAGE_STEPS, "doubtful": DOUBTFUL},
         data={"nargs": "*", "default": [], "help": "sets whose names start so; default all"},
+        renew={"nargs": "+", "choices": METHODS, "default": [], "help": "methods whose trials are run again"},
         seeds={"type": int, "help": "draws of every set; default 10 on LabelMe's crowd, 5 elsewhere"},
     )

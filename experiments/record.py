@@ -155,11 +155,14 @@ def _quietly(trial: Callable[..., Trial], point: Trial) -> Trial:
 def renew(options: argparse.Namespace, trial: Callable[[Trial], Trial]) -> None:
     """Run one method again in every trial of the results file and keep the rest; `trial(row)` returns what is new.
 
-    Trials that were renewed by this version of the results are marked, so that a run that was stopped resumes.
+    Trials that were renewed are marked, so that a run that was stopped resumes; once all are marked, all run again.
     """
     from joblib import Parallel, delayed
 
     rows = read(options.out)
+    if all("renewed" in row for row in rows):
+        for row in rows:
+            del row["renewed"]
     todo = [number for number, row in enumerate(rows) if not row.get("renewed")]
     todo.sort(key=lambda number: "recipes" not in rows[number])  # first those of cost_of_choosing.py
     started = time.perf_counter()

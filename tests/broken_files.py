@@ -139,6 +139,9 @@ BROKEN = [
     BrokenFile("a pipe", "labels.csv", os.mkfifo, "it must be a file you may open; got a pipe"),
     BrokenFile("not an export", "labels.json", text('{"rows": []}'), "one JSON list of tasks"),
     BrokenFile(
-        "a spreadsheet", "labels.csv", raw(b"PK\x03\x04\x14\0\x06\0" + bytes(range(256)) * 8), "got a spreadsheet"
+        "a spreadsheet",
+        "labels.csv",
+        raw(b"PK\x03\x04\x14\0\x06\0" + bytes(range(256)) * 8),
+        "got a workbook or zip file",
     ),
 ]

@@ -78,14 +78,18 @@ class Rules:
         (12.0, 2.0), "Beta prior of tau: the best workers are nearly always right", _PAGE
     )
     skill_prior: tuple[float, float] = _rule((16.0, 4.0), "Beta prior of how often the labels are right", _PAGE)
-    likelihood_power: float = _rule(0.03, "power of the likelihood of labels: models are wrong", _PAGE)
+    likelihood_power: float = _rule(
+        0.03, "power of the likelihood of labels: models are wrong", "docs/what-was-tried.md"
+    )
     differ_power: float = _rule(
         0.25,
         "power of what the predicted classes say about how workers differ: their probabilities have no part",
         _PAGE,
     )
     ceiling_power: float = _rule(
-        0.6, "power of what the agreement with surer and surer predictions says of how right workers can be", _PAGE
+        0.6,
+        "power of what the agreement with surer and surer predictions says of how right workers can be",
+        "docs/what-was-tried.md",
     )
     trained_power: float = _rule(
         0.1, "power of how much better rounds predict labels left out, if their labels are believed", _PAGE
@@ -102,7 +106,7 @@ class Rules:
         10.0, "log-likelihood of labels over that of their shares from which given labels are changed", _PAGE
     )
     people: tuple[float, float] = _rule(
-        (0.77, 0.18), "how many labels of people are right, where nothing tells: mean and deviation", _PAGE
+        (0.77, 0.18), "how many labels of people are right, where nothing tells: mean and deviation"
     )
     ranked: float = _rule(
         1.0, "standard deviations by which predictions must rank the answers to questions to change any", _GUIDE
@@ -155,9 +159,9 @@ class Rules:
     )
     gold_says: float = _rule(2.0, "standard deviations from which known classes decide whether given labels stay")
     # warnings and advice
-    wide_range: float = _rule(0.22, "width of the range of the estimated accuracy that raises a doubt")
+    wide_range: float = _rule(0.25, "width of the range of the estimated accuracy that raises a doubt")
     contradictions: tuple[float, float] = _rule(
-        (0.15, 3.0),
+        (0.12, 3.0),
         "share of single labels that the model contradicts from which a doubt is raised, where it is more than so many "
         "times the share that is estimated to be wrong",
     )

@@ -55,6 +55,15 @@ def test_aggregate_without_output_pipes_csv(labels: Path) -> None:
     assert "240 annotations" in done.stderr
 
 
+def test_aggregate_says_how_many_labels_are_right(labels: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    right = labelonce.OneCoin().fit(read_annotations(labels)).estimated_accuracy_
+    assert run("aggregate", labels, "--method", "one-coin", "--json") == 0
+    found = json.loads(capfd.readouterr().out)["estimated_accuracy"]
+    assert found == pytest.approx(vars(right))
+    assert run("aggregate", labels, "--method", "one-coin", "-o", labels.parent / "clean.csv") == 0
+    assert f"one-coin: about {right.value:.1%} of its labels are right" in capfd.readouterr().err
+
+
 def test_aggregate_takes_other_column_names(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "answers.tsv"
     path.write_text("item\twho\tanswer\n1\ta\tyes\n1\tb\tyes\n2\ta\tno\n2\tb\tno\n")

@@ -1,6 +1,7 @@
 """The leaderboard: ranks against hand-made ones, and a choice that does not look at the truth."""
 
 from argparse import Namespace
+from pathlib import Path
 from typing import Any
 
 import leaderboard
@@ -58,3 +59,11 @@ def test_draws_follow_one_another_and_labelmes_crowd_has_ten() -> None:
     draws = {name: len({row["seed"] for row in found if row["data"] == name}) for name in ("labelme", "amazon_isbook")}
     assert draws == {"labelme": 10, "amazon_isbook": 5}
     assert {row["data"].split(", ")[0] for row in leaderboard.points(Namespace(data=["digits"], seeds=1))} == {"digits"}
+
+
+def test_methods_that_are_renewed_are_run_again_and_the_rest_is_kept(tmp_path: Path) -> None:
+    out = tmp_path / "out.json"
+    out.write_text('{"trials": [{"method": "vote", "seed": 0}, {"method": "MBEM", "seed": 0}]}')
+    options = Namespace(out=out, renew=["MBEM"], data=["digits"], seeds=1)
+    assert {point["method"] for point in leaderboard.asked(options)} == {"MBEM"}
+    assert [row["method"] for row in leaderboard.read(out)] == ["vote"]

@@ -91,6 +91,23 @@ def test_only_what_is_missing_is_run_and_kept_in_order(tmp_path: Path) -> None:
     assert len(run) == 4
 
 
+def test_a_renewal_resumes_and_starts_again_once_all_are_renewed(tmp_path: Path) -> None:
+    options, run = options_of(tmp_path / "out.json"), []
+
+    def trial(row: dict[str, Any]) -> dict[str, Any]:
+        run.append(row["seed"])
+        return {"accuracy": {"MBEM": 0.9}}
+
+    trials = [{"seed": seed, "accuracy": {"vote": 0.5}} for seed in (0, 1)]
+    trials[0]["renewed"] = "0.1.0"
+    record.write(options.out, trials, seconds=1.0)
+    record.renew(options, trial)
+    assert run == [1]
+    assert record.read(options.out)[1]["accuracy"] == {"vote": 0.5, "MBEM": 0.9}
+    record.renew(options, trial)
+    assert run == [1, 0, 1]
+
+
 def test_numbers_come_before_words(tmp_path: Path) -> None:
     options = options_of(tmp_path / "out.json")
     record.resume(options, lambda labels: {"labels": labels}, [{"labels": "all"}, {"labels": 10}, {"labels": 9}])

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from labelonce._kernels import Beliefs
 from labelonce._types import GROUPINGS, TABLES
 from labelonce.aggregation import Aggregator
 from labelonce.aggregation._registry import COMMANDS, aggregator_of
 from labelonce.cli._multilabel import aggregate_questions
 from labelonce.cli._print import print_json, print_rows, print_status, warnings_as_notes
 from labelonce.cli._source import check_outputs, read_comparable
-from labelonce.data import Annotations, _ids
+from labelonce.data import Annotations
 from labelonce.files import File
 from labelonce.io import detect_format, read_class_groups, write
 from labelonce.runs._labels import find_files
@@ -97,11 +96,13 @@ def _report(
     output: Path | None,
     workers: Path | None,
 ) -> None:
-    labels = _ids.lookup(model.labels_, model.classes_)
-    confidence = float(Beliefs.of(model.posterior_).at(slice(None), labels).mean())
+    right = model.estimated_accuracy_
     if not as_json:
         print_status(f"{annotations!r}")
-        print_status(f"{method}: mean confidence {confidence:.3f}, {model.n_iter_} iterations")
+        print_status(
+            f"{method}: about {right.value:.1%} of its labels are right ({right.low:.0%} to {right.high:.0%}), "
+            f"{model.n_iter_} iterations"
+        )
         return
     found = {
         "method": method,
@@ -111,7 +112,7 @@ def _report(
         "classes": annotations.classes.tolist(),
         "answers": annotations.answers.tolist(),
         "redundancy": annotations.redundancy,
-        "mean_confidence": confidence,
+        "estimated_accuracy": vars(right),
         "iterations": model.n_iter_,
         "converged": model.converged_,
         "output": output and str(output),

@@ -267,12 +267,16 @@ class Agreement(NamedTuple):
         share = one.link.log_prior(case)
         normalise(share)
         codes = codes[labels.task]
-        given = [predicted] if leaning is None else [np.full_like(predicted, k) for k in range(len(leaning))]
-        chance = sum(
-            one.crowd.probability(labels.worker[:, None], np.maximum(codes, 0), answer[:, None])
-            * (1.0 if leaning is None else leaning[answer, predicted][:, None])
-            for answer in given
-        )
+
+        def said(answer: Any) -> Floats:
+            return np.asarray(one.crowd.probability(labels.worker[:, None], np.maximum(codes, 0), answer[:, None]))
+
+        if leaning is None:
+            chance = said(predicted)
+        else:  # an answer that nobody gave is none
+            given = np.flatnonzero(np.bincount(labels.label, minlength=len(leaning)))
+            every = np.stack([said(np.full_like(predicted, k)) for k in given])
+            chance = (every * leaning[given][:, predicted, None]).sum(axis=0) / every.sum(axis=0)
         return cls(share[labels.task, : codes.shape[1]], np.where(codes >= 0, chance, 0.0))
 
 

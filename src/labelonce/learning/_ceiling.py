@@ -81,7 +81,7 @@ class Curve(NamedTuple):
 
         bounds = [(-6.0, 6.0), (0.0, 3 * most)] + [(-4.0, 4.0)] * len(classes)
         begun = [np.r_[start, np.zeros(len(classes))] for start in ((tie, 0.4), (0.0, 3.0))]
-        options = {"maxiter": 50}
+        options = {"maxiter": 300, "ftol": 1e-14, "gtol": 1e-8}
         return -min(
             float(minimize(loss, at, jac=True, method="L-BFGS-B", bounds=bounds, options=options).fun) for at in begun
         )
