@@ -193,7 +193,8 @@ class Case:
     def changed(self) -> Codes:
         """The rows whose label is another after the rounds than the one given."""
         given, unique = self.unique_vote()
-        return np.flatnonzero(unique & (given != (given if self.trained is None else self.trained.labels)))
+        different = unique & (given != (given if self.trained is None else self.trained.labels))
+        return np.flatnonzero(different).astype(np.int32)
 
     def unique_vote(self) -> tuple[Codes, Mask]:
         """Return the class that most labels of a row are for, and whether it is the only one."""

@@ -424,10 +424,8 @@ class MBEM(AnnotationsScorer):
             self.n_fits_ += log.number
         workers: WorkerModel = clone(plan.how.workers)
         view = View.of(problem, workers, _told(found[0]), last.predictions.argmax())
-        echoes = plan.how.fold is not None and plan.scores  # of labels, in rounds that are all out-of-fold
-        gain = (plan.scores[-1] - plan.scores[0]) * len(problem.labels) if plan.scores else 0.0
-        case = Case.of(view, Trained(last.beliefs.argmax().astype(np.int32), gain))
-        verdict = reach(case, workers, found[1:], score=plan.scores[0] if echoes else None)
+        case = Case.of(view, Trained(last.beliefs.argmax().astype(np.int32), plan.gain * len(problem.labels)))
+        verdict = reach(case, workers, found[1:], score=plan.scores[0] if plan.echoes and plan.scores else None)
         return verdict, view.predictions, workers.refitted(view.evidence.tallies(verdict.posterior))
 
     def _undo_drift(self, problem: Problem, verdict: Verdict) -> None:
@@ -435,11 +433,14 @@ class MBEM(AnnotationsScorer):
         assert self._plan is not None
         assert self._last is not None
         how, last = self._plan.how, self._last
-        scores = self._plan.scores
         chosen = how.learner.own_rounds is None and not how.learner.shared and len(self.history_) > 1
-        if scores and scores[-1] > scores[0]:  # rounds that predict labels left out better and better
-            return
-        if chosen and self.rounds == "auto" and verdict.held_out and drifted(problem, last, verdict.labels):
+        if (
+            chosen
+            and self._plan.gain <= 0
+            and self.rounds == "auto"
+            and verdict.held_out
+            and drifted(problem, last, verdict.labels)
+        ):
             learner = learner_of_round(how.learner, 1, 1, np.random.default_rng([how.seed, 1]))
             self.model_ = problem.fit(learner, *first_targets(problem, how.workers))
             self.n_fits_ += 1

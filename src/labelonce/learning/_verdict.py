@@ -278,8 +278,8 @@ def disputed(case: Case, labels: Codes, value: float) -> float:
         return 0.0
     believed = float((case.trained.labels == labels)[case.changed].mean())
     agreed = float((case.trained.labels == labels)[case.labelled].mean())
-    told = RULES.trained_power * max(case.trained.gain, 0.0) * (1 - believed)
-    return float(-np.expm1(-told)) * (value - agreed) ** 2
+    told = -np.expm1(-RULES.trained_power * max(case.trained.gain, 0.0))
+    return float(told * max(1 - 2 * believed, 0.0) * (value - agreed) ** 2)  # none where half of them are shown
 
 
 def back_by_gold(back: Any, asked: Any, gold: Codes, found: Codes, given: Codes) -> Any:
