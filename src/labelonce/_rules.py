@@ -87,7 +87,7 @@ class Rules:
         _PAGE,
     )
     ceiling_power: float = _rule(
-        0.6,
+        0.4,
         "power of what the agreement with surer and surer predictions says of how right workers can be",
         "docs/what-was-tried.md",
     )
@@ -98,7 +98,6 @@ class Rules:
         (-0.3, 1.5), "log-odds that the predicted class is right where another is as probable: prior mean, deviation"
     )
     ceiling_slope: float = _rule(4.0, "prior deviation of how fast these grow with how sure the model is")
-    ceiling_moved: float = _rule(1.0, "prior deviation of them between predicted classes")
     ceiling_cells: tuple[int, int] = _rule((30, 10), "most cells of a predicted class, and labels in each at least")
     pairs_power: float = _rule(1.0, "power of what pairs of labels say, in which there is no model", _PAGE)
     sure_change: float = _rule(0.9, "weight of the candidates from which a given label is changed", _PAGE)

@@ -61,11 +61,11 @@ def test_cells_hold_every_label_once() -> None:
 def labelled(skill: float, *, noise: bool) -> tuple[Floats, Annotations, Codes]:
     """Return tasks and one label each by workers who are all alike."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(1500, 5))
-    y_true = rng.integers(3, size=1500) if noise else X[:, :3].argmax(axis=1)
-    label = np.where(rng.random(1500) < skill, y_true, (y_true + rng.integers(1, 3, size=1500)) % 3)
-    ann = Annotations.from_arrays(np.arange(1500), rng.integers(20, size=1500), label)
-    return X, ann.align(np.arange(1500)), y_true.astype(np.int32)
+    X = rng.normal(size=(4000, 5))
+    y_true = rng.integers(3, size=4000) if noise else X[:, :3].argmax(axis=1)
+    label = np.where(rng.random(4000) < skill, y_true, (y_true + rng.integers(1, 3, size=4000)) % 3)
+    ann = Annotations.from_arrays(np.arange(4000), rng.integers(20, size=4000), label)
+    return X, ann.align(np.arange(4000)), y_true.astype(np.int32)
 
 
 def fitted(X: Floats, ann: Annotations) -> MBEM:

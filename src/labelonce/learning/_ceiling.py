@@ -60,28 +60,27 @@ class Curve(NamedTuple):
         """Return how likely the agreement is where a predicted class is right, and labels say it then and otherwise.
 
         `hit` and `miss` (n_classes,) are how often labels say the predicted class where it is true, and where not.
-        The log-odds of being right are fitted: a line, moved for every class. The better of the two ways to be sure
-        counts: what can be explained in one way is no evidence.
+        The log-odds of being right are fitted: a line for every class, since features may tell one class from the rest
+        and nothing else. The better of the two ways to be sure counts: what one way explains is no evidence.
         """
         return max(self._fitted(one, hit[self.predicted], miss[self.predicted]) for one in self.sure)
 
     def _fitted(self, sure: Floats, hit: Floats, miss: Floats) -> float:
-        (tie, tie_doubt), most, moved = RULES.ceiling_tie, RULES.ceiling_slope, RULES.ceiling_moved
+        (tie, tie_doubt), most = RULES.ceiling_tie, RULES.ceiling_slope
         classes, own = np.unique(self.predicted, return_inverse=True)
+        n = len(classes)
 
         def loss(at: Floats) -> tuple[float, Floats]:
-            right = expit(at[0] + at[2:][own] + at[1] * sure)
+            right = expit(at[:n][own] + at[n:][own] * sure)
             share = np.clip(miss + right * (hit - miss), 1e-3, 1 - 1e-3)
             value = self.agree @ np.log(share) + (self.n - self.agree) @ np.log1p(-share)
             slope = (self.agree / share - (self.n - self.agree) / (1 - share)) * (hit - miss) * right * (1 - right)
-            pull = np.concatenate([[(at[0] - tie) / tie_doubt, at[1] / most], at[2:] / moved])
-            down = np.concatenate([[slope.sum(), slope @ sure], np.bincount(own, slope)])
-            scale = np.concatenate([[tie_doubt, most], np.full(len(classes), moved)])
+            pull, scale = np.concatenate([(at[:n] - tie) / tie_doubt, at[n:] / most]), np.repeat([tie_doubt, most], n)
+            down = np.concatenate([np.bincount(own, slope), np.bincount(own, slope * sure)])
             return float(0.5 * pull @ pull - value), pull / scale - down
 
-        bounds = [(-6.0, 6.0), (0.0, 3 * most)] + [(-4.0, 4.0)] * len(classes)
-        begun = [np.r_[start, np.zeros(len(classes))] for start in ((tie, 0.4), (0.0, 3.0))]
+        bounds = [(-6.0, 6.0)] * n + [(0.0, 3 * most)] * n
+        begun = [np.repeat(start, n) for start in ((tie, 0.1), (tie, 0.6), (0.0, 3.0))]
         options = {"maxiter": 300, "ftol": 1e-14, "gtol": 1e-8}
-        return -min(
-            float(minimize(loss, at, jac=True, method="L-BFGS-B", bounds=bounds, options=options).fun) for at in begun
-        )
+        found = [minimize(loss, at, jac=True, method="L-BFGS-B", bounds=bounds, options=options) for at in begun]
+        return -min(float(one.fun) for one in found)
