@@ -50,24 +50,27 @@ docs: $(DOCS)/.ready
 gallery: $(SETUP)
 	$(BIN)/python docs/tools/gallery.py
 
+# The two environments below are made where these variables say.
+DIST ?= .venv-dist
+LOWEST ?= .venv-lowest
+
 # Builds the wheel and the source distribution, and tries the wheel in an environment of its own.
 dist: $(SETUP)
-	rm -rf dist .venv-dist
-	$(BIN)/pip install --quiet build
-	$(BIN)/python -m build --outdir dist .
-	$(PYTHON) -m venv .venv-dist
-	.venv-dist/bin/pip install --quiet --constraint constraints.txt "$$(ls dist/*.whl)[report,images,service]"
-	.venv-dist/bin/python benchmarks/installed.py
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+	$(PYTHON) -m venv --clear $(DIST)
+	$(DIST)/bin/pip install --quiet --constraint constraints.txt "$$(ls dist/*.whl)[report,images,service]"
+	$(DIST)/bin/python benchmarks/installed.py
 
 # The oldest versions that pyproject.toml allows: tests that need no extra. pyarrow 17 knows neither string_view nor NaN in
 # float16, and one test uses a newer scipy: these are left out.
 lowest:
-	$(PYTHON) -m venv --clear .venv-lowest
+	$(PYTHON) -m venv --clear $(LOWEST)
 	$(PYTHON) -c "import re, tomllib; deps = tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies']; \
-		print(*(re.sub('>=', '==', dep) for dep in deps), sep='\n')" > .venv-lowest/lowest.txt
-	.venv-lowest/bin/pip install --quiet --requirement .venv-lowest/lowest.txt pytest hypothesis pandas polars krippendorff statsmodels
-	.venv-lowest/bin/pip install --quiet --no-deps --editable .
-	.venv-lowest/bin/python -m pytest tests/aggregation/test_dawid_skene.py tests/planning/test_advice.py tests/data/test_ids.py \
+		print(*(re.sub('>=', '==', dep) for dep in deps), sep='\n')" > $(LOWEST)/lowest.txt
+	$(LOWEST)/bin/pip install --quiet --requirement $(LOWEST)/lowest.txt pytest hypothesis pandas polars krippendorff statsmodels
+	$(LOWEST)/bin/pip install --quiet --no-deps --editable .
+	$(LOWEST)/bin/python -m pytest tests/aggregation/test_dawid_skene.py tests/planning/test_advice.py tests/data/test_ids.py \
 		tests/data/test_gold.py tests/learning/test_softmax.py -q -W default \
 		-k "not StringDType and not string_view and not float16 and not never_made_dense"
 

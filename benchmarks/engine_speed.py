@@ -1,7 +1,7 @@
 """Seconds per EM iteration of the torch engine, on the CPU or CUDA; needs torch and numpy, the rest where said.
 
     python benchmarks/engine_speed.py iterations --device cuda --sizes 10M 100M 1B     # torch and numpy alone
-    python benchmarks/engine_speed.py iterations --device cpu --sizes 10M --scipy      # beside scipy, in turns
+    python benchmarks/engine_speed.py iterations --device cpu --sizes 10M --scipy      # compared with scipy, in turns
     python benchmarks/engine_speed.py end-to-end --size 100M --device cuda             # Parquet to posteriors
     python benchmarks/engine_speed.py stream --size 100M                               # the same in little memory
 

@@ -5,7 +5,7 @@ labels alone, 1.2 million tasks. MBEM has 1 million tasks with 64 Gaussian featu
 mean per class), three rounds, `GroupedSoftmax`. Training is the CPU time of its fits; vote is the model of the first
 round, truth the same learner on true labels. The last rows are of Pl@ntNet's size: 11,000 classes, 100,000 workers.
 Every row is a process of its own on one thread; memory is its peak, all included; an iteration is the cheapest of 20,
-since other work on the machine only adds to it, with the median of the 20 beside it: the first ones also learn the
+since other work on the machine only adds to it, with the median of the 20 next to it: the first ones also learn the
 population of workers anew.
 
     python benchmarks/many_classes.py

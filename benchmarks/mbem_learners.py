@@ -1,7 +1,7 @@
 """MBEM makes at most 15 fits of an expensive learner: 2,000 tasks, 20 features, five classes, two labels per task.
 
 Each learner is fitted once to the vote fractions ("plain"), then by `MBEM(learner)` with all options open. CPU seconds
-of one process with one thread; the test accuracy of both beside them. XGBoost and CatBoost have a row where they are
+of one process with one thread; the test accuracy of both next to them. XGBoost and CatBoost have a row where they are
 installed.
 
     python benchmarks/mbem_learners.py    # about two CPU minutes, with OMP_NUM_THREADS=1

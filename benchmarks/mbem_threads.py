@@ -1,4 +1,4 @@
-"""Threads that do not fight: MBEM with the threads that libraries start by default, beside one thread.
+"""Threads that do not fight: MBEM with the threads that libraries start by default, compared with one thread.
 
 Each row is a learner on a crowd, fitted in processes of their own, one after the other: "unlimited" without labelonce's
 limit of the threads (`learning/_threads.py`), "limited" with it, and "one thread" with OMP_NUM_THREADS=1. In the first

@@ -1,7 +1,7 @@
 """Two thousand half-open connections, opened again whenever they are closed, and how long honest people wait meanwhile.
 
 Another process holds 2,000 connections from loopback, of which a third sends nothing, a third half of the headers and a
-third half of a body, and opens each again as soon as the service closes it. Beside it 20 workers ask for tasks and
+third half of a body, and opens each again as soon as the service closes it. Meanwhile 20 workers ask for tasks and
 answer them about twice a second, over connections that they keep open, and a new connection asks for /health five
 times a second. Measured without the attack, with it, and with it where the service may open 1,024 files only, so that
 it has to close the oldest ones all the time. Everything is on loopback, bounded in number and time.

@@ -3,7 +3,7 @@
 Load: every worker asks for a task and answers it about every 0.8 seconds, so 500 requests a second in all, over
 connections that stay open. The project has 100k tasks with 20 features and ten classes, and 20k labels from before; a
 refit is started first and again whenever it ends. Milliseconds are those that the workers wait, from this process, on
-the same machine, so they hold what this process itself is late: that is measured by a clock beside the workers, which
+the same machine, so they hold what this process itself is late: that is measured by a clock next to the workers, which
 wakes up every ten milliseconds. The share of a core that this process, the service and the refits use is in the table,
 too. Kill: 50 workers without a pause; what is not acknowledged is sent again with the same key. Counted
 are acknowledged answers that are not in the database, and answers that are there twice.

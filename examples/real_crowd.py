@@ -12,7 +12,7 @@ for model in (lo.MajorityVote(), lo.OneCoin(), lo.DawidSkene()):
     model.fit(ann)
     print(f"{type(model).__name__:>12}: {(model.labels_ == gold).mean():.1%} of photographs right")
 
-# Without gold: does the model know whom to trust? Its skills beside the share of labels that really are right.
+# Without gold: does the model know whom to trust? Its skills next to the share of labels that really are right.
 skill = lo.DawidSkene().fit(ann).skill_
 right = [float((ann.label == gold[ann.task])[ann.worker == worker].mean()) for worker in range(ann.n_workers)]
 print(f"rank correlation of estimated and true skills: {lo.metrics.rank_correlation(right, skill):.2f}")

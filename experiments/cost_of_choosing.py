@@ -1,4 +1,4 @@
-"""What MBEM's choice without gold costs: its accuracy beside the best fixed recipe, known only with hindsight.
+"""What MBEM's choice without gold costs: its accuracy compared with the best fixed recipe, known only with hindsight.
 
 `quality_and_redundancy.py` and `mbem_on_real_crowds.py` note the test accuracy of every recipe after every round; this
 makes the table of it.

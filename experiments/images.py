@@ -5,7 +5,7 @@ CIFAR-10N and CIFAR-10S, small draws of CIFAR-10, and "pairs": two CIFAR-10 imag
 questions. Rows of the true labels, of the true workers and of votes are trained alike. No fit sees test data. Needs the
 data of datasets.md and a GPU.
 
-    python experiments/images.py --part time --jobs 1            # alone on the card: what seconds buy
+    python experiments/images.py --part time --jobs 1 --alone    # what seconds buy
     python experiments/images.py --part cifar10 --seeds 51 52 53 --jobs 4
     python experiments/images.py --table
 """
@@ -26,6 +26,12 @@ from record import RESULTS, Trial, arguments, main, markdown, mean_error, resume
 
 import labelonce as lo
 from labelonce import neural
+from labelonce._kernels import Beliefs
+from labelonce._sklearn import clone
+from labelonce.learning import _mbem, _rounds, _verdict
+from labelonce.learning._case import Case
+from labelonce.learning._choice import folds_of
+from labelonce.learning._judge import View
 from labelonce.runs._images import SMALL, network_for
 
 PATH = RESULTS / "images.json"
@@ -37,14 +43,19 @@ GROUPS = np.arange(100) // 10
 OURS = ("ours", "groups given", "groups found", "true workers")
 TUNING = 100  # seeds from which trials are for tuning: no table shows them, and they are tested after every round
 KEYS = ("set", "crowd", "quality", "redundancy", "tasks", "method", "epochs", "options", "seed")
+WAYS = ["main", "three parts", "model", "both"]
 PART: dict[str, list[dict[str, Any]]] = {
-    "time": [{"crowd": crowd, "epochs": epochs} for epochs in (10, 80, 210) for crowd in CROWDS],
-    "cifar10": [{"crowd": crowd, "epochs": epochs} for epochs in (10, 80, 210) for crowd in CROWDS],
+    "time": [{"epochs": epochs} for epochs in (10, 20, 40, 80, 160)],
+    "cifar10": [{"crowd": crowd, "epochs": epochs} for epochs in (80, 120) for crowd in CROWDS],
+    "shown": [{"options": json.dumps({"shown": WAYS})}],
     "quality": [{"crowd": crowd, "quality": quality} for crowd in CROWDS for quality in (0.1, 0.3, 0.5, 0.7, 1.0)],
     "redundancy": [{"crowd": crowd, "redundancy": r} for crowd in CROWDS for r in (3, 5, 9)],
     "budget": [{"crowd": crowd, "redundancy": r, "tasks": 50_000 // r} for crowd in CROWDS for r in (3, 5, 9)],
     "truth": [{"method": "truth"}],
-    "human": [{"set": "cifar10n", "crowd": crowd} for crowd in ("random-1", "aggregate", "worst")],
+    "human": [
+        {"set": "cifar10n", "crowd": crowd, "epochs": epochs}
+        for crowd, epochs in (("random-1", 80), ("random-1", 120), ("aggregate", 80), ("worst", 80))
+    ],
     "few workers": [{"set": "cifar10s", "crowd": "people", "method": method} for method in ("ours", "vote")],
     "small": [{"crowd": crowd, "tasks": n} for crowd in CROWDS for n in (500, 2_000)],
     "tiny": [
@@ -54,7 +65,8 @@ PART: dict[str, list[dict[str, Any]]] = {
     ]
     + [{"set": "tiny", "method": "truth", "epochs": 50}],
     "pairs": [
-        {"set": "pairs", "tasks": 2_000, "epochs": 20, "options": options} for options in ("{}", '{"device": "cpu"}')
+        {"set": "pairs", "tasks": 2_000, "epochs": 20, "method": method, "options": options}
+        for method, options in (("ours", "{}"), ("ours on a CPU", '{"device": "cpu"}'))
     ],
 }
 
@@ -74,7 +86,7 @@ def load(folder: Path, name: str) -> dict[str, Any]:
     if name in ("cifar10n", "cifar10s"):
         if not (folder / f"{name}.npy").exists():
             ann: Any = data_sets.load(name).annotations
-            np.save(folder / f"{name}.npy", np.stack([ann.task, ann.worker, ann.label], axis=1))
+            np.save(folder / f"{name}.npy", np.stack([ann.tasks[ann.task], ann.worker, ann.label], axis=1))
         found["labels"] = np.load(folder / f"{name}.npy")
     return found
 
@@ -145,7 +157,7 @@ def model_of(point: Trial, true: Any) -> Any:
     return lo.MBEM(learner, worker_model=workers, random_state=point["seed"], **options)
 
 
-def trial(folder: Path, **point: Any) -> Trial:
+def trial(folder: Path, alone: bool, **point: Any) -> Trial:
     """Return test accuracy, that of the labels and what is said of it, and the seconds, of networks and in all."""
     import torch
 
@@ -161,8 +173,12 @@ def trial(folder: Path, **point: Any) -> Trial:
         model = plain(point, X, y, ann, true)
         seconds = time.perf_counter() - started
     else:
-        model, found = model_of(point, true), {"curve": []}
+        options = json.loads(point["options"])
+        ways = options.pop("shown", [])
+        model, found, end = model_of(point | {"options": json.dumps(options)}, true), {"curve": []}, None
         for stage in model.stages(X, ann):
+            if stage._plan is not None and stage.n_rounds_ == stage.planned_rounds_:
+                end = stage._plan, stage._last
             if stage.history_ and point["seed"] >= TUNING:
                 paused = time.perf_counter()
                 found["curve"].append([_right(stage.model_.predict(Xt), yt), _right(_labels(stage), y)])
@@ -170,10 +186,51 @@ def trial(folder: Path, **point: Any) -> Trial:
         seconds, says = time.perf_counter() - started, model.estimated_accuracy_
         found |= {"labels": _right(model.labels_, y), "says": [says.value, says.low, says.high]}
         found |= {"posterior": _right(_labels(model), y), "rounds": model.n_rounds_}
-    found |= {"seconds": round(seconds, 1)}
+    found |= {"seconds": round(seconds, 1)} | ({"alone": True} if alone else {})
     if SPENT:  # not in the processes of several jobs
-        found |= {"networks": round(sum(SPENT.values()), 1)}
-    return point | {"accuracy": _right(model.predict(Xt), yt)} | found
+        found |= {"spent": {name: round(value, 1) for name, value in SPENT.items()}}
+    found |= {"accuracy": _right(model.predict(Xt), yt)}
+    if point["method"] in OURS:
+        found |= {"model": _right(model.predict(X), y), "unseen": _right(_argmax(model.predictions_), y)}
+        found |= {"shown": {way: shown(way, model, end, X, y, ann) for way in ways}} if ways else {}
+    return point | found
+
+
+def shown(way: str, model: Any, end: Any, X: Any, y: Any, ann: Any) -> Trial:
+    """Return what people would be shown if other networks judged: right predictions and labels, and what it says.
+
+    `end` is the plan and the last round. "main" are networks like the model on half of the tasks each, a fifth as long;
+    "three parts" leaves out a third of the tasks in turn; "model" judges its own tasks; "both" is the mean of the
+    model's predictions and those that judge by default.
+    """
+    (plan, last), problem = end, model._problem(X, ann, None, None, resume=True)
+    slots = None if last.predictions.classes is None else last.predictions.codes
+    learner, parts = plan.how.learner.for_folds(last.number), plan.parts
+    if way == "main":
+        learner = clone(plan.how.learner)
+        learner.set_params(epochs=max(1, learner.epochs // 5), n_models=1, strong=0.0, random_state=0)
+    if way in ("model", "both"):
+        found = problem.predict(model.model_, slots, 0)
+        if way == "both":
+            found = _rounds.mean_predictions([_beliefs(model.predictions_).on(found.classes), found])
+    else:
+        fold = folds_of(problem, 3 if way == "three parts" else parts, plan.how.seed)
+        fits = _rounds.fit_parts(problem, learner, last.targets, last.target_weight, fold, [None] * (fold.max() + 1))
+        found = _rounds.asker(problem, fits, fold)(slots, 0)
+    workers = clone(plan.how.workers)
+    view = View.of(problem, workers, _mbem._told(found), last.predictions.argmax())
+    verdict = _verdict.reach(Case.of(view), workers)
+    says = verdict.accuracy()
+    right = {"unseen": _right(found.argmax(), y), "labels": _right(verdict.labels, y)}
+    return right | {"says": [says.value, says.low, says.high]}
+
+
+def _beliefs(shown: Any) -> Beliefs:
+    return shown if isinstance(shown, Beliefs) else Beliefs.of(shown)
+
+
+def _argmax(shown: Any) -> Any:
+    return _beliefs(shown).argmax()
 
 
 def _labels(model: Any) -> Any:
@@ -195,9 +252,8 @@ def plain(point: Trial, X: Any, y: Any, ann: Any, true: Any) -> Any:
     return lo.TrainOnAggregate(lo.MajorityVote(), learner, targets="soft").fit(X, ann)
 
 
-def timed(name: str) -> Any:
-    """Return a method of the networks that adds up the seconds of its calls in `SPENT`."""
-    method = getattr(neural.TorchLearner, name)
+def timed(method: Any, name: str) -> Any:
+    """Return a function that adds up the seconds of its calls in `SPENT`."""
 
     def call(*args: Any, **options: Any) -> Any:
         started = time.perf_counter()
@@ -209,8 +265,14 @@ def timed(name: str) -> Any:
 
 
 SPENT: dict[str, float] = {}
-for METHOD in ("_train", "_predict"):
-    setattr(neural.TorchLearner, METHOD, timed(METHOD))
+PARTS: list[tuple[Any, str, str]] = [
+    (neural.TorchLearner, "_train", "networks"),
+    (neural.TorchLearner, "_predict", "predictions"),
+    (_rounds, "judge", "judging"),
+    (_mbem, "reach", "verdict"),
+]
+for OWNER, NAME, PART_OF in PARTS:
+    setattr(OWNER, NAME, timed(getattr(OWNER, NAME), PART_OF))
 
 
 def pairs(folder: Path, point: Trial) -> Trial:
@@ -262,7 +324,7 @@ def run(options: argparse.Namespace) -> None:
     asked = list(points(options))
     for name in {point["set"] for point in asked}:
         load(options.cache, name)
-    resume(options, partial(trial, options.cache), asked)
+    resume(options, partial(trial, options.cache, options.alone), asked)
 
 
 def table(trials: list[Trial]) -> str:
@@ -272,9 +334,24 @@ def table(trials: list[Trial]) -> str:
         some = [row for row in trials if tuple(row[name] for name in names) == key]
         cells = [mean_error([100 * row[name] for row in some if name in row]) for name in ("accuracy", "labels")]
         said = mean_error([100 * row["says"][0] for row in some if isinstance(row.get("says"), list)])
-        alone = mean_error([row["seconds"] for row in some if "networks" in row])
+        alone = mean_error([row["seconds"] for row in some if row.get("alone")])
         rows.append([*key, len(some), *cells, said, alone])
-    return markdown([*names, "seeds", "test accuracy", "labels right", "says", "seconds alone on the card"], rows)
+    head = [*names, "seeds", "test accuracy", "labels right", "says", "seconds alone on the card"]
+    return markdown(head, rows) + judges(trials)
+
+
+def judges(trials: list[Trial]) -> str:
+    """Return how often predictions and labels are right, and what is said of the labels, by who judges at the end."""
+    rows = []
+    for row in trials:
+        if "shown" not in row:
+            continue
+        own = {"early networks, the default": {name: row[name] for name in ("unseen", "labels", "says")}}
+        for way, found in (own | row["shown"]).items():
+            figures = [f"{100 * one:.1f}" for one in (found["unseen"], found["labels"], found["says"][0])]
+            rows.append([row["set"], row["crowd"], row["epochs"], row["seed"], way, *figures])
+    head = ["set", "crowd", "epochs", "seed", "judged by", "predictions right", "labels right", "says"]
+    return "\n" + markdown(head, rows) if rows else ""
 
 
 if __name__ == "__main__":
@@ -283,5 +360,6 @@ if __name__ == "__main__":
     parser.add_argument("--points", type=Path, help="further trials, one JSON object per line")
     parser.add_argument("--seeds", type=int, nargs="+", default=[51])
     parser.add_argument("--epochs", type=int, default=80)
+    parser.add_argument("--alone", action="store_true", help="nothing else runs on the card: seconds are shown")
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "images")
     main(parser.parse_args(), run, table)

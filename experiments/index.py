@@ -34,7 +34,7 @@ results file notes where that is longer. Scripts marked * need a [data folder](.
 `make bench` and `make bench-aggregators` set up the environments of both peers first.
 
 {benchmarks}
-Helpers: `experiments/{{record,data_sets,draws,index}}.py`,
+Helpers: `experiments/{{record,data_sets,draws,judge_panels,index}}.py`,
 `benchmarks/{{crowd,measure,one_core,peer_labelonce,peer_crowdkit,mbem_overhead_work}}.py`.
 """
 

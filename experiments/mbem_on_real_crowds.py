@@ -1,4 +1,4 @@
-"""Where MBEM's default gains on real crowds with features, beside training on the votes.
+"""Where MBEM's default gains on real crowds with features, compared with training on the votes.
 
 All labels of a task, and one random label per task (five draws). Linear models on VGG features (LabelMe) and on TF-IDF
 (film reviews, product reviews). Penalties: MBEM chooses by held-out annotations; every other method uses the one that

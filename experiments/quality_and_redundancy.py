@@ -1,4 +1,4 @@
-"""At one label per task MBEM beats training on votes: the paper's three curves, beside everything it is compared with.
+"""At one label per task MBEM beats training on votes: the paper's three curves, next to all its rivals.
 
 Simulated workers on scikit-learn's digits (pixels, C = 1) and on LabelMe's photographs (64 principal components of
 standardised VGG features, C = 0.1): quality at one label per task, redundancy at fixed tasks, redundancy at a fixed

@@ -1,7 +1,7 @@
 """Files that people really have: what is wrong with each, and what every command must do with it.
 
 `BROKEN` is for tests of any command that reads annotations: make the file in a folder, run, compare the exit
-code, and where it is 2 expect one sentence that matches `says` and no file beside it.
+code, and where it is 2 expect one sentence that matches `says` and no file next to it.
 """
 
 from __future__ import annotations

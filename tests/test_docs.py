@@ -59,6 +59,42 @@ def test_folders_and_files_that_how_it_works_names_exist() -> None:
     assert [path for path in named if not any((root / path).exists() for root in roots)] == []
 
 
+def test_every_problem_of_the_walks_has_a_test_or_a_page() -> None:
+    table = (DOCS / "walks.md").read_text().split("## The thirty problems")[1]
+    rows = re.findall(r"^\| (\d+)\. .*\| (?:`(test_\w+)`|\[[^]]+\]\(([^)]+)\)) \|$", table, re.MULTILINE)
+    assert [int(number) for number, _, _ in rows] == list(range(1, 31))
+    tests = {
+        name
+        for path in DOCS.parent.glob("tests/**/test_*.py")
+        for name in re.findall(r"def (test_\w+)", path.read_text())
+    }
+    assert [test for _, test, _ in rows if test and test not in tests] == []
+    assert [page for _, _, page in rows if page and not (DOCS / page).is_file()] == []
+
+
+# Words that readers stumbled over, as regular expressions.
+IDIOMS = (
+    r"\bbeside\b",
+    r"\banew\b",
+    r"\bso many (labels|tasks|workers|rounds)\b",
+    r"labels with company",
+    r"did not see the tasks?\b",
+    r"knows? \w+ labels by heart",
+    r"looks? no better than guessing",
+    r"wrong with at most",
+    r"people, with commas between",
+    r"tells? \d+ ?% of the truth",
+    r"what is believed",
+)
+
+
+@pytest.mark.parametrize("idiom", IDIOMS)
+def test_private_idioms_are_gone(idiom: str) -> None:
+    source = DOCS.parent / "src" / "labelonce"
+    texts = [*PAGES, DOCS.parent / "README.md", *source.rglob("*.py"), *source.rglob("*.html"), *source.rglob("*.js")]
+    assert [path.name for path in texts if re.search(idiom, " ".join(path.read_text().split()))] == []
+
+
 def test_page_of_the_rules_says_what_the_code_does() -> None:
     tool = runpy.run_path(str(DOCS / "tools" / "rules.py"))
     assert (DOCS / "rules.md").read_text() == tool["page"](), "run python docs/tools/rules.py"

@@ -15,6 +15,7 @@ import pytest
 
 import labelonce as lo
 from labelonce import io
+from labelonce.files import _json_table
 from labelonce.files import _table_reader as _readers
 from labelonce.files._open import locate
 
@@ -99,7 +100,7 @@ def test_one_odd_value_keeps_a_csv_column_strings(tmp_path: Path, odd: str) -> N
 
 
 def test_csv_type_is_decided_over_all_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_readers, "_BYTES", 64)
+    monkeypatch.setattr(_readers, "BLOCK_BYTES", 64)
     path = saved(tmp_path, HEADER + b"".join(b"%d,1,0\n" % i for i in range(100)) + b"x,1,0\n")
     tasks, workers, _ = ids(path)
     assert "99" in tasks
@@ -107,7 +108,7 @@ def test_csv_type_is_decided_over_all_blocks(tmp_path: Path, monkeypatch: pytest
 
 
 def test_csv_newline_in_an_id_may_meet_the_end_of_a_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_readers, "_BYTES", 64)
+    monkeypatch.setattr(_readers, "BLOCK_BYTES", 64)
     path = saved(tmp_path, HEADER + b"".join(b'"%02d\n\n\n",w,0\n' % i for i in range(50)))
     assert ids(path)[0] == [f"{i:02}\n\n\n" for i in range(50)]
 
@@ -228,7 +229,7 @@ def test_broken_file_names_the_place(tmp_path: Path, name: str, content: bytes, 
 
 
 def test_broken_json_line_is_counted_over_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_readers, "_BYTES", 64)
+    monkeypatch.setattr(_json_table, "BLOCK_BYTES", 64)
     with pytest.raises(ValueError, match="at line 31"):
         lo.read_annotations(saved(tmp_path, ROW * 30 + b"{\n", "labels.jsonl"))
 

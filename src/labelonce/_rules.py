@@ -47,7 +47,9 @@ class Rules:
     first_judgement: float = _rule(
         0.25, "share of its epochs from which its predictions are better than before", _IMAGES
     )
-    folds_epochs: float = _rule(0.2, "epochs of the networks that predict the tasks of each other then, as a share")
+    folds_epochs: float = _rule(
+        0.4, "epochs of the networks that predict the tasks of each other then, as a share", _IMAGES
+    )
     # a round
     top_classes: int = _rule(5, "most probable classes of the model that have a slot")
     exponents: tuple[float, float] = _rule((0.3, 5.0), "between which the exponents of predictions are searched")
@@ -213,6 +215,18 @@ class Rules:
     models_share: tuple[float, float] = _rule(
         (4.0, 2.0), "Beta prior of the share of the agreement of language models that is shared error", _JUDGES
     )
+    models_independent: tuple[float, float] = _rule(
+        (1.0, 15.0), "the same of models whose errors are their own", _JUDGES
+    )
+    models_copy: tuple[float, float] = _rule((10.0, 1.0), "the same of models that copy nearly everything", _JUDGES)
+    models_kinds: tuple[float, float] = _rule((0.15, 0.2), "how often models are independent, and copies", _JUDGES)
+    models_know: tuple[float, float] = _rule(
+        (0.57, 0.17), "how often a model knows the truth and does not guess: mean and standard deviation", _JUDGES
+    )
+    uneven_usual: float = _rule(
+        0.2, "how unevenly models that share mistakes agree: mean of an exponential prior", _JUDGES
+    )
+    uneven_doubt: float = _rule(0.03, "error of how unevenly models agree, however many the tasks", _JUDGES)
     panel_shares_pull: float = _rule(5.0, "votes that the panel's shares of the classes are worth in those of a judge")
     panel_pairs: float = _rule(3e7, "pairs of votes from which agreement is counted on a draw of the tasks")
     panel_least_agreement: float = _rule(0.02, "least agreement beyond chance that judges are taken to have")
@@ -221,20 +235,28 @@ class Rules:
         (1.5, 8.0), "the same of people: most of their mistakes are their own", _JUDGES
     )
     panel_least_doubt: float = _rule(0.03, "standard deviation of the share of right labels of a panel, however sure")
-    panel_correlation_worth: float = _rule(50.0, "tasks that the usual correlation of errors is worth where it is seen")
+    panel_correlation_worth: float = _rule(50.0, "tasks that the usual correlation of errors is worth for a pair")
+    panel_gold_correlation_worth: float = _rule(10.0, "gold tasks that it is worth where gold shows it", _JUDGES)
     panel_enough: float = _rule(0.98, "share of the signal that must be left when useless judges are dropped")
-    panel_stretch: float = _rule(0.4, "prior deviation of the log by which gold stretches a panel's log-odds", _JUDGES)
+    panel_stretch: tuple[float, float] = _rule(
+        (0.1, 0.3), "mean and deviation of the log by which gold stretches a panel's log-odds", _JUDGES
+    )
     panel_wide: float = _rule(0.15, "width of the range of the estimated accuracy from which a panel warns")
     panel_steady_power: float = _rule(
         1.25, "power of the odds that a judge repeats its verdict by which it counts", _JUDGES
     )
     panel_gold: tuple[float, ...] = _rule(
-        (0.5, 1.0, 0.5, 1.5, 1.0, 0.7),
+        (0.5, 1.0, 0.5, 1.5, 1.0),
         "with gold: variance of a class's offset, mean and deviation of the slope of the panel's log-odds, the same of "
-        "the weight of one trusted judge, rate of the prior of the deviation of all others",
+        "the weight of one trusted judge",
         _JUDGES,
     )
-    panel_gold_deviations: tuple[float, ...] = _rule((0.0, 1.0, 2.0, 4.0, 8.0), "deviations that are tried")
+    panel_gold_deviations: tuple[tuple[float, float], ...] = _rule(
+        ((0.0, 0.5), (0.25, 0.4), (0.5, 1.0), (1.0, 0.4)), "deviations of a judge's weight, and how probable", _JUDGES
+    )
+    panel_doubters: tuple[float, float] = _rule(
+        (0.4, 0.05), "prior that one judge is to be trusted beside the panel, and that the panel is not at all", _JUDGES
+    )
     panel_trusted: int = _rule(10, "judges with most right verdicts on gold, of whom one may be trusted")
     panel_gold_judges: int = _rule(200, "most judges with a weight of their own on gold")
     panel_loading_steps: int = _rule(100, "steps of the search for how far each judge agrees with the others")
@@ -242,6 +264,12 @@ class Rules:
     panel_least_guess: float = _rule(0.1, "of the class balance, the least share of a class when a judge guesses")
     panel_person: tuple[float, float] = _rule(
         (0.82, 20.0), "how often a person knows the truth, before agreement is seen, and the votes that this is worth"
+    )
+    same_family: float = _rule(
+        0.64, "correlation of the errors of two prompts of one model, when a router buys", "docs/judges-market.md"
+    )
+    person_right: tuple[float, float] = _rule(
+        (18.0, 2.0), "Beta prior of how often the people whom a router asks are right; it narrows with their answers"
     )
     # learners with many classes
     slot_stages: tuple[tuple[float, int], ...] = _rule(

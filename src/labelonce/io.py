@@ -12,22 +12,33 @@ import pyarrow as pa
 from labelonce._messages import show
 from labelonce._types import GROUPINGS, MULTIPLE, TOOLS, Duplicates, Missing
 from labelonce._validate import check_choice
-from labelonce.data import _ids
-from labelonce.data._annotations import Annotations
-from labelonce.data._extra import extra_names
-from labelonce.data._gold import check_gold, check_once
-from labelonce.data._missing import LeftOutWarning
-from labelonce.data._spelling import key
-from labelonce.files._atomic import atomic_stream
-from labelonce.files._open import File, locate, naming
-from labelonce.files._table_reader import column_names, give_back_memory, read_columns, stream_of_ids
-from labelonce.files._table_writer import as_table, write_table
+from labelonce.data import Annotations, LeftOutWarning, _ids, check_gold, check_once, extra_names, key
+from labelonce.files import (
+    File,
+    as_table,
+    atomic_stream,
+    column_names,
+    give_back_memory,
+    locate,
+    naming,
+    read_columns,
+    stream_of_ids,
+    write_table,
+)
+from labelonce.formats import (
+    Fields,
+    Paths,
+    Relabel,
+    listed,
+    new_names,
+    read_part,
+    read_verdict_files,
+    to_gold,
+    together,
+)
 from labelonce.formats import _registry as tools
-from labelonce.formats._answers import Fields, to_gold
-from labelonce.formats._labels import Paths, Relabel, listed, new_names, read_part, together
-from labelonce.formats._verdicts import read_verdict_files
-from labelonce.formats._work import read_work as work_in
-from labelonce.workers._groups import read_groups
+from labelonce.formats import read_work as work_in
+from labelonce.workers import read_groups
 
 __all__ = [
     "check_target",
@@ -150,7 +161,7 @@ def read_verdicts(
     duplicates: Duplicates = "keep",
     missing: Missing = "error",
 ) -> Annotations:
-    r"""Return the verdicts of language models in tables of any columns' names, for `JudgePanel`.
+    r"""Return the verdicts of language models, in tables with any column names, for `JudgePanel`.
 
     A row is one verdict. The worker is model/prompt and its family the model; a log-probability becomes a
     probability. Refusals, errors and empty verdicts are answers that are no class. Pairwise judgments of FastChat are
@@ -389,7 +400,7 @@ def detect_format(path: str | os.PathLike[str], *, format: str | None = None, re
 
 
 def check_target(path: str | os.PathLike[str], *, format: str | None = None) -> None:
-    """Raise where `write` could not, before the work that makes what is to be written."""
+    """Raise the errors of `write` in advance, before the results are computed."""
     file = _target(path, format)
     if not file.path.parent.is_dir():
         raise FileNotFoundError(f"{path}: {file.path.parent} must be a folder; got none. Make it first.")

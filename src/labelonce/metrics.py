@@ -154,7 +154,7 @@ def rank_correlation(skill_true: Any, skill: Any) -> float:
 
 
 def _known(y_true: Any, posterior: Any, name: str) -> tuple[Codes, Beliefs]:
-    """Return the true classes that are known, and what is believed of their tasks."""
+    """Return the true classes that are known, and the beliefs about their tasks."""
     shape = np.shape(getattr(posterior, "probability", posterior))
     if len(shape) != 2:
         raise ValueError(f"{name} must have shape (n_tasks, n_classes); got {shape}.")

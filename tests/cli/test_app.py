@@ -61,7 +61,7 @@ def test_aggregate_says_how_many_labels_are_right(labels: Path, capfd: pytest.Ca
     found = json.loads(capfd.readouterr().out)["estimated_accuracy"]
     assert found == pytest.approx(vars(right))
     assert run("aggregate", labels, "--method", "one-coin", "-o", labels.parent / "clean.csv") == 0
-    assert f"one-coin: about {right.value:.1%} of its labels are right" in capfd.readouterr().err
+    assert f": {right.value:.1%} of the labels are right, by estimate" in capfd.readouterr().err
 
 
 def test_aggregate_takes_other_column_names(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

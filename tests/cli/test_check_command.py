@@ -289,3 +289,15 @@ def test_second_labels_are_recommended_where_nearly_every_task_has_one(
     labels.write_text("\n".join(["task,worker,label", *rows, *(f"t{task},w9,yes" for task in range(100))]))
     run("check", labels)
     assert "overlap:" not in capsys.readouterr().out
+
+
+def test_seconds_and_pay_are_shown_where_the_file_has_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [f"h{i},w{i % 3},$0.05,{10 + i},{i}.jpg,{'cat' if i % 2 else 'dog'}" for i in range(9)]
+    header = "HITId,WorkerId,Reward,WorkTimeInSeconds,Input.url,Answer.kind"
+    (tmp_path / "batch.csv").write_text("\n".join([header, *rows]) + "\n")
+    run("check", tmp_path / "batch.csv")
+    shown = "14 seconds per label (median), 0.035 hours in all; pay of 0.05 per label (mean), 0.45 in all"
+    assert f"  work: {shown}" in capsys.readouterr().out.splitlines()
+    run("check", tmp_path / "batch.csv", "--json")
+    work = json.loads(capsys.readouterr().out)["work"]
+    assert work == pytest.approx({"seconds_per_label": 14.0, "seconds": 126.0, "pay_per_label": 0.05, "pay": 0.45})

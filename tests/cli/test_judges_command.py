@@ -67,6 +67,20 @@ def test_it_says_what_judges_are_worth_and_writes_what_to_do(
     assert not {row["task"] for row in asked} & {f"q{item}" for item in range(0, N, 4)}
 
 
+def test_it_says_how_many_items_people_must_check(
+    verdicts: Path, checked: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    options = [verdicts, "--gold", checked, "--swap", "A,B", "--risk", 0.02, "--width", 0.05]
+    found = said(capfd, *options)["checks"]
+    assert found["risk"]["risk"] == 0.02
+    assert 0 <= found["risk"]["low"] <= found["risk"]["value"] <= found["risk"]["high"] <= N
+    assert 0 <= found["width"]["value"] < N
+    assert run_in_process(["judges", *map(str, options)]) == 0
+    text = capfd.readouterr().out
+    assert "labels of people to buy, least sure items first, until 2.0% are wrong: " in text
+    assert "random items to check until the shares are known to plus or minus 5.0%: " in text
+
+
 def test_what_people_fill_into_next_csv_is_gold(
     verdicts: Path, checked: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -21,8 +21,13 @@ def lines_of(events: Iterable[tuple[float, str, int, int]]) -> list[str]:
 
 
 def test_the_plan_is_announced_once_a_fit_has_shown_how_long_it_takes() -> None:
-    written = lines_of([(0, "choosing", 0, 0), (3, "choosing", 1, 15)])
-    assert written == ["choosing a recipe", "choosing: 1 of at most 15 fits, about 42 s left"]
+    steps = [(float(fit), "choosing", fit, 15) for fit in (1, 2, 3)]
+    written = lines_of([(0, "choosing", 0, 0), *steps])
+    assert written == ["choosing a recipe", "choosing: 3 of at most 15 fits, about 12 s left"]
+
+
+def test_a_long_first_fit_promises_no_time() -> None:
+    assert lines_of([(0, "choosing", 0, 0), (60, "choosing", 1, 15)])[1:] == ["choosing: 1 of at most 15 fits"]
 
 
 def test_quick_steps_share_a_line() -> None:

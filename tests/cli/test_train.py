@@ -2,6 +2,7 @@
 
 import errno
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from pyarrow import parquet
 import labelonce as lo
 from labelonce import runs, simulate
 from labelonce.cli._print import print_table
+from labelonce.report import _write
 from labelonce.runs import _train
 
 RESULT = {"run.json", "labels.parquet", "workers.parquet", "model.skops"}
@@ -367,3 +369,14 @@ def test_the_second_of_two_runs_says_nothing_of_starting_over(folder: Path, caps
 def test_names_cannot_draw_on_the_terminal(capsys: Capture) -> None:
     print_table("Workers", ["worker"], [["\x1b[31mred\x07\n\t[bold]"]])
     assert capsys.readouterr().out == "\n# Workers\nworker\n\\x1b[31mred\\x07\\n\\t[bold]\n"
+
+
+def test_without_jinja2_a_run_is_complete_and_says_what_is_missing(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    _write._template.cache_clear()
+    files = [folder / "labels.csv", "--features", folder / "features.csv"]
+    assert labelonce("train", *files, "--rounds", "1", "-o", tmp_path / "run") == 0
+    assert "report.html was not written: the report needs Jinja2" in capsys.readouterr().err
+    assert (tmp_path / "run" / "run.json").exists()

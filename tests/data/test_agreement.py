@@ -134,6 +134,15 @@ def test_the_rows_of_classes_are_those_of_one_class_against_the_rest(seed: int) 
         assert_allclose(row["agreement"], np.mean([one for one in again if one >= 0]), rtol=1e-9)
 
 
+def test_two_labels_that_differ_do_not_show_that_nobody_ever_agrees() -> None:
+    matrix = [[0, 0], [0, 0], [0, 0], [0, 1], [2, 2]]
+    rows = lo.agreement(lo.Annotations.from_matrix(matrix)).classes.to_pylist()
+    of_one, of_two = rows[1], rows[2]
+    assert (of_one["agreement"], of_one["agreement_low"]) == (0.0, 0.0)
+    assert_allclose(of_one["agreement_high"], 1.645**2 / (1 + 1.645**2), rtol=1e-3)  # Wilson's interval of 0 of 1
+    assert_allclose(of_two["agreement_low"], 1 / (1 + 1.645**2), rtol=1e-3)  # and of 1 of 1
+
+
 def ends(figure: Figure | None) -> list[float]:
     assert figure is not None
     return [figure.value, figure.low, figure.high]

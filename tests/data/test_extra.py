@@ -113,14 +113,36 @@ def test_a_sure_probability_is_the_label_and_an_even_one_tells_nothing(model: An
     assert_allclose(model.fit(even).posterior_, 1 / 3, atol=1e-3)
 
 
-@pytest.mark.parametrize("model", [lo.GLAD(), lo.MACE(), lo.MBEM()], ids=["GLAD", "MACE", "MBEM"])
+@pytest.mark.parametrize("model", [lo.GLAD(), lo.MACE()], ids=["GLAD", "MACE"])
 def test_other_methods_refuse_weights_instead_of_ignoring_them(model: Any) -> None:
     ann = lo.Annotations.from_arrays([0, 0, 1], [0, 1, 1], [0, 1, 1], weight=[1, 2, 1])
-    fit = model.fit if isinstance(model, lo.GLAD | lo.MACE) else lambda labels: model.fit(np.eye(2), labels)
     with pytest.raises(ValueError, match=r"counts every annotation as one whole label; got annotations with weight\."):
-        fit(ann)
+        model.fit(ann)
     with pytest.raises(ValueError, match="need engine='scipy'"):
         lo.DawidSkene(engine="torch").fit(ann)
+
+
+@pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")
+def test_mbem_counts_labels_by_their_weights_and_refuses_probabilities() -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 400)
+    X = rng.normal(size=(400, 3)) + truth[:, None]
+    sure = rng.random((400, 3))
+    label = np.where(rng.random((400, 3)) < 0.5 + 0.48 * sure, truth[:, None], 1 - truth[:, None]).ravel()
+    columns = np.repeat(np.arange(400), 3), np.tile(np.arange(3), 400), label
+
+    def fitted(**more: Any) -> Any:
+        model = lo.MBEM(rounds=2, folds=2, learner=lo.SoftmaxRegression())
+        return model.fit(X, lo.Annotations.from_arrays(*columns, **more))
+
+    plain = fitted()
+    assert_allclose(fitted(weight=np.ones(1200)).posterior_, plain.posterior_, atol=1e-8)
+    weighted = fitted(weight=2 * sure.ravel())
+    assert (weighted.labels_ == truth).mean() > (plain.labels_ == truth).mean() + 0.01
+    with pytest.raises(
+        ValueError, match=r"^MBEM counts every annotation as one whole label; got .* with probability\."
+    ):
+        fitted(probability=np.full(1200, 0.9), weight=np.ones(1200))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The data sets of the experiments are what the notes beside them say."""
+"""The data sets of the experiments are what the notes next to them say."""
 
 import hashlib
 from pathlib import Path

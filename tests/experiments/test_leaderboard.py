@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import leaderboard
-import record
 from crowds import crowd_with_features
+from record import read
 
 import labelonce as lo
 
@@ -67,4 +67,4 @@ def test_methods_that_are_renewed_are_run_again_and_the_rest_is_kept(tmp_path: P
     out.write_text('{"trials": [{"method": "vote", "seed": 0}, {"method": "MBEM", "seed": 0}]}')
     options = Namespace(out=out, renew=["MBEM"], data=["digits"], seeds=1)
     assert {point["method"] for point in leaderboard.asked(options)} == {"MBEM"}
-    assert [row["method"] for row in record.read(out)] == ["vote"]
+    assert [row["method"] for row in read(out)] == ["vote"]

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import labelonce as lo
-from labelonce.files._open import locate
-from labelonce.files._table_reader import _BYTES, dialect_in_words, read_table
+from labelonce.files._open import BLOCK_BYTES, locate
+from labelonce.files._table_reader import dialect_in_words, read_table
 
 EXCEL = 'task;worker;label;x;said\n1;ann;größe;1,5;"eins,\nzwei; drei"\n2;bob;maß;2;vier\n'
 
@@ -71,7 +71,7 @@ def test_json_is_never_taken_for_windows_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize("encoding", ["utf-16", "cp1252"])
 @pytest.mark.filterwarnings("ignore:.*Windows-1252:UserWarning")
 def test_other_encodings_are_read_over_many_blocks(tmp_path: Path, encoding: str) -> None:
-    n = 2 * _BYTES // 20
+    n = 2 * BLOCK_BYTES // 20
     path = saved(
         tmp_path, ("task;worker;label\n" + "".join(f"{i};ann;größe {i % 7}\n" for i in range(n))).encode(encoding)
     )

@@ -13,6 +13,7 @@ import pytest
 import labelonce as lo
 from labelonce import io
 from labelonce._types import TABLES, TOOLS
+from labelonce.files import _json_table
 from labelonce.files import _open as _files
 from labelonce.files import _table_reader as _readers
 from labelonce.files._atomic import atomic_path, atomic_write
@@ -62,8 +63,8 @@ def test_what_is_no_text_is_named(tmp_path: Path, start: bytes, kind: str, forma
 
 
 def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_readers, "LONGEST_LINE", 100)
-    monkeypatch.setattr(_readers, "_BYTES", 64)
+    monkeypatch.setattr(_json_table, "LONGEST_LINE", 100)
+    monkeypatch.setattr(_json_table, "BLOCK_BYTES", 64)
     (tmp_path / "labels.jsonl").write_bytes(b'{"task": "' + b"x" * 1000)
     with pytest.raises(ValueError, match=r"labels\.jsonl: a line must have at most 100 bytes"):
         lo.read_annotations(tmp_path / "labels.jsonl")
@@ -79,8 +80,8 @@ def test_the_format_of_a_file_is_told() -> None:
 def test_a_failed_write_leaves_the_earlier_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     atomic_write(path, b"old")
-    with suppress(RuntimeError), atomic_path(path) as beside:
-        beside.write_bytes(b"half")
+    with suppress(RuntimeError), atomic_path(path) as temporary:
+        temporary.write_bytes(b"half")
         raise RuntimeError
     assert path.read_bytes() == b"old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]

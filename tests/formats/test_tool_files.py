@@ -393,7 +393,7 @@ def test_label_studio_predictions_carry_scores(tmp_path: Path, model: lo.Majorit
         {
             "task": 102,
             "model_version": "labelonce",
-            "score": pytest.approx(2 / 3),
+            "score": pytest.approx(model.confidence_[1]),
             "result": [
                 {
                     "from_name": "sentiment",
@@ -419,7 +419,7 @@ def test_prodigy_labels_wait_for_review_with_scores(tmp_path: Path, model: lo.Ma
     lo.write(model, tmp_path / "review.jsonl", format="prodigy")
     first, _ = map(json.loads, (tmp_path / "review.jsonl").read_text().splitlines())
     assert first["accept"] == ["positive"]
-    assert first["score"] == pytest.approx(2 / 3)
+    assert first["score"] == pytest.approx(model.confidence_[0])
     assert [option["id"] for option in first["options"]] == ["negative", "positive"]
     assert "answer" not in first
 

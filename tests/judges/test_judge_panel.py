@@ -71,6 +71,39 @@ def test_gold_finds_the_judge_among_those_who_err_together() -> None:
     assert found.versus_best_judge().judge == 5
 
 
+def test_gold_does_not_turn_what_all_judges_say() -> None:
+    """Of 20 gold tasks of a panel right seven times in ten, only eleven are right now and then."""
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 1000)
+    common = np.where(rng.random(1000) < 0.7, truth, 1 - truth)
+    matrix = np.where(rng.random((1000, 30)) < 0.97, common[:, None], 1 - common[:, None])
+    annotations = lo.Annotations.from_matrix(matrix)
+    wrong, right = np.flatnonzero(common != truth)[:9], np.flatnonzero(common == truth)[:11]
+    gold = {int(task): int(truth[task]) for task in (*wrong, *right)}
+    found = lo.JudgePanel().fit(annotations, gold=gold)
+    assert (found.labels_ == common).mean() > 0.75
+
+
+def test_a_ridge_speaks_where_judges_differ_in_skill_and_share_the_rest() -> None:
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 2, 800)
+    common = np.where(rng.random(800) < 0.75, truth, 1 - truth)
+    own = np.where(rng.random((800, 40)) < rng.uniform(0.55, 0.95, 40), truth[:, None], 1 - truth[:, None])
+    annotations = lo.Annotations.from_matrix(np.where(rng.random((800, 40)) < 0.6, common[:, None], own))
+    found = lo.JudgePanel().fit(annotations, gold=gold_of(annotations, truth, 100))
+    vote = (lo.MajorityVote().fit(annotations).labels_ == truth).mean()
+    assert (found.labels_ == truth).mean() > vote + 0.05
+
+
+@pytest.mark.parametrize("shared", [0.2, 0.8])
+def test_gold_tells_the_effective_number(shared: float) -> None:
+    annotations, truth = panel(shared, judges=8, people=0, n=2000)
+    wrong = annotations.to_matrix(dense=True) != truth[:, None]
+    both = np.corrcoef(wrong.T)[np.triu_indices(8, 1)].mean()
+    found = lo.JudgePanel().fit(annotations, gold=gold_of(annotations, truth, 150))
+    assert found.effective_workers_.value == pytest.approx(8 / (1 + 7 * both), rel=0.2)
+
+
 def test_steady_judges_count_more_where_choices_are_swapped() -> None:
     rng = np.random.default_rng(2)
     truth = rng.integers(0, 2, 300)
@@ -194,6 +227,20 @@ def test_a_panel_is_an_aggregate_to_train_on() -> None:
     X = np.random.default_rng(6).normal(size=(len(truth), 3)) + truth[:, None]
     fitted = lo.TrainOnAggregate(lo.JudgePanel(), lo.SoftmaxRegression(), targets="soft").fit(X, annotations)
     assert (fitted.predict(X) == truth).mean() > 0.78
+
+
+def test_people_are_bought_until_the_risk_is_small_enough() -> None:
+    annotations, truth = panel(0.5, people=0)
+    found = lo.JudgePanel().fit(annotations, gold=gold_of(annotations, truth, 50))
+    needed = found.checks_needed(risk=0.05, right=1.0)
+    assert 0 < needed.low <= needed.value <= needed.high < 800
+    unsure = np.argsort(found.confidence_)[: int(needed.value)]
+    labels = found.labels_.copy()
+    labels[unsure] = truth[unsure]
+    assert (labels != truth).mean() == pytest.approx(0.05, abs=0.03)
+    assert found.checks_needed(width=0.5).value == 0
+    with pytest.raises(ValueError, match="either width or risk must be given; got both"):
+        found.checks_needed(width=0.1, risk=0.1)
 
 
 @pytest.mark.parametrize(("options", "message"), [({"shared": (0, 1)}, "shared must be at least 1e-06; got 0")])

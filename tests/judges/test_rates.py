@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from labelonce._types import Estimate
 from labelonce.judges import class_shares
+from labelonce.judges._plan import checks_for_risk, checks_for_width
 
 PPI = (0.2471951, 0.36162145)  # ppi_py 0.2.3: ppi_mean_ci(y[known], proxy[known], proxy[~known], alpha=0.05) of `drawn`
 
@@ -47,3 +49,25 @@ def test_what_is_all_known_has_no_doubt() -> None:
     truth, proxy, _ = drawn()
     share, low, high = shares(truth, proxy, np.ones(1000))
     assert (share, low, high) == pytest.approx((truth.mean(),) * 3)
+
+
+def test_as_many_items_as_are_said_to_be_needed_make_the_interval_as_narrow_as_wanted() -> None:
+    truth, proxy, known = drawn()
+    posterior, gold = np.column_stack([1 - proxy, proxy]), np.full(1000, -1)
+    gold[known] = truth[known]
+    more = checks_for_width(posterior, gold, 0.035, 0.95)
+    assert 0 < more < 600
+    gold[np.random.default_rng(1).choice(np.flatnonzero(gold < 0), more, replace=False)] = 0
+    gold[gold >= 0] = truth[gold >= 0]
+    _, low, high = shares(gold, proxy)
+    assert high - low == pytest.approx(0.07, rel=0.1)
+    assert checks_for_width(posterior, gold, 0.2, 0.95) == 0
+
+
+def test_people_label_the_least_sure_items_until_few_enough_labels_are_wrong() -> None:
+    confidence = np.array([0.5, 0.6, 0.9, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+    accuracy = Estimate(0.9, 0.8, 1.0)
+    found = checks_for_risk(confidence, np.zeros(10, dtype=bool), accuracy, 0.055, 0.95)
+    assert found == Estimate(1.0, 0.0, 2.0)  # wrong: 1 of 10, .55 after the first
+    assert checks_for_risk(confidence, confidence < 0.7, accuracy, 0.02, 1.0).value == 0
+    assert checks_for_risk(confidence, np.zeros(10, dtype=bool), accuracy, 0.0, 0.95).value == 10

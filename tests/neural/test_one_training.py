@@ -66,6 +66,15 @@ def test_the_rounds_after_the_early_ones_are_one_training() -> None:
     assert next(lo.MBEM(learner(), rounds=4).stages(X, ann)).planned_rounds_ == 4
 
 
+def test_networks_that_did_not_see_a_task_are_early_ones() -> None:
+    net = learner(epochs=20, n_models=2, strong=0.5)
+    early = net.for_folds(6)
+    assert early.module_fn is net.early_learner.module_fn  # type: ignore[union-attr]
+    assert (early.epochs, early.n_models, early.lr, early.device) == (8, 1, 0.05, "cpu")
+    own = net.set_params(early_learner=None).for_folds(6)
+    assert (own.module_fn, own.epochs, own.n_models, own.strong) == (neural.mlp, 8, 1, 0.0)
+
+
 @pytest.mark.parametrize("kind", ["numbers", "images"])
 def test_a_fit_resumes_from_any_stage(kind: str, tmp_path: Path) -> None:
     X: Any

@@ -1,4 +1,4 @@
-"""What labels tell: the theory's exact values, the sampled ones beside them, and laws."""
+"""What labels tell: the theory's exact values, the sampled ones next to them, and laws."""
 
 import numpy as np
 import pytest

@@ -144,7 +144,7 @@ def test_a_test_set_that_leaves_nothing_is_an_error() -> None:
 
 
 @pytest.mark.parametrize("error_rate", [0.1, 0.2, 0.3])
-def test_the_papers_bound_beside_the_plan_is_that_of_the_theory(error_rate: float) -> None:
+def test_the_papers_bound_next_to_the_plan_is_that_of_the_theory(error_rate: float) -> None:
     found = planning.plan(planning.assume(skill=1 - error_rate), budget=1e6, redundancies=range(1, 51))
     assert found.bound_redundancy == theory.best_redundancy(error_rate)
     factors = np.array([theory._bound_factor(error_rate, row.redundancy) for row in found.rows])

@@ -1,5 +1,7 @@
 """Simulation of the user's own problem: what it measures, what it is bounded by, and when it overrules."""
 
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -7,7 +9,8 @@ import pytest
 
 import labelonce as lo
 from labelonce import planning, simulate
-from labelonce.planning import _simulation
+from labelonce._types import Estimate
+from labelonce.planning import _advice, _simulation
 from labelonce.planning._curve import check_money, curve
 from labelonce.planning._simulation import Simulation, clearly_better, with_accuracy
 
@@ -65,6 +68,15 @@ def test_information_and_simulation_agree_on_an_easy_problem(found: planning.Pla
     assert found.agree
     assert any("Mean accuracy of the simulated fits" in sentence for sentence in found.reasons)
     assert sum(row.simulated is not None for row in found.rows) == 4
+
+
+def test_a_cheaper_number_of_labels_with_as_good_a_model_is_named(found: planning.Plan) -> None:
+    right = {1: 0.86, 2: 0.878, 3: 0.88}
+    rows = [replace(found.row(r), cost=100.0 * r, accuracy=Estimate(p, 0.5, 1.0)) for r, p in right.items()]
+    curve: Any = SimpleNamespace(rows=rows)
+    (sentence,) = _advice._cheaper(curve, rows[2])
+    assert "2 per task, for 200 instead of 300, would give as good a model (87.8%" in sentence
+    assert _advice._cheaper(curve, rows[1]) == []
 
 
 def test_the_level_is_the_accuracy_of_the_pilot_on_new_tasks(problem: dict[str, Any]) -> None:

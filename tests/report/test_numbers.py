@@ -167,6 +167,17 @@ def test_a_worker_with_hardly_a_label_has_too_few() -> None:
     assert not table.flags[:40, FLAGS.index("too few labels")].any()
 
 
+def test_a_weak_model_is_no_lack_of_labels() -> None:
+    rng = np.random.default_rng(0)
+    y_true = rng.integers(0, 2, 400)
+    ann = lo.simulate.annotate(y_true, lo.simulate.one_coin([0.8] * 4, 2), lo.simulate.assign(400, 4, 1, rng), rng)
+    with pytest.warns(lo.DoubtWarning, match="too weak"):
+        clf = lo.MBEM(lo.SoftmaxRegression(), rounds=3).fit(rng.normal(size=(400, 5)), ann)
+    flags = worker_table(read_facts(clf, ann)).flags
+    assert flags[:, FLAGS.index("hard to judge")].any()
+    assert not flags[:, FLAGS.index("too few labels")].any()
+
+
 def test_large_crowds_take_the_one_coin_population(monkeypatch: pytest.MonkeyPatch) -> None:
     confusion = lo.simulate.one_coin(np.linspace(0.5, 1, 20), 3)
     ann, _ = crowd(n_tasks=500, redundancy=4, confusion=confusion)

@@ -112,6 +112,17 @@ def test_every_multilabel_model_has_a_page(tmp_path: Path) -> None:
     assert "Model agrees with answers" in (tmp_path / "mbem.html").read_text()
 
 
+@pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")
+def test_the_page_says_how_right_labels_and_workers_are(tmp_path: Path) -> None:
+    made = crowd(n_tasks=120, n_questions=3, redundancy=3)
+    X = made.y_true + np.random.default_rng(0).normal(scale=0.5, size=made.y_true.shape)
+    model = MultiLabelMBEM(SigmoidRegression(), rounds=2).fit(X, made.annotations)
+    lo.write_report(tmp_path / "report.html", model, made.annotations)
+    page = (tmp_path / "report.html").read_text()
+    assert "Right labels, estimated" in page
+    assert '"Right" is the expected share of the worker\'s answers that are right.' in page
+
+
 def test_other_annotations_and_unfitted_models_are_named(fitted: tuple[Any, Any, Any], tmp_path: Path) -> None:
     model, ann, _ = fitted
     with pytest.raises(ValueError, match=r"its 200 tasks .*; got 10"):

@@ -107,7 +107,7 @@ def test_gold_is_measured(tmp_path: Path) -> None:
     )
 
 
-def test_the_estimate_stands_beside_the_measurement(tmp_path: Path) -> None:
+def test_the_estimate_stands_next_to_the_measurement(tmp_path: Path) -> None:
     ann = small_crowd()
     fitted = lo.DawidSkene().fit(ann)
     estimated = re.search(r"<p><strong>([^<]+)</strong>, within ([^(]+) \(", page_of(tmp_path, fitted, ann))
@@ -115,8 +115,19 @@ def test_the_estimate_stands_beside_the_measurement(tmp_path: Path) -> None:
     wrong = {0: int(fitted.labels_[0] == 0), 1: int(fitted.labels_[1])}
     page = page_of(tmp_path, fitted, ann, gold=wrong)
     assert "<strong>50\xa0%</strong> of 2 tasks with known true labels are right (measured)" in page
-    beside = f"the report would estimate: <strong>{estimated[1]}</strong>, within {estimated[2]}, over all tasks"
-    assert beside in page
+    estimate = f"the report would estimate: <strong>{estimated[1]}</strong>, within {estimated[2]}, over all tasks"
+    assert estimate in page
+
+
+def test_gold_that_contradicts_the_fit_withdraws_the_advice(tmp_path: Path) -> None:
+    ann = small_crowd()
+    fitted = lo.DawidSkene().fit(ann)
+    right = {int(task): int(label) for task, label in zip(fitted.tasks_, fitted.labels_, strict=True)}
+    wrong = {task: (label + 1) % 3 if task % 2 else label for task, label in right.items()}
+    with_advice, without = page_of(tmp_path, fitted, ann, gold=right), page_of(tmp_path, fitted, ann, gold=wrong)
+    assert "Do not replace labels yet" not in with_advice
+    assert "Do not replace labels yet" in without
+    assert "can replace the given one" not in without
 
 
 def test_a_fit_that_held_nothing_out_says_so_loudly(tmp_path: Path) -> None:

@@ -19,13 +19,13 @@ from labelonce.service import _fit as fits
 from labelonce.service._boxes import stored, ticked
 from labelonce.service._live_boxes import LiveBoxes
 from labelonce.service._settings import Settings
-from labelonce.service._store import Answer, Stored
+from labelonce.service._store import Answer, AnswerRow
 
 CLASSES = list(BOXES)
 
 
-def given(number: int, worker: str, task: str, *boxes: str) -> Stored:
-    return Stored(number, worker, f"k{number}", task, stored(boxes, CLASSES), None, None, None, 0.0, None)
+def given(number: int, worker: str, task: str, *boxes: str) -> AnswerRow:
+    return AnswerRow(number, worker, f"k{number}", task, stored(boxes, CLASSES), None, None, None, 0.0, None)
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[servic
 import uvicorn
 
 from labelonce.service import _connections
-from labelonce.service._connections import Limits, Seldom
+from labelonce.service._connections import Limits, RareMessages
 
 
 class Fake:
@@ -64,7 +64,7 @@ def test_one_address_has_a_share_and_a_proxy_has_all() -> None:
 
 
 def test_a_message_that_repeats_is_written_once_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:
-    now, seldom = [0.0], Seldom()
+    now, seldom = [0.0], RareMessages()
     monkeypatch.setattr(_connections, "monotonic", lambda: now[0])
     record = logging.LogRecord("a", logging.ERROR, "", 1, "gone", None, None)
     assert [seldom.filter(record) for _ in range(3)] == [True, False, False]

@@ -1,4 +1,4 @@
-"""Fits beside the service: what they write, what the router takes over, and what a kill costs."""
+"""Fits in the background of the service: what they write, what the router takes over, and what a kill costs."""
 
 from __future__ import annotations
 
@@ -238,7 +238,7 @@ def test_a_fit_imports_nothing_from_the_current_folder(
     assert not (tmp_path / "executed").exists()
 
 
-async def never(_: fits.Found) -> None:
+async def never(_: fits.FinishedFit) -> None:
     raise AssertionError
 
 

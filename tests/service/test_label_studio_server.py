@@ -140,7 +140,7 @@ def shift(
         yield found
 
 
-def newest(shift: Shift) -> fits.Found:
+def newest(shift: Shift) -> fits.FinishedFit:
     found = fits.newest(shift.project)
     assert found is not None
     return found

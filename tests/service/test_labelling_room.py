@@ -17,7 +17,7 @@ from labelonce.service import Project
 from labelonce.service._figures import figures
 from labelonce.service._instructions import FILE, copy_instructions, read_instructions
 from labelonce.service._live import Live
-from labelonce.service._store import Answer, Stored
+from labelonce.service._store import Answer, AnswerRow
 
 pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[service]'")
 GUIDE = """# What is asked
@@ -132,7 +132,7 @@ def test_a_share_of_the_tasks_gets_a_blind_second_label(tmp_path: Path) -> None:
         task = live.next(worker)
         if task is None:
             break
-        live.take(Stored(number, worker, str(number), task, "cat", None, None, None, 0.0, None))
+        live.take(AnswerRow(number, worker, str(number), task, "cat", None, None, None, 0.0, None))
     counts = live.labels_per_task.tolist()
     assert (min(counts), max(counts)) == (1, 2)
     assert 20 < counts.count(2) < 65  # 40 are expected, with a spread of 6
@@ -142,7 +142,7 @@ def test_a_share_of_the_tasks_gets_a_blind_second_label(tmp_path: Path) -> None:
 def test_nothing_settles_by_one_label_before_a_model_has_proved_itself(tmp_path: Path) -> None:
     live = Live(many_texts(tmp_path, 2, ["cat", "dog"], settled_risk=0.49), [], None)
     for number, worker in enumerate(("ann", "bob"), 1):
-        live.take(Stored(number, worker, "k", "t0", "cat", None, None, None, 0.0, None))
+        live.take(AnswerRow(number, worker, "k", "t0", "cat", None, None, None, 0.0, None))
         assert live.n_settled == number - 1
 
 
@@ -347,7 +347,7 @@ def test_a_task_that_was_labelled_in_another_tab_is_not_asked_again(browser: Any
         Client(http, project.add_admin()).delete("/api/tokens?worker=ann")  # the service looks at once
         tabs[0].shows_a_task()
         tabs[0].page.keyboard.press("1")
-        tabs[0].waits_for("#notice", "This link does not work, or no longer.")
+        tabs[0].waits_for("#notice", "This link does not work, or it was revoked.")
         context.close()
     assert len(answered(project)["ann"]) == 1
 
@@ -369,11 +369,11 @@ def test_nobodys_name_breaks_the_dashboard(browser: Any, tmp_path: Path) -> None
 def test_classes_and_changes_over_time_are_seen_by_the_belief_of_a_fit(tmp_path: Path) -> None:
     project = many_texts(tmp_path, 200, ["even", "odd"])
     belief = np.tile([[0.99, 0.01], [0.01, 0.99]], (100, 1))
-    rows: list[Stored] = []
+    rows: list[AnswerRow] = []
     for place in range(200):  # ann is right; bob was, and now says "even" of everything
         for worker, wrong in (("ann", False), ("bob", place >= 100 and place % 2 == 1)):
             label = ("even", "odd")[place % 2] if not wrong else "even"
-            rows.append(Stored(len(rows), worker, "k", f"t{place}", label, None, None, 2.0, float(place), None))
+            rows.append(AnswerRow(len(rows), worker, "k", f"t{place}", label, None, None, 2.0, float(place), None))
     found = figures(project, rows, [], belief)
     even, odd = found["classes"]
     assert (even["given"], odd["given"]) == (250, 150)

@@ -319,7 +319,7 @@ def test_tasks_may_be_added_and_moved_between_two_services(project: Project) -> 
 
 
 def test_a_fit_that_cannot_be_taken_over_is_told(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def unable(_: fits.Found) -> None:
+    async def unable(_: fits.FinishedFit) -> None:
         raise ValueError("the posterior of a fit must have shape (6, 2)")
 
     async def fit(_: Refits) -> tuple[int, list[str]]:

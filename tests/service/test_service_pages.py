@@ -120,7 +120,7 @@ def test_a_link_that_does_not_work_is_told_in_the_middle_of_the_page(browser: An
     project.revoke(["ann"])
     with serving(project) as http:
         visit = Visit(browser, f"{http.base_url}{path}#token={token}")
-        visit.page.get_by_text("This link does not work, or no longer.").wait_for()
+        visit.page.get_by_text("This link does not work, or it was revoked.").wait_for()
         box = visit.page.locator("#sentence").bounding_box()
         assert abs(box["x"] + box["width"] / 2 - visit.page.viewport_size["width"] / 2) < 10
         assert not visit.page.locator("#token").is_visible()

@@ -164,7 +164,7 @@ class Totals:
 
 
 def _sum_tasks(posterior: Tensor) -> Tensor:
-    """Return the float64 sum over tasks: short sums in the dtype at hand, which is fast, then their sum."""
+    """Return the float64 sum over tasks: short sums in the given dtype, which is fast, then their sum."""
     whole = len(posterior) // _PIECE * _PIECE
     parts = posterior[:whole].view(-1, _PIECE, posterior.shape[1]).sum(1)
     return parts.sum(0, dtype=torch.float64) + posterior[whole:].sum(0)

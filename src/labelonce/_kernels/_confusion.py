@@ -1,4 +1,4 @@
-"""P(given | true) of all workers, whatever it is kept as, and the matrices of simple workers."""
+"""P(given | true) of all workers, stored as matrices or as factors."""
 
 from __future__ import annotations
 

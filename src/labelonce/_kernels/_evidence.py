@@ -192,7 +192,7 @@ def label_chances(labels: Any, beliefs: Beliefs, workers: Any) -> Floats:
 
 
 def label_likelihoods(labels: Any, beliefs: Beliefs, workers: Any) -> Floats:
-    """Return the probability of every label: what is believed of its row, as its worker would say it."""
+    """Return the probability of every label: from the beliefs about its row and its worker's confusion."""
     found, wide = np.empty(len(labels)), beliefs.wide()
     step = max(1, _AT_ONCE // wide.shape[1])
     for first in range(0, len(labels), step):

@@ -31,7 +31,13 @@ else:  # a type checker reads the names above
 
 if TYPE_CHECKING:  # for other rooms of the library; users are promised nothing
     from labelonce.aggregation._base import DoubtWarning as DoubtWarning
+    from labelonce.aggregation._base import has_no_room as has_no_room
+    from labelonce.aggregation._base import labels_frame as labels_frame
+    from labelonce.aggregation._base import other_answers as other_answers
+    from labelonce.aggregation._base import set_fitted as set_fitted
     from labelonce.aggregation._base import warn_if_no_overlap as warn_if_no_overlap
+    from labelonce.aggregation._base import warn_of_overlap as warn_of_overlap
+    from labelonce.aggregation._em import Iteration as Iteration
     from labelonce.aggregation._em import check_float32_is_smooth as check_float32_is_smooth
     from labelonce.aggregation._em import fixed_prior as fixed_prior
     from labelonce.aggregation._em import pseudo_counts as pseudo_counts
@@ -39,3 +45,7 @@ if TYPE_CHECKING:  # for other rooms of the library; users are promised nothing
     from labelonce.aggregation._em import warn_not_settled as warn_not_settled
     from labelonce.aggregation._ibcc import divergence as divergence
     from labelonce.aggregation._ibcc import expected_log as expected_log
+    from labelonce.aggregation._plugins import STRATEGIES as STRATEGIES
+    from labelonce.aggregation._plugins import plugins as plugins
+    from labelonce.aggregation._registry import COMMANDS as COMMANDS
+    from labelonce.aggregation._registry import aggregator_of as aggregator_of

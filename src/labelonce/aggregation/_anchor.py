@@ -9,8 +9,7 @@ import numpy as np
 from labelonce._kernels import Confusion
 from labelonce._messages import shorten, show
 from labelonce._types import Codes, Floats
-from labelonce.data import Annotations
-from labelonce.data._answers import OtherAnswersWarning
+from labelonce.data import Annotations, OtherAnswersWarning
 
 _EQUAL = 1e-9  # steps of the scale
 

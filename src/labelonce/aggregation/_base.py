@@ -1,4 +1,4 @@
-"""What all aggregators share: the contract of `fit` and what it leaves behind."""
+"""The base of all aggregators: what `fit` takes and which attributes it sets."""
 
 from __future__ import annotations
 
@@ -18,12 +18,20 @@ from labelonce._sklearn import BaseEstimator, check_is_fitted, clone
 from labelonce._types import Codes, Estimate, Floats, Ids
 from labelonce._validate import RandomState, check_rng
 from labelonce.aggregation._confidence import confidence_of
-from labelonce.data import _ids
-from labelonce.data._annotations import MIN_OVERLAP, Annotations
-from labelonce.data._answers import class_leanings, holds_classes, only_classes
-from labelonce.data._extra import check_whole
-from labelonce.data._gold import Gold, check_gold
-from labelonce.data._memory import check_memory, fit_memory, is_large
+from labelonce.data import (
+    MIN_OVERLAP,
+    Annotations,
+    Gold,
+    _ids,
+    check_gold,
+    check_memory,
+    check_whole,
+    class_leanings,
+    fit_memory,
+    holds_classes,
+    is_large,
+    only_classes,
+)
 
 _LESS_MEMORY = (
     "Use OneCoin, MajorityVote or DawidSkene(worker_model=workers.Grouped(groups)), whose memory follows the labels "
@@ -168,6 +176,8 @@ class Aggregator(BaseEstimator, ABC):
     def _keep(self, annotations: Annotations, gold: Codes | None, fit: Fit, rng: np.random.Generator) -> Self:
         """Set the fitted attributes; tasks with gold have its class, also where `_fit` did not look at it."""
         posterior = fit.posterior
+        for name in ("confidence_", "estimated_accuracy_"):  # of an earlier fit
+            self.__dict__.pop(name, None)
         if gold is not None and isinstance(posterior, np.ndarray) and (known := gold >= 0).any():
             posterior = posterior.copy()
             posterior[known] = np.eye(annotations.n_classes, dtype=posterior.dtype)[gold[known]]
@@ -228,7 +238,7 @@ class Aggregator(BaseEstimator, ABC):
         return fitted_answers(self)
 
     def to_frame(self) -> pa.Table:
-        """Return an Arrow table with one row per task: task, label, confidence, and `posterior_<class>`."""
+        """Return an Arrow table with one row per task: task, label, `confidence_`, and `posterior_<class>`."""
         check_is_fitted(self, "posterior_")
         return labels_table(self)
 
@@ -281,7 +291,7 @@ def set_fitted(
 def labels_table(fitted: Any) -> pa.Table:
     """Return the labels of a fitted object with one row per task."""
     picks = _ids.lookup(fitted.labels_, fitted.classes_)
-    return labels_frame(fitted.tasks_, fitted.classes_, fitted.posterior_, picks)
+    return labels_frame(fitted.tasks_, fitted.classes_, fitted.posterior_, picks, vars(fitted).get("confidence_"))
 
 
 def workers_table(fitted: Any, **more: Floats) -> pa.Table:
@@ -293,9 +303,10 @@ def workers_table(fitted: Any, **more: Floats) -> pa.Table:
     return pa.table({name: pa.array(values[best_first]) for name, values in columns.items()})
 
 
-def labels_frame(tasks: Ids, classes: Ids, posterior: Any, picks: Codes) -> pa.Table:
+def labels_frame(tasks: Ids, classes: Ids, posterior: Any, picks: Codes, confidence: Floats | None = None) -> pa.Table:
     """Return an Arrow table with one row per task: task, label, confidence, and `posterior_<class>`.
 
+    Without `confidence` it is the posterior of the label.
     With many classes there are no columns of classes, but the most probable ones of each task instead: `class_1`,
     `posterior_class_1`, ...
     """
@@ -303,7 +314,7 @@ def labels_frame(tasks: Ids, classes: Ids, posterior: Any, picks: Codes) -> pa.T
     columns: dict[str, Any] = {
         "task": pa.array(tasks),
         "label": _ids.decode(picks, classes),
-        "confidence": beliefs.at(np.arange(len(picks)), picks),
+        "confidence": beliefs.at(np.arange(len(picks)), picks) if confidence is None else confidence,
     }
     for place, (code, share) in enumerate(beliefs.columns(TOP_CLASSES)):
         if np.ndim(code) == 0:

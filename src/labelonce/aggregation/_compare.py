@@ -19,11 +19,8 @@ from labelonce._validate import RandomState, check_number, check_rng
 from labelonce.aggregation._base import Aggregator
 from labelonce.aggregation._em import answer_pseudo_counts
 from labelonce.aggregation._registry import aggregators
-from labelonce.data import Annotations, _ids
+from labelonce.data import Annotations, Gold, _ids, check_gold, check_whole, hold_out
 from labelonce.data._answers import agreement
-from labelonce.data._extra import check_whole
-from labelonce.data._gold import Gold, check_gold
-from labelonce.data._split import hold_out
 
 _GUESS = 0.01  # share of uniform guesses mixed into a prediction, so that one label cannot decide a score
 _NO_OVERLAP = "no task is labelled twice, so nothing tells the methods apart. With features, MBEM can: labelonce train."
@@ -139,7 +136,7 @@ def compare_aggregators(
 
 
 @dataclass(frozen=True)
-class _Try:
+class _Trial:
     row: Row
     n_options: int
     scores: Floats | None  # log-likelihood of every held-out annotation
@@ -156,7 +153,7 @@ def _tried(
     annotations: Annotations,
     parts: list[tuple[Annotations, Annotations]],
     y_true: Codes | None,
-) -> _Try:
+) -> _Trial:
     """Return a method's row; a refusal to run becomes its note."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -166,7 +163,7 @@ def _tried(
             seconds = time.perf_counter() - started
             scores = np.concatenate([_scores(clone(model).fit(seen), seen, held) for seen, held in parts])
         except (ValueError, ArpackError) as error:
-            return _Try(Row(name, note=str(error)), 0, None)
+            return _Trial(Row(name, note=str(error)), 0, None)
     row = Row(
         name,
         agreement=_agreement(full, annotations),
@@ -176,7 +173,7 @@ def _tried(
         log_loss=None if y_true is None else metrics.log_loss(y_true, full.posterior_),
         note=str(caught[0].message) if caught else "",
     )
-    return _Try(row, len(model.get_params()), scores)
+    return _Trial(row, len(model.get_params()), scores)
 
 
 def _agreement(fitted: Aggregator, annotations: Annotations) -> float:
@@ -198,7 +195,7 @@ def _scores(fitted: Aggregator, seen: Annotations, held: Annotations) -> Floats:
     return np.asarray(np.log((1 - _GUESS) * probability + _GUESS / seen.n_answers))
 
 
-def _chosen(tried: list[_Try]) -> Comparison:
+def _chosen(tried: list[_Trial]) -> Comparison:
     """Return the rows, best first, and the choice."""
     ran = sorted((one for one in tried if one.scores is not None), key=_best_first)
     if not ran:
@@ -209,13 +206,13 @@ def _chosen(tried: list[_Try]) -> Comparison:
     return Comparison(tuple(rows), best.row.method, _reason(best, ran[1:]))
 
 
-def _best_first(one: _Try) -> tuple[float, int, str]:
+def _best_first(one: _Trial) -> tuple[float, int, str]:
     """Return the key of the order: the score, of equal ones the method with fewer options."""
     assert one.row.held_out is not None
     return -round(one.row.held_out, 6), one.n_options, one.row.method
 
 
-def _error(one: _Try, best: _Try) -> float:
+def _error(one: _Trial, best: _Trial) -> float:
     """Return the standard error of the difference of two mean scores on the same annotations."""
     assert one.scores is not None
     assert best.scores is not None
@@ -223,7 +220,7 @@ def _error(one: _Try, best: _Try) -> float:
     return float(difference.std() / np.sqrt(len(difference)))
 
 
-def _reason(best: _Try, others: list[_Try]) -> str:
+def _reason(best: _Trial, others: list[_Trial]) -> str:
     assert best.scores is not None
     sentence = (
         f"{best.row.method} predicts {len(best.scores):,} held-out annotations best: mean log-likelihood "

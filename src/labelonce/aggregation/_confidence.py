@@ -14,7 +14,7 @@ from scipy.stats import beta
 from labelonce._kernels import Beliefs
 from labelonce._rules import RULES
 from labelonce._types import Codes, Estimate, Floats, Ids
-from labelonce.workers._intervals import beta_interval
+from labelonce.workers import beta_interval
 
 _GRID = (np.arange(9) + 0.5) / 9
 _FOLDS = 3
@@ -46,6 +46,7 @@ def confidence_of(
     too_sure = 0.0
     if gold is not None and len(known) >= _FEW and per_task.sum() <= RULES.refitted_labels:
         values, too_sure = _by_gold(values, picks, per_task, known, gold, refit)
+    values[known] = 1.0
     value = float(values.mean())
     spread = 1 / (1 / spread + len(known) / (value * (1 - value) + 1e-3))
     low, high = beta_interval(np.array([value]), np.array([spread]), 0.9)

@@ -14,8 +14,7 @@ from labelonce._types import Codes, Floats
 from labelonce.aggregation._base import Fit
 from labelonce.aggregation._em import Parameters, answer_pseudo_counts, check_float32_is_smooth, pseudo_counts
 from labelonce.aggregation._online import OnlineEM
-from labelonce.data import Annotations
-from labelonce.data._memory import label_memory
+from labelonce.data import Annotations, label_memory
 from labelonce.workers import Grouped
 
 _SETTLED = 1e-5  # of the log-likelihood per annotation: a population is fitted in every iteration, so it jitters

@@ -29,8 +29,7 @@ from labelonce._validate import RandomState, check_choice, check_distribution, c
 from labelonce.aggregation._anchor import warn_if_no_anchor, warn_if_out_of_order
 from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
 from labelonce.aggregation._unlearned import tells_nothing, unlearned
-from labelonce.data import Annotations
-from labelonce.data._memory import check_memory
+from labelonce.data import Annotations, check_memory
 
 
 @dataclass(frozen=True)

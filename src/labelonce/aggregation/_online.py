@@ -12,10 +12,7 @@ from labelonce._types import Codes, Ids, Mask
 from labelonce._validate import check_rng
 from labelonce.aggregation._base import Fit
 from labelonce.aggregation._em import AnswersEM, first_counts
-from labelonce.data import Annotations, _ids
-from labelonce.data._annotations import sorted_annotations
-from labelonce.data._extra import check_whole
-from labelonce.data._gold import Gold
+from labelonce.data import Annotations, Gold, _ids, check_whole, sorted_annotations
 
 # All tasks get a step when annotations have grown by this factor since the last such step. More often, and EM settles
 # on what few labels say: with 1.1, IBCC ends at 28 % right labels for 92 after 1,000 batches of a crowd of 100k labels.

@@ -95,6 +95,6 @@ def prepared(
 
 
 def _warm(learner: Learner) -> Learner:
-    """Return a copy to be fitted again and again, from where it was if it is ours."""
+    """Return a copy of the learner to fit repeatedly; a learner of labelonce starts from its last solution."""
     copy: Learner = clone(learner)
     return copy.set_params(warm_start=True) if isinstance(copy, SoftmaxRegression) else copy

@@ -7,16 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from labelonce._types import GROUPINGS, TABLES
-from labelonce.aggregation import Aggregator
-from labelonce.aggregation._registry import COMMANDS, aggregator_of
+from labelonce.aggregation import COMMANDS, Aggregator, aggregator_of
 from labelonce.cli._multilabel import aggregate_questions
-from labelonce.cli._print import print_json, print_rows, print_status, warnings_as_notes
+from labelonce.cli._print import print_json, print_rows, print_status, right_in_words, warnings_as_notes
 from labelonce.cli._source import check_outputs, read_comparable
 from labelonce.data import Annotations
 from labelonce.files import File
 from labelonce.io import detect_format, read_class_groups, write
-from labelonce.runs._labels import find_files
-from labelonce.runs._questions import has_questions
+from labelonce.runs import find_files, has_questions
 from labelonce.workers import Grouped
 
 
@@ -99,10 +97,7 @@ def _report(
     right = model.estimated_accuracy_
     if not as_json:
         print_status(f"{annotations!r}")
-        print_status(
-            f"{method}: about {right.value:.1%} of its labels are right ({right.low:.0%} to {right.high:.0%}), "
-            f"{model.n_iter_} iterations"
-        )
+        print_status(f"{method}, {model.n_iter_} iterations: {right_in_words(right)}")
         return
     found = {
         "method": method,

@@ -9,11 +9,9 @@ from labelonce._messages import argument
 from labelonce.cli._options import listed_ids
 from labelonce.cli._print import print_json, print_note, print_plain, print_table, read_from, warnings_as_notes
 from labelonce.cli._source import check_outputs
-from labelonce.data import Agreement, Figure, agreement
-from labelonce.data._agreement import without_nan
+from labelonce.data import Agreement, Figure, agreement, without_nan
 from labelonce.io import read_annotations, write
-from labelonce.runs._labels import find_files, names_of, of_classes
-from labelonce.runs._questions import has_questions, read_questions
+from labelonce.runs import find_files, has_questions, names_of, of_classes, read_questions
 
 _MOST = 20
 _FIGURES = {

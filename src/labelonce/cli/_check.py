@@ -17,20 +17,16 @@ from labelonce._messages import argument, printable, show
 from labelonce._types import TABLES
 from labelonce.cli._multilabel import check_questions
 from labelonce.cli._print import alpha_of, print_json, print_note, print_plain, problem_lines, read_from
-from labelonce.data._check import ROW_LABELS, SKILL_LABELS, Check, Finding, check
-from labelonce.data._check_extra import is_panel
-from labelonce.files._open import File
-from labelonce.files._table_reader import dialect_in_words, first_rows
-from labelonce.formats import LeftOutWarning, MissingWarning
-from labelonce.formats._shape import advice_on_repeats, question_column
+from labelonce.data import ROW_LABELS, SKILL_LABELS, Check, Finding, check, is_panel
+from labelonce.files import File, dialect_in_words, first_rows
+from labelonce.formats import LeftOutWarning, MissingWarning, advice_on_repeats, question_column
 from labelonce.io import read_annotations
-from labelonce.planning._overlap import wanted_overlap
-from labelonce.runs._gold import choose_gold
-from labelonce.runs._labels import find_files, names_of, of_classes
-from labelonce.runs._questions import has_questions
+from labelonce.planning import wanted_overlap
+from labelonce.runs import choose_gold, find_files, has_questions, names_of, of_classes, work_in
 
 _MOST = 12  # classes and sizes shown to a person; JSON has all
 _LONGEST = 30
+_JUDGES = {"model", "judge", "llm"}  # names of the worker's column in tables of verdicts
 _FIRST, _SENTENCE = 100, 3  # rows looked at, and the words that a text has on average, an id or a name not
 
 
@@ -38,7 +34,7 @@ def run_check(paths: list[Path], source: dict[str, Any], *, as_json: bool) -> in
     """Print what is in the files; return 0 where nothing looks wrong, else 1."""
     files = find_files(paths, source.get("format"))
     if has_questions(files, source):
-        return check_questions(files, source, as_json=as_json)
+        return check_questions(files, source, _for_questions(files, source), as_json=as_json)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         annotations = read_annotations(files, **{"duplicates": "keep", "missing": "drop"} | of_classes(source))
@@ -54,14 +50,17 @@ def run_check(paths: list[Path], source: dict[str, Any], *, as_json: bool) -> in
     found = check(annotations)
     problems = (*missing, *(_advised(one, files, source) for one in found.problems))
     found = replace(found, problems=problems, notes=(*found.notes, *_overlap(found)))
-    command = _next_step(files, source, found, panel=is_panel(annotations))
+    command = _next_step(
+        files, source, found, panel=is_panel(annotations) or source.get("worker", "").casefold() in _JUDGES
+    )
+    work = _work(work_in(paths, source, found.n_annotations))
     if as_json:
         about: dict[str, Any] = {"file": names_of(files), "format": files[0].format, "left_out": dict(left_out)}
         about["bytes"] = sum(file.path.stat().st_size for file in files)
         about["read_as"] = [dialect_in_words(file) for file in files]
-        print_json({**about, **found.to_dict(), "gold": len(gold or {}), "next": command})
+        print_json({**about, **found.to_dict(), "gold": len(gold or {}), "work": work, "next": command})
     else:
-        print_plain("\n".join(map(printable, _lines(files, found, left_out, command))))
+        print_plain("\n".join(map(printable, _lines(files, found, left_out, work, command))))
     return 1 if found.problems else 0
 
 
@@ -89,7 +88,27 @@ def _overlap(found: Check) -> Iterator[Finding]:
         yield Finding("overlap", n, f"{sentence}.")
 
 
-def _lines(files: Sequence[File], found: Check, left_out: dict[str, int], command: str) -> Iterator[str]:
+def _work(table: pa.Table | None) -> dict[str, float]:
+    """Return the median seconds per label, the mean pay and their sums, where the files have them."""
+    found: dict[str, float] = {}
+    for name, typical in (("seconds", np.median), ("pay", np.mean)):
+        values = np.array([]) if table is None or name not in table.column_names else table[name].to_numpy()
+        values = values[np.isfinite(values)]
+        if len(values):
+            found |= {f"{name}_per_label": float(typical(values)), name: float(values.sum())}
+    return found
+
+
+def _work_in_words(work: dict[str, float]) -> Iterator[str]:
+    if "seconds" in work:
+        yield f"{work['seconds_per_label']:,.3g} seconds per label (median), {work['seconds'] / 3600:,.3g} hours in all"
+    if "pay" in work:
+        yield f"pay of {work['pay_per_label']:,.3g} per label (mean), {work['pay']:,.2f} in all"
+
+
+def _lines(
+    files: Sequence[File], found: Check, left_out: dict[str, int], work: dict[str, float], command: str
+) -> Iterator[str]:
     yield f"{read_from(files)}, {found.n_annotations:,} annotations"
     yield ""
     yield "What is in it"
@@ -100,6 +119,8 @@ def _lines(files: Sequence[File], found: Check, left_out: dict[str, int], comman
     yield f"  labels per task: {found.redundancy:.3g} on average; {_sizes(found)}"
     least, median, most = (found.labels_per_worker[name] for name in ("min", "median", "max"))
     yield f"  labels per worker: {least:,} to {most:,}, median {median:,.4g}"
+    if work:
+        yield f"  work: {'; '.join(_work_in_words(work))}"
     if left_out:
         yield f"  left out: {', '.join(f'{reason} {n:,}' for reason, n in left_out.items())}"
     yield ""
@@ -171,6 +192,14 @@ def _next_step(files: Sequence[File], source: dict[str, Any], found: Check, *, p
     column = _text_column(files[0], ignore=names)
     features = ["--features", "features.parquet"] if column is None else ["--text", column]
     return shlex.join(["labelonce", "train", *paths, *named, *features, "-o", "run"])
+
+
+def _for_questions(files: Sequence[File], source: dict[str, Any]) -> str:
+    """Return the command that trains on questions."""
+    named = [part for name, value in source.items() for part in _typed(name, value)]
+    column = _text_column(files[0], ignore=[value for value in source.values() if isinstance(value, str)])
+    features = ["--features", "features.parquet"] if column is None else ["--text", column]
+    return shlex.join(["labelonce", "train", *(str(file.path) for file in files), *named, *features, "-o", "run"])
 
 
 def _remedies(found: Check, problems: set[str], source: dict[str, Any]) -> list[str]:

@@ -11,7 +11,7 @@ from labelonce.cli._print import cell, print_json, print_note, print_plain, prin
 from labelonce.cli._progress import shown_progress
 from labelonce.cli._source import check_no_questions, check_outputs, read_comparable
 from labelonce.io import write
-from labelonce.runs._labels import find_files
+from labelonce.runs import find_files
 
 _COLUMNS = {"method": "method", "agreement": "agrees", "held_out": "held out", "seconds": "seconds"}
 _GOLD_COLUMNS = {"accuracy": "accuracy", "log_loss": "log-loss"}  # with these no wider than 80 characters

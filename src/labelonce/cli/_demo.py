@@ -26,8 +26,7 @@ from labelonce.data import Annotations
 from labelonce.files import check_no_file
 from labelonce.io import write
 from labelonce.learning import MBEM, OracleConfusion, TrainOnAggregate, default_learner
-from labelonce.runs import Options, RunFolder, load, train
-from labelonce.runs._record import near
+from labelonce.runs import Options, RunFolder, load, near, train
 
 N_TRAIN, N_WORKERS, QUALITY = 1297, 50, 0.2
 LABELS, PIXELS, NEW, RUN = "digits-labels.csv", "digits-pixels.csv", "digits-new.csv", "run"
@@ -180,6 +179,6 @@ def _print_next(folder: Path) -> None:
 
 
 def _command() -> str:
-    """Return how this command was called, where its name alone would not be found."""
+    """Return the command as it was called, if its name alone is not on the path."""
     called = Path(sys.argv[0])
     return str(called) if called.name == "labelonce" and which("labelonce") is None else "labelonce"

@@ -13,10 +13,10 @@ from labelonce.cli._print import print_json, print_status, warnings_as_notes
 from labelonce.cli._progress import shown_progress
 from labelonce.cli._source import check_outputs
 from labelonce.data import _ids
-from labelonce.files._pictures import pictures_in
-from labelonce.formats._answers import Fields, integers_if_all
+from labelonce.files import pictures_in
+from labelonce.formats import Fields, integers_if_all
 from labelonce.io import write
-from labelonce.runs._inputs import read_texts
+from labelonce.runs import read_texts
 
 
 def run_embed(

@@ -12,19 +12,13 @@ import pyarrow as pa
 from labelonce._messages import argument, printable, show
 from labelonce._types import TOOLS
 from labelonce.cli._print import print_json, print_plain, print_status, print_table, read_from, warnings_as_notes
-from labelonce.data import Annotations
-from labelonce.data._extra import floats
-from labelonce.files._atomic import atomic_write
-from labelonce.files._open import File, check_no_file, naming
-from labelonce.files._table_reader import column_names, read_columns
-from labelonce.formats._labels import new_names
-from labelonce.formats._registry import find_labels
+from labelonce.data import Annotations, floats
+from labelonce.files import File, atomic_write, check_no_file, column_names, naming, read_columns
+from labelonce.formats import find_labels, new_names
 from labelonce.io import read_annotations, read_verdicts, write
 from labelonce.judges import JudgePanel
-from labelonce.report._panel import panel_facts
-from labelonce.report._write import panel_page
-from labelonce.runs._labels import find_files, names_of, of_classes
-from labelonce.runs._record import FORMAT
+from labelonce.report import panel_facts, panel_page
+from labelonce.runs import FORMAT, find_files, names_of, of_classes
 
 RECORD = "panel.json"
 _FILES = (RECORD, "labels.csv", "judges.csv", "next.csv", "report.html")
@@ -40,11 +34,13 @@ def run_judges(
     people: Sequence[str],
     swap: Sequence[Any] | None,
     n: int,
+    risk: float | None,
+    width: float | None,
     seed: int,
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Combine the verdicts in files, say what they are worth, and write labels, judges, items to check and a report."""
+    """Combine the verdicts in files, print the results, and write labels, judges, items to check and a report."""
     if output is not None:
         _check_folder(output)
     files = find_files(paths, source.get("format"))
@@ -52,7 +48,7 @@ def run_judges(
         annotations = read_panel(files, source, swap=swap)
         known, chances = read_checked(gold, annotations)
         panel = JudgePanel(people=list(people) or None, random_state=seed).fit(annotations, gold=known)
-        facts = panel_facts(panel, annotations, known, chances=chances, n=n)
+        facts = panel_facts(panel, annotations, known, chances=chances, n=n, risk=risk, width=width)
     facts |= {"format": FORMAT, "file": names_of(files), "read_as": read_from(files), "output": output and str(output)}
     if output is not None:
         _write(output, panel, annotations, facts)
@@ -62,7 +58,7 @@ def run_judges(
 
 
 def show_panel(facts: dict[str, Any], *, as_json: bool, n_workers: int = 20) -> None:
-    """Print what is said of a panel."""
+    """Print the facts about a panel."""
     if as_json:
         print_json(facts)
         return
@@ -77,7 +73,7 @@ def show_panel(facts: dict[str, Any], *, as_json: bool, n_workers: int = 20) -> 
 
 
 def read_panel(files: Sequence[File], source: dict[str, Any], *, swap: Sequence[Any] | None = None) -> Annotations:
-    """Return the verdicts in tables, whatever their columns are called, or in exports of tools."""
+    """Return the verdicts in tables with any column names, or in exports of tools."""
     odd = sorted(set(source) - _READS - _ALSO)
     if any(file.format in TOOLS for file in files):
         annotations = read_annotations(files, **{"duplicates": "keep"} | of_classes(source))
@@ -179,6 +175,12 @@ def _lines(facts: dict[str, Any]) -> Iterator[str]:
     if facts["replace"] is not None:
         passed = [row["judge"] for row in facts["replace"] if row["passes"]]
         yield f"may replace a person (alternative annotator test): {', '.join(map(str, passed)) or 'no judge'}"
+    if found := facts.get("checks", {}).get("risk"):
+        some = f"{found['value']:,.0f} ({found['low']:,.0f} to {found['high']:,.0f})"
+        yield f"labels of people to buy, least sure items first, until {found['risk']:.1%} are wrong: {some}"
+    if found := facts.get("checks", {}).get("width"):
+        more = f"{found['value']:,.0f}"
+        yield f"random items to check until the shares are known to plus or minus {found['width']:.1%}: {more} more"
     yield from (f"doubt: {doubt}" for doubt in facts["doubts"])
 
 

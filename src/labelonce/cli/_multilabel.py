@@ -28,10 +28,7 @@ from labelonce.multilabel import (
     MultiLabelDawidSkene,
     MultiLabelVote,
 )
-from labelonce.runs import RunRecord
-from labelonce.runs._labels import names_of
-from labelonce.runs._questions import choose_question_gold, read_questions, ticked_table
-from labelonce.runs._record import QuestionOutcome
+from labelonce.runs import QuestionOutcome, RunRecord, choose_question_gold, names_of, read_questions, ticked_table
 
 METHODS: dict[str, type[MultiLabelAggregator]] = {
     "majority-vote": MultiLabelVote,
@@ -90,15 +87,15 @@ def _write(
     write(ticked, output, format=output_format, multiple="join", **origin)
 
 
-def check_questions(files: Sequence[File], source: dict[str, Any], *, as_json: bool) -> int:
+def check_questions(files: Sequence[File], source: dict[str, Any], command: str, *, as_json: bool) -> int:
     """Print what is in files of questions; return 0 where nothing looks wrong, else 1."""
     with warnings_as_notes():
         annotations = read_questions(files, source, duplicates="keep", missing="drop")
     found = annotations.check()
     if as_json:
-        print_json({"file": names_of(files), "format": files[0].format, **found.to_dict()})
+        print_json({"file": names_of(files), "format": files[0].format, **found.to_dict(), "next": command})
     else:
-        print_plain("\n".join(map(printable, _lines(files, found))))
+        print_plain("\n".join(map(printable, [*_lines(files, found), "", f"Next: {command}"])))
     return 1 if found.problems else 0
 
 

@@ -14,29 +14,33 @@ import pyarrow as pa
 
 from labelonce._kernels import Beliefs
 from labelonce._messages import argument
-from labelonce.cli._print import print_json, print_note, print_rows, print_status, warnings_as_notes
+from labelonce.cli._print import print_json, print_note, print_rows, print_status, right_in_words, warnings_as_notes
 from labelonce.cli._progress import shown_progress
 from labelonce.cli._source import check_no_questions, check_outputs
-from labelonce.data import Annotations
-from labelonce.data._answers import only_classes
-from labelonce.data._extra import check_whole
-from labelonce.files._atomic import atomic_stream
-from labelonce.files._open import File, locate, naming
-from labelonce.files._table_reader import column_names
-from labelonce.formats._task_files import Target, shown_in, shown_in_table, write_tasks
+from labelonce.data import Annotations, check_whole, only_classes
+from labelonce.files import File, atomic_stream, column_names, locate, naming
+from labelonce.formats import Target, shown_in, shown_in_table, write_tasks
 from labelonce.io import write
 from labelonce.judges import JudgePanel
 from labelonce.learning import MBEM
-from labelonce.planning._overlap import wanted_overlap
-from labelonce.report._facts import among_classes
-from labelonce.routing import Fit, Limits, Router
-from labelonce.routing._strategies import strategy_of
-from labelonce.runs import RunFolder, load, read_run
-from labelonce.runs._doors import settled
-from labelonce.runs._gold import choose_gold
-from labelonce.runs._labels import find_files, read_labels
-from labelonce.runs._record import EstimatedAccuracy, Options, near
-from labelonce.runs._train import Progress, fitted_to, read_inputs
+from labelonce.planning import wanted_overlap
+from labelonce.report import among_classes
+from labelonce.routing import Fit, Limits, Router, strategy_of
+from labelonce.runs import (
+    EstimatedAccuracy,
+    Options,
+    Progress,
+    RunFolder,
+    choose_gold,
+    find_files,
+    fitted_to,
+    load,
+    near,
+    read_inputs,
+    read_labels,
+    read_run,
+    settled,
+)
 
 _HOW = {
     "mturk": "the column worker says who is asked: publish a batch for each worker, with a qualification of its own",
@@ -46,7 +50,7 @@ _HOW = {
 
 
 @dataclass(frozen=True)
-class _Known:
+class _KnownLabels:
     """What is known so far: files of labels, the labels in them, gold, and the fit of them if there is a model."""
 
     files: Sequence[File]
@@ -112,7 +116,7 @@ def run_next(
     _report(router, fitted, batch, n, n_second=len(second), output=output, as_json=as_json)
 
 
-def _of_run(folder: Path, given: dict[str, Any], gold: Path | None) -> _Known:
+def _of_run(folder: Path, given: dict[str, Any], gold: Path | None) -> _KnownLabels:
     """Return what a finished run knows, without a new fit."""
     for name, value in given.items():
         if value:
@@ -122,25 +126,27 @@ def _of_run(folder: Path, given: dict[str, Any], gold: Path | None) -> _Known:
     known = gold or (options.gold and Path(options.gold))
     codes = choose_gold([], known, fitted.annotations_, **options.source)
     table = options.features and Path(options.features)
-    return _Known(find_files(options.label_files), fitted.annotations_, codes, fitted, options.task, table or None)
+    return _KnownLabels(
+        find_files(options.label_files), fitted.annotations_, codes, fitted, options.task, table or None
+    )
 
 
-def _of_labels(options: Options, progress: Progress) -> _Known:
-    """Return what labels say, fitted as `train` does where there is something to learn from."""
+def _of_labels(options: Options, progress: Progress) -> _KnownLabels:
+    """Return a fit to the labels, made as `train` does if there are features."""
     files = find_files(options.label_files, options.format)
     check_no_questions(files, options.source, "next")
     options = settled(options)
     if not (options.features or options.text or options.images):
         annotations = read_labels(files, options.source)
         gold = choose_gold(files, options.gold and Path(options.gold), annotations, **options.source)
-        return _Known(files, annotations, gold, None, options.task)
+        return _KnownLabels(files, annotations, gold, None, options.task)
     found = read_inputs(options)
     fitted = fitted_to(options, found, progress)
     table = options.features and Path(options.features)
-    return _Known(files, found.annotations, found.gold, fitted, options.task, table or None)
+    return _KnownLabels(files, found.annotations, found.gold, fitted, options.task, table or None)
 
 
-def _router(known: _Known, **terms: Any) -> Router:
+def _router(known: _KnownLabels, **terms: Any) -> Router:
     """Return a router that believes what is known."""
     annotations, fitted = only_classes(known.annotations, "next"), known.fitted
     router = Router(annotations.tasks, annotations.classes, gold=known.gold, **terms)
@@ -156,7 +162,7 @@ def _router(known: _Known, **terms: Any) -> Router:
 
 
 def _second_labels(router: Router, n: int, each: int | None, seed: int) -> list[tuple[Any, Any]]:
-    """Return random tasks with one label, each with another worker in turn: nobody is left out, whatever the skill."""
+    """Return random tasks with one label, each with another worker; workers take turns, whatever their skill."""
     rng, most = np.random.default_rng(seed), inf if each is None else each
     once = router.tasks[router.open & (router.state.n_labels == 1)]
     turn, given = cycle(rng.permutation(len(router.workers)).tolist()), dict.fromkeys(range(len(router.workers)), 0)
@@ -173,7 +179,7 @@ def _second_labels(router: Router, n: int, each: int | None, seed: int) -> list[
 
 
 def _first_labels(router: Router, n: int, each: int | None, before: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    """Return what the strategy asks for, with what is left for everybody."""
+    """Return the strategy's assignments, within the remaining capacity of every worker."""
     had = [worker for _, worker in before]
     left = None if each is None else each - max(map(had.count, set(had)), default=0)
     return [] if n == 0 or left == 0 else router.next_batch(n, each=left)
@@ -182,7 +188,7 @@ def _first_labels(router: Router, n: int, each: int | None, before: list[tuple[A
 def _shown(
     batch: list[tuple[Any, Any]], table: Path | None, labels: Sequence[File], task: str | None
 ) -> dict[Any, Any]:
-    """Return what a tool shows of each task: by the export, else by a table, else the id where that is all it shows."""
+    """Return the fields that a tool shows for each task: those of the export, else of a table, else the id."""
     found: dict[Any, Any] = {}
     for one in labels:
         found |= shown_in(one, task)
@@ -195,8 +201,8 @@ def _shown(
     return own | found
 
 
-def _next_of_panel(known: _Known, *, n: int, seed: int, output: Path | None, as_json: bool) -> None:
-    """Send items to people, those of the panel in turn: half that it is least sure of, half at random."""
+def _next_of_panel(known: _KnownLabels, *, n: int, seed: int, output: Path | None, as_json: bool) -> None:
+    """Assign items to people in turn: half are those the panel is least sure of, half are random."""
     panel = JudgePanel(random_state=seed).fit(known.annotations, gold=known.gold)
     found = panel.next_tasks(n).rename_columns({"probability": "chance"})
     people = panel.workers_[panel.people_].tolist() or ["person"]
@@ -235,9 +241,7 @@ def _report(
     elif n_second:
         print_status("how many labels are right now cannot be told: hardly any task has labels by two workers")
     else:
-        print_status(
-            f"now {right.value:.1%} of the labels are right, by estimate ({right.low:.0%} to {right.high:.0%})"
-        )
+        print_status(f"now {right_in_words(right)}")
     if n_second:
         print_status(
             f"{n_second} of them are second labels of random tasks: how often two workers agree shows how right the "

@@ -17,9 +17,8 @@ import typer
 
 from labelonce._messages import named_as_options
 from labelonce._types import STRATEGIES, Duplicates, Format, Missing, Multiple, Rejected, Spellings
-from labelonce.aggregation._plugins import STRATEGIES as OTHER_STRATEGIES
-from labelonce.aggregation._plugins import plugins
-from labelonce.aggregation._registry import COMMANDS
+from labelonce.aggregation import COMMANDS, plugins
+from labelonce.aggregation import STRATEGIES as OTHER_STRATEGIES
 
 Method = StrEnum("Method", COMMANDS)  # type: ignore[misc]  # no literal: the members are those of the registry
 DAWID_SKENE = Method("dawid-skene")
@@ -129,14 +128,14 @@ def _source(
 
 def listed_ids(text: str) -> tuple[Any, ...]:
     """Return comma-separated ids: integers where all are, as in a column of a file."""
-    from labelonce.formats._answers import integers_if_all
+    from labelonce.formats import integers_if_all
 
     return tuple(integers_if_all([part.strip() for part in text.split(",")]))
 
 
 def money(text: Any) -> float:
     """Return an amount of money that a person typed, such as $2,000; a default is a number already."""
-    from labelonce.formats._work import amount
+    from labelonce.formats import amount
 
     value = amount(text) if isinstance(text, str) else float(text)
     if value != value:

@@ -65,7 +65,7 @@ def _print_curve(found: planning.Plan) -> None:
         if row.redundancy not in shown:
             continue
         model = "" if row.accuracy is None else f"{row.accuracy.value:.1%}"
-        point = "" if row.point_cost is None else f"{row.point_cost:,.4g}"
+        point = "" if row.point_cost is None else f"{row.point_cost:,.{'4g' if row.point_cost < 1000 else '0f'}}"
         amounts = (f"{amount:,.0f}" for amount in (row.tasks, row.labels, row.cost, row.worth))
         rows.append([row.redundancy, *amounts, f"{row.label_accuracy:.1%}", point, model])
     print_table("What the budget buys", names, rows)

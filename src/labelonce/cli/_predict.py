@@ -8,10 +8,9 @@ from typing import Any
 from labelonce._types import TOOLS
 from labelonce.cli._print import print_rows, print_status, warnings_as_notes
 from labelonce.cli._source import check_outputs
-from labelonce.formats._registry import find_labels
+from labelonce.formats import find_labels
 from labelonce.io import detect_format, write
-from labelonce.runs import RunFolder, predict, read_run
-from labelonce.runs._record import QuestionOutcome, near
+from labelonce.runs import QuestionOutcome, RunFolder, near, predict, read_run
 
 
 def run_predict(

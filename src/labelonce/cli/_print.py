@@ -16,7 +16,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from labelonce._messages import printable
-from labelonce.data._check import Summary
+from labelonce._types import Estimate
+from labelonce.data import Summary
 from labelonce.files import File, dialect_in_words, write_table
 
 stdout = Console(highlight=False)
@@ -53,7 +54,7 @@ def print_plain(text: str) -> None:
 
 
 def print_status(sentence: str) -> None:
-    """Print on stderr, on one line and at once, what is being done or was done."""
+    """Print the progress of a command as one line on stderr."""
     stderr.file.write(f"{printable(sentence)}\n")
     stderr.file.flush()
 
@@ -69,7 +70,7 @@ def print_json(found: dict[str, Any]) -> None:
 
 
 def print_rows(rows: pa.Table, format: str = "csv") -> None:
-    """Write a table to stdout, to the letter for a pipe; a terminal gets no control characters of the data."""
+    """Write a table to stdout, unchanged for a pipe, without control characters for a terminal."""
     if not sys.stdout.isatty():
         write_table(rows, sys.stdout.buffer, format)
         return
@@ -97,6 +98,11 @@ def one_line(message: str) -> str:
 def read_from(files: Sequence[File]) -> str:
     """Return the names of files and how each of them is written."""
     return ", ".join(f"{file}: {dialect_in_words(file)}" for file in files)
+
+
+def right_in_words(right: Estimate) -> str:
+    """Return how many labels are right, with the range."""
+    return f"{right.value:.1%} of the labels are right, by estimate ({right.low:.0%} to {right.high:.0%})"
 
 
 def alpha_of(found: Summary) -> str:

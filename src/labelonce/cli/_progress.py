@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from labelonce.cli._print import print_status, stderr
-from labelonce.runs._train import Progress
+from labelonce.runs import Progress
 
 _PAUSE = 5.0  # seconds between two lines at least,
+_FIRST = 3  # steps from which the time left is estimated: the first one also loads and warms up
 _SHARE = 0.05  # and this share of the time so far: a night's work fills no log
 
 
 class Stage(NamedTuple):
-    """What a stage is called on a terminal's bar, in the line when it begins, and in those about its steps, if any.
+    """The words for a stage: on the progress bar, in the line when it begins, and in those about its steps.
 
     The time left is estimated where the steps are `alike`.
     """
@@ -47,11 +48,11 @@ STAGES = {
 class Lines:
     """A listener that writes a line when a stage begins, when its length is known, and then now and then.
 
-    >>> lines = Lines(print, clock=iter([0.0, 2.0, 3.0, 20.0]).__next__)
-    >>> for event in [("choosing", 0, 0), ("choosing", 1, 15), ("choosing", 2, 15), ("choosing", 9, 15)]:
+    >>> lines = Lines(print, clock=iter([0.0, 2.0, 6.0, 20.0]).__next__)
+    >>> for event in [("choosing", 0, 0), ("choosing", 1, 15), ("choosing", 3, 15), ("choosing", 9, 15)]:
     ...     lines(*event)
     choosing a recipe
-    choosing: 1 of at most 15 fits, about 28 s left
+    choosing: 3 of at most 15 fits, about 24 s left
     choosing: 9 of at most 15 fits, about 13 s left
     """
 
@@ -64,7 +65,7 @@ class Lines:
     _last: float = 0.0
 
     def __call__(self, stage: str, done: int, total: int) -> None:
-        """Take note that `done` steps of a stage are over, of `total`; 0: not known."""
+        """Note that `done` of `total` steps of a stage are finished; 0: not known."""
         now = self.clock()
         self._began = now if self._began is None else self._began
         known = STAGES[stage]
@@ -74,10 +75,13 @@ class Lines:
         pause = max(_PAUSE, _SHARE * (now - self._began))
         if not (known.steps and 0 < done < total) or (self._announced and now - self._last < pause):
             return
+        sure = not known.alike or done >= min(_FIRST, total - 1)
+        if not sure and now - self._stage_began < _PAUSE:
+            return
         self._announced = True
         left = (now - self._stage_began) / done * (total - done)
         steps = known.steps.format(done=done, total=total)
-        self._say(now, f"{steps}, {_duration(left)}" if known.alike else steps)
+        self._say(now, f"{steps}, {_duration(left)}" if known.alike and sure else steps)
 
     def _say(self, now: float, line: str) -> None:
         self._last = now

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from labelonce.cli._print import print_json, print_plain, warnings_as_notes
-from labelonce.runs import RunFolder, read_run, report
-from labelonce.runs._record import QuestionOutcome
+from labelonce.runs import QuestionOutcome, RunFolder, read_run, report
 
 
 def run_report(folder: Path, *, gold: Path | None, as_json: bool) -> None:

@@ -8,7 +8,7 @@ from labelonce.cli._print import print_note, print_rows, print_status
 from labelonce.cli._source import check_outputs
 from labelonce.files import DELIMITERS
 from labelonce.io import detect_format, write
-from labelonce.report._lists import safe_cells
+from labelonce.report import safe_cells
 from labelonce.runs import RunFolder, read_run, review
 
 

@@ -9,10 +9,7 @@ from urllib.parse import urlsplit
 
 from labelonce.cli._print import print_json, print_note, print_status, stderr, stdout
 from labelonce.cli._progress import shown_progress
-from labelonce.service import LabelStudio, Project, serve
-from labelonce.service._label_studio_project import project_from
-from labelonce.service._numbers import encode_tasks
-from labelonce.service._settings import FILE, check_url
+from labelonce.service import FILE, LabelStudio, Project, check_url, encode_tasks, project_from, serve
 
 _SHOWN = 20  # files that were left out
 _OF_NEW = {  # options that a project which is there has in its file
@@ -87,7 +84,7 @@ def _project_of(
     address: dict[str, str],
     **options: Any,
 ) -> Project:
-    """Return the project in a folder, made where there is none; options that nobody would look at are an error."""
+    """Return the project in a folder, made if there is none; options without effect are an error."""
     is_new = not (folder / FILE).exists()
     asked = {"--tasks": tasks, "--classes": classes} | {said: options[name] for name, said in _OF_NEW.items()}
     given = [option for option, value in asked.items() if value]
@@ -108,7 +105,7 @@ def _project_of(
 
 
 def run_revoke(folder: Path, workers: str) -> None:
-    """Make the links of workers worthless."""
+    """Revoke the links of workers."""
     project, names = Project(folder), _words(workers)
     known = project.workers()
     unknown = [name for name in names if name not in known]

@@ -87,7 +87,7 @@ def append(
 
 def _say_what_is_in(output: Path, *, as_json: bool) -> None:
     from labelonce.cli._print import print_json, print_status
-    from labelonce.sharded._shards import open_shards
+    from labelonce.sharded import open_shards
 
     shards = open_shards(output)
     found = {
@@ -129,7 +129,7 @@ def fit(
 
     - `torchrun --nproc-per-node 2 --max-restarts 3 -m labelonce sharded fit prepared -o clean`
     """
-    from labelonce.aggregation._registry import aggregator_of
+    from labelonce.aggregation import aggregator_of
     from labelonce.cli._print import print_json, print_status, warnings_as_notes
     from labelonce.sharded import fit as fit_shards
 
@@ -151,7 +151,7 @@ def fit(
 
 
 def _was_finished_before_a_restart(output: Path) -> bool:
-    """Return whether the run in a folder is that of this very launch, of which one process was killed at the end."""
+    """Return whether the run in a folder belongs to this launch, in which a process was killed at the end."""
     written = output / "run.json"
     if os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") == "0" or not written.exists():
         return False

@@ -9,11 +9,8 @@ from labelonce._messages import printable
 from labelonce.cli._judges import RECORD, show_panel
 from labelonce.cli._multilabel import QUESTION_WORKER, print_questions, question_worker_row, summary_of_questions
 from labelonce.cli._print import cell, print_json, print_plain, print_table
-from labelonce.report._classes import ClassFigures
-from labelonce.runs import RunFolder, RunRecord, read_run
-from labelonce.runs._folder import as_train_wrote
-from labelonce.runs._record import QuestionOutcome, read_json
-from labelonce.runs._results import class_figures_of
+from labelonce.report import ClassFigures
+from labelonce.runs import QuestionOutcome, RunFolder, RunRecord, as_train_wrote, class_figures_of, read_json, read_run
 
 _MOST_CLASSES = 20
 
@@ -62,7 +59,7 @@ def _show(folder: Path, record: RunRecord, *, n_workers: int, as_json: bool) -> 
 
 
 def _print_classes(figures: dict[Any, ClassFigures]) -> None:
-    """Print what to expect of the labels of the classes, the most frequent first; of many classes both ends."""
+    """Print the expected figures of the classes, most frequent first; with many classes, both ends of the list."""
     rows = []
     for name, one in sorted(figures.items(), key=lambda item: -item[1].share):
         numbers = (one.share, one.precision, one.recall, one.average_precision, one.threshold)

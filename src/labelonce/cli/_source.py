@@ -14,13 +14,11 @@ from labelonce.cli._print import warnings_as_notes
 from labelonce.data import Annotations
 from labelonce.files import File
 from labelonce.io import check_target
-from labelonce.runs._gold import choose_gold
-from labelonce.runs._labels import names_of, read_labels
-from labelonce.runs._questions import has_questions
+from labelonce.runs import choose_gold, has_questions, names_of, read_labels
 
 
 def check_outputs(read: Sequence[Path | None], **outputs: tuple[Path | None, str | None]) -> None:
-    """Raise where a file could not be written, or would take the place of one that is read or written too.
+    """Raise an error if a file could not be written, or would overwrite one that is read or written too.
 
     Outputs are given by the name of their option, each with its format.
     """
@@ -39,7 +37,7 @@ def check_outputs(read: Sequence[Path | None], **outputs: tuple[Path | None, str
 
 
 def check_no_questions(files: Sequence[File], source: dict[str, Any], command: str) -> None:
-    """Raise where files have several labels at once, which a command cannot take."""
+    """Raise an error if files have several labels per task and the command does not take them."""
     if has_questions(files, source):
         raise ValueError(
             f"{names_of(files)}: {command} must have one label per row; got questions, several labels at once. Use "

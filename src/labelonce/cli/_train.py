@@ -15,11 +15,9 @@ from labelonce.cli._print import print_note, print_plain, print_status, warnings
 from labelonce.cli._progress import shown_progress
 from labelonce.cli._show import summary_of
 from labelonce.embed._models import absolute_model
-from labelonce.files._places import absolute
-from labelonce.formats._labels import listed
-from labelonce.runs import Options, RunFolder, RunRecord, train
-from labelonce.runs._record import changed_paths, near
-from labelonce.runs._train import Progress
+from labelonce.files import absolute
+from labelonce.formats import listed
+from labelonce.runs import Options, Progress, RunFolder, RunRecord, changed_paths, near, train
 
 
 def run_train(given: dict[str, Any], explicit: set[str], output: Path, *, resume: bool, as_json: bool) -> None:

@@ -25,7 +25,7 @@ from labelonce.data._annotations import Annotations
 
 @dataclass(frozen=True)
 class Figure:
-    """An estimate with the ends of its interval, NaN where the labels do not tell."""
+    """An estimate with the ends of its interval, NaN where the labels do not determine it."""
 
     value: float
     low: float
@@ -95,7 +95,7 @@ class Agreement:
         return pair_table(*codes, len(rows.answers), rows.workers, rows.values, float(ndtri((1 + self.level) / 2)))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all but the pairs as plain values, for JSON; None where the labels do not tell."""
+        """Return all but the pairs as plain values, for JSON; None where the labels do not determine it."""
         names = ("n_annotations", "n_tasks", "n_workers", "level")
         figures = {name: one and vars(one) for name, one in vars(self).items() if isinstance(one, Figure | None)}
         found = {name: getattr(self, name) for name in names} | figures | {"classes": self.classes.to_pylist()}
@@ -162,7 +162,7 @@ class _Units:
 
 
 def _values(answers: Ids, given: Ids, order: Sequence[Any] | None) -> Floats | None:
-    """Return where on a scale every answer stands, None where it is none."""
+    """Return the position of every answer on a scale, None if there is no scale."""
     if order is not None:
         place = _ids.lookup(answers, _ids.table_of(list(order), "order")).astype(float)
         lost = given[np.isin(given, answers[place < 0])]
@@ -258,7 +258,7 @@ def _scales(
 def _class_table(
     rows: _Units, counts: tuple[Codes, Codes, Floats], n_u: Floats, total: Floats, level: float
 ) -> pa.Table:
-    """Return agreement and alpha for every label that was given, of it against all others."""
+    """Return agreement and alpha of every label that was given, against all others."""
     unit, label, c = counts
     size, n, n_units = n_u[unit], n_u.sum(), len(n_u)
 
@@ -279,8 +279,10 @@ def _class_table(
     columns: dict[str, Any] = {"label": _ids.decode(given.astype(np.int32), rows.answers)}
     columns["count"] = total[given].astype(np.int64)
     alpha = 1 - (n - 1) * a / b
-    for name, value, d, least in (("agreement", again, per_label(d_again**2), 0), ("alpha", alpha, d_alpha, -1)):
-        low, high = _ends(value, d, n_units, level, least)
+    with_it = np.bincount(label, minlength=len(total))  # units: on these alone its agreement rests
+    figures = (("agreement", again, per_label(d_again**2), 0, with_it), ("alpha", alpha, d_alpha, -1, n_units))
+    for name, value, d, least, among in figures:
+        low, high = _ends(value, d, n_units, level, least, among=among)
         columns |= {name: value[given], f"{name}_low": low[given], f"{name}_high": high[given]}
     return pa.table(columns)
 
@@ -292,19 +294,22 @@ def _figure(value: Any, influence: Floats, chance: Any, level: float, least: flo
 
 
 def _ends(
-    value: Floats, squares: Floats, n_units: int, level: float, least: float, chance: Any = 0.0
+    value: Floats, squares: Floats, n_units: int, level: float, least: float, chance: Any = 0.0, among: Any = None
 ) -> tuple[Floats, Floats]:
     """Return the ends of intervals from the sums of squared influences, NaN with a single unit.
 
-    Where all agree, no influence is left: then the lower end is that of Wilson's interval, corrected for chance.
+    Where all agree, or none, no influence is left: then the other end is that of Wilson's interval, corrected for
+    chance. `among` is the number of units that each value rests on, by default all of them.
     """
     if n_units < 2:
         return np.full(len(value), np.nan), np.full(len(value), np.nan)
     half = stdtrit(n_units - 1, (1 + level) / 2) * np.sqrt(np.maximum(squares, 0) * n_units / (n_units - 1))
-    perfect = value > 1 - 1e-12
-    wilson = n_units / (n_units + ndtri((1 + level) / 2) ** 2)
-    low = np.where(perfect, (wilson - chance) / (1 - chance), value - half)
-    return np.maximum(low, least), np.where(perfect, 1.0, np.minimum(value + half, 1.0))
+    perfect, none = value > 1 - 1e-12, (value < 1e-12) & (least == 0)
+    squared = ndtri((1 + level) / 2) ** 2
+    wilson = squared / ((n_units if among is None else among) + squared)
+    low = np.where(perfect, (1 - wilson - chance) / (1 - chance), value - half)
+    high = np.where(none, wilson, np.minimum(value + half, 1.0))
+    return np.maximum(low, least), np.where(perfect, 1.0, high)
 
 
 def without_nan(found: Any) -> Any:

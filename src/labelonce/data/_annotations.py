@@ -103,7 +103,7 @@ class Annotations(ExtraColumns):
             object.__setattr__(self, "extra", self.extra.take(order))
 
     def _set_answers(self) -> None:
-        """Let `answers` be the very table of classes where they are the same, so that square is quick to see."""
+        """Use the table of classes itself as `answers` if they are equal: `is_square` is then a quick test."""
         if len(self.answers) == 0 or np.array_equal(self.answers, self.classes):
             object.__setattr__(self, "answers", self.classes)
             return
@@ -316,7 +316,7 @@ class Annotations(ExtraColumns):
 
     @property
     def leaning(self) -> Floats:
-        """To what share each answer is evidence for each class at first, shape (n_answers, n_classes).
+        """The initial share of each answer as evidence for each class, shape (n_answers, n_classes).
 
         A class is evidence for itself, another answer for none; along a scale the classes take over from one another.
         """
@@ -511,7 +511,7 @@ class Annotations(ExtraColumns):
 
 
 def check_positions(annotations: Any, name: str, n: int, fix: str) -> None:
-    """Raise unless an array of `n` entries without ids can mean the tasks of the annotations, one by one."""
+    """Raise an error unless an array of `n` entries without ids can be matched with the tasks by position."""
     if n != annotations.n_tasks:
         raise ValueError(
             f"{name} must have one row for each of the {annotations.n_tasks} tasks of the annotations; "

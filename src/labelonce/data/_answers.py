@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class OtherAnswersWarning(UserWarning):
-    """Some answers are not classes, and the method at hand has no use for them."""
+    """Some answers are not classes, and the method has no use for them."""
 
 
 def answer_table(answers: Any, classes: Any) -> tuple[Ids, Ids]:
@@ -51,7 +51,7 @@ def answer_table(answers: Any, classes: Any) -> tuple[Ids, Ids]:
 
 
 def class_leanings(answers: Ids, classes: Ids) -> Floats:
-    """Return to what share each answer is evidence for each class at first, shape (n_answers, n_classes).
+    """Return the initial share of each answer as evidence for each class, shape (n_answers, n_classes).
 
     A class is evidence for itself, another answer for none. Along a scale the first answer is evidence for the first
     class, the last for the last, and those between for the two classes nearest, in proportion.
@@ -75,7 +75,7 @@ def holds_classes(answers: Ids, classes: Ids) -> bool:
 
 
 def agreement(annotations: Annotations, picks: Codes) -> tuple[float, float]:
-    """Return how many answers agree with the picked class of their task, and of how many that lean to a class."""
+    """Return how many answers agree with the predicted class of their task, and of how many that lean to a class."""
     picked = picks[annotations.task]
     if annotations.is_square:
         return float((picked == annotations.label).sum()), float(len(picked))
@@ -84,7 +84,7 @@ def agreement(annotations: Annotations, picks: Codes) -> tuple[float, float]:
 
 
 def disagreement(annotations: Annotations, picks: Codes) -> float:
-    """Return the share of answers, of those that lean to a class, that disagree with the picked class of their task."""
+    """Return the share of answers that disagree with the predicted class, of those that lean to a class."""
     if annotations.is_square:
         return float((picks[annotations.task] != annotations.label).mean())
     agreed, total = agreement(annotations, picks)
@@ -102,7 +102,7 @@ def encode_labels(label: Any, name: str, classes: Any, answers: Any) -> tuple[Co
 
 
 def renamed(ids: Ids, mapping: Mapping[Any, Any]) -> tuple[Ids, Ids]:
-    """Return the new name of each id, None for one that goes, and the table of the names: those that remain first."""
+    """Return the new name of each id, None for removed ones, and the table of the names: those that remain first."""
     known = ids.tolist()
     new = np.array([mapping.get(old, old) for old in known], dtype=object)
     gone = np.array([_ids.is_missing(name) for name in new], dtype=bool)

@@ -3,59 +3,35 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from labelonce._messages import argument, at_command_line, shorten, show
+from labelonce._messages import argument, at_command_line, show
 from labelonce._types import Codes
-from labelonce.data import _rows
 from labelonce.data._agreement import Figure, agreement
 from labelonce.data._annotations import MIN_OVERLAP, Annotations
-from labelonce.data._check_extra import extra_notes, extra_problems, repeats_are_systematic
-from labelonce.data._spelling import (
-    alike,
-    blank_twins,
-    key,
-    look_like_probabilities,
-    look_missing,
-    misread,
-    same_labels,
+from labelonce.data._check_extra import extra_notes
+from labelonce.data._problems import (
+    SKILL_LABELS,
+    Counts,
+    Finding,
+    not_classes,
+    probabilities,
+    problems_in,
+    spellings,
 )
 
-SKILL_LABELS = 10  # a skill of 0.8 is then known to about 0.2 either way: 1.64 * sqrt(0.8 * 0.2 / 10)
 ROW_LABELS = 10  # the same for each row of a worker's confusion matrix
-_WHOLE = re.compile(r"-?\d+[.,]0")
-_SHORTENED = re.compile(r"\d[.,]\d+E\+\d+")  # how a spreadsheet program shows an id of twelve digits or more
-_TOTALS = {"total", "totals", "grand total", "sum", "gesamt", "gesamtergebnis", "summe", "somme", "suma"}
-_PARTS = re.compile(r"\s*[;,|/&+]\s*")
-_ONCE, _MANY = 0.5, 20  # share of labels that nobody repeats, and number of labels, from which they are no classes
-_DOMINANT = 0.8  # share of the annotations above which one worker decides nearly all
-_MOST = 6  # spellings shown
-_BY_LUCK = 0.001  # a worker's constant answer is doubted if luck explains it with less than this chance
-
-
-Counts = npt.NDArray[np.integer[Any]]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that a person should check or know: its kind, how often, and a sentence."""
-
-    kind: str
-    count: int
-    sentence: str
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What every check says, whether the annotations are of classes or of questions."""
+    """The fields of every check, whether of classes or of questions."""
 
     n_annotations: int
     n_tasks: int
@@ -165,7 +141,7 @@ def check(annotations: Annotations) -> Check:
         skill_share=float((active >= SKILL_LABELS).mean()),
         confusion_share=float((active >= ROW_LABELS * annotations.n_classes).mean()),
         needs_features=overlap < MIN_OVERLAP,
-        problems=tuple(_problems(annotations, per_worker, per_answer, agreed, chance)),
+        problems=tuple(problems_in(annotations, per_worker, per_answer, agreed, chance)),
         notes=(
             *_answer_notes(annotations, per_answer[:n_classes], per_answer[n_classes:]),
             *_notes(per_task, per_worker, n_groups, overlap),
@@ -175,12 +151,12 @@ def check(annotations: Annotations) -> Check:
 
 
 def check_labels(annotations: Annotations, *, spellings_kept: bool = False) -> None:
-    """Raise where labels are of one class, look like probabilities, or unless they are to be kept like spellings."""
+    """Raise an error if labels are of one class, look like probabilities, or have spellings that are not kept."""
     if len(np.unique(annotations.label)) == 1:
         given = show(annotations.answers[annotations.label[0]])
         raise ValueError(f"labels must be of at least two classes; got only {given}. Is it the right column?")
-    found = [*_probabilities(annotations), *([] if spellings_kept else _spellings(annotations))]
-    found += _not_classes(annotations, 0.9)
+    found = [*probabilities(annotations), *([] if spellings_kept else spellings(annotations))]
+    found += not_classes(annotations, 0.9)
     if found:
         keep = f" If they are classes of their own, add {argument('spellings', 'keep')}." if at_command_line() else ""
         raise ValueError(f"{found[0].sentence}{keep if found[0].kind == 'spelling' else ''}")
@@ -192,192 +168,6 @@ def agreement_in(annotations: Any) -> tuple[float | None, Figure | None, int]:
     if found.n_tasks == 0:
         return None, None, 0
     return found.percent.value, None if math.isnan(found.alpha.low) else found.alpha, found.n_tasks
-
-
-def _given(annotations: Annotations) -> dict[Any, int]:
-    counts = np.bincount(annotations.label, minlength=annotations.n_answers)
-    return {name: int(n) for name, n in zip(annotations.answers.tolist(), counts, strict=True) if n}
-
-
-def _spellings(annotations: Annotations) -> Iterator[Finding]:
-    """Yield that labels differ only in case, blanks and punctuation."""
-    given = _given(annotations)
-    groups = [names for names in same_labels(given) if len(names) > 1]
-    if groups:
-        names = [name for group in groups for name in group]
-        listed = ", ".join(f"{show(name)} ({given[name]:,})" for name in names[:_MOST])
-        classes = f"{len(groups)} class{'es' if len(groups) > 1 else ''}"
-        one_each = argument("normalise") if at_command_line() else "normalise()"
-        sentence = (
-            f"{len(names)} labels are spellings of {classes}: {listed}{', ...' if len(names) > _MOST else ''}. Give "
-            f"them one spelling with {one_each}, or new names with {_relabel()}."
-        )
-        yield Finding("spelling", len(names), sentence)
-
-
-def _slips(annotations: Annotations) -> Iterator[Finding]:
-    """Yield rare labels that look like a slip of the keyboard."""
-    given = _given(annotations)
-    for one, other in alike(given):
-        if key(one) != key(other):
-            sentence = f"labels {show(one)} ({given[one]:,}) and {show(other)} ({given[other]:,}) look alike. "
-            yield Finding("spelling", given[one], f"{sentence}If they are one, rename the first with {_relabel()}.")
-
-
-def _relabel() -> str:
-    return f"{argument('relabel')} FILE" if at_command_line() else "relabel(...)"
-
-
-def _probabilities(annotations: Annotations) -> Iterator[Finding]:
-    n = look_like_probabilities(annotations.answers)
-    if n:
-        sentence = (
-            f"labels must be classes; got {n:,} different numbers between 0 and 1, such as "
-            f"{show(annotations.answers[annotations.label[0]])}, which look like probabilities. Make classes of them "
-            "first, such as yes from 0.5 on."
-        )
-        yield Finding("probabilities", n, sentence)
-
-
-def _not_classes(annotations: Annotations, share: float = _ONCE) -> Iterator[Finding]:
-    """Yield that of many labels most were given once: ids, scores or free texts."""
-    given = _given(annotations)
-    once = [name for name, n in given.items() if n == 1]
-    if len(given) > _MANY and len(once) > share * len(annotations) and not look_like_probabilities(annotations.answers):
-        sentence = (
-            f"{len(once):,} of the {len(annotations):,} labels are given only once, such as {show(once[0])}: they look "
-            f"like ids, numbers or free texts, and not like classes. With {argument('label')} another column is read."
-        )
-        yield Finding("not classes", len(once), sentence)
-
-
-def _joined(annotations: Annotations) -> Iterator[Finding]:
-    """Yield that some labels are several others in one cell."""
-    given = _given(annotations)
-    names = {name.strip() for name in given if isinstance(name, str)}
-    parts = {name: _PARTS.split(name) for name in given if isinstance(name, str)}
-    several = [name for name, some in parts.items() if len(some) > 1 and names.issuperset(some)]
-    if several:
-        n = sum(given[name] for name in several)
-        sentence = (
-            f"labels such as {show(several[0])} ({n:,} annotations) are several others in one cell; each combination "
-            "counts as a class of its own. If a task may have several labels, write a row for each label, with yes or "
-            f"no behind, and name both columns ({argument('question')}, {argument('answer')})."
-        )
-        yield Finding("several labels", n, sentence)
-
-
-def _no_annotations(annotations: Annotations) -> Iterator[Finding]:
-    """Yield rows of a spreadsheet that are no annotations: its header again, and totals."""
-    tables = annotations.tasks, annotations.workers, annotations.answers
-    codes = annotations.task, annotations.worker, annotations.label
-    again = [np.flatnonzero(ids == name) for ids, name in zip(tables, annotations.names, strict=True)]
-    if all(map(len, again)):
-        rows = np.all([code == place[0] for code, place in zip(codes, again, strict=True)], axis=0)
-        if rows.any():
-            sentence = f"{rows.sum():,} rows hold the names of the columns, {shorten(annotations.names)}, again."
-            yield Finding("odd rows", int(rows.sum()), f"{sentence} Delete them.")
-    for role, ids, code in zip(("task", "worker"), tables, codes, strict=False):
-        for place in np.flatnonzero([str(name).strip().casefold() in _TOTALS for name in ids]):
-            rows = code == place
-            if rows.sum() == 1:
-                yield Finding("odd rows", 1, f"{role} {show(ids[place])} looks like a row of totals. Delete that row.")
-
-
-def _problems(
-    annotations: Annotations, per_worker: Counts, per_answer: Counts, agreed: float | None, chance: float
-) -> Iterator[Finding]:
-    yield from _repeats(annotations)
-    yield from _probabilities(annotations)
-    yield from _spellings(annotations)
-    yield from _slips(annotations)
-    yield from _not_classes(annotations)
-    yield from _joined(annotations)
-    yield from _odd_ids(annotations)
-    yield from _no_annotations(annotations)
-    yield from (Finding(*found) for found in extra_problems(annotations))
-    given, active = np.flatnonzero(per_answer), np.flatnonzero(per_worker)
-    if len(given) == 1:
-        sentence = f"every label is {show(annotations.answers[given[0]])}: with one class nothing can be learned."
-        yield Finding("one class", 1, sentence)
-    top = int(per_worker.argmax())
-    name, share = show(annotations.workers[top]), per_worker[top] / len(annotations)
-    if len(active) == 1:
-        yield Finding("one worker", 1, f"every label is by worker {name}: there is nobody to compare with.")
-    elif share > _DOMINANT and len(annotations) >= 2 * SKILL_LABELS:
-        yield Finding("one busy worker", 1, f"worker {name} gave {share:.0%} of the labels; the result is theirs.")
-    if len(given) > 1:
-        yield from _constant_workers(annotations, per_worker, per_answer)
-    n_pairs = _n_pairs(np.bincount(annotations.task))
-    if agreed is not None and agreed < chance + 2 * np.sqrt(chance * (1 - chance) / n_pairs) and n_pairs >= 100:
-        sentence = (
-            f"two labels of one task agree in {agreed:.0%} of cases, chance alone gives {chance:.0%}. "
-            "Either most workers guess, or these are not the right columns."
-        )
-        yield Finding("agreement by chance", n_pairs, sentence)
-
-
-def _repeats(annotations: Annotations) -> Iterator[Finding]:
-    again = _rows.repeats(annotations.task, annotations.worker, annotations.order)
-    if not again.any() or (annotations.order is None and repeats_are_systematic(annotations)):
-        return
-    other = again.copy()
-    other[1:] &= annotations.label[1:] != annotations.label[:-1]
-    first = int(np.argmax(again))
-    who, what = annotations.workers[annotations.worker[first]], annotations.tasks[annotations.task[first]]
-    yield Finding(
-        "duplicates",
-        int(again.sum()),
-        f"{again.sum():,} rows repeat a worker and a task ({other.sum():,} with another label), first worker "
-        f"{show(who)} on task {show(what)}. Choose what to keep with "
-        f"{argument('duplicates', 'first', 'last', 'keep')}.",
-    )
-
-
-def _odd_ids(annotations: Annotations) -> Iterator[Finding]:
-    tables = {"task": annotations.tasks, "worker": annotations.workers, "label": annotations.answers}
-    for role, ids in tables.items():
-        odd = look_missing(ids, strict=role == "label")
-        if odd:
-            fix = f"leave them out with {_relabel()}, without a new name" if role == "label" else "drop their rows"
-            sentence = f"{role} ids {shorten(odd)} look like missing values. If they are, {fix}, or fill them in."
-            yield Finding("odd ids", len(odd), sentence)
-        if ids.dtype == object and (wrong := next(filter(misread, ids), None)):
-            sentence = f"{role} ids such as {show(wrong)} look like {show(misread(wrong))} in a wrong encoding."
-            yield Finding("odd ids", 1, f"{sentence} Save the file again as UTF-8, from where it came.")
-        if ids.dtype == object and (short := next(filter(_SHORTENED.fullmatch, ids), None)):
-            sentence = f"{role} ids such as {show(short)} were shortened by a spreadsheet program: different ids may"
-            yield Finding("odd ids", 1, f"{sentence} now be the same. Export the file again, and import ids as text.")
-        if ids.dtype == object and role != "label" and all(_WHOLE.fullmatch(name) for name in ids):
-            sentence = (
-                f"{role} ids such as {show(ids[0])} are whole numbers with decimals, which do not match "
-                f"{show(ids[0][:-2])} in another file. Write them as whole numbers."
-            )
-            yield Finding("odd ids", len(ids), sentence)
-        twins = blank_twins(ids, case=role == "worker") if role != "label" else []
-        if twins:
-            one, other = twins[0]
-            sentence = f"{role} ids {show(one)} and {show(other)} look alike ({len(twins):,} such pairs). Fix the file."
-            yield Finding("odd ids", len(twins), sentence)
-
-
-def _constant_workers(annotations: Annotations, per_worker: Counts, per_answer: Counts) -> Iterator[Finding]:
-    order = _rows.stable_order(annotations.worker, annotations.n_workers)
-    start = _rows.first_rows(annotations.worker, annotations.n_workers)
-    active = np.flatnonzero(per_worker)
-    label = annotations.label[order]
-    low = np.minimum.reduceat(label, start[active])
-    high = np.maximum.reduceat(label, start[active])
-    n = per_worker[active]
-    luck = (per_answer[low] / len(annotations)) ** n
-    found = active[(low == high) & (n >= SKILL_LABELS) & (luck < _BY_LUCK)]
-    if len(found):
-        first = int(found[0])
-        sentence = (
-            f"{len(found):,} of {len(active):,} workers always give one label, such as worker "
-            f"{show(annotations.workers[first])} with {per_worker[first]:,} labels. Look at their work."
-        )
-        yield Finding("constant workers", len(found), sentence)
 
 
 def _answer_notes(annotations: Annotations, per_class: Counts, per_other: Counts) -> Iterator[Finding]:
@@ -427,10 +217,6 @@ def _notes(per_task: Counts, per_worker: Counts, n_groups: int, overlap: float) 
             f"workers and tasks fall into {n_groups:,} groups that share no task: skills compare only within one."
         )
         yield Finding("groups", n_groups, sentence)
-
-
-def _n_pairs(per_task: Counts) -> int:
-    return int((per_task.astype(np.int64) * (per_task - 1) // 2).sum())
 
 
 def worker_groups(annotations: Annotations) -> Codes:

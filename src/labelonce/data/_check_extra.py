@@ -1,4 +1,4 @@
-"""What `check` says of probabilities, weights, orders, families and repeated answers."""
+"""What `check` says about probabilities, weights, orders, families and repeated answers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def extra_notes(annotations: Annotations) -> Iterator[tuple[str, int, str]]:
 
 
 def extra_problems(annotations: Annotations) -> Iterator[tuple[str, int, str]]:
-    """Yield that a column called order says something else than how the choices were shown."""
+    """Yield a finding if a column called order is not about the order of the choices."""
     orders = annotations.orders
     if orders is not None and len(orders) > MOST_ORDERS:
         keep = argument("plain") if at_command_line() else "plain=True"

@@ -1,4 +1,4 @@
-"""Memory is known before it is asked for: what the machine has left, and the sentence where that is too little."""
+"""Memory is checked before it is allocated: the machine's free memory, and the error if it is too little."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def fit_memory(sizes: tuple[int, int, int, int, int], *, arrays: tuple[float, fl
 
 
 def label_memory(n_annotations: int, n_tasks: int) -> float:
-    """Return about how many bytes a fit takes that follows the labels, whatever the number of classes."""
+    """Return the approximate bytes of a fit whose memory depends on the labels, not on the number of classes."""
     return 8.0 * (20 * n_annotations + 20 * n_tasks)
 
 
 def available_memory() -> float:
-    """Return how many bytes this process can still use; infinity where the system does not tell."""
+    """Return how many bytes this process can still use; infinity where the system does not report it."""
     return min(_machine_memory(), _container_memory())
 
 
@@ -87,7 +87,7 @@ def _free_pages() -> float:
 
 
 def _container_memory() -> float:
-    """Return what the limit of a container leaves, of cgroups version 2 or 1; cached files give way."""
+    """Return the memory left under a container's limit (cgroups version 2 or 1); cached files count as free."""
     for folder, limit, used, cached in (
         (_CGROUP, "memory.max", "memory.current", "inactive_file"),
         (_CGROUP / "memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),

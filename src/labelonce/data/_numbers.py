@@ -1,4 +1,4 @@
-"""What keeps columns or arrays from being features: texts, dates, missing values, infinities; for every door alike."""
+"""What keeps columns or arrays from being features: texts, dates, missing values, infinities."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Fault:
 
     @property
     def is_number(self) -> bool:
-        """Whether the value is a number, but none that can be computed with."""
+        """Whether the value is a number that cannot be used: NaN or infinite."""
         return self.kind in ("missing", "infinite")
 
     @property

@@ -92,7 +92,7 @@ def spellings(counts: Mapping[Any, int], declared: Collection[Any] = ()) -> dict
 
 
 def same_labels(names: Iterable[Any]) -> list[list[str]]:
-    """Return the texts among names in groups that are spellings of one label."""
+    """Return the groups of names that are spellings of one label."""
     groups: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
         if isinstance(name, str):
@@ -120,7 +120,7 @@ def look_like_probabilities(ids: Ids) -> int:
 
 
 def misread(name: str) -> str:
-    """Return the text that was written in UTF-8 and read as Windows-1252; nothing where a name is no such text.
+    """Return the repaired text of a name that was written in UTF-8 and read as Windows-1252, else nothing.
 
     >>> misread("GrÃ¶ÃŸe"), misread("Größe")
     ('Größe', '')
@@ -149,7 +149,7 @@ def _twins(names: list[str], same: Any) -> list[tuple[str, str]]:
 
 
 def _one_slip(names: list[str]) -> list[tuple[str, str]]:
-    """Return pairs, in the order of `names`, one letter too many, missing, wrong or swapped apart.
+    """Return pairs of names that differ by one letter: added, missing, wrong or swapped.
 
     Two such words share a form with one letter left out, so each word meets only those that share one.
     """

@@ -76,5 +76,5 @@ class ImageEmbedding(_Embedding):
 
 
 def embedding_model(embedding: _Embedding) -> list[Any]:
-    """Return an embedding before the default learners, for `MBEM` to choose from; the embedding is one in all."""
+    """Return the default learners after an embedding, for `MBEM` to choose from; they share the embedding."""
     return behind(embedding, default_learner(np.zeros((1, 1))))

@@ -7,6 +7,7 @@ from labelonce._lazy import lazy_names
 if TYPE_CHECKING:
     from labelonce.files._archive import check_unpacked
     from labelonce.files._atomic import atomic_path, atomic_stream, atomic_write, to_disk
+    from labelonce.files._column_names import ColumnError, find_columns
     from labelonce.files._dialect import header_line, records
     from labelonce.files._open import (
         DELIMITERS,
@@ -24,10 +25,8 @@ if TYPE_CHECKING:
     from labelonce.files._pictures import content_of, picture, pictures_in, strict_about_bombs
     from labelonce.files._places import absolute, file_system, fingerprint, places_of
     from labelonce.files._table_reader import (
-        ColumnError,
         column_names,
         dialect_in_words,
-        find_columns,
         first_rows,
         give_back_memory,
         id_column,
@@ -39,3 +38,8 @@ if TYPE_CHECKING:
     from labelonce.files._table_writer import as_table, write_rows, write_table
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__)
+
+if TYPE_CHECKING:  # for other rooms of the library; users are promised nothing
+    from labelonce.files._pictures import by_stem as by_stem
+    from labelonce.files._pictures import files_in as files_in
+    from labelonce.files._pictures import is_picture as is_picture

@@ -10,7 +10,7 @@ from labelonce.files import _open
 
 
 def check_unpacked(path: Path, archive: IO[bytes]) -> None:
-    """Raise where a zip archive would unpack to far more than its size."""
+    """Raise an error if a zip archive would unpack to far more than its size."""
     archive.seek(0, 2)
     size = archive.tell()
     try:

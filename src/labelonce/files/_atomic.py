@@ -16,29 +16,29 @@ from labelonce.files._open import File, with_path
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Give a path beside `path` to write to; it takes the place of `path` when the block ends well."""
-    beside = path.with_name(f".{secrets.token_hex(8)}.tmp")  # a rename is atomic within one file system
+    """Yield a temporary path next to `path`; it replaces `path` when the block ends without an error."""
+    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")  # a rename is atomic within one file system
     try:
-        yield beside
-        to_disk(beside)
-        os.replace(beside, path)
+        yield temporary
+        to_disk(temporary)
+        os.replace(temporary, path)
         to_disk(path.parent)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
 @contextmanager
 def atomic_stream(file: File) -> Iterator[Any]:
     """Open a sink whose content takes the place of the file at the end, or never."""
-    with atomic_path(file.path) as beside, pa.output_stream(beside, compression=file.codec) as sink:
+    with atomic_path(file.path) as temporary, pa.output_stream(temporary, compression=file.codec) as sink:
         yield sink
 
 
 def atomic_write(path: Path, content: bytes) -> None:
     """Write a file that appears whole or not at all."""
     try:
-        with atomic_path(path) as beside:
-            beside.write_bytes(content)
+        with atomic_path(path) as temporary:
+            temporary.write_bytes(content)
     except OSError as error:
         raise with_path(error, path, "write") from error
 

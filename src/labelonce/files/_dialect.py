@@ -1,4 +1,4 @@
-"""How a text file is written: its encoding, and what stands between the cells of a table."""
+"""How a text file is written: its encoding, and the separator of cells in a table."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _CONTROL = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f\x7f]")
 
 
 class Dialect(NamedTuple):
-    """What stands between the cells, and how many lines come before the header: Excel may write "sep=;" there."""
+    """The separator of cells, and the number of lines before the header: Excel may write "sep=;" there."""
 
     separator: str
     skipped: int = 0
 
 
 def encoding_of(start: bytes, *, guess: bool) -> str | None:
-    """Return the encoding of a text that begins so where it is not UTF-8: UTF-16, or if `guess`, Windows-1252.
+    """Return the encoding of a text by its first bytes if it is not UTF-8: UTF-16, or if `guess`, Windows-1252.
 
     >>> encoding_of("größe;ü".encode("cp1252"), guess=True), encoding_of("task".encode("utf-16"), guess=False)
     ('cp1252', 'utf-16')
@@ -47,7 +47,7 @@ def encoding_of(start: bytes, *, guess: bool) -> str | None:
 
 
 def dialect_of(start: bytes, usual: str) -> Dialect:
-    r"""Return the dialect of a table that begins so: the usual separator, unless another one makes equal rows.
+    r"""Return the dialect by the start of a table: the usual separator, unless another one gives equal rows.
 
     >>> dialect_of(b"task;worker;says, in words\n1;ann;cat\n", ",").separator
     ';'
@@ -64,13 +64,13 @@ def dialect_of(start: bytes, usual: str) -> Dialect:
 
 
 def header_line(start: bytes) -> bytes:
-    """Return the line with the names of the columns of a table that begins so."""
+    """Return the header line by the start of a table."""
     found = _EXCEL.match(start)
     return start[found.end() if found else 0 :].removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0]
 
 
 def records(start: bytes, usual: str) -> tuple[int, list[list[str]]]:
-    """Return how many lines come before the header of a table that begins so, and its first rows."""
+    """Return the number of lines before the header by the start of a table, and its first rows."""
     dialect = dialect_of(start, usual)
     return dialect.skipped, _rows(start, dialect.separator)[dialect.skipped :]
 

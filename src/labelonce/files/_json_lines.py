@@ -1,4 +1,4 @@
-"""JSON lines are looked at before Arrow reads them: a row that is no object, or nested deeply, would crash it."""
+"""JSON lines are checked before Arrow reads them: a row that is no object, or nested deeply, would crash it."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class CheckedLines:
 
 
 def _is_flat(lines: bytes) -> bool:
-    """Return whether every line begins and ends with the only braces in it, which is quick to see, and is the rule."""
+    """Return whether the only braces of every line are at its ends: a quick test that most files pass."""
     letters = np.frombuffer(lines, dtype=np.uint8)
     ends = np.flatnonzero(letters == ord("\n"))
     if len(ends) == 0 or ends[-1] != len(letters) - 1:
@@ -90,7 +90,7 @@ def _is_plain(lines: bytes) -> bool:
 
 
 def _blame(lines: bytes, line: int) -> None:
-    """Raise for the first line that is to blame; what is no JSON is told by Arrow."""
+    """Raise an error for the first bad line; invalid JSON is found by Arrow."""
     for number, said in enumerate(lines.split(b"\n"), line):
         if not _is_plain(said):
             if said.lstrip(_SPACE).startswith(b"{") and said.count(b"{") + said.count(b"[") > _DEEPEST:
@@ -100,7 +100,7 @@ def _blame(lines: bytes, line: int) -> None:
 
 
 def no_object(said: bytes, number: int) -> ValueError:
-    """Return what is to be said of a line that is no object."""
+    """Return the error about a line that is no JSON object."""
     is_list = number == 1 and said.lstrip(_SPACE).startswith(b"[")
     fix = "Write one object per line, and not one list of them." if is_list else "Fix that line."
     return ValueError(f"a line must hold one JSON object; got {said.strip()[:60]!r} at line {number}. {fix}")

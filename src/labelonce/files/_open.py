@@ -39,6 +39,7 @@ _OF_JSON = ("jsonl", "label-studio", "prodigy")  # which is UTF-8 by definition
 _UNPACKED = 2**26  # below this many bytes any ratio is harmless
 _RATIO = 100  # rows of labels pack 3 to 20 times; what packs better is padding
 _BYTES = 2**22
+BLOCK_BYTES = 2**22  # read at once
 LONGEST_LINE = 2**26
 
 
@@ -66,7 +67,7 @@ def split_codec(path: str | os.PathLike[str]) -> tuple[str, str | None]:
 def locate(
     path: str | os.PathLike[str], format: str | None = None, *, hint: bool = False, in_parts: bool = False
 ) -> File:
-    """Return a path with the format that is named, or that its suffix tells; a folder is an error.
+    """Return a path with its format, as named or by its suffix; a folder is an error.
 
     `hint`: that the caller can name the format is part of the message. `in_parts`: a folder of Parquet files is a
     table, and so is an address without a suffix.
@@ -94,7 +95,7 @@ def locate(
 
 @contextmanager
 def naming(file: File, may: str = "open") -> Iterator[None]:
-    """Put the file's name in front of every error; what Arrow says of a broken file is a ValueError.
+    """Put the file's name in front of every error, and turn Arrow's errors into ValueError.
 
     Rows are called as a spreadsheet shows them, where the header is row 1, and lines of JSON as an editor does.
     """
@@ -117,7 +118,7 @@ def naming(file: File, may: str = "open") -> Iterator[None]:
 
 
 def row_in(file: File) -> Callable[[int], str]:
-    """Return the function from the number of a row, counted from 0, to what it is called in a file."""
+    """Return the function that names a row, counted from 0, as it is called in a file."""
     first = {"csv": 2, "tsv": 2, "jsonl": 1}.get(file.format, 0)
     return lambda number: f"{'line' if file.format == 'jsonl' else 'row'} {number + first}"
 
@@ -135,7 +136,7 @@ def with_path(error: OSError, path: Path | File, may: str) -> OSError:
 
 
 def _said(error: Exception) -> str:
-    """Return what Arrow says, on one line, cut where it is long, and in words that help where its own do not."""
+    """Return Arrow's message on one line, shortened, and reworded where it would not help."""
     said = printable(" ".join(str(error).split())).rstrip(".")
     if "cannot infer number of columns" in said:
         return "no row under the first one"
@@ -146,7 +147,7 @@ def _said(error: Exception) -> str:
 
 @contextmanager
 def opened(file: File) -> Iterator[Any]:
-    """Open the bytes of a file; one without any is an error, and what is no file is not waited for."""
+    """Open the bytes of a file; an empty one, or what is not a file, is an error."""
     system, place = file_system(file.path)
     if not address_of(file.path) and not stat.S_ISREG(os.stat(place).st_mode):
         raise ValueError("it must be a file you may open; got a pipe, a socket or a device. Write a file first.")
@@ -168,7 +169,7 @@ def text(file: File) -> Iterator[Text]:
 
 
 class Text:
-    """The text of a file as a stream of UTF-8: bounded in what it unpacks to, its quotes and line ends counted.
+    """The text of a file as a stream of UTF-8, limited in size when unpacked; quotes and line ends are counted.
 
     A `note` on how it is understood becomes a warning when it is read, and not when only its start is looked at.
     """
@@ -236,7 +237,7 @@ class Text:
         return data
 
     def _guess(self) -> str:
-        """Return that the encoding is a guess, with a word to judge it by."""
+        """Return a note that the encoding is a guess, with a word of the file to judge it by."""
         words = re.split(r'[\s,;|"]+', self._start.decode())
         word = next((word for word in words if not word.isascii()), "")
         return (

@@ -42,7 +42,7 @@ def picture(content: bytes, path: Path, *, size: tuple[int, int] | None = None) 
 
 @contextmanager
 def strict_about_bombs() -> Iterator[None]:
-    """Make Pillow's warning of huge images an error, and its other warnings none of ours."""
+    """Make Pillow's warning about huge images an error, and ignore its other warnings."""
     from PIL import Image
 
     with warnings.catch_warnings():
@@ -60,7 +60,7 @@ def content_of(path: Path) -> bytes:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """Return the files in a folder of images, whatever they are, but for hidden ones."""
+    """Return all files in a folder of images except hidden ones."""
     if not folder.is_dir():
         raise ValueError(f"{folder} must be a folder of images; got {'a file' if folder.exists() else 'nothing'}.")
     return [path for path in folder.iterdir() if path.is_file() and not path.name.startswith(".")]

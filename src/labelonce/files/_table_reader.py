@@ -2,74 +2,35 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
-from shlex import quote
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv, ipc, parquet
 from pyarrow.dataset import dataset
-from pyarrow.json import ParseOptions, ReadOptions, read_json
+from pyarrow.json import ReadOptions, read_json
 
-from labelonce._messages import argument, at_command_line, clip, is_offered, printable, shorten, show
+from labelonce._messages import clip, printable
 from labelonce._validate import check_count
-from labelonce.data._extra import extra_names
-from labelonce.data._ids import is_text
+from labelonce.data import is_text
+from labelonce.files._column_names import find_columns
 from labelonce.files._csv_quotes import check_quotes
 from labelonce.files._dialect import SEPARATORS, Dialect, dialect_of
-from labelonce.files._json_lines import CheckedLines, checked, no_object
-from labelonce.files._open import BINARY, DELIMITERS, LONGEST_LINE, File, Text, opened, text
+from labelonce.files._json_lines import checked
+from labelonce.files._json_table import Batches, json_batches, json_table
+from labelonce.files._open import BINARY, BLOCK_BYTES, DELIMITERS, File, Text, opened, text
 from labelonce.files._places import address_of, file_system, is_table_in_parts
 from labelonce.files._table_writer import ROWS
 
-_JSON_TYPES = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
-_NAMED = ("task", "worker", "label", "question", "answer", "ticked")  # roles whose columns are arguments of readers
-_NUMBERS = ("probability", "weight")  # optional columns of numbers: a whole one in the first row makes no integers
-_BYTES = 2**22
 _MANY_ROWS, _MANY_BYTES = 10**6, 20 * 10**6
 _DECIMAL = re.compile(r"(?:[+-]?\d+(?:,\d+)?(?:[eE][+-]?\d+)?)?")
-_FIRST_ROWS = 1000  # of JSON, which tell the columns and their types
-_USUAL = {  # what people and programs call the columns, without case, blanks and underscores
-    "task": (
-        "task",
-        "taskid",
-        "item",
-        "itemid",
-        "id",
-        "questionid",
-        "sampleid",
-        "exampleid",
-        "docid",
-        "image",
-        "hitid",
-    ),
-    "worker": (
-        "worker",
-        "workerid",
-        "annotator",
-        "annotatorid",
-        "rater",
-        "raterid",
-        "user",
-        "userid",
-        "username",
-        "who",
-    ),
-    "label": ("label", "labels", "answer", "class", "category", "annotation", "choice", "rating", "verdict"),
-}
-_USUAL["worker"] += ("annotatoremail", "coder", "labeler", "labeller", "performer", "completedby", "judge")
 _UNEVEN = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+): (.*)", re.DOTALL)
-
-_Batches = Iterator[tuple[pa.RecordBatch, float]]  # each with the share of the file read so far
 
 
 def read_columns(file: File, wanted: Mapping[str, str], progress: bool | None = False) -> list[Any]:
@@ -90,7 +51,7 @@ def read_columns(file: File, wanted: Mapping[str, str], progress: bool | None = 
 
 
 def give_back_memory() -> None:
-    """Return to the system what Arrow has freed but keeps: at 10M rows 150 MB that the next step needs."""
+    """Return memory to the system that Arrow has freed but keeps: at 10M rows 150 MB that the next step needs."""
     pa.default_memory_pool().release_unused()
 
 
@@ -100,7 +61,7 @@ def read_table(file: File, strings: Sequence[str] | None = None) -> pa.Table:
         batches = [batch for batch, _ in _all_columns(file)]
         table = pa.Table.from_batches(batches) if batches else pa.table({})
     elif file.format == "jsonl":
-        table = _json_table(file, strings or ())
+        table = json_table(file, strings or ())
     else:
         with _delimited(file) as rows:
             types = dict.fromkeys(rows.names() if strings is None else strings, pa.string())
@@ -156,7 +117,7 @@ def first_rows(file: File) -> Any:
     with text(file) as stream:
         start = stream.start(lines=2)
         if file.format == "jsonl":
-            block = start if len(start) < _BYTES else start.rpartition(b"\n")[0]
+            block = start if len(start) < BLOCK_BYTES else start.rpartition(b"\n")[0]
             return read_json(pa.BufferReader(checked(block)), ReadOptions(block_size=len(block) + 1))
         read, parse = _options(_dialect(file, start))
         return _start_of_csv(start, read, parse).read_next_batch()
@@ -178,44 +139,6 @@ def id_column(table: pa.Table, name: str, file: File) -> Any:
     if is_digits:
         column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column).dictionary_encode()
     return _joined(column.chunks, digits=is_digits)
-
-
-class ColumnError(ValueError):
-    """A table has no column of a name, or has it twice."""
-
-
-def find_columns(names: Iterable[str], wanted: Mapping[str, str]) -> list[str]:
-    """Return the names of the wanted columns, each once; one that is not there or there twice is an error.
-
-    Where several are not there, the error names them all.
-    """
-    present = list(names)
-    missing = {role: name for role, name in wanted.items() if name not in present}
-    if len(missing) > 1:
-        roles, got = (" and ".join(map(str, part)) for part in (missing, map(repr, missing.values())))
-        raise ColumnError(
-            f"the {roles} columns must be among {shorten(np.array(present, dtype=object), 20)}; got {got}. "
-            f"{_naming(missing, present)}"
-        )
-    for role, name in wanted.items():
-        if present.count(name) != 1:
-            fix = "Rename the second one." if name in present else _naming([role], present)
-            shown = shorten(np.array(present, dtype=object), 20)
-            raise ColumnError(f"the {role} column must be one of {shown}; got {name!r}. {fix}")
-    return list(dict.fromkeys(wanted.values()))
-
-
-def _naming(roles: Collection[str], present: Sequence[str]) -> str:
-    """Return how columns that are not there can be named, if the caller can name them at all, with likely names."""
-    them = "it" if len(roles) == 1 else "them"
-    if all(role in _NAMED and is_offered(role) for role in roles):
-        named = {re.sub(r"[\W_]+", "", name).casefold(): name for name in reversed(present)}
-        likely = {role: [named[one] for one in _USUAL.get(role, ()) if one in named] for role in roles}
-        shown = [
-            argument(role, *(quote(one) if at_command_line() else one for one in likely[role][:1])) for role in roles
-        ]
-        return f"Name {them} with {', '.join(shown)}"
-    return f"Rename {them} in the file."
 
 
 def _is_long(file: File) -> bool:
@@ -263,7 +186,7 @@ def _joined(chunks: list[pa.Array], *, digits: bool) -> Any:
 
 @dataclass
 class _Delimited:
-    """An open CSV or TSV file; the reader adds the `number` of rows that it made of it."""
+    """An open CSV or TSV file; `number` counts the rows that were read."""
 
     stream: Text
     read: csv.ReadOptions
@@ -283,8 +206,8 @@ def _delimited(file: File) -> Iterator[_Delimited]:
     They may if their number is odd, or if there are fewer rows than lines.
     """
     with text(file) as stream:
-        start = stream.start(_BYTES, lines=2)
-        block = _BYTES if len(start) <= _BYTES else 2 * len(start)  # a row must fit
+        start = stream.start(BLOCK_BYTES, lines=2)
+        block = BLOCK_BYTES if len(start) <= BLOCK_BYTES else 2 * len(start)  # a row must fit
         dialect = _dialect(file, start)
         rows = _Delimited(stream, *_options(dialect, block))
         try:
@@ -298,7 +221,7 @@ def _delimited(file: File) -> Iterator[_Delimited]:
 
 
 def _check_even(error: pa.ArrowInvalid, skipped: int) -> None:
-    """Raise a sentence about a row with too many or too few cells, where Arrow's error is one."""
+    """Raise a clear error where Arrow's error is about a row with too many or too few cells."""
     found = _UNEVEN.search(str(error))
     if found:
         place, expected, got, said = found.groups()
@@ -314,8 +237,8 @@ def _check_even(error: pa.ArrowInvalid, skipped: int) -> None:
 
 
 def _start_of_csv(start: bytes, read: csv.ReadOptions, parse: csv.ParseOptions) -> csv.CSVStreamingReader:
-    """Open the start of a file; its last row may be cut, so it is left to a second block that nobody reads."""
-    size = len(start) + (1 if len(start) < _BYTES else -1)
+    """Open the start of a file; its last row may be cut, so it is put into a second block."""
+    size = len(start) + (1 if len(start) < BLOCK_BYTES else -1)
     whole = csv.ReadOptions(use_threads=False, block_size=size, skip_rows=read.skip_rows)
     return csv.open_csv(pa.BufferReader(start), whole, parse)
 
@@ -324,13 +247,13 @@ def _dialect(file: File, start: bytes) -> Dialect:
     return dialect_of(start, DELIMITERS[file.format])
 
 
-def _options(dialect: Dialect, block: int = _BYTES) -> tuple[csv.ReadOptions, csv.ParseOptions]:
-    """Return Arrow's options for a dialect; only a single thread knows an error's row."""
+def _options(dialect: Dialect, block: int = BLOCK_BYTES) -> tuple[csv.ReadOptions, csv.ParseOptions]:
+    """Return Arrow's options for a dialect; only with a single thread does an error name its row."""
     read = csv.ReadOptions(use_threads=False, block_size=block, skip_rows=dialect.skipped)
     return read, csv.ParseOptions(delimiter=dialect.separator, newlines_in_values=True)
 
 
-def _csv_batches(file: File, wanted: Mapping[str, str]) -> _Batches:
+def _csv_batches(file: File, wanted: Mapping[str, str]) -> Batches:
     with _delimited(file) as rows:
         names = find_columns(rows.names(), wanted)
         types = dict.fromkeys(names, pa.dictionary(pa.int32(), pa.string()))
@@ -342,8 +265,8 @@ def _csv_batches(file: File, wanted: Mapping[str, str]) -> _Batches:
             yield batch, rows.stream.share
 
 
-def parquet_batches(file: File, wanted: Mapping[str, str], *, at_once: bool = True) -> _Batches:
-    """Yield the wanted columns, or all, in batches; what is read `at_once` must have no more rows than codes count."""
+def parquet_batches(file: File, wanted: Mapping[str, str], *, at_once: bool = True) -> Batches:
+    """Yield the wanted columns, or all, in batches; `at_once`: at most as many rows as int32 can count."""
     if is_table_in_parts(file.path):
         yield from _batches_of_parts(file, wanted, at_once=at_once)
         return
@@ -359,7 +282,7 @@ def parquet_batches(file: File, wanted: Mapping[str, str], *, at_once: bool = Tr
             yield batch, done / reader.metadata.num_rows
 
 
-def _batches_of_parts(file: File, wanted: Mapping[str, str], *, at_once: bool) -> _Batches:
+def _batches_of_parts(file: File, wanted: Mapping[str, str], *, at_once: bool) -> Batches:
     """Yield the columns of Parquet files in folders, whose names may tell a column's value: day=7/part.parquet."""
     system, place = file_system(file.path)
     table = dataset(place, filesystem=system, format="parquet", partitioning="hive")
@@ -408,11 +331,11 @@ def _all_digits(texts: pa.Array) -> bool:
         return False
 
 
-def _all_columns(file: File) -> _Batches:
+def _all_columns(file: File) -> Batches:
     return parquet_batches(file, {}, at_once=False) if file.format == "parquet" else _arrow_batches(file, {})
 
 
-def _arrow_batches(file: File, wanted: Mapping[str, str]) -> _Batches:
+def _arrow_batches(file: File, wanted: Mapping[str, str]) -> Batches:
     with opened(file) as raw:
         is_file = raw.read(6) == b"ARROW1"
         raw.seek(0)
@@ -425,91 +348,10 @@ def _arrow_batches(file: File, wanted: Mapping[str, str]) -> _Batches:
             yield reader.get_batch(i), (i + 1) / reader.num_record_batches
 
 
-def _json_batches(file: File, wanted: Mapping[str, str]) -> _Batches:
-    kinds: dict[str, pa.DataType] = {}
-    line = 1
-    with text(file) as stream:
-        stream.start(4)
-        for block in _whole_lines(stream):
-            if not kinds:  # knowing the types in the first row, Arrow need not understand the other columns
-                row = _first_json_row(block)
-                names = find_columns({**row, **dict.fromkeys(extra_names(list(wanted.values())))}, wanted)
-                kinds = {name: _JSON_TYPES.get(type(row.get(name)), pa.string()) for name in names}
-                kinds |= {name: pa.float64() for name in names if name.startswith(_NUMBERS)}
-            parse = ParseOptions(explicit_schema=pa.schema(kinds), unexpected_field_behavior="ignore")
-            try:
-                table = read_json(pa.BufferReader(checked(block, line)), ReadOptions(block_size=len(block) + 1), parse)
-            except pa.ArrowInvalid:
-                list(_json_rows(block, line, kinds))  # raises at the line to blame: Arrow counts within the block
-                raise
-            line += block.count(b"\n")
-            yield from ((batch, stream.share) for batch in table.to_batches())
-
-
-def _json_table(file: File, strings: Sequence[str]) -> pa.Table:
-    with text(file) as stream:
-        start = stream.start(_BYTES, lines=2)
-        row = _first_json_row(start)
-        kinds = {name: pa.string() for name in strings if isinstance(row.get(name), str)}  # not a time stamp
-        block = _BYTES if len(start) <= _BYTES else 2 * len(start)
-        parse = ParseOptions(explicit_schema=pa.schema(kinds))
-        return read_json(CheckedLines(stream), ReadOptions(block_size=block), parse)
-
-
-def _whole_lines(stream: Text) -> Iterator[bytes]:
-    rest = b""
-    while more := stream.read(_BYTES):
-        whole, newline, rest = (rest + more).rpartition(b"\n")
-        if newline:
-            yield whole + newline
-        if len(rest) > LONGEST_LINE:
-            raise ValueError(f"a line must have at most {LONGEST_LINE:,} bytes; got one of more. Is it one JSON list?")
-    if rest:
-        yield rest
-
-
-def _first_json_row(block: bytes) -> dict[str, Any]:
-    """Return the fields of the first rows, each with its first value, a number with decimals if there is one.
-
-    A broken line that is not the first, or cut at the end of the block, is told when it is read.
-    """
-    rows = filter(None, _json_rows(block, 1, {}))
-    found: dict[str, Any] = next(rows, {})
-    with suppress(ValueError):
-        for row in islice(rows, _FIRST_ROWS):
-            for name, value in row.items():
-                known = found.setdefault(name, value)
-                if known is None or (type(known) is int and isinstance(value, float)):
-                    found[name] = value
-    return found
-
-
-def _json_rows(block: bytes, line: int, kinds: dict[str, pa.DataType]) -> Iterator[dict[str, Any]]:
-    for number, said in enumerate(block.split(b"\n"), line):
-        try:
-            row = json.loads(said) if said.strip() else {}
-        except (json.JSONDecodeError, RecursionError):
-            row = None
-        if not isinstance(row, dict):
-            raise no_object(said, number)
-        for name, kind in kinds.items():
-            value = row.get(name)
-            is_whole = isinstance(value, int) and kind == pa.float64()
-            if value is not None and _JSON_TYPES.get(type(value)) != kind and not is_whole:
-                fix = (
-                    "Write one of its values there"
-                    if isinstance(value, dict | list)
-                    else "Write all of them as strings"
-                )
-                got = f"got {show(value)} at line {number}. {fix}."
-                raise ValueError(f"{name} must hold only integers or only strings; {got}")
-        yield row
-
-
-_BATCHES: dict[str, Callable[[File, Mapping[str, str]], _Batches]] = {
+_BATCHES: dict[str, Callable[[File, Mapping[str, str]], Batches]] = {
     "csv": _csv_batches,
     "tsv": _csv_batches,
     "parquet": parquet_batches,
-    "jsonl": _json_batches,
+    "jsonl": json_batches,
     "arrow": _arrow_batches,
 }

@@ -1,4 +1,4 @@
-"""What every reader of another tool's file hands over: answers, and how many were left out and why."""
+"""The common result of all readers of tools' files: answers, and how many were left out and why."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 from labelonce._messages import argument, show
-from labelonce.data._missing import LeftOutWarning
+from labelonce.data import LeftOutWarning
 from labelonce.files import File, read_table
 
 SEPARATOR = "|"
@@ -17,7 +17,7 @@ _NOBODY = object()  # who gave the gold
 
 
 class Fields(NamedTuple):
-    """Where a file keeps the three ids, None: where its format does by default; and which text of a task is wanted."""
+    """The fields of the three ids (None: the default of the format), and the text of a task to read."""
 
     task: str | None = None
     worker: str | None = None
@@ -50,7 +50,7 @@ class Answers:
     texts: list[tuple[Any, Any]] = field(default_factory=list)
 
     def add(self, task: Any, worker: Any, labels: tuple[Any, ...]) -> None:
-        """Keep an answer, or count it where it is none."""
+        """Keep an answer, or count why it is left out."""
         if labels:
             self.rows.append(Answer(task, worker, labels))
         else:
@@ -68,7 +68,7 @@ def warn_left_out(found: Answers, n_annotations: int, name: str) -> None:
 
 
 def to_gold(answers: Answers, *, multiple: str = "error") -> dict[Any, Any]:
-    """Return the true labels in a file by task; several of one task are taken as those of an answer are."""
+    """Return the true labels in a file by task; several of one task are treated like those of one answer."""
     return votes_and_gold(answers, multiple)[1]
 
 
@@ -109,7 +109,7 @@ def _by(row: Answer) -> str:
 
 
 def _yes_no(rows: list[Answer]) -> list[tuple[Any, Any, Any]]:
-    """Return one yes-no annotation for each answer and each label that anybody gave."""
+    """Return one yes-no annotation for each answer and each label in the file."""
     seen = sorted({str(label) for row in rows for label in row.labels})
     given = [(row, set(map(str, row.labels))) for row in rows]
     return [

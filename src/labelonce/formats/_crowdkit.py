@@ -8,7 +8,7 @@ import numpy as np
 
 from labelonce._messages import shorten
 from labelonce._types import Duplicates
-from labelonce.data._annotations import Annotations
+from labelonce.data import Annotations
 
 
 def from_crowdkit(frame: Any, *, duplicates: Duplicates = "error") -> Annotations:

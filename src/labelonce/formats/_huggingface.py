@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from labelonce._messages import shorten
 from labelonce._types import Duplicates
-from labelonce.data._annotations import Annotations
+from labelonce.data import Annotations
 
 
 def from_dataset(

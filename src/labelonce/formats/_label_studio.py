@@ -117,7 +117,7 @@ def _results(annotation: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _of_region(item: dict[str, Any]) -> bool:
-    """Return whether a choice is about a part of the task: it then carries the part's place."""
+    """Return whether a choice is about a region of the task: it then has coordinates."""
     return bool(item["value"].keys() - {_VALUE[item["type"]]})
 
 

@@ -16,11 +16,21 @@ import pyarrow as pa
 from labelonce._messages import rows_called, show
 from labelonce._types import TOOLS, Codes, Mask
 from labelonce._validate import check_columns
-from labelonce.data import _ids
-from labelonce.data._annotations import NAMES, REPEATED, Annotations, annotations_of
-from labelonce.data._extra import encode_stated, extra_names, kept_rows
-from labelonce.data._missing import LeftOutWarning, present_rows
-from labelonce.data._relabel import Renaming, renamed_column, renaming
+from labelonce.data import (
+    NAMES,
+    REPEATED,
+    Annotations,
+    LeftOutWarning,
+    Renaming,
+    _ids,
+    annotations_of,
+    encode_stated,
+    extra_names,
+    kept_rows,
+    present_rows,
+    renamed_column,
+    renaming,
+)
 from labelonce.files import (
     SUFFIXES,
     ColumnError,
@@ -90,7 +100,7 @@ def new_names(relabel: Relabel, given: Sequence[Any] | None = None) -> Mapping[A
 
 @dataclass
 class Part:
-    """The labels of one file: its columns, what they are called, and the numbers of their rows where some are gone.
+    """The labels of one file: its columns, their names, and the row numbers if rows were left out.
 
     `extra` are the optional columns that it has, by name.
     """
@@ -139,7 +149,7 @@ def read_part(
 
 
 def _optional(file: File) -> list[str]:
-    """Return the names of the optional columns of a table; none where its start cannot be read, which is said later."""
+    """Return the names of the optional columns of a table; none if its start cannot be read; the error comes later."""
     try:
         return extra_names(column_names(file))
     except (ValueError, pa.ArrowException):
@@ -206,7 +216,7 @@ def _called(parts: Sequence[Part]) -> tuple[str, ...]:
 
 
 def joined(parts: Sequence[Part], place: int, role: str) -> pa.Array:
-    """Return a column of several files as one: as text where some have numbers and some text, which is said."""
+    """Return a column of several files as one: as text if some have numbers and some text, with a warning."""
     columns = [(str(part.file), part.columns[place]) for part in parts]
     arrays = [_ids.as_arrow(column, role) for _, column in columns]
     if len(arrays) == 1:
@@ -235,7 +245,7 @@ def _joined_extra(parts: Sequence[Part], name: str) -> pa.Array:
 
 
 class Rows:
-    """Which rows of which part are left, None: all."""
+    """The rows of each part that are kept, None: all."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         self.parts = parts
@@ -250,7 +260,7 @@ class Rows:
         return [column.filter(pa.array(kept)) for column in columns]
 
     def renamed(self, columns: list[Any], place: int, rename: Renaming) -> list[Any]:
-        """Return the columns with one under other names, without the rows that get none, which is said."""
+        """Return the columns with one under other names, without the rows that get none, with a warning."""
         column = renamed_column(columns[place], rename)
         if column.null_count:
             sentence = f"{column.null_count:,} of {len(column):,} annotations are left out, because their label has no"
@@ -277,7 +287,7 @@ class Rows:
 
     @contextmanager
     def named(self) -> Iterator[None]:
-        """Put the names of the files in front of errors, and let them speak of the files' rows."""
+        """Put the names of the files in front of errors, which count the rows of the files."""
         if len(self.parts) == 1:
             with naming(self.parts[0].file), rows_called(self.called):
                 yield
@@ -290,7 +300,7 @@ class Rows:
             raise (TypeError if isinstance(error, TypeError) else ValueError)(f"{files}: {error}") from error
 
     def called(self, number: int) -> str:
-        """Return what a row of the columns is called."""
+        """Return the name of a row in its file."""
         row = number if self.left is None else self.left[number]
         part = int(np.searchsorted(self.start, row, side="right")) - 1
         file, rows, place = self.parts[part].file, self.parts[part].rows, int(row - self.start[part])

@@ -13,7 +13,7 @@ from numpy.lib import format as npy
 
 from labelonce._messages import show
 from labelonce._types import Codes, Floats
-from labelonce.data._annotations import Annotations, matrix_annotations
+from labelonce.data import Annotations, matrix_annotations
 from labelonce.files import File, split_codec, whole_text, write_rows
 from labelonce.formats._answers import Answers, Fields, choose_field, integers_if_all, string_columns
 

@@ -1,4 +1,4 @@
-"""What a table looks like that does not hold one label per row: questions, in long form or one column for each."""
+"""How to recognise tables without one label per row: questions, in long form or with one column each."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from labelonce._messages import argument, at_command_line, is_offered, shorten, show
 from labelonce._types import TOOLS
-from labelonce.data._ids import is_text
+from labelonce.data import is_text
 from labelonce.files import DELIMITERS, File, column_names, first_rows, records, text
 
 ANSWERS = frozenset(["no", "maybe", "yes", "skip", "0", "1"])
@@ -48,7 +48,7 @@ def advice_on_repeats(file: File, task: str, worker: str, label: str) -> str:
 
 
 def advised(file: File, wanted: Mapping[str, str], said: str) -> str:
-    """Return what was said of columns that are not there, with what to do where the table shows it."""
+    """Return an error about missing columns, with the fix if the table shows it."""
     present = column_names(file)
     advice = ""
     if file.format in DELIMITERS:

@@ -7,9 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from labelonce._messages import argument, show
-from labelonce.files._open import File, naming
-from labelonce.files._table_reader import id_column, read_table
-from labelonce.files._table_writer import write_rows
+from labelonce.files import File, id_column, naming, read_table, write_rows
 from labelonce.formats import _label_studio, _mturk, _toloka
 from labelonce.formats._answers import integers_if_all, string_columns
 
@@ -19,7 +17,7 @@ _INPUTS = {"mturk": "Input.", "toloka": "INPUT:"}
 
 
 def shown_in(file: File, task: str | None) -> Shown:
-    """Return what a file of labels says of its tasks: the input fields of a tool, of other tables nothing."""
+    """Return the input fields of the tasks in a tool's file; nothing for other tables."""
     if file.format == "label-studio":
         return {
             _label_studio._task_id(one, task or "id"): dict(one.get("data") or {}) for one in _label_studio._load(file)

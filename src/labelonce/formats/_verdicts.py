@@ -11,11 +11,8 @@ import pyarrow.compute as pc
 
 from labelonce._messages import argument, shorten, show
 from labelonce._types import Duplicates, Ids, Missing
-from labelonce.data import _ids
-from labelonce.data._annotations import Annotations
-from labelonce.data._extra import SPREAD, floats
-from labelonce.files._open import File, naming
-from labelonce.files._table_reader import id_column, read_table
+from labelonce.data import SPREAD, Annotations, _ids, floats
+from labelonce.files import File, id_column, naming, read_table
 
 COLUMNS = {
     "task": ("task", "item", "item_id", "question_id", "example_id", "sample_id", "doc_id", "id"),
@@ -167,7 +164,7 @@ def _swapped(label: Any, order: Any, swap: Sequence[Any]) -> pa.Array:
 
 
 def _answered(label: Any) -> Any:
-    """Return labels where a missing one is an answer of its own: the model said nothing that could be read."""
+    """Return labels in which a missing value is a separate answer: the model said nothing that could be read."""
     column = _ids.as_arrow(label, "label")
     absent = _ids.missing_in(column)
     return column if absent is None else pc.fill_null(_ids.plain(column).cast(pa.string()), NO_ANSWER)

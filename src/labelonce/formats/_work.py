@@ -12,8 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from labelonce._types import TABLES
-from labelonce.files._open import File, naming, whole_text
-from labelonce.files._table_reader import column_names, read_table
+from labelonce.files import File, column_names, naming, read_table, whole_text
 
 COLUMNS = ("seconds", "pay", "time")
 _NAMES = {  # by what they are called: in the service's export, in those of MTurk and Toloka, and by people
@@ -28,7 +27,7 @@ _MTURK_TIME = re.compile(r"(\w{3} \w{3} \d+ [\d:]+) \w+ (\d{4})")  # Wed Nov 18 
 
 
 def read_work(files: Sequence[File], *, task: str | None = None, worker: str | None = None) -> pa.Table | None:
-    """Return task, worker, seconds, pay and time of every label as far as the files know them; None where none does."""
+    """Return task, worker, seconds, pay and time of every label where the files have them; None where none does."""
     rows = [row for file in files for row in _rows(file, task, worker)]
     if not any(row[name] == row[name] for row in rows for name in COLUMNS):
         return None
@@ -94,7 +93,7 @@ def amount(cell: Any) -> float:
 
 
 def seconds_since_1970(cell: Any) -> float:
-    """Return a point in time, a number, a datetime or how MTurk and ISO 8601 write it, in seconds; NaN for others.
+    """Return a time in seconds, from a number, a datetime or the text of MTurk or ISO 8601; NaN for others.
 
     >>> seconds_since_1970("Thu Jan 01 00:01:00 UTC 1970"), seconds_since_1970("1970-01-01T00:01:00Z")
     (60.0, 60.0)

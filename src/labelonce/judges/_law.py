@@ -18,6 +18,7 @@ from scipy.stats import beta, norm
 
 from labelonce._rules import RULES
 from labelonce._types import Codes, Floats, Ids, Mask
+from labelonce.judges._sharing import Unevenness, usual_sharing
 from labelonce.judges._votes import Pairs, Votes
 
 GRID = np.linspace(0.02, 0.98, 25)
@@ -117,8 +118,11 @@ class Law:
         return self if weight.sum() < 1e-100 else replace(self, weight=weight / weight.sum())
 
 
-def law_of(panel: Panel, prior: tuple[float, float]) -> Law:
-    """Return what the agreement of those who share mistakes says, and of persons with them."""
+def law_of(panel: Panel, prior: tuple[float, float] | None) -> Law:
+    """Return what the agreement of those who share mistakes says, and of persons with them.
+
+    `prior` is a Beta prior of r; None: what is usual for models.
+    """
     sharing = panel.sharing
     pairs = panel.pairs.select(sharing[panel.pairs.one] & sharing[panel.pairs.other])
     same = panel.family[pairs.one] == panel.family[pairs.other]
@@ -138,10 +142,19 @@ def law_of(panel: Panel, prior: tuple[float, float]) -> Law:
     scale = np.sqrt(rho / _mean(loading[pairs.one] * loading[pairs.other], pull, rho))
     size = panel.votes.n_votes * np.abs(drive)
     drive /= max(float((size * np.abs(drive)).sum() / max(size.sum(), 1e-12)), 1e-12)
-    weight = beta.pdf(GRID, *prior)
+    weight = beta.pdf(GRID, *(prior or RULES.models_share))
     loading = np.clip(loading * min(scale, 1.5), -0.95, 0.95)
     law = Law(panel, drive, loading, rho, between, within, _mean(pairs.kappa, pairs.n, rho), weight / weight.sum())
+    law = law if prior else replace(law, weight=_usual(law))
     return law if not panel.person.any() or panel.person.all() else _against_persons(law)
+
+
+def _usual(law: Law) -> Floats:
+    panel, votes = law.panel, law.panel.votes
+    knows = np.maximum(law.loading, 0.0)
+    counts = np.where(panel.sharing, np.maximum(law.drive, 0.0), 0.0)
+    uneven = Unevenness.of(votes, counts, knows, _guesses(panel, knows[:, None]), panel.balance, law.rho)
+    return usual_sharing(GRID, law.truth, law.rho, votes.shape[2], uneven)
 
 
 def loadings(pairs: Pairs, n_workers: int) -> Floats:

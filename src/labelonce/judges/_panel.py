@@ -12,12 +12,13 @@ import pyarrow as pa
 from labelonce._kernels import confusion_of
 from labelonce._rules import RULES
 from labelonce._sklearn import check_is_fitted
-from labelonce._types import Codes, Floats
+from labelonce._types import Codes, Estimate, Floats
 from labelonce._validate import RandomState, check_int, check_number
 from labelonce.aggregation._base import Aggregator, DoubtWarning, Fit
 from labelonce.data import Annotations, _ids
 from labelonce.data._gold import Gold, check_gold
 from labelonce.judges._law import Panel, law_of
+from labelonce.judges._plan import checks_for_risk, checks_for_width
 from labelonce.judges._rates import class_shares
 from labelonce.judges._shown import Shown, Versus
 from labelonce.judges._votes import Votes, families_of, people_of
@@ -41,8 +42,9 @@ class JudgePanel(Aggregator):
         "person", "human" or "expert".
     families : mapping, optional
         The family of each worker. Default: that of the annotations, else by names like `model/prompt`, else none.
-    shared : pair of floats
-        Beta prior of the share of the models' agreement that is shared error.
+    shared : pair of floats, optional
+        Beta prior of the share of the models' agreement that is shared error. Default: what is usual for models that
+        share mistakes, that err on their own, or that copy nearly everything, by how evenly they agree.
     random_state : int, numpy.random.Generator or None
         Breaks ties of `labels_`.
 
@@ -87,7 +89,7 @@ class JudgePanel(Aggregator):
         *,
         people: Any = None,
         families: Mapping[Any, Any] | None = None,
-        shared: tuple[float, float] = RULES.models_share,
+        shared: tuple[float, float] | None = None,
         random_state: RandomState = 0,
     ) -> None:
         self.people = people
@@ -107,7 +109,7 @@ class JudgePanel(Aggregator):
         return annotations, codes
 
     def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:  # noqa: ARG002
-        for end in self.shared:
+        for end in self.shared or ():
             check_number(end, "shared", 1e-6)
         votes = Votes.of(annotations)
         if len(votes.task) == 0:
@@ -222,6 +224,28 @@ class JudgePanel(Aggregator):
         return class_shares(
             self._shown.proxy, gold, self.classes_, chances=chance, level=level, doubt=self._shown.share_doubt
         )
+
+    def checks_needed(
+        self, *, width: float | None = None, risk: float | None = None, right: float = 0.95, level: float = 0.95
+    ) -> Estimate:
+        """Return how many more items people must check: (value, low, high).
+
+        Until the shares of all classes are known to plus or minus `width`, if the items are drawn at random; or until
+        at most a share `risk` of the labels is wrong, if people label the items that the panel is least sure of and are
+        right with probability `right`. The range of the second number is that of `estimated_accuracy_`.
+        """
+        check_is_fitted(self, "posterior_")
+        if (width is None) == (risk is None):
+            raise ValueError(f"either width or risk must be given; got {'neither' if width is None else 'both'}.")
+        gold = np.full(len(self.tasks_), -1, dtype=np.int32) if self._gold_codes is None else self._gold_codes
+        if width is not None:
+            check_number(width, "width", 1e-4, 1.0)
+            check_number(level, "level", 0.5, 0.9999)
+            number = float(checks_for_width(self._shown.proxy, gold, width, level))
+            return Estimate(number, number, number)
+        check_number(risk, "risk", 0.0, 1.0)
+        check_number(right, "right", 0.5, 1.0)
+        return checks_for_risk(self.confidence_, gold >= 0, self.estimated_accuracy_, float(risk or 0.0), right)
 
     def versus_best_judge(self) -> Versus:
         """Return whether the panel's labels are better than those of its best judge."""

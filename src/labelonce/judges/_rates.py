@@ -102,3 +102,16 @@ def _powered(proxy: Floats, known: Ids, truth: Any, chance: Floats) -> tuple[flo
     variance = float(weight @ (gap - weight @ gap) ** 2) / max(n - 1, 1) + power**2 * float(proxy[rest].var()) / n_rest
     least = 0.25 / (n + 4) ** 2
     return (total + n_rest * middle) / n_all, (n_rest / n_all) ** 2 * max(variance, least)
+
+
+def spread_of(posterior: Floats, gold: Codes) -> tuple[Floats, Floats]:
+    """Return, of each class, the variance of truth less the powered posterior, and of the powered posterior."""
+    known = np.flatnonzero(gold >= 0)
+    if len(known) < _FEW:
+        return (posterior * (1 - posterior)).mean(axis=0), posterior.var(axis=0)
+    truth, seen = np.eye(posterior.shape[1])[gold[known]], posterior[known]
+    covariance = ((truth - truth.mean(axis=0)) * (seen - seen.mean(axis=0))).mean(axis=0)
+    whole = posterior.var(axis=0)
+    power = np.clip(covariance / np.maximum((1 + len(known) / len(gold)) * whole, 1e-12), 0.0, 1.0)
+    gap = (truth - power * seen).var(axis=0)
+    return np.maximum(gap, 0.25 / (len(known) + 4)), power**2 * whole

@@ -66,6 +66,7 @@ class Shown:
             posterior, proxy = _by_gold(law, mean, known, gold)
             skill = _skill_by_gold(law, gold)
         value = float(posterior.max(axis=1).mean())
+        spread += value * (1 - value) / len(mean)
         spread = 1 / (1 / (spread + RULES.panel_least_doubt**2) + len(known) / (value * (1 - value) + 1e-3))
         return cls(law, posterior, proxy, _estimate(value, spread), skill, gold, doubt)
 
@@ -136,7 +137,7 @@ class Shown:
         if self.gold is None or (self.gold >= 0).sum() < 2 * _FEW:
             return by_law
         n = float((self.gold >= 0).sum())
-        worth = RULES.panel_correlation_worth
+        worth = RULES.panel_gold_correlation_worth
         return (n * self._seen_correlation + worth * by_law) / (n + worth)
 
     @property
@@ -302,12 +303,12 @@ def _by_gold(law: Law, mean: Floats, known: Ids, gold: Codes) -> tuple[Floats, F
 
 def _slope(unseen: Floats, gold: Codes) -> float:
     """Return by how much to stretch log-odds, by gold that was left out and a prior near 1."""
-    logs = np.log(np.clip(unseen, 1e-9, 1.0))
+    logs, (usual, doubt) = np.log(np.clip(unseen, 1e-9, 1.0)), RULES.panel_stretch
 
     def loss(log_slope: float) -> float:
         stretched = np.exp(log_slope) * logs
         right = stretched[np.arange(len(gold)), gold] - np.logaddexp.reduce(stretched, axis=1)
-        return float(0.5 * (log_slope / RULES.panel_stretch) ** 2 - right.sum())
+        return float(0.5 * ((log_slope - usual) / doubt) ** 2 - right.sum())
 
     return float(np.exp(minimize_scalar(loss, bounds=(-2.0, 2.0), method="bounded").x))
 

@@ -138,6 +138,7 @@ def _strength(annotations: Annotations) -> Floats:
     rows = np.flatnonzero(~np.isnan(stated))
     worker, sure = annotations.worker[rows], stated[rows]
     levels, level = np.unique(np.stack([worker, sure]), axis=1, return_inverse=True)
+    level = level.ravel()  # numpy 2.0 keeps an axis
     n_worker, n_level = np.bincount(worker, minlength=annotations.n_workers), np.bincount(level)
     below = np.cumsum(n_level) - n_level - (np.cumsum(n_worker) - n_worker)[levels[0].astype(np.int64)]
     rank = (below + n_level / 2)[level] / n_worker[worker]

@@ -54,7 +54,7 @@ class Plan:
     unseen : Beliefs or None
         Predictions by out-of-fold models, where the choice has made them.
     more : bool
-        Whether models of the last round that did not see the task are asked, too.
+        Whether out-of-fold models of the last round are used as well.
     """
 
     learner: Any

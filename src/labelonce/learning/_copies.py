@@ -23,17 +23,16 @@ def without_copies(annotations: Annotations) -> tuple[Annotations, list[Codes]]:
         group[one] = one[0]
     drawn = np.random.default_rng(0).permutation(len(annotations))  # so that every copier keeps some labels
     said = np.stack([annotations.task, group[annotations.worker], annotations.label], axis=1)[drawn]
-    kept = np.sort(drawn[np.unique(said, axis=0, return_index=True)[1]])
-    codes = annotations.task[kept], annotations.worker[kept], annotations.label[kept]
-    ids = annotations.tasks, annotations.workers, annotations.classes, annotations.answers
-    return Annotations(*codes, *ids), groups
+    kept = np.zeros(len(annotations), dtype=bool)
+    kept[drawn[np.unique(said, axis=0, return_index=True)[1]]] = True
+    return annotations.part(kept), groups
 
 
 def copiers(annotations: Annotations) -> list[Codes]:
     """Return groups of workers who nearly always agree with each other, far more than others explain.
 
-    The agreement of two workers beyond chance is the product of what each of them knows, where they err alone; what a
-    worker knows shows in its agreement with those whom it does not nearly always agree with. Where most workers
+    If two workers err independently, their agreement beyond chance is the product of their knowledge. A worker's
+    knowledge is estimated from its agreement with the workers that are not nearly identical to it. Where most workers
     guess, nothing is said: the few who do not agree with each other alone.
     """
     if len(annotations) < 1.5 * annotations.n_tasks or annotations.n_workers < RULES.copies_workers:

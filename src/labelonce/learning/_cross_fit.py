@@ -125,7 +125,7 @@ class CrossFit:
         self.scores.append(scores)
 
     def _reproduces(self, found: list[Round]) -> bool:
-        """Return whether the models agree with labels that models which did not see the task disagree with.
+        """Return whether the models agree with labels that out-of-fold models disagree with.
 
         Only disagreement tells workers apart. With several labels per task nobody agrees with all of them, and whoever
         reproduces them agrees as often as the vote.

@@ -295,7 +295,7 @@ class MBEM(AnnotationsScorer):
         else:
             self._check_options()
             X, annotations = match_rows(X, y, tasks, classes=self.classes)
-            check_whole(annotations, "MBEM")
+            check_whole(annotations.without("weight"), "MBEM")
             if annotations.is_scale and self.worker_model is not None and not self.worker_model._takes_scales:
                 only_classes(annotations, f"MBEM with {type(self.worker_model).__name__}")  # it says that it needs them
             check_features(self, X, reset=True)

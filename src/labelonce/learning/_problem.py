@@ -104,7 +104,7 @@ class Problem:
 
     @cached_property
     def prior(self) -> Floats:
-        """P(class) where no prediction replaces it, of every row if they are of several kinds: given, or uniform."""
+        """P(class) if there is no prediction, by row if rows are of several kinds: as given, or uniform."""
         n_classes = self.labels.n_classes
         if self.balance is None:
             return np.full(n_classes, 1 / n_classes)

@@ -174,7 +174,7 @@ class Verdict:
 def reach(case: Case, workers: WorkerModel, more: Sequence[Beliefs] = (), *, score: float | None = None) -> Verdict:
     """Return what people are shown; `workers` are prepared for the evidence.
 
-    `more` are further predictions by models that did not see the task; a candidate's posterior is then the mean of
+    `more` are further predictions by out-of-fold models; a candidate's posterior is then the mean of
     those by either. Of many rows a draw finds the candidates and their weights, and two last steps are done on all.
     `score` is the mean log-likelihood of held-out labels, where rounds that saw them have made the predictions.
     """

@@ -1,5 +1,8 @@
 """Several labels at once: yes-or-no questions about every task, answered by workers."""
 
+from typing import TYPE_CHECKING
+
+from labelonce._lazy import lazy_names
 from labelonce.multilabel._annotations import MultiLabelAnnotations
 from labelonce.multilabel._base import MultiLabelAggregator
 from labelonce.multilabel._check import MultiLabelCheck
@@ -37,3 +40,12 @@ __all__ = [
     "read_multilabel_gold",
     "text_heads",
 ]
+
+if TYPE_CHECKING:  # for other rooms of the library; users are promised nothing
+    from labelonce.multilabel._base import pair_gold as pair_gold
+    from labelonce.multilabel._check import yes_shares as yes_shares
+    from labelonce.multilabel._question_problem import default_heads as default_heads
+    from labelonce.multilabel._read import is_multilabel as is_multilabel
+    from labelonce.multilabel._shared_workers import SharedWorkers as SharedWorkers
+else:
+    __getattr__, _, _ = lazy_names(__name__)

@@ -315,7 +315,7 @@ class MultiLabelAnnotations:
         return self._replaced((self.task[kept], self.question[kept], self.worker[kept], self.answer[kept]))
 
     def relabel(self, mapping: Mapping[Any, Any]) -> MultiLabelAnnotations:
-        """Return the annotations with other answers; an answer that becomes None is dropped, as if not asked.
+        """Return the annotations with new answers; an answer that becomes None is dropped.
 
         Examples
         --------

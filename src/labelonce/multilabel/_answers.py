@@ -9,8 +9,7 @@ import numpy as np
 
 from labelonce._messages import argument, is_offered, shorten, show
 from labelonce._types import Codes, Floats, Ids
-from labelonce.data import _ids
-from labelonce.data._spelling import key
+from labelonce.data import _ids, key
 
 WORDS: dict[str, float | None] = {"no": 0.0, "maybe": 0.5, "yes": 1.0, "skip": None}
 """Words that need no declaration; None: the answer says neither yes nor no by itself."""

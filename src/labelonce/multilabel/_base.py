@@ -1,4 +1,4 @@
-"""What all multi-label aggregators share: the contract of `fit` and what it leaves behind."""
+"""The base of all multi-label aggregators: what `fit` takes and which attributes it sets."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def pair_gold(gold: Any, annotations: MultiLabelAnnotations) -> Floats:
 
 
 def votes_of(annotations: MultiLabelAnnotations) -> Floats:
-    """Return the mean value of the answers of every pair, that of its question where none of them says anything."""
+    """Return the mean value of the answers of every pair, that of its question if no answer means yes or no."""
     total, count = said_by(annotations, "question")
     share = (total + 0.5) / (count + 1)
     total, count = said_by(annotations, "pair")

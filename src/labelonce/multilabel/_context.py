@@ -29,7 +29,7 @@ class Context:
         self._coefficients: list[Floats] = [np.zeros(features.shape[1]) for _, features in self._groups]
 
     def log_odds(self, posterior: Floats, offset: Floats) -> Floats:
-        """Return `offset` plus what the other questions say, fitted to a posterior."""
+        """Return `offset` plus the evidence of the other questions, fitted to a posterior."""
         found = offset.copy()
         for number, (pairs, features) in enumerate(self._groups):
             start = self._coefficients[number]

@@ -1,4 +1,4 @@
-"""Dawid and Skene's model for several questions: workers share what they are like between questions."""
+"""Dawid and Skene's model for several questions: a worker's matrices are similar for all questions."""
 
 from __future__ import annotations
 

@@ -12,13 +12,10 @@ import pyarrow.compute as pc
 
 from labelonce._messages import argument, row, shorten, show
 from labelonce._types import TOOLS
-from labelonce.data import LeftOutWarning, _ids, present_rows
-from labelonce.data._spelling import key
+from labelonce.data import LeftOutWarning, _ids, key, present_rows
 from labelonce.files import File, column_names, find_columns, id_column, read_columns, read_table
+from labelonce.formats import ANSWERS, SEPARATOR, Fields, Part, question_column
 from labelonce.formats import _registry as tools
-from labelonce.formats._answers import SEPARATOR, Fields
-from labelonce.formats._labels import Part
-from labelonce.formats._shape import ANSWERS, question_column
 from labelonce.multilabel import _tables
 
 ROLES = ("task", "question", "worker", "answer")
@@ -98,7 +95,7 @@ class Layout:
         return Boxes(file, task, worker, ticked if kept is None else [ticked[place] for place in kept])
 
     def _check_no_answers(self, file: File, name: str, ticked: list[list[Any]]) -> None:
-        """Raise where a column holds answers: the words for them would be taken for questions."""
+        """Raise an error if a column of ticked labels holds answers: yes and no would become questions."""
         said = {str(label) for labels in ticked for label in labels}
         if not said or any(len(labels) > 1 for labels in ticked):
             return
@@ -135,7 +132,7 @@ class Layout:
         return Part(file, list(found), ROLES, rows if kept is None else kept[rows])
 
     def _asked(self, file: File, columns: dict[str, Any], names: list[str]) -> dict[str, Any]:
-        """Return the columns without those that are empty, which is said; one that holds no answers is an error."""
+        """Return the columns without empty ones, with a warning; a column that holds no answers is an error."""
         said = {
             name: [str(one) for one in _ids.plain(columns[name]).drop_null().unique().to_pylist()] for name in names
         }
@@ -168,7 +165,7 @@ def _labels(cell: Any, place: int) -> list[Any]:
 
 
 def _check_separator(ticked: list[list[Any]]) -> None:
-    """Raise where a label is made of others: another separator would make questions of combinations."""
+    """Raise an error if a label consists of other labels, as with a wrong separator."""
     names = {label for labels in ticked for label in labels if isinstance(label, str)}
     for place, labels in enumerate(ticked):
         for label in labels:

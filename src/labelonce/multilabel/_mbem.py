@@ -1,4 +1,4 @@
-"""MBEM for several labels at once: heads that share features, and workers who share what they are like."""
+"""MBEM for several labels at once: heads that share features, and workers similar on all questions."""
 
 from __future__ import annotations
 

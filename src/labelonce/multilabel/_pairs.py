@@ -98,7 +98,7 @@ class PairLabels:
 
     @cached_property
     def leaning(self) -> Floats:
-        """To what share each answer is evidence for no and for yes, (n_answers, 2)."""
+        """The weight of each answer as evidence for no and for yes, (n_answers, 2)."""
         share = np.nan_to_num(self.values)
         says = ~np.isnan(self.values)
         return np.stack([(1 - share) * says, share * says], axis=1)

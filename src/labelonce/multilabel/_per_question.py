@@ -1,4 +1,4 @@
-"""Learners of all questions at once: what they share, and a classifier per question where one model has no heads."""
+"""Learners of all questions at once: their base, and a classifier per question for models without heads."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class QuestionProblem(Problem):
         return wanted, amount
 
     def predict(self, model: Learner, slots: Codes | None, top: int, tasks: Mask | None = None) -> Beliefs:
-        """Return what heads say of the rows, of all or those of some tasks."""
+        """Return the predictions of the heads for all rows, or for those of some tasks."""
         if tasks is None:
             return yes_beliefs(model.predict_proba(self.X)[self.task, self.kind])
         rows, place = self.rows_of(tasks), np.cumsum(tasks) - 1

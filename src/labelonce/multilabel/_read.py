@@ -12,9 +12,8 @@ from labelonce._messages import row, shorten, show
 from labelonce._types import TOOLS, Duplicates, Missing
 from labelonce.data import _ids, check_once, renamed_column, renaming
 from labelonce.files import column_names, naming, read_columns
+from labelonce.formats import Fields, Part, Paths, Relabel, Rows, joined, listed, new_names
 from labelonce.formats import _registry as tools
-from labelonce.formats._answers import Fields
-from labelonce.formats._labels import Part, Paths, Relabel, Rows, joined, listed, new_names
 from labelonce.multilabel._annotations import MultiLabelAnnotations
 from labelonce.multilabel._answers import WORDS
 from labelonce.multilabel._base import pair_gold
@@ -165,7 +164,7 @@ def read_multilabel_gold(
 
 
 def _yes_or_no(annotations: MultiLabelAnnotations) -> dict[Any, int]:
-    """Return the answers that say yes or no for sure, by what they say."""
+    """Return the answers that mean yes or no for sure, with their meaning."""
     sure = zip(annotations.answers.tolist(), annotations.values.tolist(), strict=True)
     return {answer: int(value) for answer, value in sure if value in (0.0, 1.0)}
 

@@ -1,4 +1,4 @@
-"""Workers who answer alike to all questions, or not: matrices per question, shrunk as far as the counts ask.
+"""Workers' matrices per question, shrunk towards their overall matrix as strongly as the counts suggest.
 
 A worker's chances for one question come from a Dirichlet distribution around the worker's own chances over all
 questions, and those from one around the crowd's. How narrow each is, its strength, is the one under which the raw
@@ -105,7 +105,7 @@ class SharedWorkers(WorkerModel):
         self.question_strength_, self.worker_strength_ = by_question, by_worker
 
     def _size(self) -> Floats:
-        """Return how many answers the chances of every cell are worth, (n_cells, 2, 1)."""
+        """Return the weight in answers of the probabilities of every cell, (n_cells, 2, 1)."""
         return np.asarray(self._cell_counts.sum(axis=2, keepdims=True) + self.question_strength_[:, None])
 
     def _entry_interval(self, level: float) -> tuple[Floats, Floats]:

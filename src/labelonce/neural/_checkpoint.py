@@ -88,8 +88,8 @@ class Checkpoint:
             return
         tensors, reached = state_of(job, best)
         note = {"fit": json.dumps(self.fit), "reached": json.dumps(reached)}
-        with atomic_path(self.path) as beside:
-            save_file({name: value.contiguous() for name, value in tensors.items()}, beside, note)
+        with atomic_path(self.path) as temporary:
+            save_file({name: value.contiguous() for name, value in tensors.items()}, temporary, note)
 
     def load(self, job: Training, best: Best) -> None:
         """Put the saved state in place; nothing is changed if there is none, or another fit wrote it."""

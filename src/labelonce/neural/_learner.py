@@ -272,7 +272,7 @@ class TorchLearner(Steps):
             ]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        """Let pickle and copies keep everything, also what must not be in a file: code, and modules of your own."""
+        """Keep everything in pickles and copies, also code and modules of your own, which saved files leave out."""
         try:
             state = self.__getstate__()
         except ValueError:

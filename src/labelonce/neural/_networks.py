@@ -104,7 +104,7 @@ class ResNet(nn.Module):
 
 
 class Block(nn.Module):
-    """Two convolutions beside a short cut; where the size changes, the short cut is a projection or zero padding."""
+    """Two convolutions with a shortcut connection; it is a projection or zero padding where the size changes."""
 
     def __init__(self, n_in: int, n_out: int, stride: int, *, projection: bool) -> None:
         super().__init__()

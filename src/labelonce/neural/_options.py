@@ -149,19 +149,24 @@ class TrainingOptions(Learner):
         self._check()
         if not self.epochs_by_round or number >= (self.joint_from(last) or last):
             return cast(Self, clone(self))
-        epochs = self.epochs_by_round[min(number, len(self.epochs_by_round)) - 1]
+        return self._early(self.epochs_by_round[min(number, len(self.epochs_by_round)) - 1])
+
+    def _early(self, epochs: int) -> Self:
+        """Return the network of the rounds before the one training, or this one, with so many epochs."""
         chosen: Any = clone(self) if self.early_learner is None else clone(self.early_learner)
         if self.early_learner is not None:
             chosen.set_params(**{name: getattr(self, name) for name in _SURROUNDINGS})
         return cast(Self, chosen.set_params(epochs=epochs, min_steps=chosen.min_steps * epochs // chosen.epochs))
 
     def for_folds(self, last: int) -> Self:
-        """Return the learner of which copies predict the tasks of each other at the end: one short training."""
-        chosen = self.for_round(last, last)
-        if self.one_training:
-            epochs = max(1, round(RULES.folds_epochs * self.epochs))
-            chosen.set_params(epochs=epochs, n_models=1, strong=0.0, min_steps=self.min_steps * epochs // self.epochs)
-        return chosen
+        """Return the learner of which copies predict the tasks of each other at the end.
+
+        After one training it is the early network, which learns much in few epochs.
+        """
+        if not self.one_training:
+            return self.for_round(last, last)
+        chosen = self._early(max(1, round(RULES.folds_epochs * self.epochs)))
+        return cast(Self, chosen.set_params(n_models=1, strong=0.0))
 
     def joint_from(self, last: int) -> int | None:
         """Return the first of the rounds that are stages of one training."""

@@ -1,4 +1,4 @@
-"""Targets on slots: a batch of them becomes dense on the device, all of them never."""
+"""Targets on slots: only one batch at a time becomes dense on the device."""
 
 from __future__ import annotations
 

@@ -8,8 +8,16 @@ Examples
 (4, 166)
 """
 
+from typing import TYPE_CHECKING
+
+from labelonce._lazy import lazy_names
 from labelonce.planning._crowd import Crowd, assume
 from labelonce.planning._curve import Row
 from labelonce.planning._plan import Plan, plan
 
 __all__ = ["Crowd", "Plan", "Row", "assume", "plan"]
+
+if TYPE_CHECKING:  # for other rooms of the library; users are promised nothing
+    from labelonce.planning._overlap import wanted_overlap as wanted_overlap
+else:
+    __getattr__, _, _ = lazy_names(__name__)

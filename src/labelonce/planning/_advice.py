@@ -15,6 +15,8 @@ from labelonce.planning._simulation import Simulation
 from labelonce.planning._test_set import TestSet, offer
 
 ENOUGH_LABELS = 10  # of a worker for every row of the confusion matrix that is estimated
+_MUCH_CHEAPER = 0.8  # cost, as a share of the plan's, from which another plan is worth a sentence: judgement
+_SAME_MODEL = 0.005  # accuracy of a model by which nobody would pay more: judgement
 _NEAR_CHANCE = 0.05  # agreement of a model with labels it did not see, above chance
 _SECOND = (
     "How often the second labels agree with the first shows how right the labels are, which one label per task cannot "
@@ -82,6 +84,7 @@ def simulated_reasons(curve: Curve, row: Row, simulation: Simulation) -> list[st
             f"{one.high:.0%}), by {simulation.fits} simulated fits. The pilot's model is right on "
             f"{simulation.level:.0%} (standard error {simulation.level_error:.0%})."
         )
+    said += _cheaper(curve, row)
     shown = ", ".join(f"{one.simulated:.1%} with {one.redundancy}" for one in curve.rows if one.simulated is not None)
     said.append(f"Mean accuracy of the simulated fits, by labels per task: {shown}.")
     if row.redundancy not in curve.chosen.values():
@@ -95,6 +98,21 @@ def simulated_reasons(curve: Curve, row: Row, simulation: Simulation) -> list[st
             "extrapolated from there."
         )
     return said
+
+
+def _cheaper(curve: Curve, row: Row) -> list[str]:
+    """Return a redundancy that costs less and promises nearly the same model."""
+    if row.accuracy is None:
+        return []
+    least = row.accuracy.value - _SAME_MODEL
+    for one in (cheaper for cheaper in curve.rows if cheaper.cost < _MUCH_CHEAPER * row.cost):
+        if one.accuracy is not None and one.accuracy.value > least:
+            return [
+                f"By these fits {one.redundancy} per task, for {one.cost:,.6g} instead of {row.cost:,.6g}, would give "
+                f"as good a model ({one.accuracy.value:.1%}, not {row.accuracy.value:.1%}); more labels per task make "
+                "the labels themselves right."
+            ]
+    return []
 
 
 def _why(row: Row, money: Money, goal: str) -> str:
@@ -115,8 +133,8 @@ def _neighbours(curve: Curve, row: Row, goal: str) -> list[str]:
     if goal == "labels":
         return []
     place = [one.redundancy for one in curve.rows].index(row.redundancy)
-    beside = [curve.rows[i] for i in (place - 1, place + 1) if 0 <= i < len(curve.rows)]
-    lost = [f"{1 - one.worth / row.worth:.1%} with {one.redundancy}" for one in beside if one.worth <= row.worth]
+    near = [curve.rows[i] for i in (place - 1, place + 1) if 0 <= i < len(curve.rows)]
+    lost = [f"{1 - one.worth / row.worth:.1%} with {one.redundancy}" for one in near if one.worth <= row.worth]
     return [f"Other numbers of labels per task lose information: {', '.join(lost)}."] if lost else []
 
 
@@ -138,10 +156,10 @@ def pilot_doubts(workers: Any) -> PilotDoubts | None:
     """Return the doubts about the fit of a pilot; None where there is no model."""
     if not isinstance(workers, MBEM):
         return None
-    picked = np.bincount(workers.predictions_.argmax(axis=1), minlength=len(workers.classes_)) / len(workers.tasks_)
+    shares = np.bincount(workers.predictions_.argmax(axis=1), minlength=len(workers.classes_)) / len(workers.tasks_)
     load = workers._annotation_counts / workers._annotation_counts.sum()
     given = workers.prior_ @ np.tensordot(load, workers.confusion_, axes=1)
-    return PilotDoubts(workers.history_[-1]["agreement"], float(picked @ given))
+    return PilotDoubts(workers.history_[-1]["agreement"], float(shares @ given))
 
 
 def guards(

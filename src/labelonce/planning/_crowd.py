@@ -14,8 +14,7 @@ from labelonce._sklearn import check_is_fitted
 from labelonce._types import Floats
 from labelonce._validate import check_distribution, check_int, check_number
 from labelonce.aggregation import Aggregator
-from labelonce.learning import MBEM
-from labelonce.learning._verdict import LEVEL
+from labelonce.learning import LEVEL, MBEM
 from labelonce.multilabel import MultiLabelMBEM
 from labelonce.simulate import one_coin
 from labelonce.workers import WorkerModel
@@ -26,7 +25,7 @@ _LEVEL_WIDTH = 3.29  # standard deviations in a 90 % interval
 
 @dataclass(frozen=True)
 class Crowd:
-    """Workers to plan with; `assume` makes one from a few numbers, `plan` from whatever was fitted.
+    """The workers of a plan; `assume` makes them from a few numbers, `plan` from a fitted model.
 
     Attributes
     ----------
@@ -88,9 +87,9 @@ class Crowd:
         return not self.skill_error.any()
 
     def draw(self, rng: np.random.Generator) -> Floats:
-        """Return the confusion of a crowd that may be this one, within the uncertainty of the skills.
+        """Return the confusion of a plausible crowd, drawn within the uncertainty of the skills.
 
-        A better worker than believed has its confusion moved towards always right, a worse one towards guessing.
+        A worker drawn as better than estimated moves towards always right, a worse one towards guessing.
         """
         if self.is_certain:
             return self.confusion

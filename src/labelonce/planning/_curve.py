@@ -1,4 +1,4 @@
-"""The curve of a plan: one row per redundancy, what it buys and what that is worth."""
+"""The curve of a plan: one row per redundancy, what each buys and how much information that is."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Curve:
-    """The rows, the redundancy to buy for a goal, and the range in which it lies for the crowds that may be there.
+    """The rows, the redundancy to buy for a goal, and its range over plausible crowds.
 
     `chosen` has the redundancy of every goal, `best` that of the goal of the plan.
     """
@@ -135,7 +135,7 @@ def check_money(budget: Any, label_price: Any, task_price: Any, tasks: Any, fee:
 def curve(
     crowd: Crowd, money: Money, redundancies: Sequence[int] | None, measure: str, seed: int, goal: str = "model"
 ) -> Curve:
-    """Return the curve; without `redundancies` it reaches so far that the best is not its end."""
+    """Return the curve; without `redundancies` it is long enough that the best is not the last."""
     possible = _possible(crowd, money, redundancies)
     n = len(possible) if redundancies is not None else min(_FIRST, len(possible))
     while True:
@@ -214,7 +214,7 @@ def _chosen(gain: Floats, right: Floats, *, redundancies: Codes, tasks: Floats, 
 
 
 def _enough(value: Floats, redundancies: Codes, cheaper: Mask) -> int:
-    """Return the first place from which no label more brings enough, among those of the best value and `cheaper` ones.
+    """Return the first place after which another label gains too little, up to the best place and among `cheaper` ones.
 
     Rows that are not cheaper cost as much as the best one, so nothing is saved by taking them.
     """
@@ -237,7 +237,7 @@ def _point_costs(right: Floats, redundancies: Codes, label_costs: Floats) -> lis
 
 
 def _of_possible_crowds(crowd: Crowd, redundancies: Sequence[int], seed: int) -> list[Information]:
-    """Return the information of every crowd that may be there, all with the same random numbers."""
+    """Return the information of every plausible crowd, all with the same random numbers."""
     n = 1 if crowd.is_certain else _CROWDS
     doubt = np.random.default_rng([seed, 1])
     return [

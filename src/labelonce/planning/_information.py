@@ -1,4 +1,4 @@
-"""How much the labels of a task tell, for every redundancy: exactly where few outcomes differ, else by Monte Carlo."""
+"""The information in the labels of a task, by redundancy: exact where outcomes are few, else by Monte Carlo."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CHUNK = 2**21  # numbers held at once
 
 @dataclass(frozen=True)
 class Information:
-    """What the labels of one task tell on average, one entry per redundancy.
+    """The mean information in the labels of one task, one entry per redundancy.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Information:
 def information(
     crowd: Crowd, confusion: Floats, redundancies: Sequence[int], *, draws: int, rng: np.random.Generator
 ) -> Information:
-    """Return what labels by the workers of a crowd tell, for some redundancies in rising order.
+    """Return the information in labels by the workers of a crowd, for redundancies in ascending order.
 
     `confusion` is that of the crowd, or a draw of it. All redundancies share their random numbers, so that the curve
     is smooth: the labels of r + 1 are those of r and one more.
@@ -73,7 +73,7 @@ def _moments(posterior: Floats) -> Floats:
 
 
 def _outcomes(load: Floats, confusion: Floats) -> Floats:
-    """Return P(outcome | true) of one label, (n_outcomes, n_classes), outcomes that tell the same taken together."""
+    """Return P(outcome | true) of one label, (n_outcomes, n_classes), with equivalent outcomes merged."""
     each = (load[:, None, None] * confusion).transpose(0, 2, 1).reshape(-1, confusion.shape[1])
     each = each[each.sum(axis=1) > 0]
     direction = (each / each.sum(axis=1, keepdims=True)).round(12)

@@ -10,8 +10,8 @@ _SHARE, _FEWEST, _MOST_SHARE = 0.05, 40, 0.2  # of the tasks, where no fit says 
 def wanted_overlap(fitted: Any, n_tasks: int, n_shared: int = 0) -> int:
     """Return how many tasks should get a second label.
 
-    A fit with features says how many narrow the range of its accuracy; otherwise it is a share of the tasks, less the
-    `n_shared` that several workers have labelled.
+    With features, the fit says how many second labels narrow the range of its accuracy. Otherwise it is a share of the
+    tasks, less the `n_shared` that several workers have labelled.
     """
     verdict = getattr(fitted, "verdict_", None)
     if verdict is not None and verdict.held_out:

@@ -7,12 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from labelonce.data import Annotations
-from labelonce.data._extra import check_whole
-from labelonce.runs import RunFolder, load, read_run
-from labelonce.runs._labels import work_in
-from labelonce.runs._record import Options, near
-from labelonce.runs._train import read_inputs
+from labelonce.data import Annotations, check_whole
+from labelonce.runs import Options, RunFolder, load, near, read_inputs, read_run, work_in
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ from labelonce._types import Estimate
 from labelonce._validate import check_choice, check_int, check_number
 from labelonce.aggregation import Aggregator
 from labelonce.data import Annotations
-from labelonce.planning._advice import guards, pilot_doubts, reasons, simulated_reasons
-from labelonce.planning._crowd import crowd_of
+from labelonce.planning._advice import PilotDoubts, guards, pilot_doubts, reasons, simulated_reasons
+from labelonce.planning._crowd import Crowd, crowd_of
 from labelonce.planning._curve import GOALS, MEASURES, Curve, Money, Row, check_money, curve
 from labelonce.planning._overlap import wanted_overlap
 from labelonce.planning._picture import write_picture
@@ -25,6 +25,7 @@ from labelonce.planning._price import price_of
 from labelonce.planning._simulation import (
     FEWEST_FITS,
     Progress,
+    Simulation,
     clearly_better,
     model_point_cost,
     simulate_problem,
@@ -227,37 +228,68 @@ def plan(
     """
     check_choice(goal, "goal", GOALS)
     check_choice(measure, "measure", MEASURES)
+    seed = check_int(random_state, "random_state", 0)
     pilot = read_pilot(workers, features, annotations, simulated=check_int(fits, "fits", 0) >= FEWEST_FITS)
     crowd = crowd_of(pilot.workers)
     price = price_of(pilot, label_price)
     amount = _budget(budget, pilot.workers, price.label * (1 + check_number(fee, "fee", 0)), task_price)
     money = check_money(amount, price.label, task_price, pilot.tasks if tasks is None else tasks, fee)
-    seed = check_int(random_state, "random_state", 0)
-    whole = curve(crowd, money, redundancies, measure, seed, goal)
-    test = put_aside(whole, money, test_tasks)
-    money = money if test is None else replace(money, budget=money.budget - test.cost)
-    found = whole if test is None else curve(crowd, money, redundancies, measure, seed, goal)
-    second = _overlap(overlap, pilot, found, money)
-    if second:
-        money = replace(money, budget=money.budget - second * money.label_price)
-        found = curve(crowd, money, redundancies, measure, seed, goal)
+
+    def buying(left: Money) -> Curve:
+        return curve(crowd, left, redundancies, measure, seed, goal)
+
+    bought = _spend(money, pilot, buying, test_tasks, overlap)
     simulation = None
     if pilot.features is not None:
         say = progress or (lambda *_: None)
-        simulation = simulate_problem(pilot, crowd, found, fits=fits, seed=seed, progress=say)
-        found = with_accuracy(found, simulation)
-    best = found.best if simulation is None or goal == "labels" else clearly_better(simulation, found.best)
-    row = found.row(best)
-    second = min(second, row.tasks) if row.redundancy == 1 else 0
-    point = row.point_cost if goal == "labels" else model_point_cost(row, simulation, money)
-    spent = row.cost + second * money.label_price + (0 if test is None else test.cost)
-    said = reasons(found, row, money, crowd, goal, overlap=second, spent=spent, budget=amount, point_cost=point)
-    if simulation is not None:
-        said += simulated_reasons(found, row, simulation)
-    bounds = {one.redundancy: one.bound for one in found.rows if one.bound is not None}
+        simulation = simulate_problem(pilot, crowd, bought.curve, fits=fits, seed=seed, progress=say)
+        bought = replace(bought, curve=with_accuracy(bought.curve, simulation))
     notes = [*price.notes, *pilot.notes]
     if tasks is None and pilot.tasks is not None:
         notes.append(f"The run has {pilot.tasks:,} tasks; say how many there are with {argument('tasks')}.")
+    found = _written(bought, simulation, crowd, goal, pilot_doubts(pilot.workers), amount)
+    return replace(found, label_price=price.label, guards=(*found.guards, *notes))
+
+
+@dataclass(frozen=True)
+class _Purchase:
+    """What the money buys: the curve by redundancy, next to a test set and second labels; `money` is the rest."""
+
+    curve: Curve
+    money: Money
+    test: TestSet | None
+    second: int
+
+
+def _spend(
+    money: Money, pilot: Pilot, buying: Callable[[Money], Curve], test_tasks: int | None, overlap: int | None
+) -> _Purchase:
+    """Put a test set and second labels aside, and return what the rest buys."""
+    whole = buying(money)
+    test = put_aside(whole, money, test_tasks)
+    money = money if test is None else replace(money, budget=money.budget - test.cost)
+    found = whole if test is None else buying(money)
+    second = _overlap(overlap, pilot, found, money)
+    if second:
+        money = replace(money, budget=money.budget - second * money.label_price)
+        found = buying(money)
+    return _Purchase(found, money, test, second)
+
+
+def _written(
+    bought: _Purchase, simulation: Simulation | None, crowd: Crowd, goal: str, doubts: PilotDoubts | None, budget: float
+) -> Plan:
+    """Choose the redundancy and return the plan with its reasons."""
+    found, money, test = bought.curve, bought.money, bought.test
+    best = found.best if simulation is None or goal == "labels" else clearly_better(simulation, found.best)
+    row = found.row(best)
+    second = min(bought.second, row.tasks) if row.redundancy == 1 else 0
+    point = row.point_cost if goal == "labels" else model_point_cost(row, simulation, money)
+    spent = row.cost + second * money.label_price + (0 if test is None else test.cost)
+    said = reasons(found, row, money, crowd, goal, overlap=second, spent=spent, budget=budget, point_cost=point)
+    if simulation is not None:
+        said += simulated_reasons(found, row, simulation)
+    bounds = {one.redundancy: one.bound for one in found.rows if one.bound is not None}
     return Plan(
         goal=goal,
         redundancy=row.redundancy,
@@ -265,10 +297,10 @@ def plan(
         labels=row.labels + second,
         overlap=second,
         cost=spent,
-        budget=amount,
-        label_price=price.label,
-        fee=fee,
-        task_price=task_price,
+        budget=budget,
+        label_price=money.label_price,
+        fee=money.fee,
+        task_price=money.task_price,
         pool=money.pool,
         test=test,
         chosen=found.chosen,
@@ -281,12 +313,12 @@ def plan(
         fits=0 if simulation is None else simulation.fits,
         agree=None if simulation is None else best == found.best,
         reasons=tuple(said),
-        guards=(*guards(row, found, money, crowd, pilot_doubts(pilot.workers), test), *notes),
+        guards=tuple(guards(row, found, money, crowd, doubts, test)),
     )
 
 
 def _overlap(asked: int | None, pilot: Pilot, found: Curve, money: Money) -> int:
-    """Return how many tasks get a second label where the plan is to label each once, as far as the money goes."""
+    """Return how many tasks get a second label if the plan labels each task once, within the budget."""
     n = found.row(found.best).tasks
     if isinstance(pilot.workers, Aggregator):  # which has learned from tasks with several labels
         asked = asked or 0

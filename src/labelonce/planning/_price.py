@@ -1,4 +1,4 @@
-"""The price of a label: the one given, or what the files of a run say was paid."""
+"""The price of a label: as given, or the mean pay in the files of a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from labelonce.planning._pilot import Pilot
 
 @dataclass(frozen=True)
 class Price:
-    """The price of one label, and what has to be said about it."""
+    """The price of one label, and the notes on it."""
 
     label: float
     notes: tuple[str, ...] = ()

@@ -12,11 +12,8 @@ import numpy as np
 from labelonce._kernels import floored_log
 from labelonce._sklearn import check_is_fitted, clone
 from labelonce._types import Codes, Estimate, Floats
-from labelonce.data import Annotations
-from labelonce.data._split import hold_out_tasks
-from labelonce.learning import MBEM
-from labelonce.learning._inputs import match_rows
-from labelonce.learning._predict import take_rows
+from labelonce.data import Annotations, hold_out_tasks
+from labelonce.learning import MBEM, match_rows, take_rows
 from labelonce.planning._crowd import Crowd, with_skill
 from labelonce.planning._curve import Curve, Money, Row
 from labelonce.planning._pilot import Pilot
@@ -138,8 +135,8 @@ def check_simulated(pilot: Pilot) -> tuple[MBEM, Any, Annotations]:
     check_is_fitted(pilot.workers, "model_")
     if pilot.annotations is None:
         raise ValueError(
-            "features must go with the annotations of the pilot, of which row i of features is task i; got no "
-            "annotations. Call ann.align(tasks) where features has more rows than tasks were labelled."
+            "features must go with the pilot's annotations (row i of features is task i); got no annotations. "
+            "Call ann.align(tasks) where features has more rows than tasks were labelled."
         )
     features, annotations = match_rows(pilot.features, pilot.annotations, classes=pilot.workers.classes_)
     return pilot.workers, features, annotations
@@ -159,7 +156,7 @@ def _repeat(problem: _Problem, buys: list[tuple[int, int]], n_test: int, rng: np
 
 
 def _level(problem: _Problem, annotations: Annotations, rng: np.random.Generator) -> tuple[float, float]:
-    """Return how often the pilot's model is right on tasks that it did not see, by their labels, and the doubt.
+    """Return the pilot model's out-of-fold accuracy by the labels, and its standard error.
 
     Models are fitted without a part of the tasks. The accuracy is the one that explains the labels of these tasks, seen
     through the workers' confusion: mean and standard deviation by its likelihood, every accuracy being as probable, and
@@ -188,7 +185,7 @@ def _level(problem: _Problem, annotations: Annotations, rng: np.random.Generator
 
 
 def _unseen_picks(problem: _Problem, annotations: Annotations, rng: np.random.Generator) -> tuple[Codes, Codes]:
-    """Return the labelled tasks and, for each, the pick of a model that was fitted without it."""
+    """Return the labelled tasks and, for each, the out-of-fold predicted class."""
     tasks, picks = [], []
     for kept, held in hold_out_tasks(annotations, 1 / FOLDS, FOLDS, rng):
         rows, unseen = np.unique(kept.task), np.unique(held.task)
@@ -207,7 +204,7 @@ def _points(found: Curve, most: int) -> list[int]:
 
 
 def _truth(probabilities: Floats, truth: str, rng: np.random.Generator) -> Codes:
-    """Return a true class for every row: the model's pick, or a draw from its prediction."""
+    """Return a true class for every row: the predicted class, or a draw from the prediction."""
     if truth == "picks":
         return np.asarray(probabilities.argmax(axis=1), dtype=np.int32)
     cumulative = np.cumsum(probabilities, axis=1)
@@ -248,7 +245,7 @@ def with_accuracy(found: Curve, simulation: Simulation) -> Curve:
 
 
 def _errors(simulation: Simulation, kind: int, found: Curve) -> Floats:
-    """Return the error at every row of the curve: a power of the worth, through the simulated fits."""
+    """Return the error at every row of the curve: a power law in the worth, fitted to the simulated fits."""
     errors = np.clip(1 - simulation.accuracy[:, kind].mean(axis=0), 1e-3, 1)
     x, y = np.log(simulation.worth), np.log(errors)
     worth = np.log([max(row.worth, 1e-9) for row in found.rows])

@@ -13,7 +13,7 @@ from labelonce._types import Codes, Floats, Mask
 from labelonce.report._counts import LEAN
 from labelonce.report._facts import Facts
 from labelonce.report._workers import LEVEL
-from labelonce.workers._intervals import beta_interval
+from labelonce.workers import beta_interval
 
 _OTHER_LEAN = 4 * LEAN
 _UNSURE_ERRORS = 0.15  # relative doubt about the share of errors, for what the model of workers leaves out
@@ -49,7 +49,7 @@ def measured_accuracy(facts: Facts, gold: Codes) -> Accuracy:
 
 
 def estimated_accuracy(facts: Facts) -> Accuracy | None:
-    """Return the estimated share of right labels; None where nothing in the data tells."""
+    """Return the estimated share of right labels; None where the data does not determine it."""
     if not facts.comparable:
         return None
     if facts.annotations.n_classes == 1:

@@ -1,4 +1,4 @@
-"""Calibration: of the posterior where gold is known, else of what the fit expects the workers to say."""
+"""Calibration: of the posterior where gold is known, else of the labels that the fit predicts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_ENTRIES = 5_000_000  # of the workers' matrices, one for every label looke
 
 @dataclass(frozen=True)
 class Calibration:
-    """Ten bins by the probability that was promised: what was promised in each, what came, and how often.
+    """Ten bins by predicted probability: the mean prediction, the observed share and the number of each.
 
     `error` is the mean distance over all cases, the expected calibration error.
     """
@@ -36,7 +36,7 @@ def gold_calibration(facts: Facts, gold: Codes) -> Calibration:
 
 
 def label_calibration(facts: Facts) -> Calibration | None:
-    """Return how often workers give the label that the fit, without this label, expects; None where it cannot tell.
+    """Return how often workers give the label that a fit without this label expects; None if that is not known.
 
     Where the posterior comes from held-out models it cannot: dividing by a label's factor would not leave it out. Any
     other posterior is a product with a factor for every label, so that dividing by one factor leaves it out; the

@@ -1,4 +1,4 @@
-"""What the report needs of a fitted object, whatever its kind, each thing computed once."""
+"""What the report needs from a fitted object of any kind, each value computed once."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ import numpy as np
 from labelonce._kernels import Beliefs, ScipyEngine, vote_fractions
 from labelonce._messages import shorten
 from labelonce._types import Codes, Estimate, Floats, Mask
-from labelonce.aggregation import DawidSkene, MajorityVote
+from labelonce.aggregation import DawidSkene, MajorityVote, has_no_room, other_answers
 from labelonce.aggregation import OneCoin as OneCoinVote
-from labelonce.aggregation._base import has_no_room, other_answers
-from labelonce.data import _ids
-from labelonce.data._annotations import MIN_OVERLAP, Annotations
+from labelonce.data import MIN_OVERLAP, Annotations, _ids
 from labelonce.report._counts import Counts
 from labelonce.workers import ClassWise, OneCoin, WorkerModel
 
@@ -123,7 +121,7 @@ class Facts:
 
     @cached_property
     def comparable(self) -> bool:
-        """Whether something besides a task's one label tells what is true: features, or a second label."""
+        """Whether there is evidence about the true labels besides one label per task: features, or second labels."""
         overlap = int((self.labels_per_task > 1).sum())
         return self.uses_features or overlap >= MIN_OVERLAP * int(self.labelled.sum())
 
@@ -205,7 +203,7 @@ def read_facts(fitted: Any, annotations: Any) -> Facts:
 
 
 def other_answers_of(source: Any, annotations: Annotations) -> OtherAnswers | None:
-    """Return what is known of answers that are no classes, None where there are none or the method left them out."""
+    """Return the facts about answers that are not classes, None if there are none or the method left them out."""
     rate = other_answers(source)
     if rate is None:
         return None

@@ -25,7 +25,7 @@ def rows_of_rounds(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def choice_rows(facts: Facts) -> list[dict[str, Any]]:
-    """Return what an MBEM tried, the best first, with the best held-out score of each."""
+    """Return the options that MBEM tried, best first, with the held-out score of each."""
     rows = []
     for choice in facts.choices:
         scores = np.array(choice["held_out_scores"], dtype=np.float64)

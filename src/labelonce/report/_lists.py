@@ -1,4 +1,4 @@
-"""The two lists to act on, labels and workers, as CSV that a spreadsheet may open without harm."""
+"""The two lists to act on, labels and workers, as CSV that is safe to open in a spreadsheet."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from labelonce.data import _ids
-from labelonce.files._table_writer import write_table
+from labelonce.files import write_table
 from labelonce.learning._review import review_table
 from labelonce.report._facts import Facts
 from labelonce.report._media import of_task, short_text

@@ -28,7 +28,7 @@ class Votes:
 
 @dataclass(frozen=True)
 class Money:
-    """What other numbers of labels per task would give, and the first that is as good as the fit, if any."""
+    """The expected accuracy of other numbers of labels per task, and the first that is as good as the fit."""
 
     rows: list[Votes]
     vote_needs: Votes | None
@@ -37,7 +37,7 @@ class Money:
 
 
 def compare_redundancy(facts: Facts, accuracy: float) -> Money | None:
-    """Return what simulated votes need to be right as often as `accuracy`; None where nothing in the data tells.
+    """Return what simulated votes need to be right as often as `accuracy`; None where the data does not determine it.
 
     Tasks get classes in the shares of the posterior, workers by their share of the labels, labels by the workers'
     estimated confusion. The weighted vote knows these matrices: no aggregator of labels alone does better.
@@ -61,7 +61,7 @@ def compare_redundancy(facts: Facts, accuracy: float) -> Money | None:
 
 
 def workers_by_belief(facts: Facts) -> Floats:
-    """Return the workers as sure as people are shown: those of the fit, or counted by its calibrated posterior."""
+    """Return the workers as the report shows them: those of the fit, or counted by its calibrated posterior."""
     if facts.estimate is None:
         return facts.belief_confusion
     counts, n_classes = facts.counts.counts, facts.annotations.n_classes

@@ -1,4 +1,4 @@
-"""What is said of a panel of judges, as plain values, which the page and the commands show."""
+"""The facts about a panel of judges as plain values, for the report and the commands."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from labelonce._types import Codes, Floats
-from labelonce.data import Annotations
-from labelonce.data._gold import check_gold
+from labelonce.data import Annotations, check_gold
 from labelonce.judges import JudgePanel, alternative_annotator_test
 from labelonce.report._embed import names
 
@@ -28,10 +27,13 @@ def panel_facts(
     *,
     chances: Mapping[Any, float] | None = None,
     n: int = 50,
+    risk: float | None = None,
+    width: float | None = None,
 ) -> dict[str, Any]:
-    """Return everything that is said of a fitted panel; `n` is the number of items to check next.
+    """Return the facts about a fitted panel; `n` is the number of items to check next.
 
-    `chances` are those with which items were chosen for checking, see `JudgePanel.class_shares`.
+    `chances` are those with which items were chosen for checking, see `JudgePanel.class_shares`; `risk` and `width` are
+    what `checks` should say how to reach, see `JudgePanel.checks_needed`.
     """
     versus = panel.versus_best_judge()
     known = None if gold is None else check_gold(gold, annotations)
@@ -51,6 +53,7 @@ def panel_facts(
         "differences": _differences(panel, annotations, known),
         "shares": _plain(panel.class_shares(chances=chances).to_pylist()),
         "next": _plain(panel.next_tasks(n).rename_columns({"probability": "chance"}).to_pylist()),
+        "checks": _checks(panel, risk=risk, width=width),
         "doubts": list(panel.doubts_),
     }
     return found | {"todo": list(_todo(found))}
@@ -71,6 +74,15 @@ def _counts(panel: JudgePanel, annotations: Annotations, gold: Codes | None) -> 
 
 def _estimate(one: Any) -> dict[str, float] | None:
     return None if one is None else {name: float(getattr(one, name)) for name in ("value", "low", "high")}
+
+
+def _checks(panel: JudgePanel, **wanted: float | None) -> dict[str, Any]:
+    """Return how many items to check to reach what is wanted, by its name."""
+    return {
+        name: {name: value} | (_estimate(panel.checks_needed(**{name: value})) or {})
+        for name, value in wanted.items()
+        if value is not None
+    }
 
 
 def _plain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -194,7 +206,7 @@ def _replace(panel: JudgePanel, annotations: Annotations) -> list[dict[str, Any]
 
 
 def _differences(panel: JudgePanel, annotations: Annotations, gold: Codes | None) -> dict[str, Any]:
-    """Return where the judges' majority says something else than gold or, without it, the people."""
+    """Return the items on which the judges' majority differs from gold or, without gold, from the people."""
     votes = np.zeros((2, annotations.n_tasks, annotations.n_classes))
     kept = annotations.label < annotations.n_classes
     by_person = panel.people_[annotations.worker[kept]].astype(int)

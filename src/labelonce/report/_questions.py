@@ -11,17 +11,14 @@ import numpy as np
 from labelonce._messages import shorten
 from labelonce._rules import RULES
 from labelonce._types import Codes, Floats
-from labelonce.data._annotations import MIN_OVERLAP
-from labelonce.data._memory import MOST_NUMBERS
-from labelonce.multilabel import MultiLabelAnnotations, f1_score
-from labelonce.multilabel._base import pair_gold
-from labelonce.multilabel._check import yes_shares
+from labelonce.data import MIN_OVERLAP, MOST_NUMBERS
+from labelonce.multilabel import MultiLabelAnnotations, f1_score, pair_gold, yes_shares
 from labelonce.report._accuracy import Accuracy
 from labelonce.report._embed import names
 from labelonce.report._history import rows_of_recipe, rows_of_rounds
 from labelonce.report._media import data_uri, of_task, short_text
 from labelonce.report._workers import LEVEL
-from labelonce.workers._intervals import beta_interval
+from labelonce.workers import beta_interval
 
 MOST_WORKERS = 60  # rows of the table of workers, strictest and most lenient
 MOST_DETAILS = 60  # questions with a part of their own
@@ -73,7 +70,7 @@ class QuestionFacts:
 
     @property
     def narrowing(self) -> str:
-        """What would narrow that range, empty where nothing needs to be done."""
+        """What would narrow that range, empty if nothing would."""
         return "" if self.estimate is None else str(self.fitted.verdict_.narrowing() or "")
 
     @property
@@ -83,7 +80,7 @@ class QuestionFacts:
 
     @cached_property
     def comparable(self) -> bool:
-        """Whether something besides one answer to each question tells what is true."""
+        """Whether there is evidence about the true answers besides one answer per question."""
         sizes = np.diff(np.append(self.annotations.pair_start, len(self.annotations)))
         return self.uses_features or bool((sizes > 1).mean() >= MIN_OVERLAP)
 
@@ -121,7 +118,7 @@ class Strictness:
 
     @property
     def value(self) -> Floats:
-        """How much less often the worker says yes than is found to be true."""
+        """How much less often the worker says yes than the estimated truth."""
         return self.found - self.said
 
     @property
@@ -321,7 +318,7 @@ def _answers(ann: MultiLabelAnnotations, first: int, end: int) -> list[tuple[str
 
 
 def _choices(fitted: Any) -> list[dict[str, Any]]:
-    """Return what was tried, the best first."""
+    """Return the options that were tried, best first."""
     rows = [dict(zip(_CHOICE, (choice[name] for name in _CHOICE), strict=True)) for choice in _tried(fitted)]
     rows = [row | {"learner": rows_of_recipe({"learner": row["learner"]})[0][1]} for row in rows]
     return sorted(rows, key=lambda row: -row["score"])
@@ -339,6 +336,6 @@ def _recipe(fitted: Any) -> dict[str, Any]:
 
 
 def _sharing(fitted: Any) -> dict[str, float] | None:
-    """Return how many answers a worker's overall matrix is worth for a question, by true no and yes."""
+    """Return the weight, in answers, of a worker's overall matrix for a question, by true no and yes."""
     found = getattr(fitted, "question_strength_", None)
     return None if found is None else {"no": float(found[0]), "yes": float(found[1])}

@@ -18,7 +18,7 @@ _CLEAR = 3.0  # standard errors between the halves: with 100 workers, chance alo
 
 
 class Period(NamedTuple):
-    """A time in which labels were given: when it began and ended, and the expected share of right labels."""
+    """A period of time: its beginning and end, and the expected share of right labels given in it."""
 
     first: str
     last: str
@@ -49,7 +49,7 @@ class WorkFigures:
 
 
 def known_figures(work: WorkFigures | None) -> dict[str, Floats]:
-    """Return the figures that are known of some worker, by their names in a table."""
+    """Return the figures that are known for at least one worker, by their names in a table."""
     columns = {} if work is None else {"seconds_per_label": work.seconds, "pay": work.pay}
     return {name: np.round(values, 4) for name, values in columns.items() if not np.isnan(values).all()}
 
@@ -110,7 +110,7 @@ def _date(seconds: Any) -> str:
 
 
 def _halves(when: Floats, right: Floats, annotations: Annotations) -> tuple[Floats, Floats]:
-    """Return the expected share of right labels early and late, of the workers in whom the two clearly differ."""
+    """Return the expected share of right labels early and late, for workers in whom these clearly differ."""
     early, late = np.full((2, annotations.n_workers), np.nan)
     for worker in range(annotations.n_workers):
         mine = np.flatnonzero((annotations.worker == worker) & np.isfinite(when))
@@ -121,7 +121,7 @@ def _halves(when: Floats, right: Floats, annotations: Annotations) -> tuple[Floa
 
 
 def clear_change(right: Floats) -> tuple[float, float] | None:
-    """Return the mean of both halves of what was right, in the order of time; None unless they clearly differ."""
+    """Return the share of right labels in the first and the second half; None unless they clearly differ."""
     halves = right[: len(right) // 2], right[len(right) // 2 :]
     if min(map(len, halves)) < FEWEST:
         return None

@@ -9,7 +9,7 @@ import numpy as np
 
 from labelonce._types import Floats, Mask
 from labelonce.report._facts import Facts
-from labelonce.workers._intervals import beta_interval
+from labelonce.workers import beta_interval
 
 LEVEL = 0.9
 SPAMMER_GAIN = 0.25  # of the way from guessing to perfect
@@ -93,7 +93,7 @@ def _always_same(facts: Facts) -> Mask:
 
 
 def _blind_classes(skill: Floats, skill_low: Floats, counts: Floats) -> Mask:
-    """Return the classes on which a worker is at best half as good as it is, at least, overall."""
+    """Return the classes on which a worker is at most half as good as overall, by the ends of the intervals."""
     right: Floats = np.einsum("wkk->wk", counts)
     size = counts.sum(axis=2) + _OWN_SKILL_WORTH
     mean = (right + _OWN_SKILL_WORTH * skill[:, None]) / size

@@ -15,10 +15,8 @@ import numpy as np
 
 from labelonce import __version__
 from labelonce._rules import RULES
-from labelonce.data import Annotations, agreement
-from labelonce.data._gold import Gold, check_gold
-from labelonce.data._memory import MOST_NUMBERS
-from labelonce.files._atomic import atomic_write
+from labelonce.data import MOST_NUMBERS, Annotations, Gold, agreement, check_gold
+from labelonce.files import atomic_write
 from labelonce.judges import JudgePanel
 from labelonce.learning._review import CHECK, REPLACE
 from labelonce.multilabel import MultiLabelAnnotations
@@ -53,7 +51,7 @@ def write_report(
     seconds: Any = None,
     work: Any = None,
 ) -> None:
-    """Write one HTML file that says the results of a fit: labels, workers, tasks to check, doubts, costs.
+    """Write one HTML file with the results of a fit: labels, workers, tasks to check, doubts, costs.
 
     The file needs nothing from the network, holds its own script and forbids any other, and appears whole or not at
     all. It has no date and draws no unseeded random number, so that the same fit gives the same bytes.
@@ -137,7 +135,7 @@ def _context(facts: Facts, gold: Any, *, texts: Any, images: Any, seconds: Any, 
     """Return everything that the template shows."""
     ann, table = facts.annotations, worker_table(facts)
     estimate = estimated_accuracy(facts)
-    accuracy = estimate if gold is None else measured_accuracy(facts, gold)
+    accuracy: Any = estimate if gold is None else measured_accuracy(facts, gold)
     unsure, contradicted = least_sure(facts), overruled(facts)
     to_check = labels_list(facts, texts)
     actions = to_check["action"].to_pylist()
@@ -150,6 +148,7 @@ def _context(facts: Facts, gold: Any, *, texts: Any, images: Any, seconds: Any, 
         | {"unlabelled": int((~facts.labelled).sum()), "classes": ann.n_classes, "redundancy": ann.redundancy},
         "accuracy": accuracy,
         "estimate": estimate,
+        "too_sure": gold is not None and estimate is not None and estimate.value > accuracy.high,
         "n_check": {"labels": len(actions), "replace": actions.count(REPLACE), "check": actions.count(CHECK)},
         "flagged": _flagged(facts, table),
         "n_unsure": len(unsure),

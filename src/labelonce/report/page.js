@@ -176,7 +176,7 @@
 
   const heatPicture = (map, title) => {
     const colours = ends();
-    const canvas = make("canvas", undefined, { width: K, height: K, role: "img", "aria-label": `${title}: ${K} true classes down, ${K} labels across; the largest mistakes are in the table beside it` });
+    const canvas = make("canvas", undefined, { width: K, height: K, role: "img", "aria-label": `${title}: ${K} true classes down, ${K} labels across; the largest mistakes are in the table next to it` });
     const context = canvas.getContext("2d");
     const image = context.createImageData(K, K);
     map.forEach((value, i) => image.data.set([...mix(colours, value / 255), 255], 4 * i));

@@ -1,4 +1,4 @@
-"""What is believed about tasks and known of workers, in the router's one layout: P(class) of every row.
+"""The beliefs about tasks and workers, in the router's one layout: P(class) of every row.
 
 A row is what has one unknown class: a task, or with several questions a (task, question), such as a check box, whose
 classes are no and yes. The rows of a task lie next to each other. Nothing else in this folder knows the layout; the
@@ -65,7 +65,7 @@ class Belief:
         self._total_risk = float(self._row_risk.sum())
 
     def update(self, task: int, chances: Floats) -> None:
-        """Take an answer: its chance by true class, of every question."""
+        """Update the beliefs by an answer, given its probability by true class for every question."""
         rows = after_answer(self._rows[task], chances)
         risk, before = 1 - np.maximum.reduce(rows, axis=1), self._row_risk[task]
         self._total_risk += float(np.add.reduce(risk - before))
@@ -111,7 +111,7 @@ class Belief:
 
 
 class Crowd:
-    """What is known of the workers: the confusion of every known one, and of the average one.
+    """What is known about the workers: the confusion of every known one, and of the average one.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ class Crowd:
 
 
 def possible(posterior: Floats) -> Floats:
-    """Return a posterior that rules no class out, so that answers can bring each of them back."""
+    """Return a posterior without zeros, so that later answers can raise every class."""
     rows = np.maximum(posterior, _IMPOSSIBLE)
     return np.asarray(rows / rows.sum(axis=1, keepdims=True))
 

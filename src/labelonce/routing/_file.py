@@ -31,7 +31,7 @@ def write(found: dict[str, Any], path: Path) -> None:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """Return what `write` wrote, as it was read: `sound` tells what is wrong with it."""
+    """Read what `write` wrote; `sound` checks it."""
     try:
         with path.open("rb") as file:
             check_unpacked(path, file)
@@ -52,7 +52,7 @@ def read(path: Path) -> dict[str, Any]:
 
 @contextmanager
 def sound(path: Path, found: dict[str, Any]) -> Iterator[None]:
-    """Check what was read, and name the file where nothing can be made of it: a forged one may fail in any way."""
+    """Check the content, and name the file in every error: a forged file may fail in any way."""
     try:
         check_file(found)
         yield

@@ -1,4 +1,4 @@
-"""What a file of a router must hold, looked at before any of it is believed."""
+"""What a file of a router must hold, checked before any of it is used."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MANY = 2**53
 
 
 def check_file(found: dict[str, Any]) -> None:
-    """Raise where what was read is not such as `Router.save` writes."""
+    """Raise an error if the content is not what `Router.save` writes."""
     n_tasks, n_classes, n_answers = (len(found[name]) for name in ("tasks", "classes", "task"))
     n_workers = _check_workers(found["workers"])
     _check_shapes(found, n_tasks, n_classes, n_answers)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class Job:
-    """Something to compute while a router goes on handing out tasks and taking answers, and then to use.
+    """A computation that runs while a router hands out tasks and takes answers, and is used when it is done.
 
     `compute` takes long, changes nothing of the router, and may run in another thread; `finish` takes a moment, where
     the router is used. It is False, and nothing has changed, where the job must be asked for again.

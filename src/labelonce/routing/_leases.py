@@ -1,4 +1,4 @@
-"""Tasks that are out with a worker."""
+"""Tasks that are leased to a worker."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 
 class Leases:
-    """Which task is out with which worker, until when.
+    """Which task is leased to which worker, and until when.
 
     Examples
     --------
@@ -23,11 +23,11 @@ class Leases:
         self._ends: list[tuple[float, int]] = []  # a heap, also of leases that ended otherwise
 
     def hand_out(self, task: int, worker: int, now: float) -> None:
-        """Note that a task is out with a worker from now on."""
+        """Lease a task to a worker from now on."""
         self.restore(task, worker, now + self.seconds)
 
     def restore(self, task: int, worker: int, until: float) -> None:
-        """Note that a task is out with a worker until then."""
+        """Lease a task to a worker until a given time."""
         self.out[task] = (worker, until)
         heapq.heappush(self._ends, (until, task))
 
@@ -37,7 +37,7 @@ class Leases:
             del self.out[task]
 
     def holder(self, task: int, now: float) -> int | None:
-        """Return the worker who has a task, None where nobody has or the lease is over."""
+        """Return the worker who holds a task, None if nobody does or the lease has expired."""
         worker, until = self.out.get(task, (None, now))
         return worker if until > now else None
 

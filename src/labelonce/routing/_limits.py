@@ -64,7 +64,7 @@ class Prices:
 
 @dataclass(frozen=True)
 class Limits:
-    """When a router asks no more: for a task, of a worker, at all.
+    """The limits of a router: per task, per worker, and in total.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a router has to offer: which task is best for whom, which are out with a worker, and who is worth asking."""
+"""What a router has to offer: which task is best for whom, which are leased, and which workers to ask."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Offers:
         return int(left[0]) if len(left) else None
 
     def worth_asking(self, workers: Codes) -> list[int]:
-        """Return the workers who would bring enough, the best first; all where nobody would.
+        """Return the workers whose labels are worth their price, best first; all of them if nobody's are.
 
         Where models and people are paid from one purse, that is by what the best of them brings for the money.
         """
@@ -93,12 +93,12 @@ class Offers:
         return [int(workers[place]) for place in accepted or order]
 
     def gain(self) -> float:
-        """Return what the best answer of the average worker would tell, in nats per unit of money."""
+        """Return the expected information of the average worker's best answer, in nats per unit of money."""
         self.pool()
         return self._gain
 
     def hand_out(self, task: int, worker: int, age: float = 0.0) -> None:
-        """Lease a task to a worker, who has had it for some seconds."""
+        """Lease a task to a worker who got it `age` seconds ago."""
         self._leases.hand_out(task, worker, self._clock() - age)
         self.look_at(task)
 
@@ -108,11 +108,11 @@ class Offers:
         self.look_at(task)
 
     def holds(self, task: int, worker: int) -> bool:
-        """Return whether a task is out with a worker, and its lease is not over."""
+        """Return whether a worker has a lease on a task that has not expired."""
         return self._leases.holder(task, self._clock()) == worker
 
     def is_out(self, task: int) -> bool:
-        """Return whether a task is out with anybody, and its lease is not over."""
+        """Return whether anybody has a lease on a task that has not expired."""
         return self._leases.holder(task, self._clock()) is not None
 
     def end_leases(self) -> None:
@@ -126,7 +126,7 @@ class Offers:
         self.give_back(task, worker)
 
     def look_at(self, task: int) -> None:
-        """Offer a task, or offer it no longer, as it is now."""
+        """Offer a task or withdraw it, according to its state."""
         if self._pool is not None:
             self._pool.set_free(task, free=task not in self._leases.out and self.is_open(task))
 
@@ -145,13 +145,13 @@ class Offers:
         return pool
 
     def use(self, pool: Pool | None) -> None:
-        """Choose from another pool from now on; None: from one that is drawn when it is needed."""
+        """Use another pool from now on; None: draw one when it is needed."""
         self._pool, self._n_changes = pool, self._state.n_tasks
         if pool is not None:
             pool.free = np.isin(pool.tasks, self.open_among(pool.tasks)) & ~np.isin(pool.tasks, self._leased())
 
     def renew(self) -> None:
-        """Take note that everything is worth something else now; better tasks are looked for when there is time."""
+        """Note that the values of all tasks have changed; the pool is drawn again when there is time."""
         self._strategy.refitted(self._state)
         if self._pool is not None:
             self.use(self._pool)
@@ -191,7 +191,7 @@ class Offers:
             self._pool.free, self._pool.is_old = found["pool_free"], is_old
 
     def _drawn(self, tasks: Codes, leased: Codes) -> Pool:
-        """Return a pool of those of the tasks that are open and not out with anybody."""
+        """Return a pool of tasks that are open and not leased."""
         tasks = self.open_among(tasks)
         return Pool.draw(self._state, self._strategy, tasks[~np.isin(tasks, leased)])
 
@@ -199,7 +199,7 @@ class Offers:
         return np.array(list(self._leases.out), dtype=np.int32)
 
     def _average_of(self, strategy: Strategy, pool: Pool) -> float:
-        """Return what the average worker who has answered would bring with its best task, per unit of money."""
+        """Return the value of the best task for the average worker who has answered, per unit of money."""
         workers = np.array(
             [one for one in range(len(self._state.workers)) if self._state.answers.of(one)], dtype=np.int32
         )
@@ -207,7 +207,7 @@ class Offers:
         return float(self._values(strategy, workers, pool).mean()) if len(workers) else 0.0
 
     def _values(self, strategy: Strategy, workers: Codes, pool: Pool) -> Floats:
-        """Return what each worker would bring with its best task, per unit of money."""
+        """Return the value of the best task for each worker, per unit of money."""
         tasks = pool.tasks[pool.free]
         if len(tasks) > _MOST_TASKS:
             tasks = tasks[np.argpartition(-self._state.belief.entropy(tasks), _MOST_TASKS)[:_MOST_TASKS]]
@@ -215,7 +215,7 @@ class Offers:
         return np.asarray(strategy.worker_values(self._state, workers, tasks) / costs)
 
     def _is_worth_too_little(self, worker: int, pool: Pool) -> bool:
-        """Return whether a worker would bring clearly less than the average one; never of a new one."""
+        """Return whether a worker is clearly worth less than the average one; False for a new worker."""
         least = self._strategy.decline_below * self._average
         if least == 0 or self._is_new(worker):
             return False

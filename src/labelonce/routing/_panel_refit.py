@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from labelonce._kernels import one_coin_confusion
+from labelonce._rules import RULES
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats, Mask
 from labelonce.data import Annotations
 from labelonce.judges import JudgePanel
 from labelonce.routing._state import State
 
-_PERSON = (18.0, 2.0)  # Beta prior of how often people are right, 0.9: judgement, it narrows with their answers
 _STEPS = 30
 
 
@@ -55,7 +55,7 @@ def _gold(state: State, answers: Floats) -> list[Any]:
 
 def _people(proxy: Floats, answers: Floats) -> tuple[float, Floats]:
     """Return how often people are right, and the posterior of their answers and the proxy, by EM."""
-    right, wrong = _PERSON
+    right, wrong = RULES.person_right
     n, skill = answers.sum(axis=1, keepdims=True), right / (right + wrong)
     posterior = proxy
     for _ in range(_STEPS):

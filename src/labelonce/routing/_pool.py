@@ -13,7 +13,7 @@ _FEWEST = 512
 
 
 class Pool:
-    """Tasks that are scored again for everybody who asks, and which of them are free.
+    """The tasks that are scored for every worker who asks, and which of them are free.
 
     With few open tasks the pool is all of them, and the choice is exact. With many it is the strategy's shortlist,
     drawn again after a quarter of it was handed out.
@@ -43,7 +43,7 @@ class Pool:
 
     @property
     def used_up(self) -> bool:
-        """Whether so much was handed out that tasks outside may be better."""
+        """Whether the pool has lost enough tasks that those outside it may be better."""
         return not self.is_all and self.taken >= len(self.tasks) // 4
 
     @property

@@ -1,6 +1,6 @@
-"""A refit: everything believed of tasks and workers, replaced by what a fit of all answers found.
+"""A refit: the beliefs about tasks and workers are replaced by those of a fit to all answers.
 
-The posterior of a fit is believed as it is, so it must be calibrated: that of `MBEM` is.
+The router takes over the posterior of a fit unchanged, so it must be calibrated: that of `MBEM` is.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Estimator = Aggregator | AnnotationsScorer
 
 @dataclass(frozen=True)
 class Fit:
-    """What a fit of some answers found, wherever it was made, for `Router.adopt`.
+    """The result of a fit to some answers, for `Router.adopt`.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class Fit:
 
 
 def estimator_of(learner: Any, X: Any, *, families: Any = None) -> Estimator:
-    """Return what a refit fits: what is given, MBEM around a classifier, or a default with features or without."""
+    """Return the estimator of a refit: the one given, MBEM around a classifier, or a default."""
     if isinstance(learner, AnnotationsScorer) and X is None:
         raise ValueError(f"{type(learner).__name__} must have features; got X=None. Give the router X.")
     if isinstance(learner, Estimator):
@@ -104,7 +104,7 @@ def fitted(state: State, estimator: Estimator) -> tuple[Any, Fit]:
 
 
 def _known_before(state: State, estimator: Estimator, annotations: Annotations) -> dict[str, Any]:
-    """Return what a fit may start from: the workers of the last one; nothing where it takes nothing.
+    """Return the start of a fit: the workers of the last fit, if the estimator takes them.
 
     The rounds of `MBEM` start from vote fractions otherwise, in which those who guess are the majority where they are
     sent to the same tasks; the few rounds of a refit are not enough to find out.
@@ -118,7 +118,7 @@ def _known_before(state: State, estimator: Estimator, annotations: Annotations) 
 
 
 class Adoption:
-    """A fit that is about to be believed, and on top of it the answers that it did not know.
+    """A fit that the router is about to take over, plus the answers that came after it.
 
     Answers that it knew and that are gone are taken out. It is made and finished where the router is used, which takes
     a moment; `compute` takes long, changes nothing of the router, and may run in another thread while answers arrive.
@@ -134,7 +134,7 @@ class Adoption:
         self._now, self._n_rows, self._n_removed = state.answers.rows(), state.answers.n_rows, state.answers.n_removed
 
     def compute(self) -> None:
-        """Compute what will be believed, of the answers so far."""
+        """Compute the new beliefs from the fit and the answers so far."""
         state, fitted = self._state, self._fitted_rows()
         self._is_fitted, is_there = self._among(self._now, fitted), self._among(fitted, self._now)
         self._crowd = self._crowd_of(fitted.worker)
@@ -145,7 +145,7 @@ class Adoption:
         self._predictions = np.asarray(found, dtype=np.float32)
 
     def finish(self) -> bool:
-        """Believe it, and what has arrived meanwhile; False, and nothing changed, where an answer was taken back."""
+        """Take over the fit and the answers since; return False and change nothing if an answer was taken back."""
         if self._state.answers.n_removed != self._n_removed:
             return False
         self._state.believe(self._belief, self._crowd, self._predictions, self._is_fitted, self._n_rows)
@@ -182,7 +182,7 @@ class Adoption:
         return crowd
 
     def _count(self, rows: Rows, chosen: Mask, times: int) -> None:
-        """Believe some of the answers too, or take them out."""
+        """Add some of the answers to the beliefs, or take them out."""
         chosen &= self._state.gold[rows.task] < 0
         for task, worker, label in zip(*(one[chosen] for one in rows), strict=True):
             share = self._state.evidence_of(task, worker)

@@ -29,7 +29,7 @@ from labelonce.routing._strategies._strategy import Strategy
 class Router:
     """Hand tasks to workers, one at a time or in batches, and learn from their answers.
 
-    Every answer updates what is believed of its task at once; `refit` fits model and workers to all answers. Call it
+    Every answer updates the belief about its task at once; `refit` fits model and workers to all answers. Call it
     whenever there is time, such as after every hundred answers or in another process.
 
     Parameters
@@ -118,7 +118,7 @@ class Router:
 
     @property
     def belief(self) -> Belief:
-        """What is believed of every task, in the order of `tasks`."""
+        """The beliefs about every task, P(class), in the order of `tasks`."""
         return self.state.belief
 
     @property
@@ -163,7 +163,7 @@ class Router:
         return self.state.task_code(task) in self.state.answers.of(self.state.known_worker(worker))
 
     def value(self, task: Hashable, worker: Hashable) -> float:
-        """Return what a worker's answer is expected to tell about a task, in nats."""
+        """Return the expected information of a worker's answer about a task, in nats."""
         place = np.array([self.state.task_code(task)])
         return float(self.state.information(self.state.known_worker(worker), place)[0])
 
@@ -256,7 +256,7 @@ class Router:
         return self.state.label_of(labels)
 
     def is_free(self, task: Hashable, worker: Hashable) -> bool:
-        """Return whether a task is out with nobody, and this worker has neither labelled nor skipped it."""
+        """Return whether no worker has a lease on a task, and this worker has neither labelled nor skipped it."""
         place = self.state.task_code(task)
         return not self._offers.is_out(place) and place not in self.state.had(self.state.known_worker(worker))
 
@@ -274,11 +274,11 @@ class Router:
         self._offers.give_back(*self._pair(task, worker))
 
     def holds(self, task: Hashable, worker: Hashable) -> bool:
-        """Return whether a task is out with a worker, and its lease is not over."""
+        """Return whether a worker has a lease on a task that has not expired."""
         return self._offers.holds(*self._pair(task, worker))
 
     def refit(self) -> None:
-        """Fit all answers, and replace what is believed of tasks and workers."""
+        """Fit all answers, and replace the beliefs about tasks and workers."""
         if self.state.questions is not None:
             got = f"got {self.state.n_questions}. Fit the answers elsewhere, and adopt the fit"
             raise ValueError(f"refit must have one question per task; {got}.")
@@ -290,14 +290,14 @@ class Router:
         self.adopt(fit)
 
     def adopt(self, fit: Fit) -> None:
-        """Believe a fit that was made elsewhere, such as in another process, while answers went on arriving."""
+        """Take over a fit that was made elsewhere, such as in another process, while answers arrived."""
         job = self.adoption(fit)
         job.compute()
         job.finish()
         self._offers.use(None)
 
     def adoption(self, fit: Fit) -> Job:
-        """Return the work of believing a fit, for another thread, while tasks are handed out and answers arrive.
+        """Return the work of taking over a fit, for another thread, while tasks are handed out and answers arrive.
 
         It cannot be finished where an answer was taken back meanwhile: then ask for it again.
         """

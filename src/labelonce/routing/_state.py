@@ -10,6 +10,7 @@ import numpy as np
 
 from labelonce._kernels import one_coin_confusion
 from labelonce._messages import shorten, show
+from labelonce._rules import RULES
 from labelonce._types import Codes, Floats, Ids, Mask
 from labelonce.data import _ids
 from labelonce.routing._answers import Answers
@@ -17,7 +18,6 @@ from labelonce.routing._belief import ANYBODY, Belief, Crowd
 from labelonce.routing._limits import Prices
 
 _FIRST_SKILL = 0.5  # how far from guessing to perfect a worker is, before any fit
-_SAME_FAMILY = 0.64  # correlation of the errors of two prompts of one language model (docs/judges-market.md)
 
 
 class State:
@@ -136,7 +136,7 @@ class State:
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """Take the first answers, of workers of whom nothing is known, and believe all of them at the end."""
+        """Take the first answers, by unknown workers, and update the beliefs once at the end."""
         self._waits = not self.families  # what an answer of a family counts depends on those before it
         yield
         if not self._waits:
@@ -152,7 +152,7 @@ class State:
         self.belief = Belief(self.with_gold(rows / rows.sum(axis=1, keepdims=True)), self.n_questions)
 
     def remove(self, task: int, worker: int) -> list[int]:
-        """Take an answer out, also of what is believed, and return its labels."""
+        """Take an answer out, also out of the beliefs, and return its labels."""
         labels = self.answers.remove(task, worker)
         if self.gold[task] < 0:
             self.belief.update(task, self.crowd.chances(worker, labels) ** -self.evidence_of(task, worker))
@@ -169,7 +169,7 @@ class State:
         return np.array([*self.answers.of(worker), *self._skipped.get(worker, ())], dtype=np.int32)
 
     def believe(self, belief: Belief, crowd: Crowd, predictions: Floats, is_fitted: Mask, n_rows: int) -> None:
-        """Replace what is believed by what was found of the first rows of answers, and count the answers since."""
+        """Replace the beliefs by those of a fit to the first answers, and add the answers since."""
         self.belief, self.crowd, self.predictions = belief, crowd, predictions
         self.answers.fit(is_fitted, n_rows)
         for task, worker, label in zip(*self.answers.rows(n_rows), strict=True):
@@ -177,19 +177,19 @@ class State:
                 belief.update(task, crowd.chances(worker, np.atleast_1d(label)) ** self.evidence_of(task, worker))
 
     def information(self, workers: int | Codes, tasks: Codes) -> Floats:
-        """Return what an answer of a worker would tell about each task, in nats; of several workers a row each."""
+        """Return the expected information of a worker's answer about each task, in nats."""
         if isinstance(workers, np.ndarray):
             found = self.belief.information(tasks, np.stack([self.crowd.of(int(worker)) for worker in workers]))
             return np.stack([row * self._news(int(one), tasks) for row, one in zip(found, workers, strict=True)])
         return np.asarray(self.belief.information(tasks, self.crowd.of(workers)) * self._news(workers, tasks))
 
     def evidence_of(self, task: int, worker: int) -> float:
-        """Return as what share of an answer this one counts, next to those of its family to the task."""
+        """Return the weight of an answer, given those of its family to the same task."""
         asked = self._asked.get(self._family_of(worker))
         return 1.0 if asked is None else _marginal(asked[task] - 1)
 
     def _news(self, worker: int, tasks: Codes) -> Any:
-        """Return the share of a worker's information about each task that its family has not told; 1 without one."""
+        """Return the share of a worker's information that its family has not given yet, by task; 1 without a family."""
         family = self._family_of(worker)
         if family is None:
             return 1.0
@@ -270,8 +270,8 @@ def _marginal(asked: Any) -> Any:
     >>> [round(_marginal(n), 2) for n in range(3)]
     [1.0, 0.22, 0.1]
     """
-    worth = (asked + 1) / (1 + asked * _SAME_FAMILY)
-    return worth - asked / (1 + (asked - 1) * _SAME_FAMILY)
+    same = RULES.same_family
+    return (asked + 1) / (1 + asked * same) - asked / (1 + (asked - 1) * same)
 
 
 def _code(value: Hashable, codes: dict[Any, int], name: str, ids: Ids) -> int:

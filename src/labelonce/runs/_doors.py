@@ -1,4 +1,4 @@
-"""What learns from texts and images: a pretrained model where one is at hand, else n-grams or pixels."""
+"""The features of texts and images: a pretrained model if one is installed, else n-grams or pixels."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from labelonce._rules import RULES
 from labelonce._types import Effort
 from labelonce.embed import ImageEmbedding, TextEmbedding
 from labelonce.embed._models import folder_of, n_bytes
-from labelonce.learning import BoostedTrees, TextComponents, text_model
-from labelonce.learning._default import behind, default_learner
-from labelonce.multilabel import text_heads
-from labelonce.multilabel._question_problem import default_heads
+from labelonce.learning import BoostedTrees, TextComponents, default_learner, text_model
+from labelonce.learning._default import behind
+from labelonce.multilabel import default_heads, text_heads
 from labelonce.runs._images import SMALL, network_for
 from labelonce.runs._record import Options
 
@@ -38,7 +37,7 @@ _MOST_TOKENS = 256
 def settled(options: Options) -> Options:
     """Return the options with the model that embeds the texts or images by name, "none" where none does.
 
-    Without a wish it is the default one if it is at hand; nothing is downloaded then.
+    If none is named, it is the default model if that is on disk; nothing is downloaded.
     """
     kind = kind_of(options)
     if kind is None:
@@ -73,7 +72,7 @@ def size_of(options: Options) -> int | None:
 
 
 def learner_of(options: Options, n_tasks: int, *, heads: bool = False) -> Any:
-    """Return what learns, for classes or as heads of questions; None: the default for numbers."""
+    """Return the learner, for classes or as heads of questions; None: the default for numbers."""
     thorough, numbers = options.effort == "thorough", default_heads if heads else default_learner
     one = np.zeros((1, 1))
     words: Any = text_heads if heads else text_model
@@ -97,7 +96,7 @@ def fill_cache(options: Options, X: Any, progress: Any) -> None:
         embed.images(X, model=options.embed, progress=progress)
 
 
-class _Way(NamedTuple):
+class _Encoder(NamedTuple):
     what: str
     seconds: float
 
@@ -108,7 +107,7 @@ class _Way(NamedTuple):
 
 
 def first_line(options: Options, X: Any) -> str:
-    """Return what learns from texts or images and how long it takes, and what the other efforts would be.
+    """Return a sentence on the features of texts or images: which, how long they take, and the alternatives.
 
     The times are rough: of one core, with nothing in the cache.
     """
@@ -122,25 +121,27 @@ def first_line(options: Options, X: Any) -> str:
     return f"{len(X):,} {kind}s by {own} on one core ({others})"
 
 
-def _way(options: Options, X: Any) -> _Way:
+def _way(options: Options, X: Any) -> _Encoder:
     n, model, thorough = len(X), options.embed or "none", options.effort == "thorough"
     name = model.rstrip("/").rpartition("/")[2]
     if options.text is not None:
         letters = sum(map(len, X))
         if options.effort == "quick":
-            return _Way(f"{RULES.text_components} components of their n-grams", 5 + _PER_LETTER["components"] * letters)
-        words = _Way("n-grams", 5 + _PER_LETTER["n-grams"] * letters)
+            return _Encoder(
+                f"{RULES.text_components} components of their n-grams", 5 + _PER_LETTER["components"] * letters
+            )
+        words = _Encoder("n-grams", 5 + _PER_LETTER["n-grams"] * letters)
         if not embeds(options):
             return words
         seconds = _LOADING + n * (_encoding(model, min(letters / n / _LETTERS + 2, _MOST_TOKENS)) + _PER_VECTOR)
-        return _Way(f"{name} and n-grams", seconds + words.seconds) if thorough else _Way(name, seconds)
+        return _Encoder(f"{name} and n-grams", seconds + words.seconds) if thorough else _Encoder(name, seconds)
     if options.effort == "quick":
-        return _Way(f"{QUICK_SIZE} x {QUICK_SIZE} pixels", 5 + _PER_PIXELS * n)
+        return _Encoder(f"{QUICK_SIZE} x {QUICK_SIZE} pixels", 5 + _PER_PIXELS * n)
     if embeds(options):
         seconds = _LOADING + n * (_encoding(model, _IMAGE_TOKENS) * (2 if thorough else 1) + _PER_VECTOR)
-        return _Way(f"{name}{' of both sides' if thorough else ''}", seconds)
+        return _Encoder(f"{name}{' of both sides' if thorough else ''}", seconds)
     seconds = max(_SMALL_NETWORK[0], _SMALL_NETWORK[1] * n) if n < SMALL else _PER_IMAGE * n
-    return _Way(f"a network on pixels{', twice as long' if thorough else ''}", seconds * (2 if thorough else 1))
+    return _Encoder(f"a network on pixels{', twice as long' if thorough else ''}", seconds * (2 if thorough else 1))
 
 
 def _encoding(model: str, tokens: float) -> float:

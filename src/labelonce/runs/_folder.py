@@ -1,4 +1,4 @@
-"""A run folder: the result that is there, which changes all at once, and the work that is not finished."""
+"""A run folder: the finished result, which is replaced all at once, and the unfinished run."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class RunFolder:
                 os.close(handle)
 
     def _check_ours(self) -> None:
-        """Raise an error for a folder of somebody else; a damaged record of ours may be replaced."""
+        """Raise an error if the folder is not a run folder; a damaged run may be replaced."""
         check_no_file(self.path)
         if not self.path.exists():
             return
@@ -140,7 +140,7 @@ class RunFolder:
 
 @contextmanager
 def as_train_wrote(folder: Path) -> Iterator[None]:
-    """Say in a sentence that a file in a run folder is not as `train` wrote it, whatever fails because of that."""
+    """Turn every failure of reading a run folder into one sentence: a file is not as `train` wrote it."""
     try:
         yield
     except (ArithmeticError, AttributeError, LookupError, TypeError, RecursionError, pa.ArrowException) as error:

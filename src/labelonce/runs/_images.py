@@ -17,17 +17,18 @@ import pyarrow.compute as pc
 from labelonce._messages import argument, show
 from labelonce._types import TABLES, Ids
 from labelonce.data import Annotations, _ids
-from labelonce.files._open import File, naming
-from labelonce.files._pictures import (
+from labelonce.files import (
+    File,
     by_stem,
     content_of,
     files_in,
     is_picture,
+    naming,
     picture,
     pictures_in,
+    read_table,
     strict_about_bombs,
 )
-from labelonce.files._table_reader import read_table
 from labelonce.runs._inputs import Rows, joined_texts, one_text_per_task, tasks_of
 from labelonce.runs._labels import find_files
 from labelonce.runs._record import InputFile, Named, Options
@@ -67,7 +68,7 @@ def flattened(rows: Rows) -> Rows:
 
 
 def network_for(n_images: int, *, longer: bool = False) -> Any:
-    """Return the network for so many images: `image_learner`, for few of them small, with small batches.
+    """Return the network for N images: `image_learner`; with few images a small one with small batches.
 
     `longer`: it is trained twice as long.
     """

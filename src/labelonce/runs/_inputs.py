@@ -16,11 +16,10 @@ import pyarrow as pa
 
 from labelonce._messages import argument, is_offered, row, shorten, show
 from labelonce._types import TABLES, Floats, Ids
-from labelonce.data import _ids
-from labelonce.data._numbers import Fault, array_fault, as_features
+from labelonce.data import Fault, _ids, array_fault, as_features
 from labelonce.files import File, column_names, id_column, locate, naming, read_table, with_path
-from labelonce.formats._answers import Fields
-from labelonce.formats._registry import read as read_tool
+from labelonce.formats import Fields
+from labelonce.formats import read as read_tool
 
 ARRAYS = (".npy", ".npz")
 _SENTENCE = 3  # words on average: a text, and no id
@@ -29,7 +28,7 @@ _FRACTION = re.compile(r"-?\d*[.,]\d+(?:[eE]-?\d+)?|-?\d+[eE]-?\d+")
 
 @dataclass(frozen=True)
 class Rows:
-    """What a model is fed: the task, and the features or the text, of every row.
+    """The input of a model: the task, and the features or the text, of every row.
 
     `columns` are the names of the features, the one name of the texts, or None where the file has no names.
     """

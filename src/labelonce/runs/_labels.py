@@ -6,12 +6,9 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from labelonce.data import Annotations, check
-from labelonce.data._check import check_labels
+from labelonce.data import Annotations, check, check_labels
 from labelonce.files import File
-from labelonce.formats._labels import listed
-from labelonce.formats._registry import find_labels
-from labelonce.formats._work import read_work
+from labelonce.formats import find_labels, listed, read_work
 from labelonce.io import read_annotations
 
 _MOST_OF_WORK = 2_000_000  # labels whose seconds and pay are read

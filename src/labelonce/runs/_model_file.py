@@ -21,19 +21,16 @@ from labelonce._messages import shorten
 from labelonce._sklearn import BaseEstimator, ClassifierBase, check_is_fitted
 from labelonce._types import Estimate
 from labelonce.aggregation import Aggregator
-from labelonce.data._packed_strings import PackedStrings
+from labelonce.data import PackedStrings
 from labelonce.files import atomic_write, check_unpacked, with_path
-from labelonce.learning import Learner
+from labelonce.learning import FeaturesClassifier, Learner, SoftmaxModel, Verdict
 from labelonce.learning._calibration import Calibration
 from labelonce.learning._choice import Plan
-from labelonce.learning._features import Features, FeaturesClassifier
+from labelonce.learning._features import Features
 from labelonce.learning._rounds import Fitting, Round
-from labelonce.learning._softmax import SoftmaxModel
-from labelonce.learning._verdict import Verdict
-from labelonce.multilabel import MultiLabelAggregator
-from labelonce.multilabel._shared_workers import SharedWorkers
+from labelonce.multilabel import MultiLabelAggregator, SharedWorkers
 from labelonce.runs._state import OtherVersion, States
-from labelonce.workers._groups import Groups
+from labelonce.workers import Groups
 
 _FORMAT = 2
 _VERSIONS = {"workers.OneCoin": 2, "workers.Counted": 2}  # of classes whose attributes have changed their meaning
@@ -155,12 +152,12 @@ def _refusal(unknown: list[str]) -> str:
 
 
 def _states() -> States:
-    """Return what turns objects of ours into named state and back: of these types, and of nothing else."""
+    """Return the functions that turn objects of these types, and no others, into named state and back."""
     return States({_name_in_file(home): home for home in _our_types()}, _VERSIONS)
 
 
 def _name_in_file(home: str) -> str:
-    """Return the name by which files know a class: that by which users do."""
+    """Return the name of a class in files: its public name."""
     module, _, name = home.rpartition(".")
     return f"workers.{name}" if module.startswith("labelonce.workers.") else name
 
@@ -178,7 +175,7 @@ def _types_in(content: bytes) -> set[str]:
 
 
 def _our_types() -> Iterator[str]:
-    """Yield the full names of the types of ours whose objects a file may hold."""
+    """Yield the full names of the types of labelonce that a file may contain."""
     for kind in _PARTS:
         yield f"{kind.__module__}.{kind.__qualname__}"
     for module in (aggregation, embed, learning, multilabel, workers):

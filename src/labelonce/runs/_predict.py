@@ -10,8 +10,7 @@ import pyarrow as pa
 from labelonce._types import TABLES, TOOLS
 from labelonce.data import _ids
 from labelonce.files import column_names, find_columns, naming
-from labelonce.formats._answers import Fields
-from labelonce.formats._registry import find_labels
+from labelonce.formats import Fields, find_labels
 from labelonce.multilabel import MultiLabelMBEM
 from labelonce.runs._folder import RunFolder, as_train_wrote
 from labelonce.runs._images import check_extras, flattened, read_new_images

@@ -14,16 +14,16 @@ from labelonce._messages import argument, described
 from labelonce._types import TOOLS, Floats
 from labelonce.data import _ids
 from labelonce.files import File, column_names
-from labelonce.formats._answers import SEPARATOR
+from labelonce.formats import SEPARATOR
 from labelonce.learning import MBEM
 from labelonce.multilabel import (
     MultiLabelAnnotations,
     MultiLabelMBEM,
+    is_multilabel,
     read_multilabel,
     read_multilabel_gold,
+    yes_shares,
 )
-from labelonce.multilabel._check import yes_shares
-from labelonce.multilabel._read import is_multilabel
 from labelonce.runs._doors import learner_of
 from labelonce.runs._record import DataSize, EstimatedAccuracy, Options, QuestionOutcome, UsedRecipe
 

@@ -1,4 +1,4 @@
-"""What a run was asked for and what came out: the records in `job.json`, `warnings.json` and `run.json`."""
+"""The options and the results of a run: the records in `job.json`, `warnings.json` and `run.json`."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ class Options:
 
     @property
     def named_labels(self) -> str:
-        """The files of labels as a person near them would name them."""
+        """The files of labels, relative to the working directory where possible."""
         return ", ".join(map(near, self.label_files))
 
     @property
     def source(self) -> dict[str, Any]:
-        """How the labels are read: what `runs.read_labels` is to be told."""
+        """How the labels are read: the options of `runs.read_labels`."""
         names = ("format", "task", "worker", "label", "duplicates", "rejected", "multiple", "classes", "answers")
         return {name: value for name in (*names, *_READING) if (value := getattr(self, name)) is not None}
 
@@ -125,7 +125,7 @@ class InputFile:
 
 @dataclass(frozen=True)
 class NumberInput:
-    """What `predict` has to know of rows of numbers; `columns` is None where they had no names."""
+    """What `predict` needs to know about rows of numbers; `columns` is None if they had no names."""
 
     columns: list[str] | None
     number: int
@@ -134,7 +134,7 @@ class NumberInput:
 
 @dataclass(frozen=True)
 class TextInput:
-    """What `predict` has to know of texts."""
+    """What `predict` needs to know about texts."""
 
     column: str
     kind: Literal["text"] = "text"
@@ -142,7 +142,7 @@ class TextInput:
 
 @dataclass(frozen=True)
 class ImageInput:
-    """What `predict` has to know of images: how files are named by tasks, and the side to which they are brought.
+    """What `predict` needs to know about images: how files are named by tasks, and the side to which they are brought.
 
     `size` is None where a pretrained model takes the files.
     """
@@ -193,7 +193,7 @@ class UsedRecipe:
 class EstimatedAccuracy:
     """The estimated share of right labels and the ends of its 90 % range; nothing checked it unless `held_out`.
 
-    `narrowing` is what would narrow the range, empty where nothing needs to be done, and `doubts` are the warnings of
+    `narrowing` is what would narrow the range, empty if nothing would, and `doubts` are the warnings of
     the fit.
     """
 
@@ -253,7 +253,7 @@ class QuestionOutcome:
 
 @dataclass(frozen=True)
 class RoundEntry:
-    """A round of the fit's `history_`, with None for a number that there is not."""
+    """A round of the fit's `history_`, with None for missing numbers."""
 
     round: int
     agreement: float
@@ -288,7 +288,7 @@ class WarningsRecord(JsonRecord):
 
 @dataclass(frozen=True)
 class Job(JsonRecord):
-    """What is to be done: the options, with absolute paths, and the inputs and versions that the run began with."""
+    """The job: the options, with absolute paths, and the inputs and versions that the run began with."""
 
     options: Options
     inputs: dict[str, InputFile]
@@ -333,7 +333,7 @@ def _written(fields: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def near(path: str) -> str:
-    """Return a path as seen from the working directory where it lies below it, otherwise as it is."""
+    """Return a path relative to the working directory if it lies below it, otherwise unchanged."""
     with suppress(ValueError):
         return str(Path(path).relative_to(os.getcwd()))
     return path
@@ -365,7 +365,7 @@ _hints = cache(get_type_hints)
 
 
 def _missing_keys(value: Any, kind: Any) -> int:
-    """Return how many keys of a record a JSON object lacks, so that of several records the nearest is read."""
+    """Return how many keys of a record a JSON object lacks, to find the best of several records."""
     if not (isinstance(kind, type) and is_dataclass(kind) and isinstance(value, dict)):
         return 0
     return len(set(_hints(kind)) - set(value))

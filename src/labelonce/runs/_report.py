@@ -1,4 +1,4 @@
-"""The report of a finished run, written again, with what is known by now."""
+"""The report of a finished run, written again, also with gold that came later."""
 
 from __future__ import annotations
 
@@ -6,13 +6,10 @@ from collections.abc import Sized
 from pathlib import Path
 from typing import Any
 
-from labelonce.data._gold import check_gold
+from labelonce.data import check_gold
 from labelonce.io import read_gold
 from labelonce.multilabel import MultiLabelMBEM, read_multilabel_gold
-from labelonce.report import write_report
-from labelonce.report._accuracy import Accuracy, measured_accuracy
-from labelonce.report._facts import read_facts
-from labelonce.report._questions import questions_accuracy
+from labelonce.report import Accuracy, measured_accuracy, questions_accuracy, read_facts, write_report
 from labelonce.runs._folder import RunFolder, as_train_wrote
 from labelonce.runs._labels import work_in
 from labelonce.runs._model_file import load

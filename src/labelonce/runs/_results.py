@@ -1,4 +1,4 @@
-"""The tables of a run: what is known of every task and every worker, and the labels worth checking."""
+"""The tables of a run: what is known about every task and every worker, and the labels worth checking."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from labelonce._kernels import Beliefs
 from labelonce.data import Annotations, _ids, _rows
 from labelonce.learning import MBEM
 from labelonce.learning._review import review_table
-from labelonce.report._classes import ClassFigures, class_figures
-from labelonce.report._facts import read_facts
-from labelonce.report._workers import worker_table
+from labelonce.report import ClassFigures, class_figures, read_facts, worker_table
 from labelonce.runs._folder import RunFolder, as_train_wrote
 from labelonce.runs._predict import read_run
 from labelonce.runs._record import Outcome
@@ -60,7 +58,7 @@ def review(folder: Path, *, least: float | None = None) -> pa.Table:
 
 
 def class_figures_of(folder: Path) -> dict[Any, ClassFigures]:
-    """Return what to expect of the labels of every class of a finished run, as its report says; {} of many classes."""
+    """Return the expected figures of the labels of every class of a finished run; {} with many classes."""
     outcome, run = read_run(folder).outcome, RunFolder(folder)
     with as_train_wrote(folder):
         table = run.table("labels.parquet")

@@ -1,4 +1,4 @@
-"""Objects of ours as named, versioned state: plain dicts that no move of a class between modules can break."""
+"""Objects of labelonce as named, versioned state: plain dicts that stay valid when a class moves to another module."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NAME, _VERSION, _STATE = "labelonce", "version", "state"
 
 
 class OtherVersion(ValueError):
-    """State that this release cannot read: of a name or a version that it does not know."""
+    """A state with a name or a version that this release does not know."""
 
 
 class States:
@@ -32,7 +32,7 @@ class States:
         self._names = {home: name for name, home in homes.items()}
 
     def of(self, value: Any) -> Any:
-        """Return a value with state in the place of objects of ours, wherever they are inside it."""
+        """Return a value in which every object of labelonce is replaced by its state, at any depth."""
         return self._replaced(value, {}, self._described)
 
     def restored(self, value: Any) -> Any:
@@ -65,7 +65,7 @@ class States:
         return found
 
     def _replaced(self, value: Any, done: dict[int, Any], change: Callable[..., Any]) -> Any:
-        """Return a value changed wherever `change` returns something else than None; what is met twice stays one."""
+        """Return a value with changes wherever `change` returns one; an object that occurs twice stays one object."""
 
         def again(inner: Any) -> Any:
             return self._replaced(inner, done, change)
@@ -80,7 +80,7 @@ class States:
 
 
 def _each(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a container with its parts changed, and anything else as it is; estimators are containers, too."""
+    """Return a container with changed parts, and other values unchanged; estimators count as containers."""
     if type(value) in (list, tuple):
         return type(value)(map(change, value))
     if type(value) is dict:

@@ -21,10 +21,10 @@ import pyarrow as pa
 from labelonce._messages import argument
 from labelonce._types import MODELS, TABLES
 from labelonce._validate import check_int
-from labelonce.aggregation._base import has_no_room
+from labelonce.aggregation import has_no_room
 from labelonce.data import Annotations
 from labelonce.files import File, absolute, atomic_write, column_names, fingerprint
-from labelonce.formats._answers import Fields
+from labelonce.formats import Fields
 from labelonce.io import read_class_groups, write
 from labelonce.learning import MBEM
 from labelonce.multilabel import MultiLabelAnnotations, MultiLabelMBEM
@@ -166,7 +166,7 @@ def read_inputs(options: Options) -> Inputs:
 
 
 def _check_options(options: Options) -> None:
-    """Raise where options cannot be, or do not go together, before any file is read."""
+    """Raise an error for invalid options or combinations, before any file is read."""
     if options.features is None and options.text is None and options.images is None:
         kinds = f"{argument('features')}, {argument('text')} or {argument('images')}"
         raise ValueError(f"train must have {kinds}; got none of them.")
@@ -197,7 +197,7 @@ def _read_labels(labels: Sequence[File], options: Options) -> Any:
 
 
 def _columns_of_questions(labels: Sequence[File], options: Options) -> set[str]:
-    """Return the columns of wide tables, in which a column can be ignored as in the features."""
+    """Return the columns of wide tables, where columns can be ignored as in the features."""
     if not has_questions(labels, options.source):
         return set()
     return {name for file in labels if file.format in TABLES for name in column_names(file)}
@@ -299,7 +299,7 @@ def _finish(
 
 
 def _tables(clf: Any, inputs: Inputs) -> tuple[pa.Table, pa.Table]:
-    """Return what is known of every task, and of every worker."""
+    """Return what is known about every task, and of every worker."""
     annotations, shown = inputs.annotations, _shown(inputs)
     if inputs.on_questions:
         return labels_of_questions(clf, annotations, **shown), clf.workers_to_frame()
@@ -354,14 +354,20 @@ def _model_input(options: Options, inputs: Inputs) -> NumberInput | TextInput | 
 
 
 def _write_report(path: Path, clf: Any, inputs: Inputs, record: RunRecord) -> RunRecord:
-    """Write the report where its libraries are here; return the record, which says if it was not."""
+    """Write the report where its libraries are installed; return the record, which says if it was not."""
     reason = _no_report(inputs)
-    try:
-        report = import_module("labelonce.report")
-    except ImportError as error:
-        reason = str(error)
+    if not reason:
+        try:
+            _report_of(path, clf, inputs, record)
+        except ImportError as error:  # Jinja2 is not installed
+            reason = str(error)
     if reason:
         return replace(record, warnings=[*record.warnings, f"report.html was not written: {reason}"])
+    return record
+
+
+def _report_of(path: Path, clf: Any, inputs: Inputs, record: RunRecord) -> None:
+    report = import_module("labelonce.report")
     rows, images = inputs.rows, inputs.images
     shown: dict[str, Any] = {"run": record.with_paths(near).to_dict()}
     if not inputs.on_questions:
@@ -370,13 +376,12 @@ def _write_report(path: Path, clf: Any, inputs: Inputs, record: RunRecord) -> Ru
     if images is None:
         texts = rows.X if isinstance(rows.X, list) else None
         report.write_report(path, clf, inputs.annotations, texts=texts, **shown)
-        return record
+        return
     try:
         report.write_report(path, clf, inputs.annotations, images=images.paths, **shown)
     except ValueError:  # a file has gone since it was read
         shots = None if isinstance(rows.X, list) or rows.X.ndim != 4 else rows.X
         report.write_report(path, clf, inputs.annotations, images=shots, **shown)
-    return record
 
 
 def _no_report(inputs: Inputs) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from labelonce._lazy import lazy_names
 from labelonce.service._label_studio_api import LabelStudio
 from labelonce.service._prodigy import ProdigyRouter
 from labelonce.service._project import Project
@@ -53,3 +54,12 @@ def serve(
     from labelonce.service._server import run
 
     run(app, host=host, port=port)
+
+
+if TYPE_CHECKING:  # for other rooms of the library; users are promised nothing
+    from labelonce.service._label_studio_project import project_from as project_from
+    from labelonce.service._numbers import encode_tasks as encode_tasks
+    from labelonce.service._settings import FILE as FILE
+    from labelonce.service._settings import check_url as check_url
+else:
+    __getattr__, _, _ = lazy_names(__name__)

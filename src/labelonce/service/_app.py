@@ -16,14 +16,14 @@ from starlette.routing import Match
 from labelonce import __version__
 from labelonce.service import _for_admins, _for_workers
 from labelonce.service._argilla import is_signed, read_response
-from labelonce.service._http import Guarded
+from labelonce.service._http import SafeApp
 from labelonce.service._instructions import read_instructions
 from labelonce.service._label_studio_api import LabelStudio
 from labelonce.service._label_studio_app import label_studio_routes
 from labelonce.service._label_studio_bridge import Bridge
-from labelonce.service._messages import Wrong, described
+from labelonce.service._messages import ErrorMessage, described
 from labelonce.service._project import Project
-from labelonce.service._service import Refused, Service
+from labelonce.service._service import RequestError, Service
 from labelonce.service._store import DatabaseTrouble
 
 _PAGES = {
@@ -37,7 +37,7 @@ _PAGES = {
     "/service.css": ("service.css", "text/css"),
 }
 _REFUSALS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Wrong} for status in (400, 401, 403, 404, 409, 413, 422, 429, 503)
+    status: {"model": ErrorMessage} for status in (400, 401, 403, 404, 409, 413, 422, 429, 503)
 }
 _AGAIN = "2"  # seconds
 _OF_LABEL_STUDIO = 64 * 1024 * 1024  # bytes of a body: whole tasks, to a path that nobody else knows
@@ -88,8 +88,8 @@ def create_app(
     if bridge is not None:
         app.include_router(label_studio_routes(bridge))
     larger = {} if bridge is None else {f"/label-studio/{bridge.secret}/": _OF_LABEL_STUDIO}
-    app.add_middleware(Guarded, larger=larger | {"/argilla/": _OF_ARGILLA} if argilla else larger)
-    app.add_exception_handler(Refused, _refused)
+    app.add_middleware(SafeApp, larger=larger | {"/argilla/": _OF_ARGILLA} if argilla else larger)
+    app.add_exception_handler(RequestError, _refused)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(DatabaseTrouble, _away)
     app.add_exception_handler(405, _not_allowed)
@@ -104,7 +104,7 @@ def create_app(
 
 
 async def _refused(_: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, Refused)  # registered for nothing else
+    assert isinstance(error, RequestError)  # registered for nothing else
     headers = {"Retry-After": str(int(error.wait) + 1)} if error.wait else {}
     if error.status == 401:
         headers["WWW-Authenticate"] = "Bearer"
@@ -112,20 +112,20 @@ async def _refused(_: Request, error: Exception) -> JSONResponse:
 
 
 async def _away(_: Request, __: Exception) -> JSONResponse:
-    """Say that the database is away; why is in the log."""
+    """Answer that the database is unavailable; the reason is in the log."""
     sentence = "the database does not answer at this moment; ask again."
     return JSONResponse({"detail": sentence}, 503, {"Retry-After": _AGAIN})
 
 
 async def _not_allowed(request: Request, _: Exception) -> JSONResponse:
-    """Say which methods a path has: all of them, not only those of its first handler."""
+    """Answer which methods a path has: all of them, not only those of its first handler."""
     routes = [one for one in request.app.routes if one.matches(request.scope)[0] is not Match.NONE]
     methods = sorted({method for one in routes for method in getattr(one, "methods", None) or ()})
     return JSONResponse({"detail": "Method Not Allowed"}, 405, {"Allow": ", ".join(methods)})
 
 
 async def _malformed(_: Request, error: Exception) -> JSONResponse:
-    """Say what is wrong without repeating what was sent, which may be no JSON: NaN is none."""
+    """Answer what is wrong without repeating the request, which may not be valid JSON (such as NaN)."""
     assert isinstance(error, RequestValidationError)  # registered for nothing else
     found = [{name: one[name] for name in ("loc", "msg", "type")} for one in error.errors()]
     return JSONResponse({"detail": found}, 422)

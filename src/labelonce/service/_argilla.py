@@ -21,7 +21,7 @@ _SKIPPED = "discarded in Argilla"
 
 
 def is_signed(secret: str, headers: Mapping[str, str], body: bytes, *, now: float | None = None) -> bool:
-    """Return whether the body was signed with the secret, a moment ago, as Standard Webhooks asks for.
+    """Return whether the body was signed with the secret, and recently, as Standard Webhooks requires.
 
     Examples
     --------

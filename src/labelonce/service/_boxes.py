@@ -13,7 +13,7 @@ NO, YES = ANSWERS = ("no", "yes")
 
 
 def stored(ticked: Iterable[str], classes: Sequence[str]) -> str:
-    """Return what is stored of the ticked classes: JSON, in the order of the classes, so that equal ones are equal.
+    """Return the stored form of the ticked classes: JSON, in the order of the classes, so that equal ones are equal.
 
     >>> stored(["sea", "dog"], ["dog", "cat", "sea"])
     '["dog", "sea"]'

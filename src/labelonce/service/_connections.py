@@ -29,7 +29,7 @@ class _Open(Protocol):
 
 
 class Limits:
-    """The open connections of a server. Where they are too many, the one that is of least use is closed.
+    """The open connections of a server. If there are too many, the least useful one is closed.
 
     That is the oldest on which a request has begun and has not arrived, or an answer is not read, then the oldest on
     which there is none. Only where all are at work a new one is refused. An address that may speak for others, a proxy,
@@ -69,7 +69,7 @@ class Limits:
         return fits
 
     def note(self, connection: _Open, *, half: bool, idle: bool) -> None:
-        """Note what a connection is at: half of a request has arrived, or none, or one is being answered."""
+        """Note the state of a connection: half of a request has arrived, or none, or one is being answered."""
         for place, it_is in ((self._half, half), (self._idle, idle)):
             if not it_is:
                 place.pop(connection, None)
@@ -121,7 +121,7 @@ class Connection(H11Protocol):
         self._wait(_HEAD_SECONDS)
 
     def data_received(self, data: bytes) -> None:
-        """Take what has arrived, and wait for the rest only so long."""
+        """Take the data that has arrived, and wait for the rest for a limited time."""
         super().data_received(data)
         self._look()
 
@@ -153,7 +153,7 @@ class Connection(H11Protocol):
         self.transport.abort()
 
     def _look(self, *, answered: bool = False) -> None:
-        """Note what the connection is at, and set the time that it has for that."""
+        """Note the state of the connection, and set its time limit."""
         if self.flow.write_paused:
             return
         state = self.conn.their_state
@@ -168,7 +168,7 @@ class Connection(H11Protocol):
         self._in_body = in_body
 
     def _wait_for_reader(self, unread: int) -> None:
-        """End the connection unless some of what is unread is read in time, and look again after that."""
+        """End the connection unless the client reads some of the response in time; then check again."""
 
         def look() -> None:
             now_unread = self.transport.get_write_buffer_size()
@@ -185,8 +185,8 @@ class Connection(H11Protocol):
         self._deadline = None if seconds is None else self.loop.call_later(seconds, then or self.abort)
 
 
-class Seldom(logging.Filter):
-    """Lets messages of one kind through once a minute; the next one says how many were left out."""
+class RareMessages(logging.Filter):
+    """Lets one log message of a kind through per minute; the next one says how many were left out."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -208,7 +208,7 @@ class Seldom(logging.Filter):
 
 
 def room_for_connections() -> int:
-    """Return how many connections there may be, after raising the limit of open files as far as one may."""
+    """Raise the limit of open files as far as allowed, and return the number of connections it leaves room for."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -219,7 +219,7 @@ def room_for_connections() -> int:
 
 
 def proxies() -> str:
-    """Return whose word for the address of others is taken, as uvicorn reads it."""
+    """Return the proxies whose statement of a client's address is trusted, as uvicorn reads it."""
     return os.environ.get("FORWARDED_ALLOW_IPS", "127.0.0.1,::1")
 
 

@@ -12,14 +12,14 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import pyarrow as pa
 
-from labelonce.files._table_writer import write_table
-from labelonce.formats._answers import SEPARATOR
-from labelonce.report._lists import safe_cells
+from labelonce.files import write_table
+from labelonce.formats import SEPARATOR
+from labelonce.report import safe_cells
 from labelonce.service._boxes import ticked
 from labelonce.service._figures import remarks_table
 from labelonce.service._project import Project
 from labelonce.service._service import Service
-from labelonce.service._store import Stored
+from labelonce.service._store import AnswerRow
 
 Exported = Literal["annotations", "labels", "workers", "remarks", "everything"]
 _EACH: tuple[Exported, ...] = ("annotations", "labels", "workers", "remarks")
@@ -27,7 +27,7 @@ _KINDS = {"csv": "text/csv", "jsonl": "application/jsonl", "parquet": "applicati
 
 
 async def exported(service: Service, what: Exported, format: str, *, spreadsheet: bool) -> tuple[bytes, str]:
-    """Return a file's content and its media type; what takes long is done in a thread."""
+    """Return a file's content and its media type; slow work is done in a thread."""
     if what == "everything":
         files = [
             (f"{one}.{format}", (await exported(service, one, format, spreadsheet=spreadsheet))[0]) for one in _EACH
@@ -37,10 +37,10 @@ async def exported(service: Service, what: Exported, format: str, *, spreadsheet
     if what in ("labels", "workers"):
         table = partial(_as_it_is, service.live.labels_table() if what == "labels" else _workers(service))
     elif what == "remarks":
-        rows, comments = await service.beside(lambda store: (store.answers(), store.comments()))
+        rows, comments = await service.read_store(lambda store: (store.answers(), store.comments()))
         table = partial(remarks_table, [row for row in rows if row.label is None], comments)
     else:
-        rows = await service.beside(lambda store: store.answers())
+        rows = await service.read_store(lambda store: store.answers())
         table = partial(annotations_table, service.project, rows, joined=format == "csv")
     return await asyncio.to_thread(_written, table, format, spreadsheet), _KINDS[format]
 
@@ -67,7 +67,7 @@ def _workers(service: Service) -> pa.Table:
     return pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in kinds.items()})
 
 
-def annotations_table(project: Project, rows: list[Stored], *, joined: bool) -> pa.Table:
+def annotations_table(project: Project, rows: list[AnswerRow], *, joined: bool) -> pa.Table:
     """Return labels, without skips, as a table with the tasks' own ids: what `read_annotations` reads.
 
     With check boxes it is what `read_multilabel` reads: the ticked classes, `joined` into one word or as lists.

@@ -1,4 +1,4 @@
-"""What the dashboard shows of all answers: agreement, classes, seconds, why tasks were skipped, and comments."""
+"""The dashboard's figures on all answers: agreement, classes, seconds, why tasks were skipped, and comments."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from scipy.stats import beta
 from labelonce._types import Floats
 from labelonce.data import Annotations, agreement
 from labelonce.multilabel import MultiLabelAnnotations
-from labelonce.report._work import FEWEST, clear_change
+from labelonce.report import FEWEST, clear_change
 from labelonce.service._boxes import ticked
 from labelonce.service._project import Project
-from labelonce.service._store import Comment, Store, Stored, labels
+from labelonce.service._store import AnswerRow, Comment, Store, labels
 
 _NEWEST = 50  # skips and comments
 _PERIODS = 8
@@ -32,8 +32,8 @@ _OF_REMARK = {
 }
 
 
-def figures(project: Project, rows: list[Stored], comments: list[Comment], belief: Floats | None) -> dict[str, Any]:
-    """Return the figures of a project's answers; what only the `belief` of a fit can tell is left out without."""
+def figures(project: Project, rows: list[AnswerRow], comments: list[Comment], belief: Floats | None) -> dict[str, Any]:
+    """Return the figures of a project's answers; figures that need the `belief` of a fit are left out without one."""
     rows = [row for row in rows if row.task in project.tasks.place]
     skips, classes = [row for row in rows if row.label is None], set(project.settings.classes)
     boxes = project.settings.multilabel
@@ -54,21 +54,21 @@ def figures(project: Project, rows: list[Stored], comments: list[Comment], belie
     }
 
 
-def remarks(skips: list[Stored], comments: list[Comment]) -> list[dict[str, Any]]:
+def remarks(skips: list[AnswerRow], comments: list[Comment]) -> list[dict[str, Any]]:
     """Return skips and comments, the newest first."""
     found = [("skip", one.task, one.worker, one.reason, False, one.given_at) for one in skips]
     found += [("comment", one.task, one.worker, one.text, one.flagged, one.given_at) for one in comments]
     return [dict(zip(_OF_REMARK, one, strict=True)) for one in sorted(found, key=lambda one: -one[-1])]
 
 
-def remarks_table(skips: list[Stored], comments: list[Comment]) -> pa.Table:
+def remarks_table(skips: list[AnswerRow], comments: list[Comment]) -> pa.Table:
     """Return skips and comments as a table."""
     found = [one | {"at": round(1000 * one["at"])} for one in remarks(skips, comments)]
     return pa.Table.from_pylist(found, pa.schema(_OF_REMARK))
 
 
 def of_task(store: Store, task: str, *, boxes: bool) -> dict[str, Any]:
-    """Return what everybody said of a task."""
+    """Return all answers about a task."""
     rows = store.of_task(task)
     said = [
         {"worker": row.worker, "label": ", ".join(ticked(row.label)) if boxes else row.label, "seconds": row.seconds}
@@ -79,8 +79,8 @@ def of_task(store: Store, task: str, *, boxes: bool) -> dict[str, Any]:
     return {"answers": said, "remarks": remarks([row for row in rows if row.label is None], comments)}
 
 
-def _agreement(project: Project, rows: list[Stored]) -> dict[str, Any] | None:
-    """Return how far people agree, None where no two have labelled the same task."""
+def _agreement(project: Project, rows: list[AnswerRow]) -> dict[str, Any] | None:
+    """Return the agreement of the workers, None if no two have labelled the same task."""
     per_task = Counter(row.task for row in rows)
     shared = [row for row in rows if per_task[row.task] > 1]
     if not shared:
@@ -99,8 +99,8 @@ def _agreement(project: Project, rows: list[Stored]) -> dict[str, Any] | None:
     return {"tasks": found["n_tasks"], "percent": found["percent"], "alpha": found["alpha"], "classes": classes}
 
 
-def _classes(project: Project, rows: list[Stored], belief: Floats | None) -> list[dict[str, Any]]:
-    """Return how often each class was given, how often rightly, and what was given in its place."""
+def _classes(project: Project, rows: list[AnswerRow], belief: Floats | None) -> list[dict[str, Any]]:
+    """Return how often each class was given, how often correctly, and which classes were given instead."""
     names = project.settings.classes
     given, places = _given(project, rows), [project.tasks.place[row.task] for row in rows]
     counts = given.sum(axis=0).astype(int)
@@ -120,8 +120,8 @@ def _classes(project: Project, rows: list[Stored], belief: Floats | None) -> lis
     return found
 
 
-def _over_time(project: Project, rows: list[Stored], belief: Floats) -> dict[str, Any]:
-    """Return how right labels were in `periods` of equally many, and the two halves of who has clearly `changed`."""
+def _over_time(project: Project, rows: list[AnswerRow], belief: Floats) -> dict[str, Any]:
+    """Return the accuracy in `periods` of equally many labels, and the halves of workers who clearly `changed`."""
     rows = sorted(rows, key=lambda row: row.given_at)
     right = _chance_of_right(project, rows, belief)
     periods = []
@@ -139,7 +139,7 @@ def _over_time(project: Project, rows: list[Stored], belief: Floats) -> dict[str
     return {"periods": periods, "changed": {one: halves for one, of in mine.items() if (halves := clear_change(of))}}
 
 
-def _chance_of_right(project: Project, rows: list[Stored], belief: Floats) -> Floats:
+def _chance_of_right(project: Project, rows: list[AnswerRow], belief: Floats) -> Floats:
     """Return how probably every label is right; of check boxes the expected share of right ones."""
     given, places = _given(project, rows), [project.tasks.place[row.task] for row in rows]
     if not project.settings.multilabel:
@@ -148,8 +148,8 @@ def _chance_of_right(project: Project, rows: list[Stored], belief: Floats) -> Fl
     return np.asarray((ticked_boxes * yes + (1 - ticked_boxes) * (1 - yes)).mean(axis=1))
 
 
-def _given(project: Project, rows: list[Stored]) -> Any:
-    """Return what every label says, sparse [label, class]."""
+def _given(project: Project, rows: list[AnswerRow]) -> Any:
+    """Return the classes of every label, sparse [label, class]."""
     code = {name: place for place, name in enumerate(project.settings.classes)}
     said = [ticked(row.label or "[]") if project.settings.multilabel else [row.label or ""] for row in rows]
     columns = [code[name] for names in said for name in names]
@@ -157,8 +157,8 @@ def _given(project: Project, rows: list[Stored]) -> Any:
     return sparse.csr_array((np.ones(len(columns)), columns, ends), shape=(len(rows), len(code)))
 
 
-def _seconds(rows: list[Stored]) -> dict[str, float]:
-    """Return the seconds that half of each worker's labels took at most."""
+def _seconds(rows: list[AnswerRow]) -> dict[str, float]:
+    """Return the median seconds per label of each worker."""
     found: dict[str, list[float]] = {}
     for row in rows:
         if row.seconds is not None and isfinite(row.seconds):

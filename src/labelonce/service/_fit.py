@@ -1,7 +1,7 @@
 """A fit of all answers, in a process of its own: `python -m labelonce.service._fit PROJECT`.
 
 A fit is a folder `fits/000001/` with the answers that it knew (`annotations.parquet`), the run folder of the model
-(`run/`), what the router believes of it (`belief.npz`), and last `fit.json`. One that was killed is resumed.
+(`run/`), the router's beliefs (`belief.npz`), and last `fit.json`. One that was killed is resumed.
 """
 
 from __future__ import annotations
@@ -26,12 +26,10 @@ from labelonce._kernels import Beliefs
 from labelonce._types import Floats
 from labelonce.aggregation import DawidSkene
 from labelonce.data import Annotations
-from labelonce.files._atomic import atomic_path, atomic_write
+from labelonce.files import atomic_path, atomic_write
 from labelonce.io import write
 from labelonce.multilabel import MultiLabelDawidSkene
-from labelonce.report._accuracy import estimated_accuracy
-from labelonce.report._facts import Facts, read_facts
-from labelonce.report._workers import worker_table
+from labelonce.report import Facts, estimated_accuracy, read_facts, worker_table
 from labelonce.routing import Fit
 from labelonce.service._boxes import answers_of, rows_of
 from labelonce.service._fit_boxes import about_boxes, boxes_in, posterior_of
@@ -50,7 +48,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
-class Found:
+class FinishedFit:
     """A finished fit: its number, what `fit.json` says of it, and what the router takes over."""
 
     number: int
@@ -77,7 +75,7 @@ def main(folder: Path) -> int:
     return 0
 
 
-def newest(project: Project) -> Found | None:
+def newest(project: Project) -> FinishedFit | None:
     """Return the newest finished fit of the project's tasks and classes, None if there is none."""
     folders = fetch(project)
     folders = _folders(project) if folders is None else folders
@@ -85,7 +83,7 @@ def newest(project: Project) -> Found | None:
     return found if found is not None and subject(project).items() <= found.about.items() else None
 
 
-def read(place: Path) -> Found:
+def read(place: Path) -> FinishedFit:
     """Return the fit in a folder."""
     with np.load(place / "belief.npz", allow_pickle=False) as loaded:
         arrays = {name: loaded[name] for name in loaded.files}
@@ -97,7 +95,7 @@ def read(place: Path) -> Found:
         posterior, predictions = rows_of(posterior), rows_of(predictions)
     answers = (table["task"], table["worker"], labels)  # as Arrow: a list of them would take a while to make
     fit = Fit(posterior, arrays["confusion"], about["worker_ids"], answers, predictions)
-    return Found(int(place.name), about, fit)
+    return FinishedFit(int(place.name), about, fit)
 
 
 def history(project: Project) -> list[dict[str, Any]]:
@@ -112,12 +110,12 @@ def history(project: Project) -> list[dict[str, Any]]:
 
 
 def subject(project: Project) -> dict[str, Any]:
-    """Return what a fit is about: one of other tasks or classes, such as those of yesterday's file, is of no use."""
+    """Return the tasks and classes of a fit as a key: a fit of other tasks or classes cannot be used."""
     return {"tasks": project.tasks.digest, "classes": list(project.settings.classes)}
 
 
 def _sound(folders: Iterable[Path], read: Callable[[Path], _T]) -> Iterator[_T]:
-    """Yield what is read of the finished fits; damaged ones are left out, since the next fit makes up for them."""
+    """Yield the finished fits; damaged ones are skipped, since the next fit replaces them."""
     for place in folders:
         if (place / "fit.json").exists():
             try:
@@ -172,7 +170,7 @@ def _finish(project: Project, place: Path) -> None:
         else:
             posterior = Beliefs.of(model.posterior_).to_dense()
             about = _about(read_facts(model, annotations), posterior)
-    with atomic_path(place / "belief.npz") as beside, beside.open("wb") as file:
+    with atomic_path(place / "belief.npz") as temporary, temporary.open("wb") as file:
         np.savez(
             file,
             posterior=posterior,
@@ -245,7 +243,7 @@ def _given(project: Project, place: Path, task: str) -> Path:
 
 
 def _about(facts: Facts, posterior: Floats) -> dict[str, Any]:
-    """Return what people see of a fit: accuracy with its range, workers, and what more labels would bring."""
+    """Return what is shown about a fit: accuracy with its range, workers, and what more labels would bring."""
     accuracy, table, ann = estimated_accuracy(facts), worker_table(facts), facts.annotations
     labelled = np.unique(ann.worker)
     workers = {

@@ -1,4 +1,4 @@
-"""What is particular about a fit of check boxes: its answers, and what people see of it."""
+"""The fit of check boxes: its answers, and what is shown about it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.stats import beta
 
 from labelonce._types import Floats
 from labelonce.multilabel import MultiLabelAnnotations
-from labelonce.report._workers import LEVEL, SPAMMER_GAIN
+from labelonce.report import LEVEL, SPAMMER_GAIN
 from labelonce.service._boxes import rows_of, ticked
 from labelonce.service._outlook import outlook
 from labelonce.service._project import Project
@@ -28,14 +28,14 @@ def boxes_in(table: pa.Table, project: Project) -> MultiLabelAnnotations:
 
 
 def posterior_of(model: Any) -> Floats:
-    """Return P(yes) of every box, (n_tasks, n_classes); of tasks that nobody saw the share of yes."""
+    """Return P(yes) of every box, (n_tasks, n_classes); for tasks that nobody saw, the share of yes."""
     found = np.asarray(model.posterior_, dtype=np.float64)
     shares = np.nanmean(found, axis=0, keepdims=True)
     return np.where(np.isnan(found), shares, found)
 
 
 def about_boxes(model: Any, annotations: MultiLabelAnnotations) -> dict[str, Any]:
-    """Return what people see of a fit: the share of right boxes, workers, and what more labels would bring."""
+    """Return what is shown about a fit: the share of right boxes, workers, and what more labels would bring."""
     posterior = posterior_of(model)
     return {
         "labels": len(annotations) // annotations.n_questions,

@@ -1,4 +1,4 @@
-"""What the dashboard asks for: how far it is, who labels how, labels as files; links made and revoked."""
+"""The requests of the dashboard: progress, workers, labels as files, making and revoking links."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ async def progress(request: Request, service: Running) -> dict[str, Any]:
 
 @routes.get("/workers")
 async def workers(service: Running) -> list[dict[str, Any]]:
-    """Return everybody who labels or may: labels, skill with its interval, flags, and whether a link works."""
+    """Return all workers with labels or a link: labels, skill with its interval, flags, and whether the link works."""
     return service.workers()
 
 
 @routes.get("/figures")
 async def figures(service: Running) -> dict[str, Any]:
-    """Return agreement, classes, what changed over time, seconds, reasons of skips, and what people remarked."""
+    """Return agreement, classes, changes over time, seconds, reasons of skips, and comments."""
     return await service.figures()
 
 
 @routes.get("/task")
 async def one_task(task: Annotated[TaskId, Query()], service: Running) -> dict[str, Any]:
-    """Return a task with what everybody said of it."""
+    """Return a task with all answers about it."""
     live = service.live
     if task not in live.tasks.place:
         raise HTTPException(404, "there is no such task")
     place, boxes = live.tasks.place[task], service.project.settings.multilabel
     found = {"found": live.labels(place, place + 1)[0]} | live.tasks.shown(task)
-    return found | await service.beside(lambda store: of_task(store, task, boxes=boxes))
+    return found | await service.read_store(lambda store: of_task(store, task, boxes=boxes))
 
 
 @routes.post("/workers", status_code=201)
@@ -54,7 +54,7 @@ async def add_worker(body: NewWorker, service: Running) -> Token:
 
 @routes.delete("/tokens")
 async def revoke(worker: Annotated[Name, Query()], service: Running) -> dict[str, int]:
-    """Make all tokens of a worker worthless; the labels stay."""
+    """Revoke all tokens of a worker; the labels stay."""
     return {"revoked": await service.revoke(worker)}
 
 

@@ -1,4 +1,4 @@
-"""What the labelling page asks for: a task, its image, a label kept or taken back."""
+"""The requests of the labelling page: a task, its image, storing a label, taking it back."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from labelonce.service._asking import Anybody, Running, Worker, person_of
 from labelonce.service._boxes import ticked
 from labelonce.service._messages import (
     LARGEST_ID,
-    Given,
     Guide,
-    Kept,
-    Me,
-    Next,
-    Recent,
+    Identity,
+    LabelMessage,
+    NextTask,
+    Receipt,
+    RecentAnswer,
     Remark,
-    Skipped,
+    SkipMessage,
     TaskId,
-    Undone,
+    UndoReceipt,
 )
-from labelonce.service._store import Answer, Comment, Stored
+from labelonce.service._store import Answer, AnswerRow, Comment
 from labelonce.service._tasks import IMAGE_TYPES, small_copy
 
 routes = APIRouter(prefix="/api")
 
 
 @routes.get("/me")
-async def me(person: Anybody, service: Running) -> Me:
+async def me(person: Anybody, service: Running) -> Identity:
     """Return who is asking, and what the project asks."""
     live, settings = service.live, service.project.settings
-    return Me(
+    return Identity(
         role=person.role,
         worker=person.worker,
         title=settings.title,
@@ -48,35 +48,35 @@ async def me(person: Anybody, service: Running) -> Me:
     )
 
 
-@routes.get("/next", response_model=Next)
+@routes.get("/next", response_model=NextTask)
 async def next_task(worker: Worker, service: Running) -> JSONResponse:
     """Return the task to label now: the same until it is labelled or skipped."""
     task, live = await service.next(worker), service.live
     if task is None:
         why = live.stop or ("all" if live.finished(worker) else "nothing")
-        return JSONResponse(Next(task=None, why=why, share_settled=live.share_settled).model_dump())
+        return JSONResponse(NextTask(task=None, why=why, share_settled=live.share_settled).model_dump())
     return JSONResponse(live.tasks.shown(task) | {"share_settled": live.share_settled})
 
 
-@routes.post("/annotations", response_model=Kept)
-async def annotate(body: Given, worker: Worker, service: Running) -> JSONResponse:
-    """Give a label. It is on the disk when this answers, and the same key counts once."""
+@routes.post("/annotations", response_model=Receipt)
+async def annotate(body: LabelMessage, worker: Worker, service: Running) -> JSONResponse:
+    """Store a label. It is on disk when the response is sent, and the same key counts once."""
     label = service.label_of(body.model_dump(exclude_unset=True))
     row, new = await service.answer(Answer(worker, body.key, body.task, label, seconds=body.seconds))
     known = service.live.known.get(row.task) if service.project.settings.feedback else None
     return JSONResponse({"id": row.id, "task": row.task, "new": new, "known": known})
 
 
-@routes.post("/skips", response_model=Kept)
-async def skip(body: Skipped, worker: Worker, service: Running) -> JSONResponse:
-    """Leave a task to others, with the reason. The same key counts once."""
+@routes.post("/skips", response_model=Receipt)
+async def skip(body: SkipMessage, worker: Worker, service: Running) -> JSONResponse:
+    """Skip a task, with the reason. The same key counts once."""
     row, new = await service.answer(Answer(worker, body.key, body.task, None, body.reason))
     return JSONResponse({"id": row.id, "task": row.task, "new": new})
 
 
 @routes.post("/comments", status_code=201)
 async def comment(body: Remark, worker: Worker, service: Running) -> dict[str, bool]:
-    """Say something about a task. The same key counts once."""
+    """Comment on a task. The same key counts once."""
     await service.comment(Comment(worker, body.key, body.task, body.text, body.flagged, 0.0))
     return {"kept": True}
 
@@ -88,11 +88,11 @@ async def instructions(request: Request) -> Response:
 
 
 @routes.delete("/annotations/{number}")
-async def undo(number: Annotated[int, Path(ge=1, le=LARGEST_ID)], worker: Worker, service: Running) -> Undone:
-    """Take back a label or a skip of one's own, and get its task again."""
+async def undo(number: Annotated[int, Path(ge=1, le=LARGEST_ID)], worker: Worker, service: Running) -> UndoReceipt:
+    """Undo one of the worker's own labels or skips, and get its task again."""
     row = await service.undo(worker, number)
     said = _recent(row, multilabel=service.project.settings.multilabel).model_dump()
-    return Undone(**said | service.live.tasks.shown(row.task))
+    return UndoReceipt(**said | service.live.tasks.shown(row.task))
 
 
 @routes.get("/image", response_class=FileResponse, dependencies=[Depends(person_of)])
@@ -107,7 +107,7 @@ async def image(task: Annotated[TaskId, Query()], service: Running, small: bool 
     return FileResponse(path, media_type=IMAGE_TYPES[path.suffix.lower()])
 
 
-def _recent(row: Stored, *, multilabel: bool) -> Recent:
+def _recent(row: AnswerRow, *, multilabel: bool) -> RecentAnswer:
     """Return an answer as its worker sees it."""
     boxes = ticked(row.label) if multilabel and row.label is not None else None
-    return Recent(id=row.id, task=row.task, label=None if multilabel else row.label, labels=boxes)
+    return RecentAnswer(id=row.id, task=row.task, label=None if multilabel else row.label, labels=boxes)

@@ -1,4 +1,4 @@
-"""What every answer of the service has in common: no large bodies in, and headers that keep pages from harm out."""
+"""What all HTTP requests share: a limit on the body, and security headers on the response."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _HEADERS = [
 _LARGEST = 64 * 1024
 
 
-class TooLarge(Exception):
-    """A body that is longer than any that is meant."""
+class BodyTooLarge(Exception):
+    """A request body above the limit."""
 
 
-class Guarded:
+class SafeApp:
     """An ASGI application behind a limit on bodies, with safe headers on every answer.
 
     `larger` has the largest body below some paths.
@@ -50,7 +50,7 @@ class Guarded:
             message = await receive()
             seen += len(message.get("body", b""))
             if seen > largest:
-                raise TooLarge
+                raise BodyTooLarge
             return message
 
         async def with_headers(message: Message) -> None:
@@ -70,7 +70,7 @@ class Guarded:
             if started or seen <= largest:
                 await with_headers(message)
 
-        with suppress(TooLarge):
+        with suppress(BodyTooLarge):
             await self._app(scope, counted, unless_too_large)
         if seen > largest and not started:  # whatever it was taken for meanwhile
             await _refuse(with_headers, largest)

@@ -81,7 +81,7 @@ def _nodes(parent: Any, folder: Path, depth: int) -> list[Node]:
 
 
 def _made(node: Any, folder: Path, depth: int) -> list[Node]:
-    """Return what becomes of a part of the text: an element, what is in it, or nothing."""
+    """Return a part of the text as an element, as its content, or nothing."""
     if node.type in ("text", "softbreak"):
         return [node.content or "\n"]
     if node.type == "image":

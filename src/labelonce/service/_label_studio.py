@@ -1,4 +1,4 @@
-"""Label Studio's words and ours: its labelling interface, its annotations and its predictions."""
+"""Translation between Label Studio and labelonce: its labelling interface, its annotations and its predictions."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def read_config(config: str) -> Control:
 
 
 def worker_name(user: Any) -> str:
-    """Return what we call one of Label Studio's users.
+    """Return the name of the worker for a Label Studio user.
 
     >>> worker_name(3), worker_name({"id": 3, "email": "ann@example.com"})
     ('label-studio 3', 'label-studio 3')
@@ -94,7 +94,7 @@ def number_of(found: Mapping[str, Any]) -> int:
 
 
 def answer_of(annotation: Mapping[str, Any], task: str, control: Control) -> Answer | None:
-    """Return one of Label Studio's annotations as an answer; None where it says nothing."""
+    """Return one of Label Studio's annotations as an answer, None if it is empty."""
     name = origin(annotation)
     cancelled = bool(annotation.get("was_cancelled"))
     label = None if cancelled else control.label(annotation.get("result"))
@@ -114,7 +114,7 @@ def answer_of(annotation: Mapping[str, Any], task: str, control: Control) -> Ans
 
 
 def mappings(value: Any) -> list[Mapping[str, Any]]:
-    """Return the JSON objects in a list, or the one that is no list."""
+    """Return the JSON objects of a list, or a single object."""
     return [one for one in as_list(value) if isinstance(one, Mapping)]
 
 

@@ -1,4 +1,4 @@
-"""Label Studio's own HTTP interface, as far as it is needed."""
+"""The part of Label Studio's HTTP interface that is used here."""
 
 from __future__ import annotations
 

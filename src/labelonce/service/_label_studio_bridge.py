@@ -70,7 +70,7 @@ class Bridge:
                 await task
 
     def note(self, event: Mapping[str, Any]) -> None:
-        """Take a webhook, to be carried out soon."""
+        """Queue a webhook."""
         self._waiting.put_nowait(event)
 
     async def settled(self) -> None:
@@ -94,7 +94,7 @@ class Bridge:
             await self._take(annotation, self._name(task))
         for task in tasks:
             self._name(task)
-        for row in await self.service.beside(lambda store: store.answers()):
+        for row in await self.service.read_store(lambda store: store.answers()):
             if row.origin is not None and row.origin.startswith("label-studio ") and row.origin not in there:
                 await self.service.mirror(row.origin, None)
 
@@ -174,7 +174,7 @@ class Bridge:
             await self.route()
 
     async def _take(self, annotation: Mapping[str, Any], task: str | None) -> None:
-        """Make an answer what one of Label Studio's annotations is now."""
+        """Update an answer to the current state of a Label Studio annotation."""
         answer = None if task is None else answer_of(annotation, task, self.control)
         await self.service.mirror(origin(annotation), answer)
 

@@ -13,13 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from labelonce._types import Codes
-from labelonce.routing import Information, Limits, Router
-from labelonce.routing._strategies import strategy_of
-from labelonce.service._fit import Found
+from labelonce.routing import Information, Limits, Router, strategy_of
+from labelonce.service._fit import FinishedFit
 from labelonce.service._outlook import STEP
 from labelonce.service._project import Project
 from labelonce.service._settings import Settings
-from labelonce.service._store import Lease, News, Stored
+from labelonce.service._store import AnswerRow, Changes, Lease
 
 _LITTLE = 0.5  # tasks, or boxes, that a hundred more labels would make right, below which it is time to stop
 _MOST_WAITING = 200  # tasks that wait for a second label, that are looked at for one worker
@@ -33,7 +32,7 @@ class Job(Protocol):
         """Do what takes long."""
 
     def finish(self) -> bool:
-        """Make it count; False where it must be computed again."""
+        """Put the result into use; False if it must be computed again."""
 
 
 class Live:
@@ -49,9 +48,9 @@ class Live:
         All labels.
     """
 
-    def __init__(self, project: Project, answers: list[Stored], found: Found | None) -> None:
+    def __init__(self, project: Project, answers: list[AnswerRow], found: FinishedFit | None) -> None:
         self.tasks, self.settings, self.known = project.tasks, project.settings, project.known_labels()
-        self.found: Found | None = None
+        self.found: FinishedFit | None = None
         self.n_given: Counter[str] = Counter()
         self.n_skipped: Counter[str] = Counter()
         self.n_labels = 0
@@ -104,8 +103,8 @@ class Live:
         for task in tasks:
             self.router.give_back(self._id(task), worker)
 
-    def hear(self, news: News) -> None:
-        """Take what is new: answers given and taken back, and who has which task; what is known changes nothing."""
+    def apply(self, news: Changes) -> None:
+        """Apply changes: answers given and undone, and leases; known ones change nothing."""
         known = self._newest
         for row in news.answers:
             if row.undone_at is None and row.id > known:
@@ -116,7 +115,7 @@ class Live:
             self.lease(lease)
 
     def lease(self, lease: Lease) -> None:
-        """Note which task is out with a worker; whoever had it before has it no more."""
+        """Lease a task to a worker; a lease of another worker on it ends."""
         self.give_back(lease.worker)
         if lease.task in self.tasks.place and lease.seconds > 0:
             self.give_back(self._worker_of.get(lease.task, ""))
@@ -124,7 +123,7 @@ class Live:
             self.router.hand_out(self._id(lease.task), lease.worker, age=age)
             self._look(lease.worker, lease.task)
 
-    def offer_again(self, row: Stored) -> None:
+    def offer_again(self, row: AnswerRow) -> None:
         """Give the task of an answer that was taken back to the same worker next, unless somebody else has it."""
         other = self._worker_of.get(row.task, row.worker)
         if row.task in self.tasks.place and (other == row.worker or self.held(other) != row.task):
@@ -141,7 +140,7 @@ class Live:
         if task is not None:
             self.router.give_back(self._id(task), worker)
 
-    def take(self, row: Stored) -> None:
+    def take(self, row: AnswerRow) -> None:
         """Take a new answer."""
         self._newest = max(self._newest, row.id)
         if row.task not in self.tasks.place:  # of a task that was taken out of the file since
@@ -157,7 +156,7 @@ class Live:
         if self._out.get(row.worker) == row.task:
             self._look_away(row.worker)
 
-    def undo(self, row: Stored) -> None:
+    def undo(self, row: AnswerRow) -> None:
         """Take an answer back."""
         if row.task not in self.tasks.place:
             return
@@ -190,9 +189,9 @@ class Live:
         }
 
     def workers(self, with_link: Collection[str] = ()) -> list[dict[str, Any]]:
-        """Return everybody who has answered or has a link: labels, skips, skill with its interval, and flags.
+        """Return all workers who have answered or have a link: labels, skips, skill with its interval, and flags.
 
-        `known` says of how many tasks with a known label, and how many of them rightly.
+        `known` counts the tasks with a known label that each has answered, and how many correctly.
         """
         fitted = {} if self.found is None else self.found.about["workers"]
         everybody = dict.fromkeys([*self.n_given, *self.n_skipped, *self._out, *with_link])
@@ -215,15 +214,15 @@ class Live:
         return self.n_given[worker] + self.n_skipped[worker] >= len(self.tasks)
 
     def is_open(self, task: str) -> bool:
-        """Return whether a task needs more labels, or its labels tell about those who gave them."""
+        """Return whether a task needs more labels, either for itself or to judge the workers."""
         return task in self._alone or task in self.known or self.router.is_open(self._id(task))
 
     def is_label(self, label: str) -> bool:
         """Return whether a label, as it is stored, is one of this project."""
         return label in self.settings.classes
 
-    def adoption(self, found: Found) -> Job:
-        """Return the work of believing a newer fit, and on top of it the answers that it did not know."""
+    def adoption(self, found: FinishedFit) -> Job:
+        """Return the work of taking over a newer fit and the answers that came after it."""
         self._trust(found)
         return self.router.adoption(found.fit)
 
@@ -276,7 +275,7 @@ class Live:
         return None
 
     def _answer(self, label: str) -> Any:
-        """Return what a stored label is to the router."""
+        """Return a stored label in the router's form."""
         return label
 
     def _choose(self, worker: str) -> str | None:
@@ -295,17 +294,17 @@ class Live:
         return min(free, key=lambda task: _chance(f"{worker} {task}"), default=None)
 
     def _second_for(self, worker: str) -> str | None:
-        """Return a task of the overlap that waits for somebody else's label."""
+        """Return a task of the overlap that still needs a second worker's label."""
         waiting = islice(self._alone, _MOST_WAITING)
         return next((task for task in waiting if self.router.is_free(self._id(task), worker)), None)
 
-    def _trust(self, found: Found) -> None:
-        """Let one label settle a task where the fit has something to compare it with, and no doubt about that."""
+    def _trust(self, found: FinishedFit) -> None:
+        """Let one label settle a task if the fit could check its workers and has no doubts."""
         if isinstance(self.router.strategy, Information):
             proved = self.settings.learn_from != "nothing" and not found.about.get("doubts")
             self.router.strategy.labels = 1 if proved else _UNPROVED
 
-    def _count(self, row: Stored, by: int) -> None:
+    def _count(self, row: AnswerRow, by: int) -> None:
         """Count a label that came or went, and note whether its task waits for a second one, of the overlap."""
         self.n_given[row.worker] += by
         self.n_labels += by

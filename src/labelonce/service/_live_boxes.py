@@ -15,8 +15,8 @@ from labelonce.service._live import Live
 class LiveBoxes(Live):
     """A project in which any of the classes may be true of a task.
 
-    The router's rows are the boxes, with two classes each. A task is settled when each of its boxes is wrong with at
-    most `settled_risk`.
+    The router's rows are the boxes, with two classes each. A task is settled when the error
+    probability of each box is at most `settled_risk`.
     """
 
     def is_label(self, label: str) -> bool:

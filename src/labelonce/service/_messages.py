@@ -1,4 +1,4 @@
-"""What goes over the wire: the bodies of requests and answers, for the checks and for the OpenAPI description."""
+"""The bodies of requests and responses, for validation and for the OpenAPI description."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Name = Annotated[str, Field(max_length=MOST_LETTERS, pattern=NAME)]
 Class = Annotated[str, Field(min_length=1, max_length=MOST_IN_ID)]
 
 
-class Given(BaseModel):
+class LabelMessage(BaseModel):
     """A label for a task; in a project with check boxes `labels`, all that were ticked, instead of `label`.
 
     Which of them, and what the classes are, the description of a running service says.
@@ -43,8 +43,8 @@ class Given(BaseModel):
 
 
 def described(schema: dict[str, Any], classes: tuple[str, ...], *, multilabel: bool) -> dict[str, Any]:
-    """Return an OpenAPI description in which `Given` is what the project takes."""
-    given = schema["components"]["schemas"]["Given"]
+    """Return an OpenAPI description in which `LabelMessage` is what the project takes."""
+    given = schema["components"]["schemas"]["LabelMessage"]
     wanted, other = ("labels", "label") if multilabel else ("label", "labels")
     label: dict[str, Any] = {"type": "string", "enum": list(classes)}
     given["properties"].pop(other, None)
@@ -53,8 +53,8 @@ def described(schema: dict[str, Any], classes: tuple[str, ...], *, multilabel: b
     return schema
 
 
-class Skipped(BaseModel):
-    """A task that somebody does not want to label, and why."""
+class SkipMessage(BaseModel):
+    """A skipped task and the reason."""
 
     model_config = ConfigDict(extra="forbid")
     key: Key
@@ -63,7 +63,7 @@ class Skipped(BaseModel):
 
 
 class Remark(BaseModel):
-    """What somebody has to say about a task; `flagged` where the admin should look at it."""
+    """A worker's comment on a task; `flagged` if the admin should look at it."""
 
     model_config = ConfigDict(extra="forbid")
     key: Key
@@ -85,8 +85,8 @@ class NewWorker(BaseModel):
     worker: Name
 
 
-class Recent(BaseModel):
-    """An answer of one's own; without label it is a skip."""
+class RecentAnswer(BaseModel):
+    """One of the worker's last answers; without a label it is a skip."""
 
     id: int
     task: str
@@ -94,8 +94,8 @@ class Recent(BaseModel):
     labels: list[str] | None
 
 
-class Me(BaseModel):
-    """Who is asking, and what the project asks."""
+class Identity(BaseModel):
+    """The worker who asks, and the settings of the project."""
 
     role: str
     worker: str
@@ -106,11 +106,11 @@ class Me(BaseModel):
     labels: int
     tasks: int
     goal: int
-    recent: list[Recent]
+    recent: list[RecentAnswer]
     share_settled: float
 
 
-class Next(BaseModel):
+class NextTask(BaseModel):
     """The task to label now; without one, why."""
 
     task: str | None
@@ -120,8 +120,8 @@ class Next(BaseModel):
     share_settled: float = 0.0
 
 
-class Kept(BaseModel):
-    """An answer that is on the disk; `new` is False where it was there before.
+class Receipt(BaseModel):
+    """An answer that is stored; `new` is False if it was stored before.
 
     `known` is the true label, where it is known and people are told.
     """
@@ -132,8 +132,8 @@ class Kept(BaseModel):
     known: str | None = None
 
 
-class Undone(BaseModel):
-    """An answer that was taken back, what it said (nothing of a skip), and its task, to label again."""
+class UndoReceipt(BaseModel):
+    """An answer that was undone, its label (none for a skip), and its task, to label again."""
 
     id: int
     label: str | None
@@ -158,7 +158,7 @@ class Page(BaseModel):
     rows: list[dict[str, Any]]
 
 
-class Wrong(BaseModel):
+class ErrorMessage(BaseModel):
     """Why something was refused."""
 
     detail: Any

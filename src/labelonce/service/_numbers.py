@@ -1,4 +1,4 @@
-"""What a model of a project's texts or images learns from: a pretrained model's numbers, or images in few pixels."""
+"""The features of a project's texts or images: embeddings of a pretrained model, or small images."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from labelonce import embed
-from labelonce.files._atomic import atomic_write
+from labelonce.files import atomic_write
 from labelonce.io import write
 from labelonce.service._project import Project
 from labelonce.service._tasks import Thumbnails, thumbnails, why_unusable
@@ -28,7 +28,7 @@ class Numbers(NamedTuple):
 
 
 def encode_tasks(project: Project, progress: Progress | None = None) -> None:
-    """Encode the tasks that were not, so that no fit has to wait for it."""
+    """Embed the tasks that are not embedded yet, so that no fit has to wait for it."""
     if project.settings.embed and project.settings.learn_from == "images":
         numbers(project, progress)
     elif project.settings.embed and project.tasks.texts is not None:

@@ -1,4 +1,4 @@
-"""What the next labels are expected to bring: the router's own choices, played through with imagined answers."""
+"""What the next labels are expected to bring: the router's choices, simulated with drawn answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_TASKS = 4_000  # that are looked at, those with the largest risk
 def outlook(posterior: Floats, confusion: Floats, *, seed: int = 0) -> list[dict[str, Any]]:
     """Return the expected share of right labels after 0, 100, 200, ... more labels of the average worker.
 
-    True labels are drawn from what is believed, answers from the average worker's confusion matrix, and the tasks are
+    True labels are drawn from the beliefs, answers from the average worker's confusion matrix, and the tasks are
     those where an answer brings most information. It is as right as the beliefs are. With check boxes `posterior` has a
     row for every box, the share is that of the right boxes, and `confusion` is [box, true, ticked]: a label answers
     all.
@@ -43,7 +43,7 @@ def outlook(posterior: Floats, confusion: Floats, *, seed: int = 0) -> list[dict
 
 
 def _played(rows: Floats, confusion: Floats, rng: np.random.Generator) -> Floats:
-    """Return the expected number of right labels after every hundred imagined answers."""
+    """Return the expected number of right labels after every hundred simulated answers."""
     n_tasks, n_questions, n_classes = rows.shape
     belief, found = Belief(rows.reshape(-1, n_classes), n_questions), []
     truth = (rows.cumsum(axis=2) > rng.random((n_tasks, n_questions, 1))).argmax(axis=2)

@@ -25,17 +25,17 @@ from labelonce.service._store import (
     FIND_OWN,
     TABLES,
     Answer,
+    AnswerRow,
+    Changes,
     Claim,
     DatabaseTrouble,
     Lease,
-    News,
     Outcome,
     Release,
     Store,
-    Stored,
     Undo,
     Wish,
-    Written,
+    WriteResult,
     now,
     row_of,
 )
@@ -125,24 +125,24 @@ class SharedStore(Store):
         """What messages call the database: without user and password."""
         return self._name
 
-    def begin(self) -> list[Stored]:
+    def begin(self) -> list[AnswerRow]:
         """Return all answers; `look` then tells what is newer, and all leases."""
 
-        def job() -> list[Stored]:
+        def job() -> list[AnswerRow]:
             self._run("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")  # both are of one moment
             seen = self._run("SELECT coalesce(max(change), 0) FROM answers").fetchone()[0]
             rows = self._run(f"SELECT {COLUMNS} FROM answers WHERE undone_at IS NULL ORDER BY id").fetchall()
             self._seen = (seen, 0)
-            return [Stored(*row) for row in rows]
+            return [AnswerRow(*row) for row in rows]
 
         return self._done(job)
 
-    def look(self) -> News:
-        """Return what has changed since it was last told."""
+    def look(self) -> Changes:
+        """Return the changes since the last call."""
         return self._news(self._done(lambda: [cursor.fetchall() for cursor in self._ask()]))
 
-    def turn(self, wishes: Sequence[Wish]) -> tuple[list[Outcome], News]:
-        """Carry out wishes in one transaction, and return what became of them and what has changed, they included."""
+    def turn(self, wishes: Sequence[Wish]) -> tuple[list[Outcome], Changes]:
+        """Carry out requests in one transaction; return their results, and all changes with their own."""
 
         def job() -> tuple[list[Outcome], list[Any]]:
             self._run(f"SELECT pg_advisory_xact_lock({_SPACE}, {_LOCKS['turn']})")
@@ -191,7 +191,7 @@ class SharedStore(Store):
         return str(rows[0][0]) if rows else ""
 
     def publish(self, number: int, about: str, belief: bytes, annotations: bytes) -> None:
-        """Give a fit to all services; one that others have given first stays."""
+        """Share a fit with all services; a fit that another service shared first stays."""
 
         def job() -> None:
             self._run(
@@ -226,7 +226,7 @@ class SharedStore(Store):
         self._connection = None
 
     def _make_tables(self) -> None:
-        """Make the tables unless they are there: to ask for them again would wait for everybody who reads."""
+        """Make the tables if they are missing: making them again would wait for all readers."""
         script, known = f"{TABLES};{_SHARED}", "SELECT FROM notes WHERE name = 'tables' AND value = ?"
         made = str(crc32(script.encode()))
         if self._run("SELECT to_regclass('notes')").fetchone()[0] and self._run(known, (made,)).fetchone() is not None:
@@ -249,7 +249,7 @@ class SharedStore(Store):
     def _follow(self, wish: Wish, rows: list[Any]) -> Any:
         """Send what a wish needs after its first outcome."""
         if isinstance(wish, Undo) and rows and wish.again:
-            row = Stored(*rows[0])
+            row = AnswerRow(*rows[0])
             self._run(_FREE_EXPIRED, ([row.task],))
             return self._run(_CLAIM_AGAIN, (row.worker, self._lease_seconds, [row.task], row.worker))
         if rows or isinstance(wish, Release):
@@ -265,11 +265,11 @@ class SharedStore(Store):
         answers, leases = self._seen
         return [self._run(_CHANGED, (answers,)), self._run(_LEASED, (leases,)), self._run(_NEWEST)]
 
-    def _news(self, asked: list[Any]) -> News:
+    def _news(self, asked: list[Any]) -> Changes:
         answers, leases, newest = asked
         last = (max((row[-1] for row in rows), default=seen) for rows, seen in zip(asked, self._seen, strict=False))
         self._seen = (next(last), next(last))
-        return News([Stored(*row[:-1]) for row in answers], [Lease(*row[:-1]) for row in leases], newest[0][0])
+        return Changes([AnswerRow(*row[:-1]) for row in answers], [Lease(*row[:-1]) for row in leases], newest[0][0])
 
     def _lock(self, name: str, how: str) -> bool:
         return self._run(f"SELECT pg_{how}({_SPACE}, {_LOCKS[name]})").fetchone()[0] is not False
@@ -312,7 +312,7 @@ class SharedStore(Store):
         return self._connection
 
     def _take_again(self) -> None:
-        """Take the locks that a broken connection had; what somebody else has now is no longer ours."""
+        """Take the locks of a broken connection again; a lock that another service took is lost."""
         for name, shared in list(self._held.items()):
             if not self._lock(name, "advisory_lock_shared" if shared else "try_advisory_lock"):
                 del self._held[name]
@@ -321,7 +321,7 @@ class SharedStore(Store):
 
     @contextmanager
     def _in_words(self) -> Iterator[None]:
-        """Say in a sentence that the server is away, or does not do what it is asked."""
+        """Turn errors into one sentence: the database is unavailable, or refuses a request."""
         try:
             yield
         except (psycopg.DataError, psycopg.IntegrityError):  # the fault of one wish
@@ -334,11 +334,11 @@ class SharedStore(Store):
 
 
 def _became(wish: Wish, rows: list[Any], second: Any) -> Outcome:
-    """Return the outcome of a wish: of a claim the task that the worker has now, None where it gets none."""
+    """Return the result of a request: for a claim the worker's task now, or None."""
     if isinstance(wish, Release):
         return None
     if isinstance(wish, Claim):
         found = rows or second.fetchall()
         return str(found[0][0]) if found else None
     found = rows or second.fetchall()
-    return Written(Stored(*found[0]) if found else None, bool(rows))
+    return WriteResult(AnswerRow(*found[0]) if found else None, bool(rows))

@@ -1,4 +1,4 @@
-"""A task router for Prodigy: who gets a task, decided by what everybody's answers have told so far."""
+"""A task router for Prodigy: it assigns tasks by all answers so far."""
 
 from __future__ import annotations
 

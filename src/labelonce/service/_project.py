@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from labelonce._messages import printable, show
-from labelonce.files._open import check_no_file, locate
+from labelonce.files import check_no_file, locate
 from labelonce.io import read_gold
 from labelonce.service._instructions import copy_instructions
 from labelonce.service._settings import FILE, Settings, is_unicode, model_for, read_settings, write_settings
@@ -206,7 +206,7 @@ class Project:
             store.close()
 
     def revoke(self, workers: Sequence[str]) -> int:
-        """Make the tokens of these workers worthless, within seconds where the project is served; return how many.
+        """Revoke the tokens of these workers, within seconds if the project is being served; return how many.
 
         Their labels stay.
         """

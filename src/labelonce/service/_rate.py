@@ -1,4 +1,4 @@
-"""How often somebody may ask: a bucket that fills again at a steady rate."""
+"""A limit on requests: a bucket that refills at a steady rate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _MOST = 100_000  # buckets that are remembered
 
 
 class Rate:
-    """Let everybody ask `per_second` times on average, and `burst` times at once.
+    """Allow everybody `per_second` requests on average, and `burst` at once.
 
     Examples
     --------

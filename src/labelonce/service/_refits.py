@@ -9,7 +9,7 @@ from asyncio.subprocess import PIPE, Process
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from labelonce.service._fit import BUSY, TOO_FEW, Found, newest
+from labelonce.service._fit import BUSY, TOO_FEW, FinishedFit, newest
 from labelonce.service._project import Project
 from labelonce.service._store import DatabaseTrouble
 from labelonce.service._writer import Writer
@@ -36,7 +36,7 @@ class Refits:
         Whether another service is fitting.
     """
 
-    def __init__(self, project: Project, adopt: Callable[[Found], Awaitable[None]], writer: Writer) -> None:
+    def __init__(self, project: Project, adopt: Callable[[FinishedFit], Awaitable[None]], writer: Writer) -> None:
         self.project, self._adopt, self._writer = project, adopt, writer
         self.elsewhere = False
         self._failed = self._failed_elsewhere = ""
@@ -56,7 +56,7 @@ class Refits:
         """What the last fit said if it failed."""
         return self._failed or self._failed_elsewhere or None
 
-    def began_with(self, found: Found | None) -> None:
+    def began_with(self, found: FinishedFit | None) -> None:
         """Note the newest fit."""
         if found is not None:
             self._believed, self._tried = found.number, max(self._tried, found.about["labels"])
@@ -74,13 +74,13 @@ class Refits:
         return True
 
     def fetch(self, number: int) -> None:
-        """Believe the newest fit, which another service has made; it is tried once."""
+        """Take over the newest fit, made by another service; it is tried once."""
         if number > self._fetched and not self.is_running and (self._fetching is None or self._fetching.done()):
             self._fetched = number
             self._fetching = asyncio.create_task(self._believe())
 
     async def look(self) -> None:
-        """See what the services that share the database do."""
+        """Look for new fits of the services that share the database."""
         is_locked, self._failed_elsewhere = await self._writer.read(
             lambda store: (store.is_locked("fit"), store.noted("trouble"))
         )

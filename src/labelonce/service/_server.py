@@ -12,16 +12,16 @@ from typing import Any
 
 import uvicorn
 
-from labelonce.service._connections import Connection, Limits, Seldom, proxies, room_for_connections
+from labelonce.service._connections import Connection, Limits, RareMessages, proxies, room_for_connections
 
-_SWITCH = 0.0005  # seconds that a thread which computes beside keeps the others waiting, at every turn
+_SWITCH = 0.0005  # seconds that a thread that computes in the background keeps the others waiting, at every turn
 _KEEP_ALIVE = 75  # seconds: somebody who thinks about a task need not connect again
 _WAITING = 2048  # connections
 _AT_ONCE = 64  # connections that are taken before those taken are counted
 
 
 class Server(uvicorn.Server):
-    """A server whose collector of garbage leaves alone what was read at the start.
+    """A server whose garbage collector ignores what was read at the start.
 
     That stays anyway, and to go through all of it takes a tenth of a second, again and again, while everybody waits.
     """
@@ -54,7 +54,7 @@ def run(app: Any, *, host: str, port: int) -> None:
     )
     server = Server(config)
     for name in ("labelonce", "uvicorn.error", "asyncio"):
-        logging.getLogger(name).addFilter(Seldom())
+        logging.getLogger(name).addFilter(RareMessages())
     sys.setswitchinterval(_SWITCH)
     with listening, suppress(KeyboardInterrupt, SystemExit):
         server.run(sockets=[listening])

@@ -14,13 +14,24 @@ from typing import Any, TypeVar
 from labelonce._messages import show
 from labelonce.service._boxes import stored
 from labelonce.service._figures import figures
-from labelonce.service._fit import Found, history, newest, subject
+from labelonce.service._fit import FinishedFit, history, newest, subject
 from labelonce.service._live import Job, Live
 from labelonce.service._live_boxes import LiveBoxes
 from labelonce.service._project import Project, check_worker, locked
 from labelonce.service._rate import Rate
 from labelonce.service._refits import Refits
-from labelonce.service._store import Answer, Claim, Comment, DatabaseTrouble, News, Release, Store, Stored, Undo, same
+from labelonce.service._store import (
+    Answer,
+    AnswerRow,
+    Changes,
+    Claim,
+    Comment,
+    DatabaseTrouble,
+    Release,
+    Store,
+    Undo,
+    same,
+)
 from labelonce.service._tokens import Person, hash_of, new_token
 from labelonce.service._writer import Writer
 
@@ -38,8 +49,8 @@ _T = TypeVar("_T")
 _CHOICES = 8  # tasks that are asked for at once after the best one was gone
 
 
-class Refused(Exception):
-    """A request that cannot be met: the HTTP status and the sentence."""
+class RequestError(Exception):
+    """A request that is refused: the HTTP status and the sentence."""
 
     def __init__(self, status: int, sentence: str, *, wait: float = 0.0) -> None:
         super().__init__(sentence)
@@ -57,7 +68,7 @@ class Service:
         self._people: dict[str, Person] = {}
         self._people_read = self._people_asked = 0.0
         self._tasks: set[asyncio.Task[None]] = set()
-        self._beside = asyncio.Lock()  # one thread computes for the router at a time
+        self._computing = asyncio.Lock()  # one thread computes for the router at a time
         self.on_fit: Callable[[], None] = lambda: None
         self._held = AsyncExitStack()
         self._looking: asyncio.Task[None] | None = None
@@ -80,7 +91,7 @@ class Service:
             path = Path(store.name).resolve()
             self._hold(self.project.folder, self.project.folder, ".service.lock")
             self._hold(path, path.parent, f".{path.name}.lock")  # another folder may name the same file
-        self._writer = Writer(store, self._heard)
+        self._writer = Writer(store, self._on_changes)
         self._held.push_async_callback(self._writer.close)
         if store.is_shared:
             await self._writer.read(lambda shared: shared.join(json.dumps(subject(self.project))))
@@ -119,13 +130,15 @@ class Service:
         person = self._people.get(hashed)
         if person is None:
             if wait := self._guesses.wait(address):
-                raise Refused(429, "too many wrong tokens; wait a little.", wait=wait)
+                raise RequestError(429, "too many wrong tokens; wait a little.", wait=wait)
             await self._read_people()  # it may have been made since
             person = self._people.get(hashed)
         if person is None:
-            raise Refused(401, "a token must be given, one that labelonce project has made; got none that is known.")
+            raise RequestError(
+                401, "a token must be given, one that labelonce project has made; got none that is known."
+            )
         if wait := self._rate.wait(hashed):
-            raise Refused(429, "too many requests; wait a little.", wait=wait)
+            raise RequestError(429, "too many requests; wait a little.", wait=wait)
         return person
 
     def label_of(self, said: dict[str, Any]) -> str:
@@ -133,26 +146,28 @@ class Service:
         settings = self.project.settings
         wanted, other = ("labels", "label") if settings.multilabel else ("label", "labels")
         if said.get(wanted) is None or other in said:
-            raise Refused(422, f"an annotation of this project must have {wanted}, and nothing instead of it.")
+            raise RequestError(422, f"an annotation of this project must have {wanted}, and nothing instead of it.")
         if settings.multilabel and len(said[wanted]) > len(settings.classes):
-            raise Refused(422, f"labels must name each class once; got {len(said[wanted])} of {len(settings.classes)}.")
+            raise RequestError(
+                422, f"labels must name each class once; got {len(said[wanted])} of {len(settings.classes)}."
+            )
         return stored(said[wanted], settings.classes) if settings.multilabel else str(said[wanted])
 
-    async def answer(self, answer: Answer) -> tuple[Stored, bool]:
+    async def answer(self, answer: Answer) -> tuple[AnswerRow, bool]:
         """Keep an answer and return its row, and whether it is new; it is on the disk then."""
         if answer.task not in self.live.tasks.place:
-            raise Refused(404, f"the task must be one of the project; got {show(answer.task)}.")
+            raise RequestError(404, f"the task must be one of the project; got {show(answer.task)}.")
         if answer.label is not None and not self.live.is_label(answer.label):
             classes = ", ".join(self.project.settings.classes[:20])
-            raise Refused(422, f"a label must be one of {classes}; got {show(answer.label)}.")
+            raise RequestError(422, f"a label must be one of {classes}; got {show(answer.label)}.")
         written = await self._writer.write(answer)
         row = written.row
         if row is None or not (written.changed or same(row, answer)):
             what = "the key was used for another answer" if row and row.key == answer.key else "it is labelled already"
-            raise Refused(409, f"a worker must label a task once; got {show(answer.task)} again: {what}.")
+            raise RequestError(409, f"a worker must label a task once; got {show(answer.task)} again: {what}.")
         return row, written.changed
 
-    async def undo(self, worker: str, number: int, *, again: bool = True) -> Stored:
+    async def undo(self, worker: str, number: int, *, again: bool = True) -> AnswerRow:
         """Take back an answer of a worker's own and return it; the second time nothing changes.
 
         With `again` the worker gets its task next.
@@ -160,10 +175,10 @@ class Service:
         if self.project.settings.feedback and again:
             row = await self._writer.read(lambda store: store.answer(worker, number))
             if row is not None and row.label is not None and row.task in self.live.known:
-                raise Refused(409, f"a label must stay once the true one was told; got that of {show(row.task)}.")
+                raise RequestError(409, f"a label must stay once the true one was told; got that of {show(row.task)}.")
         written = await self._writer.write(Undo(worker, number, again))
         if written.row is None:
-            raise Refused(404, f"the answer must be one of your own; got {number}.")
+            raise RequestError(404, f"the answer must be one of your own; got {number}.")
         if written.changed and again and not self._writer.store.is_shared:
             self.live.offer_again(written.row)
         return written.row
@@ -173,20 +188,20 @@ class Service:
         try:
             check_worker(worker)
         except ValueError as error:
-            raise Refused(422, str(error)) from error
+            raise RequestError(422, str(error)) from error
         token = new_token()
         await self._writer.read(lambda store: store.add_token(hash_of(token), "worker", worker))
         await self._read_people()
         return token
 
     async def revoke(self, worker: str) -> int:
-        """Make the tokens of a worker worthless and return how many there were."""
+        """Revoke the tokens of a worker and return how many there were."""
         found: int = await self._writer.read(lambda store: store.remove_tokens(worker))
         await self._read_people()
         return found
 
-    async def beside(self, question: Callable[[Store], _T]) -> _T:
-        """Return what a question to the store answers, over another connection: nobody's label waits for that."""
+    async def read_store(self, question: Callable[[Store], _T]) -> _T:
+        """Return the result of reading the store over another connection, so that no label waits for it."""
 
         def asked() -> _T:
             store = self.project.store()
@@ -198,34 +213,34 @@ class Service:
         return await asyncio.to_thread(asked)
 
     async def figures(self) -> dict[str, Any]:
-        """Return what the dashboard shows of all answers; what takes long is looked at less often."""
+        """Return the dashboard's figures on all answers; slow ones are computed less often."""
         async with self._counting:
             began = time.monotonic()
             if began >= self._count_again:
                 project, found = self.project, self.live.found
                 belief = None if found is None else found.fit.posterior
-                self._figures = await self.beside(
+                self._figures = await self.read_store(
                     lambda store: figures(project, store.answers(), store.comments(), belief)
                 )
                 self._count_again = time.monotonic() + _COUNT_LESS * (time.monotonic() - began)
             return self._figures
 
     async def comment(self, comment: Comment) -> None:
-        """Keep what a worker has to say about a task."""
+        """Store a worker's comment on a task."""
         if comment.task not in self.live.tasks.place:
-            raise Refused(404, f"the task must be one of the project; got {show(comment.task)}.")
+            raise RequestError(404, f"the task must be one of the project; got {show(comment.task)}.")
         await self._writer.read(lambda store: store.add_comment(comment))
 
-    async def recent(self, worker: str) -> list[Stored]:
+    async def recent(self, worker: str) -> list[AnswerRow]:
         """Return a worker's newest answers, the newest first."""
-        return await self.beside(lambda store: store.recent(worker, _RECENT))
+        return await self.read_store(lambda store: store.recent(worker, _RECENT))
 
     def workers(self) -> list[dict[str, Any]]:
-        """Return everybody who has answered or has a link."""
+        """Return all workers who have answered or have a link."""
         return self.live.workers({person.worker for person in self._people.values() if not person.is_admin})
 
     async def mirror(self, origin: str, answer: Answer | None) -> None:
-        """Make the answer of this name in another tool what it is there now; None: it is gone."""
+        """Update the answer with this name in another tool to its state there; None: it was deleted."""
         rows = await self._writer.read(lambda store: store.from_origin(origin))
         if answer is not None and (answer.worker, answer.task, answer.label) in {
             (row.worker, row.task, row.label) for row in rows
@@ -236,11 +251,11 @@ class Service:
         for row in dict.fromkeys(rows):
             await self.undo(row.worker, row.id, again=False)
         if answer is not None:
-            with suppress(Refused):  # not one of our classes or tasks, or taken back here with this very key
+            with suppress(RequestError):  # not one of our classes or tasks, or taken back here with this very key
                 await self.answer(answer)
 
     async def is_alone(self, task: str) -> bool:
-        """Return whether no other service of the project does something, and keep it for this one."""
+        """Take a lock among all services of the project; return False if another service has it."""
         return not self._writer.store.is_shared or await self._writer.read(lambda store: bool(store.lock(task)))
 
     def progress(self) -> dict[str, Any]:
@@ -255,15 +270,15 @@ class Service:
     async def next(self, worker: str) -> str | None:
         """Return the task that a worker should label now."""
         task = await self._claimed(worker) if self._writer.store.is_shared else self.live.next(worker)
-        if not self._beside.locked() and (job := self.live.router.drawing()) is not None:
+        if not self._computing.locked() and (job := self.live.router.drawing()) is not None:
             self._start(self._do(lambda: job))
         return task
 
     async def _claimed(self, worker: str) -> str | None:
         """Return the task that a worker should label now, once no other service hands it out.
 
-        It is chosen by what is known here. What others have changed comes with the answer to the claim, so a task that
-        nobody needs any more is given back.
+        It is chosen by what is known here. The response to a claim includes the changes by other services, so a task
+        that needs no more labels is given back.
         """
         looked = self.live.held(worker) is not None  # it may have been answered elsewhere
         if looked:
@@ -287,11 +302,11 @@ class Service:
                 await self._writer.ask(Release(worker, found))
             elif isinstance(found, str):
                 return found
-        raise Refused(503, "too many people want the same tasks at this moment; ask again.", wait=1.0)
+        raise RequestError(503, "too many people want the same tasks at this moment; ask again.", wait=1.0)
 
-    def _heard(self, news: News) -> None:
+    def _on_changes(self, news: Changes) -> None:
         """Take what was written, here or by another service."""
-        self.live.hear(news)
+        self.live.apply(news)
         if news.fit > (self.live.found.number if self.live.found else 0):
             self.refits.fetch(news.fit)
         if news.answers:
@@ -306,13 +321,13 @@ class Service:
                 await self.refits.look()
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        """Let something be done soon, and before the service stops."""
+        """Run a job soon, and finish it before the service stops."""
         task = asyncio.create_task(self._told(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def _told(self, work: Coroutine[Any, Any, None]) -> None:
-        """Log what goes wrong where nobody waits for it; that the database is away is logged there."""
+        """Log errors of background work; an unavailable database is logged elsewhere."""
         try:
             await work
         except DatabaseTrouble:
@@ -321,15 +336,15 @@ class Service:
             _log.error("%s", error)
 
     async def _do(self, job_of: Callable[[], Job]) -> None:
-        """Let a thread do what takes long, while everybody is served."""
-        async with self._beside:
+        """Do slow work in a thread, while requests are served."""
+        async with self._computing:
             while True:
                 job = job_of()
                 await asyncio.to_thread(job.compute)
                 if job.finish():
                     return
 
-    async def _adopt(self, found: Found) -> None:
+    async def _adopt(self, found: FinishedFit) -> None:
         """Believe a newer fit."""
         if self.live.found is not None and found.number <= self.live.found.number:
             return

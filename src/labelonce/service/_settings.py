@@ -13,11 +13,11 @@ from labelonce import embed
 from labelonce._messages import show
 from labelonce._types import STRATEGIES, STRATEGIES_OF_QUESTIONS
 from labelonce._validate import check_choice, check_int, check_number
-from labelonce.aggregation._plugins import STRATEGIES as OTHER_STRATEGIES
-from labelonce.aggregation._plugins import plugins
+from labelonce.aggregation import STRATEGIES as OTHER_STRATEGIES
+from labelonce.aggregation import plugins
 from labelonce.embed._models import Kind
-from labelonce.files._atomic import atomic_write
-from labelonce.formats._answers import SEPARATOR
+from labelonce.files import atomic_write
+from labelonce.formats import SEPARATOR
 from labelonce.service._secrets import without_secrets
 
 FILE = "project.toml"
@@ -136,7 +136,7 @@ class Settings:
         return urlsplit(self.url).port or _PORT
 
     def _check_boxes(self) -> None:
-        """Raise where a setting does not go with check boxes."""
+        """Raise an error if a setting does not go with check boxes."""
         if self.known:
             raise ValueError(f"known must be left out with check boxes; got {show(self.known)}.")
         joined = [one for one in self.classes if SEPARATOR in one]
@@ -146,7 +146,7 @@ class Settings:
 
 
 def is_unicode(text: str) -> bool:
-    """Return whether a text can be written down: halves of letters, as of a file name of another encoding, cannot."""
+    """Return whether a text is valid Unicode: a file name in another encoding may not be."""
     return not any("\ud800" <= letter <= "\udfff" for letter in text)
 
 
@@ -186,7 +186,7 @@ def read_settings(folder: Path) -> Settings:
 
 
 def model_for(settings: Settings, wanted: str | None) -> str:
-    """Return the pretrained model of a new project, nothing for none: the one that is wanted, else one at hand."""
+    """Return the pretrained model of a new project, nothing for none: the one named, else one that is installed."""
     kind = _EMBEDDED.get(settings.learn_from)
     if wanted in ("none", "") or (kind is None and wanted in (None, "auto")):
         return ""

@@ -1,4 +1,4 @@
-"""Fits that the services of a shared database give each other; the folder `fits` then holds copies of them."""
+"""Fits that services share over a common database; the folder `fits` then holds copies of them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labelonce.files._atomic import atomic_write
+from labelonce.files import atomic_write
 
 if TYPE_CHECKING:
     from labelonce.service._postgres import SharedStore
@@ -19,7 +19,7 @@ _BELIEF, _ANNOTATIONS, _ABOUT = "belief.npz", "annotations.parquet", "fit.json"
 
 @contextmanager
 def shared(project: Project) -> Iterator[SharedStore | None]:
-    """Give a connection to the database where services share it, None where one service is alone."""
+    """Yield a connection to the database that services share, None if there is only one service."""
     store = project.store()
     try:
         yield store if store.is_shared else None  # type: ignore[misc]  # only a SharedStore is
@@ -28,7 +28,7 @@ def shared(project: Project) -> Iterator[SharedStore | None]:
 
 
 def publish(project: Project, place: Path) -> None:
-    """Give the fit in a folder to all services."""
+    """Share the fit in a folder with all services."""
     with shared(project) as store:
         if store is not None:
             belief, annotations = ((place / name).read_bytes() for name in (_BELIEF, _ANNOTATIONS))

@@ -1,4 +1,4 @@
-"""The answers of a project, which are its only truth: a SQLite file. `_postgres` has the same for a server."""
+"""The answers of a project, from which all else is computed: a SQLite file. `_postgres` has the same for a server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from labelonce.files._atomic import atomic_path
+from labelonce.files import atomic_path
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS answers (
@@ -49,10 +49,10 @@ _T = TypeVar("_T")
 
 
 class DatabaseTrouble(OSError):
-    """A database that does not do now what it is asked; it may later."""
+    """The database is unavailable for now."""
 
 
-class Stored(NamedTuple):
+class AnswerRow(NamedTuple):
     """A row of `answers`: a label, or without one a skipped task; `undone_at` if it was taken back."""
 
     id: int
@@ -69,7 +69,7 @@ class Stored(NamedTuple):
 
 @dataclass(frozen=True)
 class Answer:
-    """What a worker said of a task: a label, or None with the reason why it was skipped.
+    """A worker's answer to a task: a label, or None with the reason why it was skipped.
 
     `key` is the worker's own name for it: what has a key that was there before is not written again. `origin` names it
     in the tool where it was given, if that is another one.
@@ -86,7 +86,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Undo:
-    """The wish to take back an answer of one's own and, with `again`, to get its task next."""
+    """A request to undo the worker's own answer and, with `again`, to get its task next."""
 
     worker: str
     id: int
@@ -94,7 +94,7 @@ class Undo:
 
 
 class Comment(NamedTuple):
-    """What a worker remarked about a task; `flagged` where somebody should look at it."""
+    """A worker's comment on a task; `flagged` if the admin should look at it."""
 
     worker: str
     key: str
@@ -105,44 +105,44 @@ class Comment(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """The wish of a worker to have the first of some tasks that is free."""
+    """A worker's request for the first free one of some tasks."""
 
     worker: str
     tasks: list[str]
 
 
 class Release(NamedTuple):
-    """The wish of a worker to give a task back."""
+    """A worker's request to give a task back."""
 
     worker: str
     task: str
 
 
-class Written(NamedTuple):
-    """What became of an answer or an undo: the row, None if this worker has no such row, and whether it changed."""
+class WriteResult(NamedTuple):
+    """The result of an answer or an undo: the row (None if the worker has no such row) and whether it changed."""
 
-    row: Stored | None
+    row: AnswerRow | None
     changed: bool
 
 
 class Lease(NamedTuple):
-    """The task that is out with a worker for `seconds` more; None where it has none."""
+    """The task that is leased to a worker for `seconds` more; None if there is none."""
 
     worker: str
     task: str | None
     seconds: float
 
 
-class News(NamedTuple):
-    """What has changed: answers given or taken back, in the order of the changes; leases; the newest fit of all."""
+class Changes(NamedTuple):
+    """The changes since the last look: answers given or undone, in their order; leases; the newest fit."""
 
-    answers: list[Stored]
+    answers: list[AnswerRow]
     leases: list[Lease]
     fit: int
 
 
 Wish = Answer | Undo | Claim | Release
-Outcome = Written | str | None
+Outcome = WriteResult | str | None
 
 
 class Store:
@@ -175,45 +175,45 @@ class Store:
         """What messages call the database."""
         return self.url
 
-    def turn(self, wishes: Sequence[Wish]) -> tuple[list[Outcome], News]:
-        """Carry out wishes in one transaction, and return what became of them and what has changed.
+    def turn(self, wishes: Sequence[Wish]) -> tuple[list[Outcome], Changes]:
+        """Carry out requests in one transaction; return their results and all changes.
 
         When this returns, it is on the disk.
         """
         return with_news(self._done(lambda: self._carry_out(wishes)))
 
-    def write(self, wishes: Sequence[Answer | Undo]) -> list[Written]:
-        """Carry out answers and undos as `turn` does, and return what became of them."""
-        return [found for found in self.turn(wishes)[0] if isinstance(found, Written)]
+    def write(self, wishes: Sequence[Answer | Undo]) -> list[WriteResult]:
+        """Carry out answers and undos as `turn` does, and return their results."""
+        return [found for found in self.turn(wishes)[0] if isinstance(found, WriteResult)]
 
-    def begin(self) -> list[Stored]:
+    def begin(self) -> list[AnswerRow]:
         """Return what a service begins with: all answers."""
         return self.answers()
 
-    def answers(self, *, undone: bool = False) -> list[Stored]:
+    def answers(self, *, undone: bool = False) -> list[AnswerRow]:
         """Return the answers in the order in which they were given, by default without those taken back."""
         rule = "" if undone else " WHERE undone_at IS NULL"
         return self._read(f"SELECT {COLUMNS} FROM answers{rule} ORDER BY id")
 
-    def from_origin(self, origin: str) -> list[Stored]:
+    def from_origin(self, origin: str) -> list[AnswerRow]:
         """Return the answers of that name in another tool, except those taken back."""
         rule = "origin = ? AND undone_at IS NULL"
         return self._read(f"SELECT {COLUMNS} FROM answers WHERE {rule} ORDER BY id", (origin,))
 
-    def given(self, worker: str, task: str) -> list[Stored]:
+    def given(self, worker: str, task: str) -> list[AnswerRow]:
         """Return a worker's answer about a task, unless it was taken back."""
         rule = "worker = ? AND task = ? AND undone_at IS NULL"
         return self._read(f"SELECT {COLUMNS} FROM answers WHERE {rule}", (worker, task))
 
-    def answer(self, worker: str, number: int) -> Stored | None:
+    def answer(self, worker: str, number: int) -> AnswerRow | None:
         """Return a worker's answer of this number, also one that was taken back; None where it has none."""
         return next(iter(self._read(FIND_OWN, (number, worker))), None)
 
-    def of_task(self, task: str) -> list[Stored]:
+    def of_task(self, task: str) -> list[AnswerRow]:
         """Return the answers about a task, except those taken back."""
         return self._read(f"SELECT {COLUMNS} FROM answers WHERE task = ? AND undone_at IS NULL ORDER BY id", (task,))
 
-    def recent(self, worker: str, n: int) -> list[Stored]:
+    def recent(self, worker: str, n: int) -> list[AnswerRow]:
         """Return a worker's newest answers, the newest first."""
         rule = "worker = ? AND undone_at IS NULL ORDER BY id DESC LIMIT ?"
         return self._read(f"SELECT {COLUMNS} FROM answers WHERE {rule}", (worker, n))
@@ -259,8 +259,8 @@ class Store:
             self._connection.close()
             self._connection = None
 
-    def prepare(self, wishes: Sequence[Wish]) -> tuple[list[Outcome], News] | None:
-        """Do what `turn` does but for the end, or nothing and return None where the file is locked.
+    def prepare(self, wishes: Sequence[Wish]) -> tuple[list[Outcome], Changes] | None:
+        """Do what `turn` does except the commit; return None if the file is locked.
 
         Nothing is on the disk before `commit`, and nobody is waited for.
         """
@@ -278,36 +278,36 @@ class Store:
             connection.execute(f"PRAGMA busy_timeout = {1000 * _BUSY_SECONDS}")
 
     def commit(self) -> None:
-        """Bring to the disk what was prepared; where that fails, nothing of it comes with a later one."""
+        """Commit what was prepared; if that fails, no part of it is committed later."""
         self._done(lambda: None)
 
     def _make_tables(self) -> None:
         for statement in TABLES.format(serial="INTEGER PRIMARY KEY AUTOINCREMENT").split(";"):
             self._run(statement)
 
-    def _carry_out(self, wishes: Sequence[Wish]) -> list[Written]:
-        """Claims are none of its business: who has which task, one service knows by itself."""
+    def _carry_out(self, wishes: Sequence[Wish]) -> list[WriteResult]:
+        """Claims are ignored: a single service keeps the leases in memory."""
         known = (wish for wish in wishes if not isinstance(wish, Claim | Release))
         return [self._add(wish) if isinstance(wish, Answer) else self._undo(wish) for wish in known]
 
-    def _add(self, answer: Answer) -> Written:
+    def _add(self, answer: Answer) -> WriteResult:
         new = self._run(ADD, row_of(answer)).fetchall()
         if new:
-            return Written(Stored(*new[0]), True)
+            return WriteResult(AnswerRow(*new[0]), True)
         found = self._run(FIND_OTHER, (answer.worker, answer.key, answer.task, answer.key)).fetchall()
-        return Written(Stored(*found[0]), False)
+        return WriteResult(AnswerRow(*found[0]), False)
 
-    def _undo(self, undo: Undo) -> Written:
+    def _undo(self, undo: Undo) -> WriteResult:
         rule = "id = ? AND worker = ? AND undone_at IS NULL"
         sql = f"UPDATE answers SET undone_at = ? WHERE {rule} RETURNING {COLUMNS}"
         rows = self._run(sql, (now(), undo.id, undo.worker)).fetchall()
         if rows:
-            return Written(Stored(*rows[0]), True)
+            return WriteResult(AnswerRow(*rows[0]), True)
         rows = self._run(FIND_OWN, (undo.id, undo.worker)).fetchall()
-        return Written(Stored(*rows[0]) if rows else None, False)
+        return WriteResult(AnswerRow(*rows[0]) if rows else None, False)
 
-    def _read(self, sql: str, parameters: Sequence[Any] = ()) -> list[Stored]:
-        return [Stored(*row) for row in self._rows(sql, parameters)]
+    def _read(self, sql: str, parameters: Sequence[Any] = ()) -> list[AnswerRow]:
+        return [AnswerRow(*row) for row in self._rows(sql, parameters)]
 
     def _rows(self, sql: str, parameters: Sequence[Any] = ()) -> list[Any]:
         found: list[Any] = self._done(lambda: self._run(sql, parameters).fetchall())
@@ -346,12 +346,12 @@ class Store:
             raise DatabaseTrouble(f"{self.name} {must}; got: {error}. {fix}") from error
 
 
-def with_news(done: Sequence[Written]) -> tuple[list[Outcome], News]:
+def with_news(done: Sequence[WriteResult]) -> tuple[list[Outcome], Changes]:
     """Return outcomes with what they have changed."""
-    return list(done), News([one.row for one in done if one.changed and one.row is not None], [], 0)
+    return list(done), Changes([one.row for one in done if one.changed and one.row is not None], [], 0)
 
 
-def same(stored: Stored, answer: Answer) -> bool:
+def same(stored: AnswerRow, answer: Answer) -> bool:
     """Return whether a row is the answer, given before under the same key."""
     return (stored.key, stored.task, stored.label, stored.reason) == (
         answer.key,
@@ -361,7 +361,7 @@ def same(stored: Stored, answer: Answer) -> bool:
     )
 
 
-def labels(rows: Iterable[Stored]) -> list[Stored]:
+def labels(rows: Iterable[AnswerRow]) -> list[AnswerRow]:
     """Return the rows that are labels, not skips."""
     return [row for row in rows if row.label is not None]
 

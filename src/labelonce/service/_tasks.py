@@ -1,4 +1,4 @@
-"""The tasks of a project: their ids, what people see of them, and what a model learns from them."""
+"""The tasks of a project: their ids, what is shown to workers, and the features for a model."""
 
 from __future__ import annotations
 
@@ -16,11 +16,9 @@ import pyarrow as pa
 
 from labelonce._messages import clip, printable, shorten, show
 from labelonce._types import Ids
-from labelonce.files._open import locate, naming
-from labelonce.files._pictures import strict_about_bombs
-from labelonce.files._table_reader import read_table
-from labelonce.formats._answers import Fields
-from labelonce.runs._inputs import read_features, read_texts, tasks_of
+from labelonce.files import locate, naming, read_table, strict_about_bombs
+from labelonce.formats import Fields
+from labelonce.runs import read_features, read_texts, tasks_of
 from labelonce.service._settings import MOST_LETTERS, Settings, Source
 
 IMAGE_TYPES = {
@@ -68,7 +66,7 @@ class Tasks:
 
     @property
     def digest(self) -> str:
-        """What changes whenever a task is added, taken out or moved."""
+        """A hash that changes whenever a task is added, removed or moved."""
         return hashlib.sha256("\0".join(self.names).encode()).hexdigest()
 
     def shown(self, name: str) -> dict[str, Any]:
@@ -93,7 +91,7 @@ def guessed_source(path: Path, *, task: str, text: str, image: str) -> Source:
 
 
 def check_tasks(path: Path, settings: Settings) -> None:
-    """Raise where a table is no table of tasks, or a fit could not learn from it, before anybody labels."""
+    """Raise an error if a table is not a table of tasks, or if no fit could learn from it, before anybody labels."""
     Tasks(path.parent, replace(settings, tasks=path.name))
     shown = tuple(name for name in (settings.text, settings.image) if name)
     if settings.learn_from == "features":
@@ -103,7 +101,7 @@ def check_tasks(path: Path, settings: Settings) -> None:
 
 
 class Thumbnails(NamedTuple):
-    """Images as rows of numbers, all of one small size: what a quick model learns from; and which cannot be read.
+    """Images as rows of numbers, all of one small size, for a quick model; and which of them cannot be read.
 
     The row of an image that cannot be read is the mean of the others.
     """
@@ -131,7 +129,7 @@ def thumbnails(paths: list[Path], *, most: int = 16) -> Thumbnails:
 
 @contextmanager
 def opened_image(path: Path) -> Iterator[Any]:
-    """Open an image that people may be shown and a model may learn from; the error says why it is none."""
+    """Open an image for people and models; the error says why it cannot be used."""
     try:
         from PIL import Image, UnidentifiedImageError
     except ImportError as error:

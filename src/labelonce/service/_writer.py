@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
-from labelonce.service._store import Answer, DatabaseTrouble, News, Outcome, Store, Undo, Wish, Written
+from labelonce.service._store import Answer, Changes, DatabaseTrouble, Outcome, Store, Undo, Wish, WriteResult
 
 _log = logging.getLogger("labelonce")
 _T = TypeVar("_T")
@@ -26,8 +26,8 @@ class Writer:
     process has locked, are waited for in the thread.
     """
 
-    def __init__(self, store: Store, heard: Callable[[News], None] = lambda _: None) -> None:
-        self.store, self._heard = store, heard
+    def __init__(self, store: Store, on_changes: Callable[[Changes], None] = lambda _: None) -> None:
+        self.store, self._on_changes = store, on_changes
         self._thread = ThreadPoolExecutor(1, "answers")
         self._waiting: _Group = []
         self._task: asyncio.Task[None] | None = None
@@ -36,21 +36,21 @@ class Writer:
         self._away_since: float | None = None
 
     async def ask(self, wish: Wish) -> Outcome:
-        """Carry out a wish, wait until it is on the disk, and return what became of it."""
+        """Carry out a request, wait until it is on disk, and return its result."""
         future: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._waiting.append((wish, future))
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._drain())
         return await future
 
-    async def write(self, wish: Answer | Undo) -> Written:
-        """Carry out an answer or an undo, and return what became of it."""
+    async def write(self, wish: Answer | Undo) -> WriteResult:
+        """Carry out an answer or an undo, and return its result."""
         found = await self.ask(wish)
-        assert isinstance(found, Written)  # what became of a claim is none
+        assert isinstance(found, WriteResult)  # what became of a claim is none
         return found
 
     async def look(self) -> None:
-        """Tell what other services have changed; those who ask before it is looked share one look."""
+        """Return the changes by other services; callers who arrive before the look share it."""
         if self._look is None:
             self._look = asyncio.create_task(self._looked())
         await asyncio.shield(self._look)
@@ -73,7 +73,7 @@ class Writer:
         async with self._one_at_a_time:
             self._look = None
             with self._watched():
-                self._heard(await self._in_thread(lambda store: store.look()))
+                self._on_changes(await self._in_thread(lambda store: store.look()))
 
     async def _in_thread(self, job: Callable[[Any], _T]) -> _T:
         return await asyncio.get_running_loop().run_in_executor(self._thread, job, self.store)
@@ -85,7 +85,7 @@ class Writer:
         else:
             done, news = prepared
             await self._in_thread(Store.commit)
-        self._heard(news)
+        self._on_changes(news)
         return list(done)
 
     async def _drain(self) -> None:
@@ -108,7 +108,7 @@ class Writer:
 
     @contextmanager
     def _watched(self) -> Iterator[None]:
-        """Log once that the database is away, and once that it is there again, however many requests come meanwhile."""
+        """Log once that the database is unavailable and once that it is back, however many requests come meanwhile."""
         try:
             yield
         except DatabaseTrouble as error:

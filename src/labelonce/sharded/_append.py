@@ -15,8 +15,7 @@ import numpy as np
 from labelonce._kernels import BLOCK_SIZE, Block
 from labelonce._types import DUPLICATES, Duplicates, Ids
 from labelonce._validate import check_choice, check_int
-from labelonce.data import Annotations, _ids
-from labelonce.data._annotations import sorted_annotations
+from labelonce.data import Annotations, _ids, sorted_annotations
 from labelonce.io import read_annotations
 from labelonce.sharded._shards import Shards, open_shards, workers_file, write_about, write_block
 

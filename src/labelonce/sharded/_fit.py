@@ -27,10 +27,19 @@ from labelonce._kernels import (
 )
 from labelonce._types import Floats
 from labelonce._validate import check_rng
-from labelonce.aggregation import IBCC, DawidSkene, OneCoin
-from labelonce.aggregation._base import labels_frame, set_fitted, warn_of_overlap
-from labelonce.aggregation._em import EMAggregator, Iteration, Parameters, warn_not_converged
-from labelonce.data._memory import check_memory
+from labelonce.aggregation import (
+    IBCC,
+    DawidSkene,
+    EMAggregator,
+    Iteration,
+    OneCoin,
+    Parameters,
+    labels_frame,
+    set_fitted,
+    warn_not_converged,
+    warn_of_overlap,
+)
+from labelonce.data import check_memory
 from labelonce.files import atomic_path, atomic_write
 from labelonce.io import write
 from labelonce.sharded._shards import Shards, open_shards
@@ -165,7 +174,7 @@ class _Job:
 
     def _save(self, step: Iteration) -> None:
         """Put the checkpoint in the place of the last one."""
-        with atomic_path(self.target / "checkpoint.npz") as beside, beside.open("wb") as file:
+        with atomic_path(self.target / "checkpoint.npz") as temporary, temporary.open("wb") as file:
             counts = step.sweep.tallies.values.swapaxes(1, 2)  # as it lies in memory: sums must not change order
             np.savez(file, about=self.about, path=step.path, counts=counts, class_counts=step.sweep.class_counts)
 

@@ -19,10 +19,9 @@ from pyarrow import ipc
 from labelonce._kernels import BLOCK_SIZE, Block
 from labelonce._types import DUPLICATES, Codes, Duplicates, Ids
 from labelonce._validate import check_choice, check_int
-from labelonce.data import _ids
-from labelonce.data._annotations import sorted_annotations
+from labelonce.data import _ids, sorted_annotations
 from labelonce.files import File, file_system, find_columns, n_rows_of_parquet, naming, places_of
-from labelonce.formats._registry import find_labels
+from labelonce.formats import find_labels
 from labelonce.io import read_batches
 from labelonce.sharded._shards import Shards, write_about, write_block
 
@@ -74,20 +73,20 @@ def prepare(
         raise ValueError(f"{target} must not exist yet; got a folder or file of that name. Remove it, or name another.")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"{target}: {target.parent} must be a folder; got none. Make it first.")
-    beside = target.with_name(f".{secrets.token_hex(8)}.tmp")
-    beside.mkdir()
+    temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    temporary.mkdir()
     try:
         names = {"task": task, "worker": worker, "label": label}
-        tables = [_kept(one, beside, names) if _is_stream(one) else find_labels(one) for one in paths]
+        tables = [_kept(one, temporary, names) if _is_stream(one) else find_labels(one) for one in paths]
         n_parts = min(_MOST_BLOCKS, max(1, round(sum(map(_n_rows, tables)) / block)))
-        parts, workers, classes_seen = _deal_out(tables, beside, n_parts, **names)
-        for stream in beside.glob(_STREAM.format("*")):
+        parts, workers, classes_seen = _deal_out(tables, temporary, n_parts, **names)
+        for stream in temporary.glob(_STREAM.format("*")):
             stream.unlink()
         known = (workers.table(), classes_seen.table(None if classes is None else _ids.table_of(classes, "classes")))
-        _write_blocks(parts, beside, known, (workers, classes_seen), duplicates)
-        os.replace(beside, target)
+        _write_blocks(parts, temporary, known, (workers, classes_seen), duplicates)
+        os.replace(temporary, target)
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
     return target
 
 

@@ -28,6 +28,7 @@ __all__ = [
 
 if TYPE_CHECKING:  # for other rooms of the library; users are promised nothing
     from labelonce.workers._answers import leaning_moments as leaning_moments
+    from labelonce.workers._groups import read_groups as read_groups
     from labelonce.workers._population import has_moved as has_moved
 else:
     __getattr__, _, _ = lazy_names(__name__)

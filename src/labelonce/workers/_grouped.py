@@ -29,9 +29,10 @@ class Grouped(WorkerModel):
 
     P(given s | true k, worker w) = q[w, row(k)] if s = k, else
     (1 - q[w, row(k)]) [(1 - leak) E[k, s] + leak / (K - 1)].
-    The chances q lean on the worker's overall one and that on the population, as in `ClassWise`; E holds where the
-    crowd's mistakes go, within groups of classes or among the commonest mistakes; the leak is the share of mistakes
-    that go anywhere. Nothing of the size of a confusion matrix per worker is made unless asked for.
+    The probabilities q are shrunk towards the worker's overall one, and that towards the population, as in `ClassWise`.
+    E is the distribution of the crowd's mistakes within groups of classes, or over the commonest mistakes; the leak is
+    the share of mistakes that may go to any class. Nothing of the size of a confusion matrix per worker is made unless
+    asked for.
 
     Parameters
     ----------

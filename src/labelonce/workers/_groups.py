@@ -208,9 +208,9 @@ def check_room(groups: Groups, n_tasks: int) -> None:
 def groups_hold(annotations: Annotations, predictions: Beliefs, groups: Groups) -> bool:
     """Return whether labels are taken to stay within the groups of the true classes.
 
-    Of the surest predictions, one in twenty labels, those that contradict a label tell: at least half of the two must
-    be of one group. Where the groups are right, nearly all are, however weak the model; of the mistakes of real workers
-    a third, of groups that have nothing to do with the mistakes next to none. Too few contradictions tell nothing.
+    The test looks at the surest predictions, 5 % of all, that contradict a label: in at least half of them the
+    predicted class and the label must be in one group. With the right groups nearly all are, even for a weak model;
+    with real workers' mistakes about a third, and with unrelated groups almost none. Too few contradictions: True.
     """
     task, picks = annotations.task, predictions.argmax()
     sure = predictions.max()[task]

@@ -32,7 +32,7 @@ def learn_shares(pairs: Mistakes, tallies: Tallies, *, crowd: bool, leak: Any, n
 
     A wrong label is one of its true class's pairs with probability 1 - leak, else any label; which of the two it was is
     split in steps of EM. With `crowd` False all pairs of a true class have equal shares; `leak` is a number or "auto";
-    `near` is the strength of the equal shares where it is nearly known, as in a step of EM.
+    `near` is a start for the strength of the equal shares, such as that of the last EM step.
     """
     n_others = max(pairs.n_classes - 1, 1)
     number: Floats = np.bincount(pairs.true, minlength=pairs.n_classes)[pairs.true].astype(np.float64)

@@ -18,7 +18,7 @@ STRATEGIES: dict[str, type[Strategy]] = {
 
 
 def strategy_of(name: str, options: dict[str, Any]) -> Strategy:
-    """Return the strategy of a name, as `Strategy.to_dict` wrote it: one of ours, or that of an entry point."""
+    """Return the strategy of a name, as `Strategy.to_dict` wrote it: one of labelonce, or of an entry point."""
     others = _plugins.plugins(_plugins.STRATEGIES)
     check_choice(name, "strategy", (*STRATEGIES, *others))
     kind = STRATEGIES[name] if name in STRATEGIES else _plugins.load_plugin(others[name], Strategy)

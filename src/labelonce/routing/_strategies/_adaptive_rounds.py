@@ -13,7 +13,7 @@ from labelonce.routing._strategies._strategy import Strategy
 
 @dataclass
 class AdaptiveRounds(Strategy):
-    """Labels go round by round to all open tasks alike; a task whose log-odds pass `threshold` is closed.
+    """All open tasks get one label per round; a task whose log-odds pass `threshold` is closed.
 
     The published scheme chooses the threshold of each round by the difficulty of the crowd, for two classes; here
     it is fixed, for any number of classes, between the two most probable ones.
@@ -39,6 +39,6 @@ class AdaptiveRounds(Strategy):
         return 1 / (1.0 + state.n_labels[tasks])
 
     def settled(self, state: State, tasks: Codes) -> Mask:
-        """Return where the log-odds of the two most probable classes are beyond the threshold, after some label."""
+        """Return the labelled tasks whose two most probable classes have log-odds beyond the threshold."""
         logs = np.log(np.partition(state.belief.posterior(tasks), -2, axis=1)[:, -2:])
         return np.asarray((logs[:, 1] - logs[:, 0] > self.threshold) & (state.n_labels[tasks] > 0))

@@ -1,4 +1,4 @@
-"""Information: what this worker's answer would tell about the true label of a task."""
+"""Information: how much this worker's answer is expected to reveal about the true label of a task."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Information(Strategy):
     labels: int = 1
 
     def scores(self, state: State, worker: int, tasks: Codes) -> Floats:
-        """Return what the answer tells about the task; for a new worker, 1 / (1 + labels)."""
+        """Return the expected information of the answer; for a new worker, 1 / (1 + labels)."""
         if worker != ANYBODY and len(state.answers.of(worker)) < self.trial:
             return 1 / (1.0 + state.n_labels[tasks])
         return state.information(worker, tasks)
@@ -69,5 +69,5 @@ class Information(Strategy):
         return best_of(tasks, lists / state.prices[tasks], n)
 
     def settled(self, state: State, tasks: Codes) -> Mask:
-        """Return where the risk is not above the threshold, after as many labels as it takes."""
+        """Return the tasks with enough labels whose risk is at most the threshold."""
         return np.asarray((state.belief.risk[tasks] <= self.risk) & (state.n_labels[tasks] >= self.labels))

@@ -1,4 +1,4 @@
-"""Any open task: what every strategy is measured against."""
+"""A random open task: the baseline of all strategies."""
 
 from __future__ import annotations
 

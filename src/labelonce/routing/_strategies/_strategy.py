@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from labelonce._types import Codes, Floats, Mask
-from labelonce.aggregation._plugins import STRATEGIES, plugins
+from labelonce.aggregation import STRATEGIES, plugins
 from labelonce.routing._belief import ANYBODY
 from labelonce.routing._state import State
 
@@ -54,7 +54,7 @@ class Strategy(ABC):
         return np.zeros(len(tasks), dtype=bool)
 
     def worker_values(self, state: State, workers: Codes, tasks: Codes) -> Floats:
-        """Return what each worker would bring with its best task, (n_workers,); 1 where nobody is declined for it."""
+        """Return the value of the best task for each worker, (n_workers,); 1 if no worker is ever declined."""
         if self.decline_below == 0 or len(tasks) == 0:
             return np.full(len(workers), float(self.decline_below == 0))
         return np.asarray((state.information(workers, tasks) / state.prices[tasks]).max(axis=1))

@@ -20,7 +20,7 @@ class WorkerTesting(Strategy):
     A worker is good (right with probability `skill`) or guesses; `good` is the share of good ones. A label of a good
     worker is worth 1, one of a guesser costs `loss`, a test costs 1. What to do after so many right and wrong answers
     is the optimal policy for a worker who would still give `labels` labels, by dynamic programming. The published
-    policy also looks at how workers change; here they do not. Tasks are asked by the entropy of what is believed.
+    policy also looks at how workers change; here they do not. Tasks are asked by the entropy of their beliefs.
 
     References
     ----------
@@ -81,5 +81,5 @@ class WorkerTesting(Strategy):
         return self._action(state, worker) != _FIRE
 
     def scores(self, state: State, worker: int, tasks: Codes) -> Floats:
-        """Return the entropy of what is believed."""
+        """Return the entropy of the belief about each task."""
         return state.belief.entropy(tasks)

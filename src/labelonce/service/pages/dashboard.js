@@ -37,7 +37,7 @@ function showProgress(found) {
   const byHand = found.add_to_label_studio && `Label Studio could not be told of this service. Add it there as a model: ${found.add_to_label_studio}`;
   const bad = found.unreadable.slice(0, 5).join(", ") + (found.unreadable.length > 5 ? ", ..." : "");
   const unreadable = bad && `${number(found.unreadable.length)} images cannot be read, and nothing is learned from them: ${bad}.`;
-  const doubts = found.doubts.length && `The fit doubts itself, and settles no task by one label: ${found.doubts.join(" ")}`;
+  const doubts = found.doubts.length && `The last fit is doubtful, so one label settles no task: ${found.doubts.map((one) => one.split(/\. (?=[A-Z])/)[0].replace(/\.$/, "")).join("; ")}.`;
   say([found.trouble && `The last fit failed: ${found.trouble}`, doubts, unreadable, byHand].filter(Boolean).join(" "));
   part("refit").disabled = found.fitting;
   part("outlook").textContent = outlook(found);
@@ -119,7 +119,7 @@ function showLabels(found) {
   part("labels").tBodies[0].replaceChildren(...found.rows.map((row) => element("tr", {},
     element("th", { scope: "row" }, element("div", { class: "named" }, ...thumbnail(row.task), taskButton(row.task))),
     cell({}, element("bdi", row.labels ? {} : { class: "soft" }, fitted || row.labels ? words(row.label) : "")),
-    cell({ class: "num" }, percent(row.confidence)),
+    cell({ class: "num" }, fitted || row.labels ? percent(row.confidence) : ""),
     cell({ class: "num wide" }, number(row.labels)),
     cell({ class: "wide" }, row.settled ? "yes" : ""))));
 }

@@ -3,7 +3,7 @@
 
 const KEY = "labelonce-token";
 const AGAIN_AFTER = 3000;
-const LOST = "This link does not work, or no longer. Ask whoever sent it for a new one.";
+const LOST = "This link does not work, or it was revoked. Ask whoever sent it for a new one.";
 
 function element(name, attributes = {}, ...children) {
   const svg = ["svg", "line", "circle", "path", "text", "g"].includes(name);
