@@ -80,16 +80,34 @@ class Rules:
         (12.0, 2.0), "Beta prior of tau: the best workers are nearly always right", _PAGE
     )
     skill_prior: tuple[float, float] = _rule((16.0, 4.0), "Beta prior of how often the labels are right", _PAGE)
-    likelihood_power: float = _rule(0.05, "power of the likelihood of labels: models are wrong", _PAGE)
+    likelihood_power: float = _rule(
+        0.03, "power of the likelihood of labels: models are wrong", "docs/what-was-tried.md"
+    )
     differ_power: float = _rule(
         0.25,
         "power of what the predicted classes say about how workers differ: their probabilities have no part",
         _PAGE,
     )
+    ceiling_power: float = _rule(
+        0.4,
+        "power of what the agreement with surer and surer predictions says of how right workers can be",
+        "docs/what-was-tried.md",
+    )
+    trained_power: float = _rule(
+        0.1, "power of how much better rounds predict labels left out, if their labels are believed", _PAGE
+    )
+    ceiling_tie: tuple[float, float] = _rule(
+        (-0.3, 1.5), "log-odds that the predicted class is right where another is as probable: prior mean, deviation"
+    )
+    ceiling_slope: float = _rule(4.0, "prior deviation of how fast these grow with how sure the model is")
+    ceiling_cells: tuple[int, int] = _rule((30, 10), "most cells of a predicted class, and labels in each at least")
     pairs_power: float = _rule(1.0, "power of what pairs of labels say, in which there is no model", _PAGE)
     sure_change: float = _rule(0.9, "weight of the candidates from which a given label is changed", _PAGE)
     least_gain: float = _rule(
         10.0, "log-likelihood of labels over that of their shares from which given labels are changed", _PAGE
+    )
+    people: tuple[float, float] = _rule(
+        (0.77, 0.18), "how many labels of people are right, where nothing tells: mean and deviation"
     )
     ranked: float = _rule(
         1.0, "standard deviations by which predictions must rank the answers to questions to change any", _GUIDE
@@ -143,6 +161,11 @@ class Rules:
     gold_says: float = _rule(2.0, "standard deviations from which known classes decide whether given labels stay")
     # warnings and advice
     wide_range: float = _rule(0.25, "width of the range of the estimated accuracy that raises a doubt")
+    contradictions: tuple[float, float] = _rule(
+        (0.12, 3.0),
+        "share of single labels that the model contradicts from which a doubt is raised, where it is more than so many "
+        "times the share that is estimated to be wrong",
+    )
     narrow_range: float = _rule(0.05, "half width of that range from which nothing needs to be done")
     nearly_narrowest: float = _rule(1.25, "of the narrowest range that second labels can bring: enough of them")
     more_labels: tuple[int, ...] = _rule(

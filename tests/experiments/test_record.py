@@ -98,8 +98,9 @@ def test_a_renewal_resumes_and_starts_again_once_all_are_renewed(tmp_path: Path)
         run.append(row["seed"])
         return {"accuracy": {"MBEM": 0.9}}
 
-    trials = [{"seed": seed, "accuracy": {"vote": 0.5}} for seed in (0, 1)]
-    trials[0]["renewed"] = "0.1.0"
+    trials = [
+        {"seed": seed, "accuracy": {"vote": 0.5}} | about for seed, about in enumerate(({"renewed": "0.1.0"}, {}))
+    ]
     record.write(options.out, trials, seconds=1.0)
     record.renew(options, trial)
     assert run == [1]

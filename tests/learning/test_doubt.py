@@ -9,7 +9,12 @@ import pytest
 
 from labelonce import MBEM, Annotations, SoftmaxRegression, simulate
 from labelonce._types import Estimate
-from labelonce.learning._doubt import doubts_about_drift, doubts_about_features, doubts_about_labels
+from labelonce.learning._doubt import (
+    doubts_about_contradictions,
+    doubts_about_drift,
+    doubts_about_features,
+    doubts_about_labels,
+)
 from labelonce.learning._narrowing import Narrowing
 
 LABEL = np.repeat([0, 1], 10)
@@ -37,6 +42,14 @@ def test_labels_that_are_kept_against_the_model_are_named() -> None:
 def test_a_wide_range_is_named() -> None:
     (message,) = doubts_about_labels(1000, 0, Estimate(0.8, 0.6, 0.95), Narrowing(60, 0.08, 100, 0.05))
     assert "60% to 95% of the labels shown may be right. 60 second labels would narrow that to about" in message
+
+
+def test_single_labels_that_the_model_contradicts_are_named() -> None:
+    assert "contradict 20% of the labels shown, of which 5%" in " ".join(
+        doubts_about_contradictions(0.2, Estimate(0.95, 0.85, 1.0))
+    )
+    assert not list(doubts_about_contradictions(0.2, Estimate(0.85, 0.75, 0.95)))  # they are taken to be wrong
+    assert not list(doubts_about_contradictions(0.1, Estimate(0.98, 0.9, 1.0)))  # there are few
 
 
 def test_drifted_classes_are_named() -> None:

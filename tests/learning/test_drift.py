@@ -32,3 +32,24 @@ def test_rounds_that_are_believed_keep_their_model() -> None:
     clf = lo.MBEM([lo.SoftmaxRegression(C=C) for C in (0.1, 1.0)]).fit(X, annotations)
     assert (clf.labels_ == y).mean() > 0.95
     assert clf.recipe_["rounds"] == max(clf.recipe_["averaged"])
+
+
+def spammers(n_tasks: int) -> tuple[np.ndarray, np.ndarray, lo.Annotations]:
+    """Return features that tell ten classes apart, and workers who know one class in ten and guess the others."""
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 10, n_tasks)
+    X = rng.normal(size=(10, 32))[y] + 0.8 * rng.normal(size=(n_tasks, 32))
+    confusion = lo.simulate.class_wise_hammer_spammer(50, 10, 0.1, rng)
+    return X, y, lo.simulate.annotate(y, confusion, lo.simulate.assign(n_tasks, 50, 1, rng), rng)
+
+
+def test_rounds_that_predict_labels_left_out_better_are_believed() -> None:
+    X, y, annotations = spammers(1500)
+    clf = lo.MBEM().fit(X, annotations)
+    assert (annotations.label == y).mean() < 0.25
+    scores = [entry["held_out_score"] for entry in clf.history_]
+    assert scores[-1] > scores[0]
+    assert max(clf.recipe_["averaged"]) > 1
+    assert (clf.predict(X) == y).mean() > 0.6
+    assert (clf.labels_ == y).mean() > 0.6
+    assert clf.estimated_accuracy_.low < (clf.labels_ == y).mean() < clf.estimated_accuracy_.high

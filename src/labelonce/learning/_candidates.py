@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -207,7 +207,10 @@ def scored(case: Case, one: Candidate) -> Candidate:
     normalise(log_joint)
     beliefs = case.predictions.with_wide(log_joint)
     score = RULES.likelihood_power * gain + RULES.pairs_power * pairs_evidence(case, one)
-    score += RULES.differ_power * difference_evidence(case, one)
+    agreement = Agreement.of(case, one)
+    score += RULES.differ_power * difference_evidence(case, agreement)
+    score += RULES.ceiling_power * ceiling_evidence(case, agreement)
+    score += RULES.trained_power * training_evidence(case, beliefs)
     score += log_beta(one.tau, RULES.tau_prior) + log_beta(float(one.skill @ case.load), RULES.skill_prior)
     if case.gold is not None:
         known = np.flatnonzero(case.gold >= 0)
@@ -247,28 +250,78 @@ def pairs_evidence(case: Case, one: Candidate) -> float:
     return together - float(np.log(np.maximum(alone, 1e-12)).sum())
 
 
-def difference_evidence(case: Case, one: Candidate) -> float:
+class Agreement(NamedTuple):
+    """What a candidate says of labels and predicted classes: how often they should agree, label by label.
+
+    `share` is P(true class) by slot, `chance` how often the worker says the predicted class where each is true.
+    """
+
+    share: Floats
+    chance: Floats
+
+    @classmethod
+    def of(cls, case: Case, one: Candidate) -> Agreement:
+        """Return the agreement that a candidate expects."""
+        labels, leaning, codes = case.evidence.labels, case.evidence.leaning, case.predictions.codes
+        predicted = case.predicted[labels.task]
+        share = one.link.log_prior(case)
+        normalise(share)
+        codes = codes[labels.task]
+
+        def said(answer: Any) -> Floats:
+            return np.asarray(one.crowd.probability(labels.worker[:, None], np.maximum(codes, 0), answer[:, None]))
+
+        if leaning is None:
+            chance = said(predicted)
+        else:  # an answer that nobody gave is none
+            given = np.flatnonzero(np.bincount(labels.label, minlength=len(leaning)))
+            every = np.stack([said(np.full_like(predicted, k)) for k in given])
+            chance = (every * leaning[given][:, predicted, None]).sum(axis=0) / every.sum(axis=0)
+        return cls(share[labels.task, : codes.shape[1]], np.where(codes >= 0, chance, 0.0))
+
+
+def difference_evidence(case: Case, agreement: Agreement) -> float:
     """Return how likely it is that each worker agrees with the predicted classes as often as it does.
 
     That workers differ shows however wrong the probabilities are: of those, only the predicted class counts, and the
     mean agreement of all workers is taken as it is.
     """
-    labels, n, leaning = case.evidence.labels, case.load * len(case.evidence.labels), case.evidence.leaning
-    share = one.link.log_prior(case)
-    normalise(share)
-    predicted, codes = case.predictions.argmax()[labels.task], case.predictions.codes[labels.task]
-    given = [predicted] if leaning is None else [np.full_like(predicted, k) for k in range(len(leaning))]
-    chance = sum(
-        one.crowd.probability(labels.worker[:, None], np.maximum(codes, 0), answer[:, None])
-        * (1.0 if leaning is None else leaning[answer, predicted][:, None])
-        for answer in given
-    )
-    expected = (share[labels.task, : codes.shape[1]] * np.where(codes >= 0, chance, 0.0)).sum(axis=1)
-    agrees = predicted == labels.label if leaning is None else leaning[labels.label, predicted]
+    labels, n, agrees = case.evidence.labels, case.load * len(case.evidence.labels), case.agrees
+    expected = (agreement.share * agreement.chance).sum(axis=1)
     expected *= agrees.sum() / max(expected.sum(), 1e-12)
     often = np.bincount(labels.worker, agrees, len(n))
     rate = np.clip(np.bincount(labels.worker, expected, len(n)) / np.maximum(n, 1), 0.005, 0.995)
     return float((often * np.log(rate) + (n - often) * np.log1p(-rate)).sum())
+
+
+def ceiling_evidence(case: Case, agreement: Agreement) -> float:
+    """Return how likely it is that labels agree with the surer predictions as often as they do; see `Curve`.
+
+    That workers differ has no part in it: they count together, by predicted class.
+    """
+    if case.curve is None:
+        return 0.0
+    predicted = case.predicted[case.evidence.labels.task]
+    is_it = case.predictions.codes[case.evidence.labels.task] == predicted[:, None]
+    other = np.where(is_it, 0.0, agreement.share) + 1e-9
+    said = (
+        np.where(is_it, agreement.chance, 0.0).sum(axis=1),
+        (other * np.where(is_it, 0.0, agreement.chance)).sum(axis=1),
+    )
+    n = np.maximum(np.bincount(predicted), 1), np.maximum(np.bincount(predicted, other.sum(axis=1)), 1e-12)
+    hit, miss = (np.bincount(predicted, one) / many for one, many in zip(said, n, strict=True))
+    return case.curve.log_likelihood(hit, miss)
+
+
+def training_evidence(case: Case, beliefs: Beliefs) -> float:
+    """Return what rounds tell that made predictions of labels left out better, by the share of their labels believed.
+
+    Targets that differ from the labels given train better models only where they are nearer to the truth.
+    """
+    if case.trained is None or not len(case.changed):
+        return 0.0
+    believed = beliefs.argmax()[case.changed] == case.trained.labels[case.changed]
+    return max(case.trained.gain, 0.0) * float(believed.mean())
 
 
 def found_again(case: Case, one: Candidate) -> Candidate:

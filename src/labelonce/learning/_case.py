@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -13,8 +13,16 @@ from labelonce._kernels import Beliefs, Evidence
 from labelonce._rules import RULES
 from labelonce._types import Codes, Floats, Mask
 from labelonce.data._memory import MOST_NUMBERS
-from labelonce.learning._calibration import log_sizes, log_wide
+from labelonce.learning._calibration import LEAST, log_sizes, log_wide
+from labelonce.learning._ceiling import Curve
 from labelonce.learning._judge import View
+
+
+class Trained(NamedTuple):
+    """What training told: `labels` after the rounds, and how many nats better they train for labels left out."""
+
+    labels: Codes
+    gain: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,16 +41,17 @@ class Case:
     votes: Beliefs
     kind: Codes | None = None
     worker_kind: Codes | None = None
+    trained: Trained | None = None
 
     @classmethod
-    def of(cls, view: View) -> Case:
-        """Return the case of a view of out-of-fold predictions."""
+    def of(cls, view: View, trained: Trained | None = None) -> Case:
+        """Return the case of a view of out-of-fold predictions, and of what training told."""
         problem, predictions = view.problem, view.predictions
         fold = np.random.default_rng(0).permutation(problem.n_tasks) % RULES.verdict_folds
         given = replace(problem, gold=None).votes(few=predictions.classes is not None)[0]
         votes = given.on(predictions.classes)
         known = (problem.gold, problem.balance, fold[problem.task].astype(np.int32), votes)
-        return cls(view.evidence, predictions, *known, problem.kind, problem.worker_kind)
+        return cls(view.evidence, predictions, *known, problem.kind, problem.worker_kind, trained)
 
     def with_predictions(self, predictions: Beliefs) -> Case:
         """Return the case with other predictions of the same rows."""
@@ -93,6 +102,36 @@ class Case:
         """The rows of each fold, and their evidence."""
         held = [self.fold == number for number in np.unique(self.fold)]
         return [(rows, self.evidence.select(rows)) for rows in held]
+
+    @cached_property
+    def predicted(self) -> Codes:
+        """The predicted class of every row."""
+        return self.predictions.argmax()
+
+    @cached_property
+    def agrees(self) -> Floats:
+        """How far every label is for the predicted class of its row: 1 or 0, or by how the answer leans."""
+        labels, leaning = self.evidence.labels, self.evidence.leaning
+        predicted = self.predicted[labels.task]
+        return np.asarray(
+            predicted == labels.label if leaning is None else leaning[labels.label, predicted], dtype=float
+        )
+
+    @cached_property
+    def curve(self) -> Curve | None:
+        """How often labels agree with surer and surer predictions; None for questions, whose answers are often rare."""
+        if self.of_questions:
+            return None
+        labels, logs = self.evidence.labels, self.log_predictions
+        best = np.partition(logs, -2, axis=1)[:, -2:] if logs.shape[1] > 1 else np.repeat(logs, 2, axis=1)
+        margin = np.minimum(best[:, 1] - best[:, 0], -np.log(LEAST))
+        weight = 1 / np.bincount(labels.task, minlength=len(margin))[labels.task]
+        return Curve.of(self.predicted[labels.task], margin[labels.task], self.agrees, weight)
+
+    @cached_property
+    def n_pairs(self) -> int:
+        """How many pairs of labels of one row there are that have no label in common."""
+        return int((np.bincount(self.evidence.labels.task) // 2).sum())
 
     @cached_property
     def several(self) -> Evidence | None:
@@ -146,8 +185,16 @@ class Case:
         gold = None if self.gold is None else self.gold[rows]
         some = np.flatnonzero(rows)
         kind = None if self.kind is None else self.kind[rows]
-        known = (gold, self.balance, self.fold[rows], self.votes[some], kind, self.worker_kind)
+        trained = None if self.trained is None else Trained(self.trained.labels[rows], self.trained.gain)
+        known = (gold, self.balance, self.fold[rows], self.votes[some], kind, self.worker_kind, trained)
         return Case(self.evidence.select(rows), self.predictions[some], *known)
+
+    @cached_property
+    def changed(self) -> Codes:
+        """The rows whose label is another after the rounds than the one given."""
+        given, unique = self.unique_vote()
+        different = unique & (given != (given if self.trained is None else self.trained.labels))
+        return np.flatnonzero(different).astype(np.int32)
 
     def unique_vote(self) -> tuple[Codes, Mask]:
         """Return the class that most labels of a row are for, and whether it is the only one."""

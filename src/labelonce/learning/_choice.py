@@ -67,6 +67,16 @@ class Plan:
     unseen: Beliefs | None = None
     more: bool = False
 
+    @property
+    def echoes(self) -> bool:
+        """Whether rounds are all out-of-fold: from the second on, targets hold what labels left out have said."""
+        return self.how.fold is not None
+
+    @property
+    def gain(self) -> float:
+        """How much better the last round predicts a label left out than the first does, in nats; 0 if unknown."""
+        return self.scores[-1] - self.scores[0] if self.scores and not self.echoes else 0.0
+
     def ending_at(self, number: int) -> Plan:
         """Return the plan with this round as its last, one that is fitted with more care."""
         whole = tuple(sorted({min(one, number) for one in self.how.whole}))

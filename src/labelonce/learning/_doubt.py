@@ -44,6 +44,17 @@ def doubts_about_labels(n_tasks: int, kept: int, accuracy: Estimate, narrowing: 
         )
 
 
+def doubts_about_contradictions(contradicted: float, accuracy: Estimate) -> Iterator[str]:
+    """Yield the sentence for single labels that are taken to be right nearly everywhere the model contradicts them."""
+    least, times = RULES.contradictions
+    if contradicted > least and times * (1 - accuracy.value) < contradicted:
+        yield (
+            f"models that did not see the task contradict {contradicted:.0%} of the labels shown, of which "
+            f"{1 - accuracy.value:.0%} are estimated to be wrong: if people make the same mistakes on the same tasks, "
+            "more are. Label some tasks again, or check some."
+        )
+
+
 def doubts_about_causes(common: float) -> Iterator[str]:
     """Yield the sentence for people who err together where the model is unsure."""
     if common > RULES.common_causes:

@@ -20,7 +20,7 @@ from labelonce.data._answers import only_classes
 from labelonce.data._extra import check_whole
 from labelonce.data._gold import Gold, check_gold
 from labelonce.learning._average import average_models
-from labelonce.learning._case import Case
+from labelonce.learning._case import Case, Trained
 from labelonce.learning._choice import RECIPES, Plan, folds_of, planned_rounds, settle
 from labelonce.learning._copies import without_copies
 from labelonce.learning._default import default_learner, default_workers
@@ -28,6 +28,7 @@ from labelonce.learning._doubt import (
     NOTHING_HELD_OUT,
     doubts_about_assignment,
     doubts_about_causes,
+    doubts_about_contradictions,
     doubts_about_copies,
     doubts_about_drift,
     doubts_about_features,
@@ -423,8 +424,8 @@ class MBEM(AnnotationsScorer):
             self.n_fits_ += log.number
         workers: WorkerModel = clone(plan.how.workers)
         view = View.of(problem, workers, _told(found[0]), last.predictions.argmax())
-        echoes = plan.how.fold is not None and plan.scores  # of labels, in rounds that are all out-of-fold
-        verdict = reach(Case.of(view), workers, found[1:], score=plan.scores[0] if echoes else None)
+        case = Case.of(view, Trained(last.beliefs.argmax().astype(np.int32), plan.gain * len(problem.labels)))
+        verdict = reach(case, workers, found[1:], score=plan.scores[0] if plan.echoes and plan.scores else None)
         return verdict, view.predictions, workers.refitted(view.evidence.tallies(verdict.posterior))
 
     def _undo_drift(self, problem: Problem, verdict: Verdict) -> None:
@@ -433,7 +434,13 @@ class MBEM(AnnotationsScorer):
         assert self._last is not None
         how, last = self._plan.how, self._last
         chosen = how.learner.own_rounds is None and not how.learner.shared and len(self.history_) > 1
-        if chosen and self.rounds == "auto" and verdict.held_out and drifted(problem, last, verdict.labels):
+        if (
+            chosen
+            and self._plan.gain <= 0
+            and self.rounds == "auto"
+            and verdict.held_out
+            and drifted(problem, last, verdict.labels)
+        ):
             learner = learner_of_round(how.learner, 1, 1, np.random.default_rng([how.seed, 1]))
             self.model_ = problem.fit(learner, *first_targets(problem, how.workers))
             self.n_fits_ += 1
@@ -477,6 +484,8 @@ class MBEM(AnnotationsScorer):
                 if found
                 else doubts_about_labels(labels.n_tasks, verdict.kept, self.estimated_accuracy_, verdict.narrowing())
             )
+            if not found and verdict.unchecked:
+                found += doubts_about_contradictions(verdict.contradicted, self.estimated_accuracy_)
             found += doubts_about_causes(verdict.common)
             found += doubts_about_copies(self._copiers, self.workers_)
         found += doubts_about_assignment(verdict.shift)

@@ -58,6 +58,8 @@ class Verdict:
         The share of labelled rows whose label models that did not see the row contradict.
     common : float
         How surely labels of one row disagree more where the model is unsure: z; see `common_causes`.
+    open : float
+        The variance of the share of right labels where features say nothing, and no second label does: that of people.
     shift : (n_workers,), optional
         How far the predicted classes of a worker's tasks are from those of all; None where all take the same tasks.
     """
@@ -79,6 +81,7 @@ class Verdict:
     n_gold: int = 0
     contradicted: float = 0.0
     common: float = 0.0
+    open: float = 0.0
     shift: Floats | None = None
 
     @property
@@ -102,7 +105,7 @@ class Verdict:
         within = self.weights @ (self.skills * (1 - self.skills)) / (self.n_labels + 1.0)
         over = self.weights @ (self.skills - skill) ** 2
         chosen = 0.0 if self.shift is None else RULES.chosen_doubt * self.shift
-        low, high = beta_interval(skill, over + within + RULES.skill_doubt**2 + chosen**2, level)
+        low, high = beta_interval(skill, over + within + RULES.skill_doubt**2 + chosen**2 + self.open, level)
         return np.where(self.n_labels > 0, low, 0.0), np.where(self.n_labels > 0, high, 1.0)
 
     def of_groups(self, group: Codes, n_groups: int) -> Verdict:
@@ -119,6 +122,11 @@ class Verdict:
         low, high = beta_interval(np.array([value]), np.array([self.doubt()]), LEVEL)
         return Estimate(value, float(low[0]), float(high[0]))
 
+    @property
+    def unchecked(self) -> bool:
+        """Whether nothing but the model tells how right labels are: no known classes, and few second labels."""
+        return self.n_gold == 0 and self.n_pairs < RULES.least_pairs and np.ndim(self.prior) == 1
+
     def doubt(self, second: float = 0.0, checked: float = 0.0) -> float:
         """Return the variance of the share of labels that are right, after so many second or checked labels more.
 
@@ -126,7 +134,7 @@ class Verdict:
         """
         value = float(self.confidence.mean())
         told, (alone, by_pairs) = self._told_by_pair(), RULES.unsure_errors
-        over = float(self.weights @ (self.rights - value) ** 2) + 1e-12
+        over = max(float(self.weights @ (self.rights - value) ** 2), self.open) + 1e-12
         share, most = RULES.shared_errors
         learned = share * min(self.contradicted, most)  # mistakes of people that the model has learned from them
         open_to_pairs = (alone**2 - by_pairs**2) * (1 - value) ** 2 + learned**2 + 1e-12
@@ -215,7 +223,11 @@ def shown(case: Case, found: list[Any], weights: list[float], most: float = np.i
         gold_decided = len(back) != len(kept)
     labels[back] = given[back]
     posterior = posterior.level_with(labels)
-    rights, before = np.array([one.beliefs.at(rows, labels).mean() for one in found]), posterior.at(rows, labels).mean()
+    nothing_told = gain < RULES.least_gain and not gold_decided
+    posterior, lowered, open_ = as_people_are(case, posterior, labels) if nothing_told else (posterior, 1.0, 0.0)
+    before = posterior.at(rows, labels).mean()
+    open_ += disputed(case, labels, float(before))
+    rights = lowered * np.array([one.beliefs.at(rows, labels).mean() for one in found])
     if case.gold is not None:
         known = case.gold >= 0
         posterior = by_gold(posterior, labels, case.gold).with_gold(case.gold)
@@ -233,16 +245,41 @@ def shown(case: Case, found: list[Any], weights: list[float], most: float = np.i
         np.array(weights),
         np.array([one.tau for one in found]),
         rights,
-        np.stack([one.skill for one in found]),
+        lowered * np.stack([one.skill for one in found]),
         len(back),
         gain,
-        n_pairs=int((np.bincount(case.evidence.labels.task) // 2).sum()),
+        n_pairs=case.n_pairs,
         gold_decided=gold_decided,
         n_gold=0 if case.gold is None else int(known.sum()),
         contradicted=contradicted,
         common=common_causes(case, likeliest.crowd, likeliest.link.log_prior(case)),
+        open=open_,
         shift=None if case.assignment is None else case.assignment.shift(),
     )
+
+
+def as_people_are(case: Case, posterior: Beliefs, labels: Codes) -> tuple[Beliefs, float, float]:
+    """Return the beliefs where features say nothing, what multiplies the confidence, and the variance of its mean.
+
+    The candidates then hold nothing but what is assumed of the best workers, which is too sure an answer: the labels
+    are as good as those of people are. Pairs of labels tell more; and most answers to questions are "no".
+    """
+    if case.of_questions or case.n_pairs >= RULES.least_pairs:
+        return posterior, 1.0, 0.0
+    (mean, deviation), confidence = RULES.people, posterior.at(np.arange(len(labels)), labels)
+    lowered = min(1.0, mean / float(confidence[case.labelled].mean()))
+    wanted = np.where(case.labelled, lowered, 1.0) * confidence
+    return with_confidence(posterior, labels, wanted).level_with(labels), lowered, deviation**2
+
+
+def disputed(case: Case, labels: Codes, value: float) -> float:
+    """Return the variance of the share of right labels that comes of rounds which train well on labels not shown."""
+    if case.trained is None or not len(case.changed):
+        return 0.0
+    believed = float((case.trained.labels == labels)[case.changed].mean())
+    agreed = float((case.trained.labels == labels)[case.labelled].mean())
+    told = -np.expm1(-RULES.trained_power * max(case.trained.gain, 0.0))
+    return float(told * max(1 - 2 * believed, 0.0) * (value - agreed) ** 2)  # none where half of them are shown
 
 
 def back_by_gold(back: Any, asked: Any, gold: Codes, found: Codes, given: Codes) -> Any:
@@ -268,12 +305,17 @@ def by_gold(posterior: Beliefs, labels: Codes, gold: Codes) -> Beliefs:
         return float(unlikely + 0.5 * (((at - [0.0, 1.0]) / deviation) ** 2).sum())
 
     moved, stretch = minimize(loss, np.array([0.0, 1.0])).x
-    wanted = expit(moved + stretch * odds)
+    return with_confidence(posterior, labels, expit(moved + stretch * odds)).level_with(labels)
+
+
+def with_confidence(posterior: Beliefs, labels: Codes, wanted: Floats) -> Beliefs:
+    """Return the beliefs in which the labels have another probability; that of the other classes keeps its shares."""
+    confidence = posterior.at(np.arange(len(labels)), labels)
     others = (1 - wanted) / np.maximum(1 - confidence, 1e-12)
     is_label = posterior.codes == labels[:, None]
     inside = np.where(is_label, wanted[:, None], posterior.probability * others[:, None])
     wide = inside if posterior.rest is None else np.column_stack([inside, posterior.rest * others])
-    return posterior.with_wide(wide / wide.sum(axis=1, keepdims=True)).level_with(labels)
+    return posterior.with_wide(wide / wide.sum(axis=1, keepdims=True))
 
 
 def in_sample_verdict(labels: Any, beliefs: Beliefs, workers: WorkerModel) -> Verdict:
