@@ -89,7 +89,7 @@ class Rules:
         _PAGE,
     )
     ceiling_power: float = _rule(
-        0.4,
+        0.2,
         "power of what the agreement with surer and surer predictions says of how right workers can be",
         "docs/what-was-tried.md",
     )

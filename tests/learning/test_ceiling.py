@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from labelonce import MBEM, SoftmaxRegression
 from labelonce._rules import RULES
 from labelonce._types import Codes, Floats
 from labelonce.data import Annotations
+from labelonce.learning._candidates import Link, below_ceiling
 from labelonce.learning._ceiling import Curve
 
 N = 3000
@@ -90,3 +93,16 @@ def test_where_features_say_nothing_labels_are_as_good_as_those_of_people() -> N
     low, high = clf.verdict_.skill_interval()
     assert (low < 0.6).all()
     assert (high > 0.6).all()
+
+
+def test_agreement_that_rises_says_nothing_against_poor_workers() -> None:
+    def told(*ceilings: float) -> list[float]:
+        taus = (0.6, 0.8, 0.95)
+        found: Any = [
+            SimpleNamespace(tau=t, place=0, link=Link(), ceiling=c) for t, c in zip(taus, ceilings, strict=True)
+        ]
+        return below_ceiling(found).tolist()
+
+    assert told(-9.0, -5.0, -1.0) == [-1.0, -1.0, -1.0]  # surest for good workers: nothing is told
+    assert told(-1.0, -5.0, -9.0) == [-1.0, -5.0, -9.0]  # it stops rising: workers are no better
+    assert told(-5.0, -1.0, -9.0) == [-1.0, -1.0, -9.0]

@@ -90,6 +90,7 @@ class Candidate:
     prior: Floats
     skill: Floats
     gain: float = 0.0
+    ceiling: float = 0.0
     score: float = 0.0
 
 
@@ -112,9 +113,22 @@ def likely(case: Case, found: list[Candidate]) -> tuple[list[Candidate], list[fl
     taus = np.array(RULES.taus)
     width = np.diff(np.concatenate([[taus[0] - 0.05], (taus[1:] + taus[:-1]) / 2, [1.0]]))
     score = np.array([one.score + np.log(width[taus == one.tau][0]) for one in found])
+    score += RULES.ceiling_power * below_ceiling(found)
     weight = np.exp(score - score.max())
     kept = np.flatnonzero(weight > RULES.least_weight * weight.sum())
     return [found[place] for place in kept], (weight[kept] / weight[kept].sum()).tolist()
+
+
+def below_ceiling(found: list[Candidate]) -> Floats:
+    """Return what the agreement with surer predictions says for each candidate, or for one of better workers.
+
+    Agreement that stops rising far below one says that workers are no better. Agreement that rises to one does not say
+    that they are as good as that: people and models may find the same tasks hard.
+    """
+    kind = np.array([2 * one.place + (one.link.mixing is not None) for one in found])
+    tau, told = (np.array([getattr(one, name) for one in found]) for name in ("tau", "ceiling"))
+    better = (kind[:, None] == kind) & (tau >= tau[:, None])
+    return np.asarray(np.where(better, told, -np.inf).max(axis=1))
 
 
 def starts(case: Case) -> list[Beliefs]:
@@ -209,13 +223,12 @@ def scored(case: Case, one: Candidate) -> Candidate:
     score = RULES.likelihood_power * gain + RULES.pairs_power * pairs_evidence(case, one)
     agreement = Agreement.of(case, one)
     score += RULES.differ_power * difference_evidence(case, agreement)
-    score += RULES.ceiling_power * ceiling_evidence(case, agreement)
     score += RULES.trained_power * training_evidence(case, beliefs)
     score += log_beta(one.tau, RULES.tau_prior) + log_beta(float(one.skill @ case.load), RULES.skill_prior)
     if case.gold is not None:
         known = np.flatnonzero(case.gold >= 0)
         score += float(np.log(np.maximum(beliefs.at(known, case.gold[known]), 1e-12)).sum())
-    return replace(one, beliefs=beliefs, gain=gain, score=score)
+    return replace(one, beliefs=beliefs, gain=gain, ceiling=ceiling_evidence(case, agreement), score=score)
 
 
 def log_beta(value: float, shape: tuple[float, float]) -> float:
@@ -314,14 +327,14 @@ def ceiling_evidence(case: Case, agreement: Agreement) -> float:
 
 
 def training_evidence(case: Case, beliefs: Beliefs) -> float:
-    """Return what rounds tell that made predictions of labels left out better, by the share of their labels believed.
+    """Return what rounds tell that predict labels left out better: all where half of their changes are believed.
 
     Targets that differ from the labels given train better models only where they are nearer to the truth.
     """
     if case.trained is None or not len(case.changed):
         return 0.0
-    believed = beliefs.argmax()[case.changed] == case.trained.labels[case.changed]
-    return max(case.trained.gain, 0.0) * float(believed.mean())
+    believed = float((beliefs.argmax()[case.changed] == case.trained.labels[case.changed]).mean())
+    return max(case.trained.gain, 0.0) * min(2 * believed, 1.0)
 
 
 def found_again(case: Case, one: Candidate) -> Candidate:

@@ -73,6 +73,11 @@ class Plan:
         return self.how.fold is not None
 
     @property
+    def best_score(self) -> float | None:
+        """The mean log-likelihood of labels that were really left out, in the best round; None if unknown."""
+        return None if not self.scores else self.scores[0] if self.echoes else max(self.scores)
+
+    @property
     def gain(self) -> float:
         """How much better the last round predicts a label left out than the first does, in nats; 0 if unknown."""
         return self.scores[-1] - self.scores[0] if self.scores and not self.echoes else 0.0

@@ -425,7 +425,7 @@ class MBEM(AnnotationsScorer):
         workers: WorkerModel = clone(plan.how.workers)
         view = View.of(problem, workers, _told(found[0]), last.predictions.argmax())
         case = Case.of(view, Trained(last.beliefs.argmax().astype(np.int32), plan.gain * len(problem.labels)))
-        verdict = reach(case, workers, found[1:], score=plan.scores[0] if plan.echoes and plan.scores else None)
+        verdict = reach(case, workers, found[1:], score=plan.best_score)
         return verdict, view.predictions, workers.refitted(view.evidence.tallies(verdict.posterior))
 
     def _undo_drift(self, problem: Problem, verdict: Verdict) -> None:
