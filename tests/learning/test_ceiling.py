@@ -101,7 +101,8 @@ def test_agreement_that_rises_says_nothing_against_poor_workers() -> None:
         found: Any = [
             SimpleNamespace(tau=t, place=0, link=Link(), ceiling=c) for t, c in zip(taus, ceilings, strict=True)
         ]
-        return below_ceiling(found).tolist()
+        said: list[float] = below_ceiling(found).tolist()
+        return said
 
     assert told(-9.0, -5.0, -1.0) == [-1.0, -1.0, -1.0]  # surest for good workers: nothing is told
     assert told(-1.0, -5.0, -9.0) == [-1.0, -5.0, -9.0]  # it stops rising: workers are no better
