@@ -63,3 +63,14 @@ def test_a_partial_fit_does_not_show_the_confidence_of_an_earlier_fit() -> None:
     model = lo.DawidSkene().fit(annotations)
     model.partial_fit(lo.Annotations.from_arrays([50, 50], [0, 1], [1, 1], classes=[0, 1]))
     assert_allclose(model.to_frame()["confidence"].to_numpy(), model.posterior_.max(axis=1))
+
+
+@pytest.mark.parametrize("model", [lo.DawidSkene(), lo.IBCC(), lo.OneCoin()])
+def test_stated_probabilities_say_more_than_whole_labels(model: Any) -> None:
+    rng = np.random.default_rng(0)
+    y, chance = rng.integers(0, 2, 600), rng.uniform(0.5, 0.98, (600, 5))
+    label = np.where(rng.random((600, 5)) < chance, y[:, None], 1 - y[:, None]).ravel()
+    task, worker = np.repeat(np.arange(600), 5), np.tile(np.arange(5), 600)
+    stated = lo.Annotations.from_arrays(task, worker, label, probability=chance.ravel())
+    right = [(model.fit(one).labels_ == y).mean() for one in (stated, stated.without("probability"))]
+    assert right[0] > right[1] + 0.02

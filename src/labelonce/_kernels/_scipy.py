@@ -28,21 +28,22 @@ class ScipyEngine:
         self.shape = (annotations.n_workers, annotations.n_classes, annotations.n_answers)
         self.leaning = None if annotations.is_square else annotations.leaning
         n_rows = annotations.n_workers * annotations.n_answers
-        task, worker, self._label, amount = annotations.task, annotations.worker, annotations.label, None
+        task, worker, self._label = annotations.task, annotations.worker, annotations.label
+        self._share = data = np.ones(len(task), self.dtype)
         if getattr(annotations, "has_weights", False):
-            part, self._label, amount = annotations.parts()
+            part, self._label, share = annotations.parts()
+            self._share, data = (one.astype(self.dtype) for one in (share, annotations.parts(above_chance=True)[2]))
             task, worker = task[part], worker[part]
         row: Any = worker.astype(np.int32 if n_rows < 2**31 else np.int64)
         row *= annotations.n_answers
         row += self._label
-        data = np.ones(len(row), self.dtype) if amount is None else amount.astype(self.dtype)
         self._matrix = sparse.csr_array(
             (data, row, first_rows(task, annotations.n_tasks)), shape=(annotations.n_tasks, n_rows)
         )
 
     def vote_counts(self) -> Floats:
         shape = (self._matrix.shape[0], self.shape[2])
-        votes = sparse.csr_array((self._matrix.data, self._label, self._matrix.indptr), shape=shape)
+        votes = sparse.csr_array((self._share, self._label, self._matrix.indptr), shape=shape)
         return np.asarray(votes.toarray() if self.leaning is None else votes @ self.leaning.astype(self.dtype))
 
     def e_step(self, log_confusion: Floats, log_prior: Floats, gold: Codes | None = None) -> EStep:

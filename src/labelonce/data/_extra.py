@@ -277,10 +277,10 @@ def name_families(workers: Ids) -> Codes | None:
     return None
 
 
-def parts_of(labels: Any) -> tuple[Codes, Codes, Floats]:
+def parts_of(labels: Any, *, above_chance: bool) -> tuple[Codes, Codes, Floats]:
     """Return annotations as whole labels with amounts: the row of each, its label, and how much it counts.
 
-    A distribution counts its share for each class, times the weight; see `Annotations.parts`.
+    A distribution counts its share for each class, times the weight, or what is above chance; see `Annotations.parts`.
     """
     n, extra = len(labels.label), labels.extra
     weight = np.ones(n) if extra.weight is None else np.asarray(extra.weight)
@@ -288,7 +288,8 @@ def parts_of(labels: Any) -> tuple[Codes, Codes, Floats]:
         return np.arange(n, dtype=np.int32), labels.label, weight
     stated = ~np.isnan(extra.probability[:, 0])
     row, label = np.nonzero(np.where(stated[:, None], extra.probability, 0.0))
-    amount = extra.probability[row, label] * weight[row]
+    even = 1 / extra.probability.shape[1] if above_chance else 0.0
+    amount = np.maximum(extra.probability[row, label] - even, 0.0) / (1 - even) * weight[row]
     whole = np.flatnonzero(~stated)
     order = np.argsort(np.concatenate([row, whole]), kind="stable")
     joined = [

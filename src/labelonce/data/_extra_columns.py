@@ -54,10 +54,11 @@ class ExtraColumns:
         """Whether there are weights or probabilities, so that annotations do not count as one whole label each."""
         return self.extra.has_weights
 
-    def parts(self) -> tuple[Codes, Codes, Floats]:
+    def parts(self, *, above_chance: bool = False) -> tuple[Codes, Codes, Floats]:
         """Return the annotations as whole labels with amounts: the row of each, its answer code, how much it counts.
 
-        A distribution counts its share for each class, times the weight.
+        A distribution counts its share for each class, times the weight; `above_chance`, what it has above an even
+        one, so that 1 counts as a whole label and an even distribution as none.
 
         Examples
         --------
@@ -66,7 +67,7 @@ class ExtraColumns:
         >>> row, label, amount.round(2)
         (array([0, 1, 1], dtype=int32), array([0, 0, 1], dtype=int32), array([1. , 0.2, 0.8]))
         """
-        return parts_of(self)
+        return parts_of(self, above_chance=above_chance)
 
     def without(self, *names: str) -> Self:
         """Return the annotations without the optional columns of these names; without a name, without all of them."""
