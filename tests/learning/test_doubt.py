@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labelonce import MBEM, Annotations, SoftmaxRegression, simulate
+from labelonce import MBEM, Annotations, DoubtWarning, SoftmaxRegression, simulate
 from labelonce._types import Estimate
 from labelonce.learning._doubt import (
     doubts_about_contradictions,
@@ -107,3 +107,15 @@ def test_workers_with_tasks_of_their_own_are_named_and_their_skills_are_less_sur
     low, high = found.verdict_.skill_interval()
     assert bool(((high - low) > (plain[1] - plain[0])).any()) == chosen
     assert ((low <= plain[0]) & (high >= plain[1])).all()
+
+
+def test_tasks_without_a_label_are_as_the_classes_are_shared_where_features_say_nothing() -> None:
+    rng = np.random.default_rng(1)
+    y, X = rng.integers(0, 6, 240), rng.normal(size=(240, 200))
+    confusion = simulate.one_coin([0.7, 0.8], 6)
+    ann = simulate.annotate(y, confusion, simulate.assign(240, 2, 1, rng), rng)
+    some = Annotations(ann.task[:105], ann.worker[:105], ann.label[:105], ann.tasks, ann.workers, ann.classes)
+    with pytest.warns(DoubtWarning, match="too weak to judge anybody"):
+        clf = MBEM(SoftmaxRegression(), random_state=0).fit(X, some)
+    assert clf.confidence_[105:].mean() < 0.4 < 0.7 < clf.confidence_[:105].mean()
+    assert clf.estimated_accuracy_.low < (clf.labels_ == y).mean() < clf.estimated_accuracy_.high

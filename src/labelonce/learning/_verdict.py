@@ -262,13 +262,16 @@ def as_people_are(case: Case, posterior: Beliefs, labels: Codes) -> tuple[Belief
     """Return the beliefs where features say nothing, what multiplies the confidence, and the variance of its mean.
 
     The candidates then hold nothing but what is assumed of the best workers, which is too sure an answer: the labels
-    are as good as those of people are. Pairs of labels tell more; and most answers to questions are "no".
+    are as good as those of people are, and rows without one are as the classes are shared. Pairs of labels tell more;
+    and most answers to questions are "no".
     """
     if case.of_questions or case.n_pairs >= RULES.least_pairs:
         return posterior, 1.0, 0.0
-    (mean, deviation), confidence = RULES.people, posterior.at(np.arange(len(labels)), labels)
+    rows, (mean, deviation) = np.arange(len(labels)), RULES.people
+    confidence = posterior.at(rows, labels)
     lowered = min(1.0, mean / float(confidence[case.labelled].mean()))
-    wanted = np.where(case.labelled, lowered, 1.0) * confidence
+    share = case.votes[np.flatnonzero(case.labelled)].class_counts()[labels] / case.labelled.sum()
+    wanted = np.where(case.labelled, lowered * confidence, np.minimum(confidence, share))
     return with_confidence(posterior, labels, wanted).level_with(labels), lowered, deviation**2
 
 
