@@ -255,7 +255,9 @@ class Rules:
         ((0.0, 0.5), (0.25, 0.4), (0.5, 1.0), (1.0, 0.4)), "deviations of a judge's weight, and how probable", _JUDGES
     )
     panel_doubters: tuple[float, float] = _rule(
-        (0.4, 0.05), "prior that one judge is to be trusted beside the panel, and that the panel is not at all", _JUDGES
+        (0.4, 0.05),
+        "prior that one judge is to be trusted next to the panel, and that the panel is not at all",
+        _JUDGES,
     )
     panel_trusted: int = _rule(10, "judges with most right verdicts on gold, of whom one may be trusted")
     panel_gold_judges: int = _rule(200, "most judges with a weight of their own on gold")

@@ -21,12 +21,15 @@ NOTHING_HELD_OUT = (
 TOO_WEAK = "the features are too weak to judge anybody: the given labels are kept. "
 
 
-def doubts_about_features(score: float, by_shares: float, gain: float) -> Iterator[str]:
+def doubts_about_features(
+    score: float, by_shares: float, gain: float, narrowing: Narrowing | None = None
+) -> Iterator[str]:
     """Yield the sentence for features that predict held-out labels no better than by how often each is given."""
     if score <= by_shares or gain < RULES.least_gain:
         yield (
             f"{TOO_WEAK}The log-likelihood of held-out labels is {score:.3f}, and {by_shares:.3f} by how often each "
             f"label is given, which may be chance. {_better_features()}"
+            + ("" if narrowing is None else f" How right the labels are is open: {narrowing}.")
         )
 
 
@@ -49,7 +52,7 @@ def doubts_about_contradictions(contradicted: float, accuracy: Estimate) -> Iter
     least, times = RULES.contradictions
     if contradicted > least and times * (1 - accuracy.value) < contradicted:
         yield (
-            f"models that did not see the task contradict {contradicted:.0%} of the labels shown, of which "
+            f"out-of-fold models contradict {contradicted:.0%} of the labels shown, of which "
             f"{1 - accuracy.value:.0%} are estimated to be wrong: if people make the same mistakes on the same tasks, "
             "more are. Label some tasks again, or check some."
         )

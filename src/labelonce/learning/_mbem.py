@@ -478,7 +478,7 @@ class MBEM(AnnotationsScorer):
             by_shares = label_entropy(labels)
             known = [one for one in (entry["held_out_score"] for entry in self.history_) if not np.isnan(one)]
             score = known[-1] if known else by_shares + verdict.gain / len(labels)
-            found += doubts_about_features(score, by_shares, verdict.gain)
+            found += doubts_about_features(score, by_shares, verdict.gain, verdict.narrowing())
             found += (
                 []
                 if found
