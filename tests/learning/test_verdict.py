@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_digits
 
 from labelonce import MBEM, SoftmaxRegression, simulate
 from labelonce._rules import RULES
 from labelonce._types import Codes, Floats
 from labelonce.data import Annotations
+from labelonce.learning._verdict import beta_interval
 
 N = 900
 
@@ -73,3 +75,21 @@ def test_the_votes_model_stays_where_later_rounds_are_no_better() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 5)), rng.integers(0, 2, 400)
     assert fitted(X, y).recipe_["averaged"] == (1,)
+
+
+def test_intervals_reach_their_end_where_it_is_likeliest() -> None:
+    low, high = beta_interval(np.array([0.9, 0.99, 0.01, 0.5]), np.array([0.001, 0.01, 0.01, 0.01]), 0.9)
+    assert (high == 1).tolist() == [False, True, False, False]
+    assert (low == 0).tolist() == [False, False, True, False]
+    assert (low < high).all()
+
+
+def test_workers_who_are_always_right_are_within_their_interval() -> None:
+    X, y = load_digits(return_X_y=True)
+    rng = np.random.default_rng(0)
+    confusion = simulate.hammer_spammer(20, 10, 0.4, rng, exact=True)
+    annotations = simulate.annotate(y, confusion, simulate.assign(len(y), 20, 1, rng), rng)
+    clf = MBEM(SoftmaxRegression(), rounds=3).fit(X, annotations)
+    low, high = clf.verdict_.skill_interval()
+    real = np.bincount(annotations.worker, annotations.label == y[annotations.task]) / np.bincount(annotations.worker)
+    assert ((low <= real) & (real <= high)).mean() >= 0.9

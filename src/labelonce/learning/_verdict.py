@@ -100,12 +100,15 @@ class Verdict:
         return np.asarray(self.weights @ self.skills)
 
     def skill_interval(self, level: float = LEVEL) -> tuple[Floats, Floats]:
-        """Return the ends of the interval of every skill, for the doubt over the candidates and within each."""
+        """Return the ends of the interval of every skill, for the doubt over the candidates and within each.
+
+        Nobody's skill is known better than how many of the labels shown are right.
+        """
         skill = self.skill
         within = self.weights @ (self.skills * (1 - self.skills)) / (self.n_labels + 1.0)
         over = self.weights @ (self.skills - skill) ** 2
         chosen = 0.0 if self.shift is None else RULES.chosen_doubt * self.shift
-        low, high = beta_interval(skill, over + within + RULES.skill_doubt**2 + chosen**2 + self.open, level)
+        low, high = beta_interval(skill, over + within + chosen**2 + max(self.doubt(), RULES.skill_doubt**2), level)
         return np.where(self.n_labels > 0, low, 0.0), np.where(self.n_labels > 0, high, 1.0)
 
     def of_groups(self, group: Codes, n_groups: int) -> Verdict:
@@ -150,7 +153,11 @@ class Verdict:
     def _in_company(self) -> float:
         """Return the share of labels that are wrong next to others: such mistakes people may share."""
         per_row = max(float(self.n_labels.sum()) / len(self.labels), 1.0)
-        return (1 - self._right()) * (1 - 1 / per_row)
+        told = self.n_labels * np.maximum(self.skill - 1 / self._n_classes(), 0.0) + 1e-9  # guesses are not shared
+        return float(np.average(1 - self.skill, weights=told)) * (1 - 1 / per_row)
+
+    def _n_classes(self) -> int:
+        return max(len(np.atleast_2d(self.prior)[0]), 2)
 
     def _right(self) -> float:
         """Return how many of the labels given are right."""
@@ -164,7 +171,7 @@ class Verdict:
         """
         if self.common > RULES.common_causes:
             return 0.0
-        n_others = max(len(np.atleast_2d(self.prior)[0]) - 1, 1)
+        n_others = self._n_classes() - 1
         right = self._right()
         agree = right**2 + (1 - right) ** 2 / n_others
         slope = 2 * right - 2 * (1 - right) / n_others
@@ -339,7 +346,7 @@ def label_entropy(labels: Any) -> float:
 
 
 def beta_interval(mean: Floats, variance: Floats, level: float) -> tuple[Floats, Floats]:
-    """Return the ends of the interval of Beta distributions; the mean is within it.
+    """Return the ends of the interval of Beta distributions; the mean is within it, and an end of highest density.
 
     >>> low, high = beta_interval(np.array([0.5, 0.99]), np.array([0.01, 0.001]), 0.9)
     >>> low.round(2), high.round(2)
@@ -348,5 +355,7 @@ def beta_interval(mean: Floats, variance: Floats, level: float) -> tuple[Floats,
     wide = np.minimum(np.sqrt(variance), 0.25)
     middle = np.clip(mean, wide, 1 - wide)
     total = middle * (1 - middle) / np.minimum(wide**2, 0.99 * middle * (1 - middle)) - 1
-    low, high = (beta.ppf(end, middle * total, (1 - middle) * total) for end in ((1 - level) / 2, (1 + level) / 2))
+    shape = middle * total, (1 - middle) * total
+    low, high = (beta.ppf(end, *shape) for end in ((1 - level) / 2, (1 + level) / 2))
+    low, high = np.where(shape[0] <= 1, 0.0, low), np.where(shape[1] <= 1, 1.0, high)
     return np.minimum(low, mean), np.maximum(high, mean)
