@@ -94,4 +94,4 @@ def test_workers_who_are_always_right_are_within_their_interval() -> None:
         clf = MBEM(SoftmaxRegression(), rounds=3).fit(X / 16, annotations)
     low, high = clf.verdict_.skill_interval()
     real = np.bincount(annotations.worker, annotations.label == y[annotations.task]) / np.bincount(annotations.worker)
-    assert ((low <= real) & (real <= high)).mean() >= 0.9
+    assert ((low - 0.01 < real) & (real < high + 0.01)).all()  # of 90 labels each
