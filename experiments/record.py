@@ -1,6 +1,6 @@
 """What every experiment and benchmark keeps: results as JSON with versions and machine, resumed, and as tables.
 
-A results file holds `trials` (one per line, with its seed and what it measured, to ten digits) below the command, the
+A results file holds `trials` (one per line, with its seed and what it measured, to five digits) below the command, the
 settings, the versions, the machine and the seconds that made them. Needs the standard library alone, so that it runs
 in every environment.
 """
@@ -86,7 +86,7 @@ def write(
 
 
 def text_of(about: Mapping[str, Any], trials: Iterable[Trial]) -> str:
-    """Return a results file: what made it, then one trial per line, numbers to ten digits."""
+    """Return a results file: what made it, then one trial per line, numbers to five digits."""
     lines = ",\n".join(json.dumps(_rounded(one)) for one in trials)
     return f'{json.dumps(dict(about), indent=1)[:-2]},\n "trials": [\n{lines}\n]}}\n'
 
@@ -96,7 +96,7 @@ def _rounded(value: Any) -> Any:
         return {key: _rounded(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [_rounded(one) for one in value]
-    return float(f"{value:.10g}") if isinstance(value, float) else value
+    return float(f"{value:.5g}") if isinstance(value, float) else value
 
 
 def write_text(path: Path, text: str) -> None:
