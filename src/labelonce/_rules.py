@@ -163,8 +163,8 @@ class Rules:
     wide_range: float = _rule(0.25, "width of the range of the estimated accuracy that raises a doubt")
     contradictions: tuple[float, float] = _rule(
         (0.12, 3.0),
-        "share of single labels that the model contradicts from which a doubt is raised, where it is more than so many "
-        "times the share that is estimated to be wrong",
+        "share of single labels that the model contradicts from which a doubt is raised, and how many times "
+        "the share that is estimated to be wrong it must be",
     )
     narrow_range: float = _rule(0.05, "half width of that range from which nothing needs to be done")
     nearly_narrowest: float = _rule(1.25, "of the narrowest range that second labels can bring: enough of them")

@@ -71,8 +71,8 @@ class Aggregator(BaseEstimator, ABC):
     Attributes
     ----------
     posterior_ : (n_tasks, n_classes)
-        P(true label | annotations) of every task. With so many classes that n_tasks x n_classes + n_workers x
-        n_classes^2 is above 2^27, `Beliefs`: the classes in question of each task, and a rest.
+        P(true label | annotations) of every task. Where n_tasks x n_classes + n_workers x n_classes^2 is
+        above 2^27, `Beliefs`: the classes in question of each task, and a rest.
     labels_ : (n_tasks,)
         The most probable class id of every task; ties are broken at random by `random_state`.
     confusion_ : (n_workers, n_classes, n_answers)

@@ -17,8 +17,8 @@ class MajorityVote(Aggregator):
     `posterior_` holds the vote fractions, the paper's "weighted majority vote"; a task without
     annotations gets equal fractions. An answer that is no class, such as "unsure", is no vote; along a scale a vote
     goes in part to each of the two classes nearest. `labels_` holds the hard vote with ties broken at random. Skills
-    and confusion come from one count of each worker's labels against the fractions; with so many classes that
-    `posterior_` is not an array, from the share of the worker's labels that agree with them.
+    and confusion come from one count of each worker's labels against the fractions; where
+    `posterior_` is not an array (many classes), from the share of the worker's labels that agree with them.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ class OneCoin(AnswersEM):
     Answers other than the classes, such as "unsure", have a rate per worker that does not depend on the true label:
     they carry no information about the task. A scale, which has no right answer, is refused.
 
-    With so many classes that `posterior_` is not an array, the same sums run over the classes that a task was given:
+    Where `posterior_` is not an array (many classes), the same sums run over the classes that a task was given:
     all others are equally likely but for the prior.
 
     The other options are those of `DawidSkene`.

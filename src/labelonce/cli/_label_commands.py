@@ -110,7 +110,7 @@ def judges(
     n: Annotated[int, typer.Option("--next", min=1, help="Number of items to check next.")] = 50,
     risk: Annotated[
         float | None,
-        typer.Option(min=0.0, max=1.0, help="Says how many labels of people to buy until so many are wrong."),
+        typer.Option(min=0.0, max=1.0, help="Says how many labels of people to buy until at most this share is wrong."),
     ] = None,
     width: Annotated[
         float | None, typer.Option(min=1e-4, max=1.0, help="Says how many items to check until shares are known to +-.")

@@ -317,7 +317,7 @@ class _Options:
 
 
 def _affordable(budget: int, n_learners: int, parts: int) -> tuple[int, int]:
-    """Return how many parts and rounds so many fits are enough for: one round of all, then the best, then its run.
+    """Return how many parts and rounds N fits are enough for: one round of all, then the best, then its run.
 
     >>> _affordable(15, 1, 0), _affordable(20, 2, 0), _affordable(7, 1, 0), _affordable(15, 1, 3)
     ((4, 3), (4, 3), (2, 2), (3, 3))

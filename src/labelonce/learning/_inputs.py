@@ -124,7 +124,7 @@ def match_rows(
 
 
 def check_arrays(estimator: Any, annotations: Annotations, *, matrices: float) -> None:
-    """Raise if arrays by task and class, and so many by worker, class and class, do not fit into the memory."""
+    """Raise if an array by task and class, and `matrices` by worker, class and class, do not fit into the memory."""
     n_tasks, n_workers, n_classes = annotations.n_tasks, annotations.n_workers, annotations.n_classes
     check_memory(
         8.0 * (8 * n_tasks * n_classes + matrices * n_workers * n_classes**2),

@@ -179,9 +179,8 @@ def fitted(learner: Learner, X: Any, targets: Any, weight: Floats, before: Learn
     warm = before is not None and getattr(learner, "warm_start", False)
     fresh: Learner = copy(before).set_params(**learner.get_params(deep=False)) if warm else clone(learner)  # type: ignore[union-attr]
     with warnings.catch_warnings():
-        if isinstance(targets, np.ndarray) and targets.shape[1:] == (
-            1,
-        ):  # one class: taken for labels, which is as well
+        one_class = isinstance(targets, np.ndarray) and targets.shape[1:] == (1,)
+        if one_class:  # taken for labels, which does as well
             warnings.simplefilter("ignore", DataConversionWarning)
         model: Learner = fresh.fit(X, targets, sample_weight=weight)
     count_fit()

@@ -59,7 +59,8 @@ class Verdict:
     common : float
         How surely labels of one row disagree more where the model is unsure: z; see `common_causes`.
     open : float
-        The variance of the share of right labels where features say nothing, and no second label does: that of people.
+        The variance of the share of right labels that the candidates do not show: that of people where features say
+        nothing, and that between the rounds' labels and these where rounds are not believed (`disputed`).
     shift : (n_workers,), optional
         How far the predicted classes of a worker's tasks are from those of all; None where all take the same tasks.
     """
@@ -131,7 +132,7 @@ class Verdict:
         return self.n_gold == 0 and self.n_pairs < RULES.least_pairs and np.ndim(self.prior) == 1
 
     def doubt(self, second: float = 0.0, checked: float = 0.0) -> float:
-        """Return the variance of the share of labels that are right, after so many second or checked labels more.
+        """Return the variance of the share of labels that are right, after N more second or checked labels.
 
         Second labels tell by how often they agree how good the workers are, checked ones how many labels are right.
         """
@@ -303,7 +304,7 @@ def back_by_gold(back: Any, asked: Any, gold: Codes, found: Codes, given: Codes)
 def by_gold(posterior: Beliefs, labels: Codes, gold: Codes) -> Beliefs:
     """Return the beliefs with the confidence in labels calibrated by known classes that had no part in them.
 
-    The log-odds are moved and stretched, as far as so many known classes can tell.
+    The log-odds are moved and stretched, as far as the known classes can tell.
     """
     confidence = posterior.at(np.arange(len(labels)), labels)
     odds, known = logit(np.clip(confidence, 1e-4, 1 - 1e-4)), np.flatnonzero(gold >= 0)

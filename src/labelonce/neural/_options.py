@@ -152,7 +152,7 @@ class TrainingOptions(Learner):
         return self._early(self.epochs_by_round[min(number, len(self.epochs_by_round)) - 1])
 
     def _early(self, epochs: int) -> Self:
-        """Return the network of the rounds before the one training, or this one, with so many epochs."""
+        """Return the network of the rounds before the one training, or this one, with this number of epochs."""
         chosen: Any = clone(self) if self.early_learner is None else clone(self.early_learner)
         if self.early_learner is not None:
             chosen.set_params(**{name: getattr(self, name) for name in _SURROUNDINGS})

@@ -42,7 +42,7 @@ class Facts:
     `intervals` gives the ends of the intervals of its skills at a level; `narrowing` is what would narrow
     the range of that share, and `doubts` are the warnings of the fit. `belief` and `belief_confusion` are a
     posterior and the workers it follows from: those of the fit, except for majority vote, whose fractions are not
-    probabilities; there Dawid and Skene's model judges the labels. With so many classes that there is no room for
+    probabilities; there Dawid and Skene's model judges the labels. Where there is no room for
     arrays (`large`), posteriors are `Beliefs`, and nothing is made of matrices. `history`, `choices` and `worker_model`
     are those of an MBEM, empty or None without; `recipe` is what was used.
     """

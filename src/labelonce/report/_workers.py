@@ -16,7 +16,7 @@ SPAMMER_GAIN = 0.25  # of the way from guessing to perfect
 WIDE = 0.4  # an interval that tells too little
 BLIND = 0.5  # of the worker's own skill
 SAME = 0.95  # share of one class in the labels of a worker who always gives it
-MANY = 40  # labels: an interval that is wide with so many is not for want of labels
+MANY = 40  # labels: an interval that is wide with that number is not for want of labels
 FLAGS = ("adversary", "spammer", "one label", "class-blind", "too few labels", "hard to judge")
 
 _OWN_SKILL_WORTH = 2.0  # labels: what a worker's skill says of one of its classes

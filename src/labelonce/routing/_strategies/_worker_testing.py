@@ -18,7 +18,7 @@ class WorkerTesting(Strategy):
     """Test a worker by gold questions while that pays, then let it work or decline it.
 
     A worker is good (right with probability `skill`) or guesses; `good` is the share of good ones. A label of a good
-    worker is worth 1, one of a guesser costs `loss`, a test costs 1. What to do after so many right and wrong answers
+    worker is worth 1, one of a guesser costs `loss`, a test costs 1. What to do after N right and M wrong answers
     is the optimal policy for a worker who would still give `labels` labels, by dynamic programming. The published
     policy also looks at how workers change; here they do not. Tasks are asked by the entropy of their beliefs.
 
