@@ -15,7 +15,7 @@ from typing import Any
 import data_sets
 import numpy as np
 from aggregators_on_real_crowds import NAMES
-from record import RESULTS, Trial, arguments, main, markdown, resume
+from record import RESULTS, Trial, experiment, markdown
 
 import labelonce as lo
 
@@ -45,16 +45,8 @@ def trial(name: str, method: str, gold: int) -> Trial:
 
 def table(trials: list[Trial]) -> str:
     """Return one row per crowd for Dawid-Skene, and the means of all methods by half."""
-    head = [
-        "crowd",
-        "right",
-        "posterior says",
-        "confidence says",
-        "range",
-        "with gold: right",
-        "posterior",
-        "confidence",
-    ]
+    head = ["crowd", "right", "posterior says", "confidence says", "range"]
+    head += ["with gold: right", "posterior", "confidence"]
     rows = []
     for name in NAMES:
         plain, gold = (t for t in trials if (t["name"], t["method"]) == (name, "DawidSkene"))
@@ -73,11 +65,5 @@ def table(trials: list[Trial]) -> str:
 
 
 if __name__ == "__main__":
-    points = [
-        {"name": name, "method": method, "gold": gold} for name in NAMES for method in METHODS for gold in (0, 150)
-    ]
-    main(
-        arguments(__doc__, PATH).parse_args(),
-        lambda options: resume(options, trial, points, order={"name": NAMES, "method": list(METHODS)}),
-        table,
-    )
+    points = [{"name": name, "method": one, "gold": gold} for name in NAMES for one in METHODS for gold in (0, 150)]
+    experiment(__doc__, PATH, trial, lambda _: points, table, order={"name": NAMES, "method": list(METHODS)})

@@ -70,20 +70,10 @@ CROWDS: dict[str, tuple[str, ...]] = {  # in folders of their own, with their cl
     "sentiment_polarity": ("negative", "positive"),
     "stanford_dogs_crowd": tuple(_DOGS.split()),
 }
-TRUTH_INFERENCE = {  # with the number of classes, whose meaning nobody wrote down
-    "adult_content": 4,
-    "bluebird": 2,
-    "dog": 4,
-    "face_sentiment": 4,
-    "fact_eval": 3,
-    "product": 2,
-    "relevance": 4,
-    "sentiment_amt_500": 2,
-    "sentiment_tweets_1000": 2,
-    "trec": 2,
-    "zencrowd_in": 2,
-    "zencrowd_us": 2,
-}
+TRUTH_INFERENCE = dict.fromkeys(  # with the number of classes, whose meaning nobody wrote down
+    ("bluebird", "product", "sentiment_amt_500", "sentiment_tweets_1000", "trec", "zencrowd_in", "zencrowd_us"), 2
+)
+TRUTH_INFERENCE |= dict.fromkeys(("adult_content", "dog", "face_sentiment", "relevance"), 4) | {"fact_eval": 3}
 
 
 def names() -> list[str]:
@@ -148,10 +138,8 @@ def _medical(question: str, duplicates: str) -> Dataset:
     extra |= {"sid": by_task(texts, "sid", n_tasks, -1)}
     extra |= {key: _yes_no(by_task(asked, key, n_tasks, 0)) for key in ("expert", "baseline")}
     annotations = annotations_of(raw, 2, label=question, duplicates=duplicates)
-    known = _yes_no(by_task(asked, "test_partition", n_tasks, 0))
-    return Dataset(
-        MEDICAL, known, ("no", "yes"), annotations, raw, texts=by_task(texts, "text", n_tasks, ""), extra=extra
-    )
+    known, said = _yes_no(by_task(asked, "test_partition", n_tasks, 0)), by_task(texts, "text", n_tasks, "")
+    return Dataset(MEDICAL, known, ("no", "yes"), annotations, raw, texts=said, extra=extra)
 
 
 def _yes_no(signs: Codes) -> Codes:
@@ -184,13 +172,9 @@ def _cifar10h(_: str) -> Dataset:
 def _tiny(_: str) -> Dataset:
     train, test = map(_gold, TINY)
     described = json.loads((folder() / "tiny_imagenet_100/classes.json").read_text(encoding="utf-8"))
-    return Dataset(
-        "tiny_imagenet_100",
-        np.concatenate([train, test]),
-        tuple(described["names"]),
-        split=np.repeat(["train", "test"], [len(train), len(test)]),
-        extra={"wnids": np.array(described["wnids"], dtype=object)},
-    )
+    gold, split = np.concatenate([train, test]), np.repeat(["train", "test"], [len(train), len(test)])
+    extra = {"wnids": np.array(described["wnids"], dtype=object)}
+    return Dataset("tiny_imagenet_100", gold, tuple(described["names"]), split=split, extra=extra)
 
 
 def _gold(file: str) -> Codes:

@@ -189,11 +189,20 @@ def trial(folder: Path, alone: bool = False, **point: Any) -> Trial:
     found |= {"seconds": round(seconds, 1)} | ({"alone": True} if alone else {})
     if SPENT:  # not in the processes of several jobs
         found |= {"spent": {name: round(value, 1) for name, value in SPENT.items()}}
-    found |= {"accuracy": _right(model.predict(Xt), yt)}
+    found |= {"accuracy": _right(model.predict(Xt), yt), "mirrored": _right(mirrored(model, Xt), yt)}
     if point["method"] in OURS:
         found |= {"model": _right(model.predict(X), y), "unseen": _right(_argmax(model.predictions_), y)}
         found |= {"shown": {way: shown(way, model, end, X, y, ann) for way in ways}} if ways else {}
     return point | found
+
+
+def mirrored(model: Any, X: Any) -> Any:
+    """Return what is predicted from images and their mirror images alone, without moved ones."""
+    learner = getattr(model, "model_", model)
+    by, learner.shift_predictions = learner.shift_predictions, 0
+    found = model.predict(X)
+    learner.shift_predictions = by
+    return found
 
 
 def shown(way: str, model: Any, end: Any, X: Any, y: Any, ann: Any) -> Trial:
@@ -327,17 +336,26 @@ def run(options: argparse.Namespace) -> None:
     resume(options, partial(trial, options.cache, options.alone), asked)
 
 
+COLUMNS = {"accuracy": "test accuracy", "mirrored": "without moved views", "labels": "labels right"}
+
+
 def table(trials: list[Trial]) -> str:
     """Return accuracies in %, mean and standard error over seeds."""
-    rows, names = [], KEYS[:-2]  # options are for tuning
-    for key in dict.fromkeys(tuple(row[name] for name in names) for row in trials):
-        some = [row for row in trials if tuple(row[name] for name in names) == key]
-        cells = [mean_error([100 * row[name] for row in some if name in row]) for name in ("accuracy", "labels")]
+    rows, names = [], KEYS[:-2]
+    told = [row | {"method": _named(row)} for row in trials]
+    for key in dict.fromkeys(tuple(row[name] for name in names) for row in told):
+        some = [row for row in told if tuple(row[name] for name in names) == key]
+        cells = [mean_error([100 * row[name] for row in some if name in row]) for name in COLUMNS]
         said = mean_error([100 * row["says"][0] for row in some if isinstance(row.get("says"), list)])
         alone = mean_error([row["seconds"] for row in some if row.get("alone")])
         rows.append([*key, len(some), *cells, said, alone])
-    head = [*names, "seeds", "test accuracy", "labels right", "says", "seconds alone on the card"]
-    return markdown(head, rows) + judges(trials)
+    return markdown([*names, "seeds", *COLUMNS.values(), "says", "seconds alone on the card"], rows) + judges(trials)
+
+
+def _named(row: Trial) -> str:
+    """Return the method, with what the learner has in place of its own."""
+    learner = json.loads(row["options"]).get("learner", {})
+    return ", ".join([row["method"], *(f"{name} {value}" for name, value in learner.items())])
 
 
 def judges(trials: list[Trial]) -> str:

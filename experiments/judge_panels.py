@@ -68,8 +68,7 @@ def made(crowd: Crowd, seed: int, n: int = 1000) -> Panel:
         wrong = (truth[rows] + rng.integers(1, crowd.classes, len(rows))) % crowd.classes
         return np.where(rng.random(len(rows)) < skill, truth[rows], wrong)
 
-    everybody = np.arange(n)
-    middle = float(np.mean(crowd.skill))
+    everybody, middle = np.arange(n), float(np.mean(crowd.skill))
     common = verdict(middle, everybody)
     own_of_family = [verdict(middle, everybody) for _ in range(max(crowd.families, 1))]
     for judge in range(crowd.judges):
@@ -84,11 +83,8 @@ def made(crowd: Crowd, seed: int, n: int = 1000) -> Panel:
         task, worker, label = [*task, *rows], [*worker, *[name] * len(rows)], [*label, *given]
     for person in range(crowd.people):
         rows = np.sort(rng.choice(n, max(n // 20, 1) if crowd.judges > 4 else n // 10, replace=False))
-        task, worker, label = (
-            [*task, *rows],
-            [*worker, *[f"person{person}"] * len(rows)],
-            [*label, *verdict(0.92, rows)],
-        )
+        task, worker = [*task, *rows], [*worker, *[f"person{person}"] * len(rows)]
+        label = [*label, *verdict(0.92, rows)]
     annotations = lo.Annotations.from_arrays(task, worker, label, classes=range(crowd.classes))
     return Panel(annotations, truth[annotations.tasks].astype(np.int32), "report")
 

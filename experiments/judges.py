@@ -14,13 +14,14 @@ and Dawid-Skene has it as gold.
 
 import argparse
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import product
 from statistics import fmean
 from typing import Any
 
 import numpy as np
 from judge_panels import SIMULATED, Panel, cuts, made
-from record import RESULTS, Trial, arguments, main, markdown, resume
+from record import RESULTS, Trial, experiment, markdown
 from sklearn.linear_model import LogisticRegression
 
 import labelonce as lo
@@ -46,50 +47,29 @@ def trial(name: str, gold: int, seed: int) -> Trial:
         fitted = lo.JudgePanel().fit(panel.annotations, gold=given or None)
         skeptic = lo.DawidSkene().fit(panel.annotations.without(), gold=given or None)
         vote = lo.MajorityVote().fit(panel.annotations)
-    row |= _measured(panel, fitted, rest)
-    row |= {
-        "dawid_skene": _right(skeptic, panel, rest),
-        "dawid_skene_says": float(skeptic.posterior_[rest].max(axis=1).mean()),
-    }
-    row |= {"vote": _right(vote, panel, rest)}
-    return row | (_with_gold(panel, known, rest) if gold else {})
+    row |= {"right": _right(fitted, panel, rest), "says": float(fitted.confidence_[rest].mean())}
+    row |= {"dawid_skene": _right(skeptic, panel, rest), "vote": _right(vote, panel, rest)}
+    if gold:
+        return row | _with_gold(panel, fitted, known, rest)
+    return row | _measured(panel, fitted) | {"dawid_skene_says": float(skeptic.posterior_[rest].max(axis=1).mean())}
 
 
-def _measured(panel: Panel, fitted: Any, rest: Any) -> Trial:
-    """Return how right the panel is, what it says of itself, and the same of its judges."""
+def _measured(panel: Panel, fitted: Any) -> Trial:
+    """Return what a panel without gold says of itself and of its judges, and what is true."""
     accuracy, workers = fitted.estimated_accuracy_, panel.annotations.worker
-    right = _right(fitted, panel, rest)
     own = panel.annotations.label == panel.truth[panel.annotations.task]
     skill = np.bincount(workers, own) / np.bincount(workers)
     low, high = fitted.skill_interval()
-    effective, truly = fitted.effective_workers_, effective_number(panel)
-    shares = fitted.class_shares().to_pydict()
-    share = np.bincount(panel.truth, minlength=panel.annotations.n_classes) / len(panel.truth)
-    return {
-        "right": right,
-        "says": float(fitted.confidence_[rest].mean()),
-        "low": accuracy.low,
-        "high": accuracy.high,
-        "best": float(max(skill[~fitted.people_])),
-        "effective": effective.value,
-        "truly_effective": truly,
-        "skill_error": float(np.abs(fitted.skill_ - skill).mean()),
-        "skill_covered": float(((low <= skill) & (skill <= high)).mean()),
-        "people_first": bool(
-            fitted.people_.any() and fitted.skill_[fitted.people_].min() > fitted.skill_[~fitted.people_].max()
-        ),
-        "rate_width": float(shares["high"][-1] - shares["low"][-1]),
-        "rate_covered": bool(shares["low"][-1] <= share[-1] <= shares["high"][-1]),
-    }
+    found = {"low": accuracy.low, "high": accuracy.high, "best": float(max(skill[~fitted.people_]))}
+    found |= {"effective": fitted.effective_workers_.value, "truly_effective": effective_number(panel)}
+    return found | {"skill_covered": float(((low <= skill) & (skill <= high)).mean())}
 
 
 def effective_number(panel: Panel) -> float:
     """Return Kish's number by the correlation of the judges' errors on all gold, for the judges of one task."""
     annotations = panel.annotations
-    votes = np.full((annotations.n_tasks, annotations.n_workers), np.nan)
-    total = np.zeros(votes.shape)
+    total, number = np.zeros((2, annotations.n_tasks, annotations.n_workers))
     np.add.at(total, (annotations.task, annotations.worker), annotations.label == panel.truth[annotations.task])
-    number = np.zeros(votes.shape)
     np.add.at(number, (annotations.task, annotations.worker), 1)
     votes = np.where(number > 0, total / np.maximum(number, 1), np.nan)
     errors = (votes - np.nanmean(votes, axis=0)) / (np.nanstd(votes, axis=0) + 1e-9)
@@ -105,15 +85,18 @@ def _right(fitted: Any, panel: Panel, rest: Any) -> float:
     return float((fitted.labels_[rest] == panel.annotations.classes[panel.truth[rest]]).mean())
 
 
-def _with_gold(panel: Panel, known: Any, rest: Any) -> Trial:
-    """Return how right the best judge by gold and a ridge on the votes are."""
+def _with_gold(panel: Panel, fitted: Any, known: Any, rest: Any) -> Trial:
+    """Return how right the best judge by gold and a ridge on the votes are, and whether the range holds the rate."""
+    shares = fitted.class_shares().to_pydict()
+    share = float((panel.truth == panel.annotations.n_classes - 1).mean())
     votes = _one_hot(panel)
     codes = panel.truth
     right = np.take_along_axis(votes, codes[:, None, None], axis=2)[:, :, 0]
     best = int(np.argmax(right[known].sum(axis=0)))
     said = votes[rest, best]
     fallback = votes[rest].sum(axis=1) * 1e-6
-    row = {"best_by_gold": float(((said + fallback).argmax(axis=1) == codes[rest]).mean())}
+    row: Trial = {"rate_covered": bool(shares["low"][-1] <= share <= shares["high"][-1])}
+    row["best_by_gold"] = float(((said + fallback).argmax(axis=1) == codes[rest]).mean())
     if len(np.unique(codes[known])) < 2:
         return row | {"ridge": float(np.mean(codes[rest] == codes[known[0]]))}
     flat = votes.reshape(len(votes), -1)
@@ -193,26 +176,15 @@ def _with(trials: list[Trial], gold: int) -> str:
     return f"With {gold} gold labels, points of accuracy on the other tasks:\n\n{markdown(head, rows)}"
 
 
-def run(options: argparse.Namespace) -> None:
-    """Run what is missing."""
-    names = [
-        name
-        for name in (*SIMULATED, *cuts())
-        if options.panels in (name, "all", "simulated" if name in SIMULATED else "real")
-    ]
-    draws = range(options.draws)
-    points = [
-        {"name": name, "gold": gold, "seed": seed}
-        for name in names
-        for gold in GOLD
-        for seed in draws
-        if gold or name in SIMULATED or seed == 0
-    ]
-    resume(options, trial, points, order={"name": [*SIMULATED, *cuts()]})
+def points(options: argparse.Namespace) -> Iterator[Trial]:
+    """Yield every trial that is wanted."""
+    for name, gold, seed in product((*SIMULATED, *cuts()), GOLD, range(options.draws)):
+        wanted = options.panels in (name, "all", "simulated" if name in SIMULATED else "real")
+        if wanted and (gold or name in SIMULATED or seed == 0):
+            yield {"name": name, "gold": gold, "seed": seed}
 
 
 if __name__ == "__main__":
-    parser = arguments(__doc__, PATH)
-    parser.add_argument("--draws", type=int, default=10)
-    parser.add_argument("--panels", default="all", help="all, simulated, real, or the name of one")
-    main(parser.parse_args(), run, table)
+    asked: dict[str, Any] = {"draws": {"type": int, "default": 10}}
+    asked["panels"] = {"default": "all", "help": "all, simulated, real, or the name of one"}
+    experiment(__doc__, PATH, trial, points, table, order={"name": [*SIMULATED, *cuts()]}, **asked)

@@ -121,8 +121,4 @@ def _cost(costs: list[float | None]) -> str:
 
 if __name__ == "__main__":
     points = [{"market": one, "way": way, "seed": seed} for one in MARKETS for way in WAYS for seed in range(SEEDS)]
-    record.main(
-        record.arguments(__doc__, PATH).parse_args(),
-        lambda options: record.resume(options, trial, points, order={"market": MARKETS, "way": WAYS}),
-        table,
-    )
+    record.experiment(__doc__, PATH, trial, lambda _: points, table, order={"market": MARKETS, "way": WAYS})

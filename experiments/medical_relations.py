@@ -104,11 +104,9 @@ def text_model(method: str, X: Any, ann: lo.MultiLabelAnnotations) -> Any:
 def figures(name: str, true: Any, chance: Any) -> record.Trial:
     """Return accuracy, F1 and average precision of one question."""
     given = (chance > 0.5).astype(int)
-    return {
-        f"{name} accuracy": float((given == true).mean()),
-        f"{name} F1": f1_score(true[:, None], given[:, None]),
-        f"{name} AP": float(np.mean(average_precision(true[:, None], chance[:, None]))),
-    }
+    found = {"accuracy": (given == true).mean(), "F1": f1_score(true[:, None], given[:, None])}
+    found["AP"] = np.mean(average_precision(true[:, None], chance[:, None]))
+    return {f"{name} {figure}": float(value) for figure, value in found.items()}
 
 
 def trial(method: str, judgements: int, seed: int) -> record.Trial:
@@ -156,14 +154,6 @@ def part(trials: list[record.Trial], methods: tuple[str, ...], shown: tuple[str,
 
 
 if __name__ == "__main__":
-    methods = (*METHODS, *TEXT)
-    record.experiment(
-        __doc__,
-        PATH,
-        trial,
-        points,
-        table,
-        order={"method": methods},
-        methods={"nargs": "+", "default": list(methods), "choices": methods},
-        seeds={"type": int, "default": 5},
-    )
+    methods, seeds = (*METHODS, *TEXT), {"type": int, "default": 5}
+    asked: dict[str, Any] = {"methods": record.several(methods, choices=methods), "seeds": seeds}
+    record.experiment(__doc__, PATH, trial, points, table, order={"method": methods}, **asked)

@@ -48,10 +48,7 @@ def load(name: str, seed: int) -> tuple[Floats, Floats, Floats, Floats]:
     """Return features and labels to train on, and to test on."""
     table = pq.read_table(Path(os.environ["LABELONCE_DATA"]) / name / "data.parquet")
     names = table.column_names
-    if name == "yeast":
-        features = [one for one in names if one.startswith("Att")]
-    else:
-        features = [one for one in names if one[0] == "f" and one[1:].isdigit()]
+    features = [one for one in names if one.startswith("Att") or (one[0] == "f" and one[1:].isdigit())]
     X = np.stack([table.column(one).to_numpy() for one in features], axis=1).astype(float)
     y = np.stack([table.column(one).to_numpy() for one in names if one not in features], axis=1).astype(int)
     order = np.random.default_rng(seed).permutation(len(X))
@@ -107,11 +104,8 @@ def layout(seed: int, redundancy: int, *, fixed: bool = True) -> tuple[Floats, A
 def measure(y_true: Floats, probability: Floats) -> dict[str, float]:
     """Return the figures of one method."""
     given = (probability > 0.5).astype(int)
-    return {
-        "mAP": mean_average_precision(y_true, probability),
-        "micro": f1_score(y_true, given),
-        "macro": f1_score(y_true, given, average="macro"),
-    }
+    found = {name: f1_score(y_true, given, average=name) for name in ("micro", "macro")}
+    return {"mAP": mean_average_precision(y_true, probability)} | found
 
 
 def by_cross_validation(X: Floats, targets: Floats) -> SigmoidRegression:
@@ -232,16 +226,9 @@ def draw(trials: list[record.Trial], path: Path) -> None:
 
 
 if __name__ == "__main__":
-    record.experiment(
-        __doc__,
-        PATH,
-        trial,
-        points,
-        table,
-        draw=draw,
-        image="multilabel_layout.png",
-        settings={"workers": N_WORKERS, "budget": BUDGET},
-        sets={"nargs": "+", "default": list(SETS), "choices": SETS},
-        methods={"nargs": "+", "default": list(METHODS), "choices": METHODS},
-        seeds={"type": int, "default": 5},
-    )
+    kept: dict[str, Any] = {"draw": draw, "image": "multilabel_layout.png"}
+    kept |= {"settings": {"workers": N_WORKERS, "budget": BUDGET}, "seeds": {"type": int, "default": 5}}
+    asked: dict[str, Any] = {
+        name: record.several(all_, choices=all_) for name, all_ in (("sets", SETS), ("methods", METHODS))
+    }
+    record.experiment(__doc__, PATH, trial, points, table, **kept, **asked)

@@ -9,8 +9,6 @@ holds the truth. Part "gold": the true labels of some random tasks are known; th
 other tasks, against how often these are right. More overlap or gold always comes on top of less.
 """
 
-from __future__ import annotations
-
 import argparse
 import warnings
 from collections.abc import Callable

@@ -251,17 +251,9 @@ def points(options: argparse.Namespace) -> list[Trial]:
 
 
 if __name__ == "__main__":
-    experiment(
-        __doc__,
-        RESULTS / "planning.json",
-        trial,
-        points,
-        table,
-        draw=picture,
-        image="planning.svg",
-        order={"world": list(WORLDS)},
-        settings={"grid": GRID, "pilot": PILOT, "pilot_redundancy": PILOT_REDUNDANCY, "rounds": ROUNDS, "fits": FITS},
-        seeds={"type": int, "default": 8, "help": "draws of every world"},
-        first={"type": int, "default": 0, "help": "the first seed"},
-        world={"default": "", "help": "only worlds whose names contain this"},
-    )
+    made = {"grid": GRID, "pilot": PILOT, "pilot_redundancy": PILOT_REDUNDANCY, "rounds": ROUNDS, "fits": FITS}
+    kept: dict[str, Any] = {"draw": picture, "image": "planning.svg", "order": {"world": list(WORLDS)}}
+    asked: dict[str, Any] = {"seeds": {"type": int, "default": 8, "help": "draws of every world"}}
+    asked |= {"first": {"type": int, "default": 0, "help": "the first seed"}}
+    asked |= {"world": {"default": "", "help": "only worlds whose names contain this"}}
+    experiment(__doc__, RESULTS / "planning.json", trial, points, table, settings=made, **kept, **asked)

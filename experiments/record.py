@@ -226,6 +226,11 @@ def arguments(description: str | None, path: Path | None) -> argparse.ArgumentPa
     return parser
 
 
+def several(values: Iterable[Any], **more: Any) -> dict[str, Any]:
+    """Return the arguments of an option of `experiment` that names some of these values, by default all."""
+    return {"nargs": "+", "default": list(values)} | more
+
+
 def main(
     options: argparse.Namespace,
     run: Callable[[argparse.Namespace], Any],

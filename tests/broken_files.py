@@ -4,8 +4,6 @@
 code, and where it is 2 expect one sentence that matches `says` and no file next to it.
 """
 
-from __future__ import annotations
-
 import gzip
 import os
 from collections.abc import Callable

@@ -10,6 +10,8 @@ import pytest
 from labelonce import cli
 
 Run = subprocess.CompletedProcess[str]
+Capture = pytest.CaptureFixture[str]
+Patch = pytest.MonkeyPatch
 
 
 def labelonce_cli(*arguments: str | Path) -> Run:

@@ -4,11 +4,13 @@ import os
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 from label_studio_server import Server, running
 from postgres_server import Postgres, why_not
+from service_pages import chromium
 
 settings.register_profile("labelonce", deadline=None)  # a busy machine is no defect
 settings.load_profile("labelonce")
@@ -66,6 +68,13 @@ def data_root() -> Path:
 def skops() -> None:
     """Skip a test that saves models where that is not possible."""
     pytest.importorskip("skops", reason="models are saved with skops: pip install skops", exc_type=ImportError)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Return Debian's Chromium, headless; for tests marked `needs_chromium`."""
+    with chromium() as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

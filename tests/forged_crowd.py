@@ -1,7 +1,5 @@
 """A small crowd with features, for sound files that are then spoilt."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ A spoilt file may be refused in one sentence, or read. It must not end the proce
 sentence, or make it take more memory than `MOST_MEMORY` times its size above a base.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import random

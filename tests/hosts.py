@@ -1,7 +1,5 @@
 """Two hosts with addresses of their own on one machine: network namespaces, joined by a cable."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

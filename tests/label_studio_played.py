@@ -1,7 +1,5 @@
 """A Label Studio played by a small server: as much of its interface as `labelonce serve --label-studio` asks for."""
 
-from __future__ import annotations
-
 import json
 import threading
 import urllib.request

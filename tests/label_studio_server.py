@@ -3,8 +3,6 @@
 One that is running is named by its address and the admin's token: LABELONCE_LABELSTUDIO=http://127.0.0.1:8090#TOKEN.
 """
 
-from __future__ import annotations
-
 import http.cookiejar
 import json
 import os

@@ -1,7 +1,5 @@
 """A PostgreSQL of one's own in a temporary folder, for tests and benchmarks: it can be killed and started again."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil

@@ -1,7 +1,5 @@
 """Small crowds that answer questions, for the tests of this room."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

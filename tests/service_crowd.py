@@ -1,7 +1,5 @@
 """Simulated workers at a served project, who send again what was not acknowledged, and a server that can be killed."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

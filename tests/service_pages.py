@@ -1,7 +1,5 @@
 """The pages of the service in a real browser: Debian's Chromium, headless."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager

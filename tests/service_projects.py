@@ -1,7 +1,5 @@
 """Small projects to test with, and a client for each person."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator
@@ -10,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from labelonce.service import Project, create_app
+from labelonce.service import _fit as fits
+from labelonce.service._store import Answer, AnswerRow
 
 TEXTS = {
     "a": "a small dog",
@@ -20,25 +20,43 @@ TEXTS = {
     "f": "the last one",
 }
 BOXES = ("dog", "sea", "<i>road</i>")
+QUIET: dict[str, Any] = {"learn_from": "nothing", "refit_every": 10_000, "requests_per_second": 10_000.0}
 
 
 def text_project(folder: Path, **settings: Any) -> Project:
     rows = ['"' + name + '","' + text.replace('"', '""') + '"' for name, text in TEXTS.items()]
     (folder / "tasks.csv").write_text("\n".join(["task,text", *rows]) + "\n", "utf-8")
-    chosen: dict[str, Any] = {
-        "learn_from": "nothing",
-        "refit_every": 10_000,
-        "requests_per_second": 10_000.0,
-    } | settings
-    return Project.make(folder / "pets", folder / "tasks.csv", ["cat", "dog"], text="text", title="Pets", **chosen)
+    chosen: dict[str, Any] = {"text": "text", "title": "Pets"} | QUIET | settings
+    return Project.make(folder / "pets", folder / "tasks.csv", ["cat", "dog"], **chosen)
 
 
 def boxes_project(folder: Path, **settings: Any) -> Project:
     """Return a project with check boxes."""
     (folder / "tasks.csv").write_text("task,text\n" + "".join(f"{name},text of {name}\n" for name in "abcd"))
-    chosen: dict[str, Any] = {"learn_from": "nothing", "refit_every": 10_000, "requests_per_second": 10_000.0}
-    options = chosen | {"text": "text", "title": "Walks", "multilabel": True} | settings
-    return Project.make(folder / "walks", folder / "tasks.csv", BOXES, **options)
+    chosen: dict[str, Any] = {"text": "text", "title": "Walks", "multilabel": True} | QUIET | settings
+    return Project.make(folder / "walks", folder / "tasks.csv", BOXES, **chosen)
+
+
+def given(project: Project, answers: list[Answer]) -> None:
+    """Write answers into the store of a project."""
+    store = project.store()
+    store.write(answers)
+    store.close()
+
+
+def kept(project: Project) -> list[AnswerRow]:
+    """Return the answers in the store of a project."""
+    store = project.store()
+    rows = store.answers()
+    store.close()
+    return rows
+
+
+def newest(project: Project) -> fits.FinishedFit:
+    """Return the newest fit of a project, which must be there."""
+    found = fits.newest(project)
+    assert found is not None
+    return found
 
 
 @contextmanager

@@ -30,9 +30,11 @@ def array(values: Any) -> Any:
     return values
 
 
-def test_unknown_name_lists_the_known_ones() -> None:
+def test_unknown_names_are_told_and_nothing_but_the_shipped_sets_is_in_the_package() -> None:
     with pytest.raises(ValueError, match=f"one of {str(names())[1:-1]}; got 'mnist'"):
         load("mnist")
+    files = [path.relative_to(SHIPPED) for path in SHIPPED.rglob("*") if path.is_file()]
+    assert {path.as_posix() for path in files if path.suffix not in (".md", ".txt")} == FILES
 
 
 @pytest.mark.parametrize("folder", ["truth_inference", "pandalm", "llmbar", "crowdtruth_video"])
@@ -41,11 +43,6 @@ def test_shipped_sets_are_small_and_carry_their_licence(folder: str) -> None:
     assert sum(path.stat().st_size for path in (SHIPPED / folder).glob("*.parquet")) < 40_000
     assert any(grant in licence for grant in ("Permission is hereby granted", "Grant of Copyright License"))
     assert f"]({folder}/LICENSE.txt)" in (SHIPPED / "README.md").read_text()
-
-
-def test_nothing_but_the_shipped_sets_is_in_the_package() -> None:
-    files = [path.relative_to(SHIPPED) for path in SHIPPED.rglob("*") if path.is_file()]
-    assert {path.as_posix() for path in files if path.suffix not in (".md", ".txt")} == FILES
 
 
 @pytest.mark.data
@@ -98,14 +95,11 @@ def test_the_video_crowd_ticks_boxes() -> None:
     assert ann.label.sum() == ticks["Astronaut"].to_numpy().sum() > 0
 
 
-def test_only_the_video_set_needs_a_question() -> None:
+def test_only_the_video_set_needs_a_question_and_gold_of_rejects_other_tasks() -> None:
     with pytest.raises(ValueError, match=r"question must be one of Archeologist, .*; got None"):
         load("crowdtruth_video")
     with pytest.raises(ValueError, match="got 'CAUSES' for 'bluebird'"):
         load("bluebird", question="CAUSES")
-
-
-def test_gold_of_rejects_the_tasks_of_another_set() -> None:
     dataset = Dataset(name="toy", gold=np.zeros(3, dtype=np.int32), classes=("a", "b"))
     with pytest.raises(ValueError, match=r"'toy', 0 to 2; got \[3\] \(1 in total\)"):
         dataset.gold_of(lo.Annotations.from_arrays([1, 3], [0, 0], [0, 1]))

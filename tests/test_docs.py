@@ -25,12 +25,9 @@ def test_what_the_reference_documents_can_be_reached_by_that_path(path: str) -> 
         assert name in import_module(module).__all__
 
 
-def test_no_page_documents_what_another_documents() -> None:
+def test_every_page_is_in_the_navigation_and_none_documents_what_another_does() -> None:
     found = [path for page in PAGES for path in re.findall(r"^::: (\S+)", page.read_text(), re.MULTILINE)]
     assert sorted(path for path in set(found) if found.count(path) > 1) == []
-
-
-def test_every_page_is_in_the_navigation() -> None:
     navigation = (DOCS.parent / "mkdocs.yml").read_text()
     assert [page for page in PAGES if f": {page.relative_to(DOCS).as_posix()}\n" not in navigation] == []
 
@@ -95,12 +92,9 @@ def test_private_idioms_are_gone(idiom: str) -> None:
     assert [path.name for path in texts if re.search(idiom, " ".join(path.read_text().split()))] == []
 
 
-def test_page_of_the_rules_says_what_the_code_does() -> None:
+def test_pages_of_the_rules_and_of_the_paper_say_what_code_and_experiments_do() -> None:
     tool = runpy.run_path(str(DOCS / "tools" / "rules.py"))
     assert (DOCS / "rules.md").read_text() == tool["page"](), "run python docs/tools/rules.py"
-
-
-def test_table_of_the_paper_says_what_the_experiments_measured() -> None:
     tool = runpy.run_path(str(DOCS.parent / "experiments" / "paper.py"))
     assert tool["TABLE"].read_text() == tool["page"](), "run python experiments/paper.py"
 

@@ -1,8 +1,9 @@
-"""The public surface: complete, sorted, documented, with one version."""
+"""The public surface is complete, sorted and documented, with one version, and the wheel holds the whole package."""
 
 import inspect
 import re
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -17,13 +18,12 @@ def isort_key(name: str) -> tuple[int, str]:
     return (0 if name.isupper() else 1 if name[0].isupper() else 2, name)
 
 
-def test_all_is_sorted() -> None:
+def test_the_surface_is_small_and_sorted_and_has_no_other_name() -> None:
     assert labelonce.__all__ == sorted(labelonce.__all__, key=isort_key)
-
-
-def test_the_surface_is_small() -> None:
     assert len(labelonce.__all__) <= 40
     assert dir(labelonce) == sorted(labelonce.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'Mojarity'"):
+        labelonce.Mojarity  # type: ignore[attr-defined]  # noqa: B018
 
 
 NAMES = [pytest.param(name, marks=[pytest.mark.neural] * (name == "neural")) for name in labelonce.__all__]
@@ -77,13 +77,35 @@ def test_what_a_module_defines_in_public_is_in_its_all_and_in_the_docs(module: s
         assert {module, name, f"{module}.{name}"} & shown, f"add ::: labelonce.{module}.{name} to docs/api.md"
 
 
-def test_an_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'Mojarity'"):
-        labelonce.Mojarity  # type: ignore[attr-defined]  # noqa: B018
-
-
-def test_the_version_is_said_once_alike() -> None:
+def test_the_version_is_said_once_alike_and_all_installs_every_feature() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     citation = (ROOT / "CITATION.cff").read_text()
     assert project["version"] == labelonce.__version__
     assert f"version: {labelonce.__version__}\n" in citation
+    extras = PROJECT["optional-dependencies"]
+    (everything,) = extras["all"]
+    inside = set(everything.removeprefix("labelonce[").removesuffix("]").split(","))
+    assert inside == set(extras) - {"all", "dev", "docs"}
+
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """Return the files in the wheel."""
+    builder = pytest.importorskip("hatchling.builders.wheel").WheelBuilder(str(ROOT))
+    (wheel,) = builder.build(directory=str(tmp_path_factory.mktemp("dist")), versions=["standard"])
+    return set(zipfile.ZipFile(wheel).namelist())
+
+
+def test_the_wheel_holds_code_pages_templates_data_and_every_licence(wheel: set[str]) -> None:
+    source = ROOT / "src"
+    files = {path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()}
+    wanted = {name for name in files if "__pycache__" not in name and ".egg-info" not in name}
+    assert wanted == {name for name in wheel if ".dist-info/" not in name}
+    assert {Path(name).suffix for name in wanted} >= {".html", ".js", ".css", ".parquet", ".txt", ".typed"}
+    licences = {name.partition("licenses/")[2] for name in wheel if "/licenses/" in name}
+    assert licences == {
+        path.relative_to(ROOT).as_posix() for one in PROJECT["license-files"] for path in ROOT.glob(one)
+    }

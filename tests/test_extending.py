@@ -109,12 +109,15 @@ def test_a_new_worker_model_serves_the_rounds_and_the_verdict() -> None:
     assert np.ptp(clf.skill_) < 0.01
 
 
-def test_a_new_worker_model_has_intervals_for_every_entry() -> None:
+def test_a_new_worker_model_has_intervals_and_a_new_answer_type_refuses_what_is_no_percent() -> None:
     model = recipe("OneCrowd")().fit_counts(np.array([[[8.0, 2.0], [1.0, 9.0]]]))
     low, high = model.confusion_interval()
     assert ((low < model.confusion_) & (model.confusion_ < high)).all()
+    with pytest.raises(ValueError, match=r"from 0 to 100; got -1\.0 to 20\.0"):
+        recipe("from_percent")([0, 1], [0, 0], [-1, 20])
 
 
+@pytest.mark.filterwarnings("ignore:.*out-of-fold models contradict:labelonce.DoubtWarning")
 def test_a_new_answer_type_serves_mbem_and_aggregators() -> None:
     X, y, annotations = crowd(lo.simulate.one_coin([0.9] * 5, 2))
     rng = np.random.default_rng(0)
@@ -123,11 +126,6 @@ def test_a_new_answer_type_serves_mbem_and_aggregators() -> None:
     yes = y == 1
     assert ((lo.MBEM(lo.SoftmaxRegression(), rounds=2).fit(X, found).labels_ == "yes") == yes).mean() > 0.9
     assert ((lo.MajorityVote().fit(found).labels_ == "yes") == yes).mean() > 0.8
-
-
-def test_a_new_answer_type_refuses_what_is_no_percent() -> None:
-    with pytest.raises(ValueError, match=r"from 0 to 100; got -1\.0 to 20\.0"):
-        recipe("from_percent")([0, 1], [0, 0], [-1, 20])
 
 
 def test_a_new_learner_is_chosen_and_cloned_as_others_are() -> None:

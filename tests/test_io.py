@@ -1,7 +1,5 @@
 """`read_annotations` and `write`: every format, every compression, and what a broken file says."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import sys
@@ -12,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from commands import Capture, Patch
 
 import labelonce as lo
 from labelonce import io
@@ -87,10 +86,17 @@ def test_format_goes_before_the_suffix(tmp_path: Path, awkward: lo.Annotations, 
     assert lo.read_annotations(tmp_path / name, format="parquet") == awkward
 
 
-def test_format_leaves_the_compression_to_the_suffix(tmp_path: Path) -> None:
+def test_compression_blank_lines_nul_bytes_and_options_are_taken(tmp_path: Path) -> None:
     content = gzip.compress(HEADER + b"a,w,0\n", mtime=0)
     assert ids(saved(tmp_path, content, "labels.txt.gz"), format="csv") == [["a"], ["w"], [0]]
     assert ids(saved(tmp_path, content, "LABELS.CSV.GZ")) == [["a"], ["w"], [0]]
+    content = ROW.replace(b"}", b', "z": 1}') + b"\n" + ROW.replace(b'"a"', b'"b"').replace(b"}", b', "z": [{}]}')
+    assert ids(saved(tmp_path, content, "labels.jsonl"))[0] == ["a", "b"]
+    path = saved(tmp_path, HEADER + b"a,w,cat\na,w,dog\n")
+    ann = lo.read_annotations(path, classes=["fox", "dog", "cat"], duplicates="last")
+    assert ann.classes[ann.label].tolist() == ["dog"]
+    assert ann.classes.tolist() == ["fox", "dog", "cat"]
+    assert ids(saved(tmp_path, HEADER + b"a\0b,w,0\n"))[0] == ["a\0b"]
 
 
 @pytest.mark.parametrize("odd", ["007", "+1", "1.0", "-0", "0x1", " 1", "9223372036854775808", "one"])
@@ -99,23 +105,15 @@ def test_one_odd_value_keeps_a_csv_column_strings(tmp_path: Path, odd: str) -> N
     assert ids(path)[0] == ["5", odd]
 
 
-def test_csv_type_is_decided_over_all_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_csv_is_read_over_all_blocks(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr(_readers, "BLOCK_BYTES", 64)
     path = saved(tmp_path, HEADER + b"".join(b"%d,1,0\n" % i for i in range(100)) + b"x,1,0\n")
     tasks, workers, _ = ids(path)
     assert "99" in tasks
     assert workers == [1]
-
-
-def test_csv_newline_in_an_id_may_meet_the_end_of_a_block(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_readers, "BLOCK_BYTES", 64)
     path = saved(tmp_path, HEADER + b"".join(b'"%02d\n\n\n",w,0\n' % i for i in range(50)))
     assert ids(path)[0] == [f"{i:02}\n\n\n" for i in range(50)]
-
-
-def test_jsonl_ignores_blank_lines_and_what_other_columns_hold(tmp_path: Path) -> None:
-    content = ROW.replace(b"}", b', "z": 1}') + b"\n" + ROW.replace(b'"a"', b'"b"').replace(b"}", b', "z": [{}]}')
-    assert ids(saved(tmp_path, content, "labels.jsonl"))[0] == ["a", "b"]
 
 
 @pytest.mark.parametrize(("name", "content"), [("labels.csv", HEADER + b"a,w,0\n"), ("labels.jsonl", ROW)])
@@ -123,10 +121,17 @@ def test_byte_order_mark_is_skipped(tmp_path: Path, name: str, content: bytes) -
     assert ids(saved(tmp_path, b"\xef\xbb\xbf" + content, name)) == [["a"], ["w"], [0]]
 
 
-def test_arrow_stream_is_read(tmp_path: Path, table: pa.Table) -> None:
+def test_arrow_streams_and_late_large_integers_are_read_and_bad_types_named(tmp_path: Path, table: pa.Table) -> None:
     with pa.ipc.new_stream(tmp_path / "labels.arrow", table.schema) as writer:
         writer.write_table(table, max_chunksize=1)
     assert ids(tmp_path / "labels.arrow") == [["a", "b"], [1, 2], ["x", "y"]]
+    lo.write(table, tmp_path / "labels.parquet")
+    with pytest.raises(TypeError, match=r"labels\.parquet: label must be .* got 0\.5 at row 0"):
+        lo.read_annotations(tmp_path / "labels.parquet", label="note")
+    task = np.append(np.arange(70_000), 2**40)
+    path = tmp_path / "labels.parquet"
+    pq.write_table(pa.table({"task": task, "worker": task % 7, "label": task % 2}), path)
+    assert lo.read_annotations(path).tasks[-1] == 2**40
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
@@ -139,17 +144,6 @@ def test_stored_dictionaries_that_differ_are_unified(tmp_path: Path, suffix: str
     assert ids(path) == [["0", "1", "2"], [1, 2, 3], ["x", "y"]]
 
 
-def test_classes_and_duplicates_reach_the_annotations(tmp_path: Path) -> None:
-    path = saved(tmp_path, HEADER + b"a,w,cat\na,w,dog\n")
-    ann = lo.read_annotations(path, classes=["fox", "dog", "cat"], duplicates="last")
-    assert ann.classes[ann.label].tolist() == ["dog"]
-    assert ann.classes.tolist() == ["fox", "dog", "cat"]
-
-
-def test_nul_byte_is_part_of_an_id(tmp_path: Path) -> None:
-    assert ids(saved(tmp_path, HEADER + b"a\0b,w,0\n"))[0] == ["a\0b"]
-
-
 @pytest.mark.parametrize("cell", [b"", b'""'])
 def test_empty_cell_is_missing_and_named_with_file_and_row(tmp_path: Path, cell: bytes) -> None:
     path = saved(tmp_path, HEADER + b"a,w,0\nb," + cell + b",1\n")
@@ -157,15 +151,16 @@ def test_empty_cell_is_missing_and_named_with_file_and_row(tmp_path: Path, cell:
         lo.read_annotations(path)
 
 
-def test_missing_file_is_named(tmp_path: Path) -> None:
+def test_what_cannot_be_opened_or_has_no_format_or_a_column_twice_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"nowhere\.csv: No such file or directory\. Check the path"):
         lo.read_annotations(tmp_path / "nowhere.csv")
-
-
-def test_folder_is_not_a_file(tmp_path: Path) -> None:
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(IsADirectoryError, match=r"folder\.csv: Is a directory"):
         lo.read_annotations(tmp_path / "folder.csv")
+    with pytest.raises(ValueError, match=r"'csv', 'tsv', 'parquet', 'jsonl', 'arrow', 'label-studio', .*; got 'xls'"):
+        lo.read_annotations("labels.csv", format="xls")
+    with pytest.raises(ValueError, match=r"\['task', 'worker', 'label', 'task'\]; got 'task'. Rename the second"):
+        lo.read_annotations(saved(tmp_path, b"task,worker,label,task\n1,2,3,4\n"))
 
 
 @pytest.mark.parametrize("name", ["labels.dat", "labels", "labels.gz", "labels.parquet.gz", "labels.arrow.zst"])
@@ -174,22 +169,12 @@ def test_unknown_suffix_is_named_with_those_known(tmp_path: Path, name: str) -> 
         lo.read_annotations(tmp_path / name)
 
 
-def test_unknown_format_is_named_with_those_known() -> None:
-    with pytest.raises(ValueError, match=r"'csv', 'tsv', 'parquet', 'jsonl', 'arrow', 'label-studio', .*; got 'xls'"):
-        lo.read_annotations("labels.csv", format="xls")
-
-
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_unknown_column_is_named_with_those_present(tmp_path: Path, table: pa.Table, suffix: str) -> None:
     lo.write(table, tmp_path / f"labels{suffix}")
     message = rf"labels{suffix}: the worker column .* \['task', 'worker', 'label', 'note'\]; got 'who'.*worker="
     with pytest.raises(ValueError, match=message):
         lo.read_annotations(tmp_path / f"labels{suffix}", worker="who")
-
-
-def test_column_that_is_there_twice_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"\['task', 'worker', 'label', 'task'\]; got 'task'. Rename the second"):
-        lo.read_annotations(saved(tmp_path, b"task,worker,label,task\n1,2,3,4\n"))
 
 
 @pytest.mark.parametrize(
@@ -228,7 +213,7 @@ def test_broken_file_names_the_place(tmp_path: Path, name: str, content: bytes, 
         lo.read_annotations(saved(tmp_path, content, name))
 
 
-def test_broken_json_line_is_counted_over_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_json_line_is_counted_over_blocks(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr(_json_table, "BLOCK_BYTES", 64)
     with pytest.raises(ValueError, match="at line 31"):
         lo.read_annotations(saved(tmp_path, ROW * 30 + b"{\n", "labels.jsonl"))
@@ -256,16 +241,8 @@ def test_header_alone_is_an_error(tmp_path: Path, table: pa.Table, suffix: str) 
         lo.read_annotations(tmp_path / f"labels{suffix}")
 
 
-def test_bad_type_of_a_column_is_named_with_the_file(tmp_path: Path, table: pa.Table) -> None:
-    lo.write(table, tmp_path / "labels.parquet")
-    with pytest.raises(TypeError, match=r"labels\.parquet: label must be .* got 0\.5 at row 0"):
-        lo.read_annotations(tmp_path / "labels.parquet", label="note")
-
-
 @pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".jsonl", ".parquet", ".arrow"])
-def test_progress_can_be_forced(
-    tmp_path: Path, awkward: lo.Annotations, suffix: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_progress_can_be_forced(tmp_path: Path, awkward: lo.Annotations, suffix: str, capsys: Capture) -> None:
     lo.write(awkward, tmp_path / f"labels{suffix}")
     lo.read_annotations(tmp_path / f"labels{suffix}", progress=True)
     shown = capsys.readouterr()
@@ -281,8 +258,8 @@ def test_progress_can_be_forced(
 def test_progress_is_for_long_files_on_a_terminal(
     tmp_path: Path,
     awkward: lo.Annotations,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    monkeypatch: Patch,
+    capsys: Capture,
     terminal: bool,
     progress: bool | None,
     rows: int,
@@ -295,7 +272,7 @@ def test_progress_is_for_long_files_on_a_terminal(
     assert ("Reading" in capsys.readouterr().err) is shown
 
 
-def test_the_bar_shows_any_name_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_bar_shows_any_name_as_it_is(tmp_path: Path, capsys: Capture) -> None:
     path = saved(tmp_path, b"task,worker,label\n1,a,cat\n", "[red]\x1b[31m[ bell].csv")
     lo.read_annotations(path, progress=True)
     shown = capsys.readouterr().err
@@ -304,14 +281,18 @@ def test_the_bar_shows_any_name_as_it_is(tmp_path: Path, capsys: pytest.CaptureF
 
 
 @pytest.mark.parametrize(("suffix", "long"), [(".csv", False), (".csv.gz", True)])
-def test_text_is_long_by_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, long: bool) -> None:
+def test_text_is_long_by_its_size(tmp_path: Path, monkeypatch: Patch, suffix: str, long: bool) -> None:
     monkeypatch.setattr(_readers, "_MANY_BYTES", 100)
     assert _readers._is_long(locate(saved(tmp_path, b"x" * 50, f"labels{suffix}"))) is long
 
 
-def test_tables_with_lists_go_to_json_lines(tmp_path: Path) -> None:
+def test_json_lines_hold_lists_and_tables_alone_are_written(tmp_path: Path) -> None:
     lo.write(pa.table({"task": ["é"], "posterior": [[0.25, 0.75]]}), tmp_path / "out.jsonl")
     assert (tmp_path / "out.jsonl").read_text("utf-8") == '{"task": "é", "posterior": [0.25, 0.75]}\n'
+    with pytest.raises(TypeError, match=r"pyarrow\.Table; got dict"):
+        lo.write({"task": ["a"]}, tmp_path / "out.csv")
+    with pytest.raises(ValueError, match=r"out\.jsonl: Out of range float values"):
+        lo.write(pa.table({"confidence": [float("nan")]}), tmp_path / "out.jsonl")
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv"])
@@ -323,7 +304,7 @@ def test_list_cannot_go_to_csv(tmp_path: Path, suffix: str) -> None:
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".jsonl", ".arrow"])
 def test_failed_write_leaves_the_earlier_file_and_nothing_else(
-    tmp_path: Path, table: pa.Table, monkeypatch: pytest.MonkeyPatch, suffix: str
+    tmp_path: Path, table: pa.Table, monkeypatch: Patch, suffix: str
 ) -> None:
     def stop(*_: Any) -> None:
         raise KeyboardInterrupt
@@ -336,36 +317,13 @@ def test_failed_write_leaves_the_earlier_file_and_nothing_else(
     assert os.listdir(tmp_path) == [path.name]
 
 
-def test_parquet_is_written_as_plain_strings(tmp_path: Path, awkward: lo.Annotations) -> None:
+def test_parquet_is_plain_strings_with_the_usual_permissions(
+    tmp_path: Path, awkward: lo.Annotations, table: pa.Table
+) -> None:
     lo.write(awkward, tmp_path / "out.parquet")
     assert pq.read_schema(tmp_path / "out.parquet").field("task").type == pa.string()
-
-
-def test_written_file_has_the_usual_permissions(tmp_path: Path, table: pa.Table) -> None:
     lo.write(table, tmp_path / "out.csv")
     assert (tmp_path / "out.csv").stat().st_mode == saved(tmp_path, b"", "other.csv").stat().st_mode
-
-
-def test_write_into_a_missing_folder_names_it(tmp_path: Path, table: pa.Table) -> None:
-    with pytest.raises(FileNotFoundError, match=r"nowhere.out\.csv: No such file or directory"):
-        lo.write(table, tmp_path / "nowhere" / "out.csv")
-
-
-def test_write_needs_a_table(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match=r"pyarrow\.Table; got dict"):
-        lo.write({"task": ["a"]}, tmp_path / "out.csv")
-
-
-def test_json_lines_refuse_what_is_not_json(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"out\.jsonl: Out of range float values"):
-        lo.write(pa.table({"confidence": [float("nan")]}), tmp_path / "out.jsonl")
-
-
-def test_integers_beyond_32_bits_may_come_late(tmp_path: Path) -> None:
-    task = np.append(np.arange(70_000), 2**40)
-    path = tmp_path / "labels.parquet"
-    pq.write_table(pa.table({"task": task, "worker": task % 7, "label": task % 2}), path)
-    assert lo.read_annotations(path).tasks[-1] == 2**40
 
 
 def test_gold_that_names_a_task_twice_is_refused_as_gold(tmp_path: Path) -> None:

@@ -102,22 +102,16 @@ def test_imports_from_private_modules_of_other_rooms_only_fall() -> None:
     assert {room: n for room, n in found.items() if n > PRIVATE_IMPORTS.get(room, 0)} == {}
 
 
-def test_the_folders_of_the_tests_are_those_of_the_package() -> None:
+def test_the_map_the_page_and_the_folders_of_the_tests_are_those_of_the_package() -> None:
     folders = {path.parent for path in Path(__file__).parent.glob("*/test_*.py")}
     mirrored = {folder.name for folder in folders} - {"experiments"}  # which mirrors the scripts next to the package
     assert {name for name in mirrored if not (PACKAGE / name).is_dir()} == set()
-
-
-def test_the_map_for_contributors_has_these_layers() -> None:
     chart = (ROOT / "CONTRIBUTING.md").read_text().split("```\n_lazy")[1].split("```")[0]
     drawn = [sorted(layer.split(", ")) for layer in " ".join(f"_lazy{chart}".split()).split(" < ")]
     assert drawn == [sorted(layer) for layer in LAYERS[:-1]]
-
-
-def test_every_folder_is_on_the_page_that_says_where_what_lives() -> None:
     page = (ROOT / "docs" / "how-it-works.md").read_text().split("## Where what lives")[1]
-    folders = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
-    assert {name for name in folders if f"`{name}/`" not in page} == set()
+    rooms = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert {name for name in rooms if f"`{name}/`" not in page} == set()
 
 
 def loaded_after(statement: str) -> set[str]:

@@ -1,7 +1,5 @@
 """Metrics against plain loops, scikit-learn and scipy."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any, cast
@@ -37,17 +35,11 @@ def right_shares(y_true: Any, posterior: Any) -> list[float]:
     return shares
 
 
-def test_accuracy_shares_ties(y_true: Any, posterior: Any) -> None:
+def test_accuracy_shares_ties_and_is_scikit_learns(y_true: Any, posterior: Any) -> None:
     assert metrics.accuracy(y_true, posterior) == pytest.approx(np.mean(right_shares(y_true, posterior)), rel=1e-12)
-
-
-def test_accuracy_of_labels_is_scikit_learns(y_true: Any) -> None:
     labels = np.random.default_rng(2).integers(4, size=300)
     expected = sklearn.metrics.accuracy_score(y_true[y_true >= 0], labels[y_true >= 0])
     assert metrics.accuracy(y_true, labels) == pytest.approx(expected, rel=1e-12)
-
-
-def test_nearly_equal_probabilities_tie_and_others_do_not() -> None:
     assert metrics.accuracy([1], [[0.5 + 1e-11, 0.5 - 1e-11]]) == 0.5
     assert metrics.accuracy([1], [[0.5 + 1e-8, 0.5 - 1e-8]]) == 0.0
 
@@ -79,12 +71,9 @@ def test_calibration_error_is_that_of_a_loop_over_bins(n_bins: int, posterior: A
     assert metrics.calibration_error(y_true, posterior, n_bins) == pytest.approx(expected, rel=1e-12)
 
 
-def test_calibration_bins_hold_their_upper_edge() -> None:
+def test_calibration_bins_hold_their_upper_edge_and_err_nowhere_where_labels_follow() -> None:
     error = metrics.calibration_error([0, 1], [[0.5, 0.25, 0.25], [0.7, 0.2, 0.1]], n_bins=4)
     assert error == pytest.approx((abs(1 - 0.5) + abs(0 - 0.7)) / 2)
-
-
-def test_calibration_error_vanishes_when_labels_follow_the_posterior() -> None:
     posterior = np.repeat([[0.7, 0.3], [0.1, 0.9]], 10, axis=0)
     assert metrics.calibration_error([0] * 7 + [1] * 12 + [0], posterior) == pytest.approx(0, abs=1e-12)
 
@@ -102,11 +91,14 @@ def test_confusion_error_is_that_of_a_loop(shape: Any) -> None:
     assert metrics.confusion_error(first, second, weight=weight) == pytest.approx(total / mass, rel=1e-12)
 
 
-def test_confusion_error_max_is_the_largest_difference_of_weighted_rows() -> None:
+def test_confusion_error_max_is_the_largest_difference_of_weighted_rows_of_any_answers() -> None:
     first = simulate.one_coin([0.9, 0.5, 0.8], 2)
     second = simulate.one_coin([0.8, 1.0, 0.5], 2)
     assert metrics.confusion_error(first, second, norm="max") == pytest.approx(0.5)
     assert metrics.confusion_error(first, second, norm="max", weight=[3, 0, 1]) == pytest.approx(0.3)
+    true, found = np.array([[[0.5, 0.2, 0.3], [0.1, 0.9, 0.0]]]), np.array([[[0.5, 0.3, 0.2], [0.1, 0.9, 0.0]]])
+    assert metrics.confusion_error(true, found) == pytest.approx(0.05)
+    assert metrics.confusion_error(true, found, norm="max") == pytest.approx(0.1)
 
 
 @pytest.mark.parametrize("norm", ["total_variation", "max"])
@@ -167,9 +159,3 @@ def test_bad_argument_is_named_with_its_value(call: Callable[[], Any], message: 
 def test_true_labels_must_be_codes(y_true: Any) -> None:
     with pytest.raises(TypeError, match="y_true where not -1 must be a one-dimensional integer array; got"):
         metrics.accuracy(y_true, [[0.5, 0.5]] * 2)
-
-
-def test_confusion_error_takes_answers_beyond_the_classes() -> None:
-    true, found = np.array([[[0.5, 0.2, 0.3], [0.1, 0.9, 0.0]]]), np.array([[[0.5, 0.3, 0.2], [0.1, 0.9, 0.0]]])
-    assert metrics.confusion_error(true, found) == pytest.approx(0.05)
-    assert metrics.confusion_error(true, found, norm="max") == pytest.approx(0.1)

@@ -15,17 +15,11 @@ README = (ROOT / "README.md").read_text()
 FIGURE = re.compile(r"\d+\.\d ± \d+\.\d")
 
 
-def test_readme_has_at_most_550_words() -> None:
+def test_readme_is_short_installs_first_and_fits_before_it_shows_any_result() -> None:
     assert len(README.split()) <= 550
-
-
-def test_installation_and_both_commands_are_in_the_first_screen() -> None:
     first_screen = "\n".join(README.splitlines()[:12])
     for command in ("$ pip install 'labelonce[report]'", "$ labelonce demo", "`make demo`", "`make test`"):
         assert command in first_screen
-
-
-def test_readme_reads_fits_and_predicts_before_it_shows_any_result() -> None:
     calls = ["read_annotations(", ".fit(", ".predict(", "## Results"]
     places = [README.index(call) for call in calls]
     assert places == sorted(places)

@@ -79,13 +79,10 @@ def test_a_number_that_decides_a_fit_is_a_rule(path: Path) -> None:
     assert own <= NUMERICS[room].keys()
 
 
-def test_every_rule_says_what_it_means_and_where_it_comes_from() -> None:
+def test_every_rule_is_used_and_says_what_it_means_and_where_it_comes_from() -> None:
     for rule in all_rules():
         assert rule.meaning
         assert rule.source == "judgement" or (ROOT / rule.source).exists(), rule
-
-
-def test_every_rule_is_used() -> None:
     text = "".join(path.read_text() for path in ABOVE)
     assert [rule.name for rule in all_rules() if f"RULES.{rule.name}" not in text] == []
 

@@ -1,7 +1,5 @@
 """Laws of the simulated crowds. Intervals are five standard errors wide, at fixed seeds."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -58,14 +56,11 @@ def test_population_repeats_for_a_seed_and_changes_with_it(name: str) -> None:
     assert not np.array_equal(POPULATIONS[name](rng), POPULATIONS[name](rng))
 
 
-def test_hammer_spammer_is_right_always_or_uniform() -> None:
+def test_hammer_spammer_is_right_always_or_uniform_and_exact_ones_as_many_as_asked() -> None:
     confusion = simulate.hammer_spammer(20_000, 4, 0.3, 0)
     hammer = (confusion == np.eye(4)).all(axis=(1, 2))
     assert ((confusion == 0.25).all(axis=(1, 2)) != hammer).all()
     assert_share(hammer.sum(), 20_000, 0.3)
-
-
-def test_exact_hammers_are_as_many_as_asked_at_every_place() -> None:
     draws = [simulate.hammer_spammer(50, 2, 0.2, seed, exact=True)[:, 0, 1] == 0 for seed in range(500)]
     assert_array_equal(np.sum(draws, axis=1), 10)
     assert_share(np.sum(draws, axis=0), 500, 0.2)
@@ -80,12 +75,9 @@ def test_class_wise_rows_are_hammers_independently() -> None:
     assert_share(hammer.all(axis=1).sum(), 20_000, 0.09)
 
 
-def test_one_coin_spreads_errors_evenly() -> None:
+def test_one_coin_spreads_errors_evenly_and_dirichlet_has_its_mean_and_variance() -> None:
     expected = np.stack([np.where(np.eye(3), 0.7, 0.15), np.eye(3)])
     assert_allclose(simulate.one_coin([0.7, 1.0], 3), expected, rtol=1e-12)
-
-
-def test_dirichlet_has_the_mean_and_variance_of_its_concentrations() -> None:
     confusion = simulate.dirichlet(20_000, 3, 0, diagonal=6.0, off_diagonal=2.0)
     mean = np.where(np.eye(3), 0.6, 0.2)
     variance = mean * (1 - mean) / 11
@@ -147,18 +139,12 @@ def test_worker_without_load_is_not_even_drawn_by_an_extreme_number(uniform: flo
     assert load[drawn[0]] > 0
 
 
-def test_assign_takes_every_worker_however_uneven_the_load() -> None:
+def test_assign_takes_every_worker_in_chunks_of_tasks_and_zipf_load_falls(monkeypatch: pytest.MonkeyPatch) -> None:
     assignment = simulate.assign(10, 3, 3, 0, replace=False, load=[1e300, 1.0, 1e-5])
     assert_array_equal(assignment, np.tile([0, 1, 2], (10, 1)))
-
-
-def test_assign_works_in_chunks_of_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulate, "_CHUNK", 10)
     assignment = simulate.assign(1_000, 4, 3, 0, replace=False)
     assert_share(np.bincount(assignment.ravel(), minlength=4), 1_000, 0.75)
-
-
-def test_zipf_load_falls_with_the_rank() -> None:
     load = simulate.zipf_load(100, 1.5)
     assert load.sum() == pytest.approx(1)
     assert load[0] / load[3] == pytest.approx(4**1.5)
@@ -219,30 +205,24 @@ def test_full_correlation_makes_equal_members_agree_and_other_groups_not(monkeyp
     assert_share((label[:, 0] == label[:, 1]).sum(), 20_000, 0.5)
 
 
-def test_two_members_share_with_the_square_of_the_correlation() -> None:
+def test_two_members_share_with_the_square_of_the_correlation_and_not_with_the_assignment() -> None:
     assignment = np.tile([0, 1], (40_000, 1))
     confusion = simulate.one_coin([0.5, 0.5], 2)
     ann = simulate.annotate([0] * 40_000, confusion, assignment, 0, groups=[0, 0], correlation=0.6)
     label = ann.label.reshape(-1, 2)
     assert_share((label[:, 0] == label[:, 1]).sum(), 40_000, 0.36 + 0.64 / 2)
-
-
-def test_one_seed_everywhere_leaves_labels_independent_of_the_assignment() -> None:
     assignment = simulate.assign(20_000, 2, 1, 0, load=[0.4, 0.6])
     ann = simulate.annotate([0] * 20_000, simulate.one_coin([0.5, 0.5], 2), assignment, 0)
     counts = np.bincount(ann.worker * 2 + ann.label, minlength=4)
     assert_share(counts, 20_000, [0.2, 0.2, 0.3, 0.3])
 
 
-def test_same_seed_gives_the_same_annotations_and_another_does_not() -> None:
+def test_same_seed_gives_the_same_annotations_and_arguments_stay_unchanged() -> None:
     confusion, assignment = simulate.dirichlet(9, 3, 0), simulate.assign(100, 9, 2, 0)
     draws = [simulate.annotate([1] * 100, confusion, assignment, seed) for seed in (4, 4, 5)]
     assert draws[0] == draws[1]
     assert draws[0] != draws[2]
     assert_array_equal(assignment, simulate.assign(100, 9, 2, 0))
-
-
-def test_annotate_leaves_its_arguments_unchanged() -> None:
     y_true, confusion = np.array([1, 0]), simulate.dirichlet(3, 2, 0)
     assignment, groups = np.array([[2, 0], [1, 0]], dtype=np.int32), np.array([7, 7, 3])
     simulate.annotate(y_true, confusion, assignment, 0, groups=groups, correlation=0.5)
@@ -272,10 +252,7 @@ BAD_CALLS: list[tuple[Callable[[], Any], str]] = [
     (lambda: simulate.annotate([0, 2], HALF, [[0], [1]], 0), "y_true must be in [0, 2); got 2 at position 1"),
     (lambda: simulate.annotate([0, 1], HALF, [[0], [3]], 0), "in [0, 3); got 3 at position 1"),
     (lambda: simulate.annotate([0, 1], HALF, [[0]], 0), "with 2 tasks as y_true; got (1, 1)"),
-    (
-        lambda: simulate.annotate([0], HALF[0], [[0]], 0),
-        "at least as many answers; got (2, 2)",
-    ),
+    (lambda: simulate.annotate([0], HALF[0], [[0]], 0), "at least as many answers; got (2, 2)"),
     (lambda: simulate.annotate([0], HALF * 0.8, [[0]], 0), "confusion must sum to 1; got 0.8 at (0, 0)"),
     (lambda: simulate.annotate([0], HALF, [[0]], 0, correlation=0.5), "correlation must be 0 without groups; got 0.5"),
     (lambda: simulate.annotate([0], HALF, [[0]], 0, groups=[0, 1]), "shape (3,); got int64 of shape (2,)"),
@@ -322,26 +299,20 @@ def test_labels_of_factors_are_those_of_their_matrices() -> None:
     assert_share(counts, counts.sum(axis=2, keepdims=True), workers.dense())
 
 
-def test_grouped_workers_of_a_thousand_classes_take_a_few_numbers_each() -> None:
+def test_grouped_workers_of_a_thousand_classes_take_a_few_numbers_each_and_need_codes() -> None:
     workers = simulate.grouped_class_wise_hammer_spammer(1000, np.arange(1000) // 10, 0.2, 0)
     assert workers.shape == (1000, 1000, 1000)
     assert workers.right.size + workers.share.size == 1000 * 10 + 1000 * 9
-
-
-def test_groups_of_classes_must_be_codes() -> None:
     with pytest.raises(ValueError, match=r"one integer per class.*got float64 of shape \(2,\)"):
         simulate.grouped_hammer_spammer(3, [0.0, 1.0], 0.5, 0)
 
 
-def test_answers_beyond_the_classes_are_drawn_at_their_rates() -> None:
+def test_answers_beyond_the_classes_are_drawn_at_their_rates_or_are_a_scale() -> None:
     confusion = np.array([[[0.5, 0.2, 0.3], [0.1, 0.2, 0.7]]])
     ann = simulate.annotate(np.arange(4000) % 2, confusion, np.zeros((4000, 1), dtype=int), 0)
     assert (ann.classes.tolist(), ann.answers.tolist()) == ([0, 1], [0, 1, 2])
     shares = [np.bincount(ann.label[true::2], minlength=3) / 2000 for true in (0, 1)]
     np.testing.assert_allclose(shares, confusion[0], atol=0.04)
-
-
-def test_simulated_answers_may_be_a_scale() -> None:
     confusion = np.full((1, 2, 3), 1 / 3)
     ann = simulate.annotate([0, 1], confusion, [[0], [0]], 0, answers=["low", "mid", "high"])
     assert (ann.is_scale, ann.answers.tolist()) == (True, ["low", "mid", "high"])

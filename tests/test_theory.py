@@ -43,12 +43,9 @@ def enumerated_beta(confusion: Floats, redundancy: int) -> float:
     return float(np.mean(largest))
 
 
-def test_alpha_takes_each_workers_worse_class_and_then_the_mean() -> None:
+def test_alpha_is_the_mean_of_each_workers_worse_class_and_counts_all_wrong_labels() -> None:
     confusion = [[[0.9, 0.1], [0.3, 0.7]], [[0.6, 0.4], [0.2, 0.8]]]
     assert theory.alpha(confusion) == pytest.approx((0.3 + 0.4) / 2)
-
-
-def test_alpha_counts_all_wrong_labels_of_many_classes() -> None:
     assert theory.alpha(simulate.one_coin([0.7], n_classes=4)) == pytest.approx(0.3)
 
 
@@ -93,9 +90,7 @@ def test_the_closed_form_of_the_paper_is_the_exact_value_of_known_workers(redund
 @pytest.mark.parametrize(
     ("error_rate", "redundancy", "exact", "printed"), [(0.32, 28, 0.03621, 0.03605), (0.46, 30, 0.418, 0.3973)]
 )
-def test_the_truncated_sum_of_the_appendix_is_no_bound(
-    error_rate: float, redundancy: int, exact: float, printed: float
-) -> None:
+def test_the_sum_of_the_appendix_is_no_bound(error_rate: float, redundancy: int, exact: float, printed: float) -> None:
     odds = (1 - error_rate) / error_rate
     truncated = error_rate**redundancy * sum(comb(redundancy, u) * odds**u for u in range(ceil(redundancy / 2) + 1))
     assert truncated == pytest.approx(printed, abs=6e-5)
@@ -143,10 +138,14 @@ def test_one_label_is_better_exactly_above_the_crossing(redundancy: int) -> None
         assert better == (skill > crossing)
 
 
-def test_the_label_once_threshold_is_set_by_three_labels() -> None:
+def test_the_label_once_threshold_and_the_factors_are_those_of_methods() -> None:
     threshold = theory.label_once_threshold()
     assert threshold.skill == pytest.approx(1 - 0.17668, abs=6e-6)
     assert threshold.rival == 3
+    beta, error = 0.314659, 0.216
+    assert _bound_factor(0.3, 3) == pytest.approx(sqrt(3) / (1 - 2 * beta), rel=1e-5)
+    assert _bound_factor(0.3, 3, "variance") == pytest.approx(sqrt(3 / (1 - 2 * beta)), rel=1e-5)
+    assert _bound_factor(0.3, 3, "hard") == pytest.approx(sqrt(3) / (1 - 2 * error), rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -160,13 +159,6 @@ def test_best_redundancy_by_the_theorem(error_rate: float, best: int) -> None:
 @pytest.mark.parametrize("bound", ["hard", "variance"])
 def test_one_label_is_always_best_by_the_sharper_arguments(bound: Any) -> None:
     assert {theory.best_redundancy(rate, bound=bound) for rate in np.arange(0.005, 0.5, 0.005).tolist()} == {1}
-
-
-def test_the_factors_are_those_of_methods() -> None:
-    beta, error = 0.314659, 0.216
-    assert _bound_factor(0.3, 3) == pytest.approx(sqrt(3) / (1 - 2 * beta), rel=1e-5)
-    assert _bound_factor(0.3, 3, "variance") == pytest.approx(sqrt(3 / (1 - 2 * beta)), rel=1e-5)
-    assert _bound_factor(0.3, 3, "hard") == pytest.approx(sqrt(3) / (1 - 2 * error), rel=1e-12)
 
 
 @pytest.mark.parametrize(

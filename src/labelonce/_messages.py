@@ -1,7 +1,5 @@
 """How values and arguments are shown in sentences: cut where they are long, on one line, safe for a terminal."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping

@@ -96,6 +96,18 @@ class Rules:
     trained_power: float = _rule(
         0.1, "power of how much better rounds predict labels left out, if their labels are believed", _PAGE
     )
+    echo: float = _rule(
+        0.02,
+        "nats by which a learner that overfits may predict a label better in its second round than it should",
+    )
+    sure_gain: float = _rule(
+        1.0, "standard errors that are taken off how much better rounds predict labels left out", _PAGE
+    )
+    swapped: float = _rule(
+        4.0,
+        "standard errors by which a label is given more often to another class of the rounds than to its own",
+        _PAGE,
+    )
     ceiling_tie: tuple[float, float] = _rule(
         (-0.3, 1.5), "log-odds that the predicted class is right where another is as probable: prior mean, deviation"
     )
@@ -144,6 +156,12 @@ class Rules:
     common_causes: float = _rule(
         3.0, "standard deviations from which labels of a task disagree more where the model is unsure", _PAGE
     )
+    surest: tuple[float, float, float] = _rule(
+        (0.2, 0.05, 0.3),
+        "share of the predictions that are the surest, and how many more labels than are estimated to be wrong these "
+        "contradict before a doubt is raised; most: beyond it the model is taken to be wrong",
+    )
+    sure_excess: float = _rule(3.0, "standard errors above which they do")
     least_pairs: int = _rule(50, "pairs of labels of one task from which that is looked at")
     copies: tuple[float, float, float, float] = _rule(
         (0.95, 0.12, 0.15, 0.25),
@@ -162,7 +180,7 @@ class Rules:
     # warnings and advice
     wide_range: float = _rule(0.25, "width of the range of the estimated accuracy that raises a doubt")
     contradictions: tuple[float, float] = _rule(
-        (0.12, 3.0),
+        (0.1, 2.5),
         "share of single labels that the model contradicts from which a doubt is raised, and how many times "
         "the share that is estimated to be wrong it must be",
     )

@@ -65,14 +65,7 @@ Model = Literal["softmax", "boost"]
 Effort = Literal["quick", "thorough"]
 """How much work a run on texts or images may be, where it is not the default."""
 
-Strategy = Literal[
-    "Information",
-    "Random",
-    "FewestLabels",
-    "ActiveLab",
-    "AdaptiveRounds",
-    "WorkerTesting",
-]
+Strategy = Literal["Information", "Random", "FewestLabels", "ActiveLab", "AdaptiveRounds", "WorkerTesting"]
 """By what `labelonce next` chooses."""
 
 GROUPINGS = ("auto", "taxonomy")

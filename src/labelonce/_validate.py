@@ -1,7 +1,5 @@
 """Every argument check that more than one place needs, so every sentence is worded once."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Files of annotations in, tables out: CSV, TSV, Parquet, JSON lines, Arrow, and the formats of other tools."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Iterator, Sequence

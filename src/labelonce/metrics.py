@@ -3,8 +3,6 @@
 `y_true` holds class codes, -1 where the true label is unknown: these tasks are left out.
 """
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import numpy as np

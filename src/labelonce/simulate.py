@@ -14,8 +14,6 @@ Examples
 Annotations(12 annotations: 6 tasks x 50 workers, 3 classes, redundancy 2)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 

@@ -5,8 +5,6 @@ qualitative: with 100 workers Theorem 4.1 asks for 4.8 million annotations befor
 with these numbers and do not plan a purchase by them.
 """
 
-from __future__ import annotations
-
 from itertools import combinations_with_replacement
 from math import comb, sqrt
 from typing import Any, Literal, NamedTuple

@@ -30,12 +30,15 @@ def test_what_is_said_of_slots_is_true_of_the_dense_array() -> None:
     assert_allclose(np.asarray(one[3:5]), dense.probability[3:5])
 
 
-def test_dense_beliefs_are_the_array_itself() -> None:
+def test_dense_beliefs_are_the_array_itself_and_refused_where_too_large() -> None:
     array = np.random.default_rng(0).dirichlet(np.ones(3), 5)
     found = Beliefs.of(array)
     assert found.to_dense() is array
     assert found.shown() is array
     assert found.wide() is array
+    many = Beliefs(np.ones((200_000, 1)), 1000, np.zeros((200_000, 1), np.int32), np.zeros(200_000))
+    with pytest.raises(ValueError, match="200,000 rows x 1,000 classes"):
+        many.to_dense()
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -45,16 +48,12 @@ def test_a_probability_of_zero_has_no_entropy(dtype: str) -> None:
     assert_allclose(sure.information(), [1.0, 1 - 1.5 * np.log(2) / np.log(3)], atol=1e-6)
 
 
-def test_the_top_classes_keep_their_probabilities() -> None:
+def test_the_top_classes_and_other_slots_hold_the_same_beliefs() -> None:
     one = some(0)
     top = one.top(2)
     assert_array_equal(top.argmax(), one.argmax())
     assert_allclose(top.probability[:, 0], one.max())
     assert_allclose(top.probability.sum(axis=1) + top.rest, 1)
-
-
-def test_other_slots_hold_the_same_beliefs() -> None:
-    one = some(0)
     everything = np.tile(np.arange(6, dtype=np.int32), (20, 1))
     assert_allclose(one.on(everything).probability, one.to_dense(), atol=1e-12)
     assert_allclose(np.asarray(one.on(everything[:, ::-1])), one.to_dense(), atol=1e-12)
@@ -70,28 +69,15 @@ def test_gold_is_certain() -> None:
     assert_allclose(np.asarray(found[5:]), np.asarray(one[5:]))
 
 
-def test_joined_parts_are_one_after_the_other() -> None:
+def test_joined_parts_means_and_ties() -> None:
     one = some(0)
     both = Beliefs.joined([one[:7].top(2), one[7:]])
     assert len(both) == 20
     assert_allclose(np.asarray(both[7:]), np.asarray(one[7:]))
-
-
-def test_the_mean_of_beliefs_is_weighted() -> None:
-    one = some(0)
     sure = one.one_hot()
     assert_allclose(
         np.asarray(mean_beliefs([one, sure], [0.25, 0.75])), 0.25 * np.asarray(one) + 0.75 * np.asarray(sure)
     )
-
-
-def test_ties_are_shared_by_who_is_in_them() -> None:
     tied = Beliefs.of(np.array([[0.4, 0.4, 0.2], [0.1, 0.8, 0.1]]))
     assert_array_equal(tied.tied_with(np.array([0, 1])), [2, 1])
     assert_allclose(tied.share_right(np.array([1, 1]), 1e-9), [0.5, 1.0])
-
-
-def test_a_dense_array_that_is_too_large_is_refused() -> None:
-    many = Beliefs(np.ones((200_000, 1)), 1000, np.zeros((200_000, 1), np.int32), np.zeros(200_000))
-    with pytest.raises(ValueError, match="200,000 rows x 1,000 classes"):
-        many.to_dense()

@@ -4,6 +4,7 @@ import sys
 from typing import Any
 
 import pytest
+from commands import Patch
 from crowds import crowd
 from numpy.testing import assert_allclose
 
@@ -12,13 +13,18 @@ from labelonce._kernels import ScipyEngine, _engine, make_engine
 
 
 @pytest.fixture
-def small_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+def small_pays(monkeypatch: Patch) -> None:
     monkeypatch.setattr(_engine, "_PAYS", 10)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
 
 
-def test_small_tables_are_left_to_scipy() -> None:
+def test_small_tables_and_all_without_torch_are_left_to_scipy(monkeypatch: Patch) -> None:
     assert isinstance(make_engine(crowd()[0], "float32"), ScipyEngine)
+    monkeypatch.setattr(_engine, "_PAYS", 10)
+    monkeypatch.setattr(_engine, "find_spec", lambda name: None)  # noqa: ARG005
+    assert isinstance(make_engine(crowd()[0], "float32"), ScipyEngine)
+    with pytest.raises(ImportError, match=r"pip install 'labelonce\[neural\]'"):
+        make_engine(crowd()[0], "float32", "torch")
 
 
 @pytest.mark.neural
@@ -27,26 +33,16 @@ def test_small_tables_are_left_to_scipy() -> None:
     ("dtype", "threads", "kind"),
     [("float32", 2, "TorchEngine"), ("float32", 1, "ScipyEngine"), ("float64", 2, "ScipyEngine")],
 )
-def test_large_ones_go_to_torch_where_it_is_faster(
-    monkeypatch: pytest.MonkeyPatch, dtype: str, threads: int, kind: str
-) -> None:
+def test_large_ones_go_to_torch_where_it_is_faster(monkeypatch: Patch, dtype: str, threads: int, kind: str) -> None:
     monkeypatch.setattr("torch.get_num_threads", lambda: threads)
     assert type(make_engine(crowd()[0], dtype)).__name__ == kind
 
 
 @pytest.mark.neural
 @pytest.mark.usefixtures("small_pays")
-def test_torch_is_not_loaded_before_loading_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_torch_is_not_loaded_before_loading_pays(monkeypatch: Patch) -> None:
     monkeypatch.delitem(sys.modules, "torch")
     assert isinstance(make_engine(crowd()[0], "float32"), ScipyEngine)
-
-
-def test_without_torch_auto_is_scipy_and_torch_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_engine, "_PAYS", 10)
-    monkeypatch.setattr(_engine, "find_spec", lambda name: None)  # noqa: ARG005
-    assert isinstance(make_engine(crowd()[0], "float32"), ScipyEngine)
-    with pytest.raises(ImportError, match=r"pip install 'labelonce\[neural\]'"):
-        make_engine(crowd()[0], "float32", "torch")
 
 
 @pytest.mark.parametrize(

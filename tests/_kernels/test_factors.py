@@ -1,7 +1,5 @@
 """Factors are the matrices that they stand for."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -73,14 +71,11 @@ def test_skill_is_the_mean_diagonal(name: str) -> None:
     assert_array_equal(factors.diagonal(), np.einsum("wkk->wk", factors.dense()))
 
 
-def test_one_coin_factors_are_the_one_coin_matrices() -> None:
+def test_one_coin_factors_are_the_one_coin_matrices_and_some_workers_keep_theirs() -> None:
     right = np.array([[0.8, 0.2, 0.5], [0.1, 0.9, 0.3]])
     assert_allclose(Factors.one_coin(right, 3).dense(), one_coin_confusion(right, 3), rtol=1e-12)
     assert_allclose(Factors.one_coin(right[:, 0], 5).dense(), one_coin_confusion(right[:, 0], 5), rtol=1e-12)
     assert_array_equal(Factors.one_coin(right[:, 0], 1).dense(), np.ones((2, 1, 1)))
-
-
-def test_some_workers_keep_their_matrices() -> None:
     factors = uneven()
     assert_array_equal(factors.select([2, 0]).dense(), factors.dense()[[2, 0]])
 

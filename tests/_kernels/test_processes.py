@@ -44,21 +44,15 @@ def test_each_process_has_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.usefixtures("four_gpus")
-def test_a_gpu_that_is_not_there_is_refused() -> None:
+def test_a_gpu_or_device_that_is_not_there_is_refused() -> None:
     with pytest.raises(ValueError, match="must be one that is here; got 'cuda:4' with 4 GPUs, numbered from 0"):
         find_device("cuda:4")
-
-
-def test_a_device_that_torch_does_not_know_is_refused() -> None:
     with pytest.raises(ValueError, match=r"device must be a name that torch knows, .* got 'gpu'"):
         find_device("gpu")
 
 
-def test_torch_is_not_loaded_to_count_the_processes() -> None:
+def test_torch_is_not_loaded_to_count_the_processes_and_unshared_ones_are_one() -> None:
     said = "print(Processes().size, 'torch' in sys.modules)"
     code = f"import sys; from labelonce._kernels._processes import Processes; {said}"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "1 False\n"
-
-
-def test_processes_that_are_not_shared_are_one() -> None:
     assert Processes(shared=False).size == 1

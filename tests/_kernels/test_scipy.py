@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from checks import annotations, one_hot
+from commands import Patch
 from crowds import crowd
 from engines import brute_force_e_step, brute_force_m_step, brute_force_votes, random_parameters
 from hypothesis import given
@@ -42,17 +43,12 @@ def test_float32_agrees_with_float64() -> None:
     assert narrow.log_likelihood == pytest.approx(wide.log_likelihood, rel=1e-4)
 
 
-def test_a_prior_for_every_task_is_used_row_by_row() -> None:
+def test_a_uniform_worker_leaves_the_posterior_and_a_prior_per_task_is_used_row_by_row() -> None:
     ann, _ = crowd()
     log_confusion, log_prior = random_parameters(ann)
     engine = ScipyEngine(ann, "float64")
     same = engine.e_step(log_confusion, np.tile(log_prior, (ann.n_tasks, 1)))
     assert_allclose(same.posterior, engine.e_step(log_confusion, log_prior).posterior)
-
-
-def test_a_worker_with_uniform_confusion_leaves_the_posterior() -> None:
-    ann, _ = crowd()
-    log_confusion, log_prior = random_parameters(ann)
     spam = np.random.default_rng(0).integers(0, 3, ann.n_tasks)
     with_spammer = Annotations.from_matrix(np.column_stack([ann.to_matrix(dense=True), spam]))
     uniform = np.full((1, 3, 3), -np.log(3.0))
@@ -61,12 +57,18 @@ def test_a_worker_with_uniform_confusion_leaves_the_posterior() -> None:
     assert_allclose(engine.e_step(np.concatenate([log_confusion, uniform]), log_prior).posterior, expected)
 
 
-def test_identity_workers_give_one_hot_posteriors() -> None:
+def test_identity_workers_give_one_hot_posteriors_and_thousands_of_labels_do_not_underflow() -> None:
     y_true = np.arange(30, dtype=np.int32) % 3
     ann = Annotations.from_matrix(np.repeat(y_true[:, None], 2, axis=1))
     log_identity = np.log(np.maximum(np.tile(np.eye(3), (2, 1, 1)), 1e-300))
     posterior = ScipyEngine(ann, "float64").e_step(log_identity, np.log(np.full(3, 1 / 3))).posterior
     assert_array_equal(posterior, one_hot(y_true, 3))
+    matrix = np.zeros((1, 3000), dtype=int)
+    ann = Annotations.from_matrix(matrix, classes=[0, 1])
+    log_confusion = np.log(np.tile([[0.6, 0.4], [0.4, 0.6]], (3000, 1, 1)))
+    posterior, log_likelihood = ScipyEngine(ann, "float64").e_step(log_confusion, np.log([0.5, 0.5]))
+    assert_array_equal(posterior, [[1.0, 0.0]])
+    assert log_likelihood == pytest.approx(3000 * np.log(0.6) + np.log(0.5))
 
 
 def test_gold_leaves_only_its_class_and_its_likelihood() -> None:
@@ -81,25 +83,9 @@ def test_gold_leaves_only_its_class_and_its_likelihood() -> None:
     assert log_likelihood == pytest.approx(sum(parts))
 
 
-def test_thousands_of_annotations_of_one_task_do_not_underflow() -> None:
-    matrix = np.zeros((1, 3000), dtype=int)
-    ann = Annotations.from_matrix(matrix, classes=[0, 1])
-    log_confusion = np.log(np.tile([[0.6, 0.4], [0.4, 0.6]], (3000, 1, 1)))
-    posterior, log_likelihood = ScipyEngine(ann, "float64").e_step(log_confusion, np.log([0.5, 0.5]))
-    assert_array_equal(posterior, [[1.0, 0.0]])
-    assert log_likelihood == pytest.approx(3000 * np.log(0.6) + np.log(0.5))
-
-
-def test_vote_counts_count_each_label() -> None:
-    ann = Annotations.from_arrays([0, 0, 0, 2], [0, 1, 2, 0], [1, 1, 0, 0]).align([0, 1, 2])
-    assert_array_equal(ScipyEngine(ann, "float64").vote_counts(), [[1, 2], [0, 0], [1, 0]])
-
-
 @pytest.mark.parametrize("given_gold", [True, False])
 @pytest.mark.parametrize("of_each_task", [True, False])
-def test_a_sweep_in_blocks_is_an_e_step_and_an_m_step(
-    of_each_task: bool, given_gold: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_sweep_in_blocks_is_an_e_step_and_an_m_step(of_each_task: bool, given_gold: bool, monkeypatch: Patch) -> None:
     monkeypatch.setattr("labelonce._kernels._scipy._SWEEP_BLOCK", 1)
     ann, y_true = crowd(n_tasks=500)
     log_confusion, log_prior = random_parameters(ann)
@@ -131,7 +117,7 @@ def test_a_class_may_be_several_states() -> None:
     assert_allclose(ScipyEngine(ann, "float64").m_step(posterior), counts)
 
 
-def test_gold_that_no_task_of_a_block_has_changes_nothing_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gold_that_no_task_of_a_block_has_changes_nothing_there(monkeypatch: Patch) -> None:
     ann = crowd()[0]
     log_confusion, log_prior = random_parameters(ann)
     engine = ScipyEngine(ann, "float64")

@@ -51,16 +51,11 @@ def test_one_label_per_task_and_uncorrelated_errors_change_no_probability() -> N
     assert_allclose(np.log(shown / (1 - shown)), odds / 3)  # five labels count as 5 / (1 + 4 / 2)
 
 
-def test_the_confidence_that_is_shown_is_the_one_to_act_on() -> None:
+def test_the_confidence_that_is_shown_is_the_one_to_act_on_and_of_the_last_fit() -> None:
     annotations = lo.Annotations.from_matrix(np.random.default_rng(0).integers(0, 2, (40, 5)))
     model = lo.DawidSkene().fit(annotations)
     assert_allclose(model.to_frame()["confidence"].to_numpy(), model.confidence_)
     assert model.confidence_.mean() < model.posterior_.max(axis=1).mean() - 0.02
-
-
-def test_a_partial_fit_does_not_show_the_confidence_of_an_earlier_fit() -> None:
-    annotations = lo.Annotations.from_matrix(np.random.default_rng(0).integers(0, 2, (40, 5)))
-    model = lo.DawidSkene().fit(annotations)
     model.partial_fit(lo.Annotations.from_arrays([50, 50], [0, 1], [1, 1], classes=[0, 1]))
     assert_allclose(model.to_frame()["confidence"].to_numpy(), model.posterior_.max(axis=1))
 

@@ -28,13 +28,10 @@ def subtyped(n_trapped: int) -> tuple[Annotations, Codes]:
     return Annotations.from_matrix(given), y_true
 
 
-def test_subtypes_beat_independent_workers_where_errors_go_together() -> None:
+def test_subtypes_beat_independent_workers_whose_confusion_they_recover() -> None:
     ann, y_true = subtyped(4)
     ours, ibcc = (metrics.accuracy(y_true, model.fit(ann).posterior_) for model in (EBCC(subtypes=4, n_init=4), IBCC()))
     assert ours > ibcc + 0.02
-
-
-def test_recovers_the_confusion_of_its_own_model() -> None:
     ann, y_true = subtyped(3)
     counts = np.zeros((7, 2, 2))
     np.add.at(counts, (ann.worker, y_true[ann.task], ann.label), 1)

@@ -1,12 +1,10 @@
 from typing import Any
 
 import numpy as np
-import pytest
 from crowds import crowd
 from numpy.testing import assert_allclose
 from scipy.optimize import approx_fprime
 from scipy.special import expit
-from sklearn.exceptions import ConvergenceWarning
 
 from labelonce import GLAD, Annotations, OneCoin, metrics, simulate
 from labelonce._types import Codes, Floats
@@ -48,17 +46,13 @@ def test_recovers_simulated_abilities_and_difficulties_up_to_the_scale_of_the_pr
     assert metrics.accuracy(y_true, model.posterior_) > metrics.accuracy(y_true, OneCoin().fit(ann).posterior_) - 0.002
 
 
-def test_objective_equals_a_sum_over_classes() -> None:
+def test_objective_equals_a_sum_over_classes_and_the_fit_is_its_maximum() -> None:
     ann, _ = crowd(n_tasks=8, n_workers=6)
     model = AbilityAndEasiness(ann, UNIFORM, None)
     rng = np.random.default_rng(0)
     model.ability, model.log_easiness = rng.normal(1, 1, 6), rng.normal(0, 1, 8)
     flat = np.concatenate([model.ability, model.log_easiness])
     assert_allclose(model.e_step()[1], objective(flat, ann), rtol=1e-9)
-
-
-def test_the_fit_is_a_maximum_of_the_objective() -> None:
-    ann, _ = crowd(n_tasks=8, n_workers=6)
     model = GLAD(tol=0.0, max_iter=3000)
     model.fit(ann)
     flat = np.concatenate([model.ability_, -np.log(model.difficulty_)])
@@ -73,8 +67,3 @@ def test_newton_step_halves_until_no_coordinate_falls() -> None:
     end = newton_step(start, cliff)
     assert (cliff(end)[0] >= cliff(start)[0]).all()
     assert (end > 0).all()
-
-
-def test_too_few_iterations_are_warned_about() -> None:
-    with pytest.warns(ConvergenceWarning, match="GLAD stopped after 2 iterations"):
-        assert not GLAD(max_iter=2).fit(crowd()[0]).converged_

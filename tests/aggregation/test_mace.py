@@ -47,7 +47,7 @@ def test_objective_never_falls_on_small_crowds(method: str) -> None:
         assert (np.diff(path) >= -1e-9).all()
 
 
-def test_variational_bound_is_below_the_evidence_of_two_annotations() -> None:
+def test_bound_is_below_the_evidence_and_every_matrix_is_know_or_habit() -> None:
     ann = Annotations.from_arrays([0, 0], [0, 1], [0, 0], classes=[0, 1])
     rng = np.random.default_rng(0)
     know, habit = rng.beta(0.5, 0.5, (2, 400_000)), rng.beta(10, 10, (2, 400_000))
@@ -55,9 +55,6 @@ def test_variational_bound_is_below_the_evidence_of_two_annotations() -> None:
     evidence = np.log((right.prod(axis=0) / 2 + wrong.prod(axis=0) / 2).mean())
     bound = MACE().fit(ann).log_likelihood_[-1]
     assert evidence - 1.5 < bound < evidence
-
-
-def test_every_matrix_is_know_or_habit() -> None:
     model = MACE().fit(crowd()[0])
     off_diagonal = model.confusion_ - model.competence_[:, None, None] * np.eye(3)
     assert_allclose(off_diagonal, off_diagonal[:, :1] * np.ones((1, 3, 1)), atol=1e-12)

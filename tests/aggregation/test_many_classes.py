@@ -1,7 +1,5 @@
 """With many classes memory follows the labels, and the answers are those of the dense arrays."""
 
-from __future__ import annotations
-
 import tracemalloc
 import warnings
 from collections.abc import Callable
@@ -177,10 +175,14 @@ def test_groups_are_fitted_alike_by_both_engines() -> None:
     assert_allclose(found[1].skill_, found[0].skill_, atol=1e-9)
 
 
-def test_in_groups_of_one_class_everybody_is_right() -> None:
+def test_groups_of_one_class_make_everybody_right_and_known_labels_are_certain() -> None:
     ann, _ = grouped(n_tasks=300)
     model = with_groups(np.arange(60), leak=0.0).fit(ann)
     assert_allclose(model.skill_, 1.0)
+    ann, y_true = grouped(n_tasks=600)
+    model = with_groups().fit(ann, gold=dict(enumerate(y_true[:100].tolist())))
+    assert_array_equal(model.labels_[:100], y_true[:100])
+    assert_allclose(model.posterior_.at(np.arange(100), y_true[:100]), 1.0)
 
 
 def test_a_group_of_all_classes_is_about_one_coin() -> None:
@@ -193,22 +195,12 @@ def test_a_group_of_all_classes_is_about_one_coin() -> None:
     assert metrics.accuracy(y_true, one_group.posterior_) > 0.8
 
 
-def test_known_labels_are_certain_with_groups_too() -> None:
-    ann, y_true = grouped(n_tasks=600)
-    model = with_groups().fit(ann, gold=dict(enumerate(y_true[:100].tolist())))
-    assert_array_equal(model.labels_[:100], y_true[:100])
-    assert_allclose(model.posterior_.at(np.arange(100), y_true[:100]), 1.0)
-
-
-def test_only_workers_in_groups_take_the_place_of_matrices() -> None:
+def test_only_workers_in_groups_take_the_place_of_matrices_and_need_none() -> None:
     ann, _ = grouped(n_tasks=100)
     with pytest.raises(TypeError, match=r"worker_model must be None or workers.Grouped\(...\); got OneCoin\(\)"):
         lo.DawidSkene(worker_model=workers.OneCoin()).fit(ann)
     with pytest.raises(ValueError, match=r"partial_fit must have worker_model=None; got Grouped\(\)"):
         lo.DawidSkene(worker_model=workers.Grouped()).partial_fit(ann)
-
-
-def test_sixty_thousand_classes_need_no_matrix_of_them() -> None:
     label = np.array([[3, 3, 59_999], [7, 7, 7]])
     ann = lo.Annotations.from_matrix(label, classes=np.arange(60_000))
     model = lo.DawidSkene(worker_model=workers.Grouped(np.arange(60_000) // 10))

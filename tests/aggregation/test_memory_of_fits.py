@@ -1,7 +1,5 @@
 """What a fit will take is known before, about right, and too much is refused in one sentence."""
 
-from __future__ import annotations
-
 import tracemalloc
 import warnings
 from typing import Any
@@ -49,9 +47,7 @@ def test_the_memory_of_a_fit_is_known_before(name: str, size: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(COMMANDS) - {"MajorityVote", "OneCoin", "Wawa", "ExpertiseVote"}))
-def test_sixty_thousand_classes_are_refused_in_one_sentence_before_anything_is_made(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sixty_thousand_classes_are_refused_before_anything_is_made(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("labelonce.data._memory.available_memory", lambda: 16.0 * 2**30)
     ann = one_label(100_000, 1000, 60_000)
     tracemalloc.start()
@@ -70,16 +66,13 @@ def test_sixty_thousand_classes_are_no_matter_to_those_who_follow_the_labels(nam
     assert (model.labels_ == np.arange(100_000) % 60_000).all()
 
 
-def test_the_sentence_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sentence_says_what_to_do_for_matrices_and_for_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("labelonce.data._memory.available_memory", lambda: 2.0**30)
     ann = one_label(10_000, 100, 1000)
     with pytest.raises(ValueError, match=r"Use OneCoin, MajorityVote or DawidSkene.*, or dtype='float32'\.$"):
         lo.DawidSkene().fit(ann)
     with pytest.raises(ValueError, match=r"follows the labels and not the classes\.$"):
         lo.DawidSkene(dtype="float32").fit(ann)
-
-
-def test_groups_whose_candidates_are_too_many_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("labelonce.data._memory.available_memory", lambda: 2.0**26)
     ann = crowd(3000, 20, 1000, 2)
     wide = lo.DawidSkene(worker_model=workers.Grouped(np.arange(1000) // 500))

@@ -39,13 +39,19 @@ def test_batches_agree_with_the_full_fit(model: Any) -> None:
     assert_allclose(online.prior_, full.prior_, atol=0.01)
 
 
-def test_a_batch_leaves_other_tasks_until_the_annotations_have_grown_by_half() -> None:
+def test_a_batch_leaves_other_tasks_until_there_is_half_as_much_again_and_reading_changes_nothing() -> None:
     ann, _ = crowd(n_tasks=300)
     model = DawidSkene().fit(ann.select(np.arange(300) < 200))
     before = model.posterior_
     model.partial_fit(ann.select((np.arange(300) >= 200) & (np.arange(300) < 250)))
     assert_array_equal(model.posterior_[:200], before)
     assert (model.partial_fit(ann.select(np.arange(300) >= 250)).posterior_[:200] != before).any()
+    first, second = batches(crowd()[0], 2)
+    read, unread = (DawidSkene(random_state=np.random.default_rng(0)).partial_fit(first) for _ in range(2))
+    before = {name: str(value) for name, value in vars(read).items()}
+    assert len(read.posterior_) == len(read.labels_) == len(read.tasks_)
+    assert {name: str(value) for name, value in vars(read).items()} == before
+    assert_array_equal(read.partial_fit(second).labels_, unread.partial_fit(second).labels_)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -54,15 +60,6 @@ def test_many_small_batches_of_few_labels_do_not_settle_on_them(model: Any) -> N
     online = streamed(model(), batches(ann, 200))
     full = (model().fit(ann).labels_ == y_true).mean()
     assert (online.labels_ == y_true[online.tasks_]).mean() > full - 0.02
-
-
-def test_reading_changes_nothing_and_takes_no_random_numbers() -> None:
-    first, second = batches(crowd()[0], 2)
-    read, unread = (DawidSkene(random_state=np.random.default_rng(0)).partial_fit(first) for _ in range(2))
-    before = {name: str(value) for name, value in vars(read).items()}
-    assert len(read.posterior_) == len(read.labels_) == len(read.tasks_)
-    assert {name: str(value) for name, value in vars(read).items()} == before
-    assert_array_equal(read.partial_fit(second).labels_, unread.partial_fit(second).labels_)
 
 
 def test_new_tasks_and_workers_follow_the_old_ones() -> None:
@@ -86,13 +83,10 @@ def test_goes_on_from_a_full_fit(model: Any) -> None:
     assert (online.labels_ == full.labels_[online.tasks_]).mean() > 0.98
 
 
-def test_fit_forgets_the_batches() -> None:
+def test_fit_forgets_the_batches_and_results_already_read_do_not_change() -> None:
     ann, _ = crowd()
     model = DawidSkene().partial_fit(batches(ann, 3)[0]).fit(ann)
     assert_array_equal(model.posterior_, DawidSkene().fit(ann).posterior_)
-
-
-def test_results_already_read_do_not_change() -> None:
     first, second = batches(crowd()[0], 2)
     model = DawidSkene().partial_fit(first)
     posterior, before = model.posterior_, model.posterior_.copy()
@@ -100,49 +94,39 @@ def test_results_already_read_do_not_change() -> None:
     assert_array_equal(posterior, before)
 
 
-def test_gold_of_a_batch_is_kept() -> None:
+def test_gold_of_a_batch_is_kept_and_unsmoothed_batches_learn() -> None:
     ann, y_true = crowd()
     wrong: Codes = (y_true + 1) % 3
     first, second = batches(ann, 2)
     task = int(first.tasks[0])
     model = DawidSkene().partial_fit(first, gold={task: int(wrong[task])}).partial_fit(second)
     assert model.labels_[model.tasks_.tolist().index(task)] == wrong[task]
-
-
-def test_unsmoothed_batches_do_not_stay_at_the_uniform_point() -> None:
     ann, y_true = crowd(n_tasks=600)
     model = streamed(DawidSkene(smoothing=0.0), batches(ann, 6))
     assert (model.labels_ == y_true[model.tasks_]).mean() > 0.85
 
 
-def test_a_label_outside_the_classes_is_refused_and_nothing_changes() -> None:
+def test_what_a_batch_cannot_hold_is_refused_and_nothing_changes() -> None:
     model = DawidSkene().partial_fit(Annotations.from_arrays([1, 2], [1, 1], ["cat", "dog"]))
     with pytest.raises(ValueError, match=r"got 'cow' \(1 in total\). Declare all classes in the first batch"):
         model.partial_fit(Annotations.from_arrays([3, 3], [1, 2], ["cow", "cat"]))
     assert model.tasks_.tolist() == [1, 2]
-
-
-def test_a_worker_who_labels_a_task_again_is_named_and_nothing_changes() -> None:
     model = DawidSkene().partial_fit(Annotations.from_arrays([1, 2], ["x", "x"], [0, 1]))
     with pytest.raises(ValueError, match=r"got worker 'x' on task 2 again in a later batch \(1 in total\)"):
         model.partial_fit(Annotations.from_arrays([2, 2], ["y", "x"], [0, 0], classes=[0, 1]))
     assert model.workers_.tolist() == ["x"]
-
-
-def test_ids_of_another_kind_are_refused() -> None:
     model = DawidSkene().partial_fit(Annotations.from_arrays([1, 2], ["x", "x"], [0, 1]))
     with pytest.raises((ValueError, TypeError), match="tasks"):
         model.partial_fit(Annotations.from_arrays(["1"], ["y"], [0], classes=[0, 1]))
-
-
-def test_wrong_type_is_refused() -> None:
     with pytest.raises(TypeError, match="got list"):
         DawidSkene().partial_fit([[0, 1]])  # type: ignore[arg-type]
-
-
-def test_an_unfitted_model_has_no_results() -> None:
     with pytest.raises(AttributeError, match="'DawidSkene' object has no attribute 'posterior_'"):
         DawidSkene().posterior_  # noqa: B018
+    model = DawidSkene().partial_fit(Annotations.from_arrays([1, 1, 2, 2], [1, 2, 1, 2], list("abab")), gold={1: "a"})
+    more = Annotations.from_arrays([1], [3], ["b"], classes=["a", "b", "c"])
+    with pytest.raises(ValueError, match=r"gold must be among the classes of the first batch, .*; got 'c' for task 1"):
+        model.partial_fit(more, gold={1: "c"})
+    assert model.posterior_[0].tolist() == [1.0, 0.0]
 
 
 @pytest.mark.usefixtures("skops")
@@ -157,23 +141,12 @@ def test_a_saved_fit_has_no_annotations_to_go_on_from(tmp_path: Path) -> None:
         assert saved.fit(second).partial_fit(first).n_iter_ > 0
 
 
-def test_a_stream_survives_pickle_and_clone_starts_anew() -> None:
+def test_a_stream_survives_pickle_and_copies_go_on_and_clone_starts_anew() -> None:
     first, second = batches(crowd()[0], 2)
     model = DawidSkene().partial_fit(first)
     copy = pickle.loads(pickle.dumps(model))
     assert_array_equal(copy.partial_fit(second).posterior_, model.partial_fit(second).posterior_)
     assert not hasattr(clone(model), "posterior_")
-
-
-def test_gold_outside_the_classes_of_the_first_batch_is_named_and_nothing_is_lost() -> None:
-    model = DawidSkene().partial_fit(Annotations.from_arrays([1, 1, 2, 2], [1, 2, 1, 2], list("abab")), gold={1: "a"})
-    more = Annotations.from_arrays([1], [3], ["b"], classes=["a", "b", "c"])
-    with pytest.raises(ValueError, match=r"gold must be among the classes of the first batch, .*; got 'c' for task 1"):
-        model.partial_fit(more, gold={1: "c"})
-    assert model.posterior_[0].tolist() == [1.0, 0.0]
-
-
-def test_a_copy_goes_on() -> None:
     ann = Annotations.from_arrays([1, 1, 2, 2], [1, 2, 1, 2], list("abab"))
     more = Annotations.from_arrays([3, 3], [1, 2], list("ab"))
     for model in (DawidSkene().fit(ann), DawidSkene().partial_fit(ann)):

@@ -109,14 +109,10 @@ def test_permuted_answers_change_nothing_but_names(name: str) -> None:
 
 
 @scales
-def test_a_scale_may_have_any_names_in_its_order(name: str) -> None:
+def test_a_scale_may_have_any_names_in_its_order_and_is_square_with_as_many_as_classes(name: str) -> None:
     ann, _ = scale_crowd()
     letters = saying(ann, np.array(list("abcde"), dtype=object))
     assert_array_equal(SCALES[name]().fit(letters).posterior_, SCALES[name]().fit(ann).posterior_)
-
-
-@scales
-def test_a_scale_of_as_many_answers_as_classes_is_square(name: str) -> None:
     ann, _ = crowd()
     renamed = saying(ann, np.array(list("abc"), dtype=object))
     assert renamed.is_scale
@@ -205,12 +201,9 @@ def test_a_scale_is_recovered(name: str) -> None:
     assert_allclose(model.confusion_, scale_confusion(), atol=0.1)
 
 
-def test_the_vote_along_a_scale_is_the_mean_of_its_places() -> None:
+def test_the_vote_along_a_scale_is_the_mean_of_its_places_and_unsure_is_none() -> None:
     ann = Annotations.from_matrix([[1, 2], [5, 3]], classes=["no", "yes"], answers=[1, 2, 3, 4, 5])
     assert_allclose(MajorityVote().fit(ann).posterior_[:, 1], [0.125, 0.75])
-
-
-def test_a_vote_for_unsure_is_no_vote() -> None:
     ann = Annotations.from_matrix([[0, 0, 2], [2, 1, 2], [2, 2, 2]], classes=[0, 1], answers=[0, 1, 2])
     with pytest.warns(OtherAnswersWarning, match="MajorityVote counts only .*; 6 of 9 annotations, such as 2,"):
         vote = MajorityVote().fit(ann)
@@ -218,15 +211,12 @@ def test_a_vote_for_unsure_is_no_vote() -> None:
     assert vote.answers_.tolist() == [0, 1]
 
 
-def test_skill_is_among_the_answers_that_are_classes() -> None:
+def test_skill_and_the_table_of_workers_are_about_the_answers_that_are_classes() -> None:
     ann, y_true = crowd(confusion=skipping_confusion(), n_tasks=3000)
     model = DawidSkene(prior="uniform").fit(ann, gold=y_true)
     assert_allclose(model.skill_, np.linspace(0.6, 0.8, 15), atol=0.05)
     assert_allclose(model.workers_to_frame()["other_answers"].to_numpy(), 0.375, atol=0.05)
     assert model.answers_.tolist() == [0, 1, 2]
-
-
-def test_the_table_of_workers_stays_as_it_is_without_other_answers() -> None:
     for ann in (crowd()[0], scale_crowd()[0]):
         assert DawidSkene().fit(ann).workers_to_frame().column_names == ["worker", "annotations", "skill"]
 
@@ -298,21 +288,21 @@ def test_batches_of_answers_come_to_what_a_fit_finds(name: str) -> None:
         assert model.answers_.tolist() == ann.answers.tolist()
 
 
-def test_a_batch_with_an_unknown_answer_is_refused() -> None:
+def test_batches_and_later_fits_have_the_answers_of_the_first_batch_or_fit() -> None:
     first = Annotations.from_matrix([[0, 2], [1, 1]], classes=[0, 1], answers=[0, 1, 2])
     second = Annotations.from_arrays([7], [0], [3], classes=[0, 1], answers=[0, 1, 2, 3])
     with pytest.raises(ValueError, match=r"among the answers of the first batch, \[0, 1, 2\]; got 3"):
         DawidSkene().partial_fit(first).partial_fit(second)
-
-
-def test_a_fit_is_continued_with_its_answers() -> None:
     ann, _ = crowd(confusion=skipping_confusion(), n_tasks=300)
     half = np.arange(300) < 150
     model = DawidSkene().fit(ann.select(half)).partial_fit(ann.select(~half))
     assert model.confusion_.shape == (15, 2, 3)
+    ann, _ = crowd(confusion=skipping_confusion(), n_tasks=100)
+    model = DawidSkene().fit(ann).fit(ann.only_classes())
+    assert (model.answers_.tolist(), model.confusion_.shape) == ([0, 1], (15, 2, 2))
 
 
-def test_compare_scores_every_answer() -> None:
+def test_compare_scores_every_answer_and_says_who_refuses_a_scale() -> None:
     ann, _ = crowd(confusion=skipping_confusion(), n_tasks=1000)
     methods = {"vote": MajorityVote(), "em": DawidSkene()}
     comparison = lo.compare_aggregators(ann, methods=methods)
@@ -323,9 +313,6 @@ def test_compare_scores_every_answer() -> None:
     square = ann.only_classes()
     expected = (MajorityVote().fit(square).labels_[square.task] == square.label).mean()
     assert agreed["vote"] == pytest.approx(expected)
-
-
-def test_compare_on_a_scale_says_who_refuses() -> None:
     ann, _ = scale_crowd()
     comparison = lo.compare_aggregators(ann, methods={"coin": OneCoin(), "vote": MajorityVote(), "em": DawidSkene()})
     rows = {row.method: row for row in comparison.rows}
@@ -346,19 +333,10 @@ def test_a_saved_fit_has_its_answers(name: str, tmp_path: Path) -> None:
     assert loaded.workers_to_frame().column_names[-1] == "other_answers"
 
 
-def test_a_later_fit_to_classes_forgets_the_other_answers() -> None:
-    ann, _ = crowd(confusion=skipping_confusion(), n_tasks=100)
-    model = DawidSkene().fit(ann).fit(ann.only_classes())
-    assert (model.answers_.tolist(), model.confusion_.shape) == ([0, 1], (15, 2, 2))
-
-
-def test_pseudo_counts_are_those_of_classes_where_answers_are() -> None:
+def test_pseudo_counts_are_those_of_classes_or_lean_with_the_scale() -> None:
     counts = np.ones((2, 3, 3))
     assert_array_equal(answer_pseudo_counts(2.0, counts, None), pseudo_counts(2.0, 3))
     assert_array_equal(answer_pseudo_counts(2.0, counts, np.eye(3)), pseudo_counts(2.0, 3))
-
-
-def test_pseudo_counts_of_a_scale_lean_with_it() -> None:
     counts = np.zeros((1, 2, 5))
     counts[0, 0] = [10, 20, 0, 20, 10]
     leaning = np.linspace([1, 0], [0, 1], 5)

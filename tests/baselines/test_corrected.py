@@ -27,8 +27,13 @@ def noisy(noise: Floats, *, n_tasks: int = 300, redundancy: int = 1) -> tuple[Fl
     return crowd_with_features(n_tasks, n_classes=len(noise), redundancy=redundancy, confusion=matrices)[:3]
 
 
-def test_weights_of_a_label_sum_to_one() -> None:
+def test_weights_sum_to_one_and_are_natarajans_for_two_classes() -> None:
     assert_allclose(_inverse(NOISE[None]).sum(axis=2), 1)
+    rate = np.array([0.1, 0.3])  # of each class to be given as the other
+    (weights,) = _inverse(np.array([[[0.9, 0.1], [0.3, 0.7]]]))
+    for given, other in ((0, 1), (1, 0)):
+        assert weights[given, given] == pytest.approx((1 - rate[other]) / (1 - rate.sum()))
+        assert weights[given, other] == pytest.approx(-rate[given] / (1 - rate.sum()))
 
 
 def test_the_mean_over_the_noise_is_the_loss_on_the_true_label() -> None:
@@ -40,28 +45,13 @@ def test_the_mean_over_the_noise_is_the_loss_on_the_true_label() -> None:
     assert_allclose(NOISE @ corrected, clean)
 
 
-def test_two_classes_give_natarajans_weights() -> None:
-    rate = np.array([0.1, 0.3])  # of each class to be given as the other
-    (weights,) = _inverse(np.array([[[0.9, 0.1], [0.3, 0.7]]]))
-    for given, other in ((0, 1), (1, 0)):
-        assert weights[given, given] == pytest.approx((1 - rate[other]) / (1 - rate.sum()))
-        assert weights[given, other] == pytest.approx(-rate[given] / (1 - rate.sum()))
-
-
-def test_the_largest_weight_is_shown() -> None:
+def test_the_largest_weight_is_shown_and_large_ones_or_spammers_are_told() -> None:
     X, ann, _ = noisy(NOISE)
     assert UnbiasedLoss(NOISE, C=0.01).fit(X, ann).max_weight_ == pytest.approx(np.abs(np.linalg.inv(NOISE)).max())
-
-
-def test_a_spammers_matrix_is_refused() -> None:
-    X, ann, _ = noisy(NOISE)
     matrices = np.tile(NOISE, (4, 1, 1))
     matrices[2] = 1 / 3
     with pytest.raises(ValueError, match="worker 2's matrix is not"):
         UnbiasedLoss(matrices).fit(X, ann)
-
-
-def test_large_weights_are_a_warning() -> None:
     nearly_random = np.array([[0.52, 0.48], [0.48, 0.52]])
     X, ann, _ = noisy(nearly_random)
     with pytest.warns(DoubtWarning, match=r"weight of up to 13 \(more than 10\)"):
@@ -96,13 +86,19 @@ def test_the_forward_gradient_is_that_of_the_loss(as_given: Any) -> None:
     assert_allclose(_forward_loss(flat, *arguments)[1], numeric, atol=1e-6)
 
 
-def test_forward_loss_is_the_mean_over_annotations() -> None:
+def test_forward_loss_is_the_mean_over_annotations_summed_by_task() -> None:
     X, ann, _ = noisy(NOISE, n_tasks=20, redundancy=2)
     flat = np.random.default_rng(0).normal(size=4 * 3)
     scores = X @ flat.reshape(4, 3)[:3] + flat.reshape(4, 3)[3]
     probabilities = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     terms = [-np.log(probabilities[i] @ NOISE[:, z]) for i, z in zip(ann.task, ann.label, strict=True)]
     assert _forward_loss(flat, X, ann, NOISE[:, ann.label].T, 0.0)[0] == pytest.approx(np.mean(terms))
+    _, ann, _ = noisy(NOISE, n_tasks=10, redundancy=3)
+    values = np.random.default_rng(0).normal(size=(len(ann), 3))
+    expected = np.zeros((10, 3))
+    for row, task in zip(values, ann.task, strict=True):
+        expected[task] += row
+    assert_allclose(_sum_by_task(ann, values), expected)
 
 
 def test_spammers_drop_out_of_the_forward_loss() -> None:
@@ -123,13 +119,10 @@ def test_every_label_of_a_task_counts_as_a_row_of_its_own(Model: Any) -> None:
     assert_allclose(once.coef_, apart.coef_, atol=1e-5)
 
 
-def test_one_matrix_is_everybodys() -> None:
+def test_one_matrix_is_everybodys_and_tasks_without_labels_are_left_out() -> None:
     X, ann, _ = noisy(NOISE)
     shared, each = (ForwardCorrection(given).fit(X, ann) for given in (NOISE, np.tile(NOISE, (4, 1, 1))))
     assert_array_equal(shared.coef_, each.coef_)
-
-
-def test_tasks_without_labels_are_left_out() -> None:
     X, ann, _ = noisy(NOISE, n_tasks=100)
     matrix = ann.to_matrix(dense=True)
     matrix[50:] = -1
@@ -138,20 +131,13 @@ def test_tasks_without_labels_are_left_out() -> None:
         assert_allclose(whole.coef_, part.coef_, atol=1e-5)
 
 
-def test_a_warm_start_begins_where_the_last_fit_ended() -> None:
+def test_a_warm_start_begins_where_the_last_fit_ended_and_a_loss_is_no_learner() -> None:
     X, ann, _ = noisy(NOISE)
     model = ForwardCorrection(NOISE, warm_start=True).fit(X, ann)
     first = model.n_iter_
     assert model.fit(X, ann).n_iter_ < first / 2
-
-
-def test_sums_by_task_are_loops() -> None:
-    _, ann, _ = noisy(NOISE, n_tasks=10, redundancy=3)
-    values = np.random.default_rng(0).normal(size=(len(ann), 3))
-    expected = np.zeros((10, 3))
-    for row, task in zip(values, ann.task, strict=True):
-        expected[task] += row
-    assert_allclose(_sum_by_task(ann, values), expected)
+    with pytest.raises(TypeError, match="a learner must take sample_weight in fit; ForwardCorrection does not"):
+        MBEM(ForwardCorrection(NOISE)).fit(X, ann)
 
 
 @pytest.mark.parametrize("Model", [UnbiasedLoss, ForwardCorrection])
@@ -183,9 +169,3 @@ def test_a_search_that_stops_early_says_whose_it_was(loss: Any) -> None:
     X, ann, _ = noisy(NOISE)
     with pytest.warns(ConvergenceWarning, match=f"^{loss.__name__} stopped after 1 iterations"):
         loss(NOISE, max_iter=1, tol=1e-9).fit(X, ann)
-
-
-def test_a_loss_on_annotations_is_no_learner() -> None:
-    X, ann, _ = noisy(NOISE)
-    with pytest.raises(TypeError, match="a learner must take sample_weight in fit; ForwardCorrection does not"):
-        MBEM(ForwardCorrection(NOISE)).fit(X, ann)

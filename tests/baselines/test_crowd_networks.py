@@ -147,10 +147,12 @@ def test_half_precision_as_on_a_gpu_learns_as_well(name: str) -> None:
     assert clf.score(X, y_true) > 0.9
 
 
-def test_a_step_that_may_wait_for_the_gpu_is_not_recorded() -> None:
+def test_other_learners_and_steps_that_may_wait_are_refused() -> None:
     X, ann, *_ = crowd_with_features(60)
     with pytest.raises(ValueError, match=r"record of the learner must be None or False for CoNAL.*got True"):
         baselines.CoNAL(network(record=True)).fit(X, ann)
+    with pytest.raises(TypeError, match=r"must be a neural.TorchLearner.*SoftmaxRegression"):
+        baselines.CoNAL(lo.SoftmaxRegression()).fit(X, ann)
 
 
 def test_one_matrix_for_all_makes_predictions_sure_where_the_noise_is_the_same_for_all() -> None:
@@ -171,24 +173,26 @@ def test_rows_are_matched_by_task_ids_and_a_pipeline_may_come_first() -> None:
     assert np.isfinite(clf.score_annotations(X, ann))
 
 
-def test_images_are_taken() -> None:
+def test_images_and_matrices_of_labels_are_taken() -> None:
     X, ann, *_ = crowd_with_features(40, redundancy=2)
     images = np.clip(128 + 40 * X[:, None, None, :3], 0, 255).repeat(16, axis=1).repeat(16, axis=2).astype(np.uint8)
     clf = baselines.CoNAL(network(module_fn=partial(neural.fast_net, widths=(4, 4, 8)), epochs=1)).fit(images, ann)
     assert clf.predict_proba(images).shape == (40, 3)
+    X, ann, *_ = crowd_with_features(60, redundancy=2)
+    matrix = np.full((60, 6), -1)
+    matrix[ann.task, ann.worker] = ann.label
+    same = Annotations.from_matrix(matrix)
+    first, second = (baselines.CrowdLayer(exact()).fit(X, one).predict_proba(X) for one in (matrix, same))
+    assert_array_equal(first, second)
 
 
-def test_heads_are_trained_on_their_own_workers_labels_alone() -> None:
+def test_heads_are_trained_on_their_own_workers_alone_and_weighed_by_agreement() -> None:
     X, _, y_true, _ = crowd_with_features(300)
     labels = np.column_stack([y_true, (y_true + 1) % 3])  # the second names the next class
     clf = baselines.DoctorNet(network()).fit(X, labels)
     heads = clf.model_.predict_heads(X).argmax(axis=2)
     assert (heads[:, 0] == y_true).mean() > 0.95
     assert (heads[:, 1] == (y_true + 1) % 3).mean() > 0.95
-
-
-def test_learned_weights_prefer_heads_that_agree_with_others() -> None:
-    X, _, y_true, _ = crowd_with_features(300)
     nonsense = np.random.default_rng(0).integers(0, 3, 300)
     labels = np.column_stack([y_true, y_true, y_true, nonsense])
     labels[np.arange(300), np.arange(300) % 4] = -1  # two of them did not label it
@@ -206,12 +210,6 @@ def test_options_that_need_whole_tasks_are_refused(options: dict[str, Any], valu
     X, ann, *_ = crowd_with_features(60)
     with pytest.raises(ValueError, match=f"{next(iter(options))} of the learner must be .*; got {value}"):
         baselines.CoNAL(network(**options)).fit(X, ann)
-
-
-def test_another_learner_is_refused() -> None:
-    X, ann, *_ = crowd_with_features(60)
-    with pytest.raises(TypeError, match=r"must be a neural.TorchLearner.*SoftmaxRegression"):
-        baselines.CoNAL(lo.SoftmaxRegression()).fit(X, ann)
 
 
 @pytest.mark.parametrize(
@@ -234,12 +232,3 @@ def test_options_out_of_range_are_refused(clf: Any, value: str) -> None:
     X, ann, *_ = crowd_with_features(60)
     with pytest.raises(ValueError, match=f"got {value}"):
         clf.fit(X, ann)
-
-
-def test_a_matrix_of_labels_is_taken() -> None:
-    X, ann, *_ = crowd_with_features(60, redundancy=2)
-    matrix = np.full((60, 6), -1)
-    matrix[ann.task, ann.worker] = ann.label
-    same = Annotations.from_matrix(matrix)
-    first, second = (baselines.CrowdLayer(exact()).fit(X, one).predict_proba(X) for one in (matrix, same))
-    assert_array_equal(first, second)

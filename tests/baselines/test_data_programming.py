@@ -28,13 +28,10 @@ def test_recovers_accuracy_and_coverage_of_its_own_model() -> None:
     assert_allclose(model.coverage_[4:], [[0.05, 0.8], [0.8, 0.05]], atol=0.06)
 
 
-def test_silence_is_evidence() -> None:
+def test_silence_is_evidence_and_coverage_by_source_leaves_one_coin() -> None:
     ann, y_true = sources()
     by_class, by_source = (DataProgramming(coverage=kind).fit(ann).posterior_ for kind in ("class", "source"))
     assert metrics.accuracy(y_true, by_class) > metrics.accuracy(y_true, by_source) + 0.05
-
-
-def test_coverage_by_source_leaves_the_posterior_of_one_coin() -> None:
     ann, _ = crowd()
     ours, one_coin = (model.fit(ann) for model in (DataProgramming(tol=1e-11), OneCoin(tol=1e-11)))
     assert_allclose(ours.posterior_, one_coin.posterior_, atol=1e-7)

@@ -49,11 +49,14 @@ def test_moments_alone_recover_workers_and_prior() -> None:
     assert_allclose(estimate[1], [0.5, 0.3, 0.2], atol=0.06)
 
 
-def test_never_ends_below_the_start_from_votes() -> None:
+def test_never_ends_below_the_start_from_votes_on_which_singular_moments_fall_back() -> None:
     for seed in range(3):
         ann, _ = crowd(seed, n_tasks=60)
         spectral, votes = (model.fit(ann).log_likelihood_[-1] for model in (SpectralDawidSkene(), DawidSkene()))
         assert spectral >= votes - 1e-9
+    ann = Annotations.from_matrix([[0, -1], [1, -1], [-1, 0], [-1, 1], [0, 0], [1, 1]])
+    assert spectral_estimate(ann, ScipyEngine(ann, "float64"), np.random.default_rng(0)) is None
+    assert_allclose(SpectralDawidSkene().fit(ann).posterior_, DawidSkene().fit(ann).posterior_)
 
 
 def outvoted() -> tuple[Annotations, Codes]:
@@ -71,9 +74,3 @@ def test_moments_find_good_workers_who_are_outvoted() -> None:
     diagonal = np.einsum("wkk->w", estimate[0]) / 2
     assert diagonal[:15].min() > diagonal[15:].max()
     assert metrics.accuracy(y_true, SpectralDawidSkene().fit(ann).posterior_) > 0.97
-
-
-def test_singular_moments_fall_back_on_the_votes() -> None:
-    ann = Annotations.from_matrix([[0, -1], [1, -1], [-1, 0], [-1, 1], [0, 0], [1, 1]])
-    assert spectral_estimate(ann, ScipyEngine(ann, "float64"), np.random.default_rng(0)) is None
-    assert_allclose(SpectralDawidSkene().fit(ann).posterior_, DawidSkene().fit(ann).posterior_)

@@ -132,18 +132,12 @@ def test_the_term_of_geo_crowd_net_is_a_log_determinant(term: str) -> None:
     assert float(layer.penalty(LOGITS)) == pytest.approx(wanted, rel=1e-4)
 
 
-def test_a_determinant_that_is_not_finite_is_left_out() -> None:
+def test_penalties_are_distances_and_diagonals_or_left_out_where_not_finite() -> None:
     layer = shaken(baselines.GeoCrowdNet(penalty=0.3))
     assert float(layer.penalty(LOGITS[:1])) == 0  # one task cannot span four classes
-
-
-def test_the_penalty_of_conal_is_the_distance_from_the_common_matrix() -> None:
     layer = shaken(baselines.CoNAL(penalty=0.3))
     apart = np.linalg.norm(array(layer.scores) - array(layer.common), axis=(1, 2)).sum()
     assert float(layer.penalty(LOGITS)) == pytest.approx(-0.3 * apart, rel=1e-5)
-
-
-def test_the_penalty_of_the_noise_layer_is_the_mean_diagonal() -> None:
     layer = shaken(baselines.NoiseLayer(penalty=0.3, burn_in=0.0))
     assert float(layer.penalty(LOGITS)) == pytest.approx(0.3 * softmax(array(layer.scores)).diagonal().mean(), rel=1e-5)
 

@@ -49,16 +49,15 @@ def share_right(folder: Path, clean: Path) -> float:
     return float(np.mean([gold[task] == label for task, label in found.items()]))
 
 
-def test_check_counts_other_answers_apart_and_repeats_the_options(folder: Path, capsys: Capture) -> None:
+def test_check_counts_other_answers_apart_and_advises_for_a_scale(
+    folder: Path, capsys: Capture, tmp_path: Path
+) -> None:
     assert run("check", folder / "labels.csv", *DECLARED) == 0
     shown = capsys.readouterr().out
     assert "8 workers, 2 classes" in shown
     assert "other answers: maybe " in shown
     assert "Next: labelonce aggregate" in shown
     assert "--classes no,yes --answers no,maybe,yes" in shown
-
-
-def test_check_of_a_scale_does_not_advise_a_method_that_refuses_it(tmp_path: Path, capsys: Capture) -> None:
     rows = [f"{task},w{(task + turn) % 30},{1 + (task + turn) % 5}" for task in range(60) for turn in range(3)]
     (tmp_path / "few.csv").write_text("\n".join(["task,worker,label", *rows]))
     run("check", tmp_path / "few.csv", *SCALE)
@@ -76,19 +75,21 @@ def test_aggregate_learns_what_the_answers_tell(folder: Path, tmp_path: Path, ca
     assert "other_answers" in (tmp_path / "workers.csv").read_text().splitlines()[0]
 
 
-def test_aggregate_takes_a_scale_of_numbers(folder: Path, tmp_path: Path) -> None:
+def test_aggregate_takes_a_scale_of_numbers_where_the_method_can(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     assert run("aggregate", folder / "scale.csv", *SCALE, "--method", "ibcc", "-o", tmp_path / "clean.csv") == 0
     assert share_right(folder, tmp_path / "clean.csv") > 0.85
-
-
-def test_a_method_for_classes_says_what_it_leaves_out(folder: Path, tmp_path: Path, capsys: Capture) -> None:
-    assert run("aggregate", folder / "labels.csv", *DECLARED, "--method", "wawa", "-o", tmp_path / "clean.csv") == 0
-    assert "Wawa counts only answers that are classes" in capsys.readouterr().err.replace("\n", " ")
-
-
-def test_a_scale_for_a_method_of_classes_is_one_sentence(folder: Path, capsys: Capture) -> None:
     assert run("aggregate", folder / "scale.csv", *SCALE, "--method", "kos") == 2
     assert "KOS must have answers that are classes; got the scale [1, 2, 3, 4, 5]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "name"), [(["aggregate", "--method", "wawa"], "Wawa"), (["next", "-n", "5"], "next")]
+)
+def test_who_takes_classes_says_what_is_left(
+    command: list[str], name: str, folder: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    assert run(command[0], folder / "labels.csv", *DECLARED, *command[1:], "-o", tmp_path / "out.csv") == 0
+    assert f"{name} counts only answers that are classes" in capsys.readouterr().err.replace("\n", " ")
 
 
 def test_compare_scores_all_answers(folder: Path, capsys: Capture) -> None:
@@ -152,8 +153,3 @@ def test_a_run_without_answers_is_written_as_before_there_were_any(folder: Path,
     assert not set(LATER) & set(record["options"])
     assert Options("labels.csv").source == {}
     assert run("show", tmp_path / "run") == 0
-
-
-def test_next_asks_by_the_answers_that_are_classes(folder: Path, tmp_path: Path, capsys: Capture) -> None:
-    assert run("next", folder / "labels.csv", *DECLARED, "-n", "5", "-o", tmp_path / "next.csv") == 0
-    assert "next counts only answers that are classes" in capsys.readouterr().err.replace("\n", " ")

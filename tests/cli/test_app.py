@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import labelonce_cli, run
+from commands import Capture, Patch, labelonce_cli, run
 
 import labelonce
 from labelonce import read_annotations
@@ -24,12 +24,15 @@ def labels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_simulate_writes_what_was_asked_for(labels: Path) -> None:
+def test_simulate_writes_what_was_asked_for_and_aggregate_pipes_csv(labels: Path) -> None:
     ann = read_annotations(labels)
     assert (len(ann), ann.n_tasks, ann.redundancy) == (240, 60, 4.0)
+    done = labelonce_cli("aggregate", labels)
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 61)
+    assert "240 annotations" in done.stderr
 
 
-def test_simulate_with_a_seed_is_repeatable(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_simulate_with_a_seed_is_repeatable(tmp_path: Path, capsys: Capture) -> None:
     files = [tmp_path / name for name in ("a.csv", "b.csv", "c.csv")]
     for path, seed in zip(files, ("1", "1", "2"), strict=True):
         run("simulate", "-o", path, "--seed", seed)
@@ -49,13 +52,7 @@ def test_aggregate_writes_a_row_a_task(method: str, labels: Path, tmp_path: Path
     assert len(workers.read_text().splitlines()) == 9
 
 
-def test_aggregate_without_output_pipes_csv(labels: Path) -> None:
-    done = labelonce_cli("aggregate", labels)
-    assert (done.returncode, len(done.stdout.splitlines())) == (0, 61)
-    assert "240 annotations" in done.stderr
-
-
-def test_aggregate_says_how_many_labels_are_right(labels: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_aggregate_says_how_many_labels_are_right(labels: Path, capfd: Capture) -> None:
     right = labelonce.OneCoin().fit(read_annotations(labels)).estimated_accuracy_
     assert run("aggregate", labels, "--method", "one-coin", "--json") == 0
     found = json.loads(capfd.readouterr().out)["estimated_accuracy"]
@@ -64,12 +61,18 @@ def test_aggregate_says_how_many_labels_are_right(labels: Path, capfd: pytest.Ca
     assert f": {right.value:.1%} of the labels are right, by estimate" in capfd.readouterr().err
 
 
-def test_aggregate_takes_other_column_names(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_aggregate_takes_other_column_names_and_notes_one_label_per_task(tmp_path: Path, capfd: Capture) -> None:
     path = tmp_path / "answers.tsv"
     path.write_text("item\twho\tanswer\n1\ta\tyes\n1\tb\tyes\n2\ta\tno\n2\tb\tno\n")
     columns = ["--task-column", "item", "--worker-column", "who", "--label-column", "answer"]
     assert run("aggregate", path, *columns) == 0
     assert "yes" in capfd.readouterr().out
+    path = tmp_path / "labels.csv"
+    path.write_text("task,worker,label\n1,a,x\n2,a,y\n3,b,x\n")
+    assert run("aggregate", path) == 0
+    error = capfd.readouterr().err
+    assert "note: DawidSkene" in error
+    assert "0 of 3 tasks" in error
 
 
 def species(tmp_path: Path) -> Path:
@@ -82,7 +85,7 @@ def species(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("groups", ["taxonomy", "auto", "genera.csv"])
-def test_aggregate_takes_groups_of_classes(groups: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_aggregate_takes_groups_of_classes(groups: str, tmp_path: Path, capfd: Capture) -> None:
     labels, output = species(tmp_path), tmp_path / "clean.csv"
     (tmp_path / "genera.csv").write_text(
         "class,group\ndog/beagle,dog\ndog/poodle,dog\ncat/tabby,cat\ncat/siamese,cat\nbird/robin,bird\n"
@@ -100,11 +103,7 @@ def test_aggregate_takes_groups_of_classes(groups: str, tmp_path: Path, capfd: p
     ("table", "options", "sentence"),
     [
         ("class,group\ndog/beagle,dog\n", [], "groups.csv: every class must have a group; got none for"),
-        (
-            "class,group\ndog/beagle,a\ndog/beagle,b\n",
-            [],
-            "in one group; got 'dog/beagle' in 'a' and 'b'",
-        ),
+        ("class,group\ndog/beagle,a\ndog/beagle,b\n", [], "in one group; got 'dog/beagle' in 'a' and 'b'"),
         (
             "class,genus\ndog/beagle,a\n",
             [],
@@ -115,7 +114,7 @@ def test_aggregate_takes_groups_of_classes(groups: str, tmp_path: Path, capfd: p
     ],
 )
 def test_groups_that_are_no_groups_are_one_sentence(
-    table: str, options: list[str], sentence: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    table: str, options: list[str], sentence: str, tmp_path: Path, capfd: Capture
 ) -> None:
     (tmp_path / "groups.csv").write_text(table)
     arguments = ["aggregate", str(species(tmp_path)), "--groups", str(tmp_path / "groups.csv"), *options]
@@ -123,12 +122,9 @@ def test_groups_that_are_no_groups_are_one_sentence(
     assert sentence in capfd.readouterr().err
 
 
-def test_a_format_without_a_file_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_format_without_a_file_and_groups_as_output_are_refused(tmp_path: Path, capfd: Capture) -> None:
     assert run("aggregate", species(tmp_path), "--output-format", "label-studio") == 2
     assert "--output-format must go with --output; got label-studio and no file" in capfd.readouterr().err
-
-
-def test_aggregate_does_not_write_over_the_groups(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     groups = tmp_path / "groups.csv"
     groups.write_text("class,group\ndog/beagle,dog\n")
     assert run("aggregate", species(tmp_path), "--groups", groups, "-o", groups) == 2
@@ -136,45 +132,17 @@ def test_aggregate_does_not_write_over_the_groups(tmp_path: Path, capfd: pytest.
     assert groups.read_text() == "class,group\ndog/beagle,dog\n"
 
 
-def test_one_label_per_task_is_noted_on_stderr(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    path = tmp_path / "labels.csv"
-    path.write_text("task,worker,label\n1,a,x\n2,a,y\n3,b,x\n")
-    assert run("aggregate", path) == 0
-    error = capfd.readouterr().err
-    assert "note: DawidSkene" in error
-    assert "0 of 3 tasks" in error
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("task,worker,label\n1,a,x\n1,a,y\n", "worker 'a' on task 1 again"),
-        ("task,worker\n1,a\n", "got 'label'"),
-        ("task,worker,label\n1,a,\n", "missing value at row 2"),
-        ("task,worker,label\n", "at least one row; got 0"),
-    ],
-)
-def test_bad_input_is_one_sentence_exit_code_2_and_no_file(
-    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path, output = tmp_path / "labels.csv", tmp_path / "out.csv"
-    path.write_text(text)
-    assert run("aggregate", path, "-o", output) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert len(error.splitlines()) == 1
-    assert not output.exists()
-
-
-def test_a_missing_file_is_named() -> None:
-    done = labelonce_cli("aggregate", "no-such-file.csv")
-    assert done.returncode == 2
-    assert "no-such-file.csv" in done.stderr
-
-
-def test_an_unknown_method_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_method_engine_or_extra_is_refused(capsys: Capture, labels: Path, monkeypatch: Patch) -> None:
     assert run("aggregate", "x.csv", "--method", "magic") == 2
     assert "magic" in capsys.readouterr().err
+    assert run("aggregate", labels, "--method", "wawa", "--engine", "torch") == 2
+    error = capsys.readouterr().err
+    assert "--engine must go with --method dawid-skene, one-coin, ibcc" in error
+    assert "got wawa" in error
+    monkeypatch.setattr(_engine, "find_spec", lambda _: None)
+    assert run("aggregate", labels, "--method", "dawid-skene", "--engine", "torch") == 2
+    last = capsys.readouterr().err.strip().splitlines()[-1]
+    assert last.startswith("labelonce: engine='torch' needs PyTorch; install it with: pip install 'labelonce[neural]'")
 
 
 def test_version_is_printed() -> None:
@@ -211,15 +179,12 @@ def test_demo_trains_a_model_and_shows_what_mbem_won(tmp_path: Path) -> None:
     assert len((tmp_path / "predicted.csv").read_text().splitlines()) == 501
 
 
-def test_demo_leaves_other_peoples_folders_alone(tmp_path: Path) -> None:
+def test_demo_leaves_other_peoples_folders_and_files_alone(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "labels.csv").write_text("mine")
     done = labelonce_cli("demo", "-o", tmp_path)
     assert done.returncode == 2
     assert "labels.csv" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["labels.csv"]
-
-
-def test_demo_leaves_a_file_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "thesis.doc").write_text("mine")
     assert run("demo", "-o", tmp_path / "thesis.doc") == 2
     assert "thesis.doc must be a folder; got a file." in capsys.readouterr().err
@@ -238,7 +203,7 @@ def test_compare_prints_every_method_and_recommends_one(labels: Path, tmp_path: 
     assert f"Take {rows[0].split(',')[0]}: " in done.stdout.replace("\n", " ")
 
 
-def test_compare_as_json_is_one_object_on_stdout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_as_json_is_one_object_on_stdout(tmp_path: Path, capsys: Capture) -> None:
     path, gold = tmp_path / "answers.tsv", tmp_path / "gold.csv"
     rows = [f"{task}\t{who}\t{'yes' if task % 2 else 'no'}\n" for task in range(9) for who in "abc"]
     path.write_text("item\twho\tanswer\n" + "".join(rows))
@@ -253,25 +218,29 @@ def test_compare_as_json_is_one_object_on_stdout(tmp_path: Path, capsys: pytest.
     assert shown.err == ""
 
 
-def test_compare_reads_the_exports_of_tools(capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_reads_the_exports_of_tools(capsys: Capture) -> None:
     export = Path(__file__).parents[1] / "formats" / "samples" / "label-studio.json"
     assert run("compare", export, "--label-column", "stars", "--rejected", "drop") == 0
     assert "\nTake " in capsys.readouterr().out
 
 
-def test_gold_of_an_unknown_task_is_one_sentence(
-    labels: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unknown_columns_and_tasks_of_gold_are_named_at_once(labels: Path, tmp_path: Path, capsys: Capture) -> None:
     gold = tmp_path / "gold.csv"
     gold.write_text("task,label\n9999,0\n")
     assert run("compare", labels, "--gold", gold) == 2
     error = capsys.readouterr().err
     assert "got 9999" in error
     assert error.count("\n") == 1
+    labels = tmp_path / "labels.csv"
+    labels.write_text("item,who,label\n1,a,x\n")
+    assert run("aggregate", labels) == 2
+    error = capsys.readouterr().err
+    assert "the task and worker columns must be among ['item', 'who', 'label']; got 'task' and 'worker'." in error
+    assert "Name them with --task-column item, --worker-column who" in error
 
 
 @pytest.mark.neural
-def test_an_engine_does_the_sums_and_gives_the_same_labels(labels: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_engine_does_the_sums_and_gives_the_same_labels(labels: Path, capsys: Capture) -> None:
     options = _aggregator("ibcc", "torch", 3).get_params()
     assert (options["engine"], options["random_state"]) == ("torch", 3)
     written = []
@@ -281,15 +250,8 @@ def test_an_engine_does_the_sums_and_gives_the_same_labels(labels: Path, capsys:
     assert written[0] == written[1]
 
 
-def test_an_engine_for_a_method_without_a_choice_is_refused(labels: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("aggregate", labels, "--method", "wawa", "--engine", "torch") == 2
-    error = capsys.readouterr().err
-    assert "--engine must go with --method dawid-skene, one-coin, ibcc" in error
-    assert "got wawa" in error
-
-
 def test_ids_cannot_draw_on_the_terminal_but_pass_a_pipe_unchanged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: Patch, capfd: Capture
 ) -> None:
     path = tmp_path / "labels\x1b[2J.csv"
     path.write_text("task,worker,label\n" + "".join(f"\x1b[31m{i},{who},l{i % 2}\n" for i in range(4) for who in "ab"))
@@ -303,9 +265,7 @@ def test_ids_cannot_draw_on_the_terminal_but_pass_a_pipe_unchanged(
         assert "\\x1b" in shown
 
 
-def test_compare_recommends_nothing_where_no_task_is_labelled_twice(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_compare_recommends_nothing_where_no_task_is_labelled_twice(tmp_path: Path, capfd: Capture) -> None:
     path = tmp_path / "labels.csv"
     rows = [f"{i},w{i % 5},{'ab'[i % 3 % 2]}" for i in range(60)]
     path.write_text("\n".join(["task,worker,label", *rows]))
@@ -317,16 +277,7 @@ def test_compare_recommends_nothing_where_no_task_is_labelled_twice(
     assert json.loads(capfd.readouterr().out)["recommended"] is None
 
 
-def test_an_extra_that_is_not_installed_is_one_sentence(
-    labels: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(_engine, "find_spec", lambda _: None)
-    assert run("aggregate", labels, "--method", "dawid-skene", "--engine", "torch") == 2
-    last = capsys.readouterr().err.strip().splitlines()[-1]
-    assert last.startswith("labelonce: engine='torch' needs PyTorch; install it with: pip install 'labelonce[neural]'")
-
-
-def test_gold_settles_its_tasks_in_aggregate(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_gold_settles_its_tasks_in_aggregate(tmp_path: Path, capsys: Capture) -> None:
     labels, gold = tmp_path / "labels.csv", tmp_path / "gold.csv"
     labels.write_text("task,worker,label\n1,a,x\n1,b,x\n2,a,x\n2,b,y\n3,a,y\n3,b,y\n")
     gold.write_text("task,label\n1,y\n")
@@ -335,12 +286,3 @@ def test_gold_settles_its_tasks_in_aggregate(tmp_path: Path, capsys: pytest.Capt
     gold.write_text("task,label\n1,bird\n")
     assert run("aggregate", labels, "--gold", gold) == 2
     assert f"labelonce: {gold}: gold must be among ['x', 'y']; got 'bird'" in capsys.readouterr().err
-
-
-def test_all_columns_that_are_not_there_are_named_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    labels = tmp_path / "labels.csv"
-    labels.write_text("item,who,label\n1,a,x\n")
-    assert run("aggregate", labels) == 2
-    error = capsys.readouterr().err
-    assert "the task and worker columns must be among ['item', 'who', 'label']; got 'task' and 'worker'." in error
-    assert "Name them with --task-column item, --worker-column who" in error

@@ -1,7 +1,5 @@
 """`labelonce check`, `aggregate --json`, other tools' formats on the command line, and shell completion."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os
@@ -16,7 +14,7 @@ import pyarrow as pa
 import pytest
 import typer
 from broken_files import GOOD
-from commands import run
+from commands import Capture, Patch, run
 
 import labelonce as lo
 from labelonce.cli._app import app
@@ -32,7 +30,7 @@ def labels(tmp_path: Path) -> Path:
     return tmp_path / "labels.csv"
 
 
-def test_check_says_what_is_there_and_what_to_run(labels: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_says_what_is_there_and_what_to_run(labels: Path, capsys: Capture) -> None:
     assert run("check", labels) == 0
     shown = capsys.readouterr().out
     for words in (
@@ -47,9 +45,7 @@ def test_check_says_what_is_there_and_what_to_run(labels: Path, capsys: pytest.C
         assert words in shown
 
 
-def test_the_command_that_check_names_runs(
-    labels: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_that_check_names_runs(labels: Path, capsys: Capture, monkeypatch: Patch) -> None:
     labels.write_text(GOOD + GOOD.partition("\n")[2])
     monkeypatch.chdir(labels.parent)
     assert run("check", labels) == 1
@@ -67,18 +63,14 @@ def test_the_command_that_check_names_runs(
         ("task,worker,label\n1,a,x\n2,b,x\n", "Next: get labels of a second class"),
     ],
 )
-def test_check_knows_when_to_train_and_when_to_stop(
-    text: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_knows_when_to_train_and_when_to_stop(text: str, says: str, tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "labels.csv").write_text(text)
     run("check", tmp_path / "labels.csv")
     assert says in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("suffix", ["csv", "csv.gz", "tsv", "jsonl", "parquet", "arrow"])
-def test_the_training_that_check_names_runs(
-    suffix: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_training_that_check_names_runs(suffix: str, tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     rows = {"task": list(range(20)), "who did": ["a", "b"] * 10, "label": ["cat", "cat", "dog", "dog"] * 5}
     said = ["it is a cat", "so it is a cat", "here is a dog", "a dog it is"] * 5
     lo.write(pa.table(rows | {"it said": said}), tmp_path / f"labels.{suffix}")
@@ -95,7 +87,7 @@ def test_the_training_that_check_names_runs(
     [("labels.txt", ["--format", "csv", "--duplicates", "first"]), ("export.json", ["--label-column", "sentiment"])],
 )
 def test_the_training_that_check_names_for_other_sources_runs(
-    file: str, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    file: str, options: list[str], tmp_path: Path, capsys: Capture, monkeypatch: Patch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     rows = [(task, "abc"[task % 3], "yes" if task % 2 else "no") for task in range(12)]
@@ -114,24 +106,25 @@ def studio_task(task: int, worker: str, label: str, *, truth: bool = False, text
     return {"id": task, "data": {"text": text}, "annotations": [annotation]}
 
 
-def test_train_reads_labels_texts_and_gold_of_an_export(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("told", [True, False])
+def test_train_reads_labels_texts_and_gold_of_an_export(told: bool, tmp_path: Path, capsys: Capture) -> None:
     export, run_folder = tmp_path / "export.json", tmp_path / "run"
     rows = [(task, "abc"[task % 3], ("good", "bad")[task % 2], task < 4) for task in range(24)]
     words = {"good": "a fine thing", "bad": "an awful mess"}
     tasks = [studio_task(t, w, y, truth=truth, text=f"{words[y]} {t}") for t, w, y, truth in rows]
     export.write_text(json.dumps(tasks))
-    assert run("train", export, "--text", "text", "--gold", export, "--rounds", "1", "-o", run_folder, "--json") == 0
-    record = json.loads(capsys.readouterr().out)
-    assert record["data"]["gold"] == 4
-    assert record["data"]["labelled_tasks"] == 20
+    gold = ["--gold", export] if told else []
+    assert run("train", export, "--text", "text", *gold, "--rounds", "1", "-o", run_folder, "--json") == 0
+    out, err = capsys.readouterr()
+    record = json.loads(out)
+    assert (record["data"]["gold"], record["data"]["labelled_tasks"]) == (4, 20)
+    assert "its true labels of 4 tasks are used as gold" in err
     assert run("train", export, "--text", "title", "-o", tmp_path / "other") == 2
     assert "must have the field 'title'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["check", "aggregate", "compare"])
-def test_ground_truths_of_an_export_are_gold_and_it_is_said(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ground_truths_of_an_export_are_gold_and_it_is_said(command: str, tmp_path: Path, capsys: Capture) -> None:
     output: list[str | Path] = [] if command == "check" else ["-o", tmp_path / "out.csv"]
     assert run(command, TRUTHS, *output) == 0
     out, err = capsys.readouterr()
@@ -139,35 +132,18 @@ def test_ground_truths_of_an_export_are_gold_and_it_is_said(
     assert "ground truths, which are gold 5" in out + err
 
 
-def test_aggregate_answers_with_the_ground_truths(capsys: pytest.CaptureFixture[str]) -> None:
+def test_aggregate_answers_with_the_ground_truths_unless_gold_is_named(capsys: Capture, tmp_path: Path) -> None:
     assert run("aggregate", TRUTHS, "--method", "majority-vote", "--json") == 0
     found = {row["task"]: (row["label"], row["confidence"]) for row in json.loads(capsys.readouterr().out)["labels"]}
     assert found[202] == ("negative", 1.0)  # two of three votes say positive
     assert found[203] == ("neutral", 1.0)  # nobody voted
     assert len(found) == 6
-
-
-def test_gold_that_is_named_replaces_the_ground_truths(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     gold = tmp_path / "gold.csv"
     gold.write_text("task,label\n202,positive\n")
     assert run("aggregate", TRUTHS, "--method", "majority-vote", "--gold", gold, "--json") == 0
     out, err = capsys.readouterr()
     assert {row["task"]: row["label"] for row in json.loads(out)["labels"]}[202] == "positive"
     assert f"{TRUTHS}: its true labels of 4 tasks are not used, since --gold names others." in err
-
-
-def test_train_takes_the_ground_truths_of_an_export_without_being_told(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rows = [(task, "abc"[task % 3], ("good", "bad")[task % 2], task < 4) for task in range(24)]
-    words = {"good": "a fine thing", "bad": "an awful mess"}
-    tasks = [studio_task(t, w, y, truth=truth, text=f"{words[y]} {t}") for t, w, y, truth in rows]
-    (tmp_path / "export.json").write_text(json.dumps(tasks))
-    export, folder = tmp_path / "export.json", tmp_path / "run"
-    assert run("train", export, "--text", "text", "--rounds", "1", "-o", folder, "--json") == 0
-    out, err = capsys.readouterr()
-    assert json.loads(out)["data"]["gold"] == 4
-    assert "its true labels of 4 tasks are used as gold" in err
 
 
 def test_every_command_that_reads_labels_takes_the_same_options() -> None:
@@ -177,7 +153,7 @@ def test_every_command_that_reads_labels_takes_the_same_options() -> None:
         assert shared <= {one.name for one in group.commands[name].params}
 
 
-def test_messages_name_options_only_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_messages_name_options_only_on_the_command_line(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "labels.csv").write_text("task,who,label\n1,a,x\n1,a,y\n")
     assert run("aggregate", tmp_path / "labels.csv") == 2
     assert capsys.readouterr().err.endswith("got 'worker'. Name it with --worker-column who.\n")
@@ -200,7 +176,7 @@ def test_no_sentence_of_the_library_speaks_of_options() -> None:
                 assert not [text for text in said if isinstance(text, str) and re.search("--[a-z]", text)], path
 
 
-def test_check_as_json_has_all_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_as_json_has_all_of_it_and_tells_what_was_left_out_and_asked(capsys: Capture) -> None:
     assert run("check", STUDIO, "--label-column", "stars", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["format"] == "label-studio"
@@ -208,14 +184,15 @@ def test_check_as_json_has_all_of_it(capsys: pytest.CaptureFixture[str]) -> None
     assert found["bytes"] == STUDIO.stat().st_size
     assert found["next"].startswith("labelonce aggregate")
     assert found["problems"] == []
-
-
-def test_check_tells_what_was_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     run("check", SAMPLES / "mturk.csv", "--label-column", "animal", "--multiple", "join")
     assert "left out: rejected 1, without an answer 1" in capsys.readouterr().out
+    assert run("check", STUDIO) == 2
+    error = capsys.readouterr().err
+    assert "'stars' (rating, 4 answers)" in error
+    assert error.endswith("Name one with --label-column.\n")
 
 
-def test_check_clips_what_is_long_and_escapes_what_is_odd(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_clips_what_is_long_and_escapes_what_is_odd(tmp_path: Path, capsys: Capture) -> None:
     rows = "".join(f"{i},w{i % 9},class number {'x' * i}\n" for i in range(40)) + "41,w1,a\x1b[31mb\n"
     (tmp_path / "labels.csv").write_text("task,worker,label\n" + rows)
     run("check", tmp_path / "labels.csv")
@@ -224,23 +201,13 @@ def test_check_clips_what_is_long_and_escapes_what_is_odd(tmp_path: Path, capsys
     assert "\x1b" not in shown
 
 
-def test_questions_are_listed_as_options_of_the_shell(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("check", STUDIO) == 2
-    error = capsys.readouterr().err
-    assert "'stars' (rating, 4 answers)" in error
-    assert error.endswith("Name one with --label-column.\n")
-
-
-def test_aggregate_as_json_is_one_object_on_stdout(labels: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_aggregate_as_json_is_one_object_or_names_files(labels: Path, capsys: Capture) -> None:
     assert run("aggregate", labels, "--json") == 0
     shown = capsys.readouterr()
     found = json.loads(shown.out)
     assert (found["method"], found["tasks"], found["classes"]) == ("dawid-skene", 30, ["cat", "dog"])
     assert found["labels"][0]["label"] == "dog"
     assert shown.err == ""
-
-
-def test_aggregate_as_json_names_the_files(labels: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = labels.parent / "clean.parquet"
     assert run("aggregate", labels, "--json", "-o", output) == 0
     found = json.loads(capsys.readouterr().out)
@@ -249,7 +216,7 @@ def test_aggregate_as_json_names_the_files(labels: Path, capsys: pytest.CaptureF
     assert output.exists()
 
 
-def test_aggregate_sends_predictions_back_to_label_studio(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_aggregate_sends_predictions_back_to_label_studio(tmp_path: Path, capsys: Capture) -> None:
     output = tmp_path / "predictions.json"
     assert run("aggregate", STUDIO, "--label-column", "stars", "-o", output) == 0
     tasks = json.loads(output.read_text())
@@ -277,9 +244,7 @@ def completion(instruction: str, **words: str) -> str:
     return done.stdout
 
 
-def test_second_labels_are_recommended_where_nearly_every_task_has_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_second_labels_are_recommended_where_nearly_every_task_has_one(tmp_path: Path, capsys: Capture) -> None:
     rows = [f"t{task},w{task % 5},{'yes' if task % 3 else 'no'}" for task in range(1000)]
     labels = tmp_path / "labels.csv"
     labels.write_text("\n".join(["task,worker,label", *rows]))
@@ -291,7 +256,7 @@ def test_second_labels_are_recommended_where_nearly_every_task_has_one(
     assert "overlap:" not in capsys.readouterr().out
 
 
-def test_seconds_and_pay_are_shown_where_the_file_has_them(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_seconds_and_pay_are_shown_where_the_file_has_them(tmp_path: Path, capsys: Capture) -> None:
     rows = [f"h{i},w{i % 3},$0.05,{10 + i},{i}.jpg,{'cat' if i % 2 else 'dog'}" for i in range(9)]
     header = "HITId,WorkerId,Reward,WorkTimeInSeconds,Input.url,Answer.kind"
     (tmp_path / "batch.csv").write_text("\n".join([header, *rows]) + "\n")

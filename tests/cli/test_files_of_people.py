@@ -1,7 +1,5 @@
 """Files as people have them, on the command line: several, of spreadsheets, spellings, questions, probabilities."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shlex
@@ -204,7 +202,7 @@ def test_long_questions_are_aggregated_and_trained_by_their_columns(long: list[s
 WIDE = "task,worker,CAUSES,TREATS,comment,note\n1,a,yes,No,hm,\n1,b,Yes,no,,\n2,a,no,maybe,ok,\n2,b,no,YES,,\n"
 
 
-def test_a_wide_file_is_recognised_and_the_advice_can_be_taken(capsys: Capture) -> None:
+def test_a_wide_file_is_recognised_the_advice_can_be_taken_and_other_columns_are_named(capsys: Capture) -> None:
     Path("wide.csv").write_text(WIDE)
     assert run("check", "wide.csv") == 2
     advice = "for one question per column read them with --multiple questions --ignore comment --ignore note.\n"
@@ -215,9 +213,6 @@ def test_a_wide_file_is_recognised_and_the_advice_can_be_taken(capsys: Capture) 
     assert "2 tasks, 2 questions, 2 workers" in shown.out
     assert "wide.csv: 1 empty columns are no questions, such as 'note'." in shown.err
     assert run("aggregate", "wide.csv", *options, "-o", "clean.csv") == 0
-
-
-def test_a_column_that_is_no_question_is_named(capsys: Capture) -> None:
     Path("wide.csv").write_text(WIDE)
     assert run("check", "wide.csv", "--multiple", "questions") == 2
     said = "column 'comment' must hold answers to a question; got 'hm' at row 2. Leave it out with --ignore comment, or"
@@ -293,12 +288,7 @@ def test_agreement_prints_figures_classes_and_pairs(capsys: Capture) -> None:
     )
     assert run("agreement", "r.csv", "-o", "pairs.csv") == 0
     shown = capsys.readouterr().out
-    for words in (
-        "27 labels of 9 tasks",
-        "are the same: 0.85 (",
-        "Fleiss' kappa: 0.78 (",
-        "by their order: 0.8",
-    ):
+    for words in ("27 labels of 9 tasks", "are the same: 0.85 (", "Fleiss' kappa: 0.78 (", "by their order: 0.8"):
         assert words in shown
     assert [row["tasks"] for row in read(Path("pairs.csv"))] == ["9", "9", "9"]
     assert run("agreement", "r.csv", "--order", "3,1,2", "--json") == 0
@@ -307,12 +297,11 @@ def test_agreement_prints_figures_classes_and_pairs(capsys: Capture) -> None:
     assert found["alpha_ordinal"]["value"] < found["alpha"]["value"] + 0.2
 
 
-def test_agreement_of_questions_has_a_row_for_each(long: list[str], capsys: Capture) -> None:
+def test_agreement_has_a_row_for_each_question_and_needs_two_workers(
+    long: list[str], capsys: Capture, excel: Path
+) -> None:
     assert run("agreement", *long, "--question-column", "relation", "--answer-column", "says", "--json") == 0
     assert list(json.loads(capsys.readouterr().out)["questions"]) == list(RELATIONS)
-
-
-def test_agreement_needs_two_workers_on_a_task(excel: Path, capsys: Capture) -> None:
     assert run("agreement", excel, *NAMES, "--missing", "drop") == 2
     assert "a task must have labels by two workers to compare; got none that has." in capsys.readouterr().err
 

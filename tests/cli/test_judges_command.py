@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from commands import run_in_process
+from commands import Capture, run_in_process
 
 import labelonce as lo
 from labelonce.io import read_verdicts
@@ -43,14 +43,14 @@ def checked(tmp_path: Path) -> Path:
     return path
 
 
-def said(capfd: pytest.CaptureFixture[str], *arguments: Any) -> dict[str, Any]:
+def said(capfd: Capture, *arguments: Any) -> dict[str, Any]:
     assert run_in_process(["judges", *map(str, arguments), "--json"]) == 0
     found: dict[str, Any] = json.loads(capfd.readouterr().out)
     return found
 
 
 def test_it_says_what_judges_are_worth_and_writes_what_to_do(
-    verdicts: Path, checked: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    verdicts: Path, checked: Path, tmp_path: Path, capfd: Capture
 ) -> None:
     folder = tmp_path / "panel"
     found = said(capfd, verdicts, "--gold", checked, "--swap", "A,B", "--next", 10, "-o", folder)
@@ -67,9 +67,7 @@ def test_it_says_what_judges_are_worth_and_writes_what_to_do(
     assert not {row["task"] for row in asked} & {f"q{item}" for item in range(0, N, 4)}
 
 
-def test_it_says_how_many_items_people_must_check(
-    verdicts: Path, checked: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_it_says_how_many_items_people_must_check(verdicts: Path, checked: Path, capfd: Capture) -> None:
     options = [verdicts, "--gold", checked, "--swap", "A,B", "--risk", 0.02, "--width", 0.05]
     found = said(capfd, *options)["checks"]
     assert found["risk"]["risk"] == 0.02
@@ -81,9 +79,7 @@ def test_it_says_how_many_items_people_must_check(
     assert "random items to check until the shares are known to plus or minus 5.0%: " in text
 
 
-def test_what_people_fill_into_next_csv_is_gold(
-    verdicts: Path, checked: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_what_people_fill_into_next_csv_is_gold(verdicts: Path, checked: Path, tmp_path: Path, capfd: Capture) -> None:
     folder = tmp_path / "panel"
     said(capfd, verdicts, "--swap", "A,B", "--next", 6, "-o", folder)
     rows = list(csv.DictReader((folder / "next.csv").read_text().splitlines()))
@@ -96,7 +92,7 @@ def test_what_people_fill_into_next_csv_is_gold(
     assert said(capfd, verdicts, "--swap", "A,B", *both)["n"]["gold"] == 40 + len(new)
 
 
-def test_show_says_the_same_as_judges(verdicts: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_show_says_the_same_as_judges(verdicts: Path, tmp_path: Path, capfd: Capture) -> None:
     found = said(capfd, verdicts, "--swap", "A,B", "-o", tmp_path / "panel")
     assert run_in_process(["show", str(tmp_path / "panel"), "--json"]) == 0
     assert json.loads(capfd.readouterr().out) == found
@@ -117,7 +113,7 @@ def test_show_says_the_same_as_judges(verdicts: Path, tmp_path: Path, capfd: pyt
     ],
 )
 def test_what_cannot_be_is_said_in_a_sentence(
-    verdicts: Path, tmp_path: Path, options: list[str], sentence: str, capfd: pytest.CaptureFixture[str]
+    verdicts: Path, tmp_path: Path, options: list[str], sentence: str, capfd: Capture
 ) -> None:
     gold = tmp_path / "gold.csv"
     gold.write_text("task,label\nq999,A\n")
@@ -126,7 +122,7 @@ def test_what_cannot_be_is_said_in_a_sentence(
     assert sentence in capfd.readouterr().err
 
 
-def test_check_sends_judges_to_judges(verdicts: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_check_sends_judges_to_judges(verdicts: Path, tmp_path: Path, capfd: Capture) -> None:
     lo.write(read_verdicts(verdicts), tmp_path / "labels.csv")
     run_in_process(["check", str(tmp_path / "labels.csv")])
     assert f"Next: labelonce judges {tmp_path}/labels.csv" in capfd.readouterr().out

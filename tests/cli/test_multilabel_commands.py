@@ -42,9 +42,18 @@ def test_aggregate_writes_a_row_per_task_and_question(ticked: Path, tmp_path: Pa
     assert head[:4] == ["worker", "annotations", "yes_share", "strictness"]
 
 
-def test_another_method_is_named(ticked: Path, capfd: Capture) -> None:
+def test_what_questions_cannot_have_is_one_sentence(ticked: Path, capfd: Capture, tmp_path: Path) -> None:
     assert run("aggregate", ticked, "--method", "glad") == 2
     assert "--method must be majority-vote or dawid-skene for questions; got glad." in capfd.readouterr().err
+    (tmp_path / "gold.csv").write_text("task,label\n1,dog\n")
+    assert run("aggregate", ticked, "--gold", tmp_path / "gold.csv") == 2
+    assert "got 'question' and 'answer'. Name them with --question-column, --answer-column." in capfd.readouterr().err
+    path = tmp_path / "bad.csv"
+    path.write_text("task,question,worker,answer\n1,dog,ann,perhaps\n")
+    assert run("check", path) == 2
+    error = capfd.readouterr().err
+    assert "got 'perhaps'" in error
+    assert "Traceback" not in error
 
 
 @pytest.mark.parametrize("option", [("--groups", "auto"), ("--engine", "scipy")])
@@ -61,12 +70,6 @@ def test_commands_for_one_label_say_who_takes_several(ticked: Path, command: str
     assert "Use labelonce aggregate or train." in error
 
 
-def test_columns_of_gold_are_named_by_options(ticked: Path, tmp_path: Path, capfd: Capture) -> None:
-    (tmp_path / "gold.csv").write_text("task,label\n1,dog\n")
-    assert run("aggregate", ticked, "--gold", tmp_path / "gold.csv") == 2
-    assert "got 'question' and 'answer'. Name them with --question-column, --answer-column." in capfd.readouterr().err
-
-
 def test_check_boxes_go_back_to_label_studio(tmp_path: Path) -> None:
     path, out = export(tmp_path / "export.json"), tmp_path / "predictions.json"
     command = ["aggregate", str(path), "--multiple", "questions", "-o", str(out), "--output-format", "label-studio"]
@@ -76,26 +79,14 @@ def test_check_boxes_go_back_to_label_studio(tmp_path: Path) -> None:
     assert task["predictions"][0]["result"][0]["value"] == {"choices": ["dog", "sea"]}
 
 
-def test_ticks_in_a_column_of_another_name_are_read_by_it(tmp_path: Path, capfd: Capture) -> None:
-    path = tmp_path / "tags.csv"
-    path.write_text("photo,who,tags\n1,ann,dog|sea\n1,bob,dog\n2,bob,\n")
-    names = ["--task-column", "photo", "--worker-column", "who", "--label-column", "tags"]
-    assert run("check", path, *names, "--multiple", "questions", "--json") == 0
-    assert json.loads(capfd.readouterr().out)["n_questions"] == 2
-
-
-def test_check_says_what_is_in_the_questions(ticked: Path, capfd: Capture) -> None:
+def test_check_says_what_is_in_the_questions_under_any_name(ticked: Path, capfd: Capture, tmp_path: Path) -> None:
     assert run("check", ticked, "--json") == 0
     found = json.loads(capfd.readouterr().out)
     assert (found["n_questions"], found["n_tasks"], found["answers"]) == (2, 2, {"no": 6, "yes": 6})
     assert run("check", ticked) == 0
     assert "yes: dog 50.0%, sea 50.0%" in capfd.readouterr().out
-
-
-def test_a_bad_file_of_questions_is_one_sentence(tmp_path: Path, capfd: Capture) -> None:
-    path = tmp_path / "bad.csv"
-    path.write_text("task,question,worker,answer\n1,dog,ann,perhaps\n")
-    assert run("check", path) == 2
-    error = capfd.readouterr().err
-    assert "got 'perhaps'" in error
-    assert "Traceback" not in error
+    path = tmp_path / "tags.csv"
+    path.write_text("photo,who,tags\n1,ann,dog|sea\n1,bob,dog\n2,bob,\n")
+    names = ["--task-column", "photo", "--worker-column", "who", "--label-column", "tags"]
+    assert run("check", path, *names, "--multiple", "questions", "--json") == 0
+    assert json.loads(capfd.readouterr().out)["n_questions"] == 2

@@ -149,7 +149,7 @@ def test_check_boxes_of_label_studio_in_and_predictions_back(folder: Path, tmp_p
     assert set(result["value"]["choices"]) <= set(NAMES)
 
 
-def test_gold_is_kept_and_groups_are_refused(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_gold_is_kept_and_groups_and_other_answers_are_refused(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     train = ["train", str(folder / "ticked.csv"), "--features", str(folder / "features.csv"), "--rounds", "1"]
     told = [*train, "--gold", str(folder / "gold.csv"), "-o", str(tmp_path / "run")]
     assert labelonce(*told) == 0
@@ -159,9 +159,6 @@ def test_gold_is_kept_and_groups_are_refused(folder: Path, tmp_path: Path, capsy
     capsys.readouterr()
     assert labelonce(*train, "--groups", "auto", "-o", tmp_path / "other") == 2
     assert "--groups must be left out for questions; got auto" in capsys.readouterr().err
-
-
-def test_a_known_answer_must_be_an_answer(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "gold.csv").write_text("task,question,answer\n1,dog,perhaps\n")
     train = ["train", str(folder / "ticked.csv"), "--features", str(folder / "features.csv")]
     assert labelonce(*train, "--gold", tmp_path / "gold.csv", "-o", tmp_path / "run") == 2

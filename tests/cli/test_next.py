@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from commands import run
+from commands import Capture, run
 
 import labelonce as lo
 from labelonce._types import STRATEGIES
@@ -38,9 +38,7 @@ def rows_of(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def test_it_writes_pairs_that_are_not_labelled_yet_and_leaves_the_spammer_out(
-    files: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_it_writes_pairs_not_labelled_yet_and_leaves_the_spammer_out(files: tuple[Path, Path], tmp_path: Path) -> None:
     labels, features = files
     output = tmp_path / "assignments.csv"
     assert run("next", labels, "--features", features, "-n", "20", "-o", output) == 0
@@ -51,9 +49,7 @@ def test_it_writes_pairs_that_are_not_labelled_yet_and_leaves_the_spammer_out(
     assert {worker for _, worker in asked} == {"ann", "bob"}
 
 
-def test_without_features_it_works_on_the_labels_alone(
-    files: tuple[Path, Path], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_without_features_it_works_on_the_labels_alone(files: tuple[Path, Path], capfd: Capture) -> None:
     labels, _ = files
     text = labels.read_text().splitlines()
     labels.write_text("\n".join([*text[:-3], text[-1]]) + "\n")  # the last task has a label of the spammer alone
@@ -61,6 +57,8 @@ def test_without_features_it_works_on_the_labels_alone(
     found = json.loads(capfd.readouterr().out)
     assert {pair["task"] for pair in found["next"]} == {"t59"}
     assert found["workers_asked"] == 1
+    assert run("next", labels, "-o", labels) == 2
+    assert "--output must not be a file that is read" in capfd.readouterr().err
 
 
 def test_the_options_of_the_command_line_are_the_strategies() -> None:
@@ -85,7 +83,7 @@ def test_each_and_max_labels_are_kept(files: tuple[Path, Path], tmp_path: Path) 
     ],
 )
 def test_what_is_wrong_with_features_is_said_without_options_of_other_commands(
-    cell: str, fix: str, files: tuple[Path, Path], capfd: pytest.CaptureFixture[str]
+    cell: str, fix: str, files: tuple[Path, Path], capfd: Capture
 ) -> None:
     labels, features = files
     head, first, *rest = features.read_text().splitlines()
@@ -94,15 +92,7 @@ def test_what_is_wrong_with_features_is_said_without_options_of_other_commands(
     assert fix in capfd.readouterr().err
 
 
-def test_it_does_not_write_over_what_it_reads(files: tuple[Path, Path], capfd: pytest.CaptureFixture[str]) -> None:
-    labels, _ = files
-    assert run("next", labels, "-o", labels) == 2
-    assert "--output must not be a file that is read" in capfd.readouterr().err
-
-
-def test_it_writes_the_input_file_of_a_tool_with_what_the_tool_shows(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_it_writes_the_input_file_of_a_tool_with_what_the_tool_shows(tmp_path: Path, capsys: Capture) -> None:
     rng = np.random.default_rng(0)
     header = ["HITId", "WorkerId", "AssignmentStatus", "Input.url", "Input.caption", "Answer.kind"]
     rows = [
@@ -137,7 +127,7 @@ def test_it_writes_the_input_file_of_a_tool_with_what_the_tool_shows(
 
 
 def test_tasks_whose_inputs_nobody_knows_are_an_error_that_names_the_option(
-    files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    files: tuple[Path, Path], tmp_path: Path, capsys: Capture
 ) -> None:
     labels, features = files
     text = labels.read_text().splitlines()
@@ -166,7 +156,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_next_says_the_number_of_train_for_files_and_for_the_run(once: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_next_says_the_number_of_train_for_files_and_for_the_run(once: Path, capfd: Capture) -> None:
     said = json.loads((once / "run" / "run.json").read_text())["result"]["estimated_accuracy"]
     of_files = ("next", once / "labels.csv", "--features", once / "features.csv")
     found = []
@@ -178,9 +168,7 @@ def test_next_says_the_number_of_train_for_files_and_for_the_run(once: Path, cap
     assert said["narrowing"].startswith(f"{found[0]['second_labels']} second labels would narrow")
 
 
-def test_second_labels_of_random_tasks_come_first_where_they_narrow_the_range(
-    once: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_second_labels_of_random_tasks_come_first_where_they_narrow_the_range(once: Path, capfd: Capture) -> None:
     done = [(row["task"], row["worker"]) for row in rows_of(once / "labels.csv")]
     output = once / "next.csv"
     assert run("next", once / "run", "-n", "60", "--each", "15", "-o", output) == 0
@@ -195,13 +183,8 @@ def test_second_labels_of_random_tasks_come_first_where_they_narrow_the_range(
     assert "second labels of random tasks" not in capfd.readouterr().err
 
 
-def test_a_table_with_one_label_per_task_gets_second_labels_without_features(
-    once: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_second_labels_need_no_features_nor_what_a_run_knows(once: Path, capfd: Capture) -> None:
     assert run("next", once / "labels.csv", "-n", "50", "--json") == 0
     assert json.loads(capfd.readouterr().out)["second_labels"] == 40
-
-
-def test_what_a_run_knows_is_not_given_again(once: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run("next", once / "run", "--features", once / "features.csv") == 2
     assert "--features must be left out with a run folder" in capfd.readouterr().err

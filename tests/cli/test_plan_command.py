@@ -30,23 +30,23 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
-def test_assumptions_print_the_plan_and_its_curve(capsys: Capture) -> None:
+def test_assumptions_print_the_plan_its_curve_and_a_picture(capsys: Capture, run: Path, tmp_path: Path) -> None:
     assert labelonce("plan", "--assume", "skill=0.8", "--budget", "3000", "--task-price", "5") == 0
     out, err = capsys.readouterr()
     assert "For a model: buy 1,125 labels, 3 for each of 375 tasks" in out
     assert "labels per task\ttasks\tlabels\tcost\tworth\tlabels right\tone more point" in out
     assert "note: The budget has no test set" in err
+    pytest.importorskip("matplotlib")
+    assert labelonce("plan", run, "--fits", "0", "--picture", tmp_path / "plan.svg") == 0
+    assert (tmp_path / "plan.svg").exists()
 
 
-def test_a_run_folder_is_enough(run: Path, capsys: Capture) -> None:
+def test_a_run_folder_is_enough_and_json_holds_the_whole_plan(run: Path, capsys: Capture) -> None:
     assert labelonce("plan", run) == 0
     out, err = capsys.readouterr()
     assert "of 2,400." in out  # ten times the 240 labels of the pilot
     assert "of new tasks" in out
     assert "small fits" in err
-
-
-def test_json_holds_the_whole_plan(run: Path, capsys: Capture) -> None:
     assert labelonce("plan", run, "--budget", "1000", "--task-price", "4", "--fits", "0", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["budget"] == 1000
@@ -77,12 +77,6 @@ def test_the_price_is_what_the_files_of_the_run_say(run: Path, capsys: Capture) 
     found = json.loads(capsys.readouterr().out)
     assert found["label_price"] == pytest.approx(0.04)
     assert any("mean pay per worker" in sentence for sentence in found["guards"])
-
-
-def test_a_picture_is_written(run: Path, tmp_path: Path) -> None:
-    pytest.importorskip("matplotlib")
-    assert labelonce("plan", run, "--fits", "0", "--picture", tmp_path / "plan.svg") == 0
-    assert (tmp_path / "plan.svg").exists()
 
 
 def test_without_its_inputs_a_run_is_planned_by_information(run: Path, capsys: Capture) -> None:

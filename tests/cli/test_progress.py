@@ -26,18 +26,12 @@ def test_the_plan_is_announced_once_a_fit_has_shown_how_long_it_takes() -> None:
     assert written == ["choosing a recipe", "choosing: 3 of at most 15 fits, about 12 s left"]
 
 
-def test_a_long_first_fit_promises_no_time() -> None:
+def test_a_long_first_fit_promises_no_time_quick_steps_share_a_line_and_the_last_needs_none() -> None:
     assert lines_of([(0, "choosing", 0, 0), (60, "choosing", 1, 15)])[1:] == ["choosing: 1 of at most 15 fits"]
-
-
-def test_quick_steps_share_a_line() -> None:
     steps = [(0.1 * fit, "choosing", fit, 100) for fit in range(1, 101)]  # ten seconds
     written = lines_of([(0, "choosing", 0, 0), *steps])
     assert len(written) == 3
     assert "about 5 s left" in written[-1]
-
-
-def test_the_last_step_needs_no_line() -> None:
     assert lines_of([(0, "round", 0, 1), (60, "round", 1, 1)]) == ["fitting to all tasks"]
 
 
@@ -54,16 +48,13 @@ def test_every_stage_begins_with_a_line() -> None:
     assert lines_of((0, stage, 0, 0) for stage in stages) == [_progress.STAGES[stage].begin for stage in stages]
 
 
-def test_a_pipe_gets_lines_on_standard_error(capsys: Capture) -> None:
+def test_a_pipe_gets_lines_on_standard_error_unless_it_reads_json(capsys: Capture) -> None:
     with shown_progress() as progress:
         progress("comparing", 0, 16)
         progress("comparing", 1, 16)
     out, err = capsys.readouterr()
     assert out == ""
     assert err.splitlines() == ["comparing methods", "1 of 16 methods"]  # which differ: no time is promised
-
-
-def test_a_program_that_reads_json_gets_no_lines(capsys: Capture) -> None:
     with shown_progress(as_json=True) as progress:
         progress("comparing", 0, 16)
     assert capsys.readouterr().err == ""

@@ -56,12 +56,16 @@ def test_the_list_needs_nothing_but_the_folder(folder: Path, tmp_path: Path, cap
     assert f"{len(rows)} labels: " in capsys.readouterr().err
 
 
-def test_the_list_of_a_run_is_that_of_its_model(folder: Path) -> None:
+def test_the_list_of_a_run_is_that_of_its_model_and_workers_have_flags(folder: Path) -> None:
     of_model = lo.load(folder / "run" / "model.skops").review(least=0.0)
     of_run = runs.review(folder / "run", least=0.0)
     assert of_run.drop_columns("text").to_pydict() == of_model.to_pydict()
     texts = {row["task"]: row["text"] for row in rows_of(folder / "moved.csv")}
     assert all(texts[str(row["task"])] == row["text"] for row in of_run.to_pylist())
+    workers = parquet.read_table(folder / "run" / "workers.parquet").to_pylist()
+    for row in workers:
+        assert row["expected_wrong"] == pytest.approx(row["annotations"] * (1 - row["skill"]))
+        assert isinstance(row["flags"], list)
 
 
 def test_a_spreadsheet_finds_no_formula_but_programs_the_letter(folder: Path, tmp_path: Path) -> None:
@@ -73,16 +77,7 @@ def test_a_spreadsheet_finds_no_formula_but_programs_the_letter(folder: Path, tm
     assert all(line["text"].startswith("=") for line in lines)
 
 
-def test_workers_have_flags_and_expected_wrong_labels(folder: Path) -> None:
-    workers = parquet.read_table(folder / "run" / "workers.parquet").to_pylist()
-    for row in workers:
-        assert row["expected_wrong"] == pytest.approx(row["annotations"] * (1 - row["skill"]))
-        assert isinstance(row["flags"], list)
-
-
-def test_gold_measures_what_was_estimated_and_rewrites_the_report(
-    folder: Path, tmp_path: Path, capsys: Capture
-) -> None:
+def test_gold_measures_what_was_estimated_in_the_report(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     run = tmp_path / "run"
     shutil.copytree(folder / "run", run)
     before = {path.name: path.read_bytes() for path in run.iterdir()}
@@ -96,23 +91,26 @@ def test_gold_measures_what_was_estimated_and_rewrites_the_report(
     assert "On 100 tasks with known true labels" in (run / "report.html").read_text()
     after = {path.name: path.read_bytes() for path in run.iterdir()}
     assert {name for name in after if after[name] != before.get(name)} == {"report.html"}
+    assert labelonce("report", run, "--gold", folder / "gold.csv", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["gold"] == 100
+    assert found["measured_accuracy"]["low"] <= found["measured_accuracy"]["value"]
+    assert found["estimated_accuracy"]["held_out"] is True
 
 
-def test_bad_gold_leaves_the_report_as_it_was(folder: Path, tmp_path: Path, capsys: Capture) -> None:
-    (tmp_path / "gold.csv").write_text("task,label\n0,maybe\n")
-    before = (folder / "run" / "report.html").read_bytes()
-    assert labelonce("report", folder / "run", "--gold", tmp_path / "gold.csv") == 2
-    assert "gold must be among ['no', 'yes']; got 'maybe'" in capsys.readouterr().err
-    assert (folder / "run" / "report.html").read_bytes() == before
-
-
-@pytest.mark.parametrize("gold", ["task,label\n0,maybe\n", "task,label\n777,yes\n", "task,label\n"])
-def test_gold_that_is_none_of_the_run_is_told_with_its_file(
-    gold: str, folder: Path, tmp_path: Path, capsys: Capture
+@pytest.mark.parametrize(
+    ("gold", "said"), [("0,maybe\n", "gold must be among ['no', 'yes']; got 'maybe'"), ("777,yes\n", ""), ("", "")]
+)
+def test_gold_that_is_none_of_the_run_is_told_with_its_file_and_leaves_the_report(
+    gold: str, said: str, folder: Path, tmp_path: Path, capsys: Capture
 ) -> None:
-    (tmp_path / "checked.csv").write_text(gold)
+    (tmp_path / "checked.csv").write_text(f"task,label\n{gold}")
+    before = (folder / "run" / "report.html").read_bytes()
     assert labelonce("report", folder / "run", "--gold", tmp_path / "checked.csv") == 2
-    assert capsys.readouterr().err.startswith(f"labelonce: {tmp_path / 'checked.csv'}")
+    error = capsys.readouterr().err
+    assert error.startswith(f"labelonce: {tmp_path / 'checked.csv'}")
+    assert said in error
+    assert (folder / "run" / "report.html").read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -137,16 +135,6 @@ def test_nothing_is_written_over_the_run(command: list[str], folder: Path, capsy
     assert labelonce(command[0], run, *command[1:], "-o", run / "labels.parquet") == 2
     assert "--output must not be a file that is read or written already" in capsys.readouterr().err
     assert (run / "labels.parquet").read_bytes() == before
-
-
-def test_what_was_measured_is_json_for_programs(folder: Path, tmp_path: Path, capsys: Capture) -> None:
-    shutil.copytree(folder / "run", tmp_path / "run")
-    arguments = ["report", str(tmp_path / "run"), "--gold", str(folder / "gold.csv"), "--json"]
-    assert labelonce(*arguments) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["gold"] == 100
-    assert found["measured_accuracy"]["low"] <= found["measured_accuracy"]["value"]
-    assert found["estimated_accuracy"]["held_out"] is True
 
 
 def test_a_folder_of_an_older_version_is_told(folder: Path, tmp_path: Path, capsys: Capture) -> None:

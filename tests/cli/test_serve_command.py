@@ -1,7 +1,5 @@
 """`labelonce project` and `labelonce serve`, as a person runs them."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -60,11 +58,19 @@ def test_a_project_is_made_and_served(tmp_path: Path, tasks: Path) -> None:
         assert process.wait(30) in (0, 130)
 
 
-def test_workers_are_added_to_a_project(tmp_path: Path, tasks: Path) -> None:
-    labelonce_cli("project", tmp_path / "pets", "--tasks", tasks, "--classes", "cat,dog", "--text", "text")
+@pytest.mark.parametrize(
+    ("more", "address"),
+    [([], "http://127.0.0.1:8080"), (["--multilabel", "--url", "https://labels.example/"], "https://labels.example")],
+)
+def test_workers_are_added_with_links_for_the_address(
+    tmp_path: Path, tasks: Path, more: list[str], address: str
+) -> None:
+    options = ["--classes", "cat,dog", "--text", "text", *more]
+    labelonce_cli("project", tmp_path / "pets", "--tasks", tasks, *options)
     added = labelonce_cli("project", tmp_path / "pets", "--workers", "eve")
-    assert added.stdout.startswith("eve: http://127.0.0.1:8080/#token=")
+    assert added.stdout.startswith(f"eve: {address}/#token=")
     assert "dashboard" not in added.stdout
+    assert Project(tmp_path / "pets").settings.multilabel == bool(more)
 
 
 @pytest.mark.parametrize("option", [["--title", "Dogs"], ["--text", "text"], ["--multilabel"], ["--classes", "a,b"]])
@@ -101,19 +107,6 @@ def test_links_are_made_worthless_all_or_none(tmp_path: Path, tasks: Path, optio
     assert (run.returncode, run.stderr.count("\n")) == (2, 1)
     assert said in run.stderr
     assert project.workers() == ["ann"]
-
-
-def test_a_project_with_check_boxes_is_made(tmp_path: Path, tasks: Path) -> None:
-    options = ["--classes", "cat,dog", "--text", "text", "--multilabel"]
-    labelonce_cli("project", tmp_path / "pets", "--tasks", tasks, *options)
-    assert Project(tmp_path / "pets").settings.multilabel
-
-
-def test_links_are_made_for_the_address_that_the_project_has(tmp_path: Path, tasks: Path) -> None:
-    options = ["--classes", "cat,dog", "--text", "text", "--url", "https://labels.example/"]
-    labelonce_cli("project", tmp_path / "pets", "--tasks", tasks, *options)
-    added = labelonce_cli("project", tmp_path / "pets", "--workers", "eve")
-    assert added.stdout.startswith("eve: https://labels.example/#token=")
 
 
 def test_a_backup_holds_every_answer(tmp_path: Path, tasks: Path) -> None:

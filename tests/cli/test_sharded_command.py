@@ -11,7 +11,7 @@ from typing import get_args
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from commands import run
+from commands import Capture, Patch, run
 from crowds import crowd
 from numpy.testing import assert_allclose
 
@@ -30,7 +30,7 @@ def prepared(tmp_path: Path) -> Path:
     return tmp_path / "p"
 
 
-def test_prepare_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_prepare_says_what_it_wrote(tmp_path: Path, capsys: Capture) -> None:
     ann, _ = crowd()
     write(ann, tmp_path / "labels.parquet")
     arguments = ["sharded", "prepare", str(tmp_path / "labels.parquet"), "-o", str(tmp_path / "p"), "--json"]
@@ -40,16 +40,14 @@ def test_prepare_says_what_it_wrote(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert (found["classes"], found["output"]) == ([0, 1, 2], str(tmp_path / "p"))
 
 
-def test_messages_speak_of_the_options_of_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_messages_speak_of_the_options_of_the_shell(tmp_path: Path, capsys: Capture) -> None:
     write(pa.table({"task": [1], "who": ["a"], "label": [0]}), tmp_path / "labels.parquet")
     assert run("sharded", "prepare", tmp_path / "labels.parquet", "-o", tmp_path / "p") == 2
     assert "Name it with --worker-column" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("method", get_args(Streamed))
-def test_fit_writes_labels_workers_and_the_run(
-    method: str, prepared: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_fit_writes_labels_workers_and_the_run(method: str, prepared: Path, tmp_path: Path, capsys: Capture) -> None:
     output = tmp_path / "clean"
     fit = ["sharded", "fit", str(prepared), "-o", str(output), "--method", method, "--device", "cpu", "--tol", "1e-4"]
     assert run(*fit, "--json") == 0
@@ -84,7 +82,7 @@ def test_two_processes_under_torchrun_give_what_one_gives(prepared: Path, tmp_pa
 
 
 def test_a_process_that_is_started_again_after_the_end_is_done(
-    prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    prepared: Path, tmp_path: Path, monkeypatch: Patch, capsys: Capture
 ) -> None:
     arguments = ["sharded", "fit", str(prepared), "-o", str(tmp_path / "out")]
     assert run(*arguments) == 0

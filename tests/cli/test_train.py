@@ -49,6 +49,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+def trained(folder: Path, *more: object) -> int:
+    """Train on the labels and features of a folder."""
+    return labelonce("train", folder / "labels.csv", "--features", folder / "features.csv", *more)
+
+
 def record_of(run: Path) -> dict[str, Any]:
     return dict(json.loads((run / "run.json").read_text()))
 
@@ -75,19 +80,20 @@ def test_a_run_folder_holds_labels_workers_model_and_what_was_run(folder: Path) 
 
 
 def test_a_pipe_hears_of_the_plan_and_of_every_stage(folder: Path, tmp_path: Path, capsys: Capture) -> None:
-    train = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv")]
-    assert labelonce(*train, "--rounds", "2", "-o", tmp_path / "run") == 0
+    assert trained(folder, "--rounds", "2", "-o", tmp_path / "run") == 0
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "choosing a recipe"
     assert "of at most" in lines[1]
     assert lines[-2:] == ["fitting out-of-fold models, for the confidence", "writing the run folder"]
 
 
-def test_the_saved_model_is_the_one_that_made_the_labels(folder: Path) -> None:
+def test_the_saved_model_made_the_labels_and_resume_says_that_a_run_is_finished(folder: Path, capsys: Capture) -> None:
     clf = lo.load(folder / "run" / "model.skops")
     frame = clf.to_frame()
     stored = parquet.read_table(folder / "run" / "labels.parquet", columns=frame.column_names)
     assert frame.to_pydict() == stored.to_pydict()
+    assert labelonce("train", "--resume", "-o", folder / "run") == 0
+    assert "nothing to resume" in capsys.readouterr().err
 
 
 def test_predict_finds_the_columns_by_name(folder: Path, tmp_path: Path) -> None:
@@ -110,9 +116,7 @@ def test_predict_pipes_csv_or_json_lines(folder: Path, capfdbinary: pytest.Captu
     assert [json.loads(line)["task"] for line in capfdbinary.readouterr().out.splitlines()] == list(range(90, 100))
 
 
-def test_texts_are_read_from_the_labels_and_predicted_by_their_column(
-    folder: Path, tmp_path: Path, capfdbinary: Any
-) -> None:
+def test_texts_are_read_from_the_labels_and_predicted_by_name(folder: Path, tmp_path: Path, capfdbinary: Any) -> None:
     run = tmp_path / "run"
     arguments = ["train", str(folder / "labels.csv"), "--text", "text", "--rounds", "2", "-o", str(run), "--json"]
     assert labelonce(*arguments) == 0
@@ -141,8 +145,7 @@ def test_show_prints_plain_text_when_piped_and_json_for_machines(folder: Path, c
 def test_gold_is_kept(folder: Path, tmp_path: Path) -> None:
     gold, run = tmp_path / "gold.csv", tmp_path / "run"
     gold.write_text("task,label\n0,owl\n95,owl\n")
-    arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "--gold", str(gold)]
-    assert labelonce(*arguments, "--rounds", "1", "-o", run) == 0
+    assert trained(folder, "--gold", str(gold), "--rounds", "1", "-o", run) == 0
     labels = parquet.read_table(run / "labels.parquet")
     assert [labels["label"][row].as_py() for row in (0, 95)] == ["owl", "owl"]
     assert record_of(run)["inputs"]["gold"]["path"] == str(gold)
@@ -185,9 +188,7 @@ def bad_inputs(folder: Path) -> dict[str, tuple[list[str], str]]:
 
 
 @pytest.mark.parametrize("name", list(bad_inputs(Path())))
-def test_bad_input_is_one_sentence_exit_code_2_and_nothing_written(
-    name: str, folder: Path, tmp_path: Path, capsys: Capture
-) -> None:
+def test_bad_input_is_one_sentence_writing_nothing(name: str, folder: Path, tmp_path: Path, capsys: Capture) -> None:
     (folder / "other.csv").write_text("task,label\n1000,cat\n")
     (folder / "named.csv").write_text("task_id,x\n" + "".join(f"{i},{i}\n" for i in range(100)))
     arguments, message = bad_inputs(folder)[name]
@@ -198,9 +199,7 @@ def test_bad_input_is_one_sentence_exit_code_2_and_nothing_written(
     assert not list(tmp_path.iterdir())
 
 
-def test_features_that_say_nothing_are_told_without_arguments_of_the_library(
-    folder: Path, tmp_path: Path, capsys: Capture
-) -> None:
+def test_features_that_say_nothing_are_told_without_arguments(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "noise.csv").write_text("task,x\n" + "".join(f"{task},1\n" for task in range(90)))
     arguments = ["train", str(folder / "labels.csv"), "--features", str(tmp_path / "noise.csv"), "--rounds", "1"]
     assert labelonce(*arguments, "-o", tmp_path / "run") == 0
@@ -212,41 +211,33 @@ def test_features_that_say_nothing_are_told_without_arguments_of_the_library(
 def test_a_failed_run_keeps_the_earlier_result(folder: Path, capsys: Capture) -> None:
     run = folder / "run"
     before = {path.name: path.read_bytes() for path in run.iterdir()}
-    arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "--rounds", "0"]
-    assert labelonce(*arguments, "-o", run) == 2
+    assert trained(folder, "--rounds", "0", "-o", run) == 2
     assert "got 0" in capsys.readouterr().err
     assert {path.name: path.read_bytes() for path in run.iterdir()} == before
 
 
-def test_a_folder_with_other_files_is_left_alone(folder: Path, tmp_path: Path, capsys: Capture) -> None:
-    (tmp_path / "thesis.doc").write_text("years of work")
-    arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "-o", str(tmp_path)]
-    assert labelonce(*arguments) == 2
-    assert "got one with other files, such as 'thesis.doc'" in capsys.readouterr().err
-
-
-def test_a_file_in_the_place_of_the_folder_is_left_alone(folder: Path, tmp_path: Path, capsys: Capture) -> None:
-    (tmp_path / "run").write_text("mine")
-    arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv")]
-    assert labelonce(*arguments, "-o", tmp_path / "run") == 2
-    assert "run must be a folder; got a file. Name another one." in capsys.readouterr().err
-    assert (tmp_path / "run").read_text() == "mine"
+@pytest.mark.parametrize(
+    ("name", "content", "output", "said"),
+    [
+        ("thesis.doc", "years of work", "", "got one with other files, such as 'thesis.doc'"),
+        ("run.json", '{"name": "mine"}', "", "run.json must be the JSON that labelonce wrote"),
+        ("run", "mine", "run", "run must be a folder; got a file. Name another one."),
+    ],
+)
+def test_files_of_others_in_the_place_of_the_folder_are_left_alone(
+    name: str, content: str, output: str, said: str, folder: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    (tmp_path / name).write_text(content)
+    assert trained(folder, "-o", tmp_path / output) == 2
+    assert said in capsys.readouterr().err
+    assert (tmp_path / name).read_text() == content
 
 
 def test_groups_of_few_classes_are_taken(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "groups.csv").write_text("class,group\ncat,pet\ndog,pet\nowl,bird\n")
-    arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "--rounds", "1"]
     for groups in (str(tmp_path / "groups.csv"), "auto"):
-        assert labelonce(*arguments, "--groups", groups, "-o", tmp_path / "run") == 0
+        assert trained(folder, "--rounds", "1", "--groups", groups, "-o", tmp_path / "run") == 0
         assert labelonce("show", tmp_path / "run") == 0
-
-
-def test_a_run_json_of_somebody_else_is_left_alone(folder: Path, tmp_path: Path, capsys: Capture) -> None:
-    (tmp_path / "run.json").write_text('{"name": "mine"}')
-    arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "-o", str(tmp_path)]
-    assert labelonce(*arguments) == 2
-    assert "run.json must be the JSON that labelonce wrote" in capsys.readouterr().err
-    assert (tmp_path / "run.json").read_text() == '{"name": "mine"}'
 
 
 def test_a_disk_that_is_full_keeps_the_checkpoint(
@@ -256,10 +247,9 @@ def test_a_disk_that_is_full_keeps_the_checkpoint(
         raise OSError(errno.ENOSPC, "No space left on device", "report.html")
 
     run = tmp_path / "run"
-    arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "--rounds", "2"]
     with monkeypatch.context() as patched:
         patched.setattr(_train, "_write_report", full)
-        assert labelonce(*arguments, "-o", run) == 2
+        assert trained(folder, "--rounds", "2", "-o", run) == 2
     assert f"resume with: labelonce train --resume -o {run}" in capsys.readouterr().err
     assert labelonce("train", "--resume", "-o", run) == 0
     again, straight = (parquet.read_table(where / "labels.parquet") for where in (run, folder / "run"))
@@ -296,9 +286,7 @@ def test_no_file_takes_the_place_of_another(folder: Path, tmp_path: Path, capsys
         ("task,x0,x1,x2\n1,2,3,4\n1,2,3,4\n", "must not repeat an id; got 1 2 times"),
     ],
 )
-def test_predict_refuses_rows_that_do_not_fit(
-    text: str, message: str, folder: Path, tmp_path: Path, capsys: Capture
-) -> None:
+def test_predict_refuses_rows_of_others(text: str, message: str, folder: Path, tmp_path: Path, capsys: Capture) -> None:
     rows, output = tmp_path / "rows.csv", tmp_path / "out.csv"
     rows.write_text(text)
     assert labelonce("predict", folder / "run", rows, "-o", output) == 2
@@ -306,10 +294,12 @@ def test_predict_refuses_rows_that_do_not_fit(
     assert not output.exists()
 
 
-def test_arrays_must_have_as_many_features(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+def test_arrays_must_have_as_many_features_and_names_cannot_draw(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     np.save(tmp_path / "rows.npy", np.zeros((2, 4)))
     assert labelonce("predict", folder / "run", tmp_path / "rows.npy") == 2
     assert "the 3 features that the run was trained on; got 4" in capsys.readouterr().err
+    print_table("Workers", ["worker"], [["\x1b[31mred\x07\n\t[bold]"]])
+    assert capsys.readouterr().out == "\n# Workers\nworker\n\\x1b[31mred\\x07\\n\\t[bold]\n"
 
 
 @pytest.mark.parametrize("command", [["show"], ["predict", "rows.csv"], ["review"], ["report"]])
@@ -318,15 +308,9 @@ def test_a_folder_without_a_run_is_told(command: list[str], tmp_path: Path, caps
     assert "must hold a finished run; got no run.json" in capsys.readouterr().err
 
 
-def test_resume_of_a_finished_run_says_so(folder: Path, capsys: Capture) -> None:
-    assert labelonce("train", "--resume", "-o", folder / "run") == 0
-    assert "nothing to resume" in capsys.readouterr().err
-
-
 def stopped(folder: Path, run: Path) -> None:
     """Leave an unfinished run, as a kill before the first checkpoint does."""
-    arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "--rounds", "2"]
-    assert labelonce(*arguments, "-o", run) == 0
+    assert trained(folder, "--rounds", "2", "-o", run) == 0
     job = {
         key: value
         for key, value in record_of(run).items()
@@ -349,26 +333,13 @@ def test_resume_refuses_other_options_and_changed_files(folder: Path, tmp_path: 
     assert (run / ".work").exists()
 
 
-def test_two_runs_cannot_write_at_once(folder: Path, capsys: Capture) -> None:
-    arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "--rounds", "1"]
-    with runs.RunFolder(folder / "run").locked():
-        assert labelonce(*arguments, "-o", folder / "run") == 2
-    assert "another labelonce train is at work there" in capsys.readouterr().err
-
-
 def test_the_second_of_two_runs_says_nothing_of_starting_over(folder: Path, capsys: Capture) -> None:
-    arguments = ["train", str(folder / "labels.csv"), "--features", str(folder / "features.csv"), "--rounds", "1"]
     (folder / "run" / ".work").mkdir(parents=True)
     (folder / "run" / ".work" / "job.json").write_text("{}")
     with runs.RunFolder(folder / "run").locked():
-        assert labelonce(*arguments, "-o", folder / "run") == 2
+        assert trained(folder, "--rounds", "1", "-o", folder / "run") == 2
     said = capsys.readouterr().err
     assert ("another labelonce train is at work there" in said, "starting over" in said) == (True, False)
-
-
-def test_names_cannot_draw_on_the_terminal(capsys: Capture) -> None:
-    print_table("Workers", ["worker"], [["\x1b[31mred\x07\n\t[bold]"]])
-    assert capsys.readouterr().out == "\n# Workers\nworker\n\\x1b[31mred\\x07\\n\\t[bold]\n"
 
 
 def test_without_jinja2_a_run_is_complete_and_says_what_is_missing(

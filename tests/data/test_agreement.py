@@ -1,7 +1,5 @@
 """Agreement: published tables, other people's packages, brute force; missing labels, unequal redundancy, repeats."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 
@@ -62,7 +60,7 @@ def random_crowd(seed: int, n_classes: int = 4) -> np.ndarray:
     return np.where(rng.random((60, 9)) < 0.5, said, -1)
 
 
-def test_krippendorffs_own_example() -> None:
+def test_krippendorffs_and_fleiss_own_examples() -> None:
     found = lo.agreement(lo.Annotations.from_matrix(KRIPPENDORFF))
     assert (found.n_tasks, found.n_annotations) == (11, 40)
     assert found.alpha_ordinal is not None
@@ -70,9 +68,6 @@ def test_krippendorffs_own_example() -> None:
     published = {"nominal": 0.743, "ordinal": 0.815, "interval": 0.849}
     figures = (found.alpha.value, found.alpha_ordinal.value, found.alpha_interval.value)
     assert_allclose(figures, list(published.values()), atol=5e-4)
-
-
-def test_fleiss_own_example() -> None:
     assert round(lo.agreement(of_counts(PATIENTS)).fleiss_kappa.value, 3) == 0.430
 
 
@@ -134,13 +129,17 @@ def test_the_rows_of_classes_are_those_of_one_class_against_the_rest(seed: int) 
         assert_allclose(row["agreement"], np.mean([one for one in again if one >= 0]), rtol=1e-9)
 
 
-def test_two_labels_that_differ_do_not_show_that_nobody_ever_agrees() -> None:
+def test_two_labels_that_differ_or_agreement_of_all_leave_intervals_a_width() -> None:
     matrix = [[0, 0], [0, 0], [0, 0], [0, 1], [2, 2]]
     rows = lo.agreement(lo.Annotations.from_matrix(matrix)).classes.to_pylist()
     of_one, of_two = rows[1], rows[2]
     assert (of_one["agreement"], of_one["agreement_low"]) == (0.0, 0.0)
     assert_allclose(of_one["agreement_high"], 1.645**2 / (1 + 1.645**2), rtol=1e-3)  # Wilson's interval of 0 of 1
     assert_allclose(of_two["agreement_low"], 1 / (1 + 1.645**2), rtol=1e-3)  # and of 1 of 1
+    found = lo.agreement(lo.Annotations.from_matrix([[0, 0], [1, 1]] * 20))
+    assert (found.alpha.value, found.alpha.high) == (1.0, 1.0)
+    assert 0.8 < found.alpha.low < found.percent.low < 1
+    assert 0.8 < found.pairs.to_pylist()[0]["kappa_low"] < 1
 
 
 def ends(figure: Figure | None) -> list[float]:
@@ -170,10 +169,13 @@ def test_intervals_are_those_of_leaving_out_one_task_at_a_time(name: str) -> Non
     assert_allclose((found.high - found.low) / 2, 1.649 * error, rtol=0.01)
 
 
-def test_a_workers_own_repeated_labels_do_not_count() -> None:
+def test_own_repeated_labels_do_not_count_and_questions_are_compared_by_task() -> None:
     rows: Any = ([1, 1, 1, 2, 2], ["a", "a", "b", "a", "a"], ["x", "y", "y", "x", "x"])
     found = lo.agreement(lo.Annotations.from_arrays(*rows, duplicates="keep"))
     assert (found.n_tasks, found.n_annotations, found.percent.value) == (1, 2, 1.0)
+    rows = ([1, 1, 1, 1], ["dog", "dog", "sea", "sea"], ["a", "b", "a", "b"], ["yes", "yes", "no", "yes"])
+    found = lo.agreement(lo.MultiLabelAnnotations.from_arrays(*rows))
+    assert (found.n_tasks, found.percent.value) == (2, 0.5)
 
 
 def test_order_and_names_of_labels_and_workers_do_not_matter() -> None:
@@ -195,25 +197,12 @@ def test_words_have_no_order_unless_it_is_said() -> None:
         lo.agreement(ann, order=["no", "yes"])
 
 
-def test_where_all_agree_the_interval_still_has_a_width() -> None:
-    found = lo.agreement(lo.Annotations.from_matrix([[0, 0], [1, 1]] * 20))
-    assert (found.alpha.value, found.alpha.high) == (1.0, 1.0)
-    assert 0.8 < found.alpha.low < found.percent.low < 1
-    assert 0.8 < found.pairs.to_pylist()[0]["kappa_low"] < 1
-
-
 @pytest.mark.parametrize("matrix", [[[0, -1], [-1, 1]], [[0, 0], [0, 0]], [[0, 1]]])
 def test_what_the_labels_do_not_tell_is_unknown(matrix: Any) -> None:
     found = lo.agreement(lo.Annotations.from_matrix(matrix))
     assert str(found.alpha).startswith("unknown") or np.isnan(found.alpha.low)
     assert found.to_dict()["alpha"]["low"] is None
     assert len(found.pairs) in (0, 1)
-
-
-def test_questions_are_compared_by_task_and_question() -> None:
-    rows: Any = ([1, 1, 1, 1], ["dog", "dog", "sea", "sea"], ["a", "b", "a", "b"], ["yes", "yes", "no", "yes"])
-    found = lo.agreement(lo.MultiLabelAnnotations.from_arrays(*rows))
-    assert (found.n_tasks, found.percent.value) == (2, 0.5)
 
 
 @pytest.mark.slow

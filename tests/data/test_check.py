@@ -1,7 +1,5 @@
 """`check`: counts against brute force, and every problem found in data that has it and in no other."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from itertools import combinations
@@ -9,9 +7,13 @@ from itertools import combinations
 import numpy as np
 import pytest
 from crowds import crowd
+from hypothesis import given
+from hypothesis import strategies as st
 
 import labelonce as lo
 from labelonce import simulate
+from labelonce.data import _spelling
+from labelonce.data._spelling import alike, blank_twins, look_missing, spellings
 
 
 def good_crowd(redundancy: int = 3) -> lo.Annotations:
@@ -45,11 +47,20 @@ def test_counts_equal_a_brute_force_count() -> None:
     assert found.overlap == np.mean([len(labels) > 1 for labels in by_task.values()])
 
 
-def test_groups_are_the_parts_of_the_graph() -> None:
+def test_groups_repeats_and_what_nobody_used_are_counted() -> None:
     ann = lo.Annotations.from_arrays([1, 1, 2, 3, 3, 4], ["a", "b", "b", "c", "d", "e"], [0, 1, 0, 1, 0, 1])
     found = lo.check(ann)
     assert (found.n_groups, found.largest_group) == (3, 0.5)
     assert "3 groups" in next(note.sentence for note in found.notes if note.kind == "groups")
+    ann = lo.Annotations.from_arrays([1, 1, 1, 2], ["x"] * 4, ["a", "a", "b", "a"], duplicates="keep")
+    problem = next(problem for problem in lo.check(ann).problems if problem.kind == "duplicates")
+    assert problem.count == 2
+    assert "2 rows repeat a worker and a task (1 with another label), first worker 'x' on task 1" in problem.sentence
+    ann = lo.Annotations.from_arrays([1, 2], ["x", "y"], ["a", "b"], classes=["a", "b", "c"]).align([1, 2, 3])
+    notes = {note.kind: note.count for note in lo.check(ann).notes}
+    assert notes["unlabelled tasks"] == 1
+    assert notes["unused classes"] == 1
+    assert lo.check(ann).tasks_by_redundancy == {0: 1, 1: 2}
 
 
 def test_shares_of_workers_follow_their_labels() -> None:
@@ -69,13 +80,6 @@ def test_features_are_needed_at_redundancy_one(redundancy: int, needed: bool) ->
     found = lo.check(good_crowd(redundancy))
     assert found.needs_features is needed
     assert ("one label per task" in {note.kind for note in found.notes}) is needed
-
-
-def test_repeated_rows_are_counted_with_those_that_differ() -> None:
-    ann = lo.Annotations.from_arrays([1, 1, 1, 2], ["x"] * 4, ["a", "a", "b", "a"], duplicates="keep")
-    problem = next(problem for problem in lo.check(ann).problems if problem.kind == "duplicates")
-    assert problem.count == 2
-    assert "2 rows repeat a worker and a task (1 with another label), first worker 'x' on task 1" in problem.sentence
 
 
 def test_spelling_is_doubted() -> None:
@@ -106,9 +110,15 @@ def test_odd_ids_are_named(task: list[str], worker: list[str], label: list[str],
         raise ValueError(problems[0].sentence)
 
 
-def test_one_class_and_one_worker_are_problems() -> None:
+def test_one_class_one_worker_chance_and_decimals_are_problems() -> None:
     assert kinds(lo.Annotations.from_arrays([1, 2], ["x", "y"], ["a", "a"])) == {"one class"}
     assert kinds(lo.Annotations.from_arrays([1, 2], ["x", "x"], ["a", "b"])) == {"one worker"}
+    rng = np.random.default_rng(0)
+    task, worker = np.repeat(np.arange(200), 3), np.tile(np.arange(3), 200)
+    assert kinds(lo.Annotations.from_arrays(task, worker, rng.integers(0, 4, 600))) == {"agreement by chance"}
+    ann = lo.Annotations.from_arrays(["1.0", "2.0"], ["a", "b"], ["x", "y"])
+    sentences = [problem.sentence for problem in lo.check(ann).problems]
+    assert any("task ids such as '1.0' are whole numbers with decimals" in one for one in sentences)
 
 
 def test_a_worker_who_does_nearly_all_is_named() -> None:
@@ -130,39 +140,16 @@ def test_workers_who_always_give_one_label_are_named_unless_luck_explains_it() -
     assert "constant workers" not in kinds(lo.Annotations.from_arrays(np.arange(72), worker, common))
 
 
-def test_labels_at_random_agree_by_chance() -> None:
-    rng = np.random.default_rng(0)
-    task, worker = np.repeat(np.arange(200), 3), np.tile(np.arange(3), 200)
-    assert kinds(lo.Annotations.from_arrays(task, worker, rng.integers(0, 4, 600))) == {"agreement by chance"}
-
-
-def test_tasks_and_classes_that_nobody_used_are_noted() -> None:
-    ann = lo.Annotations.from_arrays([1, 2], ["x", "y"], ["a", "b"], classes=["a", "b", "c"]).align([1, 2, 3])
-    notes = {note.kind: note.count for note in lo.check(ann).notes}
-    assert notes["unlabelled tasks"] == 1
-    assert notes["unused classes"] == 1
-    assert lo.check(ann).tasks_by_redundancy == {0: 1, 1: 2}
-
-
-def test_the_result_is_plain_json() -> None:
+def test_the_result_is_plain_json_and_nothing_of_tasks_times_workers_is_made() -> None:
     found = json.loads(json.dumps(lo.check(good_crowd()).to_dict()))
     assert found["n_annotations"] == 180
     assert found["tasks_by_redundancy"] == {"3": 60}
-
-
-def test_nothing_of_tasks_times_workers_is_made() -> None:
     n = 200_000
     ann = lo.Annotations.from_arrays(np.arange(n), np.arange(n), np.arange(n) % 1000)
     assert lo.check(ann).n_groups == n
 
 
-def test_whole_numbers_with_a_decimal_point_are_told() -> None:
-    ann = lo.Annotations.from_arrays(["1.0", "2.0"], ["a", "b"], ["x", "y"])
-    sentences = [problem.sentence for problem in lo.check(ann).problems]
-    assert any("task ids such as '1.0' are whole numbers with decimals" in one for one in sentences)
-
-
-def test_other_answers_are_counted_apart_from_classes() -> None:
+def test_other_answers_and_scales_are_told_apart_from_classes() -> None:
     rows = ([1, 1, 2, 2], list("xyxy"), ["no", "maybe", "yes", "maybe"])
     found = lo.check(lo.Annotations.from_arrays(*rows, classes=["no", "yes"], answers=["no", "yes", "maybe", "skip"]))
     assert (found.n_classes, found.classes, found.other_answers) == (2, {"no": 1, "yes": 1}, {"maybe": 2, "skip": 0})
@@ -170,16 +157,91 @@ def test_other_answers_are_counted_apart_from_classes() -> None:
     assert notes["other answers"].startswith("2 of 4 labels are answers that are no class")
     assert notes["unused answers"] == "1 answers were never given."
     assert "unused classes" not in notes
-
-
-def test_a_scale_is_told_with_its_ends() -> None:
     ann = lo.Annotations.from_arrays([1, 1, 2], list("xyx"), [5, 4, 1], classes=["no", "yes"], answers=[1, 2, 3, 4, 5])
     found = lo.check(ann)
     assert found.other_answers == {"1": 1, "2": 0, "3": 0, "4": 1, "5": 1}
     assert "from 1 for 'no' to 5 for 'yes'." in {note.kind: note.sentence for note in found.notes}["scale"]
-
-
-def test_plain_annotations_have_no_other_answers() -> None:
     found = lo.check(lo.Annotations.from_arrays([1, 1, 2], list("xyx"), ["a", "b", "a"]))
     assert found.other_answers == {}
     assert not {"other answers", "scale", "unused answers"} & {note.kind for note in found.notes}
+
+
+def ids(*names: str) -> np.ndarray:
+    return np.array(names, dtype=object)
+
+
+@pytest.mark.parametrize("other", ["Cat", "cat ", " CAT", "cat\u00a0", "\uff43at"])
+def test_capitals_blanks_and_forms_make_labels_alike_however_frequent(other: str) -> None:
+    assert alike({"cat": 10, other: 10}) == [("cat", other)]
+
+
+@pytest.mark.parametrize(("one", "other"), [("off topic", "off-topic"), ("off_topic", "Off  topic")])
+def test_hyphens_make_labels_alike(one: str, other: str) -> None:
+    assert alike({one: 3, other: 9}) == [(one, other)]
+
+
+@pytest.mark.parametrize("slip", ["cta", "ca", "cats", "bat", "act", "xcat"])
+def test_a_rare_slip_of_a_frequent_label_is_alike(slip: str) -> None:
+    if len(slip) < 3:
+        assert alike({"cat": 40, slip: 1}) == []
+    else:
+        assert alike({"cat": 40, slip: 2}) == [(slip, "cat")]
+        assert alike({"cat": 40, slip: 3}) == []
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        *(["cat", "dog"], ["class1", "class2"], ["C", "C++"], ["cat", "tac"], ["a", "b"], ["+", "-"]),
+        *(["1", "-1"], ["1", "10"], ["1.5", "15"], ["2", "2.01"], ["9" * 40, "9" * 39 + "8"]),
+    ],
+)
+def test_labels_that_mean_different_things_and_other_numbers_are_left_alone(labels: list[str]) -> None:
+    assert alike({labels[0]: 1000, labels[1]: 1}) == []
+
+
+@pytest.mark.parametrize("other", ["1.0", "01", "+1", "1.", " 1 ", "\uff11"])
+def test_numbers_of_equal_value_are_alike(other: str) -> None:
+    assert alike({other: 10, "1": 20}) == [(other, "1")]
+
+
+def test_labels_of_megabytes_and_integers_have_no_slips() -> None:
+    long = "x" * 3_000_000
+    assert alike({long: 40, long[:-1] + "y": 1, "X" + long[1:]: 30}) == [("X" + long[1:], long)]
+    assert alike({1: 1000, 11: 1}) == []
+
+
+@given(st.text("abc", min_size=3, max_size=6), st.text("abc", min_size=3, max_size=6))
+def test_a_slip_is_one_edit_or_one_swap(one: str, other: str) -> None:
+    found = _spelling._one_slip([one, other]) != []
+    assert found == (one != other and other in _edits(one))
+
+
+def _edits(word: str) -> set[str]:
+    """Return every word one letter or one swap away, by brute force."""
+    cuts = [(word[:i], word[i:]) for i in range(len(word) + 1)]
+    gone = {a + b[1:] for a, b in cuts if b}
+    swapped = {a + b[1] + b[0] + b[2:] for a, b in cuts if len(b) > 1}
+    wrong = {a + c + b[1:] for a, b in cuts if b for c in "abc"}
+    more = {a + c + b for a, b in cuts for c in "abc"}
+    return gone | swapped | wrong | more
+
+
+def test_words_for_nothing_and_twins_that_differ_in_blanks_are_found() -> None:
+    assert look_missing(ids("kim", " ", "NaN", "None", "null")) == [" ", "NaN", "None", "null"]
+    assert look_missing(ids("None", "nan"), strict=True) == ["nan"]
+    assert look_missing(np.array([1, 2])) == []
+    assert blank_twins(ids("kim", "Kim", "kim "), case=False) == [("kim ", "kim")]
+    assert blank_twins(ids("kim", "Kim", "kim "), case=True) == [("Kim", "kim"), ("kim ", "kim")]
+    assert blank_twins(np.array([1, 2]), case=True) == []
+
+
+@pytest.mark.parametrize("other", ["Book", " book", "book.", "\u201cbook\u201d", "BOOK!"])
+def test_case_blanks_and_punctuation_around_are_spellings_of_one_label(other: str) -> None:
+    assert spellings({"book": 9, other: 3, "film": 5}) == {other: "book"}
+
+
+def test_one_spelling_stands_for_labels_but_slips_are_left_to_a_person() -> None:
+    assert spellings({"book": 9, "Book": 1}, declared=["Book", "Film"]) == {"book": "Book"}
+    assert spellings({"book": 90, "bok": 1, "C": 3, "C++": 3, "+": 1, "-": 1, "?": 1}) == {}
+    assert spellings({"book ": 9, "1.0": 3, "1": 1, "01": 3}) == {"book ": "book", "1": "1.0", "01": "1.0"}

@@ -39,11 +39,14 @@ def crowd() -> lo.Annotations:
     return lo.simulate.annotate(np.arange(60) % 3, confusion, lo.simulate.assign(60, 8, 4, rng=0, replace=False), rng=0)
 
 
-def test_a_number_is_the_probability_of_the_label_and_the_rest_is_even() -> None:
+def test_a_number_is_the_probability_of_the_label_and_classes_that_become_one_add_theirs() -> None:
     ann = lo.Annotations.from_arrays([1, 2], [1, 1], ["a", "c"], probability=[0.8, None], classes=["a", "b", "c"])
     assert ann.probability is not None
     assert_allclose(ann.probability[0], [0.8, 0.1, 0.1])
     assert np.isnan(ann.probability[1]).all()
+    merged, moved = (np.asarray(triple().relabel(names).probability) for names in ({"a": "b"}, [1, 0, 2]))
+    assert_allclose(merged, np.array([[0.8, 0.2], [np.nan, np.nan], [0.2, 0.8]]))
+    assert_allclose(moved, np.array([[0.3, 0.5, 0.2], [np.nan] * 3, [0.1, 0.1, 0.8]]))
 
 
 @pytest.mark.parametrize("ann", [panel(), triple()], ids=["number", "distribution"])
@@ -55,24 +58,15 @@ def test_what_is_written_is_read_again(ann: lo.Annotations, suffix: str, tmp_pat
     assert read_annotations(path, plain=True, duplicates="last") != ann
 
 
-def test_a_worker_may_answer_once_per_order() -> None:
+def test_a_worker_may_answer_once_per_order_and_columns_stay_with_their_rows() -> None:
     assert len(panel()) == 5
     with pytest.raises(ValueError, match=r"a worker must label a task once; got worker 'm/a' on task 1 again"):
         panel(order=[0, 0, 0, 0, 0])
-
-
-def test_columns_stay_with_their_rows() -> None:
     ann = panel()
     for part in (ann.select([False, True]), ann[[1]], ann.align([2, 1]).select([True, False])):
         assert part.to_frame().to_pylist() == ann.to_frame().to_pylist()[3:]
     assert set(ann.without("order", "weight").to_frame().column_names[3:]) == {"probability", "family"}
     assert ann.sample(redundancy=5, random_state=0) == ann
-
-
-def test_classes_that_become_one_add_their_probabilities() -> None:
-    merged, moved = (np.asarray(triple().relabel(names).probability) for names in ({"a": "b"}, [1, 0, 2]))
-    assert_allclose(merged, np.array([[0.8, 0.2], [np.nan, np.nan], [0.2, 0.8]]))
-    assert_allclose(moved, np.array([[0.3, 0.5, 0.2], [np.nan] * 3, [0.1, 0.1, 0.8]]))
 
 
 @pytest.mark.parametrize(

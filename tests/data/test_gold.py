@@ -47,20 +47,17 @@ def test_no_gold_at_all_is_allowed(gold: Any) -> None:
     assert_array_equal(check_gold(gold, ANN), [-1, -1, -1])
 
 
-def test_a_series_is_read_by_its_index_unless_that_only_counts() -> None:
+def test_a_series_is_read_by_its_index_unless_that_only_counts_and_minus_one_may_be_a_class() -> None:
     tasks = np.array([0, 1, 2])
     assert_array_equal(check_gold(pd.Series([1, 0, 0], index=[2, 0, 1]), annotated(tasks, CLASSES)), [0, 0, 1])
     assert_array_equal(check_gold(pd.Series([1, 0, 0]), annotated(tasks + 5, CLASSES)), [1, 0, 0])
+    assert_array_equal(check_gold([-1, 1, None], annotated(TASKS, np.array([-1, 1]))), [0, 1, -1])
 
 
 @pytest.mark.parametrize("unknown", [-1, -1.0, np.int64(-1), None, np.nan])
 def test_minus_one_is_unknown_among_strings_too(unknown: Any) -> None:
     classes = np.array(["-1", "cat"], dtype=object)
     assert_array_equal(check_gold(["cat", unknown, "-1"], annotated(TASKS, classes)), [1, -1, 0])
-
-
-def test_minus_one_is_gold_where_it_is_a_class() -> None:
-    assert_array_equal(check_gold([-1, 1, None], annotated(TASKS, np.array([-1, 1]))), [0, 1, -1])
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from labelonce._messages import clip, described, shorten, show
 from labelonce.data import _ids
+from labelonce.data._numbers import PackedStrings
 
 ids = st.one_of(
     st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1),
@@ -89,23 +90,11 @@ def test_booleans_become_zero_and_one() -> None:
 
 
 @given(ids)
-def test_codes_point_at_the_values(values: list[Any]) -> None:
+def test_codes_point_at_the_values_in_sorted_tables_of_distinct_ids(values: list[Any]) -> None:
     codes, table = _ids.encode(values, "task")
     assert table[codes].tolist() == values
-
-
-@given(ids)
-def test_tables_are_sorted_and_distinct(values: list[Any]) -> None:
     assert _ids.encode(values, "task")[1].tolist() == sorted(set(values))
-
-
-@given(ids)
-def test_codes_are_int32(values: list[Any]) -> None:
     assert _ids.encode(values, "task")[0].dtype == np.int32
-
-
-@given(ids)
-def test_decoding_returns_the_values(values: list[Any]) -> None:
     assert _ids.decode(*_ids.encode(values, "task")).to_pylist() == values
 
 
@@ -116,16 +105,8 @@ def test_lookup_finds_what_is_there_and_nothing_else(values: list[Any], others: 
     assert _ids.lookup(values, _ids.table_of(table, "ids")).tolist() == expected
 
 
-def test_lookup_does_not_find_a_missing_value() -> None:
+def test_lookup_does_not_find_a_missing_value_and_tables_are_copies() -> None:
     assert _ids.lookup(["a", None], np.array(["a"], dtype=object)).tolist() == [0, -1]
-
-
-def test_declared_ids_keep_their_order() -> None:
-    codes, table = _ids.encode(["a", "b"], "label", _ids.table_of(["c", "b", "a"], "classes"))
-    assert (codes.tolist(), table.tolist()) == ([2, 1], ["c", "b", "a"])
-
-
-def test_tables_do_not_share_memory_with_the_caller() -> None:
     given_ids = np.array([2, 1, 0])
     assert not np.shares_memory(_ids.table_of(given_ids, "classes"), given_ids)
 
@@ -204,31 +185,17 @@ def test_two_dimensions_are_refused_with_the_shape(column: Any) -> None:
         _ids.encode(column, "task")
 
 
-def test_a_value_outside_the_declared_is_refused_with_its_row() -> None:
-    with pytest.raises(ValueError, match=r"label must be one of the declared \['a', 'b'\]; got 'c' at row 1 \(2 in"):
-        _ids.encode(["a", "c", "d"], "label", _ids.table_of(["a", "b"], "classes"))
-
-
-def test_integers_for_declared_strings_are_refused_as_integers() -> None:
+def test_ids_that_are_not_those_of_the_table_are_refused() -> None:
     with pytest.raises(TypeError, match=r"label must be strings, as in \['0', '1'\]; got integers, as in \[1\]"):
         _ids.encode([1, 0], "label", _ids.table_of(["0", "1"], "classes"))
-
-
-def test_a_table_with_a_repeat_is_refused_with_the_id() -> None:
     with pytest.raises(ValueError, match=r"classes must not repeat an id; got 'b' 3 times \(2 repeated ids in total\)"):
         _ids.table_of(["a", "b", "b", "b", "c", "c"], "classes")
-
-
-def test_an_empty_table_is_refused() -> None:
     with pytest.raises(ValueError, match="classes must hold at least one id; got none"):
         _ids.table_of([], "classes")
 
 
-def test_shorten_counts_what_it_leaves_out() -> None:
+def test_long_lists_and_ids_are_cut_in_messages() -> None:
     assert shorten(np.arange(9), 2) == "[0, 1, ... 9 in all]"
-
-
-def test_a_long_id_is_cut_in_messages() -> None:
     assert show("x" * 10_000) == "'" + "x" * 56 + "..."
 
 
@@ -281,3 +248,14 @@ def test_equal_things_at_other_addresses_are_described_alike() -> None:
     one, other = Thing(), Thing()
     assert str(one) != str(other)
     assert described(one) == described(other)
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]))))
+def test_what_is_packed_comes_out_again(strings: list[str]) -> None:
+    assert PackedStrings.of(strings).unpack().tolist() == strings
+
+
+def test_packed_strings_never_read_beyond_the_text_and_hold_strings_alone() -> None:
+    assert PackedStrings(b"cat", np.array([2, 1000])).unpack().tolist() == ["ca", "t"]
+    with pytest.raises(TypeError, match="int found"):
+        PackedStrings.of(["a", 1])  # type: ignore[list-item]

@@ -186,14 +186,11 @@ def test_a_timm_model_is_read_from_its_folder(photos: Path, tmp_path: Path) -> N
     assert np.isfinite(found.X).all()
 
 
-def test_a_model_is_a_folder_of_safetensors_and_no_pickle(tiny_texts: Path, tmp_path: Path) -> None:
+def test_a_model_is_a_folder_of_safetensors_without_pickle_or_code_of_its_own(tiny_texts: Path, tmp_path: Path) -> None:
     pickled = shutil.copytree(tiny_texts, tmp_path / "pickled")
     (pickled / "model.safetensors").rename(pickled / "pytorch_model.bin")
     with pytest.raises(ValueError, match=r"pytorch_model\.bin.*Weights in pickles are not read"):
         embed.texts(GOOD, model=str(pickled))
-
-
-def test_a_model_names_no_code_of_its_own(tiny_texts: Path, tmp_path: Path) -> None:
     forged = shutil.copytree(tiny_texts, tmp_path / "forged")
     (forged / "evil.py").write_text("raise SystemExit('ran')")
     (forged / "modules.json").write_text(json.dumps([{"idx": 0, "name": "0", "path": "", "type": "evil.Model"}]))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from commands import Patch
 
 import labelonce as lo
 
@@ -25,7 +26,7 @@ USUAL = {
 
 
 @pytest.fixture
-def images(monkeypatch: pytest.MonkeyPatch) -> Any:
+def images(monkeypatch: Patch) -> Any:
     """Return the experiment, in which 300 images are not few."""
     script = import_module("images")
     monkeypatch.setattr(script, "SMALL", 1)
@@ -73,9 +74,7 @@ def test_other_judges_are_asked(images: Any, cache: Path, name: str, method: str
     assert "three parts" in images.table([row])
 
 
-def test_labels_are_kept_with_the_ids_of_their_images(
-    images: Any, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_labels_are_kept_with_the_ids_of_their_images(images: Any, cache: Path, monkeypatch: Patch) -> None:
     ann = lo.Annotations.from_arrays([3, 22], [0, 1], [1, 2], classes=range(10))
     monkeypatch.setattr(images.data_sets, "load", lambda _: SimpleNamespace(annotations=ann))
     assert images.load(cache, "cifar10s")["labels"].tolist() == [[3, 0, 1], [22, 1, 2]]

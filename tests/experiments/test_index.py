@@ -13,15 +13,15 @@ PAGES = [path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("*.md"), *(RO
 PAGES = [*sorted(PAGES), "Makefile"]
 
 
-def test_the_index_is_up_to_date() -> None:
+def test_the_index_is_up_to_date_with_every_script_and_links_lead_to_files() -> None:
     assert index.PAGE.read_text() == index.page(), "run: python experiments/index.py"
-
-
-def test_every_script_is_in_the_index() -> None:
     text = index.PAGE.read_text()
     for folder in ("experiments", "benchmarks"):
         for path in (ROOT / folder).glob("*.py"):
             assert path.stem in HELPERS or f"python {folder}/{path.name}" in text
+    links = re.findall(r"\]\(([^)]+)\)", index.PAGE.read_text())
+    assert len(links) > 15
+    assert all((index.PAGE.parent / link).is_file() for link in links)
 
 
 def test_every_results_file_belongs_to_a_script_of_the_index() -> None:
@@ -31,12 +31,6 @@ def test_every_results_file_belongs_to_a_script_of_the_index() -> None:
         assert {path.stem for path in (ROOT / folder / "results").iterdir()} <= stems
 
 
-def test_links_of_the_index_lead_to_files() -> None:
-    links = re.findall(r"\]\(([^)]+)\)", index.PAGE.read_text())
-    assert len(links) > 15
-    assert all((index.PAGE.parent / link).is_file() for link in links)
-
-
 @pytest.mark.parametrize("text", PAGES)
 def test_scripts_and_results_that_the_docs_name_exist(text: str) -> None:
     named = re.findall(r"(?:experiments|benchmarks|docs/tools)/[\w/-]+\.(?:py|md|json)", (ROOT / text).read_text())
@@ -44,9 +38,7 @@ def test_scripts_and_results_that_the_docs_name_exist(text: str) -> None:
 
 
 @pytest.mark.parametrize(("noted", "seconds"), [(7.5, 7.5), (0.1, 3.0)])  # the latter resumed with nothing to do
-def test_seconds_are_those_noted_or_the_sum_of_the_trials_whichever_is_longer(
-    noted: float, seconds: float, tmp_path: Path
-) -> None:
+def test_seconds_are_those_noted_or_the_longer_sum_of_the_trials(noted: float, seconds: float, tmp_path: Path) -> None:
     (tmp_path / "out.json").write_text(
         f'{{"seconds": {noted}, "trials": [{{"cpu_s": 1.0}}, {{"a": {{"cpu_s": 2.0}}}}]}}'
     )

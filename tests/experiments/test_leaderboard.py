@@ -22,14 +22,11 @@ def test_ranks_are_means_over_sets_without_the_truth_and_ties_share_theirs() -> 
     assert ranks == {"vote": (3 + 2) / 2, "MBEM": (1.5 + 1) / 2, "CoNAL": 1.5}
 
 
-def test_only_draws_that_all_methods_have_are_ranked() -> None:
+def test_only_draws_that_all_have_are_ranked_and_the_table_has_the_best_first() -> None:
     rows = trials("one", vote=0.5, MBEM=0.8) + trials("two", vote=0.9)
     lonely = [{**row, "seed": 1} for row in trials("one", vote=0.9)]
     assert leaderboard.shared_draws(rows + lonely) == rows
     assert leaderboard.table(rows + lonely).splitlines()[2].startswith("| MBEM | 1.0 | 80.0 ")
-
-
-def test_the_table_has_the_best_first_and_published_figures() -> None:
     lines = leaderboard.table(trials("labelme", vote=0.5, MBEM=0.8, CoNAL=0.7)).splitlines()
     assert [line.split(" | ")[0].strip("| ") for line in lines[2:]] == ["MBEM", "CoNAL", "vote"]
     assert "87.1 (authors)" in lines[3]
@@ -42,12 +39,9 @@ def test_the_choice_is_by_held_out_labels() -> None:
     assert leaderboard.choose([strong, strong], X, ann, 0) is strong
 
 
-def test_every_network_of_the_related_work_exists() -> None:
+def test_every_network_exists_and_every_method_has_the_same_candidates() -> None:
     for name, options in leaderboard.CROWD_NETWORKS.values():
         assert set(options) <= set(getattr(lo.baselines, name)._get_param_names())
-
-
-def test_every_method_but_mbem_has_the_same_candidates() -> None:
     for method in leaderboard.LINEAR:
         found = leaderboard.candidates(method, 0, "digits")
         assert len(found) == (1 if method == "MBEM" else len(leaderboard.PENALTIES))

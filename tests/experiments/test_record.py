@@ -62,11 +62,11 @@ def test_results_that_were_made_elsewhere_are_joined(tmp_path: Path, monkeypatch
     assert found["command"] == "python experiments/some.py --seeds 2 && python experiments/some.py --seeds 1"
 
 
-def test_no_file_is_read_as_no_trials(tmp_path: Path) -> None:
+def test_no_file_is_read_as_no_trials_and_every_committed_one_is_read(tmp_path: Path) -> None:
     assert record.read(tmp_path / "none.json") == []
-
-
-def test_every_committed_results_file_is_read() -> None:
+    options = options_of(tmp_path / "out.json")
+    record.resume(options, lambda labels: {"labels": labels}, [{"labels": "all"}, {"labels": 10}, {"labels": 9}])
+    assert [row["labels"] for row in record.read(options.out)] == [9, 10, "all"]
     files = [*EXPERIMENTS.glob("results/*.json"), *EXPERIMENTS.parent.glob("benchmarks/results/*.json")]
     assert len(files) > 15
     assert all(record.read(path) for path in files)
@@ -109,17 +109,8 @@ def test_a_renewal_resumes_and_starts_again_once_all_are_renewed(tmp_path: Path)
     assert run == [1, 0, 1]
 
 
-def test_numbers_come_before_words(tmp_path: Path) -> None:
-    options = options_of(tmp_path / "out.json")
-    record.resume(options, lambda labels: {"labels": labels}, [{"labels": "all"}, {"labels": 10}, {"labels": 9}])
-    assert [row["labels"] for row in record.read(options.out)] == [9, 10, "all"]
-
-
-def test_a_table_has_a_line_under_its_head() -> None:
+def test_a_table_has_a_line_under_its_head_and_means_their_standard_error() -> None:
     assert record.markdown(["a", "b"], [[1, "x"], [2, ""]]) == "| a | b |\n|---|---|\n| 1 | x |\n| 2 |  |\n"
-
-
-def test_means_carry_their_standard_error() -> None:
     assert record.mean_error([]) == ""
     assert record.mean_error([12.34]) == "12.3"
     assert record.mean_error([1.0, 3.0, 8.0]) == "4.0 ± 2.1"  # variance (9 + 1 + 16) / 2 = 13; sqrt(13 / 3) = 2.08

@@ -37,13 +37,10 @@ def test_every_world_of_the_data_folder_can_be_drawn() -> None:
             check_draw(world)
 
 
-def test_a_seed_draws_the_same_world_again() -> None:
+def test_a_seed_draws_the_same_world_and_half_are_kept_for_the_report() -> None:
     first, second, other = (small(worlds.WORLDS["rings, mixed"]).draw(seed) for seed in (1, 1, 2))
     assert np.array_equal(first.annotations.label, second.annotations.label)
     assert not np.array_equal(first.y, other.y)
-
-
-def test_half_of_the_worlds_are_kept_for_the_report() -> None:
     halves = Counter(world.half for world in worlds.WORLDS.values())
     assert len(worlds.WORLDS) >= 63
     assert abs(halves["choose"] - halves["report"]) <= 2

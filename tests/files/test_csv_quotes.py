@@ -1,7 +1,5 @@
 """A quote that is not closed is an error, wherever it stands; every honest quote is read as before."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 
@@ -43,9 +41,12 @@ def test_a_quote_that_is_not_closed_is_named_with_its_line(tmp_path: Path, rows:
         lo.read_annotations(path)
 
 
-def test_a_quote_that_swallows_more_than_a_block_is_named_too(tmp_path: Path) -> None:
+def test_a_quote_that_swallows_more_than_a_block_or_a_text_is_named_too(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"a quoted cell must end with a quote .* at line 2,"):
         lo.read_annotations(saved(tmp_path, HEADER + '1,ann,"cat\n' + MANY))
+    path = saved(tmp_path, 'task,text\n1,"one\n2,two\n3,three\n')
+    with pytest.raises(ValueError, match=r"a quoted cell must end with a quote .* at line 2,"):
+        _inputs.read_texts(path, "text")
 
 
 @pytest.mark.parametrize("name", ["q.csv", "q.tsv", "q.csv.gz"])
@@ -75,9 +76,3 @@ def test_honest_quotes_are_read(tmp_path: Path, cell: str, label: str, name: str
 def test_a_quote_that_is_not_closed_in_a_tools_file(tmp_path: Path, content: str, options: dict[str, str]) -> None:
     with pytest.raises(ValueError, match=r"a quoted cell must end with a quote .* at line 2,"):
         lo.read_annotations(saved(tmp_path, content), **options)  # type: ignore[arg-type]
-
-
-def test_a_quote_that_is_not_closed_in_texts(tmp_path: Path) -> None:
-    path = saved(tmp_path, 'task,text\n1,"one\n2,two\n3,three\n')
-    with pytest.raises(ValueError, match=r"a quoted cell must end with a quote .* at line 2,"):
-        _inputs.read_texts(path, "text")

@@ -1,7 +1,5 @@
 """Text files as programs write them: separators, decimal commas, encodings."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -25,12 +23,9 @@ def test_another_separator_is_recognised_and_said(tmp_path: Path, sign: str, wor
     assert dialect_in_words(locate(path)) == f"csv with {words}"
 
 
-def test_a_tsv_may_have_commas_between_its_cells(tmp_path: Path) -> None:
+def test_commas_in_a_tsv_or_a_header_do_not_hide_what_separates(tmp_path: Path) -> None:
     path = saved(tmp_path, "task,worker,label\n1,2,3\n", "labels.tsv")
     assert dialect_in_words(locate(path)) == "tsv with commas"
-
-
-def test_commas_in_a_header_do_not_hide_the_semicolons(tmp_path: Path) -> None:
     path = saved(tmp_path, "task;worker, e-mail;label, final\n1;ann;cat\n2;bob;dog, big\n")
     assert lo.read_annotations(path, worker="worker, e-mail", label="label, final").n_workers == 2
 
@@ -56,13 +51,10 @@ def test_unicode_of_any_kind_is_read(tmp_path: Path, encoding: str) -> None:
     assert ("in UTF-16" in dialect_in_words(locate(path))) is encoding.startswith("utf-16")
 
 
-def test_windows_text_is_read_and_the_guess_is_said(tmp_path: Path) -> None:
+def test_windows_text_is_read_and_said_and_json_is_never_taken_for_it(tmp_path: Path) -> None:
     path = saved(tmp_path, EXCEL.replace("zwei", "5 €").encode("cp1252"))
     with pytest.warns(UserWarning, match=r"labels\.csv: .* read as Windows-1252, for example 'größe'"):
         assert lo.read_annotations(path).classes.tolist() == ["größe", "maß"]
-
-
-def test_json_is_never_taken_for_windows_text(tmp_path: Path) -> None:
     path = saved(tmp_path, '{"task": 1, "worker": "a", "label": "größe"}\n'.encode("cp1252"), "labels.jsonl")
     with pytest.raises(ValueError, match="must be UTF-8"):
         lo.read_annotations(path)
@@ -79,20 +71,17 @@ def test_other_encodings_are_read_over_many_blocks(tmp_path: Path, encoding: str
     assert (len(ann), ann.classes[0], ann.tasks[-1]) == (n, "größe 0", n - 1)
 
 
-def test_decimal_commas_are_numbers(tmp_path: Path) -> None:
+def test_decimal_commas_are_numbers_but_not_in_quotes_of_a_file_with_commas(tmp_path: Path) -> None:
     table = read_table(locate(saved(tmp_path, EXCEL.replace("2;vier", "-2,5e1;vier"))), ["task"])
     assert table.column("x").to_pylist() == [1.5, -25.0]
     assert table.column("said").to_pylist()[1] == "vier"
+    assert read_table(locate(saved(tmp_path, 'task,x\n1,"1,234"\n')), ["task"]).column("x").to_pylist() == ["1,234"]
 
 
 @pytest.mark.parametrize("cells", ["1.234,5", "1,2,3", "1,5 kg", "eins"])
 def test_what_is_no_number_with_a_decimal_comma_stays_text(tmp_path: Path, cells: str) -> None:
     path = saved(tmp_path, f"task;x\n1;1,5\n2;{cells}\n")
     assert read_table(locate(path), ["task"]).column("x").to_pylist() == ["1,5", cells]
-
-
-def test_a_comma_in_quotes_in_a_file_with_commas_is_no_decimal_comma(tmp_path: Path) -> None:
-    assert read_table(locate(saved(tmp_path, 'task,x\n1,"1,234"\n')), ["task"]).column("x").to_pylist() == ["1,234"]
 
 
 @pytest.mark.parametrize("name", ["labels.csv", "labels.jsonl"])

@@ -1,7 +1,5 @@
 """JSON lines from strangers: whatever the rows are, and however deep, Arrow reads nothing that would crash it."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

@@ -1,14 +1,12 @@
 """Opening with a bound, the start of files that are no text, and writing whole or not at all."""
 
-from __future__ import annotations
-
 import gzip
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from commands import Patch
 
 import labelonce as lo
 from labelonce import io
@@ -16,7 +14,7 @@ from labelonce._types import TABLES, TOOLS
 from labelonce.files import _json_table
 from labelonce.files import _open as _files
 from labelonce.files import _table_reader as _readers
-from labelonce.files._atomic import atomic_path, atomic_write
+from labelonce.files._atomic import atomic_write
 from labelonce.files._places import file_system
 from labelonce.formats._registry import TOOL_FORMATS, find_labels
 from labelonce.runs._inputs import read_features
@@ -25,9 +23,7 @@ ROWS = b"task,worker,label\n" + b"1,a,cat\n" * 2000
 
 
 @pytest.mark.parametrize(("name", "codec"), [("labels.csv.gz", "gzip"), ("labels.csv.zst", "zstd")])
-def test_what_unpacks_to_far_too_much_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, codec: str
-) -> None:
+def test_what_unpacks_to_far_too_much_is_refused(tmp_path: Path, monkeypatch: Patch, name: str, codec: str) -> None:
     packed = pa.compress(ROWS, codec, asbytes=True) if codec == "zstd" else gzip.compress(ROWS, mtime=0)
     (tmp_path / name).write_bytes(packed)
     assert len(lo.read_annotations(tmp_path / name, duplicates="keep")) == 2000
@@ -40,7 +36,7 @@ def test_what_unpacks_to_far_too_much_is_refused(
 
 
 @pytest.mark.parametrize("tool", ["label-studio", "prodigy", "toloka"])
-def test_the_bound_holds_for_the_files_of_tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tool: str) -> None:
+def test_the_bound_holds_for_the_files_of_tools(tmp_path: Path, monkeypatch: Patch, tool: str) -> None:
     (tmp_path / "export.json.gz").write_bytes(gzip.compress(b" " * 100_000, mtime=0))
     monkeypatch.setattr(_files, "_UNPACKED", 1000)
     with pytest.raises(ValueError, match=r"export\.json\.gz.* 100 times its size"):
@@ -62,7 +58,7 @@ def test_what_is_no_text_is_named(tmp_path: Path, start: bytes, kind: str, forma
         lo.read_annotations(tmp_path / "labels.dat", format=format)
 
 
-def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr(_json_table, "LONGEST_LINE", 100)
     monkeypatch.setattr(_json_table, "BLOCK_BYTES", 64)
     (tmp_path / "labels.jsonl").write_bytes(b'{"task": "' + b"x" * 1000)
@@ -70,30 +66,25 @@ def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
         lo.read_annotations(tmp_path / "labels.jsonl")
 
 
-def test_the_format_of_a_file_is_told() -> None:
+def test_the_format_of_a_file_is_told_and_every_one_can_be_read_and_written() -> None:
     samples = Path(__file__).parents[1] / "formats" / "samples"
     names = ["label-studio.json", "mturk.csv", "toloka.tsv", "prodigy-choice.jsonl", "matrix.csv"]
     assert [io.detect_format(samples / name) for name in names] == ["label-studio", "mturk", "toloka", "prodigy", "csv"]
     assert io.detect_format("nowhere.csv", reading=False) == "csv"
+    assert set(TOOL_FORMATS) == set(TOOLS)
+    assert set(_readers._BATCHES) == set(TABLES)
+    assert set(_files.SUFFIXES.values()) <= {*TABLES, *TOOLS}
 
 
-def test_a_failed_write_leaves_the_earlier_file(tmp_path: Path) -> None:
-    path = tmp_path / "file"
-    atomic_write(path, b"old")
-    with suppress(RuntimeError), atomic_path(path) as temporary:
-        temporary.write_bytes(b"half")
-        raise RuntimeError
-    assert path.read_bytes() == b"old"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
-
-
-def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_and_a_folder_are_named(tmp_path: Path) -> None:
     for place, reason in ((tmp_path / "nowhere" / "file", "No such file or directory"), (tmp_path, "Is a directory")):
         with pytest.raises(OSError, match=f"^{place}: {reason}. .* a file you may write.$"):
             atomic_write(place, b"x")
     with pytest.raises(OSError, match=r"labels\.csv: No such file or directory\. .* a file you may write\.$"):
         lo.write(pa.table({"task": [1]}), tmp_path / "nowhere" / "labels.csv")
     assert list(tmp_path.iterdir()) == []
+    with pytest.raises(IsADirectoryError, match=r": Is a directory\. Name a file in it\.$"):
+        read_features(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["labels.jsonl", "labels.json"])
@@ -105,7 +96,7 @@ def test_json_without_a_bottom_is_one_sentence(tmp_path: Path, name: str) -> Non
 
 @pytest.mark.parametrize("name", ["labels.csv", "labels.tsv", "labels.jsonl", "labels.csv.gz"])
 def test_a_table_is_opened_to_recognise_it_to_see_its_columns_and_to_read_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    tmp_path: Path, monkeypatch: Patch, name: str
 ) -> None:
     lo.write(lo.Annotations.from_arrays(["a", "b"], ["x", "y"], ["cat", "dog"]), tmp_path / name)
     opened: list[str] = []
@@ -144,14 +135,3 @@ def test_a_long_row_after_short_ones_is_one_sentence(tmp_path: Path, suffix: str
     lo.write(pa.concat_tables([table.slice(0, 1)] * 3 + [table]), tmp_path / f"texts{suffix}")
     with pytest.raises(ValueError, match=rf"texts{suffix} .* a line far longer than those before it|must not repeat"):
         read_features(tmp_path / f"texts{suffix}", ignore=["text", "more"])
-
-
-def test_a_folder_is_told_without_guessing_what_it_holds(tmp_path: Path) -> None:
-    with pytest.raises(IsADirectoryError, match=r": Is a directory\. Name a file in it\.$"):
-        read_features(tmp_path)
-
-
-def test_every_format_that_can_be_named_can_be_read_and_written() -> None:
-    assert set(TOOL_FORMATS) == set(TOOLS)
-    assert set(_readers._BATCHES) == set(TABLES)
-    assert set(_files.SUFFIXES.values()) <= {*TABLES, *TOOLS}

@@ -1,7 +1,5 @@
 """Excel workbooks: what is read of them, and what is refused."""
 
-from __future__ import annotations
-
 import zipfile
 from datetime import date
 from pathlib import Path
@@ -42,26 +40,20 @@ def test_a_sheet_is_read_as_the_csv_that_it_could_be_saved_as(tmp_path: Path) ->
     assert dialect_in_words(locate(path)) == "xlsx"
 
 
-def test_values_of_every_kind_are_written_out(tmp_path: Path) -> None:
+def test_values_of_every_kind_are_written_out_and_batches_of_mturk_recognised(tmp_path: Path) -> None:
     path = workbook(tmp_path, [["a", "b", "c", "d"], [True, date(2026, 1, 2), "007", 0.25]])
     assert read_table(locate(path)).to_pylist() == [{"a": "TRUE", "b": "2026-01-02T00:00:00", "c": "007", "d": "0.25"}]
+    path = workbook(tmp_path, [["HITId", "WorkerId", "Answer.x"], ["h1", "w1", "cat"], ["h1", "w2", "dog"]])
+    assert lo.read_annotations(path).n_workers == 2
 
 
-def test_rows_are_counted_as_the_sheet_shows_them_and_empty_ones_at_the_end_are_none(tmp_path: Path) -> None:
+def test_rows_are_counted_as_shown_in_the_first_sheet_that_is_visible(tmp_path: Path) -> None:
     path = workbook(tmp_path, [*ROWS, [3, None, "cat"], [None, None], [None]])
     with pytest.raises(ValueError, match=r"labels\.xlsx: worker .* missing value at row 4 \(1 in total\)"):
         lo.read_annotations(path)
-
-
-def test_of_several_sheets_the_first_that_is_visible_is_read_and_it_is_said(tmp_path: Path) -> None:
     path = workbook(tmp_path, [["notes"]], ROWS, [["other"]], [], hidden=1)
     with pytest.warns(UserWarning, match=r"only the first sheet, 'Sheet 1', is read; it has 1 more"):
         assert len(lo.read_annotations(path)) == 2
-
-
-def test_a_batch_of_mturk_is_recognised_in_a_workbook(tmp_path: Path) -> None:
-    path = workbook(tmp_path, [["HITId", "WorkerId", "Answer.x"], ["h1", "w1", "cat"], ["h1", "w2", "dog"]])
-    assert lo.read_annotations(path).n_workers == 2
 
 
 def test_a_broken_workbook_is_refused_in_a_sentence(tmp_path: Path) -> None:
@@ -82,15 +74,12 @@ def test_a_workbook_that_unpacks_to_far_too_much_is_refused(tmp_path: Path, monk
         lo.read_annotations(path)
 
 
-def test_without_openpyxl_the_sentence_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workbooks_are_not_written_nor_read_without_openpyxl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ValueError, match=r"out\.xlsx: workbooks are read, and not written\. Write \.csv"):
+        lo.write(lo.Annotations.from_arrays([1], [1], [1]), tmp_path / "out.xlsx")
     monkeypatch.setattr(_workbook, "find_spec", lambda _name: None)
     with pytest.raises(ValueError, match=r"pip install 'labelonce\[excel\]'; or .* save the sheet as CSV \(UTF-8\)"):
         lo.read_annotations(workbook(tmp_path, ROWS))
-
-
-def test_workbooks_are_not_written(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"out\.xlsx: workbooks are read, and not written\. Write \.csv"):
-        lo.write(lo.Annotations.from_arrays([1], [1], [1]), tmp_path / "out.xlsx")
 
 
 @pytest.mark.parametrize("name", ["labels.xls", "labels.ods", "labels.numbers"])

@@ -3,8 +3,6 @@
 Runs only where LABELONCE_LABELSTUDIO names one: see label_studio_server.py.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -90,9 +88,7 @@ def test_the_other_controls_are_there_too(export: tuple[int, Path]) -> None:
     assert (stars.classes.tolist(), seen.classes.tolist()) == ([4], ["left|right"])
 
 
-def test_predictions_go_back_to_the_tasks_they_came_from(
-    export: tuple[int, Path], server: Server, tmp_path: Path
-) -> None:
+def test_predictions_go_back_to_their_tasks(export: tuple[int, Path], server: Server, tmp_path: Path) -> None:
     project, path = export
     with pytest.warns(LeftOutWarning):
         model = lo.OneCoin(random_state=0).fit(lo.read_annotations(path, label="label"))

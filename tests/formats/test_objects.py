@@ -1,7 +1,5 @@
 """Objects of other libraries in memory: cleanlab, scikit-activeml, crowd-kit, Hugging Face."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from commands import Patch
 
 import labelonce as lo
 from labelonce import formats
@@ -21,22 +20,24 @@ def ann() -> lo.Annotations:
     return lo.Annotations.from_arrays(["a", "a", "b", "c"], ["x", "y", "y", "z"], ["cat", "dog", "dog", "cat"])
 
 
-def test_cleanlab_frame_is_codes_with_gaps_and_comes_back(ann: lo.Annotations) -> None:
+def test_cleanlab_frame_is_codes_with_gaps_and_comes_back_and_arrays_are_read(ann: lo.Annotations) -> None:
     frame = formats.to_cleanlab(ann)
     assert frame.loc["a"].tolist()[:2] == [0.0, 1.0]
     assert frame.isna().to_numpy().sum() == 9 - 4
     again = formats.from_cleanlab(frame)
     assert again == ann.relabel({"cat": 0, "dog": 1})
-
-
-def test_cleanlab_array_is_read() -> None:
     ann = formats.from_cleanlab(np.array([[0, NAN], [1, 1]]))
     assert (len(ann), ann.n_workers) == (3, 2)
 
 
-def test_skactiveml_labels_come_back(ann: lo.Annotations) -> None:
+def test_skactiveml_labels_and_crowdkit_frames_come_back(ann: lo.Annotations) -> None:
     again = formats.from_skactiveml(formats.to_skactiveml(ann))
     assert again.to_matrix(dense=True).tolist() == ann.to_matrix(dense=True).tolist()
+    frame = formats.to_crowdkit(ann)
+    assert list(frame.columns) == ["task", "worker", "label"]
+    assert not any(isinstance(kind, pd.CategoricalDtype) for kind in frame.dtypes)
+    assert formats.from_crowdkit(frame) == ann
+    assert formats.from_crowdkit(frame.rename(columns={"worker": "performer"})) == ann
 
 
 @pytest.mark.parametrize(
@@ -70,15 +71,7 @@ def test_a_matrix_of_millions_by_thousands_is_refused() -> None:
         formats.to_skactiveml(big)
 
 
-def test_crowdkit_frame_comes_back(ann: lo.Annotations) -> None:
-    frame = formats.to_crowdkit(ann)
-    assert list(frame.columns) == ["task", "worker", "label"]
-    assert not any(isinstance(kind, pd.CategoricalDtype) for kind in frame.dtypes)
-    assert formats.from_crowdkit(frame) == ann
-    assert formats.from_crowdkit(frame.rename(columns={"worker": "performer"})) == ann
-
-
-def test_crowdkit_results_come_back_as_gold(ann: lo.Annotations) -> None:
+def test_crowdkit_results_come_back_as_gold_and_name_a_task_once(ann: lo.Annotations) -> None:
     model = lo.DawidSkene(random_state=0).fit(ann)
     labels, probas = formats.to_crowdkit_labels(model), formats.to_crowdkit_probas(model)
     assert (labels.name, labels.index.name) == ("agg_label", "task")
@@ -86,9 +79,6 @@ def test_crowdkit_results_come_back_as_gold(ann: lo.Annotations) -> None:
     expected = dict(zip(model.tasks_, model.labels_, strict=True))
     assert formats.gold_from_crowdkit(labels) == formats.gold_from_crowdkit(probas) == expected
     lo.MajorityVote().fit(ann, gold=formats.gold_from_crowdkit(labels))
-
-
-def test_crowdkit_results_must_name_a_task_once() -> None:
     with pytest.raises(ValueError, match=r"\['a', 'a'\] with repeats"):
         formats.gold_from_crowdkit(pd.Series(["x", "y"], index=["a", "a"]))
     with pytest.raises(TypeError, match="got list"):
@@ -100,20 +90,14 @@ def dataset(features: dict[str, Any] | None = None, **columns: Any) -> Any:
     return SimpleNamespace(data=SimpleNamespace(table=pa.table(columns)), features=features or {})
 
 
-def test_dataset_with_a_row_an_annotation_is_read(ann: lo.Annotations) -> None:
+def test_dataset_with_a_row_an_annotation_or_a_task_and_class_names_is_read(ann: lo.Annotations) -> None:
     columns = {name: column.to_pylist() for name, column in zip(("t", "w", "l"), ann.to_frame().columns, strict=True)}
     assert formats.from_dataset(dataset(**columns), task="t", worker="w", label="l") == ann
-
-
-def test_dataset_with_a_row_a_task_is_flattened() -> None:
     data = dataset(who=[["x", "y"], [], ["y"]], says=[[0, 1], [], [1]])
     ann = formats.from_dataset(data, task=None, worker="who", label="says")
     assert [tuple(row.values()) for row in ann.to_frame().to_pylist()] == [(0, "x", 0), (0, "y", 1), (2, "y", 1)]
     places = formats.from_dataset(data, task=None, worker=None, label="says")
     assert places.workers.tolist() == [0, 1]
-
-
-def test_dataset_class_names_become_classes_and_minus_one_is_no_label() -> None:
     names = SimpleNamespace(names=["cat", "dog", "fox"])
     data = dataset({"label": names}, task=[1, 2, 3], worker=["x", "x", "y"], label=[1, -1, 0])
     ann = formats.from_dataset(data)
@@ -146,9 +130,7 @@ def test_real_datasets_come_back(ann: lo.Annotations) -> None:
     assert encoded == ann
 
 
-def test_to_dataset_without_the_library_says_what_to_install(
-    ann: lo.Annotations, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_to_dataset_without_the_library_says_what_to_install(ann: lo.Annotations, monkeypatch: Patch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "datasets", None)
     with pytest.raises(ImportError, match="pip install datasets"):
         formats.to_dataset(ann)

@@ -1,7 +1,5 @@
 """Tables as people have them: each is read rightly, or refused or doubted in a sentence that says what to do."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path
@@ -55,16 +53,16 @@ def test_what_a_csv_lacks_is_said_with_the_fix(tmp_path: Path, content: str | by
         lo.read_annotations(saved(tmp_path, content))
 
 
-def test_likely_columns_are_named_as_one_would_type_them(tmp_path: Path) -> None:
+def test_likely_columns_and_formats_are_named_as_one_would_type_them(tmp_path: Path) -> None:
     path = saved(tmp_path, "Review ID, Who ,label\n" + BODY)
     with named_as_options({"worker": "--worker-column"}), pytest.raises(ValueError, match=r"--worker-column ' Who '$"):
         lo.read_annotations(path, task="Review ID")
-
-
-def test_columns_without_any_label_are_refused_where_missing_ones_may_be_dropped(tmp_path: Path) -> None:
     path = saved(tmp_path, f"{HEAD}t1,ann,\nt2,bob,\n")
     with pytest.raises(ValueError, match=r"got 2 rows without \(without a label 2\)\. Are these the right columns"):
         lo.read_annotations(path, missing="drop")
+    path = saved(tmp_path, json.dumps([{"task": 1, "worker": "a", "label": 1}]), "labels.json")
+    with pytest.raises(ValueError, match=r"records of another program are read as \.jsonl, one object per line"):
+        lo.read_annotations(path)
 
 
 @pytest.mark.parametrize(("name", "says"), [("a.zip", "Unpack it"), ("a.xlsx.gz", r"got '\.xlsx\.gz'")])
@@ -105,12 +103,6 @@ def test_the_first_line_of_json_may_lack_a_field_and_numbers_may_have_a_point(tm
     assert (len(ann), ann.classes.tolist()) == (2, [1])
 
 
-def test_records_in_a_json_list_are_said_to_be_read_line_by_line(tmp_path: Path) -> None:
-    path = saved(tmp_path, json.dumps([{"task": 1, "worker": "a", "label": 1}]), "labels.json")
-    with pytest.raises(ValueError, match=r"records of another program are read as \.jsonl, one object per line"):
-        lo.read_annotations(path)
-
-
 def test_the_first_column_of_a_matrix_may_have_any_name_if_it_holds_ids(tmp_path: Path) -> None:
     path = saved(tmp_path, "item;ann;bob\nx;cat;dog\ny;dog;dog\nz;cat;\n")
     assert lo.read_annotations(path, format="matrix").tasks.tolist() == ["x", "y", "z"]
@@ -139,8 +131,10 @@ def test_check_doubts_what_is_no_annotation(tmp_path: Path, row: str, says: str)
         raise ValueError(doubts(saved(tmp_path, f"{HEAD}{BODY}{row}\n")))
 
 
-def test_a_minus_is_a_label_where_there_is_a_plus(tmp_path: Path) -> None:
+def test_a_minus_is_a_label_where_there_is_a_plus_and_weights_may_have_a_decimal_comma(tmp_path: Path) -> None:
     assert "missing" not in doubts(saved(tmp_path, f"{HEAD}t1,ann,+\nt1,bob,-\nt2,bob,-\n"))
+    path = saved(tmp_path, "task;worker;label;weight\n1;ann;cat;0,5\n2;bob;dog;2,0\n")
+    np.testing.assert_array_equal(lo.read_annotations(path).weight, [0.5, 2.0])
 
 
 @pytest.mark.parametrize("label", ["{}", "{}.5", "this is free text no {}"])
@@ -161,18 +155,11 @@ def test_labels_that_nobody_repeats_are_no_classes(tmp_path: Path, label: str) -
         ),
     ],
 )
-def test_an_optional_column_that_is_something_else_is_said_with_its_row(
-    tmp_path: Path, column: str, cells: list[str], says: str
-) -> None:
+def test_an_optional_column_of_other_things_is_told(tmp_path: Path, column: str, cells: list[str], says: str) -> None:
     path = saved(tmp_path, f"task,worker,label,{column}\n1,ann,cat,{cells[0]}\n2,bob,dog,{cells[1]}\n")
     with pytest.raises(ValueError, match=says):
         lo.read_annotations(path)
     assert lo.read_annotations(path, plain=True).weight is None
-
-
-def test_weights_may_have_a_decimal_comma(tmp_path: Path) -> None:
-    path = saved(tmp_path, "task;worker;label;weight\n1;ann;cat;0,5\n2;bob;dog;2,0\n")
-    np.testing.assert_array_equal(lo.read_annotations(path).weight, [0.5, 2.0])
 
 
 def test_a_column_that_numbers_the_rows_is_no_order_of_choices(tmp_path: Path) -> None:

@@ -40,15 +40,12 @@ def rows_of(ann: Annotations) -> list[tuple[Any, ...]]:
     return sorted(zip(*(column.to_pylist() for column in ann.to_frame().columns), strict=True))
 
 
-def test_a_folder_of_parquet_is_one_table(folder: Path) -> None:
+def test_a_folder_of_parquet_is_one_table_with_the_names_of_folders_as_a_column(folder: Path) -> None:
     assert rows_of(read_annotations(folder)) == rows_of(crowd()[0])
-
-
-def test_the_names_of_folders_are_a_column(folder: Path) -> None:
     assert read_annotations(folder, label="day").classes.tolist() == [0, 1, 2]
 
 
-def test_a_pattern_stands_for_the_files_that_match_it(tmp_path: Path) -> None:
+def test_a_pattern_stands_for_the_files_that_match_it_and_other_files_are_not_passed_over(tmp_path: Path) -> None:
     ann = crowd()[0]
     half = ann.tasks < 100
     write(ann.select(half), tmp_path / "batch_1.csv")
@@ -57,9 +54,6 @@ def test_a_pattern_stands_for_the_files_that_match_it(tmp_path: Path) -> None:
     assert rows_of(read_annotations(tmp_path)) == rows_of(ann)
     with pytest.raises(FileNotFoundError, match=r"nothing_\*\.csv: No such file\. Check the pattern"):
         read_annotations(tmp_path / "nothing_*.csv")
-
-
-def test_a_file_that_is_no_table_is_not_passed_over(tmp_path: Path) -> None:
     write(crowd()[0], tmp_path / "labels.csv")
     (tmp_path / "notes.txt").write_text("read me")
     with pytest.raises(

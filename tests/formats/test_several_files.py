@@ -1,7 +1,5 @@
 """Several files at once, rows that are left out, labels under other names: what is read, and what is said."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -33,25 +31,21 @@ def saved(folder: Path, text: str, name: str = "more.csv") -> Path:
     return folder / name
 
 
-def test_files_of_any_formats_are_one_set_of_annotations(files: dict[str, Path]) -> None:
+def test_files_of_any_formats_are_one_set_of_annotations_and_one_is_that_file(files: dict[str, Path]) -> None:
     ann = lo.read_annotations([files["a.csv"], files["b.csv"]])
     assert (ann.tasks.tolist(), ann.workers.tolist(), len(ann)) == ([1, 2, 3, 4], ["ann", "bob"], 5)
-
-
-def test_one_file_in_a_list_is_that_file(files: dict[str, Path]) -> None:
     assert lo.read_annotations([files["a.csv"]]) == lo.read_annotations(files["a.csv"])
     with pytest.raises(ValueError, match="path must name at least one file; got none"):
         lo.read_annotations([])
 
 
-def test_rows_of_an_earlier_file_are_counted_once_and_it_is_said(files: dict[str, Path]) -> None:
+def test_rows_of_an_earlier_file_count_once_and_other_labels_are_repeated(
+    files: dict[str, Path], tmp_path: Path
+) -> None:
     with pytest.warns(
         LeftOutWarning, match=r"c\.jsonl: 1 of its 2 annotations are in an earlier file too, and counted once"
     ):
         assert len(lo.read_annotations(files.values())) == 6  # type: ignore[arg-type]
-
-
-def test_another_label_in_a_later_file_is_a_repeated_row(files: dict[str, Path], tmp_path: Path) -> None:
     more = saved(tmp_path, "task,worker,label\n1,ann,dog\n")
     with pytest.raises(
         ValueError, match=r"a\.csv, .*more\.csv: a worker must label a task once; got worker 'ann' on task 1"
@@ -106,13 +100,10 @@ def test_rows_without_a_label_are_left_out_and_counted_by_reason(tmp_path: Path)
     assert caught[0].message.counts == {"blank": 1, "without a worker": 1, "without a label": 1}  # type: ignore[union-attr]
 
 
-def test_labels_get_new_names_from_a_mapping_or_a_table(files: dict[str, Path], tmp_path: Path) -> None:
+def test_labels_get_new_names_from_a_mapping_or_a_table_even_numbers(files: dict[str, Path], tmp_path: Path) -> None:
     table = saved(tmp_path, "old,new\nCat,cat\n", "map.csv")
     for relabel in ({"Cat": "cat"}, table):
         assert lo.read_annotations(files["a.csv"], relabel=relabel).classes.tolist() == ["cat", "dog"]
-
-
-def test_a_table_of_new_names_needs_no_header_and_may_make_numbers(files: dict[str, Path], tmp_path: Path) -> None:
     table = saved(tmp_path, "Cat,1\ncat,1\ndog,0\n", "map.csv")
     assert lo.read_annotations(files["a.csv"], relabel=table).classes.tolist() == [0, 1]
 
@@ -166,7 +157,7 @@ def test_gold_follows_the_new_names_and_the_text_of_ids(files: dict[str, Path], 
     assert found == {"2": "cat", "x": "cat"}
 
 
-def test_repeated_rows_that_a_column_tells_apart_may_be_questions(tmp_path: Path) -> None:
+def test_questions_in_rows_or_columns_are_recognised(tmp_path: Path) -> None:
     rows = [(s, r, q, "yes" if (s + r) % 2 else "no") for s in range(9) for r in range(3) for q in ("CAUSES", "TREATS")]
     path = saved(tmp_path, "task,worker,relation,label\n" + "".join(f"{s},{r},{q},{a}\n" for s, r, q, a in rows))
     advice = (
@@ -174,9 +165,6 @@ def test_repeated_rows_that_a_column_tells_apart_may_be_questions(tmp_path: Path
     )
     with pytest.raises(ValueError, match=rf"a worker must label a task once; .*{advice}"):
         lo.read_annotations(path)
-
-
-def test_a_column_for_each_question_is_recognised(tmp_path: Path) -> None:
     path = saved(tmp_path, "task,worker,TREATS,CAUSES,comment\n1,a,yes,no,hm\n2,b,,maybe,\n")
     says = r"the label column must be one of .*; got 'label'\. Columns \['TREATS', 'CAUSES'\] hold answers: .* "
     with pytest.raises(ValueError, match=says + r"read_multilabel\(\.\.\., ignore=\['comment'\]\)\.$"):

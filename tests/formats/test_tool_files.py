@@ -1,7 +1,5 @@
 """Every tool's file: what is read, what is left out and said, and the way back."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import json
@@ -54,25 +52,19 @@ def test_label_studio_choices_leave_out_what_is_cancelled_empty_or_about_a_regio
     }
 
 
-def test_label_studio_rating_gives_integers_and_taxonomy_paths() -> None:
+def test_label_studio_rating_gives_integers_taxonomy_paths_and_pairwise_sides(tmp_path: Path) -> None:
     assert {label for _, _, label in read("label-studio.json", label="stars")[0]} == {5, 4, 2, 3}
     assert read("label-studio.json", label="kind")[0] == {(101, 7, "kitchen / kettle")}
-
-
-def test_label_studio_pairwise_gives_the_side(tmp_path: Path) -> None:
     result = {"type": "pairwise", "from_name": "better", "to_name": "a,b", "value": {"selected": "left"}}
     tasks = [{"id": 1, "data": {}, "annotations": [{"completed_by": 3, "result": [result]}]}]
     (tmp_path / "export.json").write_text(json.dumps(tasks))
     assert triples(lo.read_annotations(tmp_path / "export.json")) == {(1, 3, "left")}
 
 
-def test_label_studio_cancelled_answers_can_be_kept() -> None:
+def test_label_studio_cancelled_answers_can_be_kept_and_ground_truths_are_no_votes() -> None:
     rows, left_out = read("label-studio.json", label="sentiment", rejected="keep")
     assert (102, 8, "positive") in rows
     assert left_out["cancelled or skipped"] == 1
-
-
-def test_label_studio_ground_truths_are_no_votes() -> None:
     rows, left_out = read("label-studio-ground-truth.json")
     assert left_out == {"ground truths, which are gold": 5, "cancelled or skipped": 1}
     assert {worker for _, worker, _ in rows} == {7, 8, 9}
@@ -88,13 +80,10 @@ def test_tasks_and_classes_that_only_ground_truths_have_are_kept() -> None:
     assert labels == lo.read_gold(TRUTHS) | {204: "negative", 206: "negative"}
 
 
-def test_annotations_are_written_as_no_ground_truths_since_label_studio_would_make_them_some(tmp_path: Path) -> None:
+def test_ground_truths_must_agree_and_annotations_are_written_as_none(tmp_path: Path) -> None:
     lo.write(lo.Annotations.from_arrays(["a"], [1], ["cat"]), tmp_path / "import.json", format="label-studio")
     (task,) = json.loads((tmp_path / "import.json").read_text())
     assert [one["ground_truth"] for one in task["annotations"]] == [False]
-
-
-def test_ground_truths_of_a_task_must_agree(tmp_path: Path) -> None:
     tasks = json.loads(TRUTHS.read_text())
     tasks[4]["annotations"][3]["result"][0]["value"]["choices"] = ["negative"]
     (tmp_path / "export.json").write_text(json.dumps(tasks))
@@ -116,7 +105,7 @@ def test_several_true_labels_are_joined_or_split_as_answers_are(tmp_path: Path) 
     assert set(split) <= set(lo.read_annotations(path, multiple="split").tasks)
 
 
-def test_label_studio_tasks_and_workers_may_be_other_fields() -> None:
+def test_label_studio_tasks_workers_and_controls_may_be_named() -> None:
     assert {task for task, _, _ in read("label-studio.json", label="sentiment", task="url")[0]} == {
         "review-1",
         "review-2",
@@ -125,9 +114,6 @@ def test_label_studio_tasks_and_workers_may_be_other_fields() -> None:
         lo.read_annotations(SAMPLES / "label-studio.json", label="sentiment", worker="email")
     with pytest.raises(ValueError, match=r"field 'page'; got \['text', 'url'\] in task 101"):
         lo.read_annotations(SAMPLES / "label-studio.json", label="sentiment", task="page")
-
-
-def test_label_studio_control_must_be_named_among_several() -> None:
     message = r"'stars' \(rating, 4 answers\).*'topics' \(choices, 3 answers\).*label="
     with pytest.raises(ValueError, match=message):
         lo.read_annotations(SAMPLES / "label-studio.json")
@@ -168,32 +154,23 @@ def test_several_labels_are_an_error_unless_joined_or_split() -> None:
     assert len(split) == 9
 
 
-def test_mturk_is_recognised_and_leaves_out_rejected_and_empty() -> None:
+def test_mturk_is_recognised_and_leaves_out_rejected_and_empty_unless_kept() -> None:
     rows, left_out = read("mturk.csv", label="animal", multiple="join")
     assert rows == {("3HITA", "W1", "cat"), ("3HITA", "W2", "cat|dog"), ("3HITB", "W1", "dog"), ("3HITC", "W1", "cat")}
     assert left_out == {"rejected": 1, "without an answer": 1}
-
-
-def test_mturk_rejected_can_be_kept_and_the_task_be_an_input() -> None:
     rows, left_out = read("mturk.csv", label="Answer.animal", task="url", multiple="join", rejected="keep")
     assert ("cats/1.jpg", "W3", "dog") in rows
     assert left_out == {"without an answer": 1}
-
-
-def test_mturk_boxes_of_one_question_are_one_answer() -> None:
     rows, _ = read("mturk.csv", label="sure")
     assert ("3HITA", "W1", "yes") in rows
     assert ("3HITA", "W2", "no") in rows
 
 
-def test_mturk_questions_are_listed_where_there_are_several() -> None:
+def test_mturk_questions_are_listed_and_crowd_elements_read_out_of_their_json() -> None:
     with pytest.raises(ValueError, match=r"got 'animal', 'sure'. Name one with label="):
         lo.read_annotations(SAMPLES / "mturk.csv")
     with pytest.raises(ValueError, match=r"task column must be one of 'HITId', .*; got 'page'"):
         lo.read_annotations(SAMPLES / "mturk.csv", label="animal", task="page")
-
-
-def test_mturk_crowd_elements_are_read_out_of_their_json() -> None:
     path = SAMPLES / "mturk-crowd-elements.csv"
     assert triples(lo.read_annotations(path, label="animal")) == {
         ("3HITA", "W1", "cat"),
@@ -205,39 +182,30 @@ def test_mturk_crowd_elements_are_read_out_of_their_json() -> None:
     assert left_out == {"without an answer": 1}
 
 
-def test_toloka_is_recognised_and_its_states_are_counted() -> None:
+def test_toloka_states_are_counted_arrays_are_several_labels_and_inputs_may_be_tasks() -> None:
     rows, left_out = read("toloka.tsv", label="result")
     assert rows == {("t-1", "w-1", "cat"), ("t-2", "w-1", "dog"), ("t-1", "w-2", "dog")}
     assert left_out == {"rejected": 1, "without an answer": 1, "skipped": 1}
-
-
-def test_toloka_arrays_are_several_labels_and_inputs_may_be_tasks() -> None:
     rows, _ = read("toloka.tsv", label="OUTPUT:seen", task="image", multiple="join", rejected="keep")
     assert ("one.jpg", "w-1", "left|right") in rows
     assert ("one.jpg", "w-3", "right") in rows
 
 
-def test_toloka_without_task_ids_takes_the_only_input(tmp_path: Path) -> None:
+def test_toloka_without_task_ids_takes_the_only_input_and_control_tasks_are_gold(tmp_path: Path) -> None:
     path = tmp_path / "pool.tsv"
     path.write_text("INPUT:image\tOUTPUT:result\tASSIGNMENT:worker_id\n1\t0\tw\n2\t1\tw\n")
     assert triples(lo.read_annotations(path)) == {(1, "w", 0), (2, "w", 1)}
-
-
-def test_gold_is_read_from_control_tasks_ground_truths_and_tables(tmp_path: Path) -> None:
     assert lo.read_gold(SAMPLES / "toloka.tsv", label="result") == {"t-1": "cat"}
     assert lo.read_gold(TRUTHS) == {201: "positive", 202: "negative", 203: "neutral", 205: "positive"}
     (tmp_path / "gold.csv").write_text("item,truth\n7,x\n5,y\n")
     assert lo.read_gold(tmp_path / "gold.csv", task="item", label="truth") == {5: "y", 7: "x"}
 
 
-def test_prodigy_choices_are_recognised() -> None:
+def test_prodigy_choices_and_binary_decisions_are_recognised() -> None:
     rows, left_out = read("prodigy-choice.jsonl", multiple="join")
     assert rows == {(11, "news-kim", "MUSIC"), (11, "news-zoe", "MUSIC|SPORT"), (12, "news-kim", "SPORT")}
     assert left_out == {"ignored": 1, "rejected": 1, "without an answer": 1}
     assert (13, "news-kim", "SPORT") in read("prodigy-choice.jsonl", multiple="join", rejected="keep")[0]
-
-
-def test_prodigy_binary_decisions_are_about_text_and_label() -> None:
     rows, left_out = read("prodigy-binary.jsonl")
     assert rows == {(-31, "news-kim", "accept"), (-31, "news-zoe", "reject"), (-32, "news-kim", "reject")}
     assert left_out == {"ignored": 1}
@@ -280,12 +248,17 @@ def test_matrix_has_a_row_a_task_and_a_column_a_worker() -> None:
     assert left_out == {"tasks without annotations": 1}
 
 
-def test_npy_matrix_is_read_and_pickles_are_not(tmp_path: Path) -> None:
+def test_npy_matrix_is_read_compressed_and_of_strings_and_pickles_are_not(tmp_path: Path) -> None:
     np.save(tmp_path / "y.npy", np.array([[0, np.nan], [1, 0]]))
     assert triples(lo.read_annotations(tmp_path / "y.npy")) == {(0, 0, 0), (1, 0, 1), (1, 1, 0)}
     np.save(tmp_path / "bad.npy", np.array([[print, None]], dtype=object), allow_pickle=True)
     with pytest.raises(ValueError, match=r"bad\.npy: a .npy matrix must hold integers or strings .*; got object"):
         lo.read_annotations(tmp_path / "bad.npy")
+    np.save(tmp_path / "y.npy", np.array([["cat", "dog"], ["dog", "dog"]]).T)
+    (tmp_path / "y.npy.gz").write_bytes(gzip.compress((tmp_path / "y.npy").read_bytes()))
+    rows = {(0, 0, "cat"), (0, 1, "dog"), (1, 0, "dog"), (1, 1, "dog")}
+    assert triples(lo.read_annotations(tmp_path / "y.npy")) == rows
+    assert triples(lo.read_annotations(tmp_path / "y.npy.gz")) == rows
 
 
 def npy_header(descr: str, shape: tuple[int, ...]) -> bytes:
@@ -315,14 +288,6 @@ def test_npy_that_is_broken_says_so(tmp_path: Path, content: bytes, message: str
         lo.read_annotations(tmp_path / "y.npy")
 
 
-def test_npy_may_be_compressed_and_of_strings(tmp_path: Path) -> None:
-    np.save(tmp_path / "y.npy", np.array([["cat", "dog"], ["dog", "dog"]]).T)
-    (tmp_path / "y.npy.gz").write_bytes(gzip.compress((tmp_path / "y.npy").read_bytes()))
-    rows = {(0, 0, "cat"), (0, 1, "dog"), (1, 0, "dog"), (1, 1, "dog")}
-    assert triples(lo.read_annotations(tmp_path / "y.npy")) == rows
-    assert triples(lo.read_annotations(tmp_path / "y.npy.gz")) == rows
-
-
 @pytest.mark.parametrize("name", ["x.npy", "x.NPY", "x.npy.gz"])
 def test_npy_is_not_written(tmp_path: Path, name: str) -> None:
     ann = lo.Annotations.from_arrays([0, 1], [0, 0], [0, 1])
@@ -334,10 +299,17 @@ def test_npy_is_not_written(tmp_path: Path, name: str) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_matrix_without_the_column_named_says_which_there_are(tmp_path: Path) -> None:
+def test_columns_that_are_missing_or_twice_and_files_without_labels_are_named(tmp_path: Path) -> None:
     (tmp_path / "m.csv").write_text("task,a,b\n1,0,1\n2,1,1\n")
     with pytest.raises(ValueError, match=r"m\.csv: the task column must be one of 'task', 'a', 'b'; got 'id'\."):
         lo.read_annotations(tmp_path / "m.csv", format="matrix", task="id")
+    path = tmp_path / "batch.csv"
+    path.write_text("HITId,WorkerId,AssignmentStatus,Answer.x\n1,w,Rejected,a\n2,w,Approved,\n")
+    with pytest.raises(ValueError, match=r"got none \(rejected 1, without an answer 1\)"):
+        lo.read_annotations(path)
+    (tmp_path / "matrix.csv").write_text("task,kim,kim\n1,0,1\n")
+    with pytest.raises(ValueError, match="got 'kim' 2 times"):
+        lo.read_annotations(tmp_path / "matrix.csv", format="matrix")
 
 
 @pytest.mark.parametrize("tool", TOOLS)
@@ -395,12 +367,7 @@ def test_label_studio_predictions_carry_scores(tmp_path: Path, model: lo.Majorit
             "model_version": "labelonce",
             "score": pytest.approx(model.confidence_[1]),
             "result": [
-                {
-                    "from_name": "sentiment",
-                    "to_name": "text",
-                    "type": "choices",
-                    "value": {"choices": ["negative"]},
-                }
+                {"from_name": "sentiment", "to_name": "text", "type": "choices", "value": {"choices": ["negative"]}}
             ],
         }
     ]
@@ -415,16 +382,13 @@ def test_label_studio_refuses_tasks_that_the_export_lacks(tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
-def test_prodigy_labels_wait_for_review_with_scores(tmp_path: Path, model: lo.MajorityVote) -> None:
+def test_prodigy_labels_wait_for_review_toloka_labels_are_control_tasks(tmp_path: Path, model: lo.MajorityVote) -> None:
     lo.write(model, tmp_path / "review.jsonl", format="prodigy")
     first, _ = map(json.loads, (tmp_path / "review.jsonl").read_text().splitlines())
     assert first["accept"] == ["positive"]
     assert first["score"] == pytest.approx(model.confidence_[0])
     assert [option["id"] for option in first["options"]] == ["negative", "positive"]
     assert "answer" not in first
-
-
-def test_toloka_labels_become_control_tasks(tmp_path: Path, model: lo.MajorityVote) -> None:
     lo.write(model, tmp_path / "control.tsv", format="toloka")
     assert (tmp_path / "control.tsv").read_text() == "INPUT:task\tGOLDEN:label\n101\tpositive\n102\tnegative\n"
 
@@ -453,13 +417,6 @@ def test_unknown_choices_are_named(option: str) -> None:
     options: dict[str, Any] = {option: "perhaps"}
     with pytest.raises(ValueError, match=f"{option} must be one of .* got 'perhaps'"):
         lo.read_annotations(SAMPLES / "label-studio.json", label="stars", **options)
-
-
-def test_a_file_in_which_nothing_is_kept_says_why(tmp_path: Path) -> None:
-    path = tmp_path / "batch.csv"
-    path.write_text("HITId,WorkerId,AssignmentStatus,Answer.x\n1,w,Rejected,a\n2,w,Approved,\n")
-    with pytest.raises(ValueError, match=r"got none \(rejected 1, without an answer 1\)"):
-        lo.read_annotations(path)
 
 
 @pytest.mark.parametrize(("tool", "row"), [("mturk", "1,,Approved,a"), ("mturk", ",w,Approved,a")])
@@ -492,9 +449,7 @@ IDS = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), min
 @pytest.mark.parametrize("tool", TOOLS)
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=st.lists(st.tuples(IDS, IDS, IDS), min_size=1, max_size=6, unique_by=lambda row: row[:2]))
-def test_any_strings_survive_a_round_trip_or_are_refused(
-    tool: str, rows: list[tuple[str, str, str]], tmp_path: Path
-) -> None:
+def test_any_strings_come_back_or_are_refused(tool: str, rows: list[tuple[str, str, str]], tmp_path: Path) -> None:
     ann = lo.Annotations.from_arrays(*(list(column) for column in zip(*rows, strict=True)))
     path = tmp_path / "out"
     try:
@@ -549,12 +504,6 @@ def test_any_bytes_are_read_or_refused_in_a_sentence(tool: str, body: bytes, tmp
     (tmp_path / "file").write_bytes(header + body)
     with contextlib.suppress(ValueError, TypeError):
         lo.read_annotations(tmp_path / "file", format=tool, duplicates="keep", multiple="split")
-
-
-def test_a_column_that_is_there_twice_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "matrix.csv").write_text("task,kim,kim\n1,0,1\n")
-    with pytest.raises(ValueError, match="got 'kim' 2 times"):
-        lo.read_annotations(tmp_path / "matrix.csv", format="matrix")
 
 
 def test_labels_that_a_format_would_change_are_refused(tmp_path: Path) -> None:

@@ -55,12 +55,9 @@ def test_fastchat_pairs_have_a_verdict_per_order(tmp_path: Path) -> None:
     assert (found.classes.tolist(), found.n_answers) == (["model_2"], 2)
 
 
-def test_declared_classes_make_a_tie_an_answer_that_is_no_class(tmp_path: Path) -> None:
+def test_declared_classes_make_a_tie_no_class_and_filled_in_prompts_are_no_names(tmp_path: Path) -> None:
     rows = [{"model": "m", "item": item, "verdict": won} for item, won in enumerate(["A", "B", "tie"])]
     assert read_verdicts(lines(tmp_path / "v.jsonl", *rows), classes=["A", "B"]).only_classes().n_answers == 2
-
-
-def test_texts_of_filled_in_prompts_are_no_names(tmp_path: Path) -> None:
     rows = [{"model": "m", "prompt": f"Is {item} odd?", "item": item, "answer": item % 2} for item in range(9)]
     assert read_verdicts(lines(tmp_path / "v.jsonl", *rows)).workers.tolist() == ["m"]
 

@@ -5,7 +5,7 @@ import pytest
 
 from labelonce._types import Estimate
 from labelonce.judges import class_shares
-from labelonce.judges._plan import checks_for_risk, checks_for_width
+from labelonce.judges._rates import checks_for_risk, checks_for_width
 
 PPI = (0.2471951, 0.36162145)  # ppi_py 0.2.3: ppi_mean_ci(y[known], proxy[known], proxy[~known], alpha=0.05) of `drawn`
 
@@ -22,13 +22,16 @@ def shares(gold: np.ndarray, proxy: np.ndarray, chances: np.ndarray | None = Non
     return table["share"][1], table["low"][1], table["high"][1]
 
 
-def test_the_interval_is_that_of_ppi() -> None:
+def test_the_interval_is_that_of_ppi_and_none_where_all_is_known() -> None:
     truth, proxy, known = drawn()
     gold = np.full(1000, -1)
     gold[known] = truth[known]
     _, low, high = shares(gold, proxy)
     assert high - low == pytest.approx(PPI[1] - PPI[0], rel=0.01)
     assert (low, high) == pytest.approx(PPI, abs=0.005)  # which leaves the gold tasks out of the mean of the proxy
+    truth, proxy, _ = drawn()
+    share, low, high = shares(truth, proxy, np.ones(1000))
+    assert (share, low, high) == pytest.approx((truth.mean(),) * 3)
 
 
 def test_tasks_chosen_with_unequal_chances_count_by_their_inverse() -> None:
@@ -43,12 +46,6 @@ def test_tasks_chosen_with_unequal_chances_count_by_their_inverse() -> None:
         naive.append(truth[known].mean())
     assert np.mean(inside) > 0.88
     assert np.mean(naive) > truth.mean() + 0.1
-
-
-def test_what_is_all_known_has_no_doubt() -> None:
-    truth, proxy, _ = drawn()
-    share, low, high = shares(truth, proxy, np.ones(1000))
-    assert (share, low, high) == pytest.approx((truth.mean(),) * 3)
 
 
 def test_as_many_items_as_are_said_to_be_needed_make_the_interval_as_narrow_as_wanted() -> None:

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import labelonce as lo
-from labelonce.judges._law import GRID
-from labelonce.judges._sharing import Unevenness, uneven_if_copied, usual_sharing
+from labelonce.judges._law import GRID, Unevenness, uneven_if_copied, usual_sharing
 from labelonce.judges._votes import Votes
 
 pytestmark = pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")
@@ -59,13 +58,15 @@ def test_the_unevenness_of_copies_is_that_of_their_mean_votes(classes: int) -> N
     )
 
 
-def test_too_few_votes_say_nothing() -> None:
+def test_too_few_votes_say_nothing_and_the_prior_of_a_user_stands_alone() -> None:
     annotations, _ = judged(0.5, judges=3)
     assert unevenness(annotations) is None
     assert (
         Unevenness.of(Votes.of(annotations), np.zeros(3), np.zeros(3), np.full((3, 2), 0.5), np.ones(2) / 2, 0.5)
         is None
     )
+    annotations, _ = judged(0.0)
+    assert lo.JudgePanel(shared=(400.0, 100.0)).fit(annotations).shared_error_.value == pytest.approx(0.8, abs=0.02)
 
 
 def test_judges_who_err_alone_are_believed() -> None:
@@ -85,11 +86,6 @@ def test_copies_may_all_be_wrong() -> None:
     assert found.confidence_.mean() < 0.9
     assert found.estimated_accuracy_.low < right < found.estimated_accuracy_.high
     assert found.estimated_accuracy_.high - found.estimated_accuracy_.low > 0.2  # nothing tells which
-
-
-def test_the_prior_of_a_user_stands_alone() -> None:
-    annotations, _ = judged(0.0)
-    assert lo.JudgePanel(shared=(400.0, 100.0)).fit(annotations).shared_error_.value == pytest.approx(0.8, abs=0.02)
 
 
 def test_without_votes_to_compare_the_kinds_are_mixed_as_they_usually_are() -> None:

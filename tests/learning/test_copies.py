@@ -50,6 +50,7 @@ def test_what_copiers_say_of_a_task_counts_once(rng: Generator) -> None:
     assert (~copied).sum() == (~np.isin(annotations.worker, group)).sum()
 
 
+@pytest.mark.filterwarnings("ignore:.*(cannot tell how right|are surest):labelonce.DoubtWarning")
 def test_mbem_names_copiers_and_is_less_sure(rng: Generator) -> None:
     y, annotations = crowd(rng, 6)
     X = np.eye(4)[y] + rng.normal(size=(1000, 4)) * 1.2

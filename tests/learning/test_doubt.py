@@ -45,11 +45,8 @@ def test_a_wide_range_is_named() -> None:
 
 
 def test_single_labels_that_the_model_contradicts_are_named() -> None:
-    assert "contradict 20% of the labels shown, of which 5%" in " ".join(
-        doubts_about_contradictions(0.2, Estimate(0.95, 0.85, 1.0))
-    )
-    assert not list(doubts_about_contradictions(0.2, Estimate(0.85, 0.75, 0.95)))  # they are taken to be wrong
-    assert not list(doubts_about_contradictions(0.1, Estimate(0.98, 0.9, 1.0)))  # there are few
+    assert "contradict 20% of the labels shown, of which 5%" in " ".join(doubts_about_contradictions(0.2, 0.05))
+    assert not list(doubts_about_contradictions(0.2, 0.0))
 
 
 def test_drifted_classes_are_named() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from labelonce import MBEM, SoftmaxRegression, simulate
 from labelonce._rules import RULES
 from labelonce._types import Codes, Floats
 from labelonce.data import Annotations
-from labelonce.learning._verdict import beta_interval
+from labelonce.learning._causes import surely_contradicted, taken_wrong
+from labelonce.learning._verdict import doubt_interval
 
 N = 900
 
@@ -78,7 +80,7 @@ def test_the_votes_model_stays_where_later_rounds_are_no_better() -> None:
 
 
 def test_intervals_reach_their_end_where_it_is_likeliest() -> None:
-    low, high = beta_interval(np.array([0.9, 0.99, 0.01, 0.5]), np.array([0.001, 0.01, 0.01, 0.01]), 0.9)
+    low, high = doubt_interval(np.array([0.9, 0.99, 0.01, 0.5]), np.array([0.001, 0.01, 0.01, 0.01]), 0.9)
     assert (high == 1).tolist() == [False, True, False, False]
     assert (low == 0).tolist() == [False, False, True, False]
     assert (low < high).all()
@@ -95,3 +97,51 @@ def test_workers_who_are_always_right_are_within_their_interval() -> None:
     low, high = clf.verdict_.skill_interval()
     real = np.bincount(annotations.worker, annotations.label == y[annotations.task]) / np.bincount(annotations.worker)
     assert ((low - 0.01 < real) & (real < high + 0.01)).all()  # of 90 labels each
+
+
+def test_mistakes_that_all_share_are_seen_by_the_surest_predictions() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 4, 800)
+    X = np.eye(4)[y] + 0.3 * rng.normal(size=(800, 4))
+    shared = np.where(rng.random(800) < 0.15, (y + 1) % 4, y)  # what people take a task for, all alike
+    right = np.tile(0.05 / 3 + (0.95 - 0.05 / 3) * np.eye(4), (10, 1, 1))
+    for seen, doubts in ((shared, 1), (y, 0)):
+        annotations = simulate.annotate(seen, right, simulate.assign(800, 10, 3, rng), rng)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            clf = MBEM(random_state=0).fit(X, annotations)
+        assert sum("surest" in one for one in clf.doubts_) == doubts
+        estimate, actual = clf.estimated_accuracy_, (clf.labels_ == y).mean()
+        assert estimate.low <= actual <= estimate.high
+        assert abs(clf.confidence_.mean() - actual) < 0.1
+
+
+def test_single_labels_that_predictions_contradict_far_more_than_they_are_taken_to_be_wrong() -> None:
+    labels, predicted = np.zeros(100, dtype=np.int32), (np.arange(100) < 20).astype(np.int32)
+    case: Any = SimpleNamespace(gold=None, kind=None, n_pairs=0, labelled=np.arange(100) < 90, predicted=predicted)
+    confidence = np.full(100, 0.96)
+    assert taken_wrong(case, labels, confidence) == pytest.approx(0.04)
+    assert taken_wrong(case, labels, np.full(100, 0.85)) == 0  # that many are taken to be wrong
+    for known in ({"n_pairs": 100}, {"gold": labels}, {"predicted": labels}):
+        assert taken_wrong(SimpleNamespace(**vars(case) | known), labels, confidence) == 0  # type: ignore[arg-type]
+
+
+def test_only_a_model_that_is_mostly_right_where_it_is_surest_throws_doubt_on_labels() -> None:
+    labels = np.zeros(500, dtype=np.int32)
+    sure = np.linspace(0.99, 0.51, 500)
+    evidence = SimpleNamespace(labels=SimpleNamespace(task=np.repeat(np.arange(500), 2)))
+
+    def case(share: float, **known: Any) -> Any:
+        wrong = np.arange(500) % 100 < 100 * share
+        said = SimpleNamespace(max=lambda: sure)
+        return SimpleNamespace(
+            **{"gold": None, "kind": None, "evidence": evidence, "predictions": said, "predicted": wrong * 1} | known
+        )
+
+    confidence = np.full(500, 0.99)
+    assert surely_contradicted(case(0.2), labels, confidence) == pytest.approx(0.19)
+    assert surely_contradicted(case(0.4), labels, confidence) == 0  # the model is wrong where it is sure
+    assert surely_contradicted(case(0.05), labels, confidence) == 0  # there are few
+    assert surely_contradicted(case(0.2, gold=labels), labels, confidence) == 0  # known classes tell more
+    single = SimpleNamespace(labels=SimpleNamespace(task=np.arange(500)))
+    assert surely_contradicted(case(0.2, evidence=single), labels, confidence) == 0

@@ -1,6 +1,5 @@
 """Aggregators of questions: the laws, the binary case, what is shared and how far, and the faults."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,9 @@ from labelonce import DawidSkene
 from labelonce._kernels import make_evidence
 from labelonce.aggregation import RedundancyWarning
 from labelonce.multilabel import MultiLabelAggregator, MultiLabelAnnotations, MultiLabelDawidSkene, MultiLabelVote
+from labelonce.multilabel._metrics import thresholds
 from labelonce.multilabel._pairs import PairLabels, yes_beliefs
 from labelonce.multilabel._shared_workers import STRENGTHS, strength
-from labelonce.multilabel._threshold import thresholds
 
 MODELS = [
     MultiLabelVote(),
@@ -56,15 +55,12 @@ def test_renamed_answers_change_nothing(model: MultiLabelAggregator) -> None:
     assert_allclose(model.fit(other).posterior_, model.fit(ann).posterior_, atol=1e-12)
 
 
-def test_nothing_shared_is_dawid_skene_for_every_question() -> None:
+def test_nothing_shared_is_dawid_skene_for_every_question_and_for_one() -> None:
     ann = crowd(per_question=True).annotations
     posterior = MultiLabelDawidSkene(sharing="none", tol=1e-10, max_iter=3000).fit(ann).posterior_
     for k, question in enumerate(ann.questions):
         binary = DawidSkene(tol=1e-16, max_iter=3000).fit(ann.of_question(question))
         assert_allclose(posterior[:, k], binary.posterior_[:, 1], atol=1e-5)
-
-
-def test_one_question_is_the_binary_case() -> None:
     ann = crowd(n_questions=1).annotations
     model = MultiLabelDawidSkene(tol=1e-10, max_iter=3000).fit(ann)
     binary = DawidSkene(tol=1e-16, max_iter=3000).fit(ann.of_question("q0"))
@@ -107,11 +103,12 @@ def test_sharing_beats_one_fit_per_question_where_answers_are_few() -> None:
     assert np.mean(right["learned"]) > np.mean(right["none"])
 
 
-def test_the_strength_of_sharing_tells_the_crowds_apart() -> None:
+def test_the_strength_of_sharing_tells_the_crowds_apart_and_is_largest_without_counts() -> None:
     alike = MultiLabelDawidSkene().fit(crowd(n_tasks=600, n_questions=8, redundancy=5).annotations)
     apart = MultiLabelDawidSkene().fit(crowd(n_tasks=600, n_questions=8, redundancy=5, per_question=True).annotations)
     assert alike.question_strength_.min() > 40
     assert apart.question_strength_.max() < 20  # the true one: Beta(2, 5), a strength of 7
+    assert strength(np.zeros((5, 2)), np.full((5, 2), 0.5)) == STRENGTHS[-1]
 
 
 @pytest.mark.parametrize("size", [1.0, 4.0, 30.0])
@@ -121,10 +118,6 @@ def test_the_strength_of_raw_counts_is_found(size: float) -> None:
     chance = np.array([rng.dirichlet(size * row) for row in base])
     counts = np.array([rng.multinomial(20, row) for row in chance]).astype(float)
     assert strength(counts, base) == pytest.approx(size, rel=0.12)
-
-
-def test_no_counts_give_the_largest_strength() -> None:
-    assert strength(np.zeros((5, 2)), np.full((5, 2), 0.5)) == STRENGTHS[-1]
 
 
 def test_maybe_is_worth_what_it_is_found_to_say() -> None:
@@ -159,10 +152,13 @@ def test_gold_is_kept_and_judges_the_workers() -> None:
         model.fit(made.annotations, gold={(99, "q0"): 1})
 
 
-def test_one_answer_to_every_question_is_worth_a_warning() -> None:
+def test_one_answer_each_is_worth_a_warning_and_other_annotations_are_refused() -> None:
     ann = crowd(redundancy=1).annotations
     with pytest.warns(RedundancyWarning, match="only 0 of 1,200 questions"):
         MultiLabelDawidSkene().fit(ann)
+    with pytest.raises(TypeError, match="got list"):
+        MultiLabelVote().fit([1, 2])  # type: ignore[arg-type]
+    MultiLabelDawidSkene().fit(crowd(n_questions=150, n_tasks=40, redundancy=2).annotations)
 
 
 def test_the_expected_f1_threshold_is_the_best_of_calibrated_probabilities() -> None:
@@ -204,11 +200,6 @@ def test_wrong_options_are_named(options: dict[str, Any], sentence: str) -> None
         MultiLabelDawidSkene(**options).fit(crowd(n_tasks=5).annotations)
 
 
-def test_only_multi_label_annotations_are_taken() -> None:
-    with pytest.raises(TypeError, match="got list"):
-        MultiLabelVote().fit([1, 2])  # type: ignore[arg-type]
-
-
 def test_a_row_is_a_task_and_a_question_and_is_answered_by_cells() -> None:
     ann = crowd(n_tasks=20, redundancy=2).annotations
     labels, posterior = PairLabels.of(ann), np.random.default_rng(0).random(len(ann.pair_start))
@@ -217,9 +208,3 @@ def test_a_row_is_a_task_and_a_question_and_is_answered_by_cells() -> None:
         counts[worker, question, :, answer] += 1 - posterior[pair], posterior[pair]
     found = make_evidence(labels).tallies(yes_beliefs(posterior)).values
     assert_allclose(found, counts[labels.cell_worker, labels.cell_question], atol=1e-12)
-
-
-def test_a_fit_of_many_questions_does_not_warn() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        MultiLabelDawidSkene().fit(crowd(n_questions=150, n_tasks=40, redundancy=2).annotations)

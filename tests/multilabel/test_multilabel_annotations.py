@@ -24,76 +24,54 @@ def long() -> MultiLabelAnnotations:
     return MultiLabelAnnotations.from_arrays(*zip(*LONG, strict=True), answers=["no", "yes"])
 
 
-def test_ticked_sets_equal_yes_and_no_rows(long: MultiLabelAnnotations) -> None:
+def test_every_layout_order_frame_and_pickle_gives_the_same(long: MultiLabelAnnotations) -> None:
     ticked = MultiLabelAnnotations.from_ticked(["p1", "p1", "p2"], ["ann", "bob", "ann"], [{"dog"}, ["dog", "sea"], ()])
     assert ticked == long
-
-
-def test_a_wide_table_equals_rows(long: MultiLabelAnnotations) -> None:
     columns = {"task": ["p1", "p1", "p2"], "worker": ["ann", "bob", "ann"]}
     columns |= {"dog": ["yes", "yes", "no"], "sea": ["no", "yes", "no"]}
     assert MultiLabelAnnotations.from_wide(pd.DataFrame(columns)) == long
+    frame = long.to_frame().to_pandas().iloc[[1, 0, 3, 2, 5, 4]]
+    assert MultiLabelAnnotations.from_frame(frame, answers=["no", "yes"]) == long
+    assert MultiLabelAnnotations.from_frame(long.to_frame()) == long
+    assert pickle.loads(pickle.dumps(long)) == long  # our own bytes
 
 
-def test_what_was_not_shown_is_not_asked() -> None:
+def test_what_was_not_shown_or_is_empty_or_minus_one_is_not_asked() -> None:
     ann = MultiLabelAnnotations.from_ticked([1, 2], ["x", "x"], [{"a"}, set()], shown=[{"a", "b"}, {"b"}])
     assert ann.to_frame().to_pylist() == [
         {"task": 1, "question": "a", "worker": "x", "answer": "yes"},
         {"task": 1, "question": "b", "worker": "x", "answer": "no"},
         {"task": 2, "question": "b", "worker": "x", "answer": "no"},
     ]
-
-
-def test_an_empty_cell_of_a_wide_table_is_not_asked() -> None:
     frame = pd.DataFrame({"task": [1, 2], "worker": [7, 7], "a": [1.0, np.nan], "b": [0, 1]})
     assert len(MultiLabelAnnotations.from_wide(frame)) == 3
-
-
-def test_an_indicator_matrix_is_one_worker() -> None:
     ann = MultiLabelAnnotations.from_indicator(np.array([[0, 1], [-1, 1]]), questions=["a", "b"])
     assert (ann.n_workers, len(ann), ann.questions.tolist()) == (1, 3, ["a", "b"])
 
 
-def test_rows_in_another_order_are_the_same(long: MultiLabelAnnotations) -> None:
-    frame = long.to_frame().to_pandas().iloc[[1, 0, 3, 2, 5, 4]]
-    assert MultiLabelAnnotations.from_frame(frame, answers=["no", "yes"]) == long
-
-
-def test_a_frame_comes_back_whole(long: MultiLabelAnnotations) -> None:
-    assert MultiLabelAnnotations.from_frame(long.to_frame()) == long
-
-
-def test_a_copy_by_pickle_is_equal(long: MultiLabelAnnotations) -> None:
-    assert pickle.loads(pickle.dumps(long)) == long  # our own bytes
-
-
-def test_arrays_cannot_be_written_to(long: MultiLabelAnnotations) -> None:
+def test_arrays_cannot_be_written_to_and_pairs_number_task_and_question(long: MultiLabelAnnotations) -> None:
     with pytest.raises(ValueError, match="read-only"):
         long.answer[0] = 1
+    assert long.pair.tolist() == [0, 0, 1, 1, 2, 3]
+    assert long.pair_start.tolist() == [0, 2, 4, 5]
 
 
-def test_the_constructor_sorts_and_copies() -> None:
+def test_the_constructor_sorts_and_copies_and_known_words_need_no_declaration() -> None:
     task, zeros, answer = np.array([1, 0], np.int32), np.zeros(2, np.int32), np.array([1, 0], np.int32)
     tables = (np.array(["a", "b"]), np.array(["q"]), np.array(["w"]), np.array(["no", "yes"]), np.array([0.0, 1.0]))
     made = MultiLabelAnnotations(task, zeros, zeros, answer, *tables)
     answer[:] = 7
     assert made.task.tolist() == [0, 1]
     assert made.answer.tolist() == [0, 1]
+    ann = MultiLabelAnnotations.from_arrays([1, 2, 3], ["a"] * 3, ["x"] * 3, ["yes", "skip", "yes"])
+    assert ann.answers.tolist() == ["no", "yes", "skip"]
 
 
-def test_pairs_number_task_and_question(long: MultiLabelAnnotations) -> None:
-    assert long.pair.tolist() == [0, 0, 1, 1, 2, 3]
-    assert long.pair_start.tolist() == [0, 2, 4, 5]
-
-
-def test_align_keeps_every_answer(long: MultiLabelAnnotations) -> None:
+def test_align_keeps_every_answer_and_select_takes_tasks_with_theirs(long: MultiLabelAnnotations) -> None:
     aligned = long.align(["p3", "p2", "p1"])
     assert aligned.task.tolist() == [1, 1, 2, 2, 2, 2]
     with pytest.raises(ValueError, match="got none for 'p1' \\(4 annotations"):
         long.align(["p2"])
-
-
-def test_select_takes_tasks_with_their_answers(long: MultiLabelAnnotations) -> None:
     chosen = long.select(np.array([False, True]))
     assert chosen.tasks.tolist() == ["p2"]
     assert len(chosen) == 2
@@ -107,17 +85,14 @@ def test_a_sample_has_one_worker_a_task_or_question(long: MultiLabelAnnotations,
     assert (len(drawn), drawn.redundancy) == (rows, 1.0)
 
 
-def test_a_sample_of_judgements_keeps_a_form_together() -> None:
+def test_a_sample_keeps_a_form_together_and_draws_every_worker_as_likely() -> None:
     drawn = crowd(redundancy=5).annotations.sample(redundancy=2, random_state=3)
     forms = drawn.to_frame().to_pandas().groupby(["task", "worker"]).size()
     assert set(forms) == {4}
     assert drawn.redundancy == 2
-
-
-def test_every_worker_is_as_likely_to_be_drawn() -> None:
     ann = MultiLabelAnnotations.from_wide(pd.DataFrame({"task": [0] * 4, "worker": range(4), "a": [1] * 4}))
-    drawn = [int(ann.sample(random_state=seed).worker[0]) for seed in range(400)]
-    assert np.bincount(drawn, minlength=4).min() > 70  # 100 expected, standard deviation 8.7
+    workers = [int(ann.sample(random_state=seed).worker[0]) for seed in range(400)]
+    assert np.bincount(workers, minlength=4).min() > 70  # 100 expected, standard deviation 8.7
 
 
 def test_relabel_renames_merges_and_drops() -> None:
@@ -148,11 +123,6 @@ def test_one_question_is_annotations_of_one_label(long: MultiLabelAnnotations) -
 def test_answers_have_a_value_from_no_to_yes(answers: object, values: list[float]) -> None:
     ann = MultiLabelAnnotations.from_arrays([1, 2], ["a"] * 2, ["x"] * 2, ["no", "yes"], answers=answers)
     np.testing.assert_array_equal(ann.values, values)
-
-
-def test_known_words_need_no_declaration() -> None:
-    ann = MultiLabelAnnotations.from_arrays([1, 2, 3], ["a"] * 3, ["x"] * 3, ["yes", "skip", "yes"])
-    assert ann.answers.tolist() == ["no", "yes", "skip"]
 
 
 def test_other_answers_must_be_declared() -> None:

@@ -48,14 +48,10 @@ def test_lists_in_parquet_and_json_lines(tmp_path: Path, wanted: MultiLabelAnnot
     assert read_multilabel(tmp_path / "labels.jsonl") == wanted
 
 
-def test_an_empty_cell_of_a_wide_file_is_not_asked(tmp_path: Path) -> None:
+def test_an_empty_cell_is_not_asked_and_columns_have_other_names(tmp_path: Path, wanted: MultiLabelAnnotations) -> None:
     path = tmp_path / "labels.csv"
     path.write_text("task,worker,dog,sea\n1,ann,1,\n2,ann,0,1\n")
     assert len(read_multilabel(path)) == 3
-
-
-def test_columns_by_other_names(tmp_path: Path, wanted: MultiLabelAnnotations) -> None:
-    path = tmp_path / "labels.csv"
     path.write_text(LONG.replace("question", "tag").replace("answer", "says"))
     assert read_multilabel(path, question="tag", answer="says") == wanted
 
@@ -73,15 +69,11 @@ def export(*results: list[str], cancelled: bool = False) -> str:
     return json.dumps([{"id": 5, "data": {"text": "t"}, "annotations": annotations}])
 
 
-def test_check_boxes_of_label_studio(tmp_path: Path) -> None:
+def test_check_boxes_of_label_studio_are_read_and_cancelled_forms_left_out(tmp_path: Path) -> None:
     path = tmp_path / "export.json"
     path.write_text(export(["dog", "sea"], ["dog"], []))
     ann = read_multilabel(path, format="label-studio")
     assert ann == MultiLabelAnnotations.from_ticked([5] * 3, [0, 1, 2], [["dog", "sea"], ["dog"], []])
-
-
-def test_a_cancelled_form_is_left_out_with_a_warning(tmp_path: Path) -> None:
-    path = tmp_path / "export.json"
     path.write_text(export([], ["dog"], cancelled=True))
     with pytest.warns(UserWarning, match="1 judgements are read, others left out \\(cancelled or skipped 1\\)"):
         assert len(read_multilabel(path, format="label-studio")) == 1
@@ -135,9 +127,7 @@ def test_answers_without_a_new_name_are_left_out_in_one_column_too(tmp_path: Pat
 
 
 @pytest.mark.parametrize("text", [LONG, WIDE, TICKED], ids=["long", "wide", "ticked"])
-def test_rows_without_a_task_are_left_out_in_every_layout(
-    tmp_path: Path, text: str, wanted: MultiLabelAnnotations
-) -> None:
+def test_rows_without_a_task_are_left_out_everywhere(tmp_path: Path, text: str, wanted: MultiLabelAnnotations) -> None:
     row = {LONG: ",dog,ann,yes\n", WIDE: ",ann,yes,no\n", TICKED: ",ann,sea\n"}[text]
     header, _, rest = text.partition("\n")
     path = saved(tmp_path, f"{header}\n{row}{rest}")

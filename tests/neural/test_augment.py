@@ -5,7 +5,7 @@ import torch
 from numpy.testing import assert_allclose, assert_array_equal
 
 from labelonce.neural import TorchLearner, fast_net
-from labelonce.neural._augment import affine, cut_out, flip_and_crop, mix_up, recolour
+from labelonce.neural._augment import affine, both_ways, cut_out, flip_and_crop, mix_up, recolour
 
 
 def generator() -> torch.Generator:
@@ -70,3 +70,34 @@ def test_a_share_of_each_batch_has_strong_views() -> None:
     views = learner.views(before, generator())
     weak = [(view == one).all() or (view == one.flip(-1)).all() for view, one in zip(views, before, strict=True)]
     assert [bool(one) for one in weak] == [True] * 10 + [False] * 30
+
+
+def test_images_are_moved_both_ways_along_the_diagonal() -> None:
+    image = torch.arange(2 * 4 * 5, dtype=torch.float32).reshape(1, 2, 4, 5)
+    right, left = both_ways(image, 1)
+    assert_array_equal(right[:, :, 1:, 1:], image[:, :, :-1, :-1])
+    assert_array_equal(left[:, :, :-1, :-1], image[:, :, 1:, 1:])
+    assert_array_equal(right[:, :, 0], right[:, :, 2])  # mirrored
+
+
+def test_moved_views_count_half_as_much_and_only_once_training_is_over() -> None:
+    net = TorchLearner(flip_predictions=False, shift_predictions=1, device="cpu")
+    image = torch.randn(6, 3, 8, 8, generator=generator())
+    module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.LazyLinear(2))
+
+    def alone(view: torch.Tensor) -> torch.Tensor:
+        shares: torch.Tensor = module(view).softmax(dim=1)
+        return shares
+
+    right, left = both_ways(image, 1)
+    found = net.predict_batch(module, image)
+    assert_allclose(found, (2 * alone(image) + alone(right) + alone(left)).detach() / 4, atol=1e-6)
+    net.__dict__["_seen"] = None  # what a training holds
+    assert_allclose(net.predict_batch(module, image), alone(image).detach(), atol=1e-6)
+
+
+def test_a_trained_learner_predicts_with_moved_views() -> None:
+    X = np.random.default_rng(0).normal(size=(12, 3, 8, 8)).astype(np.float32)
+    net = TorchLearner(epochs=1, batch_size=6, pad=1, shift_predictions=1, device="cpu", random_state=0)
+    moved = net.fit(X, np.arange(12) % 2).predict_proba(X)
+    assert np.abs(moved - net.set_params(shift_predictions=0).predict_proba(X)).max() > 1e-5

@@ -18,16 +18,10 @@ def labels(confusion: Any, n_tasks: int, redundancy: int, seed: int = 0) -> tupl
     return y_true, simulate.annotate(y_true, confusion, assignment, rng)
 
 
-def test_a_skill_is_a_one_coin_worker() -> None:
+def test_skill_quality_and_matrices_are_the_workers_that_they_say() -> None:
     assert_allclose(planning.assume(skill=0.8, n_classes=3).confusion, simulate.one_coin([0.8], 3))
-
-
-def test_quality_is_the_share_of_hammers() -> None:
     crowd = planning.assume(quality=0.3, n_classes=4)
     assert_allclose(crowd.mean_skill, 0.3 + 0.7 / 4)
-
-
-def test_a_confusion_matrix_says_how_many_classes_there_are() -> None:
     assert planning.assume(confusion=np.eye(5)).n_classes == 5
 
 
@@ -48,14 +42,21 @@ def test_assumptions_that_cannot_be_are_errors(stated: dict[str, Any], value: st
         planning.assume(**stated)
 
 
-def test_what_is_no_crowd_is_an_error() -> None:
+def test_what_is_no_crowd_or_has_other_answers_is_an_error() -> None:
     with pytest.raises(TypeError, match=r"got 0\.8"):
         planning.plan(0.8, budget=10)
+    ann = lo.Annotations.from_matrix([[0, 2], [1, 1], [0, 0]], classes=[0, 1], answers=[0, 1, 2])
+    with pytest.raises(ValueError, match=r"got 3 answers for 2 classes\. Fit to annotations\.only_classes\(\)"):
+        crowd_of(lo.DawidSkene().fit(ann))
 
 
-def test_a_crowd_does_not_depend_on_the_order_of_the_workers() -> None:
+def test_stated_workers_are_drawn_as_they_are_in_any_order_and_those_without_labels_not_counted() -> None:
     first, second = (planning.assume(skills=skills) for skills in ([0.6, 0.9, 0.7], [0.9, 0.7, 0.6]))
     assert_array_equal(first.confusion, second.confusion)
+    crowd = planning.assume(skills=[0.6, 0.9])
+    assert_array_equal(crowd.draw(np.random.default_rng(0)), crowd.confusion)
+    ann = lo.Annotations.from_matrix([[0, 1, -1], [1, 1, -1], [0, 0, -1]])
+    assert crowd_of(lo.DawidSkene().fit(ann)).n_workers == 2
 
 
 def test_an_aggregator_gives_its_workers_their_load_and_the_doubt_about_them() -> None:
@@ -68,33 +69,12 @@ def test_an_aggregator_gives_its_workers_their_load_and_the_doubt_about_them() -
     assert abs(crowd.mean_skill - (y_true[ann.task] == ann.label).mean()) < 0.03
 
 
-def test_a_worker_model_gives_its_intervals() -> None:
+def test_a_worker_model_gives_its_intervals_and_draws_scatter_as_far() -> None:
     y_true, ann = labels(simulate.one_coin([0.9, 0.6, 0.7], 2), 300, 1)
     crowd = crowd_of(lo.workers.OneCoin().fit(ann, y_true))
     assert_allclose(np.sort(crowd.skill), [0.6, 0.7, 0.9], atol=0.1)
     assert ((crowd.skill_error > 0.01) & (crowd.skill_error < 0.06)).all()
-
-
-def test_draws_of_a_crowd_scatter_as_far_as_its_skills_are_in_doubt() -> None:
-    y_true, ann = labels(simulate.one_coin([0.9, 0.6, 0.7], 2), 300, 1)
-    crowd = crowd_of(lo.workers.OneCoin().fit(ann, y_true))
     rng = np.random.default_rng(0)
     drawn = np.array([np.diagonal(crowd.draw(rng), axis1=1, axis2=2).mean(axis=1) for _ in range(600)])
     assert_allclose(drawn.mean(axis=0), crowd.skill, atol=0.01)
     assert_allclose(drawn.std(axis=0), crowd.skill_error, rtol=0.2)
-
-
-def test_stated_workers_are_always_drawn_as_they_are() -> None:
-    crowd = planning.assume(skills=[0.6, 0.9])
-    assert_array_equal(crowd.draw(np.random.default_rng(0)), crowd.confusion)
-
-
-def test_a_worker_without_labels_is_not_counted() -> None:
-    ann = lo.Annotations.from_matrix([[0, 1, -1], [1, 1, -1], [0, 0, -1]])
-    assert crowd_of(lo.DawidSkene().fit(ann)).n_workers == 2
-
-
-def test_a_fit_to_other_answers_is_refused() -> None:
-    ann = lo.Annotations.from_matrix([[0, 2], [1, 1], [0, 0]], classes=[0, 1], answers=[0, 1, 2])
-    with pytest.raises(ValueError, match=r"got 3 answers for 2 classes\. Fit to annotations\.only_classes\(\)"):
-        crowd_of(lo.DawidSkene().fit(ann))

@@ -1,6 +1,8 @@
 """Plans: the table of best redundancies, laws of prices, recovery of a crowd from a pilot, and what a plan says."""
 
+import builtins
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,8 @@ from numpy.testing import assert_allclose
 
 import labelonce as lo
 from labelonce import planning, simulate, theory
+from labelonce.planning._advice import PilotDoubts, guards
+from labelonce.planning._curve import check_money, curve
 
 PRICES = (0, 0.1, 0.5, 1, 2, 5, 10, 50)
 BEST = {
@@ -75,10 +79,19 @@ def test_the_same_seed_gives_the_same_plan_and_another_one_another_curve() -> No
     assert first.rows != other.rows
 
 
-def test_a_small_pool_is_labelled_whole_and_more_often() -> None:
+def test_fee_and_test_set_are_part_of_the_budget_and_a_small_pool_is_labelled_whole() -> None:
     found = planning.plan(planning.assume(skill=0.7), budget=1000, tasks=200)
     assert (found.redundancy, found.tasks, found.cost) == (5, 200, 1000)
     assert "All 200 tasks" in " ".join(found.reasons)
+    crowd = planning.assume(skill=0.8)
+    found = planning.plan(crowd, budget=12_000, label_price=1, fee=0.2, test_tasks=100)
+    assert found.test is not None
+    assert found.test.tasks == 100
+    assert found.test.cost == pytest.approx(100 * found.test.redundancy * 1.2)
+    assert found.test.label_accuracy >= 0.95
+    assert found.cost == pytest.approx(1.2 * found.labels + found.test.cost)
+    assert 12_000 - 1.2 < found.cost <= 12_000
+    assert planning.plan(crowd, budget=1200, label_price=1.2).test is None  # a tenth buys fewer than 50 tasks
 
 
 def test_labels_that_bring_less_than_one_percent_are_not_bought() -> None:
@@ -106,18 +119,6 @@ def test_right_labels_need_more_labels_per_task_than_a_model() -> None:
     assert seven.point_cost == labels.point_cost == pytest.approx(point, rel=0.01)
 
 
-def test_fee_and_test_set_are_part_of_the_budget() -> None:
-    crowd = planning.assume(skill=0.8)
-    found = planning.plan(crowd, budget=12_000, label_price=1, fee=0.2, test_tasks=100)
-    assert found.test is not None
-    assert found.test.tasks == 100
-    assert found.test.cost == pytest.approx(100 * found.test.redundancy * 1.2)
-    assert found.test.label_accuracy >= 0.95
-    assert found.cost == pytest.approx(1.2 * found.labels + found.test.cost)
-    assert 12_000 - 1.2 < found.cost <= 12_000
-    assert planning.plan(crowd, budget=1200, label_price=1.2).test is None  # a tenth buys fewer than 50 tasks
-
-
 def test_where_tasks_are_labelled_once_the_budget_has_second_labels() -> None:
     crowd = planning.assume(skill=0.8)
     found, none = (planning.plan(crowd, budget=2000, fee=0.2, test_tasks=0, overlap=one) for one in (None, 0))
@@ -138,9 +139,15 @@ def test_the_second_labels_of_a_plan_are_those_that_the_pilot_asks_for() -> None
     assert planning.plan(fitted, budget=2000, test_tasks=0).overlap == narrowing.second
 
 
-def test_a_test_set_that_leaves_nothing_is_an_error() -> None:
+def test_test_sets_guessers_features_and_rows_that_cannot_be_are_errors() -> None:
     with pytest.raises(ValueError, match="test_tasks must leave money for training; got 100"):
         planning.plan(planning.assume(skill=0.8), budget=300, test_tasks=100)
+    with pytest.raises(ValueError, match=r"got a mean skill of 0\.5 for 2 classes"):
+        planning.plan(planning.assume(skill=0.5), budget=100)
+    with pytest.raises(TypeError, match="got Crowd"):
+        planning.plan(planning.assume(skill=0.8), budget=100, features=np.ones((5, 2)))
+    with pytest.raises(ValueError, match="got 7"):
+        planning.plan(planning.assume(skill=0.8), budget=100, redundancies=[1, 2]).row(7)
 
 
 @pytest.mark.parametrize("error_rate", [0.1, 0.2, 0.3])
@@ -152,13 +159,10 @@ def test_the_papers_bound_next_to_the_plan_is_that_of_the_theory(error_rate: flo
     assert found.redundancy == 1
 
 
-def test_there_is_no_bound_for_more_than_two_classes() -> None:
+def test_rows_say_what_the_budget_buys_and_no_bound_for_more_than_two_classes() -> None:
     found = planning.plan(planning.assume(skill=0.7, n_classes=3), budget=100)
     assert found.bound_redundancy is None
     assert {row.bound for row in found.rows} == {None}
-
-
-def test_rows_say_what_the_budget_buys() -> None:
     found = planning.plan(planning.assume(skill=0.8), budget=1000, label_price=0.5, task_price=2)
     row = found.row(2)
     assert (row.tasks, row.labels, row.cost) == (333, 666, 999)
@@ -201,13 +205,10 @@ def test_a_pilot_with_groups_of_classes_can_be_planned_from() -> None:
     assert 0.5 < found.accuracy.value <= 1
 
 
-def test_the_budget_of_a_pilot_is_ten_times_what_it_cost() -> None:
+def test_the_budget_of_a_pilot_is_ten_times_its_cost_and_redundancy_at_most_its_workers() -> None:
     _, ann = pilot(simulate.one_coin([0.8] * 5, 2), n_tasks=50, redundancy=2, seed=0)
     found = planning.plan(lo.DawidSkene().fit(ann), label_price=2, task_price=1)
     assert found.budget == 10 * (100 * 2 + 50)
-
-
-def test_redundancy_is_at_most_the_number_of_workers() -> None:
     _, ann = pilot(simulate.one_coin([0.6] * 4, 2), n_tasks=100, redundancy=2, seed=0)
     found = planning.plan(lo.DawidSkene().fit(ann), task_price=100)
     assert [row.redundancy for row in found.rows] == [1, 2, 3, 4]
@@ -234,23 +235,64 @@ def test_what_cannot_be_is_one_sentence(options: dict[str, Any], value: str) -> 
         planning.plan(planning.assume(skill=0.8), **options)
 
 
-def test_workers_who_guess_are_an_error() -> None:
-    with pytest.raises(ValueError, match=r"got a mean skill of 0\.5 for 2 classes"):
-        planning.plan(planning.assume(skill=0.5), budget=100)
-
-
-def test_features_without_a_model_are_an_error() -> None:
-    with pytest.raises(TypeError, match="got Crowd"):
-        planning.plan(planning.assume(skill=0.8), budget=100, features=np.ones((5, 2)))
-
-
-def test_a_redundancy_that_is_not_in_the_curve_is_an_error() -> None:
-    with pytest.raises(ValueError, match="got 7"):
-        planning.plan(planning.assume(skill=0.8), budget=100, redundancies=[1, 2]).row(7)
-
-
 def test_a_plan_goes_to_json_and_to_a_table() -> None:
     found = planning.plan(planning.assume(skill=0.8), budget=100)
     assert json.loads(json.dumps(found.to_dict()))["rows"][0]["tasks"] == found.tasks
     assert found.to_frame().num_rows == len(found.rows)
     assert found.to_frame().column_names[:3] == ["redundancy", "tasks", "labels"]
+
+
+@pytest.fixture
+def found() -> planning.Plan:
+    return planning.plan(planning.assume(skill=0.8), budget=100)
+
+
+def test_a_plan_is_drawn_as_svg_and_png_and_another_suffix_is_an_error(found: planning.Plan, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    for name in ("plan.svg", "plan.png"):
+        found.plot(tmp_path / name)
+    assert b"<svg" in (tmp_path / "plan.svg").read_bytes()
+    assert (tmp_path / "plan.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(ValueError, match=r"got 'plan\.doc'"):
+        found.plot(tmp_path / "plan.doc")
+
+
+def test_without_matplotlib_the_error_says_how_to_install_it(
+    found: planning.Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *rest: Any) -> Any:
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ImportError, match="pip install matplotlib"):
+        found.plot(tmp_path / "plan.svg")
+
+
+def said(pilot: PilotDoubts | None, *, task_price: float = 10.0) -> str:
+    crowd, money = planning.assume(skill=0.7, n_classes=3), check_money(1000, 1, task_price, None)
+    found = curve(crowd, money, None, "gini", 0)
+    row = next(row for row in found.rows if row.redundancy == found.best)
+    return " ".join(guards(row, found, money, crowd, pilot, None))
+
+
+def test_models_near_chance_hard_tasks_and_missing_test_sets_are_told() -> None:
+    assert "agrees with 36.0% of the labels where chance gives 33.0%" in said(PilotDoubts(0.36, 0.33))
+    assert "buy 2 or 3 labels" not in said(PilotDoubts(0.6, 0.33))
+    assert "On hard tasks" in said(None)
+    assert "On hard tasks" not in said(None, task_price=0.0)
+    assert "The budget has no test set. One costs" in said(None)
+
+
+def test_few_labels_per_worker_are_said_with_their_number_and_many_are_not() -> None:
+    rng = np.random.default_rng(0)
+    confusion = simulate.one_coin([0.8] * 20, 2)
+    ann = simulate.annotate(rng.integers(0, 2, 40), confusion, simulate.assign(40, 20, 2, rng, replace=False), rng)
+    found = " ".join(planning.plan(lo.DawidSkene().fit(ann), budget=300).guards)
+    assert "gave 4.0 labels each" in found
+    assert "Each worker will give 15 labels, fewer than 10 for each of the 2 classes" in found
+    many = planning.plan(planning.assume(skill=0.8, n_workers=5), budget=1000)
+    assert "per worker" not in " ".join(many.guards)

@@ -47,10 +47,16 @@ def test_the_number_of_fits_is_bounded_and_announced(problem: dict[str, Any]) ->
     assert said[-1] == (10, 10)
 
 
-def test_too_few_fits_simulate_nothing(problem: dict[str, Any]) -> None:
+def test_too_few_fits_or_rows_simulate_nothing_or_less_and_features_need_annotations(problem: dict[str, Any]) -> None:
     rows = {"features": problem["X"], "annotations": problem["ann"]}
     found = planning.plan(problem["clf"], budget=300, fits=7, **rows)
     assert (found.fits, found.accuracy, found.agree) == (0, None, None)
+    ann = problem["ann"].select(np.arange(N_ROWS) < 200)
+    rows = {"features": problem["X"][:200], "annotations": ann}
+    found = planning.plan(problem["clf"], budget=1500, redundancies=[1, 2], fits=8, **rows)
+    assert "The simulation used 10% of the tasks" in " ".join(found.reasons)
+    with pytest.raises(ValueError, match="got no annotations"):
+        planning.plan(problem["clf"], budget=300, features=problem["X"])
 
 
 def test_the_expected_range_holds_what_the_plan_reaches(problem: dict[str, Any], found: planning.Plan) -> None:
@@ -64,13 +70,10 @@ def test_the_expected_range_holds_what_the_plan_reaches(problem: dict[str, Any],
     assert found.accuracy.high - found.accuracy.low < 0.3
 
 
-def test_information_and_simulation_agree_on_an_easy_problem(found: planning.Plan) -> None:
+def test_information_and_simulation_agree_and_a_cheaper_number_as_good_is_named(found: planning.Plan) -> None:
     assert found.agree
     assert any("Mean accuracy of the simulated fits" in sentence for sentence in found.reasons)
     assert sum(row.simulated is not None for row in found.rows) == 4
-
-
-def test_a_cheaper_number_of_labels_with_as_good_a_model_is_named(found: planning.Plan) -> None:
     right = {1: 0.86, 2: 0.878, 3: 0.88}
     rows = [replace(found.row(r), cost=100.0 * r, accuracy=Estimate(p, 0.5, 1.0)) for r, p in right.items()]
     curve: Any = SimpleNamespace(rows=rows)
@@ -91,18 +94,6 @@ def test_the_level_is_the_accuracy_of_the_pilot_on_new_tasks(problem: dict[str, 
     assert level[1] < 0.06
 
 
-def test_where_there_are_few_rows_the_simulation_is_smaller_and_says_so(problem: dict[str, Any]) -> None:
-    ann = problem["ann"].select(np.arange(N_ROWS) < 200)
-    rows = {"features": problem["X"][:200], "annotations": ann}
-    found = planning.plan(problem["clf"], budget=1500, redundancies=[1, 2], fits=8, **rows)
-    assert "The simulation used 11% of the tasks" in " ".join(found.reasons)
-
-
-def test_features_need_the_annotations_of_the_pilot(problem: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="got no annotations"):
-        planning.plan(problem["clf"], budget=300, features=problem["X"])
-
-
 def simulated(accuracy: list[list[list[float]]]) -> Simulation:
     pilot = np.full((len(accuracy), 2), 0.6)
     return Simulation((1, 2, 4), np.array([100.0, 90.0, 80.0]), np.array(accuracy), pilot, 0.6, 0.05, 1.0, 8)
@@ -118,8 +109,7 @@ def test_the_simulation_overrules_only_where_every_crowd_is_clearly_better() -> 
 def test_the_expected_accuracy_rises_with_the_worth() -> None:
     money = check_money(1000, 1, 3, None)
     rows = with_accuracy(
-        curve(planning.assume(skill=0.8), money, None, "gini", 0),
-        simulated([[[0.80, 0.78, 0.75], [0.70, 0.69, 0.68]]]),
+        curve(planning.assume(skill=0.8), money, None, "gini", 0), simulated([[[0.80, 0.78, 0.75], [0.70, 0.69, 0.68]]])
     ).rows
     by_worth = sorted(rows, key=lambda row: row.worth)
     values = [row.accuracy.value for row in by_worth if row.accuracy is not None]

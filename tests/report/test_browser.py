@@ -1,18 +1,16 @@
 """The report in a real browser: Debian's Chromium, headless, without network."""
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from service_pages import needs_chromium
 
 import labelonce as lo
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-sync_api = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install 'labelonce[dev]'")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium")
+pytestmark = needs_chromium
 
 NAMES = [
     "<script>document.title='owned'</script>",
@@ -21,14 +19,6 @@ NAMES = [
     "🙂🎉 sam",
     '"quoted" & co',
 ]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with sync_api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield running
-        running.close()
 
 
 @pytest.fixture(scope="module")
@@ -76,10 +66,12 @@ def visit(browser: Any, report: Path) -> Iterator[Visit]:
     assert opened.trouble == []
 
 
-def test_opens_without_errors_or_requests_and_runs_no_name(visit: Visit) -> None:
+def test_opens_without_errors_or_requests_runs_no_name_and_prices_follow_the_price(visit: Visit) -> None:
     assert visit.page.title() == "Pets & co"
     assert visit.page.locator("#worker-table tbody tr").count() == 25
     assert visit.page.locator("section").count() == 9
+    visit.page.get_by_label("Price of a label").fill("2")
+    assert visit.page.locator("#prices tbody tr").first.locator("[data-labels]").inner_text() == "6,000"
 
 
 def test_sorting(visit: Visit) -> None:
@@ -139,11 +131,6 @@ def test_the_lists_can_be_downloaded_offline(visit: Visit, button: str, name: st
     text = Path(waiting.value.path()).read_text("utf-8-sig")
     assert text == visit.page.evaluate(f"JSON.parse(document.getElementById('data').textContent).lists['{name}']")
     assert len(text.splitlines()) > 50
-
-
-def test_prices_follow_the_price(visit: Visit) -> None:
-    visit.page.get_by_label("Price of a label").fill("2")
-    assert visit.page.locator("#prices tbody tr").first.locator("[data-labels]").inner_text() == "6,000"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -18,10 +18,14 @@ from labelonce.data import Annotations
 from labelonce.multilabel import average_precision
 from labelonce.report import worker_seconds
 from labelonce.report._accuracy import estimated_accuracy, judged_without
-from labelonce.report._calibration import gold_calibration, label_calibration, without_label
-from labelonce.report._classes import class_figures, expected_average_precision
-from labelonce.report._counts import Counts
-from labelonce.report._facts import Facts, read_facts
+from labelonce.report._classes import (
+    class_figures,
+    expected_average_precision,
+    gold_calibration,
+    label_calibration,
+    without_label,
+)
+from labelonce.report._facts import Counts, Facts, read_facts
 from labelonce.report._money import compare_redundancy, workers_by_belief
 from labelonce.report._review import least_sure, overruled, review_rows
 from labelonce.report._work import work_figures
@@ -89,7 +93,7 @@ def with_features(**options: Any) -> tuple[lo.MBEM, lo.Annotations]:
     return lo.MBEM(lo.SoftmaxRegression(), rounds=2, **options).fit(X, ann), ann
 
 
-def test_the_estimate_of_a_fit_with_features_is_its_own() -> None:
+def test_estimate_skills_intervals_and_simulated_votes_of_a_fit_with_features_are_its_own() -> None:
     clf, ann = with_features()
     facts = read_facts(clf, ann)
     accuracy = estimated_accuracy(facts)
@@ -97,19 +101,10 @@ def test_the_estimate_of_a_fit_with_features_is_its_own() -> None:
     assert Estimate(accuracy.value, accuracy.low, accuracy.high) == clf.estimated_accuracy_
     assert accuracy.kind == "held_out"
     assert facts.promised == pytest.approx(clf.posterior_.max(axis=1).mean())
-
-
-def test_skills_and_intervals_are_those_of_the_fit() -> None:
-    clf, ann = with_features()
-    table, frame = worker_table(read_facts(clf, ann)), clf.workers_to_frame().sort_by("worker")
+    table, frame = worker_table(facts), clf.workers_to_frame().sort_by("worker")
     assert_allclose(table.low, frame["skill_low"].to_numpy())
     assert_allclose(table.high, frame["skill_high"].to_numpy())
     assert_allclose(table.wrong, frame["annotations"].to_numpy() * (1 - frame["skill"].to_numpy()))
-
-
-def test_simulated_votes_are_by_workers_as_good_as_they_are_said_to_be() -> None:
-    clf, ann = with_features()
-    facts = read_facts(clf, ann)
     right = np.einsum("wkk->wk", workers_by_belief(facts)).mean(axis=1)
     said = np.bincount(ann.worker, clf.posterior_[ann.task, ann.label]) / np.bincount(ann.worker)
     assert_allclose(right, said, atol=0.03)
@@ -221,14 +216,11 @@ def test_expected_labels_of_a_right_model_come_as_often_as_promised() -> None:
     assert found.error < 0.02
 
 
-def test_tasks_to_look_at() -> None:
+def test_tasks_to_look_at_are_least_sure_or_overruled_by_a_majority() -> None:
     ann = lo.Annotations.from_matrix([[0, 0, 0], [1, 1, 1], [0, 1, -1], [1, 1, 0], [0, 0, 1]] * 4)
     facts = read_facts(lo.MajorityVote().fit(ann), ann)
     assert set(least_sure(facts)[:4]) == {2, 7, 12, 17}
     assert len(overruled(facts)) == 0
-
-
-def test_a_task_is_overruled_where_its_label_is_not_the_most_given() -> None:
     ann = lo.Annotations.from_matrix([[0, 0, 1], [0, 1, -1], [1, 1, 1], [1, 0, 0]])
     facts = read_facts(lo.MajorityVote().fit(ann), ann)
     posterior = np.array([[0.3, 0.7], [0.1, 0.9], [0.6, 0.4], [0.9, 0.1]])

@@ -1,13 +1,13 @@
 """The page about several labels at once: its numbers, its escaping, in a browser in light and dark."""
 
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from commands import Patch
 from questions import crowd
+from service_pages import needs_chromium
 
 import labelonce as lo
 from labelonce.multilabel import (
@@ -19,7 +19,6 @@ from labelonce.multilabel import (
 )
 from labelonce.report._questions import Strictness, questions_accuracy, read_question_facts
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ODD = "<script>document.title='owned'</script>"
 
 
@@ -46,29 +45,25 @@ def page(fitted: tuple[Any, Any, Any], tmp_path_factory: pytest.TempPathFactory)
     return path
 
 
-def test_names_and_texts_are_escaped(page: Path) -> None:
+def test_names_are_escaped_and_the_same_fit_gives_the_same_bytes(
+    page: Path, fitted: tuple[Any, Any, Any], tmp_path: Path
+) -> None:
     text = page.read_text()
     assert ODD not in text
     assert "&lt;b&gt;dog&lt;/b&gt;" in text
     assert "&lt;i&gt;text&lt;/i&gt;" in text
     assert "<script" not in text
-
-
-def test_the_same_fit_gives_the_same_bytes(fitted: tuple[Any, Any, Any], page: Path, tmp_path: Path) -> None:
     lo.write_report(tmp_path / "again.html", *fitted[:2], title="Boxes & co", texts=["<i>text</i>"] * 200)
     assert (tmp_path / "again.html").read_bytes() == page.read_bytes()
 
 
-def test_strictness_is_that_of_the_table_of_workers(fitted: tuple[Any, Any, Any]) -> None:
+def test_strictness_is_that_of_the_table_of_workers_and_adds_up_over_questions(fitted: tuple[Any, Any, Any]) -> None:
     model, ann, _ = fitted
     found = read_question_facts(model, ann).strictness(by_question=False)
     by_name = dict(zip(ann.workers[found.worker], found.value, strict=True))
     table = model.workers_to_frame()
     for name, value in zip(table["worker"].to_pylist(), table["strictness"].to_pylist(), strict=True):
         assert by_name[name] == pytest.approx(value)
-
-
-def test_strictness_by_question_adds_up_to_that_of_the_worker(fitted: tuple[Any, Any, Any]) -> None:
     facts = read_question_facts(*fitted[:2])
     whole, parts = facts.strictness(by_question=False), facts.strictness(by_question=True)
     assert len(parts.worker) == 4 * len(whole.worker)
@@ -92,9 +87,7 @@ def test_gold_is_measured_by_question(fitted: tuple[Any, Any, Any], tmp_path: Pa
     assert "Right labels, measured" in (tmp_path / "gold.html").read_text()
 
 
-def test_matrices_that_there_is_no_room_for_are_left_out(
-    fitted: tuple[Any, Any, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_matrices_without_room_are_left_out(fitted: tuple[Any, Any, Any], tmp_path: Path, monkeypatch: Patch) -> None:
     lo.write_report(tmp_path / "all.html", *fitted[:2])
     assert "Yes to false" in (tmp_path / "all.html").read_text()
     monkeypatch.setattr("labelonce.report._questions.MOST_NUMBERS", 10)
@@ -131,17 +124,7 @@ def test_other_annotations_and_unfitted_models_are_named(fitted: tuple[Any, Any,
         lo.write_report(tmp_path / "x.html", MultiLabelVote(), ann)
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api", reason="no playwright: pip install 'labelonce[dev]'")
-    if CHROMIUM is None:
-        pytest.skip("no Chromium: apt-get install chromium")
-    with sync_api.sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield running
-        running.close()
-
-
+@needs_chromium
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1200), ("dark", 1200), ("light", 390)])
 def test_the_page_opens_alone_in_light_and_dark_and_fits(browser: Any, page: Path, scheme: str, width: int) -> None:
     trouble: list[str] = []

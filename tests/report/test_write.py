@@ -56,9 +56,13 @@ def test_mbem_shows_its_rounds_and_its_model(tmp_path: Path) -> None:
     assert "MajorityVote, then a model trained on its labels" in page_of(tmp_path, trained, ann)
 
 
-def test_the_same_fit_gives_the_same_bytes(tmp_path: Path) -> None:
+def test_the_same_fit_gives_the_same_bytes_and_nothing_is_fetched(tmp_path: Path) -> None:
     ann = small_crowd()
     assert page_of(tmp_path, lo.DawidSkene().fit(ann), ann) == page_of(tmp_path, lo.DawidSkene().fit(ann), ann)
+    page = page_of(tmp_path, lo.DawidSkene().fit(ann), ann)
+    assert "default-src 'none'" in page
+    assert not re.search(r'(src|href)="(?!#|data:)', page)
+    assert set(re.findall(r"https?://[^\"' ]+", page)) <= {"http://www.w3.org/2000/svg"}
 
 
 def test_every_name_is_escaped(tmp_path: Path) -> None:
@@ -71,14 +75,6 @@ def test_every_name_is_escaped(tmp_path: Path) -> None:
     assert "<script>alert" not in page
     assert page.count("<script") == 2
     assert bad + "0" in data_of(page)["names"]
-
-
-def test_nothing_is_fetched(tmp_path: Path) -> None:
-    ann = small_crowd()
-    page = page_of(tmp_path, lo.DawidSkene().fit(ann), ann)
-    assert "default-src 'none'" in page
-    assert not re.search(r'(src|href)="(?!#|data:)', page)
-    assert set(re.findall(r"https?://[^\"' ]+", page)) <= {"http://www.w3.org/2000/svg"}
 
 
 @pytest.mark.parametrize("n_classes", [1, 2, 16, 100])
@@ -157,12 +153,14 @@ def test_both_lists_are_in_the_file_and_hold_no_formula(tmp_path: Path) -> None:
     assert wrong == sorted(wrong, reverse=True) == data_of(page_of(tmp_path, fitted, ann))["wrong"]
 
 
-def test_the_record_of_the_run_is_folded(tmp_path: Path) -> None:
+def test_the_record_of_the_run_is_folded_and_gold_of_the_fit_called_so(tmp_path: Path) -> None:
     ann = small_crowd()
     page = page_of(tmp_path, lo.DawidSkene().fit(ann), ann, run={"seed": 7})
     folded = re.search(r"<details><summary>The record of the run.*?</details>", page, re.DOTALL)
     assert folded
     assert "<dt>seed</dt><dd>7</dd>" in folded[0]
+    gold = {0: 1, 1: 2}
+    assert "Probably not a test" in page_of(tmp_path, lo.DawidSkene().fit(ann, gold=gold), ann, gold=gold)
 
 
 @pytest.mark.filterwarnings("ignore::labelonce.aggregation.RedundancyWarning")
@@ -187,13 +185,7 @@ def test_expected_counts_are_summed_once(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(sums) == 1
 
 
-def test_gold_that_the_fit_was_told_is_called_so(tmp_path: Path) -> None:
-    ann = small_crowd()
-    gold = {0: 1, 1: 2}
-    assert "Probably not a test" in page_of(tmp_path, lo.DawidSkene().fit(ann, gold=gold), ann, gold=gold)
-
-
-def test_texts_and_images_are_shown(tmp_path: Path) -> None:
+def test_texts_images_and_seconds_are_shown(tmp_path: Path) -> None:
     ann = small_crowd(redundancy=2)
     images = np.zeros((ann.n_tasks, 8, 8))
     page = page_of(
@@ -205,9 +197,6 @@ def test_texts_and_images_are_shown(tmp_path: Path) -> None:
     )
     assert "שלום 🙂" in page
     assert "data:image/webp;base64," in page
-
-
-def test_seconds_make_a_column(tmp_path: Path) -> None:
     ann = small_crowd()
     data = data_of(page_of(tmp_path, lo.DawidSkene().fit(ann), ann, seconds={0: 2.5}))
     assert data["seconds"][data["names"].index("0")] == 2.5
@@ -233,7 +222,7 @@ def test_bad_input_is_one_sentence_and_writes_nothing(options: Any, sentence: st
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_unfitted_object_and_other_annotations_are_refused(tmp_path: Path) -> None:
+def test_unfitted_objects_other_annotations_and_missing_folders_are_refused(tmp_path: Path) -> None:
     ann = small_crowd()
     with pytest.raises(TypeError, match=r"got DawidSkene without posterior_\. Call its fit first"):
         page_of(tmp_path, lo.DawidSkene(), ann)
@@ -241,10 +230,6 @@ def test_an_unfitted_object_and_other_annotations_are_refused(tmp_path: Path) ->
         page_of(tmp_path, lo.DawidSkene().fit(ann), ann.align(range(61)))
     with pytest.raises(TypeError, match="must be the Annotations of the fit; got list"):
         page_of(tmp_path, lo.DawidSkene().fit(ann), [])  # type: ignore[arg-type]
-
-
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    ann = small_crowd()
     with pytest.raises(FileNotFoundError, match=r"missing/report\.html: No such file"):
         page_of(tmp_path / "missing", lo.DawidSkene().fit(ann), ann)
 
@@ -279,14 +264,11 @@ def test_other_answers_have_a_table_of_their_own(tmp_path: Path, model: Any) -> 
     assert "other_answers" in page
 
 
-def test_a_method_that_leaves_other_answers_out_reports_without_them(tmp_path: Path) -> None:
+def test_other_answers_may_be_left_out_and_a_scale_is_refused_in_one_sentence(tmp_path: Path) -> None:
     ann = answered_crowd()
     with pytest.warns(OtherAnswersWarning, match="Wawa"):
         fitted = lo.Wawa().fit(ann)
     assert "no class" not in page_of(tmp_path, fitted, ann)
-
-
-def test_a_scale_is_refused_in_one_sentence(tmp_path: Path) -> None:
     ann = lo.Annotations.from_matrix([[1, 5], [2, 4], [1, 3]], classes=["no", "yes"], answers=[1, 2, 3, 4, 5])
     with pytest.raises(ValueError, match=r"answers that are classes, \['no', 'yes'\]; got the scale \[1, 2, 3, 4, 5\]"):
         page_of(tmp_path, lo.DawidSkene().fit(ann), ann)

@@ -80,7 +80,7 @@ def test_a_fit_is_prepared_again_where_an_answer_was_taken_back_meanwhile() -> N
     assert router.state.answers.n_fitted == 9
 
 
-def test_an_answer_that_was_removed_since_is_not_believed() -> None:
+def test_an_answer_that_was_removed_or_changed_since_counts_as_it_is_now() -> None:
     one, other = labelled(20), labelled(20)
     fit = fit_of(one)
     one.adopt(fit)
@@ -88,9 +88,6 @@ def test_an_answer_that_was_removed_since_is_not_believed() -> None:
     other.remove("t5", WORKERS[5 % 3])
     other.adopt(fit)
     same(one, other)
-
-
-def test_an_answer_that_was_changed_since_counts_as_it_is_now() -> None:
     one, other = labelled(20), labelled(20)
     fit, changed = fit_of(one), next(label for label in CLASSES if label != LABELS[5])
     one.adopt(fit)
@@ -123,7 +120,7 @@ def test_a_fit_of_something_else_is_refused(change: Callable[[Any], Any], messag
         router.adopt(Fit(**change(vars(fit_of(router)))))
 
 
-def test_removing_an_answer_undoes_it() -> None:
+def test_removing_an_answer_undoes_it_and_needs_one() -> None:
     router = labelled(20)
     before, answers = router.belief.posterior(), [column.tolist() for column in router.answers]
     router.add("t3", "kim", "b")
@@ -131,9 +128,6 @@ def test_removing_an_answer_undoes_it() -> None:
     assert_allclose(router.belief.posterior(), before, rtol=1e-9)
     assert (router.spent, [column.tolist() for column in router.answers]) == (20, answers)
     router.add("t3", "kim", "c")
-
-
-def test_removing_what_is_not_there_is_an_error() -> None:
     with pytest.raises(ValueError, match="got none of worker 'nobody' on 't1'"):
         labelled(3).remove("t1", "nobody")
 

@@ -30,12 +30,16 @@ def test_an_answer_to_several_questions_is_one_to_each() -> None:
     assert_allclose(several.mean_risk, alone.mean_risk)
 
 
-def test_the_risk_is_that_of_the_posteriors_after_updates() -> None:
+def test_the_risk_is_that_of_the_posteriors_and_answers_bring_back_what_a_fit_ruled_out() -> None:
     belief = Belief(RNG.dirichlet(np.ones(3), size=20))
     for task in RNG.integers(20, size=50):
         belief.update(int(task), RNG.dirichlet(np.ones(3)))
     assert_allclose(belief.risk, 1 - belief.posterior().max(axis=1), rtol=1e-9)
     assert_allclose(belief.mean_risk, belief.risk.mean(), rtol=1e-9)
+    belief = Belief(possible(np.array([[1.0, 0.0]])))
+    for _ in range(20):
+        belief.update(0, np.array([0.1, 0.9]))
+    assert belief.posterior()[0, 1] > 0.9
 
 
 def test_a_thousand_answers_can_be_counted_and_taken_out_again() -> None:
@@ -48,22 +52,12 @@ def test_a_thousand_answers_can_be_counted_and_taken_out_again() -> None:
     assert_allclose(belief.posterior(), [[0.5, 0.5]], rtol=1e-9)
 
 
-def test_answers_bring_back_a_class_that_a_fit_ruled_out() -> None:
-    belief = Belief(possible(np.array([[1.0, 0.0]])))
-    for _ in range(20):
-        belief.update(0, np.array([0.1, 0.9]))
-    assert belief.posterior()[0, 1] > 0.9
-
-
-def test_information_is_that_of_the_joint_table() -> None:
+def test_information_is_that_of_the_joint_table_summed_over_questions() -> None:
     posterior, confusion = RNG.dirichlet(np.ones(3), size=5), RNG.dirichlet(np.ones(3), size=3)
     for row, found in zip(posterior, Belief(posterior).information(slice(None), confusion[None]), strict=True):
         joint = row[:, None] * confusion
         product = np.outer(joint.sum(axis=1), joint.sum(axis=0))
         assert_allclose(found, (joint * np.log(joint / product)).sum(), rtol=1e-9)
-
-
-def test_information_about_several_questions_is_the_sum() -> None:
     posterior, confusion = RNG.dirichlet(np.ones(2), size=8), RNG.dirichlet(np.ones(2), size=(4, 2, 2))
     each = [Belief(posterior[place::2]).information(slice(None), confusion[:, [place]]) for place in range(2)]
     assert_allclose(Belief(posterior, 2).information(slice(None), confusion), sum(each), rtol=1e-9)

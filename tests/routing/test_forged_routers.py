@@ -1,7 +1,5 @@
 """Files of routers from strangers: a thousand forged ones are refused in a sentence, or are sound."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

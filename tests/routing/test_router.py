@@ -102,11 +102,17 @@ def test_a_spammer_is_declined_by_next_where_that_is_allowed(strategy: Any) -> N
     assert router.next(9) is not None
 
 
-def test_everybody_is_served_where_nobody_may_be_declined() -> None:
+def test_everybody_is_served_an_expensive_task_later_and_alike_for_a_seed() -> None:
     router = new()
     drive(router, 60)
     router.refit()
     assert None not in [router.next(worker) for worker in range(4)]
+    costs = np.ones(N_TASKS)
+    costs[7] = 100.0
+    router = new(task_costs=costs)
+    assert 7 not in [task for task, _ in drive(router, N_TASKS - 1, refit_after=1000)]
+    assert drive(new(), 70) == drive(new(), 70)
+    assert drive(new(), 70) != drive(new(random_state=2), 70)
 
 
 @pytest.mark.parametrize("may_decline", [False, True])
@@ -117,13 +123,6 @@ def test_doubling_all_costs_changes_nothing(may_decline: bool) -> None:
     assert once == drive(new(costs=doubled, task_costs=factor, may_decline=may_decline), 80)
 
 
-def test_an_expensive_task_is_asked_later() -> None:
-    costs = np.ones(N_TASKS)
-    costs[7] = 100.0
-    router = new(task_costs=costs)
-    assert 7 not in [task for task, _ in drive(router, N_TASKS - 1, refit_after=1000)]
-
-
 @pytest.mark.parametrize("strategy", [Information(), Random(), FewestLabels()])
 def test_other_names_of_tasks_and_workers_change_nothing(strategy: Any) -> None:
     order = np.random.default_rng(5).permutation(N_TASKS)
@@ -132,11 +131,6 @@ def test_other_names_of_tasks_and_workers_change_nothing(strategy: Any) -> None:
         [f"t{one}" for one in order], range(N_CLASSES), X=X, learner=LEARNER, strategy=strategy, random_state=1
     )
     assert drive(renamed, 70, **names) == drive(new(strategy=strategy), 70)
-
-
-def test_the_same_seed_gives_the_same_order_and_another_seed_another() -> None:
-    assert drive(new(), 70) == drive(new(), 70)
-    assert drive(new(), 70) != drive(new(random_state=2), 70)
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
@@ -175,10 +169,13 @@ def test_a_leased_task_is_not_handed_out_until_it_times_out() -> None:
     assert router.next("bob") == "only"
 
 
-def test_an_answered_task_is_handed_out_again_to_others() -> None:
+def test_an_answered_task_goes_to_others_and_a_worker_is_asked_only_what_it_can_label() -> None:
     router = Router(["only"], [0, 1])
     router.add(router.next("ann"), "ann", 0)
     assert [router.next("ann"), router.next("bob")] == [None, "only"]
+    router = new()
+    assert {router.next("ann", among=[3, 5]) for _ in range(2)} == {3, 5}
+    assert router.next("ann", among=[3, 5]) is None
 
 
 def test_a_late_answer_of_one_worker_leaves_the_lease_of_another() -> None:
@@ -191,26 +188,20 @@ def test_a_late_answer_of_one_worker_leaves_the_lease_of_another() -> None:
     assert router.next("cy") is None
 
 
-def test_no_task_gets_more_than_max_labels() -> None:
+def test_no_task_or_worker_gets_more_than_its_limit() -> None:
     router = new(max_labels=2)
     steps = drive(router, 200)
     assert max(Counter(task for task, _ in steps if task is not None).values()) == 2
     assert len(router.settled) == N_TASKS
-
-
-def test_no_worker_labels_more_than_its_capacity() -> None:
     router = new(capacity={0: 5})
     steps = drive(router, 80)
     assert Counter(worker for task, worker in steps if task is not None)[0] == 5
 
 
-def test_a_batch_keeps_to_capacity_and_to_each() -> None:
+def test_a_batch_keeps_to_capacity_and_to_each_and_asks_for_no_task_twice() -> None:
     router = new(capacity={"a": 2})
     assert Counter(worker for _, worker in router.next_batch(9, workers=["a", "b", "c"])) == {"a": 2, "b": 3, "c": 3}
     assert len(router.next_batch(9, workers=["b", "c"], each=2)) == 4
-
-
-def test_a_batch_asks_for_no_task_twice() -> None:
     batch = new().next_batch(40, workers=range(4))
     assert len({task for task, _ in batch}) == 40
 
@@ -247,27 +238,15 @@ def test_workers_are_tested_first_and_bad_ones_declined() -> None:
     assert min(bought[0], bought[1]) > 10
 
 
-def test_a_worker_is_asked_only_what_it_can_label() -> None:
-    router = new()
-    assert {router.next("ann", among=[3, 5]) for _ in range(2)} == {3, 5}
-    assert router.next("ann", among=[3, 5]) is None
-
-
-def test_it_stops_when_the_budget_is_spent() -> None:
+def test_it_stops_when_the_budget_is_spent_or_risk_or_gain_are_small() -> None:
     router = new(budget=10, costs=2.5)
     steps = drive(router, 20, refit_after=1000)
     assert [task is None for task, _ in steps] == [False] * 4 + [True] * 16
     assert (router.stop, router.spent) == ("budget", 10)
-
-
-def test_it_stops_when_the_risk_is_small() -> None:
     router = new(max_risk=0.1)
     drive(router, 200)
     assert router.stop == "risk"
     assert router.belief.mean_risk <= 0.1
-
-
-def test_it_stops_when_a_label_tells_too_little_for_its_price() -> None:
     cheap, expensive = new(min_gain=0.05), new(min_gain=0.05, costs=1000.0)
     for router in (cheap, expensive):
         drive(router, 20)
@@ -275,7 +254,7 @@ def test_it_stops_when_a_label_tells_too_little_for_its_price() -> None:
     assert (cheap.stop, expensive.stop) == (None, "gain")
 
 
-def test_an_answer_is_counted_as_bayes_says() -> None:
+def test_an_answer_is_counted_as_bayes_says_and_a_refit_replaces_all_beliefs() -> None:
     router = new()
     drive(router, 40)
     before, confusion = router.belief.posterior(), router.state.crowd.of(0)[0]
@@ -283,9 +262,6 @@ def test_an_answer_is_counted_as_bayes_says() -> None:
     router.add(task, 0, 1)
     joint = before[task] * confusion[:, 1]
     assert_allclose(router.belief.posterior()[task], joint / joint.sum(), rtol=1e-6)
-
-
-def test_a_refit_replaces_all_beliefs() -> None:
     router = new()
     drive(router, 39)
     router.refit()
@@ -352,9 +328,19 @@ def test_tasks_that_are_out_are_replaced_by_others_of_a_large_pool(monkeypatch: 
     assert len({task for task, _ in router.next_batch(150, workers=["ann", "bob"])}) == 150
 
 
-def test_a_strategy_by_its_name_is_refused() -> None:
+def test_what_cannot_be_asked_of_a_router_is_refused() -> None:
     with pytest.raises(TypeError, match=r"strategy must be one of labelonce.routing.*got 'Random'"):
         Router(["a", "b"], [0, 1], strategy="Random")  # type: ignore[arg-type]
+    router = Router(["a", "b"], [0, 1])
+    router.next(3)
+    with pytest.raises(TypeError, match="got 'ann', and 3 first"):
+        router.next("ann")
+    router = Router(["a", "b"], [0, 1])
+    router.add("a", "ann", 0)
+    with pytest.raises(ValueError, match="got 1 labels of 1"):
+        router.refit()
+    with pytest.raises(ValueError, match="got no worker so far"):
+        Router(["a"], [0, 1]).next_batch(1)
 
 
 def test_features_may_be_sparse() -> None:
@@ -400,33 +386,11 @@ def test_bad_options_are_refused(options: dict[str, Any], message: str) -> None:
         Router(["a", "b"], [0, 1], **options)
 
 
-def test_workers_are_integers_or_strings_not_both() -> None:
-    router = Router(["a", "b"], [0, 1])
-    router.next(3)
-    with pytest.raises(TypeError, match="got 'ann', and 3 first"):
-        router.next("ann")
-
-
-def test_a_refit_needs_two_classes() -> None:
-    router = Router(["a", "b"], [0, 1])
-    router.add("a", "ann", 0)
-    with pytest.raises(ValueError, match="got 1 labels of 1"):
-        router.refit()
-
-
-def test_a_batch_needs_to_know_who_is_free() -> None:
-    with pytest.raises(ValueError, match="got no worker so far"):
-        Router(["a"], [0, 1]).next_batch(1)
-
-
-def test_a_file_of_an_older_router_is_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_a_file_of_an_older_router_or_of_impossible_beliefs_is_refused_in_a_sentence(tmp_path: Path) -> None:
     about = np.frombuffer(b'{"format": "labelonce router 1"}', dtype=np.uint8)
     np.savez(tmp_path / "old.npz", about=about)
     with pytest.raises(ValueError, match=r"'labelonce router 2'; got 'labelonce router 1'\. Make the router again"):
         Router.load(tmp_path / "old.npz")
-
-
-def test_a_file_whose_beliefs_cannot_be_is_refused(tmp_path: Path) -> None:
     Router(["a", "b"], [0, 1]).save(tmp_path / "router.npz")
     with np.load(tmp_path / "router.npz") as saved:
         np.savez(tmp_path / "forged.npz", **({**saved} | {"posterior": np.full((2, 2), 0.7)}))

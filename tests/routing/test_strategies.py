@@ -24,10 +24,14 @@ def test_information_asks_a_specialist_about_what_it_knows() -> None:
     assert best == [0, 1]
 
 
-def test_the_answer_of_a_guesser_tells_nothing() -> None:
+def test_a_guesser_tells_nothing_and_an_unknown_worker_is_taken_for_the_population() -> None:
     state = state_of(np.array([[0.5, 0.5], [0.9, 0.1]]), np.full((1, 2, 2), 0.5))
     strategy = routing.Information(trial=0)
     assert_allclose(strategy.scores(state, 0, everything(state)), 0.0, atol=1e-12)
+    confusion = one_coin([0.9, 0.7], 2)
+    state = state_of(np.array([[0.5, 0.5]]), confusion)
+    found = routing.Information(trial=0).scores(state, 7, everything(state))
+    assert_allclose(found, state.belief.information(np.array([0]), one_coin([0.8], 2)), rtol=1e-9)
 
 
 def test_a_new_worker_gets_tasks_with_the_fewest_labels_first() -> None:
@@ -38,13 +42,6 @@ def test_a_new_worker_gets_tasks_with_the_fewest_labels_first() -> None:
     for task in range(2):
         state.add(task, 0, [0])
     assert strategy.scores(state, 0, everything(state)).argmax() == 0
-
-
-def test_an_unknown_worker_is_taken_for_the_population() -> None:
-    confusion = one_coin([0.9, 0.7], 2)
-    state = state_of(np.array([[0.5, 0.5]]), confusion)
-    found = routing.Information(trial=0).scores(state, 7, everything(state))
-    assert_allclose(found, state.belief.information(np.array([0]), one_coin([0.8], 2)), rtol=1e-9)
 
 
 def test_active_lab_is_the_published_average_of_model_and_labels() -> None:
@@ -76,7 +73,7 @@ def test_active_lab_counts_answers_since_the_fit() -> None:
     assert_allclose(strategy.scores(state, 0, everything(state)), 1 - np.array(quality), rtol=1e-6)
 
 
-def test_testing_workers_fires_after_wrong_answers_and_hires_after_right_ones() -> None:
+def test_testing_workers_fires_and_hires_by_their_answers_where_it_pays() -> None:
     strategy = routing.WorkerTesting(skill=0.9, good=0.5, labels=50)
     state = State(range(8), range(2), gold=dict.fromkeys(range(8), 0))
     for worker in (0, 1):
@@ -88,19 +85,23 @@ def test_testing_workers_fires_after_wrong_answers_and_hires_after_right_ones() 
             state.add(task, worker, [worker])
     assert [strategy.accepts(state, worker) for worker in (0, 1)] == [True, False]
     assert not strategy.tests(state, 1)
-
-
-def test_testing_workers_does_not_pay_where_they_label_little() -> None:
     strategy = routing.WorkerTesting(labels=1)
     state = State(range(2), range(2), gold={0: 0, 1: 0})
     strategy.refitted(state)
     assert not strategy.tests(state, 0)
 
 
-def test_adaptive_rounds_close_what_labels_have_decided() -> None:
+def test_adaptive_rounds_close_what_labels_have_decided_and_an_own_strategy_works() -> None:
     state = state_of(np.array([[0.5, 0.5], [0.99, 0.01]]), one_coin([0.99], 2))
     state.add(0, 0, [1])
     assert routing.AdaptiveRounds().settled(state, everything(state)).tolist() == [True, False]
+
+    @dataclass
+    class Last(Strategy):
+        def scores(self, state: State, worker: int, tasks: Codes) -> Floats:
+            return 1.0 + worker * state.n_classes + tasks
+
+    assert Router(["a", "b"], [0, 1], strategy=Last()).next("w") == "b"
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
@@ -122,12 +123,3 @@ def test_scores_are_at_least_zero_and_one_per_task(name: str) -> None:
 def test_a_strategy_is_rebuilt_from_its_name_and_options(name: str) -> None:
     strategy = STRATEGIES[name]()
     assert routing._strategies.strategy_of(**strategy.to_dict()) == strategy
-
-
-def test_an_own_strategy_works() -> None:
-    @dataclass
-    class Last(Strategy):
-        def scores(self, state: State, worker: int, tasks: Codes) -> Floats:
-            return 1.0 + worker * state.n_classes + tasks
-
-    assert Router(["a", "b"], [0, 1], strategy=Last()).next("w") == "b"

@@ -59,7 +59,7 @@ def photos(tmp_path: Path) -> Path:
     return made
 
 
-def test_a_file_is_named_by_its_task_without_suffix(photos: Path) -> None:
+def test_a_file_is_named_by_its_task_with_or_without_suffix_or_by_a_column(photos: Path) -> None:
     found = read(photos.parent, [10, 3])
     assert found.rows.tasks.tolist() == [3, 10, 7] or found.rows.tasks.tolist() == [10, 3, 7]
     assert found.rows.X.shape == (3, 16, 16, 3)
@@ -67,16 +67,10 @@ def test_a_file_is_named_by_its_task_without_suffix(photos: Path) -> None:
     assert by_task == {3: COLOURS["red"], 10: COLOURS["green"], 7: COLOURS["blue"]}  # 7 is nobody's: unlabelled
     assert [path.name for path in found.paths] == [f"{task}.png" for task in found.rows.tasks]
     assert found.named == "stem"
-
-
-def test_a_file_is_named_by_its_task_with_suffix(photos: Path) -> None:
     paint(photos / "3.bmp", COLOURS["blue"])
     found = read(photos.parent, ["3.png", "7.png"])
     assert found.named == "name"
     assert sorted(found.rows.tasks.tolist()) == ["10.png", "3.bmp", "3.png", "7.png"]
-
-
-def test_a_column_of_the_labels_names_the_files(photos: Path) -> None:
     (photos / "more").mkdir()
     paint(photos / "more" / "x.png", COLOURS["blue"])
     found = read(photos.parent, ["a", "b"], ["3.png", "more/x.png"])
@@ -180,6 +174,7 @@ def test_few_images_get_small_batches_and_many_the_measured_learner() -> None:
 
     few, many = network_for(4_999), network_for(5_000)
     assert few.batch_size < 128
+    assert few.label_smoothing > many.label_smoothing == 0
     assert str(many.get_params()) == str(neural.image_learner().get_params())
 
 
@@ -257,16 +252,15 @@ def test_equal_runs_name_their_network_alike(coloured: Path, tmp_path: Path, cap
 
 
 @pytest.mark.neural
-def test_predict_labels_a_folder_of_images(coloured: Path, tmp_path: Path) -> None:
+def test_predict_labels_a_folder_of_images_as_the_model_does(coloured: Path, tmp_path: Path, capsys: Capture) -> None:
     output = tmp_path / "predicted.parquet"
     assert labelonce("predict", coloured / "run", coloured / "new", "-o", output) == 0
     table = parquet.read_table(output).to_pydict()
     assert table["task"] == [str(row) for row in range(80, 90)]
     assert np.mean(np.array(table["label"]) == np.load(coloured / "true.npy")[80:]) > 0.8
-
-
-@pytest.mark.neural
-def test_predict_refuses_an_empty_folder(coloured: Path, tmp_path: Path, capsys: Capture) -> None:
+    rows = read_new_images(coloured / "new", 16, "stem")
+    clf = lo.load(coloured / "run" / "model.skops")
+    assert_array_equal(clf.predict(rows.X), clf.classes_[clf.predict_proba(rows.X).argmax(axis=1)])
     assert labelonce("predict", coloured / "run", tmp_path) == 2
     assert "must hold images (.bmp, .gif" in capsys.readouterr().err
 
@@ -316,17 +310,8 @@ def test_an_image_that_disappears_during_training_costs_no_run(
     )
     gone = [tmp_path / path.name for path in images.paths]
     monkeypatch.setattr(
-        _train,
-        "read_images",
-        lambda *_, **__: Images(images.rows, gone, images.named, images.fingerprint),
+        _train, "read_images", lambda *_, **__: Images(images.rows, gone, images.named, images.fingerprint)
     )
     options = runs.Options(str(coloured / "labels.csv"), images=str(coloured / "photos"), image_size=16, rounds=1)
     runs.train(options, tmp_path / "run")
     assert "data:image/webp" in (tmp_path / "run" / "report.html").read_text()
-
-
-@pytest.mark.neural
-def test_the_model_from_python_takes_the_same_images(coloured: Path) -> None:
-    rows = read_new_images(coloured / "new", 16, "stem")
-    clf = lo.load(coloured / "run" / "model.skops")
-    assert_array_equal(clf.predict(rows.X), clf.classes_[clf.predict_proba(rows.X).argmax(axis=1)])

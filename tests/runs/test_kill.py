@@ -1,10 +1,12 @@
 """A run killed by SIGKILL at any moment: the earlier result stays, and resuming ends with the same numbers."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ from crowds import crowd_with_features
 
 import labelonce as lo
 from labelonce.runs import Options, _train, resume, train
+from labelonce.runs._folder import commit, located, settle
 from labelonce.workers import Counted
 
 RESULT = ["labels.parquet", "model.skops", "run.json", "workers.parquet"]
@@ -32,9 +35,7 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.mark.slow
-def test_killed_before_any_change_of_the_file_system_it_keeps_the_old_or_holds_the_new(
-    inputs: tuple[Path, Path], tmp_path: Path
-) -> None:
+def test_killed_before_any_change_it_keeps_the_old_or_holds_the_new(inputs: tuple[Path, Path], tmp_path: Path) -> None:
     script = Path(__file__).with_name("kill_and_resume.py")
     command = [sys.executable, str(script), *map(str, inputs), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -51,10 +52,7 @@ def test_killed_before_any_change_of_the_file_system_it_keeps_the_old_or_holds_t
 
 @pytest.mark.slow
 def test_the_command_killed_in_the_middle_resumes(
-    inputs: tuple[Path, Path],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    inputs: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     labels, features = inputs
     run, whole = tmp_path / "run", tmp_path / "whole"
@@ -97,3 +95,60 @@ def test_a_stopped_run_ends_with_the_warnings_of_one_that_was_not(
     with pytest.raises(KeyboardInterrupt):
         train(options, tmp_path / "run", progress=stopping)
     assert resume(tmp_path / "run").warnings == whole.warnings
+
+
+NAMES = ("a", "b", "c")
+
+
+def fill(folder: Path, names: str, content: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    for name in names:
+        (folder / name).write_text(content)
+    return folder
+
+
+def seen(folder: Path) -> dict[str, str]:
+    return {name: located(folder, name).read_text() for name in NAMES if located(folder, name).exists()}
+
+
+class Stop(Exception):
+    """Stands for a kill."""
+
+
+def stop_at(patch: pytest.MonkeyPatch, moment: int) -> list[str]:
+    """Let the moment-th change of the file system fail, and all after it, as if the process were gone."""
+    calls: list[str] = []
+    for name in ("replace", "rename", "unlink", "rmdir"):
+        real = getattr(os, name)
+
+        def change(*args: Any, _real: Any = real, _name: str = name, **options: Any) -> Any:
+            calls.append(_name)
+            if len(calls) > moment:
+                raise Stop
+            return _real(*args, **options)
+
+        patch.setattr(os, name, change)
+    return calls
+
+
+@pytest.mark.parametrize("moment", range(12))
+def test_a_commit_is_all_or_nothing_wherever_it_stops(moment: int, tmp_path: Path) -> None:
+    folder, staged = fill(tmp_path / "run", "abc", "old"), fill(tmp_path / "staged", "ab", "new")
+    with pytest.MonkeyPatch.context() as patch:
+        calls = stop_at(patch, moment)
+        with suppress(Stop):
+            commit(staged, folder, NAMES)
+    if "rename" not in calls[:moment]:
+        assert seen(folder) == dict.fromkeys("abc", "old")
+        return
+    assert {name: seen(folder)[name] for name in "ab"} == {"a": "new", "b": "new"}
+    settle(folder, NAMES)
+    assert seen(folder) == {"a": "new", "b": "new"}
+    assert sorted(entry.name for entry in folder.iterdir()) == ["a", "b"]
+
+
+def test_a_whole_commit_leaves_only_the_new_files(tmp_path: Path) -> None:
+    folder, staged = fill(tmp_path / "run", "abc", "old"), fill(tmp_path / "staged", "ab", "new")
+    commit(staged, folder, NAMES)
+    assert sorted(entry.name for entry in folder.iterdir()) == ["a", "b"]
+    assert not staged.exists()

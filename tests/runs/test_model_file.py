@@ -126,15 +126,12 @@ def test_a_learner_alone_comes_back_whole(name: str, tmp_path: Path) -> None:
     assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
 
 
-def test_a_file_names_no_module_of_ours_so_that_classes_may_move(tmp_path: Path) -> None:
+def test_a_file_names_no_module_of_ours_and_each_type_once_so_that_classes_may_move(tmp_path: Path) -> None:
     X, ann = named_crowd(1)
     pipeline = make_pipeline(StandardScaler(), lo.SoftmaxRegression())
     lo.save(lo.MBEM(pipeline, rounds=1).fit(X, ann), tmp_path / "model.skops")
     with zipfile.ZipFile(tmp_path / "model.skops") as file:
         assert b"labelonce." not in file.read("schema.json")
-
-
-def test_names_of_saved_types_are_unique() -> None:
     names = [runs._model_file._name_in_file(home) for home in set(runs._model_file._our_types())]
     assert sorted(names) == sorted(set(names))
 
@@ -280,14 +277,11 @@ def test_a_forged_or_broken_file_is_refused_in_a_sentence_and_runs_nothing(name:
     assert not mark.exists()
 
 
-def test_the_forged_node_would_run_if_it_were_trusted(tmp_path: Path) -> None:
+def test_the_forged_node_is_named_and_would_run_if_it_were_trusted(tmp_path: Path) -> None:
     path, mark = tmp_path / "model.skops", tmp_path / "mark"
     path.write_bytes(bad_files(mark)["os.system"])
     lo.load(path, trusted=["posix.system"])
     assert mark.exists()
-
-
-def test_what_is_refused_is_named(tmp_path: Path) -> None:
     path = tmp_path / "model.skops"
     path.write_bytes(bad_files(tmp_path / "mark")["os.system"])
     with pytest.raises(ValueError, match=r"got \['posix.system'\]. Nothing was loaded"):

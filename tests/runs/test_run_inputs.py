@@ -28,22 +28,24 @@ def test_every_table_is_read_alike(suffix: str, tmp_path: Path) -> None:
     assert_array_equal(rows.X, [[1.5, 3, 1], [2, 4, 0]])
 
 
-def test_columns_can_be_left_out_or_asked_for_in_order(tmp_path: Path) -> None:
+def test_columns_can_be_left_out_or_asked_for_and_unknown_ones_are_named(tmp_path: Path) -> None:
     path = tmp_path / "features.csv"
     lo.write(TABLE, path)
     assert read_features(path, ignore=["n"]).columns == ["x", "yes"]
     assert_array_equal(read_features(path, columns=["n", "x"]).X, [[3, 1.5], [4, 2]])
+    lo.write(TABLE, path)
+    with pytest.raises(ValueError, match=r"a column 'z'; got none among \['task', 'x', 'n', 'yes'\]"):
+        read_features(path, ignore=["z"])
+    with pytest.raises(ValueError, match="a column 'review'; got none"):
+        read_texts(path, "review")
 
 
-def test_task_ids_in_text_follow_the_rule_of_the_labels(tmp_path: Path) -> None:
+def test_task_ids_in_text_follow_the_rule_of_the_labels_and_arrays_their_order_or_ids(tmp_path: Path) -> None:
     whole, padded = tmp_path / "whole.csv", tmp_path / "padded.csv"
     whole.write_text("task,x\n10,1\n9,2\n")
     padded.write_text("task,x\n010,1\n9,2\n")
     assert read_features(whole).tasks.tolist() == [10, 9]
     assert read_features(padded).tasks.tolist() == ["010", "9"]
-
-
-def test_arrays_are_tasks_in_order_or_by_their_ids(tmp_path: Path) -> None:
     X = np.arange(6).reshape(3, 2)
     np.save(tmp_path / "features.npy", X)
     np.savez(tmp_path / "features.npz", task=np.array(["c", "b", "a"]), X=X)
@@ -83,13 +85,10 @@ def test_integers_that_no_float_holds_are_rounded(suffix: str, tmp_path: Path) -
     assert_array_equal(read_features(path).X, [[float(2**53 + 1)], [float(1_700_000_000_123_456_789)]])
 
 
-def test_missing_numbers_are_read_where_they_are_allowed(tmp_path: Path) -> None:
+def test_missing_numbers_are_read_where_allowed_and_texts_keep_what_looks_missing(tmp_path: Path) -> None:
     path = tmp_path / "features.csv"
     path.write_text("task,x,y\na,,1\nb,2,NaN\n")
     assert np.isnan(read_features(path, missing=True).X).tolist() == [[True, False], [False, True]]
-
-
-def test_texts_keep_what_looks_like_a_number_or_like_a_missing_value(tmp_path: Path) -> None:
     path = tmp_path / "texts.csv"
     path.write_text('task,text\n1,007\n2,NA\n4,"two\nlines, and ""quotes"""\n')
     rows = read_texts(path, "text")
@@ -148,10 +147,7 @@ def test_a_file_of_labels_has_one_text_a_task(tmp_path: Path) -> None:
         ("task,x\na,1\na,2\n", "must not repeat an id; got 'a' 2 times"),
         ("task,x\na,1\nb,\n", "got NaN in column 'x' at row 3 (1 in total). Fill them in"),
         ("task,x\na,1\nb,inf\n", "got inf in column 'x' at row 3"),
-        (
-            "task,x\na,1\nb,two\n",
-            "column 'x' must hold numbers; got 'two' at row 3 (text). Leave it out with ignore=",
-        ),
+        ("task,x\na,1\nb,two\n", "column 'x' must hold numbers; got 'two' at row 3 (text). Leave it out with ignore="),
         ("task,x\n,1\n", "task must not be missing; got a missing value at row 2"),
         ("task\na\n", "a column besides 'task'; got none. For texts, train with text=..."),
         ("task,x\n", "at least one row; got 0"),
@@ -168,15 +164,6 @@ def test_broken_features_are_told_in_a_sentence(text: str, message: str, tmp_pat
     assert str(path) in str(told.value)
 
 
-def test_an_unknown_column_is_named_with_those_there(tmp_path: Path) -> None:
-    path = tmp_path / "features.csv"
-    lo.write(TABLE, path)
-    with pytest.raises(ValueError, match=r"a column 'z'; got none among \['task', 'x', 'n', 'yes'\]"):
-        read_features(path, ignore=["z"])
-    with pytest.raises(ValueError, match="a column 'review'; got none"):
-        read_texts(path, "review")
-
-
 @pytest.mark.parametrize("column", ["x", "n"])
 def test_numbers_are_no_texts(column: str, tmp_path: Path) -> None:
     path = tmp_path / "features.parquet"
@@ -185,14 +172,11 @@ def test_numbers_are_no_texts(column: str, tmp_path: Path) -> None:
         read_texts(path, column)
 
 
-def test_a_missing_text_is_named(tmp_path: Path) -> None:
+def test_truncated_files_folders_and_missing_texts_are_told(tmp_path: Path) -> None:
     path = tmp_path / "texts.parquet"
     lo.write(pa.table({"task": [1, 2], "text": ["a", None]}), path)
     with pytest.raises(ValueError, match=r"got None at row 1 \(1 in total\)"):
         read_texts(path, "text")
-
-
-def test_truncated_files_are_told(tmp_path: Path) -> None:
     for suffix in (".parquet", ".npy", ".npz", ".arrow"):
         path = tmp_path / f"features{suffix}"
         if suffix in (".parquet", ".arrow"):
@@ -202,6 +186,10 @@ def test_truncated_files_are_told(tmp_path: Path) -> None:
         path.write_bytes(path.read_bytes()[:-60])
         with pytest.raises(ValueError, match=f"{path.name} must be a whole"):
             read_features(path)
+    for suffix in (".csv", ".parquet", ".npy"):
+        (tmp_path / f"folder{suffix}").mkdir()
+        with pytest.raises(OSError, match=f"folder{suffix}: Is a directory"):
+            read_features(tmp_path / f"folder{suffix}")
 
 
 class Bomb:
@@ -244,13 +232,6 @@ def test_arrays_of_another_shape_are_told(arrays: dict[str, Any], message: str, 
         read_features(tmp_path / "features.npz")
 
 
-def test_a_directory_is_told(tmp_path: Path) -> None:
-    for suffix in (".csv", ".parquet", ".npy"):
-        (tmp_path / f"folder{suffix}").mkdir()
-        with pytest.raises(OSError, match=f"folder{suffix}: Is a directory"):
-            read_features(tmp_path / f"folder{suffix}")
-
-
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may open every file")
 def test_a_closed_file_is_told(tmp_path: Path) -> None:
     path = tmp_path / "features.csv"
@@ -276,9 +257,7 @@ def test_rows_are_joined_by_task_and_tasks_without_labels_stay(tmp_path: Path) -
         ([1, 2], ValueError, r"got none for '1' \(2 of 2 tasks in total\)"),
     ],
 )
-def test_labelled_tasks_without_a_row_are_named(
-    tasks: list[Any], error: type[Exception], message: str, tmp_path: Path
-) -> None:
+def test_tasks_without_a_row_are_named(tasks: list[Any], error: type[Exception], message: str, tmp_path: Path) -> None:
     path = tmp_path / "features.csv"
     path.write_text("task,x\nb,2\na,3\n")
     with pytest.raises(error, match=message):

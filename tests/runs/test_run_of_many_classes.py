@@ -69,14 +69,11 @@ def test_labels_are_right_and_have_the_top_classes_of_each_task(files: Path, fol
     assert (folder / "report.html").exists()
 
 
-def test_workers_have_skills_and_expected_mistakes(folder: Path) -> None:
+def test_workers_have_skills_and_the_model_is_loaded_again(folder: Path) -> None:
     table = parquet.read_table(folder / "workers.parquet")
     assert table["expected_wrong"].to_numpy().sum() > 50
     assert table.num_rows == 20
     assert table["skill"][0].as_py() > 0.8
-
-
-def test_the_model_is_loaded_again(folder: Path) -> None:
     pytest.importorskip("skops")
     clf: Any = lo.load(folder / "model.skops")
     assert isinstance(clf.posterior_, Beliefs)

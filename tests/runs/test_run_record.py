@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import typer
+from commands import Capture, Patch
 from commands import run as labelonce
 
 import labelonce as lo
@@ -21,7 +22,6 @@ from labelonce.runs._folder import write_record
 from labelonce.runs._record import Job, JsonRecord, WarningsRecord, read_record
 from labelonce.workers import Counted
 
-Capture = pytest.CaptureFixture[str]
 KINDS: list[Any] = [None, True, -1, 0.5, "", "auto", [], [[]], {}, {"no": {"such": "key"}}]
 
 
@@ -107,7 +107,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize("command", list(COMMANDS))
 def test_every_damage_is_one_sentence_with_the_file_and_the_fix(
-    command: str, folder: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    command: str, folder: Path, tmp_path: Path, capsys: Capture, monkeypatch: Patch
 ) -> None:
     name, arguments = COMMANDS[command]
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
@@ -128,7 +128,7 @@ def test_every_damage_is_one_sentence_with_the_file_and_the_fix(
 @pytest.mark.parametrize("text", ["", "7", "\xff", "[" * 100_000, '{"format": 2}'])
 @pytest.mark.parametrize("command", list(COMMANDS))
 def test_what_is_no_record_is_one_sentence_too(
-    command: str, text: str, folder: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    command: str, text: str, folder: Path, tmp_path: Path, capsys: Capture, monkeypatch: Patch
 ) -> None:
     name, arguments = COMMANDS[command]
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
@@ -173,7 +173,7 @@ def test_a_record_comes_back_as_it_was_written(folder: Path, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("name", ["job.json", "warnings.json", "checkpoint.skops"])
 def test_a_run_can_start_over_where_its_work_is_damaged(
-    name: str, folder: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    name: str, folder: Path, tmp_path: Path, capsys: Capture, monkeypatch: Patch
 ) -> None:
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
@@ -187,7 +187,7 @@ def test_a_run_can_start_over_where_its_work_is_damaged(
 
 
 def test_a_run_resumes_from_another_working_directory(
-    folder: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    folder: Path, tmp_path: Path, capsys: Capture, monkeypatch: Patch
 ) -> None:
     run, elsewhere = tmp_path / "stopped", tmp_path / "elsewhere"
     shutil.copytree(folder / "stopped", run)
@@ -198,9 +198,7 @@ def test_a_run_resumes_from_another_working_directory(
     assert (run / "labels.parquet").read_bytes() == (folder / "run" / "labels.parquet").read_bytes()
 
 
-def test_paths_are_shown_from_the_working_directory(
-    folder: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_paths_are_shown_from_the_working_directory(folder: Path, capsys: Capture, monkeypatch: Patch) -> None:
     monkeypatch.chdir(folder)
     record = json.loads((folder / "run" / "run.json").read_text())
     assert record["inputs"]["labels"]["path"] == record["options"]["labels"] == str(folder / "labels.csv")

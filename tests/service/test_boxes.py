@@ -1,7 +1,5 @@
 """Projects with check boxes: what is stored, who gets which task, the fit, and the HTTP interface."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -10,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose
-from service_projects import BOXES, Client, boxes_project, serving, text_project
+from service_projects import BOXES, Client, boxes_project, given, kept, newest, serving, text_project
 
 import labelonce as lo
 from labelonce import multilabel, runs
@@ -24,7 +22,7 @@ from labelonce.service._store import Answer, AnswerRow
 CLASSES = list(BOXES)
 
 
-def given(number: int, worker: str, task: str, *boxes: str) -> AnswerRow:
+def answered(number: int, worker: str, task: str, *boxes: str) -> AnswerRow:
     return AnswerRow(number, worker, f"k{number}", task, stored(boxes, CLASSES), None, None, None, 0.0, None)
 
 
@@ -45,7 +43,7 @@ def test_nobody_gets_a_task_twice_and_a_skipped_one_goes_to_others(live: LiveBox
         assert task is not None
         assert live.next("ann") == task  # the same until it is answered
         seen.append(task)
-        live.take(given(number, "ann", task)._replace(label=None, reason="blurred"))
+        live.take(answered(number, "ann", task)._replace(label=None, reason="blurred"))
     assert sorted(seen) == ["a", "b", "c", "d"]
     assert live.next("ann") is None
     assert live.next("bob") in seen
@@ -53,7 +51,7 @@ def test_nobody_gets_a_task_twice_and_a_skipped_one_goes_to_others(live: LiveBox
 
 
 def test_an_answer_counts_as_its_worker_is_worth_and_undo_takes_it_out_exactly(live: LiveBoxes) -> None:
-    row = given(1, "ann", "b", "sea")
+    row = answered(1, "ann", "b", "sea")
     live.take(row)
     assert list(live.labels(1, 2)[0]["probabilities"].values()) == pytest.approx([0.25, 0.75, 0.25])
     assert live.labels(1, 2)[0]["label"] == ["sea"]
@@ -68,7 +66,7 @@ def test_an_answer_counts_as_its_worker_is_worth_and_undo_takes_it_out_exactly(l
 def test_a_task_is_settled_when_every_box_is_sure(tmp_path: Path) -> None:
     live = LiveBoxes(boxes_project(tmp_path, settled_risk=0.04), [], None)
     for number, worker in enumerate("uvw"):
-        live.take(given(number, worker, "a", "dog"))  # three times three to one: 27 to 1
+        live.take(answered(number, worker, "a", "dog"))  # three times three to one: 27 to 1
         assert live.labels(0, 1)[0]["settled"] == (worker == "w")
     assert live.n_settled == 1
 
@@ -76,9 +74,9 @@ def test_a_task_is_settled_when_every_box_is_sure(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("settings", "why"), [({"budget": 2}, "budget"), ({"max_risk": 0.45}, "risk")])
 def test_the_project_stops_by_itself(tmp_path: Path, settings: dict[str, Any], why: str) -> None:
     live = LiveBoxes(boxes_project(tmp_path, **settings), [], None)
-    live.take(given(1, "ann", "a"))
+    live.take(answered(1, "ann", "a"))
     assert (live.stop, live.next("bob") is None) == ((None, False) if why == "budget" else (why, True))
-    live.take(given(2, "bob", "b"))
+    live.take(answered(2, "bob", "b"))
     assert live.stop == why
     assert live.next("eve") is None
 
@@ -100,9 +98,7 @@ def walks(folder: Path, learn_from: str) -> tuple[Project, Any]:
             said = np.where(rng.random(3) < 0.95, y[task], 1 - y[task]) if worker < 4 else rng.integers(2, size=3)
             boxes = stored([one for one, on in zip(CLASSES, said, strict=True) if on], CLASSES)
             wishes.append(Answer(f"w{worker}", f"{task}", f"{task}", boxes))
-    store = project.store()
-    store.write(wishes)
-    store.close()
+    given(project, wishes)
     return project, y
 
 
@@ -110,8 +106,7 @@ def walks(folder: Path, learn_from: str) -> tuple[Project, Any]:
 def test_a_fit_finds_the_labels_and_the_workers(tmp_path: Path, learn_from: str) -> None:
     project, y = walks(tmp_path, learn_from)
     assert fits.main(project.folder) == 0
-    found = fits.newest(project)
-    assert found is not None
+    found = newest(project)
     right = np.mean(found.fit.posterior.argmax(axis=1) == y.ravel())
     assert right > 0.9
     skill = {worker: row["skill"] for worker, row in found.about["workers"].items()}
@@ -130,12 +125,10 @@ def test_a_fit_finds_the_labels_and_the_workers(tmp_path: Path, learn_from: str)
 
 def test_a_fit_that_is_taken_over_while_answers_arrive_and_go_is_believed_as_at_a_start(tmp_path: Path) -> None:
     project, _ = walks(tmp_path, "nothing")
-    store = project.store()
-    first = store.answers()
+    first = kept(project)
     assert fits.main(project.folder) == 0
-    found = fits.newest(project)
-    assert found is not None
-    later = given(10_001, "w9", "7", "dog"), given(10_002, "w8", "7", "sea"), given(10_003, "w0", "300", "sea")
+    found = newest(project)
+    later = answered(10_001, "w9", "7", "dog"), answered(10_002, "w8", "7", "sea"), answered(10_003, "w0", "300", "sea")
     live = LiveBoxes(project, first, None)
     live.take(later[0])
     job = live.adoption(found)
@@ -151,7 +144,6 @@ def test_a_fit_that_is_taken_over_while_answers_arrive_and_go_is_believed_as_at_
     assert_allclose(live.router.belief.posterior(), again.router.belief.posterior(), rtol=1e-9)
     assert_allclose(live.expected_accuracy, again.expected_accuracy)
     assert again.router.state.answers.n_fitted == len(first) - 1
-    store.close()
 
 
 def test_labels_are_sent_listed_undone_and_exported(tmp_path: Path) -> None:
@@ -213,14 +205,11 @@ def test_check_boxes_are_refused_where_one_label_is_asked_for(tmp_path: Path) ->
         assert (answer.status_code, "must have label," in answer.text) == (422, True)
 
 
-def test_settings_that_do_not_go_with_check_boxes_are_refused() -> None:
+def test_settings_and_tools_that_do_not_go_with_check_boxes_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"no '\|' in them; got 'a\|b'"):
         Settings("Walks", ("a|b", "c"), multilabel=True)
     with pytest.raises(ValueError, match=r"strategy of check boxes must be one of 'Information'.*got 'ActiveLab'"):
         Settings("Walks", ("a", "b"), multilabel=True, strategy="ActiveLab")
-
-
-def test_other_tools_have_one_label_per_task(tmp_path: Path) -> None:
     project = boxes_project(tmp_path)
     studio = LabelStudio("http://127.0.0.1:1", "token", 1)
     for options in ({"argilla": ("secret", "label")}, {"label_studio": studio}):

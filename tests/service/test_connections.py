@@ -1,7 +1,5 @@
 """Connections that send nothing, or never the rest, keep nobody else from being served."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import resource
@@ -156,3 +154,14 @@ def test_a_request_must_arrive_in_time(server: Server) -> None:
 def test_limits_follow_the_files_that_one_may_open() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     assert 16 <= _connections.room_for_connections() <= hard // 2
+
+
+def test_a_port_that_is_taken_is_told_and_the_second_part_of_an_answer_not_held_back() -> None:
+    with _connections._listening("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname()):
+        accepted, _ = listening.accept()
+        with accepted:
+            assert accepted.proto == socket.IPPROTO_TCP  # by which asyncio decides
+    with _connections._listening("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ValueError, match=f"port {port} of 127.0.0.1 must be free"):
+            _connections._listening("127.0.0.1", port)

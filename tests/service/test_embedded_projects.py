@@ -8,6 +8,7 @@ import pytest
 from commands import run_in_process
 from PIL import Image
 from pyarrow import parquet
+from service_projects import given, newest
 
 from labelonce import runs
 from labelonce.embed import _embed
@@ -54,10 +55,8 @@ def encoded(monkeypatch: pytest.MonkeyPatch, name: str) -> list[int]:
 
 def answer(project: Project, n: int) -> None:
     """Let two workers label tasks, all right."""
-    store = project.store()
     names, half = project.tasks.names, len(project.tasks) // 2
-    store.write([Answer(f"w{i % 2}", f"k{i}", names[i], "yes" if i < half else "no") for i in range(n)])
-    store.close()
+    given(project, [Answer(f"w{i % 2}", f"k{i}", names[i], "yes" if i < half else "no") for i in range(n)])
 
 
 def make(folder: Path, tasks: Path, model: Path, *more: str) -> Project:
@@ -81,8 +80,7 @@ def test_texts_are_encoded_when_the_project_is_made_and_as_they_come(
         file.write("t20,good and new\n")
     assert fits.main(project.folder) == 0
     assert sizes == [20, 1]
-    found = fits.newest(Project(project.folder))
-    assert found is not None
+    found = newest(Project(project.folder))
     assert found.fit.posterior[20].argmax() == 0
     assert runs.read_run(project.fits / "000002" / "run").options.embed == str(model)
 
@@ -104,8 +102,7 @@ def test_images_are_numbers_of_the_model_and_unreadable_ones_teach_nothing(
     (project.folder / "images" / "03.png").write_bytes(b"no image any more")
     assert fits.main(project.folder) == 0
     assert sizes == [20]
-    found = fits.newest(project)
-    assert found is not None
+    found = newest(project)
     assert found.about["unreadable"] == ["03.png"]
     assert (found.fit.posterior.argmax(axis=1)[[0, 9, 10, 19]] == [0, 0, 1, 1]).all()
 

@@ -1,7 +1,5 @@
 """Fits in the background of the service: what they write, what the router takes over, and what a kill costs."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -17,9 +15,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from commands import Patch
 from numpy.testing import assert_allclose
 from service_crowd import Server
-from service_projects import text_project
+from service_projects import given, kept, newest, text_project
 from sklearn.datasets import load_digits
 
 import labelonce as lo
@@ -46,11 +45,9 @@ def digits_project(folder: Path, n: int = 120, **settings: Any) -> tuple[Project
     project = Project.make(folder / "project", folder / "digits.parquet", ["0", "1", "2"], **settings)
     rng = np.random.default_rng(0)
     confusion = lo.simulate.hammer_spammer(5, 3, 0.7, rng)
-    given = lo.simulate.annotate(y, confusion, lo.simulate.assign(n, 5, 1, rng), rng)
-    store = project.store()
-    rows = zip(given.task.tolist(), given.worker.tolist(), given.label.tolist(), strict=True)
-    store.write([Answer(f"w{worker}", f"k{task}", f"digit {task}", str(label)) for task, worker, label in rows])
-    store.close()
+    made = lo.simulate.annotate(y, confusion, lo.simulate.assign(n, 5, 1, rng), rng)
+    rows = zip(made.task.tolist(), made.worker.tolist(), made.label.tolist(), strict=True)
+    given(project, [Answer(f"w{worker}", f"k{task}", f"digit {task}", str(label)) for task, worker, label in rows])
     return project, y
 
 
@@ -63,8 +60,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Any]:
 
 def test_a_fit_is_a_run_folder_with_what_the_router_needs(fitted: tuple[Project, Any]) -> None:
     project, y = fitted
-    found = fits.newest(project)
-    assert found is not None
+    found = newest(project)
     assert project.settings.learn_from == "features"
     assert runs.read_run(project.fits / "000001" / "run").data.annotations == len(y)
     assert found.fit.posterior.shape == (len(y), 3)
@@ -76,11 +72,8 @@ def test_a_fit_is_a_run_folder_with_what_the_router_needs(fitted: tuple[Project,
 
 def test_the_router_believes_the_fit_and_later_answers(fitted: tuple[Project, Any]) -> None:
     project, _ = fitted
-    found = fits.newest(project)
-    assert found is not None
-    store = project.store()
-    answers = store.answers()
-    store.close()
+    found = newest(project)
+    answers = kept(project)
     live = Live(project, answers, found)
     assert_allclose(live.router.belief.posterior(), found.fit.posterior, atol=1e-9)
     later = answers[0]._replace(id=10_000, worker="w9", label="2")
@@ -94,12 +87,9 @@ def test_the_router_believes_the_fit_and_later_answers(fitted: tuple[Project, An
 
 def test_a_task_that_a_newer_fit_doubts_is_offered_again(fitted: tuple[Project, Any]) -> None:
     project, _ = fitted
-    found = fits.newest(project)
-    assert found is not None
+    found = newest(project)
     sure = replace(found, fit=replace(found.fit, posterior=np.eye(3)[found.fit.posterior.argmax(axis=1)]))
-    store = project.store()
-    live = Live(project, store.answers(), sure)
-    store.close()
+    live = Live(project, kept(project), sure)
     assert live.next("new") is None
     doubting = replace(found, number=2, fit=replace(found.fit, posterior=np.full((120, 3), 1 / 3)))
     done(live.adoption(doubting))
@@ -114,12 +104,10 @@ def test_weak_features_settle_no_task_by_one_label(tmp_path: Path) -> None:
     rows = [f"t{i},{x:.3f},{z:.3f}" for i, (x, z) in enumerate(rng.normal(size=(80, 2)))]
     (tmp_path / "tasks.csv").write_text("\n".join(["task,x,z", *rows]) + "\n")
     project = Project.make(tmp_path / "p", tmp_path / "tasks.csv", ["cat", "dog"], settled_risk=0.45)
-    store = project.store()
-    store.write([Answer(f"w{i % 2}", f"k{i}", f"t{i}", ("cat", "dog")[int(rng.integers(2))]) for i in range(80)])
+    given(project, [Answer(f"w{i % 2}", f"k{i}", f"t{i}", ("cat", "dog")[int(rng.integers(2))]) for i in range(80)])
     assert fits.main(project.folder) == 0
     found = fits.newest(project)
-    live = Live(project, store.answers(), found)
-    store.close()
+    live = Live(project, kept(project), found)
     assert live.progress()["doubts"]
     assert live.n_settled == 0
 
@@ -150,20 +138,16 @@ def test_an_unseen_class_keeps_its_column(tmp_path: Path) -> None:
         (project.folder / "project.toml").read_text().replace('["0", "1", "2"]', json.dumps(classes))
     )
     assert fits.main(project.folder) == 0
-    found = fits.newest(Project(project.folder))
-    assert found is not None
+    found = newest(Project(project.folder))
     assert found.fit.posterior.shape == (60, 4)
 
 
 def test_texts_without_a_model_are_aggregated(tmp_path: Path) -> None:
     project = text_project(tmp_path)
     assert fits.main(project.folder) == fits.TOO_FEW
-    store = project.store()
-    store.write([Answer(w, t, t, "dog" if t < "c" else "cat") for w in ("ann", "bob", "eve") for t in "abcd"])
-    store.close()
+    given(project, [Answer(w, t, t, "dog" if t < "c" else "cat") for w in ("ann", "bob", "eve") for t in "abcd"])
     assert fits.main(project.folder) == 0
-    found = fits.newest(project)
-    assert found is not None
+    found = newest(project)
     assert found.fit.posterior[:4].argmax(axis=1).tolist() == [1, 1, 0, 0]
 
 
@@ -190,35 +174,41 @@ def test_an_image_that_can_no_longer_be_read_is_left_out_of_fits(tmp_path: Path)
     project = Project.make(tmp_path / "p", tmp_path / "photos", ["dark", "light"])
     (project.folder / "images" / "07.png").write_bytes(b"")
     (project.folder / "images" / "08.png").unlink()
-    store = project.store()
-    store.write([Answer(f"w{i % 3}", f"{i}", f"{i:02d}.png", ("dark", "light")[i % 2]) for i in range(40)])
+    given(project, [Answer(f"w{i % 3}", f"{i}", f"{i:02d}.png", ("dark", "light")[i % 2]) for i in range(40)])
     assert fits.main(project.folder) == 0
-    found = fits.newest(project)
-    assert found is not None
+    found = newest(project)
     assert found.about["unreadable"] == ["07.png", "08.png"]
     assert (found.about["labels"], len(found.fit.posterior)) == (38, 40)
-    live = Live(project, store.answers(), found)
-    store.close()
+    live = Live(project, kept(project), found)
     assert live.beliefs_of(["07.png", "08.png"])[0][0] == "light"  # what its worker says still counts
     assert live.progress()["unreadable"] == ["07.png", "08.png"]
 
 
-def test_the_report_of_a_fit_is_made_when_it_is_wanted(fitted: tuple[Project, Any]) -> None:
+def test_reports_are_made_when_wanted_and_old_fits_keep_the_history(
+    fitted: tuple[Project, Any], tmp_path: Path
+) -> None:
     run = fitted[0].fits / "000001" / "run"
     assert not (run / "report.html").exists()
     assert runs.read_run(run).warnings == []
     runs.report(run)
     assert (run / "report.html").exists()
     (run / "report.html").unlink()
+    shutil.copytree(fitted[0].folder, tmp_path / "copy")
+    project = Project(tmp_path / "copy")
+    for number in range(2, 6):
+        shutil.copytree(project.fits / "000001", project.fits / f"00000{number}")
+    fits._forget_old(project)
+    kept = {path.name: sorted(one.name for one in path.iterdir()) for path in project.fits.glob("0*")}
+    assert kept["000001"] == kept["000002"] == ["fit.json"]
+    assert "belief.npz" in kept["000003"]
+    assert len(fits.history(project)) == 5
 
 
 HOSTILE = "import pathlib\npathlib.Path(r'{}').write_text('run')\n"
 
 
 @pytest.mark.parametrize("before", [[], [""]])  # an empty entry of PYTHONPATH is the current folder, too
-def test_a_fit_imports_nothing_from_the_current_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: list[str]
-) -> None:
+def test_a_fit_imports_nothing_from_the_current_folder(tmp_path: Path, monkeypatch: Patch, before: list[str]) -> None:
     project = text_project(tmp_path)
     for name in ("numbers", "json", "random", "numpy", "labelonce"):
         (project.folder / f"{name}.py").write_text(HOSTILE.format(tmp_path / "executed"))
@@ -261,19 +251,7 @@ def test_a_fit_ends_with_the_service_that_was_killed(tmp_path: Path) -> None:
     assert fits.main(project.folder) == 0  # the next one finishes it
 
 
-def test_old_fits_keep_only_what_the_history_needs(fitted: tuple[Project, Any], tmp_path: Path) -> None:
-    shutil.copytree(fitted[0].folder, tmp_path / "copy")
-    project = Project(tmp_path / "copy")
-    for number in range(2, 6):
-        shutil.copytree(project.fits / "000001", project.fits / f"00000{number}")
-    fits._forget_old(project)
-    kept = {path.name: sorted(one.name for one in path.iterdir()) for path in project.fits.glob("0*")}
-    assert kept["000001"] == kept["000002"] == ["fit.json"]
-    assert "belief.npz" in kept["000003"]
-    assert len(fits.history(project)) == 5
-
-
-def test_more_labels_are_expected_to_help_and_ever_less() -> None:
+def test_more_labels_are_expected_to_help_ever_less_and_guesses_bring_nothing() -> None:
     rng = np.random.default_rng(0)
     posterior = rng.dirichlet(np.ones(3), size=150)
     confusion = np.full((3, 3), 0.1) + 0.7 * np.eye(3)
@@ -281,9 +259,6 @@ def test_more_labels_are_expected_to_help_and_ever_less() -> None:
     assert shares[0] == pytest.approx(posterior.max(axis=1).mean())
     assert np.all(np.diff(shares) > -0.005)
     assert shares[1] - shares[0] > shares[-1] - shares[-2]
-
-
-def test_guesses_bring_nothing() -> None:
     posterior = np.random.default_rng(0).dirichlet(np.ones(2), size=50)
     shares = [step["accuracy"] for step in outlook(posterior, np.full((2, 2), 0.5))]
     assert_allclose(shares, shares[0], rtol=1e-9)

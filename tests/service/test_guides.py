@@ -1,7 +1,5 @@
 """The guides "Label with your team" and "With Label Studio", their commands run as they are written."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

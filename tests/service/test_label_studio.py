@@ -1,7 +1,5 @@
 """Label Studio's backend interface, on payloads recorded from Label Studio 1.23.2, with its API played by a double."""
 
-from __future__ import annotations
-
 import json
 import random
 import time
@@ -11,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from service_projects import Client, serving, text_project
+from service_projects import Client, given, kept, serving, text_project
 
 from labelonce.service import LabelStudio, Project
 from labelonce.service._label_studio import read_config
@@ -77,10 +75,7 @@ class Connected:
         bridge = self.http.app.state.bridge
         while bridge._waiting._unfinished_tasks:
             time.sleep(0.01)
-        store = self.project.store()
-        found = {row.task: row.label for row in store.answers()}
-        store.close()
-        return found
+        return {row.task: row.label for row in kept(self.project)}
 
 
 @pytest.fixture
@@ -104,8 +99,12 @@ def event(action: str, one: dict[str, Any], name: str) -> dict[str, Any]:
     return recorded | {"action": action, "annotation": one, "task": task}
 
 
-def test_the_annotations_that_are_there_are_taken_over_at_the_start(connected: Connected) -> None:
+def test_annotations_that_are_there_at_the_start_or_were_missed_are_taken_over(connected: Connected) -> None:
     assert connected.labels() == {"a": "cat"}
+    del connected.double.annotations[5]
+    connected.double.annotations[9] = annotation(9, 13, "dog")
+    connected.send("webhook", {"action": "START_TRAINING", "project": {"id": 1}})
+    assert connected.labels() == {"d": "dog"}
 
 
 def test_health_setup_and_predictions_are_as_label_studio_asks(connected: Connected) -> None:
@@ -122,9 +121,11 @@ def test_health_setup_and_predictions_are_as_label_studio_asks(connected: Connec
     assert first["score"] > third["score"] == 0.5
 
 
-def test_without_the_secret_there_is_nothing(connected: Connected) -> None:
+def test_without_the_secret_there_is_nothing_and_too_many_predictions_are_refused(connected: Connected) -> None:
     assert connected.http.get("/label-studio/guess/health").status_code == 404
     assert connected.http.post("/label-studio/guess/webhook", json={}).status_code == 404
+    path = f"/label-studio/{secret_of(connected.double)}/predict"
+    assert connected.http.post(path, json={"tasks": [{"id": 10}] * 10_001}).status_code == 422
 
 
 def test_created_updated_and_deleted_annotations(connected: Connected) -> None:
@@ -137,13 +138,10 @@ def test_created_updated_and_deleted_annotations(connected: Connected) -> None:
     assert connected.labels() == {}
 
 
-def test_a_webhook_sent_twice_counts_once(connected: Connected) -> None:
+def test_several_at_once_find_their_tasks_and_one_sent_twice_counts_once(connected: Connected) -> None:
     for _ in range(2):
         connected.send("webhook", event("ANNOTATION_CREATED", annotation(7, 11, "dog"), "b"))
     assert connected.labels() == {"a": "cat", "b": "dog"}
-
-
-def test_several_at_once_find_their_tasks(connected: Connected) -> None:
     both = [annotation(7, 11, "dog"), annotation(8, 12, "cat", completed_by=4)]
     tasks = [{"id": 12, "data": {"task": "c"}}, {"id": 11, "data": {"task": "b"}}]
     connected.send("webhook", {"action": "ANNOTATIONS_CREATED", "annotation": both, "task": tasks})
@@ -172,13 +170,6 @@ def test_whatever_else_arrives_is_accepted_and_changes_nothing(connected: Connec
     assert connected.labels() == {"a": "cat"}
     connected.send("webhook", event("ANNOTATION_CREATED", annotation(7, 11, "dog"), "b"))
     assert connected.labels() == {"a": "cat", "b": "dog"}
-
-
-def test_what_was_missed_is_made_up_for(connected: Connected) -> None:
-    del connected.double.annotations[5]
-    connected.double.annotations[9] = annotation(9, 13, "dog")
-    connected.send("webhook", {"action": "START_TRAINING", "project": {"id": 1}})
-    assert connected.labels() == {"d": "dog"}
 
 
 ODD: list[Any] = [None, True, 0, -1, 2**70, 1.5, float("inf"), float("nan"), "", "7", "a\0b", "\ud800", "x" * 10_000]
@@ -232,17 +223,10 @@ def test_infinite_seconds_are_left_out(connected: Connected) -> None:
     path = f"/label-studio/{secret_of(connected.double)}/webhook"
     connected.http.post(path, content=content, headers={"Content-Type": "application/json"})
     assert connected.labels() == {"a": "cat", "b": "dog"}
-    store = connected.project.store()
-    store.write([Answer("eve", "k", "c", "dog", seconds=float("inf"))])  # as an earlier version kept it
-    store.close()
+    given(connected.project, [Answer("eve", "k", "c", "dog", seconds=float("inf"))])  # as an earlier version kept it
     admin = Client(connected.http, connected.project.add_admin())
     rows = [json.loads(line) for line in admin.get("/api/export?format=jsonl").text.splitlines()]
     assert [(row["task"], row["seconds"]) for row in rows[1:]] == [("b", None), ("c", None)]
-
-
-def test_too_many_predictions_at_once_are_refused(connected: Connected) -> None:
-    path = f"/label-studio/{secret_of(connected.double)}/predict"
-    assert connected.http.post(path, json={"tasks": [{"id": 10}] * 10_001}).status_code == 422
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,6 @@
 Runs only where LABELONCE_LABELSTUDIO names one: see label_studio_server.py.
 """
 
-from __future__ import annotations
-
 import time
 import urllib.error
 from collections.abc import Iterator
@@ -19,14 +17,13 @@ from label_studio_server import Server, needs_label_studio
 from numpy.testing import assert_allclose
 from service_crowd import free_port
 from service_guides import labelled_there
-from service_projects import serving
+from service_projects import kept, newest, serving
 from sklearn.datasets import load_digits
 
 import labelonce as lo
 from labelonce import runs
 from labelonce.service import LabelStudio, Project
-from labelonce.service import _fit as fits
-from labelonce.service._label_studio_project import project_from
+from labelonce.service._label_studio import project_from
 
 pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[service]'")
 pytestmark = needs_label_studio
@@ -140,16 +137,8 @@ def shift(
         yield found
 
 
-def newest(shift: Shift) -> fits.FinishedFit:
-    found = fits.newest(shift.project)
-    assert found is not None
-    return found
-
-
 def test_every_annotation_arrived_once(shift: Shift) -> None:
-    store = shift.project.store()
-    rows = store.answers()
-    store.close()
+    rows = kept(shift.project)
     assert {(row.origin, row.label) for row in rows} == {
         (f"label-studio {one['id']}", one["label"]) for one in shift.given
     }
@@ -157,7 +146,7 @@ def test_every_annotation_arrived_once(shift: Shift) -> None:
 
 
 def test_predictions_appear_with_scores(shift: Shift) -> None:
-    found = newest(shift)
+    found = newest(shift.project)
     confidence = dict(zip(shift.project.tasks.names, found.fit.posterior.max(axis=1), strict=True))
     for task in shift.tasks():
         mine = [one for one in task["predictions"] if one["model_version"] == f"labelonce {found.number}"]
@@ -192,7 +181,7 @@ def test_the_model_is_that_of_a_batch_fit_on_the_same_labels(shift: Shift, tmp_p
     runs.train(options, tmp_path / "run")
     batch = runs.load(tmp_path / "run" / "model.skops")
     truth = np.array([shift.truth[one] for one in shift.project.tasks.ids.tolist()])
-    ours = np.array(CLASSES)[newest(shift).fit.posterior.argmax(axis=1)]
+    ours = np.array(CLASSES)[newest(shift.project).fit.posterior.argmax(axis=1)]
     theirs = np.mean(np.asarray(batch.labels_) == truth)
     print(f"{len(shift.given)} labels: {np.mean(ours == truth):.3f} live, {theirs:.3f} in a batch")  # noqa: T201
     assert_allclose(np.mean(ours == truth), theirs, atol=0.02)
@@ -203,7 +192,7 @@ def test_a_deleted_annotation_is_gone_from_the_fit(shift: Shift) -> None:
     shift.server.call(f"/api/annotations/{gone['id']}/", method="DELETE")
     time.sleep(0.5)
     shift.fit()
-    answers = list(zip(*(one.to_pylist() for one in newest(shift).fit.answers), strict=True))
+    answers = list(zip(*(one.to_pylist() for one in newest(shift.project).fit.answers), strict=True))
     assert len(answers) == len(shift.given) - 1
     assert (gone["task"], f"label-studio {gone['completed_by']}", gone["label"]) not in answers
 

@@ -1,17 +1,14 @@
 """The labelling room as people use it: instructions, progress, corrections, comments, tests, and the admin's tables."""
 
-from __future__ import annotations
-
 import json
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from service_pages import Visit, chromium, needs_chromium
-from service_projects import TEXTS, Client, serving, text_project
+from service_pages import Visit, needs_chromium
+from service_projects import QUIET, TEXTS, Client, given, kept, serving, text_project
 
 from labelonce.service import Project
 from labelonce.service._figures import figures
@@ -30,12 +27,6 @@ Look at *all* of it. <b onclick="x()">No</b> [more](https://example.org) [bad](j
 """
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as running:
-        yield running
-
-
 @pytest.fixture
 def guide(tmp_path: Path) -> Path:
     image = pytest.importorskip("PIL.Image", reason="no Pillow: pip install 'labelonce[images]'")
@@ -47,12 +38,7 @@ def guide(tmp_path: Path) -> Path:
 
 def many_texts(folder: Path, n: int, classes: list[str], **settings: Any) -> Project:
     (folder / "tasks.csv").write_text("task,text\n" + "".join(f"t{i},text {i}\n" for i in range(n)))
-    chosen: dict[str, Any] = {
-        "learn_from": "nothing",
-        "refit_every": 10_000,
-        "requests_per_second": 10_000.0,
-    } | settings
-    return Project.make(folder / "p", folder / "tasks.csv", classes, text="text", **chosen)
+    return Project.make(folder / "p", folder / "tasks.csv", classes, **{"text": "text"} | QUIET | settings)
 
 
 def tags(nodes: list[Any]) -> list[tuple[str, str]]:
@@ -176,9 +162,7 @@ def test_comments_skips_and_a_task_are_shown_to_the_admin(tmp_path: Path) -> Non
 
 
 def answered(project: Project) -> dict[str, list[tuple[str, str | None]]]:
-    store = project.store()
-    rows = store.answers()
-    store.close()
+    rows = kept(project)
     return {name: [(row.task, row.label) for row in rows if row.worker == name] for name in ("ann", "bob")}
 
 
@@ -310,9 +294,7 @@ def test_classes_beyond_ten_have_keys_and_can_be_found(browser: Any, tmp_path: P
 def test_the_admin_revokes_makes_links_and_reads_tasks(browser: Any, tmp_path: Path) -> None:
     project = text_project(tmp_path)
     project.add_workers(["ann", "eve"])
-    store = project.store()
-    store.write([Answer(worker, worker, task, "cat") for worker, task in (("ann", "a"), ("bob", "a"), ("ann", "b"))])
-    store.close()
+    given(project, [Answer(worker, worker, task, "cat") for worker, task in (("ann", "a"), ("bob", "a"), ("ann", "b"))])
     with serving(project) as http:
         visit = Visit(browser, f"{http.base_url}/dashboard#token={project.add_admin()}")
         visit.page.on("dialog", lambda asked: asked.accept())
@@ -356,9 +338,7 @@ def test_a_task_that_was_labelled_in_another_tab_is_not_asked_again(browser: Any
 def test_nobodys_name_breaks_the_dashboard(browser: Any, tmp_path: Path) -> None:
     project = text_project(tmp_path)
     names = ["toString", "__proto__", "constructor"]
-    store = project.store()
-    store.write([Answer(name, "k", "a", "cat", seconds=1.0 if name == "__proto__" else None) for name in names])
-    store.close()
+    given(project, [Answer(name, "k", "a", "cat", seconds=1.0 if name == "__proto__" else None) for name in names])
     with serving(project) as http:
         visit = Visit(browser, f"{http.base_url}/dashboard#token={project.add_admin()}")
         visit.waits_for("#classes tbody tr", "cat")

@@ -1,7 +1,5 @@
 """A project folder: made whole or not at all, and read back as it was made."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable
@@ -42,18 +40,18 @@ def test_wrong_settings_are_named(tmp_path: Path, line: str, said: str) -> None:
         read_settings(tmp_path)
 
 
-def test_a_folder_without_settings_says_how_to_make_one(tmp_path: Path) -> None:
+def test_folders_with_files_or_without_settings_say_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="labelonce project"):
         Project(tmp_path)
+    (tmp_path / "t.csv").write_text("task\na\n")
+    with pytest.raises(ValueError, match=r"such as 't\.csv'"):
+        Project.make(tmp_path, tmp_path / "t.csv", ["a", "b"])
 
 
-def test_texts_are_copied_and_learned_from(tmp_path: Path) -> None:
+def test_texts_are_copied_and_numbers_are_features_whose_ids_stay_numbers(tmp_path: Path) -> None:
     project = text_project(tmp_path, learn_from="text")
     (tmp_path / "tasks.csv").unlink()
     assert project.tasks.shown("b") == {"task": "b", "text": TEXTS["b"], "has_image": False}
-
-
-def test_numbers_are_features_and_their_ids_stay_numbers(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("id,width\n7,1.5\n8,2\n")
     project = Project.make(tmp_path / "p", tmp_path / "t.csv", ["a", "b"], task="id")
     assert (project.settings.learn_from, project.tasks.ids.tolist(), project.tasks.names) == (
@@ -126,7 +124,7 @@ def test_a_folder_without_any_image_that_can_be_read_is_an_error(tmp_path: Path,
         (lambda _: None, r"'photos/x\.png': there is no such file \(1 in total\). Replace"),
     ],
 )
-def test_images_that_a_table_names_must_be_readable(
+def test_images_of_a_table_must_be_readable(
     tmp_path: Path, photos: Path, make: Callable[[Path], object], said: str
 ) -> None:
     make(photos / "x.png")
@@ -191,12 +189,6 @@ def test_tasks_that_no_fit_could_learn_from_are_told_before_anybody_labels(
     with pytest.raises(ValueError, match=rf"rows\.csv: .*{said}"):
         Project.make(tmp_path / "pets", tmp_path / "rows.csv", ["cat", "dog"], **columns)
     assert not (tmp_path / "pets").exists()
-
-
-def test_a_folder_with_files_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text("task\na\n")
-    with pytest.raises(ValueError, match=r"such as 't\.csv'"):
-        Project.make(tmp_path, tmp_path / "t.csv", ["a", "b"])
 
 
 @pytest.mark.parametrize("name", ["", " ", " a", "a" * 101, "a\nb", "a\u202eb", "\ud800", "a\0"])

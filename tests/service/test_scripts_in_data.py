@@ -1,15 +1,12 @@
 """Whatever tasks, classes, workers and reasons hold: in a real browser it is shown as text, and none of it runs."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from service_pages import chromium, needs_chromium
+from service_pages import needs_chromium
 from service_projects import Client, serving
 
 import labelonce as lo
@@ -17,11 +14,7 @@ from labelonce.service import Project
 from labelonce.service import _fit as fits
 
 pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[service]'")
-pytestmark = [
-    pytest.mark.slow,
-    needs_chromium,
-    pytest.mark.usefixtures("skops"),
-]
+pytestmark = [pytest.mark.slow, needs_chromium, pytest.mark.usefixtures("skops")]
 RUNS = "window.owned=1"
 PAYLOADS = [
     f"<script>{RUNS}</script>",
@@ -51,12 +44,6 @@ LINKS = [
     f"[x](data:text/html,<script>{RUNS}</script>)",
     "<http://x/'>",
 ]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as running:
-        yield running
 
 
 @pytest.fixture(params=[False, True], ids=["buttons", "boxes"])

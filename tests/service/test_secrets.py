@@ -1,7 +1,5 @@
 """No password, token or secret address in any message, log or answer."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re
@@ -15,7 +13,7 @@ from postgres_server import SECRET, Postgres
 from service_projects import Client, serving, text_project
 
 import labelonce
-from labelonce.service import _secrets
+from labelonce.service import _tokens
 
 pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[service]'")
 
@@ -23,7 +21,7 @@ SERVICE = Path(labelonce.__file__).parent / "service"
 SOURCES = [*sorted(SERVICE.glob("*.py")), SERVICE.parent / "cli" / "_serve.py"]
 SECRETS = re.compile(r"\b_?(tokens?|secret|password|hashed|access|url|database|address|links|api_key|add_admin)\b")
 ON_PURPOSE = {  # where a value with such a name is shown, and why that is right
-    ("_label_studio_project.py", "api.url"),  # the address of Label Studio, which has no secret part
+    ("_label_studio.py", "api.url"),  # the address of Label Studio, which has no secret part
     ("_label_studio_bridge.py", "api.url"),  # what the secret is made of
     ("_label_studio_bridge.py", "url.rstrip('/')"),  # our own address, not a message
     ("_label_studio_bridge.py", "self.secret"),
@@ -63,7 +61,7 @@ def test_no_message_is_made_of_a_secret(path: Path) -> None:
     ],
 )
 def test_what_somebody_else_says_is_shown_without_secrets(text: str) -> None:
-    shown = _secrets.without_secrets(f"cannot connect: {text}")
+    shown = _tokens.without_secrets(f"cannot connect: {text}")
     assert "cannot connect" in shown
     assert not any(secret in shown for secret in (SECRET, "0123456789"))
 
@@ -109,9 +107,7 @@ def test_no_command_prints_a_secret(tmp_path: Path) -> None:
     assert all(" must " in one for one in said)
 
 
-def test_no_answer_and_no_log_holds_a_secret(
-    tmp_path: Path, postgres: Postgres, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_no_answer_or_log_holds_a_secret(tmp_path: Path, postgres: Postgres, caplog: pytest.LogCaptureFixture) -> None:
     project = text_project(tmp_path, database=postgres.empty())
     tokens = [*project.add_workers(["ann"]).values(), project.add_admin()]
     said = []

@@ -1,10 +1,10 @@
 """The HTTP interface: tasks out, labels in, once each, and nobody sees what is not theirs."""
 
-from __future__ import annotations
-
 import csv
 import io
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import pytest
 pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[service]'")
 
 import httpx
-from service_projects import TEXTS, Client, serving, text_project
+from service_projects import TEXTS, Client, boxes_project, serving, text_project
 
 from labelonce.service import Project
 
@@ -50,9 +50,11 @@ def test_a_task_stays_with_its_worker_until_it_is_labelled(served: Running) -> N
     assert served.ann.get("/api/next").json()["task"] != first["task"]
 
 
-def test_a_label_sent_twice_counts_once(served: Running) -> None:
+def test_a_label_sent_twice_counts_once_and_nobody_undoes_anothers(served: Running) -> None:
     one, two = served.ann.label("a", "cat", "k"), served.ann.label("a", "cat", "k")
     assert (one.json()["new"], two.json()["new"], one.json()["id"] == two.json()["id"]) == (True, False, True)
+    assert served.admin.get("/api/progress").json()["labels"] == 1
+    assert served.bob.delete(f"/api/annotations/{one.json()['id']}").status_code == 404
     assert served.admin.get("/api/progress").json()["labels"] == 1
 
 
@@ -85,12 +87,6 @@ def test_undo_brings_the_task_back_and_forgets_the_label(served: Running) -> Non
     assert served.ann.get("/api/next").json()["task"] == task
     assert served.admin.get("/api/progress").json()["labels"] == 0
     assert served.ann.label(task, "dog", "second try").json()["new"]
-
-
-def test_nobody_undoes_anothers_label(served: Running) -> None:
-    kept = served.ann.label("a", "cat").json()
-    assert served.bob.delete(f"/api/annotations/{kept['id']}").status_code == 404
-    assert served.admin.get("/api/progress").json()["labels"] == 1
 
 
 def test_a_skipped_task_goes_to_somebody_else(served: Running) -> None:
@@ -127,24 +123,15 @@ def test_a_worker_cannot_read_others_labels_or_skills(served: Running, path: str
     assert "dog" not in answer.text
 
 
-def test_tokens_are_not_kept(served: Running) -> None:
+def test_tokens_are_not_kept_and_those_made_while_it_runs_work(served: Running) -> None:
     made = served.admin.post("/api/workers", {"worker": "eve"})
     token = made.json()["token"]
     assert made.status_code == 201
     content = b"".join(path.read_bytes() for path in served.project.folder.rglob("*") if path.is_file())
     assert token.encode() not in content
     assert Client(served.http, token).get("/api/me").json()["worker"] == "eve"
-
-
-def test_a_token_that_was_made_while_it_runs_works(served: Running) -> None:
     (token,) = Project(served.project.folder).add_workers(["zoe"]).values()
     assert Client(served.http, token).get("/api/next").status_code == 200
-
-
-def test_wrong_tokens_are_slowed_down(served: Running) -> None:
-    codes = [served.http.get("/api/me", headers={"Authorization": f"Bearer {i}"}).status_code for i in range(30)]
-    assert (codes[0], codes[-1]) == (401, 429)
-    assert served.ann.get("/api/me").status_code == 200
 
 
 def test_one_person_cannot_take_all_the_service(tmp_path: Path) -> None:
@@ -174,7 +161,7 @@ def test_a_restart_brings_everything_back(tmp_path: Path) -> None:
         assert shown(served) == before
 
 
-def test_export_is_what_was_given(served: Running) -> None:
+def test_export_is_what_was_given_and_labels_come_with_confidence_by_pages(served: Running) -> None:
     served.ann.label("a", "cat")
     served.bob.label("e", "dog")
     rows = list(csv.DictReader(io.StringIO(served.admin.get("/api/export").text)))
@@ -182,9 +169,6 @@ def test_export_is_what_was_given(served: Running) -> None:
     labels = served.admin.get("/api/export?what=labels&format=jsonl").text.splitlines()
     assert len(labels) == len(TEXTS)
     assert served.admin.get("/api/export?format=parquet").content[:4] == b"PAR1"
-
-
-def test_labels_come_with_confidence_by_pages(served: Running) -> None:
     served.ann.label("b", "dog")
     page = served.admin.get("/api/labels?offset=1&limit=2").json()
     assert (page["total"], [row["task"] for row in page["rows"]]) == (len(TEXTS), ["b", "c"])
@@ -192,11 +176,14 @@ def test_labels_come_with_confidence_by_pages(served: Running) -> None:
     assert page["rows"][0]["confidence"] > page["rows"][1]["confidence"] == 0.5
 
 
-def test_pages_hold_no_data_and_run_only_our_scripts(served: Running) -> None:
+def test_pages_hold_no_data_and_wrong_tokens_are_slowed_down(served: Running) -> None:
     for path in ("/", "/dashboard"):
         answer = served.http.get(path)
         assert "script-src 'self'" in answer.headers["content-security-policy"]
         assert "Pets" not in answer.text
+    codes = [served.http.get("/api/me", headers={"Authorization": f"Bearer {i}"}).status_code for i in range(30)]
+    assert (codes[0], codes[-1]) == (401, 429)
+    assert served.ann.get("/api/me").status_code == 200
 
 
 def test_the_budget_stops_it(tmp_path: Path) -> None:
@@ -205,3 +192,19 @@ def test_the_budget_stops_it(tmp_path: Path) -> None:
         served.bob.label("b", "cat")
         assert served.ann.get("/api/next").json()["why"] == "budget"
         assert served.admin.get("/api/progress").json()["stop"] == "budget"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("role", ["worker", "admin"])
+@pytest.mark.parametrize("make", [text_project, boxes_project], ids=["buttons", "boxes"])
+def test_schemathesis_finds_nothing(tmp_path: Path, make: Callable[..., Project], role: str) -> None:
+    pytest.importorskip("schemathesis", reason="no schemathesis: pip install 'labelonce[dev]'")
+    project = make(tmp_path, requests_per_second=1e6)
+    token = project.add_workers(["ann"])["ann"] if role == "worker" else project.add_admin()
+    code = "from schemathesis.cli import schemathesis; schemathesis()"
+    with serving(project) as http:
+        command = [sys.executable, "-c", code, "run", f"{http.base_url}/openapi.json", "--checks", "all", "--no-color"]
+        command += ["-H", f"Authorization: Bearer {token}", "--max-examples", "20", "--seed", "1"]
+        run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.returncode == 0, run.stdout[-5000:]
+    assert "18 selected" in run.stdout

@@ -1,7 +1,5 @@
 """What people do to a service, on purpose or not: odd requests, lost tokens, edited files, fits that fail."""
 
-from __future__ import annotations
-
 import asyncio
 import csv
 import io
@@ -17,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from service_projects import Client, boxes_project, serving, text_project
+from commands import Patch
+from service_projects import Client, boxes_project, given, newest, serving, text_project
 
 from labelonce.service import LabelStudio, Project
 from labelonce.service import _fit as fits
@@ -63,18 +62,17 @@ def test_odd_bodies_are_refused_and_nothing_fails(project: Project, body: str, s
         assert Client(http, token).label("a", "dog").status_code == 200  # still there
 
 
-def test_a_redirect_leads_nowhere_that_the_request_names(project: Project) -> None:
+def test_large_bodies_redirects_and_guessed_secrets_lead_nowhere(project: Project) -> None:
     with serving(project) as http:
         answer = http.get("/api/export/", headers={"Host": "evil.example"}, follow_redirects=False)
         assert (answer.status_code, "evil.example" in str(answer.headers)) == (404, False)
-
-
-def test_a_large_body_in_parts_is_refused_as_a_large_one(project: Project) -> None:
     token = project.add_workers(["ann"])["ann"]
     with serving(project) as http:
         headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         answer = http.post("/api/annotations", content=(b" " * 10_000 for _ in range(10)), headers=headers)
         assert (answer.status_code, "at most 65536 bytes" in answer.text) == (413, True)
+    with serving(project) as http:
+        assert http.post("/label-studio/guessed/webhook", content=b" " * 100_000).status_code == 413
 
 
 @pytest.mark.parametrize("seconds", ["true", '"1"', "-1", "1e7"])
@@ -87,7 +85,7 @@ def test_seconds_are_a_number(project: Project, seconds: str) -> None:
 
 
 def test_a_file_that_another_process_has_locked_keeps_nobody_else_waiting(
-    project: Project, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    project: Project, monkeypatch: Patch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(store_module, "_BUSY_SECONDS", 2)
     token = project.add_workers(["ann"])["ann"]
@@ -122,9 +120,7 @@ def test_a_file_of_answers_is_served_from_one_folder(project: Project, tmp_path:
 
 
 @pytest.mark.parametrize("make", [text_project, boxes_project])
-def test_a_wall_clock_that_is_set_back_keeps_no_task_from_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Any
-) -> None:
+def test_a_wall_clock_that_is_set_back_keeps_no_task_from_others(tmp_path: Path, monkeypatch: Patch, make: Any) -> None:
     project, now = make(tmp_path, lease_seconds=60.0), [1000.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     live = (LiveBoxes if project.settings.multilabel else Live)(project, [], None)
@@ -152,9 +148,7 @@ def test_an_image_that_has_become_a_link_is_not_shown(tmp_path: Path) -> None:
 def test_an_export_for_a_spreadsheet_holds_no_formula(tmp_path: Path) -> None:
     project = text_project(tmp_path)
     ann, bob = "=cmd|' /C calc'!A0", "bob"
-    store = project.store()
-    store.write([Answer(ann, "1", "a", "cat"), Answer(bob, "1", "b", "dog")])
-    store.close()
+    given(project, [Answer(ann, "1", "a", "cat"), Answer(bob, "1", "b", "dog")])
     with serving(project) as http:
         admin = Client(http, project.add_admin())
         plain, safe = (admin.get(f"/api/export?spreadsheet={one}").text for one in ("false", "true"))
@@ -168,12 +162,7 @@ def test_no_path_leads_to_a_file_of_the_project(project: Project, path: str) -> 
         assert http.get(path).status_code == 404
 
 
-def test_a_large_body_is_for_those_who_know_the_secret(project: Project) -> None:
-    with serving(project) as http:
-        assert http.post("/label-studio/guessed/webhook", content=b" " * 100_000).status_code == 413
-
-
-def test_a_revoked_token_opens_nothing_and_the_labels_stay(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_revoked_token_opens_nothing_and_the_labels_stay(project: Project, monkeypatch: Patch) -> None:
     monkeypatch.setattr(service_module, "_TOKENS_EVERY", 0.0)
     tokens = project.add_workers(["ann", "bob"])
     with serving(project) as http:
@@ -248,31 +237,24 @@ def test_what_a_full_disk_refused_does_not_come_with_the_next_answer(tmp_path: P
 
 
 def labelled(project: Project) -> None:
-    store = project.store()
-    store.write([Answer(w, t, t, "dog" if t < "c" else "cat") for w in ("ann", "bob", "eve") for t in "abcd"])
-    store.close()
+    given(project, [Answer(w, t, t, "dog" if t < "c" else "cat") for w in ("ann", "bob", "eve") for t in "abcd"])
 
 
-def test_a_fit_that_failed_is_begun_anew_with_the_answers_of_then(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fit_that_failed_is_begun_anew_with_the_answers_of_then(project: Project, monkeypatch: Patch) -> None:
     labelled(project)
     with monkeypatch.context() as patched:
         patched.setattr(fits, "_finish", lambda *_: (_ for _ in ()).throw(ValueError("no fit of these")))
         with pytest.raises(ValueError, match="no fit of these"):
             fits.main(project.folder)
-    store = project.store()
-    store.write([Answer("kim", "e", "e", "cat")])
-    store.close()
+    given(project, [Answer("kim", "e", "e", "cat")])
     assert fits.main(project.folder) == 0
-    found = fits.newest(project)
-    assert found is not None
+    found = newest(project)
     assert found.about["labels"] == 13
 
 
 @pytest.mark.parametrize("name", ["belief.npz", "annotations.parquet", "fit.json"])
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]"])
-def test_a_damaged_fit_is_left_out_and_made_again(
+def test_a_damaged_fit_is_made_again(
     project: Project, caplog: pytest.LogCaptureFixture, name: str, content: bytes
 ) -> None:
     labelled(project)
@@ -318,7 +300,7 @@ def test_tasks_may_be_added_and_moved_between_two_services(project: Project) -> 
     assert fits.newest(edited) is not None
 
 
-def test_a_fit_that_cannot_be_taken_over_is_told(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fit_that_cannot_be_taken_over_is_told(project: Project, monkeypatch: Patch) -> None:
     async def unable(_: fits.FinishedFit) -> None:
         raise ValueError("the posterior of a fit must have shape (6, 2)")
 

@@ -1,15 +1,13 @@
 """The labelling page and the dashboard in a real browser: Debian's Chromium, headless."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from service_pages import Visit, chromium, needs_chromium
-from service_projects import BOXES, boxes_project, serving, text_project
+from service_pages import Visit, needs_chromium
+from service_projects import BOXES, boxes_project, given, kept, serving, text_project
 
 from labelonce.service import Project
 from labelonce.service import _fit as fits
@@ -19,22 +17,13 @@ pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[servic
 pytestmark = needs_chromium
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as running:
-        yield running
-
-
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     return text_project(tmp_path)
 
 
 def answers(project: Project) -> list[tuple[str, str | None, str | None]]:
-    store = project.store()
-    found = [(row.task, row.label, row.reason) for row in store.answers()]
-    store.close()
-    return found
+    return [(row.task, row.label, row.reason) for row in kept(project)]
 
 
 def test_ticking_boxes_with_the_keyboard_alone(browser: Any, tmp_path: Path) -> None:
@@ -73,10 +62,8 @@ def test_ticking_boxes_with_the_keyboard_alone(browser: Any, tmp_path: Path) -> 
 
 def test_the_dashboard_shows_the_labels_of_check_boxes(browser: Any, tmp_path: Path) -> None:
     project = boxes_project(tmp_path)
-    store = project.store()
     rows = [("ann", "a", '["dog"]'), ("bob", "a", '["dog"]'), ("ann", "b", '["dog", "sea"]'), ("bob", "c", "[]")]
-    store.write([Answer(worker, task, task, label) for worker, task, label in rows])
-    store.close()
+    given(project, [Answer(worker, task, task, label) for worker, task, label in rows])
     assert fits.main(project.folder) == 0
     with serving(project) as http:
         visit = Visit(browser, f"{http.base_url}/dashboard#token={project.add_admin()}")
@@ -105,12 +92,17 @@ def test_what_one_worker_could_not_send_is_not_sent_by_the_next(browser: Any, pr
         visit.page.close()
 
 
-def test_a_wrong_token_is_told_so(browser: Any, project: Project) -> None:
+def test_a_wrong_token_is_told_so_and_without_a_fit_there_is_no_empty_chart(browser: Any, project: Project) -> None:
     with serving(project) as http:
         visit = Visit(browser, str(http.base_url))
         visit.page.get_by_label("Your token").fill("wrong")
         visit.page.get_by_role("button", name="Start").click()
         visit.page.get_by_text("got none that is known").wait_for()
+        visit.page.close()
+    with serving(project) as http:
+        visit = Visit(browser, f"{http.base_url}/dashboard#token={project.add_admin()}")
+        visit.page.get_by_text("says how many labels are right").wait_for()
+        assert visit.page.locator("#chart").is_hidden()
         visit.page.close()
 
 
@@ -155,15 +147,13 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Project:
     project = Project.make(
         folder / "p", folder / "photos", ["cat", "<b>dog</b>"], title="Pets & co", refit_every=10_000
     )
-    store = project.store()
     right = {"ann": 0.95, "<i>bob</i>": 0.8, "שרה": 0.9, "eve": 0.5}
     wishes = []
     for worker, skill in right.items():
         for place in rng.permutation(80)[:40].tolist():
             label = int(truth[place] if rng.random() < skill else 1 - truth[place])
             wishes.append(Answer(worker, f"k{place}", f"{place:02d}.png", project.settings.classes[label]))
-    store.write(wishes)
-    store.close()
+    given(project, wishes)
     assert fits.main(project.folder) == 0
     return project
 
@@ -194,14 +184,6 @@ def test_the_dashboard_says_how_far_it_is(browser: Any, filled: Project, tmp_pat
         assert worker.text("#who") == "zoe <3"
         worker.page.close()
         assert worker.trouble == []
-
-
-def test_the_dashboard_has_no_empty_chart_before_the_first_fit(browser: Any, project: Project) -> None:
-    with serving(project) as http:
-        visit = Visit(browser, f"{http.base_url}/dashboard#token={project.add_admin()}")
-        visit.page.get_by_text("says how many labels are right").wait_for()
-        assert visit.page.locator("#chart").is_hidden()
-        visit.page.close()
 
 
 ZOOM = "(({ a, e, f }) => [a, e, f])(new DOMMatrix(document.getElementById('image').style.transform))"

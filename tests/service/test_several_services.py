@@ -1,6 +1,4 @@
-"""Several services on one PostgreSQL: equal, and what one does the others know."""
-
-from __future__ import annotations
+"""Several services on one PostgreSQL are equal, and a service that is killed loses no answer."""
 
 import asyncio
 import shutil
@@ -13,7 +11,8 @@ from typing import Any
 
 import pytest
 from postgres_server import SECRET, Postgres
-from service_projects import Client, boxes_project, serving, text_project
+from service_crowd import Log, Server, work
+from service_projects import Client, boxes_project, given, kept, serving, text_project
 
 pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[service]'")
 
@@ -50,9 +49,7 @@ def through(client: Client, http: Any) -> Client:
 
 
 def labelled(project: Project) -> None:
-    store = project.store()
-    store.write([Answer(w, t, t, "dog" if t < "c" else "cat") for w in ("ann", "bob", "eve") for t in "abcd"])
-    store.close()
+    given(project, [Answer(w, t, t, "dog" if t < "c" else "cat") for w in ("ann", "bob", "eve") for t in "abcd"])
 
 
 def soon(true: Callable[[], Any]) -> None:
@@ -199,3 +196,45 @@ def test_while_the_server_is_away_everybody_is_told_to_ask_again(
     assert len([one for one in said if "must answer; got: " in one]) == 2  # once for each service
     assert len([one for one in said if "is there again" in one]) == 2
     assert (len(said), SECRET in caplog.text) == (4, False)
+
+
+KILLS = 3
+
+
+def numbered_project(folder: Path, n: int) -> Project:
+    (folder / "many.csv").write_text("task\n" + "\n".join(str(i) for i in range(n)) + "\n")
+    settings = {"learn_from": "nothing", "refit_every": 20, "requests_per_second": 10_000.0}
+    return Project.make(folder / "many", folder / "many.csv", ["cat", "dog"], **settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_every_acknowledged_answer_survives_a_kill_and_none_is_there_twice(tmp_path: Path) -> None:
+    project = numbered_project(tmp_path, 2_000)
+    tokens = project.add_workers([f"w{i}" for i in range(8)])
+    server, log = Server(project.folder), Log()
+    server.start()
+
+    async def shift() -> None:
+        killed = 0
+        options = {"pause": 0.02, "classes": ["cat", "dog"]}
+        workers = [
+            asyncio.create_task(work(server.port, worker, token, lambda: killed < KILLS, log, **options))  # type: ignore[arg-type]
+            for worker, token in tokens.items()
+        ]
+        for _ in range(KILLS):
+            before = len(log.kept)
+            while len(log.kept) < before + 20:
+                await asyncio.sleep(0.01)
+            server.kill()
+            await asyncio.to_thread(server.start)
+            killed += 1
+        await asyncio.gather(*workers)
+
+    asyncio.run(shift())
+    server.kill()
+    rows = kept(project)
+    found = {f"{row.worker} {row.key}": (row.worker, row.task, row.label) for row in rows}
+    assert len(log.kept) >= 20 * KILLS
+    assert log.kept.items() <= found.items()
+    assert len(found) == len(rows) == len({(row.worker, row.task) for row in rows})
+    assert max(log.codes) < 500

@@ -1,7 +1,5 @@
 """The store keeps every answer once, whichever database it is."""
 
-from __future__ import annotations
-
 import shutil
 import signal
 import sqlite3
@@ -13,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import Patch
 from postgres_server import Postgres
 
 from labelonce.service import _store as stores
@@ -96,29 +95,18 @@ def test_after_undo_a_late_repetition_does_not_bring_the_answer_back(store: Stor
     assert [row.label for row in store.answers()] == ["dog"]
 
 
-def test_answers_of_another_tool_are_found_by_their_name_there(store: Store) -> None:
+def test_answers_have_a_name_elsewhere_skips_a_reason_and_tokens_their_hashes(store: Store) -> None:
     store.write([Answer("ann", "1", "t1", "cat", origin="label-studio 57"), Answer("bob", "2", "t1", "dog")])
     assert [row.worker for row in store.from_origin("label-studio 57")] == ["ann"]
     assert store.from_origin("label-studio 5") == []
-
-
-def test_skips_have_a_reason_and_no_label(store: Store) -> None:
-    store.write([Answer("ann", "1", "t1", None, "blurred")])
-    assert [(row.label, row.reason) for row in store.answers()] == [(None, "blurred")]
-
-
-def test_tokens_are_found_by_their_hashes(store: Store) -> None:
     store.add_token("hash 1", "worker", "ann")
     store.add_token("hash 2", "admin", "")
     assert store.tokens() == {"hash 1": ("worker", "ann"), "hash 2": ("admin", "")}
 
 
-def test_what_one_connection_wrote_another_one_reads(url: str) -> None:
-    one, other = opened(url), opened(url)
-    one.write([ANSWER])
-    assert [row.task for row in other.answers()] == ["t1"]
-    one.close()
-    other.close()
+def test_skips_have_a_reason_and_no_label(store: Store) -> None:
+    store.write([Answer("ann", "1", "t1", None, "blurred")])
+    assert [(row.label, row.reason) for row in store.answers()] == [(None, "blurred")]
 
 
 @pytest.mark.parametrize("damage", [b"\0" * 8192, b"task,worker,label\n" * 500, None])
@@ -133,9 +121,7 @@ def test_a_damaged_file_is_one_sentence_with_the_way_out(tmp_path: Path, damage:
         Store(str(path)).answers()
 
 
-def test_a_file_that_another_process_has_locked_is_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_another_process_has_locked_is_one_sentence(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr(stores, "_BUSY_SECONDS", 0)
     path = tmp_path / "annotations.db"
     store, other = Store(str(path)), sqlite3.connect(path)

@@ -1,7 +1,5 @@
 """Folders of prepared annotations from strangers: a thousand with one spoilt file each."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -114,11 +114,7 @@ def test_a_stopped_fit_goes_on_and_gives_the_same_bits(prepared: Path, tmp_path:
     assert_array_equal(resumed.log_likelihood_, straight.log_likelihood_)
     assert_array_equal(resumed.confusion_, straight.confusion_)
     assert_array_equal(posterior_in(tmp_path / "cut"), posterior_in(tmp_path / "straight"))
-    assert {path.name for path in (tmp_path / "cut").iterdir()} == {
-        "labels",
-        "workers.parquet",
-        "run.json",
-    }
+    assert {path.name for path in (tmp_path / "cut").iterdir()} == {"labels", "workers.parquet", "run.json"}
     assert len(list((tmp_path / "cut" / "labels").iterdir())) == open_shards(prepared).n_blocks
 
 
@@ -228,7 +224,7 @@ def test_what_cannot_be_done_is_said(prepared: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_a_checkpoint_of_another_run_is_not_used(prepared: Path, tmp_path: Path) -> None:
+def test_a_checkpoint_of_another_run_or_damaged_is_not_used(prepared: Path, tmp_path: Path) -> None:
     def cut(iteration: int, objective: float) -> None:  # noqa: ARG001
         if iteration == 3:
             raise Stop
@@ -239,9 +235,6 @@ def test_a_checkpoint_of_another_run_is_not_used(prepared: Path, tmp_path: Path)
         sharded.fit(DawidSkene(smoothing=2.0), prepared, tmp_path, device="cpu")
     with pytest.raises(ValueError, match="max_iter must be above the 3 of"):
         sharded.fit(DawidSkene(max_iter=3), prepared, tmp_path, device="cpu")
-
-
-def test_a_damaged_checkpoint_is_named(prepared: Path, tmp_path: Path) -> None:
     (tmp_path / "checkpoint.npz").write_bytes(b"PK, but no more")
     with pytest.raises(ValueError, match=r"checkpoint\.npz must be a whole checkpoint; it is damaged\. Remove it"):
         sharded.fit(DawidSkene(), prepared, tmp_path, device="cpu")

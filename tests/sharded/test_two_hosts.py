@@ -91,9 +91,7 @@ def test_training_over_two_hosts_gives_what_two_processes_on_one_give(hosts: Hos
             assert_allclose(over[name], here[name], atol=1e-6)
 
 
-def test_a_killed_host_ends_the_run_with_a_sentence_and_it_resumes(
-    hosts: Hosts, prepared: Path, tmp_path: Path, alone: Any
-) -> None:
+def test_a_killed_host_ends_the_run_and_it_resumes(hosts: Hosts, prepared: Path, tmp_path: Path, alone: Any) -> None:
     script, output = ["-m", "labelonce", *fit(prepared, tmp_path / "two")], tmp_path / "two"
     logs = [tmp_path / f"{number}.log" for number in (0, 1)]
     running = [hosts.start(number, script, log) for number, log in enumerate(logs)]

@@ -136,10 +136,12 @@ def test_a_sample_of_rows_is_spread_over_workers_and_rows() -> None:
     assert (np.count_nonzero(some, axis=0) > 0).mean() > 0.9
 
 
-def test_rows_of_groups_need_groups() -> None:
+def test_rows_of_groups_need_groups_and_predictions_one_entry_per_task() -> None:
     ann, y_true = crowd()
     with pytest.raises(ValueError, match="rows='position' needs groups"):
         Grouped(rows="position").fit(ann, y_true)
+    with pytest.raises(ValueError, match="one entry per task, 900; got 3"):
+        Grouped(GROUP).fit(ann, y_true[:3])
 
 
 @pytest.mark.parametrize(("name", "value"), [("rows", "task"), ("errors", "own"), ("leak", 1.5)])
@@ -147,12 +149,6 @@ def test_an_option_that_cannot_be_is_named(name: str, value: object) -> None:
     ann, y_true = crowd()
     with pytest.raises(ValueError, match=f"{name} must .* got .*{value}"):
         Grouped(GROUP).set_params(**{name: value}).fit(ann, y_true)
-
-
-def test_predictions_of_another_length_are_told() -> None:
-    ann, y_true = crowd()
-    with pytest.raises(ValueError, match="one entry per task, 900; got 3"):
-        Grouped(GROUP).fit(ann, y_true[:3])
 
 
 def test_a_population_is_learned_again_only_where_labels_have_moved() -> None:

@@ -1,7 +1,5 @@
 """Groups of classes: read from a table or a taxonomy, or found in the labels."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -12,8 +10,9 @@ from sklearn.metrics import adjusted_rand_score
 
 from labelonce import Annotations, simulate
 from labelonce._kernels import Beliefs
-from labelonce._types import Ids
+from labelonce._types import Floats, Ids
 from labelonce.workers import Grouped
+from labelonce.workers._communities import communities
 from labelonce.workers._groups import Groups, find_groups, groups_hold, read_groups, taxonomy_groups
 
 CLASSES = np.array(["beagle", "poodle", "siamese", "tabby"], dtype=object)
@@ -37,15 +36,12 @@ def test_every_form_of_a_table_gives_the_same_groups(groups: Any) -> None:
     assert_array_equal(found.position, [1, 0, 1, 0])  # the order of the table
 
 
-def test_codes_are_groups_in_the_order_of_the_classes() -> None:
+def test_codes_and_the_parents_of_paths_are_groups() -> None:
     found = read_groups(np.array([7, 3, 7, 7]), CLASSES)
     assert_array_equal(found.group, [1, 0, 1, 1])
     assert_array_equal(found.position, [0, 0, 1, 2])
     assert_array_equal(found.members(1), [0, 2, 3])
     assert read_groups(found, CLASSES) is found
-
-
-def test_the_parent_of_a_path_is_its_group() -> None:
     classes = np.array(["a/b/x", "a/b/y", "a/c/x", "d/x"], dtype=object)
     found = read_groups("taxonomy", classes)
     assert found.names.tolist() == ["a/b", "a/c", "d"]
@@ -134,17 +130,27 @@ def test_a_model_that_takes_other_classes_for_each_other_than_people_do_counts_w
     assert adjusted_rand_score(group, find_groups(ann, soft.argmax(axis=1)).group) == 1
 
 
-def test_predictions_that_all_agree_with_the_labels_join_nothing() -> None:
+def test_agreement_one_task_and_one_label_each_tell_no_groups() -> None:
     ann = Annotations.from_arrays([0, 1, 2], [0, 0, 0], [0, 1, 2])
     assert find_groups(ann, [0, 1, 2]).n_groups == 3
+    one_task = Annotations.from_matrix(np.array([[0] * 10 + [1] * 10, [2] * 20, [3] * 20]))
+    assert find_groups(one_task).n_groups == 4
+    with pytest.raises(ValueError, match="got 3 tasks of one label each"):
+        find_groups(ann)
+    with pytest.raises(ValueError, match="one entry per task, 3; got 2"):
+        find_groups(ann, [0, 1])
 
 
-def test_mistakes_without_structure_join_nothing() -> None:
+def test_mistakes_without_structure_join_nothing_and_members_are_all_classes() -> None:
     rng = np.random.default_rng(0)
     y_true = rng.integers(0, 50, 20_000)
     workers = simulate.one_coin(np.full(20, 0.5), 50)
     ann = simulate.annotate(y_true, workers, simulate.assign(20_000, 20, 3, rng), rng)
     assert find_groups(ann).n_groups == 50
+    groups = Groups.of(np.array([2, 0, 1, 0, 2], dtype=np.int32))
+    assert_array_equal(np.concatenate([groups.members(g) for g in range(3)]), groups.by_group)
+    assert_array_equal(np.sort(groups.by_group), np.arange(5))
+    assert taxonomy_groups(np.array(["a/b"], dtype=object)).n_groups == 1
 
 
 def test_groups_found_ignore_the_order_of_tasks_and_workers_and_follow_a_renaming() -> None:
@@ -159,30 +165,8 @@ def test_groups_found_ignore_the_order_of_tasks_and_workers_and_follow_a_renamin
     assert adjusted_rand_score(before.group, after.group[name]) == 1
 
 
-def test_a_task_counts_once_however_many_workers_disagree_on_it() -> None:
-    one_task = Annotations.from_matrix(np.array([[0] * 10 + [1] * 10, [2] * 20, [3] * 20]))
-    assert find_groups(one_task).n_groups == 4
-
-
-def test_one_label_per_task_without_predictions_tells_no_groups() -> None:
-    ann = Annotations.from_arrays([0, 1, 2], [0, 0, 0], [0, 1, 2])
-    with pytest.raises(ValueError, match="got 3 tasks of one label each"):
-        find_groups(ann)
-    with pytest.raises(ValueError, match="one entry per task, 3; got 2"):
-        find_groups(ann, [0, 1])
-
-
-def test_the_members_of_all_groups_are_all_classes() -> None:
-    groups = Groups.of(np.array([2, 0, 1, 0, 2], dtype=np.int32))
-    assert_array_equal(np.concatenate([groups.members(g) for g in range(3)]), groups.by_group)
-    assert_array_equal(np.sort(groups.by_group), np.arange(5))
-    assert taxonomy_groups(np.array(["a/b"], dtype=object)).n_groups == 1
-
-
 @pytest.mark.parametrize(("model", "leaving", "holds"), [(0.6, 0.0, True), (0.9, 0.2, True), (0.9, 0.9, False)])
-def test_groups_hold_where_labels_that_sure_predictions_contradict_stay_inside(
-    model: float, leaving: float, holds: bool
-) -> None:
+def test_groups_hold_where_labels_that_sure_predictions_deny_stay(model: float, leaving: float, holds: bool) -> None:
     """A weak model is wrong about the group more often than the labels, but not where it is sure."""
     rng = np.random.default_rng(0)
     group = np.arange(60) // 6
@@ -221,3 +205,38 @@ def test_a_group_too_large_to_hold_its_pairs_is_refused_before_the_memory_is_ask
     with pytest.raises(ValueError, match=r"got 3,600,000,000 and 120,000: the largest group has 60,000 classes"):
         Grouped(np.zeros(60_000, int)).fit(ann, np.array([3, 5]))
     assert Grouped(classes // 10).fit(ann, np.array([3, 5])).factors_.shape == (2, 60_000, 60_000)
+
+
+def planted(group: Any, inside: float, between: float, seed: int = 0) -> Floats:
+    """Return counts of meetings: of each node so many within its group, and so many with all others."""
+    rng = np.random.default_rng(seed)
+    size = np.bincount(group)[group]
+    rate = np.where(group[:, None] == group, inside / (size - 1), between / (len(group) - size))
+    upper = np.triu(rng.poisson(rate), 1)
+    return np.asarray(upper + upper.T, dtype=np.float64)
+
+
+@pytest.mark.parametrize("between", [0.0, 10.0, 30.0])
+def test_planted_groups_of_different_sizes_are_found(between: float) -> None:
+    group = np.repeat(np.arange(8), [3, 5, 8, 10, 10, 12, 15, 20])
+    assert adjusted_rand_score(group, communities(planted(group, 100.0, between))) > 0.99
+
+
+def test_a_few_strong_bridges_do_not_join_groups() -> None:
+    group = np.arange(60) // 6
+    graph = planted(group, 50.0, 10.0)
+    for one in range(0, 54, 6):
+        graph[one, one + 6] = graph[one + 6, one] = 30.0
+    assert adjusted_rand_score(group, communities(graph)) == 1
+
+
+def test_a_graph_has_its_components_whatever_the_names_of_its_nodes() -> None:
+    apart = np.zeros((7, 7))
+    for one, two in ((0, 1), (1, 2), (4, 5)):
+        apart[one, two] = apart[two, one] = 5.0
+    assert_array_equal(communities(apart), [0, 0, 0, 1, 2, 2, 3])
+    assert_array_equal(communities(np.zeros((3, 3))), [0, 1, 2])
+    group = np.arange(40) // 5
+    graph, order = planted(group, 50.0, 30.0), np.random.default_rng(1).permutation(40)
+    found = communities(graph)
+    assert adjusted_rand_score(communities(graph[np.ix_(order, order)]), found[order]) == 1

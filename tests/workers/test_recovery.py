@@ -45,14 +45,11 @@ def test_the_strength_of_any_mistake_alike_is_found_within_a_factor_two(strength
     assert strength / 2 < found < 2 * strength
 
 
-def test_strengths_are_large_where_classes_and_mistakes_are_alike() -> None:
+def test_strengths_are_large_and_populations_narrow_where_all_are_alike() -> None:
     rng = np.random.default_rng(3)
     model = Full().fit_counts(draw_counts(simulate.one_coin(rng.beta(6, 2, 200), 5), 500, rng))
     assert model.strength_ > 300
     assert model.error_strength_ > 300
-
-
-def test_a_crowd_of_like_workers_has_a_narrow_population() -> None:
     rng = np.random.default_rng(4)
     counts = draw_counts(simulate.one_coin(np.full(200, 0.7), 3), 200, rng)
     assert sum(OneCoin().fit_counts(counts).population_) > 300

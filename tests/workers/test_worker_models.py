@@ -86,20 +86,18 @@ def test_an_empty_row_leans_on_the_workers_other_rows(model: Model) -> None:
     assert (right[1::2, 2] < 0.5).all()
 
 
-def test_a_counted_row_without_labels_is_uniform() -> None:
+def test_a_counted_row_without_labels_is_uniform_and_nothing_is_there_before_a_fit() -> None:
     assert_allclose(Counted().fit_counts(np.zeros((2, 4, 4))).confusion_, 0.25)
+    with pytest.raises(AttributeError, match="'OneCoin' object has no attribute 'confusion_'"):
+        OneCoin().confusion_  # noqa: B018
 
 
 @every_model
-def test_the_order_of_workers_does_not_matter(model: Model) -> None:
+def test_the_order_of_workers_and_the_names_of_classes_do_not_matter(model: Model) -> None:
     counts, order = crowd(), np.random.default_rng(1).permutation(20)
     fitted, permuted = model().fit_counts(counts), model().fit_counts(counts[order])
     assert_allclose(permuted.confusion_, fitted.confusion_[order], rtol=1e-4)
     assert_allclose(permuted.skill_interval(), np.array(fitted.skill_interval())[:, order], rtol=1e-3)
-
-
-@every_model
-def test_the_names_of_classes_do_not_matter(model: Model) -> None:
     counts, order = crowd(), np.array([2, 0, 1])
     fitted, permuted = model().fit_counts(counts), model().fit_counts(counts[:, order][:, :, order])
     assert_allclose(permuted.confusion_, fitted.confusion_[:, order][:, :, order], rtol=1e-4)
@@ -108,14 +106,9 @@ def test_the_names_of_classes_do_not_matter(model: Model) -> None:
 
 
 @every_model
-def test_codes_equal_one_hot_probabilities(model: Model) -> None:
+def test_codes_are_probabilities_and_a_weight_counts_its_task_twice(model: Model) -> None:
     ann, y_true = annotated()
     assert_array_equal(model().fit(ann, y_true).confusion_, model().fit(ann, np.eye(3)[y_true]).confusion_)
-
-
-@every_model
-def test_a_weight_of_two_is_the_task_twice(model: Model) -> None:
-    ann, y_true = annotated()
     twice = Annotations.from_arrays(
         np.concatenate([ann.task, ann.task + 60]), np.tile(ann.worker, 2), np.tile(ann.label, 2), classes=range(3)
     )
@@ -189,17 +182,13 @@ def test_the_skill_of_a_class_is_its_diagonal_entry(model: Model) -> None:
     assert_allclose(fitted.skill_interval([0, 1, 0]), np.array(fitted.confusion_interval())[:, :, 1, 1], rtol=1e-9)
 
 
-def test_known_returns_what_it_was_given() -> None:
+def test_known_returns_what_it_was_given_and_rejects_another_crowd() -> None:
     ann, y_true = annotated()
     confusion = simulate.dirichlet(8, 3, rng=3)
     fitted = Known(confusion).fit(ann, y_true)
     assert_array_equal(fitted.confusion_, confusion)
     assert_array_equal(fitted.confusion_interval(), [confusion, confusion])
     assert_allclose(fitted.skill_interval([0.2, 0.3, 0.5]), [np.einsum("wkk,k->w", confusion, [0.2, 0.3, 0.5])] * 2)
-
-
-def test_known_rejects_matrices_of_another_crowd() -> None:
-    ann, y_true = annotated()
     with pytest.raises(ValueError, match=r"confusion must have shape \(8, 3, 3\); got \(7, 3, 3\)"):
         Known(np.full((7, 3, 3), 1 / 3)).fit(ann, y_true)
 
@@ -347,11 +336,6 @@ def test_two_thousand_workers_of_a_thousand_classes_need_no_matrix() -> None:
             fitted.confusion_  # noqa: B018
     with pytest.raises(ValueError, match=r"2,000 workers x 1,000 x 1,000 classes must fit .* got 59\.\d GiB"):
         Full().fit(ann, y_true)
-
-
-def test_matrices_are_not_there_before_a_fit() -> None:
-    with pytest.raises(AttributeError, match="'OneCoin' object has no attribute 'confusion_'"):
-        OneCoin().confusion_  # noqa: B018
 
 
 @pytest.mark.parametrize("model", [OneCoin, ClassWise, Full])

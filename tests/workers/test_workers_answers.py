@@ -92,11 +92,16 @@ def test_an_answer_given_alike_for_every_class_tells_nothing() -> None:
     assert_allclose(Full().fit_counts(counts).confusion_[:, :, 2], 40 / 140, atol=1e-3)
 
 
-def test_skipping_is_shrunk_towards_the_workers_own_rate() -> None:
+def test_skipping_and_few_answers_are_shrunk_towards_ones_own_or_all() -> None:
     rates = np.array([0.1] * 10 + [0.6] * 10)
     counts = np.stack([1 - rates, rates], axis=1)[:, None, :] * np.array([30.0, 30.0, 0.0])[None, :, None]
     found = other_shares(counts).mean[:, :, 1]
     assert_allclose(found[:, 2], rates, atol=0.03)  # nobody has labelled a task of the third class
+    counts = np.tile([[20.0, 10, 5, 3, 2], [2, 3, 5, 10, 20]], (10, 1, 1))
+    counts[9] = 0
+    counts[9, 0, 2] = 1
+    found = Full().fit_counts(counts, SCALE).confusion_
+    assert_allclose(found[9], found[0], atol=0.05)
 
 
 def test_a_worker_who_only_says_unsure_has_the_skill_of_the_population() -> None:
@@ -126,14 +131,6 @@ def test_a_scale_is_counted_against_the_predictions(model: Model) -> None:
     assert ((low <= confusion) & (confusion <= high)).mean() > 0.75
 
 
-def test_few_answers_on_a_scale_are_shrunk_towards_those_of_all_workers() -> None:
-    counts = np.tile([[20.0, 10, 5, 3, 2], [2, 3, 5, 10, 20]], (10, 1, 1))
-    counts[9] = 0
-    counts[9, 0, 2] = 1
-    found = Full().fit_counts(counts, SCALE).confusion_
-    assert_allclose(found[9], found[0], atol=0.05)
-
-
 @pytest.mark.parametrize("model", [OneCoin, ClassWise])
 def test_models_of_right_and_wrong_refuse_a_scale(model: Model) -> None:
     with pytest.raises(ValueError, match=f"{model.__name__} must have answers that are classes.*scale of 5 answers"):
@@ -150,17 +147,12 @@ def test_known_workers_may_give_other_answers() -> None:
 
 
 @every_model
-def test_a_later_fit_to_classes_forgets_the_other_answers(model: Model) -> None:
+def test_a_later_fit_to_classes_forgets_other_answers_and_a_copy_keeps_them(model: Model) -> None:
     ann, y_true, _ = skipping(300)
     again = model().fit(ann, y_true).fit(ann.only_classes(), y_true)
     fresh = model().fit(ann.only_classes(), y_true)
     assert_array_equal(again.confusion_, fresh.confusion_)
     assert vars(again).keys() == vars(fresh).keys()
-
-
-@every_model
-def test_a_copy_of_a_fit_to_other_answers_has_the_same_intervals(model: Model) -> None:
-    ann, y_true, _ = skipping(300)
     fitted = model().fit(ann, y_true)
     copy = pickle.loads(pickle.dumps(fitted))
     assert_array_equal(copy.confusion_interval(), fitted.confusion_interval())

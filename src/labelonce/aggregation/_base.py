@@ -1,7 +1,5 @@
 """The base of all aggregators: what `fit` takes and which attributes it sets."""
 
-from __future__ import annotations
-
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """All aggregators on one set of annotations, side by side, and which to take."""
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """How right the labels of an aggregator are: workers share mistakes, and its posterior believes that they do not."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

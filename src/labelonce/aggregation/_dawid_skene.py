@@ -1,7 +1,5 @@
 """Dawid and Skene's model: a full confusion matrix for every worker."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Enhanced Bayesian classifier combination: classes made of subtypes, so that workers' errors may go together."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """GLAD: the chance of a right label is a worker's ability times the task's easiness, on the scale of log-odds."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Independent Bayesian classifier combination: Dawid and Skene's model with priors, by variational Bayes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

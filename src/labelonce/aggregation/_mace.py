@@ -1,7 +1,5 @@
 """MACE: a worker either knows the answer or ignores the task and follows a habit."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

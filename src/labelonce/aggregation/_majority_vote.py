@@ -1,7 +1,5 @@
 """Majority vote, hard and soft."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from labelonce._kernels import evidence_of_votes

@@ -1,7 +1,5 @@
 """The one-coin model: one number per worker."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

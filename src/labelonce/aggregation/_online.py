@@ -1,7 +1,5 @@
 """Learning from annotations as they arrive: `partial_fit` of the models fitted by EM."""
 
-from __future__ import annotations
-
 from typing import Self
 
 import numpy as np

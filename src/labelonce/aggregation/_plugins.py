@@ -1,7 +1,5 @@
 """Aggregators and strategies of other packages, found by their entry points and loaded when they are used."""
 
-from __future__ import annotations
-
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any

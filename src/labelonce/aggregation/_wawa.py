@@ -1,7 +1,5 @@
 """Worker agreement with the aggregate: a vote weighted by each worker's agreement with the plain vote."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from labelonce._kernels import Factors, LabelCells

@@ -1,12 +1,13 @@
-"""Who labelled what: the graph of tasks and workers, and what message passing and eigenvectors need of it."""
-
-from __future__ import annotations
+"""Who labelled what: the graph of tasks and workers for message passing and eigenvectors; and weighted votes."""
 
 import warnings
+from typing import Any
 
 import numpy as np
 
-from labelonce._types import Codes
+from labelonce._kernels import floored_log
+from labelonce._types import Codes, Floats
+from labelonce._validate import check_number
 from labelonce.data import Annotations
 
 MAX_SPREAD = 0.5  # standard deviation over mean of the labels per worker or task; 1/3 at 9 random labels
@@ -46,3 +47,22 @@ def warn_if_irregular(annotations: Annotations, name: str) -> None:
                 AssignmentWarning,
                 stacklevel=4,
             )
+
+
+def vote_weight(skill: Floats, n_classes: int) -> Floats:
+    """Return by how much one label raises the log-odds of its class, for a worker who is right with this chance.
+
+    >>> vote_weight(np.array([0.5, 0.8]), 2).round(3)
+    array([0.   , 1.386])
+    """
+    return floored_log(skill) - floored_log((1 - skill) / max(n_classes - 1, 1))
+
+
+def check_beta(smoothing: Any) -> tuple[float, float]:
+    """Return the parameters (right, wrong) of a Beta prior on skills, both above 0."""
+    if np.shape(smoothing) != (2,):
+        raise ValueError(f"smoothing must be a pair of pseudo-counts (right, wrong); got {smoothing!r}.")
+    right, wrong = (check_number(count, "smoothing", 0.0) for count in smoothing)
+    if min(right, wrong) == 0:
+        raise ValueError(f"smoothing of a Beta prior must be above 0; got {smoothing!r}. Use OneCoin for none.")
+    return right, wrong

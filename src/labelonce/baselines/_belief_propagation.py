@@ -1,7 +1,5 @@
 """Belief propagation for the one-coin model with a Beta prior on every worker."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +13,7 @@ from labelonce._sklearn import ConvergenceWarning
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_int, check_number
 from labelonce.aggregation import Aggregator, Fit, fixed_prior, warn_if_no_overlap
-from labelonce.baselines._votes import check_beta
+from labelonce.baselines._assignment import check_beta
 from labelonce.data import Annotations, stable_order
 
 _BLOCK = 1 << 18  # numbers in one block of annotations x nodes

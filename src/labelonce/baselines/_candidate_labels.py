@@ -1,7 +1,5 @@
 """Learning with candidate labels: each task has a set of labels, one of which is right."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Losses corrected for known label noise: the unbiased (backward) loss and the more stable forward loss."""
 
-from __future__ import annotations
-
 import warnings
 from abc import abstractmethod
 from dataclasses import dataclass

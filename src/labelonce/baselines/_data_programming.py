@@ -1,7 +1,5 @@
 """Data programming's generative model: sources that vote right or wrong, or abstain."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

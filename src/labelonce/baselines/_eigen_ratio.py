@@ -1,7 +1,5 @@
 """Skills from the eigenvectors of who agrees with whom."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +12,7 @@ from labelonce._kernels import AnnotationSums, Factors, posterior_of
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_choice
 from labelonce.aggregation import Aggregator, Fit, warn_if_no_overlap
-from labelonce.baselines._assignment import warn_if_disconnected
-from labelonce.baselines._votes import vote_weight
+from labelonce.baselines._assignment import vote_weight, warn_if_disconnected
 from labelonce.data import Annotations, worker_groups
 
 _DENSE = 64  # workers up to which a full decomposition is quicker than Lanczos

@@ -1,7 +1,5 @@
 """EM over a classifier and the true labels together: the loop that Raykar's and Jin's methods share."""
 
-from __future__ import annotations
-
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Karger, Oh and Shah's message passing."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,8 +9,7 @@ from labelonce._kernels import AnnotationSums, ScipyEngine, normalised, posterio
 from labelonce._types import Codes, Floats
 from labelonce._validate import RandomState, check_choice, check_int, check_number
 from labelonce.aggregation import Aggregator, Fit, warn_if_no_overlap
-from labelonce.baselines._assignment import warn_if_disconnected, warn_if_irregular
-from labelonce.baselines._votes import vote_weight
+from labelonce.baselines._assignment import vote_weight, warn_if_disconnected, warn_if_irregular
 from labelonce.data import Annotations, worker_groups
 
 

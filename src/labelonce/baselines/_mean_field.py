@@ -1,7 +1,5 @@
 """Mean field for the one-coin model with a Beta prior on every worker."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +8,7 @@ import numpy as np
 from labelonce._kernels import Matrices, one_coin_confusion
 from labelonce._types import Floats
 from labelonce.aggregation import EMAggregator, Parameters, divergence, expected_log
-from labelonce.baselines._votes import check_beta
+from labelonce.baselines._assignment import check_beta
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

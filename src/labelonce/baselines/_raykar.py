@@ -1,7 +1,5 @@
 """Raykar's EM: a classifier and every worker's confusion at once, each the other's evidence."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

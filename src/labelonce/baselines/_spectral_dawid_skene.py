@@ -1,7 +1,5 @@
 """Dawid and Skene's model, started by moments: the third-order tensor of three groups of workers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -101,17 +101,13 @@ def next_(
     ] = None,
     max_labels: Annotated[int | None, typer.Option(min=1, help="Maximum number of labels of one task.")] = None,
     overlap: Annotated[
-        int | None,
-        typer.Option(min=0, help="Number of second labels of random tasks; default: as many as are useful."),
+        int | None, typer.Option(min=0, help="Number of second labels of random tasks; default: as many as are useful.")
     ] = None,
     gold: Annotated[Path | None, typer.Option(help="Known true labels: such tasks are not asked for.")] = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Where they go; default: CSV on stdout.")
     ] = None,
-    target: Annotated[
-        Target | None,
-        typer.Option("--for", help="Write the file that this tool imports."),
-    ] = None,
+    target: Annotated[Target | None, typer.Option("--for", help="Write the file that this tool imports.")] = None,
     tasks: Annotated[
         Path | None, typer.Option(help="With --for: a table of all tasks with the fields that the tool shows.")
     ] = None,

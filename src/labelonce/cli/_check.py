@@ -1,7 +1,5 @@
 """`labelonce check`."""
 
-from __future__ import annotations
-
 import shlex
 import warnings
 from collections import Counter

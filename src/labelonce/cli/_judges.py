@@ -1,7 +1,5 @@
 """`labelonce judges`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the commands do with files of questions, several labels at once, and with runs on them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -22,18 +20,10 @@ from labelonce.cli._print import (
 )
 from labelonce.files import File
 from labelonce.io import detect_format, write
-from labelonce.multilabel import (
-    MultiLabelAggregator,
-    MultiLabelCheck,
-    MultiLabelDawidSkene,
-    MultiLabelVote,
-)
+from labelonce.multilabel import MultiLabelAggregator, MultiLabelCheck, MultiLabelDawidSkene, MultiLabelVote
 from labelonce.runs import QuestionOutcome, RunRecord, choose_question_gold, names_of, read_questions, ticked_table
 
-METHODS: dict[str, type[MultiLabelAggregator]] = {
-    "majority-vote": MultiLabelVote,
-    "dawid-skene": MultiLabelDawidSkene,
-}
+METHODS: dict[str, type[MultiLabelAggregator]] = {"majority-vote": MultiLabelVote, "dawid-skene": MultiLabelDawidSkene}
 _MOST = 12
 _MOST_QUESTIONS = 30
 

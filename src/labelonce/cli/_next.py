@@ -1,7 +1,5 @@
 """`labelonce next`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle

@@ -1,7 +1,5 @@
 """What the commands show a person: tables on stdout, notes on stderr."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

@@ -1,7 +1,5 @@
 """Progress of long work on standard error: a bar on a terminal, a line of text now and then elsewhere."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

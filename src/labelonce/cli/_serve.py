@@ -1,7 +1,5 @@
 """`labelonce project` and `labelonce serve`."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The file of labels that a command aggregates."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

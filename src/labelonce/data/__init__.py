@@ -24,52 +24,26 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:  # for other rooms of the library; users are promised nothing
-    from labelonce.data._agreement import without_nan as without_nan
-    from labelonce.data._annotations import MIN_OVERLAP as MIN_OVERLAP
-    from labelonce.data._annotations import NAMES as NAMES
-    from labelonce.data._annotations import REPEATED as REPEATED
-    from labelonce.data._annotations import annotations_of as annotations_of
-    from labelonce.data._annotations import check_positions as check_positions
-    from labelonce.data._annotations import matrix_annotations as matrix_annotations
-    from labelonce.data._annotations import sorted_annotations as sorted_annotations
-    from labelonce.data._answers import class_leanings as class_leanings
-    from labelonce.data._answers import holds_classes as holds_classes
-    from labelonce.data._answers import only_classes as only_classes
-    from labelonce.data._check import ROW_LABELS as ROW_LABELS
-    from labelonce.data._check import Summary as Summary
-    from labelonce.data._check import agreement_in as agreement_in
-    from labelonce.data._check import check_labels as check_labels
-    from labelonce.data._check import worker_groups as worker_groups
-    from labelonce.data._check_extra import is_panel as is_panel
-    from labelonce.data._extra import SPREAD as SPREAD
-    from labelonce.data._extra import check_whole as check_whole
-    from labelonce.data._extra import encode_stated as encode_stated
-    from labelonce.data._extra import extra_names as extra_names
-    from labelonce.data._extra import floats as floats
-    from labelonce.data._extra import kept_rows as kept_rows
-    from labelonce.data._gold import Gold as Gold
-    from labelonce.data._gold import check_gold as check_gold
-    from labelonce.data._gold import check_once as check_once
-    from labelonce.data._ids import is_text as is_text
-    from labelonce.data._memory import MOST_NUMBERS as MOST_NUMBERS
-    from labelonce.data._memory import check_memory as check_memory
-    from labelonce.data._memory import fit_memory as fit_memory
-    from labelonce.data._memory import is_large as is_large
-    from labelonce.data._memory import label_memory as label_memory
-    from labelonce.data._missing import present_rows as present_rows
-    from labelonce.data._numbers import Fault as Fault
-    from labelonce.data._numbers import array_fault as array_fault
-    from labelonce.data._numbers import as_features as as_features
-    from labelonce.data._packed_strings import PackedStrings as PackedStrings
-    from labelonce.data._problems import SKILL_LABELS as SKILL_LABELS
-    from labelonce.data._relabel import Renaming as Renaming
-    from labelonce.data._relabel import renamed_column as renamed_column
-    from labelonce.data._relabel import renaming as renaming
-    from labelonce.data._rows import first_rows as first_rows
-    from labelonce.data._rows import stable_order as stable_order
-    from labelonce.data._spelling import alike as alike
-    from labelonce.data._spelling import key as key
-    from labelonce.data._split import hold_out as hold_out
-    from labelonce.data._split import hold_out_tasks as hold_out_tasks
+    from labelonce.data._agreement import without_nan
+    from labelonce.data._annotations import (
+        MIN_OVERLAP,
+        NAMES,
+        REPEATED,
+        annotations_of,
+        check_positions,
+        matrix_annotations,
+        sorted_annotations,
+    )
+    from labelonce.data._answers import class_leanings, holds_classes, only_classes
+    from labelonce.data._check import ROW_LABELS, Summary, agreement_in, check_labels, worker_groups
+    from labelonce.data._extra import SPREAD, check_whole, encode_stated, extra_names, floats, kept_rows
+    from labelonce.data._gold import Gold, check_gold, check_once
+    from labelonce.data._ids import is_text
+    from labelonce.data._memory import MOST_NUMBERS, check_memory, fit_memory, is_large, label_memory
+    from labelonce.data._missing import present_rows
+    from labelonce.data._numbers import Fault, PackedStrings, array_fault, as_features
+    from labelonce.data._problems import SKILL_LABELS, is_panel
+    from labelonce.data._rows import first_rows, hold_out, hold_out_tasks, stable_order
+    from labelonce.data._spelling import Renaming, alike, key, renamed_column, renaming
 else:
     __getattr__, _, _ = lazy_names(__name__)

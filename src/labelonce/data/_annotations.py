@@ -15,16 +15,8 @@ from labelonce._messages import argument, shorten, show
 from labelonce._types import DUPLICATES, Codes, Duplicates, Floats, Ids, Mask, Missing
 from labelonce._validate import RandomState, check_choice, check_codes, check_columns, check_count, check_int, check_rng
 from labelonce.data import _ids, _rows
-from labelonce.data._answers import answer_table, class_leanings, encode_labels, holds_classes, renamed
-from labelonce.data._extra import (
-    NONE,
-    Extra,
-    extra_columns,
-    extra_names,
-    extra_of,
-    joined_distribution,
-    kept_rows,
-)
+from labelonce.data._answers import answer_table, class_leanings, encode_labels, holds_classes, relabelled
+from labelonce.data._extra import NONE, Extra, extra_columns, extra_names, extra_of, joined_distribution, kept_rows
 from labelonce.data._extra_columns import ExtraColumns
 from labelonce.data._memory import check_memory
 from labelonce.data._missing import present_rows
@@ -419,22 +411,8 @@ class Annotations(ExtraColumns):
         >>> ann.relabel({"kat": "cat"}).classes
         array(['cat', 'dog'], dtype=object)
         """
-        classes, answers, extra = self.classes, self.answers, self.extra
-        if isinstance(mapping, Mapping):
-            self._check_renamed(mapping)
-            names, classes = renamed(self.classes, mapping)
-            extra = extra.with_classes(_codes_in(classes, names), len(classes))
-            new_ids, answers = renamed(self.answers, mapping)
-            answers = classes if np.array_equal(answers, classes) else answer_table(answers, classes)[0]
-            label = _codes_in(answers, new_ids)[self.label]
-        else:
-            permutation = check_codes(mapping, "permutation", self.n_answers)
-            if len(np.unique(permutation)) != self.n_answers or len(permutation) != self.n_answers:
-                raise ValueError(f"permutation must hold each code in [0, {self.n_answers}) once; got {show(mapping)}.")
-            label = permutation[self.label]
-            if extra.probability is not None:
-                _check_classes_stay(permutation, self.n_classes)
-                extra = extra.with_classes(permutation[: self.n_classes], self.n_classes)
+        codes, classes, answers, extra = relabelled(self.classes, self.answers, self.extra, mapping)
+        label = codes[self.label]
         kept = label >= 0
         rows = (self.task[kept], self.worker[kept], label[kept], self.tasks, self.workers, classes, answers)
         return owned_annotations(*rows, names=self.names, extra=extra.take(kept))
@@ -452,16 +430,6 @@ class Annotations(ExtraColumns):
         """
         counts = np.bincount(self.label, minlength=self.n_answers).tolist()
         return self.relabel(spellings(dict(zip(self.answers.tolist(), counts, strict=True))))
-
-    def _check_renamed(self, mapping: Mapping[Any, Any]) -> None:
-        known = self.classes.tolist() if self.is_square else [*self.classes.tolist(), *self.answers.tolist()]
-        unknown = [old for old in mapping if old not in known]
-        if unknown:
-            what = "classes" if self.is_square else "classes and answers"
-            raise ValueError(
-                f"mapping must start from the {what} {shorten(list(dict.fromkeys(known)))}; got {show(unknown[0])} "
-                f"({len(unknown)} in total)."
-            )
 
     def to_frame(self) -> pa.Table:
         """Return an Arrow table of ids with columns task, worker, label, and the optional ones that there are.
@@ -567,19 +535,6 @@ def _order_of(task: Codes, worker: Codes, n_tasks: int, n_workers: int, extra: E
     if extra.order is None:
         return _rows.row_order(task, worker, n_tasks, n_workers)
     return np.lexsort((extra.order, worker, task)).astype(np.int32)
-
-
-def _codes_in(table: Ids, names: Ids) -> Codes:
-    """Return the place of each name in a table, -1 where it is not there."""
-    place = {name: code for code, name in enumerate(table.tolist())}
-    return np.array([place.get(name, -1) for name in names], dtype=np.int32)
-
-
-def _check_classes_stay(permutation: Codes, n_classes: int) -> None:
-    if (permutation[:n_classes] >= n_classes).any():
-        raise ValueError(
-            f"a permutation of annotations with probabilities must keep classes among classes; got {show(permutation)}."
-        )
 
 
 def sorted_annotations(

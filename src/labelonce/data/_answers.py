@@ -10,10 +10,12 @@ import numpy as np
 
 from labelonce._messages import argument, shorten, show
 from labelonce._types import Codes, Floats, Ids
+from labelonce._validate import check_codes
 from labelonce.data import _ids
 
 if TYPE_CHECKING:
     from labelonce.data._annotations import Annotations
+    from labelonce.data._extra import Extra
 
 
 class OtherAnswersWarning(UserWarning):
@@ -134,3 +136,46 @@ def only_classes(annotations: Annotations, name: str, *, stacklevel: int = 3) ->
             stacklevel=stacklevel,
         )
     return annotations.only_classes()
+
+
+def relabelled(classes: Ids, answers: Ids, extra: Extra, mapping: Any) -> tuple[Codes, Ids, Ids, Extra]:
+    """Return the new code of every answer, -1 where it goes, and the tables and optional columns that follow.
+
+    `mapping` is that of `Annotations.relabel`; where the answers are the classes, both are the same table.
+    """
+    if not isinstance(mapping, Mapping):
+        codes, extra = _permuted(len(classes), len(answers), extra, mapping)
+        return codes, classes, answers, extra
+    known = classes.tolist() if answers is classes else [*classes.tolist(), *answers.tolist()]
+    unknown = [old for old in mapping if old not in known]
+    if unknown:
+        what = "classes" if answers is classes else "classes and answers"
+        raise ValueError(
+            f"mapping must start from the {what} {shorten(list(dict.fromkeys(known)))}; got {show(unknown[0])} "
+            f"({len(unknown)} in total)."
+        )
+    names, new_classes = renamed(classes, mapping)
+    extra = extra.with_classes(_codes_in(new_classes, names), len(new_classes))
+    names, new_answers = renamed(answers, mapping)
+    same = np.array_equal(new_answers, new_classes)
+    new_answers = new_classes if same else answer_table(new_answers, new_classes)[0]
+    return _codes_in(new_answers, names), new_classes, new_answers, extra
+
+
+def _permuted(n_classes: int, n_answers: int, extra: Extra, mapping: Any) -> tuple[Codes, Extra]:
+    permutation = check_codes(mapping, "permutation", n_answers)
+    if len(np.unique(permutation)) != n_answers or len(permutation) != n_answers:
+        raise ValueError(f"permutation must hold each code in [0, {n_answers}) once; got {show(mapping)}.")
+    if extra.probability is None:
+        return permutation, extra
+    if (permutation[:n_classes] >= n_classes).any():
+        raise ValueError(
+            f"a permutation of annotations with probabilities must keep classes among classes; got {show(permutation)}."
+        )
+    return permutation, extra.with_classes(permutation[:n_classes], n_classes)
+
+
+def _codes_in(table: Ids, names: Ids) -> Codes:
+    """Return the place of each name in a table, -1 where it is not there."""
+    place = {name: code for code, name in enumerate(table.tolist())}
+    return np.array([place.get(name, -1) for name in names], dtype=np.int32)

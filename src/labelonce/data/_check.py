@@ -1,7 +1,5 @@
 """What is in a set of annotations, what looks wrong, and what can be estimated from it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -15,11 +13,11 @@ from labelonce._messages import argument, at_command_line, show
 from labelonce._types import Codes
 from labelonce.data._agreement import Figure, agreement
 from labelonce.data._annotations import MIN_OVERLAP, Annotations
-from labelonce.data._check_extra import extra_notes
 from labelonce.data._problems import (
     SKILL_LABELS,
     Counts,
     Finding,
+    extra_notes,
     not_classes,
     probabilities,
     problems_in,

@@ -1,7 +1,5 @@
 """The optional columns of annotations as their attributes and methods."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self

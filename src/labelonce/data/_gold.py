@@ -1,7 +1,5 @@
 """True labels that are known at fit time."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Columns of ids to dense codes and back, through Arrow so that strings are hashed once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Memory is checked before it is allocated: the machine's free memory, and the error if it is too little."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rows of which the task, the worker or the label is missing: refused, or left out and counted."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

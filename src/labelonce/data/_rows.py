@@ -1,6 +1,4 @@
-"""Array work on annotation rows: their order, their repeats, their tasks, and the entries of a matrix of labels."""
-
-from __future__ import annotations
+"""Array work on annotation rows: order, repeats, tasks, the entries of a matrix, and parts that are held out."""
 
 from typing import Any
 
@@ -11,6 +9,7 @@ from labelonce._messages import show
 from labelonce._types import Codes, Ids, Mask
 from labelonce._validate import MAX_ANNOTATIONS, check_count
 from labelonce.data import _ids
+from labelonce.data._annotations import Annotations
 from labelonce.data._ids import is_missing
 
 
@@ -131,3 +130,23 @@ def _labelled(entries: Any, absent: Any) -> Mask:
     if np.ma.isMaskedArray(entries):
         kept &= ~np.ma.getmaskarray(entries)
     return kept
+
+
+def hold_out(annotations: Annotations, share: float, rng: np.random.Generator) -> tuple[Annotations, Annotations]:
+    """Return two parts of the annotations with the same tables: those to fit, and a share held out."""
+    n_held = int(np.clip(round(share * len(annotations)), 1, len(annotations) - 1))
+    held = rng.permutation(len(annotations)) < n_held
+    return annotations.part(~held), annotations.part(held)
+
+
+def hold_out_tasks(
+    annotations: Annotations, share: float, n_splits: int, rng: np.random.Generator
+) -> list[tuple[Annotations, Annotations]]:
+    """Return pairs of parts as `hold_out` does, with all labels of a task in one part; no task is held out twice."""
+    labelled = rng.permutation(np.unique(annotations.task))
+    n_held = int(np.clip(round(share * len(labelled)), 1, len(labelled) - 1))
+    pairs = []
+    for split in range(max(1, min(n_splits, len(labelled) // n_held))):
+        held = np.isin(annotations.task, labelled[split * n_held : (split + 1) * n_held])
+        pairs.append((annotations.part(~held), annotations.part(held)))
+    return pairs

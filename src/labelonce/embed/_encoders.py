@@ -1,7 +1,5 @@
 """Models in folders that turn texts or images into vectors. No code from a folder is run, no pickle is read."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Pretrained models: where their folder is, and what tells one from another."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

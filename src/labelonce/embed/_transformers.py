@@ -1,7 +1,5 @@
 """Embeddings as the first step of a pipeline: `MBEM` fits and predicts on texts, or on paths of images."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Any, ClassVar, Self
 

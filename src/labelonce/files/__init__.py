@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from labelonce._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from labelonce.files._archive import check_unpacked
     from labelonce.files._atomic import atomic_path, atomic_stream, atomic_write, to_disk
     from labelonce.files._column_names import ColumnError, find_columns
     from labelonce.files._dialect import header_line, records
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
         SUFFIXES,
         File,
         check_no_file,
+        check_unpacked,
         locate,
         naming,
         row_in,
@@ -40,6 +40,4 @@ else:
     __getattr__, __dir__, __all__ = lazy_names(__name__)
 
 if TYPE_CHECKING:  # for other rooms of the library; users are promised nothing
-    from labelonce.files._pictures import by_stem as by_stem
-    from labelonce.files._pictures import files_in as files_in
-    from labelonce.files._pictures import is_picture as is_picture
+    from labelonce.files._pictures import by_stem, files_in, is_picture

@@ -1,7 +1,5 @@
 """Files that appear whole or not at all: written next to their place, brought to the disk, then renamed."""
 
-from __future__ import annotations
-
 import os
 import secrets
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Which column is which: the names asked for, and likely names if they are missing."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from shlex import quote

@@ -1,7 +1,5 @@
 """The quotes of a CSV or TSV file: one that is not closed would silently swallow the rows behind it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """How a text file is written: its encoding, and the separator of cells in a table."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

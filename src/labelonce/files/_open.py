@@ -7,16 +7,18 @@ import os
 import re
 import stat
 import warnings
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import pyarrow as pa
 
 from labelonce._messages import argument, clip, printable, rows_called
 from labelonce._types import TABLES, TOOLS
 from labelonce._validate import check_choice
+from labelonce.files import _open
 from labelonce.files._dialect import encoding_of
 from labelonce.files._places import address_of, file_system, is_table_in_parts
 from labelonce.files._workbook import SAVE_AS_CSV, WORKBOOKS, sheet_as_csv
@@ -255,3 +257,19 @@ def whole_text(file: File) -> bytes:
     with text(file) as stream:
         stream.start(4)
         return b"".join(iter(lambda: stream.read(_BYTES), b"")).removeprefix(b"\xef\xbb\xbf")
+
+
+def check_unpacked(path: Path, archive: IO[bytes]) -> None:
+    """Raise an error if a zip archive would unpack to far more than its size."""
+    archive.seek(0, 2)
+    size = archive.tell()
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            unpacked = sum(one.file_size for one in opened.infolist())  # zipfile unpacks no more than that
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError) as error:
+        raise ValueError(f"{path} must be a whole zip archive of arrays; got: {error}.") from error
+    finally:
+        archive.seek(0)
+    if unpacked > max(_open._UNPACKED, _open._RATIO * size):
+        most = f"{_open._RATIO} times its size"
+        raise ValueError(f"{path} must not unpack to more than {most}; got {unpacked:,} bytes from {size:,}.")

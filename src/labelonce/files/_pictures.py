@@ -1,7 +1,5 @@
 """Image files: opened upright, in RGB, and with a limit on what they unpack to."""
 
-from __future__ import annotations
-
 import io
 import warnings
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Where files lie: one path, a pattern, a folder of parts, or an address in an object store."""
 
-from __future__ import annotations
-
 import glob
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Tables in: columns or all of a CSV, TSV, Parquet, JSON lines or Arrow file."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -22,8 +20,7 @@ from labelonce.data import is_text
 from labelonce.files._column_names import find_columns
 from labelonce.files._csv_quotes import check_quotes
 from labelonce.files._dialect import SEPARATORS, Dialect, dialect_of
-from labelonce.files._json_lines import checked
-from labelonce.files._json_table import Batches, json_batches, json_table
+from labelonce.files._json_table import Batches, checked, json_batches, json_table
 from labelonce.files._open import BINARY, BLOCK_BYTES, DELIMITERS, File, Text, opened, text
 from labelonce.files._places import address_of, file_system, is_table_in_parts
 from labelonce.files._table_writer import ROWS

@@ -1,7 +1,5 @@
 """Tables out: CSV, TSV, Parquet, JSON lines and Arrow."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """An Excel workbook as CSV: the first sheet that is not hidden, each cell as its value is written."""
 
-from __future__ import annotations
-
 import csv
 import io
 import warnings

@@ -1,7 +1,5 @@
 """The common result of all readers of tools' files: answers, and how many were left out and why."""
 
-from __future__ import annotations
-
 import warnings
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """crowd-kit's pandas objects: the frame of annotations, and what its aggregators return."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Hugging Face `datasets`: read by their Arrow table, without importing the library."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Label Studio's JSON: tasks with the annotations, or the predictions, inside them."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Iterator

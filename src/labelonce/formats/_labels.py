@@ -1,7 +1,5 @@
 """The labels in one file or several, of any formats, as the three columns of annotations."""
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections import Counter
@@ -114,14 +112,7 @@ class Part:
 
 
 def read_part(
-    file: File,
-    fields: Fields,
-    *,
-    several: bool,
-    missing: str,
-    tool: dict[str, Any],
-    progress: Any,
-    plain: bool = False,
+    file: File, fields: Fields, *, several: bool, missing: str, tool: dict[str, Any], progress: Any, plain: bool = False
 ) -> Part:
     """Return the task, worker and label of every annotation in a file, one of `several` or not.
 

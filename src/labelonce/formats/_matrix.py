@@ -1,7 +1,5 @@
 """Matrices of tasks x workers: as files, and as cleanlab and scikit-activeml keep them in memory."""
 
-from __future__ import annotations
-
 import io
 import math
 from tokenize import TokenError

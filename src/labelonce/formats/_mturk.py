@@ -1,7 +1,5 @@
 """Amazon Mechanical Turk's batch results: a CSV file with one row per assignment."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Prodigy's JSON lines: one decision per line, a choice among options or accept against reject."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """The file formats of other tools by name: how each is recognised, read and written."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

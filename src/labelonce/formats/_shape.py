@@ -1,7 +1,5 @@
 """How to recognise tables without one label per row: questions, in long form or with one column each."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from shlex import quote
 

@@ -1,7 +1,5 @@
 """Input files for tools: tasks to label, with what the tool shows of each, from the files that the labels came from."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal

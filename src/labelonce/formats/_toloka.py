@@ -1,7 +1,5 @@
 """Toloka's TSV: a row for each task of each assignment."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Verdicts of language models, as evaluation tools write them: one row per verdict, whatever the columns are called."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

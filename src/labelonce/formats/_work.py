@@ -1,7 +1,5 @@
 """What files of labels say about the work: seconds and pay of every label, and when it was given."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Sequence

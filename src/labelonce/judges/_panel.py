@@ -18,8 +18,7 @@ from labelonce.aggregation._base import Aggregator, DoubtWarning, Fit
 from labelonce.data import Annotations, _ids
 from labelonce.data._gold import Gold, check_gold
 from labelonce.judges._law import Panel, law_of
-from labelonce.judges._plan import checks_for_risk, checks_for_width
-from labelonce.judges._rates import class_shares
+from labelonce.judges._rates import checks_for_risk, checks_for_width, class_shares
 from labelonce.judges._shown import Shown, Versus
 from labelonce.judges._votes import Votes, families_of, people_of
 from labelonce.workers._intervals import beta_interval

@@ -1,7 +1,5 @@
 """May a judge replace a person? The alternative annotator test."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -15,12 +13,7 @@ from labelonce.judges._votes import Votes, families_of, people_of
 
 
 def alternative_annotator_test(
-    annotations: Annotations,
-    *,
-    people: Any = None,
-    epsilon: float = 0.15,
-    level: float = 0.05,
-    min_tasks: int = 30,
+    annotations: Annotations, *, people: Any = None, epsilon: float = 0.15, level: float = 0.05, min_tasks: int = 30
 ) -> pa.Table:
     """Return for every judge whether it may replace a person: one row per judge, best first.
 

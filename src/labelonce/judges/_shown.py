@@ -22,29 +22,15 @@ MOST_IN_MATRIX = 2_000  # judges
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """What a panel says.
+    """What a panel says."""
 
-    Attributes
-    ----------
-    law : Law
-        With what gold says of the share of shared error.
-    posterior, proxy : (n_tasks, n_classes)
-        The second one is by models that did not see a task's gold.
-    accuracy : Estimate
-    skill : (2, n_workers)
-        Means and variances.
-    gold : (n_tasks,) or None
-    share_doubt : (n_classes,)
-        The variance of the share of each class without gold.
-    """
-
-    law: Law
-    posterior: Floats
+    law: Law  # With what gold says of the share of shared error
+    posterior: Floats  # (n_tasks, n_classes): The second one is by models that did not see a task's gold
     proxy: Floats
     accuracy: Estimate
-    skill: tuple[Floats, Floats]
-    gold: Codes | None
-    share_doubt: Floats
+    skill: tuple[Floats, Floats]  # (2, n_workers): Means and variances
+    gold: Codes | None  # (n_tasks,)
+    share_doubt: Floats  # (n_classes,): The variance of the share of each class without gold
 
     @classmethod
     def of(cls, law: Law, gold: Codes | None) -> Shown:

@@ -334,7 +334,7 @@ def training_evidence(case: Case, beliefs: Beliefs) -> float:
     if case.trained is None or not len(case.changed):
         return 0.0
     believed = float((beliefs.argmax()[case.changed] == case.trained.labels[case.changed]).mean())
-    return max(case.trained.gain, 0.0) * min(2 * believed, 1.0)
+    return case.trained.gain * min(2 * believed, 1.0)
 
 
 def found_again(case: Case, one: Candidate) -> Candidate:

@@ -18,8 +18,8 @@ from labelonce.learning._ceiling import Curve
 from labelonce.learning._judge import View
 
 
-class Trained(NamedTuple):
-    """What training told: `labels` after the rounds, and how many nats better they train for labels left out."""
+class RoundGain(NamedTuple):
+    """The `labels` after the rounds, and by how many nats models trained on them surely predict others better: >= 0."""
 
     labels: Codes
     gain: float
@@ -41,10 +41,10 @@ class Case:
     votes: Beliefs
     kind: Codes | None = None
     worker_kind: Codes | None = None
-    trained: Trained | None = None
+    trained: RoundGain | None = None
 
     @classmethod
-    def of(cls, view: View, trained: Trained | None = None) -> Case:
+    def of(cls, view: View, trained: RoundGain | None = None) -> Case:
         """Return the case of a view of out-of-fold predictions, and of what training told."""
         problem, predictions = view.problem, view.predictions
         fold = np.random.default_rng(0).permutation(problem.n_tasks) % RULES.verdict_folds
@@ -185,7 +185,7 @@ class Case:
         gold = None if self.gold is None else self.gold[rows]
         some = np.flatnonzero(rows)
         kind = None if self.kind is None else self.kind[rows]
-        trained = None if self.trained is None else Trained(self.trained.labels[rows], self.trained.gain)
+        trained = None if self.trained is None else RoundGain(self.trained.labels[rows], self.trained.gain)
         known = (gold, self.balance, self.fold[rows], self.votes[some], kind, self.worker_kind, trained)
         return Case(self.evidence.select(rows), self.predictions[some], *known)
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from labelonce._rules import RULES
-from labelonce._types import Floats, Mask
+from labelonce._types import Codes, Floats, Mask
 from labelonce.learning._case import Case
 
 
@@ -37,6 +37,38 @@ def common_causes(case: Case, crowd: Any, log_prior: Floats) -> float:
     sure = np.argsort(np.argsort(case.predictions.max()[row])) / len(row)
     sure -= sure.mean()
     return float(((agree - expected) @ sure) / np.sqrt((expected * (1 - expected)) @ sure**2))
+
+
+def taken_wrong(case: Case, labels: Codes, confidence: Floats) -> float:
+    """Return the share of single labels that are taken to be wrong, where predictions contradict far more; 0 elsewhere.
+
+    Then people and models may make the same mistakes on the same tasks, which single labels cannot show.
+    """
+    if case.gold is not None or case.kind is not None or case.n_pairs >= RULES.least_pairs:
+        return 0.0
+    least, times = RULES.contradictions
+    rows = np.flatnonzero(case.labelled)
+    contradicted = (case.predicted[rows] != labels[rows]).mean()
+    taken = float(1 - confidence[rows].mean())
+    return taken if contradicted > max(least, times * taken) else 0.0
+
+
+def surely_contradicted(case: Case, labels: Codes, confidence: Floats) -> float:
+    """Return how much more often the surest predictions contradict labels than these are estimated to be wrong.
+
+    Of rows with several labels nearly all labels are taken to be right. If the surest predictions contradict them, then
+    people make the same mistakes wherever they are, or the model is wrong even where it is sure, as one that
+    contradicts very many surely is. 0 where they hardly do, and where classes are known, which tell more.
+    """
+    n_labels = np.bincount(case.evidence.labels.task, minlength=len(labels))
+    rows, (share, least, most) = np.flatnonzero(n_labels > 1), RULES.surest
+    if case.gold is not None or case.kind is not None or len(rows) * share < RULES.least_pairs / 2:
+        return 0.0
+    surest = rows[np.argsort(-case.predictions.max()[rows], kind="stable")[: int(share * len(rows))]]
+    differ = (case.predicted[surest] != labels[surest]).mean()
+    more = float(differ - (1 - confidence[surest]).mean())
+    least = max(least, RULES.sure_excess * np.sqrt(differ * (1 - differ) / len(surest)))
+    return more if more > least and differ <= most else 0.0
 
 
 def ranks(case: Case) -> float:

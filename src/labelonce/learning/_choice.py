@@ -16,7 +16,7 @@ from labelonce.learning._cross_fit import CrossFit
 from labelonce.learning._features import Features, GivenLearner
 from labelonce.learning._fits import FitLog, counting
 from labelonce.learning._problem import Problem
-from labelonce.learning._rounds import Fitting, Round, folds, mean_predictions, rounds
+from labelonce.learning._rounds import Fitting, Round, folds, mean_predictions, rounds, swaps
 from labelonce.learning._threads import sharing_threads
 from labelonce.workers import WorkerModel
 
@@ -49,6 +49,8 @@ class Plan:
         Whether rounds stop where posteriors hardly change: not where held-out tasks have chosen them.
     scores : list of float
         The mean log-likelihood of held-out labels after each round.
+    sure_gain : float
+        How much better the last round surely predicts a label left out than the first does, in nats.
     parts : int
         How many parts of the tasks are left out in turn for predictions when the rounds are over; 1: none are.
     unseen : Beliefs or None
@@ -63,6 +65,7 @@ class Plan:
     averaged: tuple[int, ...] = ()
     stops_early: bool = True
     scores: tuple[float, ...] = ()
+    sure_gain: float = 0.0
     parts: int = 1
     unseen: Beliefs | None = None
     more: bool = False
@@ -112,7 +115,7 @@ def planned_rounds(
 
 
 @dataclass(frozen=True, eq=False)
-class Settled:
+class Preparation:
     """A plan with what was found on the way to it: transformed features, rounds done, choices, the number of fits."""
 
     plan: Plan
@@ -138,7 +141,7 @@ def settle(
     problem: Problem,
     workers: WorkerModel,
     listener: Callable[[dict[str, Any]], None],
-) -> Settled:
+) -> Preparation:
     """Return the plan that the options of an `MBEM` give; held-out tasks choose what they leave open."""
     seed = int(check_rng(options.random_state).integers(2**31))
     done: dict[int, Any] = {}
@@ -212,7 +215,7 @@ class _Options:
             parts, most = min(parts, n_labelled), min(most, affordable) if free else most
         return cls(contenders, most, free, budget, parts)
 
-    def plan(self, log: FitLog) -> Settled:
+    def plan(self, log: FitLog) -> Preparation:
         """Return the plan, after what has to be tried."""
         first = self.contenders[0]
         to_choose = len(self.contenders) > 1 or (self.free and self.rounds > 1)
@@ -244,19 +247,19 @@ class _Options:
                 trial.step()
         return one, [], trial
 
-    def _given(self, one: Contender, done: list[Round], trial: CrossFit | None) -> Settled:
+    def _given(self, one: Contender, done: list[Round], trial: CrossFit | None) -> Preparation:
         """Return the plan of one learner and a number of rounds that need not be chosen."""
         averaged = one.how.whole if one.how.fold is not None and len(one.how.whole) > 1 else ()
-        unseen, scores = None, tuple[float, ...]()
+        unseen, scores, gain = None, tuple[float, ...](), 0.0
         if trial is not None:
-            scores = tuple(_means(trial))
+            scores, gain = tuple(_means(trial)), trial.sure_gain(self.rounds)
             if not trial.overfits and len(trial.predictions) == self.rounds:
                 unseen = trial.predictions[-1]
         more = unseen is not None and self.budget is None
-        plan = Plan(one.given.whole, one.how, self.rounds, averaged, True, scores, self.parts, unseen, more)
-        return Settled(plan, one.given.features, one.problem, done, [], 0)
+        plan = Plan(one.given.whole, one.how, self.rounds, averaged, True, scores, gain, self.parts, unseen, more)
+        return Preparation(plan, one.given.features, one.problem, done, [], 0)
 
-    def _chosen(self) -> Settled:
+    def _chosen(self) -> Preparation:
         """Return the plan whose learner and rounds predict held-out labels best.
 
         All learners do one round; of many that are cheap some go on to a few more; the best one to the last.
@@ -264,7 +267,7 @@ class _Options:
         sample = _sample(self.contenders[0].problem, self.contenders[0].how.seed)
         trials = [self._trial(one, sample) for one in self.contenders]
         for most, number in self._heats():
-            best = np.argsort([-_worth(trial) for trial in trials], kind="stable")[:most]
+            best = np.argsort(-worths(trials), kind="stable")[:most]
             for place in best:
                 while len(trials[place].scores) < number:
                     trials[place].step()
@@ -283,12 +286,10 @@ class _Options:
         whole = () if self.free else (self.rounds,)
         return CrossFit(problem, replace(one.how, last=self.rounds, fold=fold, whole=whole))
 
-    def _of_trials(self, trials: list[CrossFit], *, whole: bool) -> Settled:
-        place = int(np.argmax([_worth(trial) for trial in trials]))
+    def _of_trials(self, trials: list[CrossFit], *, whole: bool) -> Preparation:
+        place = int(worths(trials).argmax())
         trial, one = trials[place], self.contenders[place]
-        near = near_best(trial.values()) if self.free else np.arange(len(trial.scores)) == self.rounds - 1
-        if self.free and near[0]:  # nothing shows that later rounds learn more than the votes, so they may drift
-            near = np.arange(len(near)) == 0
+        near = self._near(trial)
         averaged = tuple((1 + np.flatnonzero(near)).tolist()) if self.free else ()
         n_rounds = averaged[-1] if self.free else self.rounds
         if trial.overfits and self.free:  # to take the best rounds by the same labels loses more than the worse ones do
@@ -300,13 +301,24 @@ class _Options:
         kept = [trial.predictions[number - 1] for number in averaged or (n_rounds,)]
         unseen = mean_predictions(kept) if whole and not trial.overfits else None
         more, scores = unseen is not None and self.budget is None, tuple(_means(trial))
-        plan = Plan(one.given.whole, how, n_rounds, averaged, not self.free, scores, self.parts, unseen, more)
+        early, gain = not self.free, trial.sure_gain(n_rounds)
+        plan = Plan(one.given.whole, how, n_rounds, averaged, early, scores, gain, self.parts, unseen, more)
         table = [
             {"learner": other.how.learner, "predictions": "out_of_fold" if run.overfits else "in_sample"}
             | {"held_out_scores": _means(run), "near_best": (near if run is trial else near & False).tolist()}
             for other, run in zip(self.contenders, trials, strict=True)
         ]
-        return Settled(plan, one.given.features, one.problem, done, table, 0)
+        return Preparation(plan, one.given.features, one.problem, done, table, 0)
+
+    def _near(self, trial: CrossFit) -> Mask:
+        """Return the rounds near the best one that may be believed, or the last of a given number."""
+        if not self.free:
+            return np.asarray(np.arange(len(trial.scores)) == self.rounds - 1)
+        swapped = np.logical_or.accumulate([swaps(trial.problem, this.argmax()) for this in trial.predictions])
+        near: Mask = near_best(trial.values()) & ~swapped
+        if near[0] or not near.any():  # nothing shows that later rounds learn more than the votes, so they may drift
+            near = np.asarray(np.arange(len(near)) == 0)
+        return near
 
     def _most_fits(self) -> int:
         fits, before = 0, 0
@@ -350,10 +362,24 @@ def _means(trial: CrossFit) -> list[float]:
     return [float(scores.sum() / n) for scores in trial.scores]
 
 
-def _worth(trial: CrossFit) -> float:
-    """Return the best score of a learner; of one that overfits the first: later rounds hear of held-out labels."""
-    means = _means(trial)
-    return max(means[:1] if trial.overfits else means, default=-np.inf)
+def worths(trials: list[CrossFit]) -> Floats:
+    """Return what each learner is worth: the best score of one that does not overfit.
+
+    Later rounds of one that overfits hear of held-out labels, the more the later. It is worth its second score less
+    what may be an echo, or its first and as much more as later rounds were worth to the best of the others.
+    """
+    means = [_means(trial) for trial in trials]
+    overfits = np.array([trial.overfits for trial in trials])
+    found = np.array(
+        [max(one[:1] if trial.overfits else one, default=-np.inf) for one, trial in zip(means, trials, strict=True)]
+    )
+    others = [place for place, trial in enumerate(trials) if not trial.overfits and means[place]]
+    gain = 0.0
+    if others:
+        best = max(others, key=lambda place: found[place])
+        gain = found[best] - means[best][0]
+    second = np.array([one[1] - RULES.echo if len(one) > 1 else -np.inf for one in means])
+    return np.where(overfits, np.maximum(found + gain, second), found)
 
 
 def folds_of(problem: Problem, parts: int, seed: int) -> Codes:

@@ -18,7 +18,7 @@ from labelonce._types import Codes, Floats, Mask
 from labelonce.data._answers import disagreement
 from labelonce.learning._calibration import best_exponent, log_sizes, log_wide, tempered
 from labelonce.learning._problem import Problem
-from labelonce.learning._rounds import Begun, Fitting, Round, gathered, rounds
+from labelonce.learning._rounds import Fitting, Round, gathered, rounds
 
 
 class CrossFit:
@@ -73,7 +73,7 @@ class CrossFit:
             self.overfits = self._reproduces(found)
         if self.overfits:
             self._runs.clear()
-            self._joint = rounds(self.problem, self.how, begun=Begun([this.model for this in found]))
+            self._joint = rounds(self.problem, self.how, first_parts=[this.model for this in found])
             self.rounds.append(next(self._joint))
 
     def _told(self, held: Mask, this: Round) -> Beliefs:
@@ -142,6 +142,15 @@ class CrossFit:
         """Return the log-likelihood of the labels of every labelled task after every round, (n_rounds, n_tasks)."""
         task, some = self.problem.task, self.problem.labelled
         return np.stack([np.bincount(task, one, self.problem.n_tasks)[some] for one in self.scores])
+
+    def sure_gain(self, number: int) -> float:
+        """Return how much better a round predicts a label left out than the first, less its standard errors."""
+        if self.overfits or len(self.scores) < number:
+            return 0.0
+        values = self.values()
+        more = values[number - 1] - values[0]
+        sure = more.mean() - RULES.sure_gain * more.std() / np.sqrt(len(more))
+        return max(float(sure) * len(more) / max(len(self.problem.labels), 1), 0.0)
 
 
 def _best_exponent(logs: list[Floats], said: list[Floats], sizes: list[Floats]) -> float:

@@ -47,14 +47,13 @@ def doubts_about_labels(n_tasks: int, kept: int, accuracy: Estimate, narrowing: 
         )
 
 
-def doubts_about_contradictions(contradicted: float, accuracy: Estimate) -> Iterator[str]:
-    """Yield the sentence for single labels that are taken to be right nearly everywhere the model contradicts them."""
-    least, times = RULES.contradictions
-    if contradicted > least and times * (1 - accuracy.value) < contradicted:
+def doubts_about_contradictions(contradicted: float, taken: float) -> Iterator[str]:
+    """Yield the sentence for single labels that are taken to be right nearly everywhere the model contradicts."""
+    if taken:
         yield (
-            f"out-of-fold models contradict {contradicted:.0%} of the labels shown, of which "
-            f"{1 - accuracy.value:.0%} are estimated to be wrong: if people make the same mistakes on the same tasks, "
-            "more are. Label some tasks again, or check some."
+            f"out-of-fold models contradict {contradicted:.0%} of the labels shown, of which {taken:.0%} are "
+            "taken to be wrong: if people make the same mistakes on the same tasks, more are. Label some tasks again, "
+            "or check some."
         )
 
 
@@ -65,6 +64,16 @@ def doubts_about_causes(common: float) -> Iterator[str]:
             "labels of one task disagree more often where the model is unsure: people err together on hard tasks, so "
             "that more labels are wrong than confidence and skills say. Only checked labels tell how many: give some "
             "as gold."
+        )
+
+
+def doubts_about_surest(surely: float) -> Iterator[str]:
+    """Yield the sentence for labels that even the surest predictions contradict."""
+    if surely > 0:
+        yield (
+            f"where out-of-fold models are surest, they contradict {surely:.0%} more of the labels shown than are "
+            "estimated to be wrong: people make the same mistakes, or the model is wrong where it is sure. Only "
+            "checked labels tell: give some as gold."
         )
 
 

@@ -20,7 +20,7 @@ from labelonce.data._answers import only_classes
 from labelonce.data._extra import check_whole
 from labelonce.data._gold import Gold, check_gold
 from labelonce.learning._average import average_models
-from labelonce.learning._case import Case, Trained
+from labelonce.learning._case import Case, RoundGain
 from labelonce.learning._choice import RECIPES, Plan, folds_of, planned_rounds, settle
 from labelonce.learning._copies import without_copies
 from labelonce.learning._default import default_learner, default_workers
@@ -33,6 +33,7 @@ from labelonce.learning._doubt import (
     doubts_about_drift,
     doubts_about_features,
     doubts_about_labels,
+    doubts_about_surest,
     warn,
 )
 from labelonce.learning._features import GivenLearner, given_learners
@@ -43,7 +44,7 @@ from labelonce.learning._judge import View
 from labelonce.learning._learner import Learner
 from labelonce.learning._problem import Problem, learner_of_round
 from labelonce.learning._review import review_table
-from labelonce.learning._rounds import Round, drifted, first_targets, unseen_predictions
+from labelonce.learning._rounds import Round, drifted, first_targets, swaps, unseen_predictions
 from labelonce.learning._scoring import AnnotationsScorer
 from labelonce.learning._threads import sharing_threads
 from labelonce.learning._verdict import Verdict, in_sample_verdict, label_entropy, reach
@@ -424,7 +425,8 @@ class MBEM(AnnotationsScorer):
             self.n_fits_ += log.number
         workers: WorkerModel = clone(plan.how.workers)
         view = View.of(problem, workers, _told(found[0]), last.predictions.argmax())
-        case = Case.of(view, Trained(last.beliefs.argmax().astype(np.int32), plan.gain * len(problem.labels)))
+        trained = RoundGain(last.beliefs.argmax().astype(np.int32), plan.sure_gain * len(problem.labels))
+        case = Case.of(view, None if swaps(problem, trained.labels) else trained)
         verdict = reach(case, workers, found[1:], score=plan.best_score)
         return verdict, view.predictions, workers.refitted(view.evidence.tallies(verdict.posterior))
 
@@ -484,9 +486,10 @@ class MBEM(AnnotationsScorer):
                 if found
                 else doubts_about_labels(labels.n_tasks, verdict.kept, self.estimated_accuracy_, verdict.narrowing())
             )
-            if not found and verdict.unchecked:
-                found += doubts_about_contradictions(verdict.contradicted, self.estimated_accuracy_)
+            if not found:
+                found += doubts_about_contradictions(verdict.contradicted, verdict.taken)
             found += doubts_about_causes(verdict.common)
+            found += doubts_about_surest(verdict.surely)
             found += doubts_about_copies(self._copiers, self.workers_)
         found += doubts_about_assignment(verdict.shift)
         return [*found, *doubts_about_drift(labels, predictions.argmax())]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -74,16 +74,13 @@ class Round:
     calibration: Calibration | None = None
 
 
-class Begun(NamedTuple):
-    """The models of the folds of a first round that was fitted already."""
-
-    parts: list[Learner]
-
-
 def rounds(
-    problem: Problem, how: Fitting, *, after: Round | None = None, begun: Begun | None = None
+    problem: Problem, how: Fitting, *, after: Round | None = None, first_parts: list[Learner] | None = None
 ) -> Iterator[Round]:
-    """Yield rounds without end, from the votes, or after a round that was reached before."""
+    """Yield rounds without end, from the votes, or after a round that was reached before.
+
+    `first_parts` are models of the folds of the first round, where they were fitted already.
+    """
     if after is not None:
         targets, weight = after.beliefs, after.weight
     else:
@@ -92,7 +89,7 @@ def rounds(
     while True:
         number = 1 if after is None else after.number + 1
         if how.joint_from is None or number < how.joint_from:
-            model, parts, ask = _fit(problem, how, number, targets, weight, after, begun if number == 1 else None)
+            model, parts, ask = _fit(problem, how, number, targets, weight, after, first_parts if number == 1 else None)
         else:
             if training is None:
                 training = _training(problem, how, number, targets, weight, after)
@@ -149,7 +146,7 @@ def _fit(
     targets: Beliefs,
     weight: Floats,
     before: Round | None,
-    begun: Begun | None,
+    first_parts: list[Learner] | None,
 ) -> tuple[Learner, list[Learner], Ask]:
     """Return the model of a round, those of its folds, and what they say of all rows."""
     learner = learner_of_round(how.learner, number, how.last, np.random.default_rng([how.seed, number]))
@@ -157,8 +154,8 @@ def _fit(
     if how.fold is None:
         model = problem.fit(learner, targets, weight, before=last)
         return model, [], lambda slots, top: problem.predict(model, slots, top)
-    if begun is not None:
-        parts = begun.parts
+    if first_parts is not None:
+        parts = first_parts
     else:
         earlier: list[Any] = [None] * (int(how.fold.max()) + 1) if before is None else before.parts
         parts = fit_parts(problem, learner, targets, weight, how.fold, earlier)
@@ -229,6 +226,25 @@ def drifted(problem: Problem, last: Round, shown: Codes) -> bool:
     wanted, believed = (float((one != given)[rows].mean()) for one in (last.beliefs.argmax(), shown))
     many, few = RULES.drifted
     return wanted > many and believed < few * wanted
+
+
+def swaps(problem: Problem, found: Codes) -> bool:
+    """Return whether some label is given to rows of another class than its own, and clearly more often than to its own.
+
+    Whoever the workers are, of all classes it is that of a label to which it is given most often. Rounds that find
+    classes of their own, such as two that features tell apart in place of two that they do not, break this.
+    """
+    labels = problem.labels
+    if not labels.is_square or (problem.kind is not None and problem.kind.any()):
+        return False
+    n, rows = labels.n_classes, np.maximum(np.bincount(found[labels.task], minlength=labels.n_classes), 1)
+    pairs, counts = np.unique(found[labels.task].astype(np.int64) * n + labels.label, return_counts=True)
+    row, label = np.divmod(pairs, n)
+    own = np.bincount(label[row == label], counts[row == label], n)[label]
+    share, own_share = counts / rows[row], own / rows[label]
+    both = (counts + own) / (rows[row] + rows[label])
+    error = np.sqrt(both * (1 - both) * (1 / rows[row] + 1 / rows[label])) + 1e-12
+    return bool(((share - own_share) / error)[row != label].max(initial=0.0) > RULES.swapped)
 
 
 def folds(n_tasks: int, n_parts: int, seed: int) -> Codes:

@@ -16,7 +16,7 @@ from labelonce._rules import RULES
 from labelonce._types import Codes, Estimate, Floats
 from labelonce.learning._candidates import candidates, found_again, likely, on_all
 from labelonce.learning._case import Case
-from labelonce.learning._causes import common_causes, ranks
+from labelonce.learning._causes import common_causes, ranks, surely_contradicted, taken_wrong
 from labelonce.learning._narrowing import Narrowing
 from labelonce.workers import WorkerModel
 
@@ -56,11 +56,16 @@ class Verdict:
         How many rows have a known class, by which the posterior was calibrated.
     contradicted : float
         The share of labelled rows whose label models that did not see the row contradict.
+    taken : float
+        The share of single labels that are taken to be wrong where far more are contradicted; 0 elsewhere.
     common : float
         How surely labels of one row disagree more where the model is unsure: z; see `common_causes`.
+    surely : float
+        How much more often the surest predictions contradict labels than these are estimated to be wrong.
     open : float
         The variance of the share of right labels that the candidates do not show: that of people where features say
-        nothing, and that between the rounds' labels and these where rounds are not believed (`disputed`).
+        nothing, that of mistakes which people may share, and that between the rounds' labels and these where rounds are
+        not believed (`disputed`).
     shift : (n_workers,), optional
         How far the predicted classes of a worker's tasks are from those of all; None where all take the same tasks.
     """
@@ -81,7 +86,9 @@ class Verdict:
     n_pairs: int = 0
     n_gold: int = 0
     contradicted: float = 0.0
+    taken: float = 0.0
     common: float = 0.0
+    surely: float = 0.0
     open: float = 0.0
     shift: Floats | None = None
 
@@ -109,7 +116,7 @@ class Verdict:
         within = self.weights @ (self.skills * (1 - self.skills)) / (self.n_labels + 1.0)
         over = self.weights @ (self.skills - skill) ** 2
         chosen = 0.0 if self.shift is None else RULES.chosen_doubt * self.shift
-        low, high = beta_interval(skill, over + within + chosen**2 + max(self.doubt(), RULES.skill_doubt**2), level)
+        low, high = doubt_interval(skill, over + within + chosen**2 + max(self.doubt(), RULES.skill_doubt**2), level)
         return np.where(self.n_labels > 0, low, 0.0), np.where(self.n_labels > 0, high, 1.0)
 
     def of_groups(self, group: Codes, n_groups: int) -> Verdict:
@@ -123,13 +130,8 @@ class Verdict:
     def accuracy(self) -> Estimate:
         """Return the estimated share of labels that are right, with its range."""
         value = float(self.confidence.mean())
-        low, high = beta_interval(np.array([value]), np.array([self.doubt()]), LEVEL)
+        low, high = doubt_interval(np.array([value]), np.array([self.doubt()]), LEVEL)
         return Estimate(value, float(low[0]), float(high[0]))
-
-    @property
-    def unchecked(self) -> bool:
-        """Whether nothing but the model tells how right labels are: no known classes, and few second labels."""
-        return self.n_gold == 0 and self.n_pairs < RULES.least_pairs and np.ndim(self.prior) == 1
 
     def doubt(self, second: float = 0.0, checked: float = 0.0) -> float:
         """Return the variance of the share of labels that are right, after N more second or checked labels.
@@ -233,6 +235,11 @@ def shown(case: Case, found: list[Any], weights: list[float], most: float = np.i
     posterior = posterior.level_with(labels)
     nothing_told = gain < RULES.least_gain and not gold_decided
     posterior, lowered, open_ = as_people_are(case, posterior, labels) if nothing_told else (posterior, 1.0, 0.0)
+    taken = taken_wrong(case, labels, posterior.at(rows, labels))
+    surely = surely_contradicted(case, labels, posterior.at(rows, labels))
+    if surely:
+        posterior, share = as_shared(case, posterior, labels, surely)
+        lowered, open_ = lowered * share, open_ + (surely / 2) ** 2
     before = posterior.at(rows, labels).mean()
     open_ += disputed(case, labels, float(before))
     rights = lowered * np.array([one.beliefs.at(rows, labels).mean() for one in found])
@@ -260,7 +267,9 @@ def shown(case: Case, found: list[Any], weights: list[float], most: float = np.i
         gold_decided=gold_decided,
         n_gold=0 if case.gold is None else int(known.sum()),
         contradicted=contradicted,
+        taken=taken,
         common=common_causes(case, likeliest.crowd, likeliest.link.log_prior(case)),
+        surely=surely,
         open=open_,
         shift=None if case.assignment is None else case.assignment.shift(),
     )
@@ -283,13 +292,24 @@ def as_people_are(case: Case, posterior: Beliefs, labels: Codes) -> tuple[Belief
     return with_confidence(posterior, labels, wanted).level_with(labels), lowered, deviation**2
 
 
+def as_shared(case: Case, posterior: Beliefs, labels: Codes, surely: float) -> tuple[Beliefs, float]:
+    """Return the beliefs where people may share mistakes or may not, and what multiplies the mean confidence.
+
+    It is as likely that the surest predictions are right as that the labels are, of rows with several.
+    """
+    several = np.bincount(case.evidence.labels.task, minlength=len(labels)) > 1
+    confidence = posterior.at(np.arange(len(labels)), labels)
+    wanted = np.where(several, confidence * (1 - surely / 2), confidence)
+    return with_confidence(posterior, labels, wanted).level_with(labels), float(wanted.mean() / confidence.mean())
+
+
 def disputed(case: Case, labels: Codes, value: float) -> float:
     """Return the variance of the share of right labels that comes of rounds which train well on labels not shown."""
     if case.trained is None or not len(case.changed):
         return 0.0
     believed = float((case.trained.labels == labels)[case.changed].mean())
     agreed = float((case.trained.labels == labels)[case.labelled].mean())
-    told = -np.expm1(-RULES.trained_power * max(case.trained.gain, 0.0))
+    told = -np.expm1(-RULES.trained_power * case.trained.gain)
     return float(told * max(1 - 2 * believed, 0.0) * (value - agreed) ** 2)  # none where half of them are shown
 
 
@@ -346,10 +366,13 @@ def label_entropy(labels: Any) -> float:
     return float(said @ np.log(np.maximum(said, 1e-300)))
 
 
-def beta_interval(mean: Floats, variance: Floats, level: float) -> tuple[Floats, Floats]:
-    """Return the ends of the interval of Beta distributions; the mean is within it, and an end of highest density.
+def doubt_interval(mean: Floats, variance: Floats, level: float) -> tuple[Floats, Floats]:
+    """Return the ends of intervals that hold their means, however great the variance is.
 
-    >>> low, high = beta_interval(np.array([0.5, 0.99]), np.array([0.01, 0.001]), 0.9)
+    They are those of Beta distributions whose means are moved until there is room for the variance; an interval of
+    counts that are known needs no such thing (`labelonce.workers.beta_interval`).
+
+    >>> low, high = doubt_interval(np.array([0.5, 0.99]), np.array([0.01, 0.001]), 0.9)
     >>> low.round(2), high.round(2)
     (array([0.34, 0.9 ]), array([0.66, 1.  ]))
     """

@@ -42,10 +42,10 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:  # for other rooms of the library; users are promised nothing
-    from labelonce.multilabel._base import pair_gold as pair_gold
-    from labelonce.multilabel._check import yes_shares as yes_shares
-    from labelonce.multilabel._question_problem import default_heads as default_heads
-    from labelonce.multilabel._read import is_multilabel as is_multilabel
-    from labelonce.multilabel._shared_workers import SharedWorkers as SharedWorkers
+    from labelonce.multilabel._base import pair_gold
+    from labelonce.multilabel._check import yes_shares
+    from labelonce.multilabel._question_problem import default_heads
+    from labelonce.multilabel._read import is_multilabel
+    from labelonce.multilabel._shared_workers import SharedWorkers
 else:
     __getattr__, _, _ = lazy_names(__name__)

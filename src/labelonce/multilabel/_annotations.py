@@ -15,7 +15,7 @@ from labelonce._types import DUPLICATES, Codes, Duplicates, Floats, Ids, Mask
 from labelonce._validate import RandomState, check_choice, check_codes, check_columns, check_count, check_int, check_rng
 from labelonce.data import Annotations, _ids, _rows
 from labelonce.multilabel import _tables
-from labelonce.multilabel._answers import check_answers, declare, encode_answers
+from labelonce.multilabel._tables import check_answers, declare, encode_answers
 
 if TYPE_CHECKING:
     from labelonce.multilabel._check import MultiLabelCheck

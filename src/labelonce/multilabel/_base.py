@@ -1,7 +1,5 @@
 """The base of all multi-label aggregators: what `fit` takes and which attributes it sets."""
 
-from __future__ import annotations
-
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -16,7 +14,7 @@ from labelonce._types import Codes, Floats, Ids
 from labelonce.aggregation import RedundancyWarning
 from labelonce.data import MIN_OVERLAP, _ids
 from labelonce.multilabel._annotations import MultiLabelAnnotations, said_by
-from labelonce.multilabel._threshold import THRESHOLDS, thresholds
+from labelonce.multilabel._metrics import THRESHOLDS, thresholds
 
 NOT_ASKED = -1
 

@@ -1,7 +1,5 @@
 """What is in a set of multi-label annotations, what looks wrong, and what can be estimated from it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

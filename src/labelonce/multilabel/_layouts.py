@@ -1,7 +1,5 @@
 """The layouts of a file of questions: a row per answer, sets of ticked labels, a column per question, an export."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Learners of all questions at once: their base, and a classifier per question for models without heads."""
 
-from __future__ import annotations
-
 from abc import ABC
 from typing import Any, ClassVar, Self
 

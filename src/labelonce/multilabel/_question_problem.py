@@ -1,7 +1,5 @@
 """The problem of several questions: a row is a task and a question, and one model has a head for each question."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """Files of multi-label annotations: long and wide tables, sets of ticked labels, and exports with check boxes."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from typing import Any
@@ -15,10 +13,9 @@ from labelonce.files import column_names, naming, read_columns
 from labelonce.formats import Fields, Part, Paths, Relabel, Rows, joined, listed, new_names
 from labelonce.formats import _registry as tools
 from labelonce.multilabel._annotations import MultiLabelAnnotations
-from labelonce.multilabel._answers import WORDS
 from labelonce.multilabel._base import pair_gold
 from labelonce.multilabel._layouts import ROLES, Boxes, Layout
-from labelonce.multilabel._tables import box_names, ticked_rows
+from labelonce.multilabel._tables import WORDS, box_names, ticked_rows
 
 
 def read_multilabel(

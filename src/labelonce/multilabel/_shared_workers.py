@@ -6,8 +6,6 @@ counts are most probable (Dirichlet-multinomial marginal likelihood). Moments of
 find too little variation, and shrink again.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Logistic regressions on probability targets, one head per question, fitted together."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The mean answer: what every other model has to beat."""
 
-from __future__ import annotations
-
 from labelonce._types import Floats
 from labelonce.multilabel._annotations import MultiLabelAnnotations
 from labelonce.multilabel._base import Fit, MultiLabelAggregator, votes_of

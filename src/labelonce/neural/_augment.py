@@ -19,6 +19,14 @@ def flip_and_crop(images: torch.Tensor, pad: int, generator: torch.Generator) ->
     return padded[each, rows[:, 0], columns[:, 0]].permute(0, 3, 1, 2)  # channels last in memory
 
 
+def both_ways(images: torch.Tensor, by: int) -> list[torch.Tensor]:
+    """Return the images moved down and right, and up and left, by N pixels, mirrored at the edge."""
+    height, width = images.shape[2:]
+    padded = F.pad(images, (by,) * 4, mode="reflect")
+    moved = (padded[:, :, at : at + height, at : at + width] for at in (0, 2 * by))
+    return [one.contiguous(memory_format=torch.channels_last) for one in moved]
+
+
 def cut_out(images: torch.Tensor, size: int, generator: torch.Generator) -> torch.Tensor:
     """Return the images with a square of `size` pixels, centred anywhere, set to the mean.
 

@@ -81,6 +81,9 @@ class TorchLearner(Steps):
         Networks to train, from different starts; their predictions are averaged.
     flip_predictions : bool
         Average the predictions of an image and its mirror image.
+    shift_predictions : int
+        Average, once training is over, also those of the image moved by N pixels both ways along the diagonal,
+        each counting half as much; 0: not at all.
     shared : bool
         Under `torchrun`, train one network together with the other processes, each of which is given its own tasks;
         `MBEM` then adds up what the workers did over all of them. Batches are drawn from the tasks of all.

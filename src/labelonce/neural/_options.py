@@ -51,6 +51,7 @@ class TrainingOptions(Learner):
         ema: float = 0.0,
         n_models: int = 1,
         flip_predictions: bool = True,
+        shift_predictions: int = 0,
         shared: bool = False,
         device: str | None = None,
         precision: str = "auto",
@@ -83,6 +84,7 @@ class TrainingOptions(Learner):
         self.ema = ema
         self.n_models = n_models
         self.flip_predictions = flip_predictions
+        self.shift_predictions = shift_predictions
         self.shared = shared
         self.device = device
         self.precision = precision
@@ -109,6 +111,7 @@ class TrainingOptions(Learner):
         check_int(self.n_models, "n_models", 1)
         check_int(self.pad, "pad", 0)
         check_int(self.cutout, "cutout", 0)
+        check_int(self.shift_predictions, "shift_predictions", 0)
         check_int(self.patience, "patience", 1)
         check_choice(self.optimizer, "optimizer", ("sgd", "adamw"))
         check_choice(self.augment, "augment", ("auto", "images", "none"))

@@ -82,11 +82,7 @@ class SigmoidHeads(TorchLearner):
     @torch.no_grad()
     def predict_batch(self, module: nn.Module, batch: torch.Tensor) -> torch.Tensor:
         """Return P(no), then P(yes), for every question about a batch by one network, without random views."""
-        module.eval()
-        with self._autocast():
-            found: torch.Tensor = module(batch).float().sigmoid()
-            if self.flip_predictions and batch.ndim == 4:
-                found = (found + module(batch.flip(-1)).float().sigmoid()) / 2
+        found = self._mean_over_views(module, batch, torch.sigmoid)
         return torch.cat([1 - found, found], dim=1)
 
     def predict_proba(self, X: Any) -> Floats:

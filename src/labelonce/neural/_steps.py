@@ -12,7 +12,7 @@ from torch.nn import functional as F
 
 from labelonce._kernels import Processes
 from labelonce._messages import clip, printable, show
-from labelonce.neural._augment import affine, cut_out, flip_and_crop, recolour
+from labelonce.neural._augment import affine, both_ways, cut_out, flip_and_crop, recolour
 from labelonce.neural._data import Inputs
 from labelonce.neural._options import TrainingOptions
 from labelonce.neural._saving import is_ours
@@ -101,12 +101,21 @@ class Steps(TrainingOptions):
     @torch.no_grad()
     def predict_batch(self, module: nn.Module, batch: torch.Tensor) -> torch.Tensor:
         """Return P(class) of a batch by one network, without random views."""
+        return self._mean_over_views(module, batch, lambda logits: logits.softmax(dim=1))
+
+    def _mean_over_views(
+        self, module: nn.Module, batch: torch.Tensor, shown: Callable[[torch.Tensor], torch.Tensor]
+    ) -> torch.Tensor:
+        """Return what is `shown` of the logits of a batch, the mean over mirrored and, once trained, moved images."""
         module.eval()
+        views = [(1.0, batch)]
+        moves = batch.ndim == 4 and 0 < self.shift_predictions < min(batch.shape[2:])
+        if moves and "_seen" not in vars(self):  # which a training holds
+            views = [(0.5, batch), *((0.25, moved) for moved in both_ways(batch, self.shift_predictions))]
+        if batch.ndim == 4 and self.flip_predictions:
+            views = [(share / 2, one) for share, view in views for one in (view, view.flip(-1))]
         with self._autocast():
-            found: torch.Tensor = module(batch).float().softmax(dim=1)
-            if self.flip_predictions and batch.ndim == 4:
-                found = (found + module(batch.flip(-1)).float().softmax(dim=1)) / 2
-        return found
+            return torch.stack([share * shown(module(view).float()) for share, view in views]).sum(dim=0)
 
     def step(
         self, module: Callable[[torch.Tensor], torch.Tensor], batch: torch.Tensor, targets: torch.Tensor, n_all: int

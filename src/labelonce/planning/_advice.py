@@ -1,7 +1,5 @@
 """The sentences of a plan: what to buy, why, and what to watch out for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -140,15 +138,9 @@ def _neighbours(curve: Curve, row: Row, goal: str) -> list[str]:
 
 @dataclass(frozen=True)
 class PilotDoubts:
-    """What makes a pilot doubtful.
+    """What makes a pilot doubtful."""
 
-    Attributes
-    ----------
-    agreement, chance : float
-        Share of the labels that the pilot's model agrees with, and what it would be by chance.
-    """
-
-    agreement: float
+    agreement: float  # Share of the labels that the pilot's model agrees with, and what it would be by chance
     chance: float
 
 

@@ -1,7 +1,5 @@
 """The workers as a planner sees them: stated, or fitted and therefore in doubt."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

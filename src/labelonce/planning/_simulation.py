@@ -1,7 +1,5 @@
 """Simulation of the user's own problem: the pilot's features, learner and workers, its predictions as the truth."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -39,31 +37,18 @@ _FLATTEST = -0.05  # a flatter curve says that no more labels bring a point
 
 @dataclass(frozen=True)
 class Simulation:
-    """What simulated fits reached.
+    """What simulated fits reached."""
 
-    Attributes
-    ----------
-    redundancies : (n_points,)
-    worth : (n_points,)
-        Of the labels bought, at the size of the simulation.
-    accuracy : (n_repeats, 2, n_points)
-        On tasks that the fits did not see; the true labels are the pilot model's picks, or drawn from its predictions.
-    pilot : (n_repeats, 2)
-        The same for a simulated pilot.
-    level, level_error : float
-        Accuracy of the real pilot's model on tasks that it did not see, by their labels, and its standard error.
-    scale : float
-        Size of the simulation as a share of the plan's.
-    fits : int
-    """
-
-    redundancies: tuple[int, ...]
-    worth: Floats
+    redundancies: tuple[int, ...]  # (n_points,)
+    worth: Floats  # (n_points,): Of the labels bought, at the size of the simulation
+    # (n_repeats, 2, n_points): On tasks that the fits did not see; the true labels are the pilot model's picks, or
+    # drawn from its predictions
     accuracy: Floats
-    pilot: Floats
+    pilot: Floats  # (n_repeats, 2): The same for a simulated pilot
+    # Accuracy of the real pilot's model on tasks that it did not see, by their labels, and its standard error
     level: float
     level_error: float
-    scale: float
+    scale: float  # Size of the simulation as a share of the plan's
     fits: int
 
 

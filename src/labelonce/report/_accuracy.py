@@ -1,7 +1,5 @@
 """How many of the labels found are right: measured where gold is known, else estimated with its doubt."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +8,7 @@ from scipy import sparse
 from labelonce import metrics
 from labelonce._kernels import floored_log
 from labelonce._types import Codes, Floats, Mask
-from labelonce.report._counts import LEAN
-from labelonce.report._facts import Facts
+from labelonce.report._facts import LEAN, Facts
 from labelonce.report._workers import LEVEL
 from labelonce.workers import beta_interval
 

@@ -1,19 +1,19 @@
-"""The data that the page draws from: columns of workers and small confusion maps, as compact JSON."""
-
-from __future__ import annotations
+"""The data that the page draws from, workers and confusion maps as compact JSON, and how the fit went."""
 
 import base64
+import json
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from labelonce._messages import clip, show
+from labelonce._messages import clip, described, show
 from labelonce._types import Floats, Ids
 from labelonce.report._facts import Facts
 from labelonce.report._work import WorkFigures
 from labelonce.report._workers import FLAGS, WorkerTable
 
+_LONGEST = 600  # characters of an option
 _MAP_BYTES = 3_000_000  # of worker maps in the file, before base64
 
 
@@ -85,3 +85,44 @@ def _blind_rows(table: WorkerTable, order: Any) -> list[int]:
 
 def _as_bytes(confusion: Floats) -> str:
     return base64.b64encode(np.rint(255 * confusion).astype(np.uint8).tobytes()).decode()
+
+
+def rows_of_rounds(history: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the entries of a history, each number None where there is none."""
+    return [{name: _or_none(value) for name, value in entry.items()} for entry in history]
+
+
+def choice_rows(facts: Facts) -> list[dict[str, Any]]:
+    """Return the options that MBEM tried, best first, with the held-out score of each."""
+    rows = []
+    for choice in facts.choices:
+        scores = np.array(choice["held_out_scores"], dtype=np.float64)
+        if np.isfinite(scores).any():
+            best = int(np.nanargmax(scores))
+            what = {"learner": _short(choice["learner"]), "predictions": choice["predictions"]}
+            rows.append({**what, "round": best + 1, "score": float(scores[best])})
+    return sorted(rows, key=lambda row: -row["score"])
+
+
+def rows_of_recipe(recipe: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return options with their values as texts."""
+    return [(name.replace("_", " "), _short(value)) for name, value in recipe.items()]
+
+
+def run_rows(run: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """Return the entries of a run's record, nested ones as JSON."""
+    if run is None:
+        return []
+    return [(str(name), value if isinstance(value, str) else _json(value)) for name, value in run.items()]
+
+
+def _or_none(value: Any) -> Any:
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def _short(value: Any) -> str:
+    return clip(described(value), _LONGEST)
+
+
+def _json(value: Any) -> str:
+    return clip(json.dumps(value, ensure_ascii=False, default=str), 20_000)

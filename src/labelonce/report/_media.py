@@ -1,7 +1,5 @@
 """Texts and images of tasks, made small and safe to put into the file."""
 
-from __future__ import annotations
-
 import base64
 import io
 import os

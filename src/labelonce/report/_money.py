@@ -1,7 +1,5 @@
 """What the same quality would have cost: votes of the same workers, simulated from their confusion."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,8 +7,7 @@ import numpy as np
 from labelonce import metrics, simulate
 from labelonce._kernels import ScipyEngine, floored_log, one_coin_confusion, vote_fractions
 from labelonce._types import Floats
-from labelonce.report._counts import LEAN
-from labelonce.report._facts import Facts
+from labelonce.report._facts import LEAN, Facts
 
 REDUNDANCIES = (1, 2, 3, 5, 7, 9, 11, 15)
 _TASKS, _WORKERS = 10_000, 1_000

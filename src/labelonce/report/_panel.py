@@ -1,7 +1,5 @@
 """The facts about a panel of judges as plain values, for the report and the commands."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -14,8 +14,7 @@ from labelonce._types import Codes, Floats
 from labelonce.data import MIN_OVERLAP, MOST_NUMBERS
 from labelonce.multilabel import MultiLabelAnnotations, f1_score, pair_gold, yes_shares
 from labelonce.report._accuracy import Accuracy
-from labelonce.report._embed import names
-from labelonce.report._history import rows_of_recipe, rows_of_rounds
+from labelonce.report._embed import names, rows_of_recipe, rows_of_rounds
 from labelonce.report._media import data_uri, of_task, short_text
 from labelonce.report._workers import LEVEL
 from labelonce.workers import beta_interval

@@ -1,7 +1,5 @@
 """The table of workers: skill with its credible interval, and flags that the interval supports."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

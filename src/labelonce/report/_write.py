@@ -1,7 +1,5 @@
 """Putting the page together and writing it, whole or not at all."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import os
@@ -21,16 +19,22 @@ from labelonce.judges import JudgePanel
 from labelonce.learning._review import CHECK, REPLACE
 from labelonce.multilabel import MultiLabelAnnotations
 from labelonce.report._accuracy import estimated_accuracy, measured_accuracy
-from labelonce.report._calibration import gold_calibration, label_calibration
-from labelonce.report._classes import RARE, class_figures
-from labelonce.report._embed import names, page_data
+from labelonce.report._classes import RARE, class_figures, gold_calibration, label_calibration
+from labelonce.report._embed import choice_rows, names, page_data, rows_of_recipe, rows_of_rounds, run_rows
 from labelonce.report._facts import Facts, read_facts
-from labelonce.report._history import choice_rows, recipe_rows, round_rows, run_rows
-from labelonce.report._lists import MOST_ROWS, as_csv, labels_list, workers_list
 from labelonce.report._money import compare_redundancy
 from labelonce.report._panel import matrix_cells, panel_facts, panel_gold
 from labelonce.report._questions import question_context, read_question_facts
-from labelonce.report._review import MOST, least_sure, overruled, review_rows
+from labelonce.report._review import (
+    MOST,
+    MOST_ROWS,
+    as_csv,
+    labels_list,
+    least_sure,
+    overruled,
+    review_rows,
+    workers_list,
+)
 from labelonce.report._work import WorkFigures, work_figures
 from labelonce.report._workers import BLIND, FLAGS, LEVEL, MANY, SAME, SPAMMER_GAIN, WIDE, WorkerTable, worker_table
 
@@ -163,9 +167,9 @@ def _context(facts: Facts, gold: Any, *, texts: Any, images: Any, seconds: Any, 
         "periods": [] if figures is None else figures.periods,
         "paid": 0.0 if figures is None else float(np.nansum(figures.pay)),
         "others": _others(facts),
-        "rounds": round_rows(facts),
+        "rounds": rows_of_rounds(facts.history),
         "choices": choice_rows(facts),
-        "recipe": recipe_rows(facts),
+        "recipe": rows_of_recipe(facts.recipe),
         "calibration": label_calibration(facts) if gold is None else gold_calibration(facts, gold),
         "money": None if accuracy is None else compare_redundancy(facts, accuracy.value),
         "rules": {

@@ -33,6 +33,6 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:  # for other rooms of the library; users are promised nothing
-    from labelonce.routing._strategies import strategy_of as strategy_of
+    from labelonce.routing._strategies import strategy_of
 else:
     __getattr__, _, _ = lazy_names(__name__)

@@ -12,8 +12,6 @@ To hold a few slots of many classes instead of all of them, these two classes ch
 slots, and `Crowd` asks a worker model for P(label | true class) instead of looking it up in matrices.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

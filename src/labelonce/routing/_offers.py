@@ -1,15 +1,12 @@
 """What a router has to offer: which task is best for whom, which are leased, and which workers to ask."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from labelonce._types import Codes, Floats
-from labelonce.routing._job import Job
-from labelonce.routing._leases import Leases
+from labelonce.routing._leases import Job, Leases
 from labelonce.routing._limits import Limits
 from labelonce.routing._pool import Pool
 from labelonce.routing._state import State

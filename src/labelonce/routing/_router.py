@@ -16,7 +16,7 @@ from labelonce._types import Ids, Mask
 from labelonce._validate import check_int
 from labelonce.routing._belief import ANYBODY, Belief
 from labelonce.routing._file import read, sound, write
-from labelonce.routing._job import Job
+from labelonce.routing._leases import Job
 from labelonce.routing._limits import Limits, Prices, of_pairs, pairs_of
 from labelonce.routing._offers import Offers
 from labelonce.routing._refit import Adoption, Fit, estimator_of, fitted

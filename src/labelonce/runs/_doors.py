@@ -1,7 +1,5 @@
 """The features of texts and images: a pretrained model if one is installed, else n-grams or pixels."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, NamedTuple, get_args
 

@@ -1,7 +1,5 @@
 """A run folder: the finished result, which is replaced all at once, and the unfinished run."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

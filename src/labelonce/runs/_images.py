@@ -1,7 +1,5 @@
 """A folder of images: which belongs to which task, all of one small size, and what the files held."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -68,7 +66,7 @@ def flattened(rows: Rows) -> Rows:
 
 
 def network_for(n_images: int, *, longer: bool = False) -> Any:
-    """Return the network for N images: `image_learner`; with few images a small one with small batches.
+    """Return the network for N images: `image_learner`; with few images a small one with small batches, soft targets.
 
     `longer`: it is trained twice as long.
     """
@@ -78,7 +76,7 @@ def network_for(n_images: int, *, longer: bool = False) -> Any:
         usual = image_learner()
         return usual.set_params(epochs=2 * usual.epochs) if longer else usual
     epochs = {"epochs": 32, "epochs_by_round": (16,)} if longer else {"epochs": 16, "epochs_by_round": (8,)}
-    few: dict[str, Any] = epochs | {"batch_size": 64, "min_steps": 320, "pad": 2}
+    few: dict[str, Any] = epochs | {"batch_size": 64, "min_steps": 320, "pad": 2, "label_smoothing": 0.2}
     rate: dict[str, Any] = {"lr": 0.5, "momentum": 0.85, "weight_decay": 1.3e-3, "warmup": 0.23}
     return TorchLearner(partial(fast_net, widths=(16, 32, 32)), **few, **rate)
 

@@ -1,7 +1,5 @@
 """Features and texts, one row per task, joined with the annotations by their task ids."""
 
-from __future__ import annotations
-
 import os
 import re
 import warnings

@@ -1,7 +1,5 @@
 """New rows through the model of a run folder."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -77,11 +75,7 @@ def _read_rows(path: Path, record: RunRecord, task: str | None) -> Rows:
             file if file.format in TOOLS else path, features.column, fields=Fields(task or options.task), new=True
         )
     rows = read_features(
-        path,
-        task=task or options.task,
-        columns=features.columns,
-        missing=options.model == "boost",
-        new=True,
+        path, task=task or options.task, columns=features.columns, missing=options.model == "boost", new=True
     )
     if rows.X.shape[1] != features.number:
         raise ValueError(

@@ -60,10 +60,7 @@ def read_questions(files: Sequence[File], source: dict[str, Any], **more: Any) -
 
 
 def choose_question_gold(
-    labels: Sequence[File],
-    gold: str | os.PathLike[str] | None,
-    annotations: MultiLabelAnnotations,
-    **source: Any,
+    labels: Sequence[File], gold: str | os.PathLike[str] | None, annotations: MultiLabelAnnotations, **source: Any
 ) -> Known:
     """Return the known answers in a file, else those in the exports that the labels came from, with a warning."""
     columns = {"task": source.get("task"), "question": source.get("question", source.get("label"))}

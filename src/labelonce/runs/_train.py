@@ -1,7 +1,5 @@
 """One run: labels and features in, a run folder out; a stopped run resumes from its last finished round."""
 
-from __future__ import annotations
-
 import os
 import platform
 import warnings
@@ -30,10 +28,9 @@ from labelonce.learning import MBEM
 from labelonce.multilabel import MultiLabelAnnotations, MultiLabelMBEM
 from labelonce.runs._doors import fill_cache, first_line, kind_of, learner_of, settled, size_of
 from labelonce.runs._folder import START_OVER, RunFolder, write_record
-from labelonce.runs._gold import choose_gold
 from labelonce.runs._images import Images, check_extras, flattened, read_images
 from labelonce.runs._inputs import Rows, align_rows, joined_texts, read_features, read_texts
-from labelonce.runs._labels import find_files, read_labels, work_in
+from labelonce.runs._labels import choose_gold, find_files, read_labels, work_in
 from labelonce.runs._model_file import dumped, load
 from labelonce.runs._questions import (
     QUESTIONS,
@@ -337,10 +334,7 @@ def _class_parts(clf: MBEM, ann: Annotations, gold: dict[Any, Any] | None) -> di
         "data": DataSize.of(ann, gold),
         "recipe": used_recipe(clf),
         "result": Outcome(
-            EstimatedAccuracy.of(clf),
-            clf.history_[-1]["agreement"],
-            ann.classes.tolist(),
-            shares.tolist(),
+            EstimatedAccuracy.of(clf), clf.history_[-1]["agreement"], ann.classes.tolist(), shares.tolist()
         ),
     }
 

@@ -13,11 +13,7 @@ __all__ = ["LabelStudio", "ProdigyRouter", "Project", "create_app", "serve"]
 
 
 def create_app(
-    project: Project,
-    *,
-    label_studio: LabelStudio | None = None,
-    url: str = "",
-    argilla: tuple[str, str] | None = None,
+    project: Project, *, label_studio: LabelStudio | None = None, url: str = "", argilla: tuple[str, str] | None = None
 ) -> Any:
     """Return the web application of a project, for uvicorn or any other ASGI server, in one process.
 
@@ -51,15 +47,14 @@ def serve(
 ) -> None:
     """Serve a project over HTTP until the process is interrupted; parameters as those of `create_app`."""
     app = create_app(project, label_studio=label_studio, url=url or f"http://{host}:{port}")
-    from labelonce.service._server import run
+    from labelonce.service._connections import run
 
     run(app, host=host, port=port)
 
 
 if TYPE_CHECKING:  # for other rooms of the library; users are promised nothing
-    from labelonce.service._label_studio_project import project_from as project_from
-    from labelonce.service._numbers import encode_tasks as encode_tasks
-    from labelonce.service._settings import FILE as FILE
-    from labelonce.service._settings import check_url as check_url
+    from labelonce.service._label_studio import project_from
+    from labelonce.service._numbers import encode_tasks
+    from labelonce.service._settings import FILE, check_url
 else:
     __getattr__, _, _ = lazy_names(__name__)

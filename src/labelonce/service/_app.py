@@ -45,11 +45,7 @@ _OF_ARGILLA = 1024 * 1024  # and to one that all know
 
 
 def create_app(
-    project: Project,
-    *,
-    label_studio: LabelStudio | None = None,
-    url: str = "",
-    argilla: tuple[str, str] | None = None,
+    project: Project, *, label_studio: LabelStudio | None = None, url: str = "", argilla: tuple[str, str] | None = None
 ) -> FastAPI:
     """Return the web application of a project, with `label_studio` also its machine-learning backend at `url`.
 

@@ -1,7 +1,5 @@
 """Responses from Argilla, which come as Standard Webhooks: signed, and sent again if they are not answered."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import hashlib

@@ -1,7 +1,5 @@
 """Answers and labels as files."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """The dashboard's figures on all answers: agreement, classes, seconds, why tasks were skipped, and comments."""
 
-from __future__ import annotations
-
 from collections import Counter
 from math import isfinite
 from statistics import median

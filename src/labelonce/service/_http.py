@@ -1,7 +1,5 @@
 """What all HTTP requests share: a limit on the body, and security headers on the response."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
 from typing import Any

@@ -1,7 +1,5 @@
 """The instructions of a project: Markdown with images, as a tree of plain elements that a page can show safely."""
 
-from __future__ import annotations
-
 import base64
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The part of Label Studio's HTTP interface that is used here."""
 
-from __future__ import annotations
-
 import json
 import urllib.error
 import urllib.parse
@@ -10,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from labelonce._messages import show
-from labelonce.service._secrets import without_secrets
+from labelonce.service._tokens import without_secrets
 
 _SECONDS = 120
 _BATCH = 200

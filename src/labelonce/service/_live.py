@@ -1,7 +1,5 @@
 """A running project in memory: who has which task, what every answer changed, and how far it is."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable

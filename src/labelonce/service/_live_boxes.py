@@ -1,7 +1,5 @@
 """Several labels per task: every class is a question, which each answer says yes or no to by a check box."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

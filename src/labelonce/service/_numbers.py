@@ -1,7 +1,5 @@
 """The features of a project's texts or images: embeddings of a pretrained model, or small images."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable

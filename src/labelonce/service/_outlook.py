@@ -1,7 +1,5 @@
 """What the next labels are expected to bring: the router's choices, simulated with drawn answers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ Whoever writes takes a turn: a transaction under one advisory lock. So the numbe
 order of commits, and whoever asks for what is newer than the last number it knows misses nothing.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -17,7 +15,6 @@ import psycopg
 from psycopg import conninfo
 
 from labelonce._messages import printable
-from labelonce.service._secrets import without_secrets
 from labelonce.service._store import (
     ADD,
     COLUMNS,
@@ -39,6 +36,7 @@ from labelonce.service._store import (
     now,
     row_of,
 )
+from labelonce.service._tokens import without_secrets
 
 _SHARED = """
 CREATE SEQUENCE IF NOT EXISTS changes;

@@ -1,7 +1,5 @@
 """A task router for Prodigy: it assigns tasks by all answers so far."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Refits in a process of their own whenever enough answers are new."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

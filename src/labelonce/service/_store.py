@@ -1,7 +1,5 @@
 """The answers of a project, from which all else is computed: a SQLite file. `_postgres` has the same for a server."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import time

@@ -1,7 +1,5 @@
 """The tasks of a project: their ids, what is shown to workers, and the features for a model."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Iterator

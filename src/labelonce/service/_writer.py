@@ -1,7 +1,5 @@
 """Answers go to the disk in groups: everything that arrives during one commit shares the next one."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import time

@@ -1,7 +1,7 @@
 """Annotations larger than memory, on one machine or several: prepared once on disk, then streamed by every process."""
 
 try:
-    import torch as _torch  # noqa: F401  # the missing extra is said here, at the door
+    import torch as _torch  # the missing extra is said here, at the door
 except ImportError as error:
     raise ImportError("labelonce.sharded needs PyTorch; install it with: pip install 'labelonce[neural]'.") from error
 
@@ -15,6 +15,6 @@ from labelonce.sharded._prepare import prepare
 __all__ = ["append", "fit", "prepare"]
 
 if TYPE_CHECKING:  # for other rooms of the library; users are promised nothing
-    from labelonce.sharded._shards import open_shards as open_shards
+    from labelonce.sharded._shards import open_shards
 else:
     __getattr__, _, _ = lazy_names(__name__)

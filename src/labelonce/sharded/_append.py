@@ -1,7 +1,5 @@
 """More labels for a prepared folder: only the blocks whose tasks have new labels are written again."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil

@@ -1,7 +1,5 @@
 """EM over prepared blocks: every process sweeps its own, the counts are added up, every iteration is kept."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterator

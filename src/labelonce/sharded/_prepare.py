@@ -1,7 +1,5 @@
 """Tables of any size and order to blocks of whole tasks, in two passes over the disk."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil
@@ -205,11 +203,7 @@ def _part_of(task: Ids, n_parts: int) -> npt.NDArray[np.int64]:
 
 
 def _write_blocks(
-    parts: list[Path],
-    folder: Path,
-    tables: tuple[Ids, Ids],
-    seen: tuple[_IdCodes, _IdCodes],
-    duplicates: Duplicates,
+    parts: list[Path], folder: Path, tables: tuple[Ids, Ids], seen: tuple[_IdCodes, _IdCodes], duplicates: Duplicates
 ) -> None:
     """Turn every part into a block, then say what there is."""
     workers, classes = tables

@@ -1,7 +1,5 @@
 """The prepared form on disk: a folder for each block of tasks, its index as memory-mapped arrays."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

@@ -10,13 +10,7 @@ from torch.distributions import Beta
 from torch.nn import functional as F
 
 from labelonce.baselines._networks._crowd_network import CrowdNetwork
-from labelonce.baselines._networks._worker_layer import (
-    GOLD,
-    Annotation,
-    ConfusionLayer,
-    nearly_identity,
-    seen_through,
-)
+from labelonce.baselines._networks._worker_layer import GOLD, Annotation, ConfusionLayer, nearly_identity, seen_through
 
 
 class MixedMatrices(ConfusionLayer):

@@ -1,7 +1,5 @@
 """What a worker makes of the network's prediction: the layer on top of it that training alone has."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from typing import Any
@@ -19,15 +17,9 @@ GOLD = -1  # in the place of a worker: the label is the true one
 
 
 class TopLayer(nn.Module, ABC):
-    """Base of what training alone has on top of a network: it turns the network's output into a loss.
+    """Base of what training alone has on top of a network: it turns the network's output into a loss."""
 
-    Attributes
-    ----------
-    done : float
-        Share of the epochs that are over.
-    """
-
-    done: float = 0.0
+    done: float = 0.0  # Share of the epochs that are over
 
     def look(self, annotations: Annotations, gold: Codes | None) -> None:
         """Prepare for the training data, before the first batch."""

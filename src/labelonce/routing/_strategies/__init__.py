@@ -4,13 +4,13 @@ from typing import Any
 
 from labelonce._validate import check_choice
 from labelonce.aggregation import _plugins
-from labelonce.routing._strategies._active_lab import ActiveLab as ActiveLab
-from labelonce.routing._strategies._adaptive_rounds import AdaptiveRounds as AdaptiveRounds
-from labelonce.routing._strategies._fewest_labels import FewestLabels as FewestLabels
-from labelonce.routing._strategies._information import Information as Information
-from labelonce.routing._strategies._random import Random as Random
-from labelonce.routing._strategies._strategy import Strategy as Strategy
-from labelonce.routing._strategies._worker_testing import WorkerTesting as WorkerTesting
+from labelonce.routing._strategies._active_lab import ActiveLab
+from labelonce.routing._strategies._adaptive_rounds import AdaptiveRounds
+from labelonce.routing._strategies._fewest_labels import FewestLabels
+from labelonce.routing._strategies._information import Information
+from labelonce.routing._strategies._random import Random
+from labelonce.routing._strategies._strategy import Strategy
+from labelonce.routing._strategies._worker_testing import WorkerTesting
 
 STRATEGIES: dict[str, type[Strategy]] = {
     one.__name__: one for one in (*(ActiveLab, AdaptiveRounds, FewestLabels, Information, Random, WorkerTesting),)

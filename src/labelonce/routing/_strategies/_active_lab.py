@@ -1,7 +1,5 @@
 """ActiveLab: how good the consensus of a task is, as votes and model tell together."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Adaptive rounds: every open task gets one more label, then those that are decided are closed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The task with the fewest labels."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from labelonce._types import Codes, Floats

@@ -1,7 +1,5 @@
 """Information: how much this worker's answer is expected to reveal about the true label of a task."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

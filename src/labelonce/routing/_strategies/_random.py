@@ -1,7 +1,5 @@
 """A random open task: the baseline of all strategies."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from labelonce._types import Codes, Floats

@@ -1,7 +1,5 @@
 """The interface of the strategies: what a label is worth, which tasks are settled, and who may label."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import asdict
 from typing import Any

@@ -1,7 +1,5 @@
 """Optimal testing of workers by questions whose answer is known."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
