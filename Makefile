@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SETUP := $(VENV)/.ready
 
-.PHONY: demo test dist lowest bench bench-aggregators docs gallery clean chromium postgres
+.PHONY: demo test dist lowest bench bench-aggregators crowdlab docs gallery clean chromium postgres
 .DELETE_ON_ERROR:
 
 # The demo needs little: without the environment of the developers it makes a small one.
@@ -81,6 +81,10 @@ bench: .venv-bench/.ready .venv-crowdkit/.ready
 bench-aggregators: .venv-bench/.ready .venv-crowdkit/.ready
 	.venv-bench/bin/python benchmarks/aggregator_speed.py
 
+# cleanlab's CROWDLAB on the draws of the worlds, next to ours; needs the data folder.
+crowdlab: .venv-cleanlab/.ready
+	.venv-cleanlab/bin/python experiments/worlds.py --crowdlab
+
 $(SETUP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
@@ -98,7 +102,7 @@ $(SETUP): pyproject.toml constraints.txt
 	.venv-docs/bin/pip install --quiet --constraint constraints.txt --requirement .venv-docs/requirements.txt
 	touch $@
 
-# Both peers are measured as a user would install them, each in an environment of its own.
+# The peers are measured as a user would install them, each in an environment of its own.
 .venv-bench/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv --clear .venv-bench
 	.venv-bench/bin/pip install --quiet --constraint constraints.txt --editable .
@@ -109,5 +113,10 @@ $(SETUP): pyproject.toml constraints.txt
 	.venv-crowdkit/bin/pip install --quiet --requirement $<
 	touch $@
 
+.venv-cleanlab/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv --clear .venv-cleanlab
+	.venv-cleanlab/bin/pip install --quiet --constraint constraints.txt --editable '.[images]' cleanlab==2.9.0 statsmodels
+	touch $@
+
 clean:
-	rm -rf $(VENV) .venv-demo .venv-docs .venv-bench .venv-crowdkit .venv-dist .venv-lowest dist site labelonce-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-demo .venv-docs .venv-bench .venv-crowdkit .venv-cleanlab .venv-dist .venv-lowest dist site labelonce-demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

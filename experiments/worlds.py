@@ -5,25 +5,27 @@ and a crowd (teams of three, long tails, adversaries, people who choose their ta
 of the worlds ("choose") may be looked at while rules are chosen, the other half ("report") is for the pages. A draw is
 harmed where the returned labels are more than a point worse than the better of given and vote. Confidence and the 90 %
 range are compared with the share that is right, and test accuracy with that of models trained on the vote, the soft
-vote, Dawid-Skene, CROWDLAB (where cleanlab is installed, and tasks have several labels) and the truth, each with the
-penalty that three-fold cross-validation on the vote prefers.
+vote, Dawid-Skene, CROWDLAB (which needs tasks with several labels) and the truth, each with the penalty that three-fold
+cross-validation on the vote prefers.
 
     python experiments/worlds.py                      # three draws; resumes; some need the data of datasets.md
     python experiments/worlds.py --seeds 0            # one draw; see --worlds for some of the worlds
     python experiments/worlds.py --table              # the table again
+    make crowdlab                                     # --crowdlab in an environment with cleanlab: adds its column
 
 The columns "former" are what the release before (commit 541c069) made of the same worlds, in draws 100 to 102; its
 trials are in results/worlds-former.json.
 """
 
 import argparse
+import json
 import os
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -59,7 +61,7 @@ from draws import (
     text_words,
     xor,
 )
-from record import RESULTS, Trial, arguments, main, markdown, read, resume
+from record import RESULTS, Trial, arguments, made_before, main, markdown, read, resume, write
 from scipy import sparse
 from sklearn import datasets as tables
 from sklearn.model_selection import GridSearchCV, cross_val_predict
@@ -279,28 +281,38 @@ def penalty(X: Any, y: Array) -> lo.SoftmaxRegression:
     return lo.SoftmaxRegression(**best)
 
 
-def crowdlab_labels(crowd: Crowd, X: Any, vote: Array, learner: Any) -> Array | None:
-    """Return the labels of cleanlab's CROWDLAB with out-of-fold predictions of a model of the vote."""
-    if find_spec("cleanlab") is None:
-        return None
+def crowdlab(crowd: Crowd) -> float | None:
+    """Return the test accuracy of a model trained on the labels of cleanlab's CROWDLAB.
+
+    It takes out-of-fold predictions of a model of the vote. None where it cannot be had: it asks for tasks with several
+    labels and for predictions of every class.
+    """
     from cleanlab.multiannotator import get_label_quality_multiannotator
 
-    ann = crowd.annotations
+    ann, (X, X_test) = crowd.annotations, scaled_features(crowd)
+    vote = lo.MajorityVote().fit(ann).labels_
+    if np.bincount(ann.task).max() == 1 or len(np.unique(vote)) < ann.n_classes:
+        return None
+    learner = penalty(X, vote)
+    chances = cross_val_predict(learner, X, vote, cv=5, method="predict_proba")
     said = np.full((ann.n_tasks, ann.n_workers), np.nan)
     said[ann.task, ann.worker] = ann.label
-    chances = cross_val_predict(learner, X, vote, cv=5, method="predict_proba")
-    if chances.shape[1] < ann.n_classes or np.bincount(ann.task).max() == 1:  # it asks for classes and labels of all
-        return None
     quality = get_label_quality_multiannotator(said, chances, verbose=False)["label_quality"]
-    return np.asarray(quality["consensus_label"])
+    predicted = learner.fit(X, np.asarray(quality["consensus_label"])).predict(X_test)
+    return float((predicted == crowd.y_test).mean())
+
+
+def scaled_features(crowd: Crowd) -> tuple[Any, Any]:
+    """Return the features of the tasks and of those for the test, tables with standardised columns."""
+    if sparse.issparse(crowd.X):
+        return crowd.X, crowd.X_test
+    scaler = StandardScaler().fit(crowd.X)
+    return scaler.transform(crowd.X), scaler.transform(crowd.X_test)
 
 
 def tested(crowd: Crowd) -> dict[str, float]:
     """Return the test accuracy of models trained on what others make of the labels."""
-    ann, X, X_test = crowd.annotations, crowd.X, crowd.X_test
-    if not sparse.issparse(X):
-        scaler = StandardScaler().fit(X)
-        X, X_test = scaler.transform(X), scaler.transform(X_test)
+    ann, (X, X_test) = crowd.annotations, scaled_features(crowd)
     vote = lo.MajorityVote().fit(ann).labels_
     learner = penalty(X, vote)
 
@@ -309,9 +321,6 @@ def tested(crowd: Crowd) -> dict[str, float]:
 
     models = {"vote": learner.fit(X, vote).predict(X_test), "soft vote": on(lo.MajorityVote()).predict(X_test)}
     models["Dawid-Skene"] = on(lo.DawidSkene()).predict(X_test)
-    consensus = crowdlab_labels(crowd, X, vote, learner)
-    if consensus is not None:
-        models["CROWDLAB"] = learner.fit(X, consensus).predict(X_test)
     models["truth"] = learner.fit(X, crowd.y).predict(X_test)
     return {name: float((predicted == crowd.y_test).mean()) for name, predicted in models.items()}
 
@@ -337,8 +346,32 @@ def trial(world: str, seed: int) -> Trial:
         return found | {"test": tested(crowd)}
 
 
+def add_crowdlab(options: argparse.Namespace) -> None:
+    """Add what CROWDLAB makes of the draws that are in the results file."""
+    rows, (made_by, seconds), started = read(options.out), made_before([options.out]), time.perf_counter()
+    about = json.loads(options.out.read_text())
+    for row in rows:
+        crowd = WORLDS[row["world"]].draw(row["seed"])
+        given = float((crowd.annotations.label == crowd.y[crowd.annotations.task]).mean())
+        if abs(given - row["given"]) > 1e-4:
+            raise SystemExit(f"draw {row['seed']} of {row['world']} must be the one in {options.out}; it is another.")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = crowdlab(crowd)
+        if found is not None:
+            row["test"]["CROWDLAB"] = found
+            print(row["world"], row["seed"], found, flush=True)
+    made_by["versions"] = about["versions"] | {"cleanlab": version("cleanlab")}
+    write(
+        options.out, rows, settings=about["settings"], seconds=seconds + time.perf_counter() - started, made_by=made_by
+    )
+
+
 def run(options: argparse.Namespace) -> None:
     """Draw the worlds whose data are there, the first seed of all of them first."""
+    if options.crowdlab:
+        add_crowdlab(options)
+        return
     named = [WORLDS[name] for name in options.worlds or WORLDS]
     if "LABELONCE_DATA" not in os.environ:
         named = [world for world in named if not needs_data(world)]
@@ -372,11 +405,17 @@ def line(name: str, rows: list[Trial]) -> list[str]:
     before = [mean([row[key] for row in former]) for key in ("returned", "accuracy")]
     harm = str(sum(map(harmed, former)))
     cells += [mean(warned, 0), before[0], harm, mean([row["accuracy"] for row in rows]), before[1]]
-    return [name, *cells, *(mean([row["test"][key] for row in rows if key in row["test"]]) for key in TRAINED)]
+    shared = [key for key in TRAINED if all(key in row["test"] for row in rows)]
+    return [name, *cells, *(mean([row["test"][key] for row in rows]) if key in shared else "" for key in TRAINED)]
+
+
+def total(name: str, rows: list[Trial]) -> list[str]:
+    """Return the line of some draws of several worlds."""
+    return line(f"**{name}: {len(rows)} draws of {len({row['world'] for row in rows})} worlds**", rows)
 
 
 def table(trials: list[Trial]) -> str:
-    """Return one line per world and half."""
+    """Return one line per world, per half, and for all draws that CROWDLAB takes."""
     head = ["world", "given", "vote", "returned", "draws harmed", "confidence", "off by", "range holds", "warned"]
     head += ["former returned", "former harmed", "test", "former test", *(f"test: {name}" for name in TRAINED)]
     rows = []
@@ -384,12 +423,15 @@ def table(trials: list[Trial]) -> str:
         own = [row for row in trials if row["half"] == half]
         worlds = {name: [row for row in own if row["world"] == name] for name in WORLDS}
         rows += [line(name, found) for name, found in worlds.items() if found]
-        rows += [line(f"**{half}: {len(own)} draws of {sum(map(bool, worlds.values()))} worlds**", own)] if own else []
+        rows += [total(half, own)] if own else []
+    several = [row for row in trials if "CROWDLAB" in row["test"]]
+    rows += [total("several labels per task", several)] if several else []
     return markdown(head, rows)
 
 
 if __name__ == "__main__":
     parser = arguments(__doc__, PATH)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2], help="the draws")
+    parser.add_argument("--crowdlab", action="store_true", help="add CROWDLAB to the trials that are there")
     parser.add_argument("--worlds", nargs="+", choices=WORLDS, metavar="WORLD", help="names of worlds, default all")
     main(parser.parse_args(), run, table)
