@@ -1,8 +1,7 @@
 """What the defaults reach now and in an earlier commit, in %, on every cell and draw that both have run.
 
 Test accuracy of MBEM; for confidence the share of the labels shown that is right; for ImageNet-ReaL and the texts of
-medical relations average precision; for medical relations without texts the accuracy for TREATS; for routing the mean
-over what was spent.
+medical relations average precision; for medical relations without texts the accuracy for TREATS.
 
 The earlier results are read from the repository's history, so this needs a clone.
 
@@ -28,18 +27,11 @@ CELLS: dict[str, tuple[str, Callable[[Trial], float | None]]] = {  # by results 
     "confidence": ("{name}, " + PER_TASK, lambda row: row["right"]),
     "medical_relations": ("{method}, {judgements} judgements", lambda row: row[_figure(row["method"])]),
     "imagenet_real": ("{method}, {votes} votes", lambda row: row["AP"]),
-    "routing": ("{world}, {crowd}, {strategy}", lambda row: _mean_share(row) if row["seed"] in ROUTED else None),
 }
-ROUTED = (10, 11)  # the draws of routing that were run again
 
 
 def _figure(method: str) -> str:
     return "TREATS AP" if method.startswith("text") else "TREATS accuracy"
-
-
-def _mean_share(row: Trial) -> float:
-    """Return the mean test accuracy over what was spent; earlier files hold it, now they count tasks."""
-    return fmean(row["accuracy"]) if "accuracy" in row else fmean(row["right"]) / float(row["tested"])
 
 
 def cells(file: str, trials: list[Trial]) -> Iterator[tuple[str, tuple[int, float]]]:

@@ -228,6 +228,9 @@ class Rules:
         "Beta prior of how far the errors of a task's workers correlate, in aggregators",
         "experiments/crowd_confidence.py",
     )
+    errors_correlate: float = _rule(
+        0.5, "how probable that is with features, where errors may also be independent", _PAGE
+    )
     too_sure: float = _rule(0.1, "by how much the posterior is surer than gold allows from which an aggregator warns")
     refitted_labels: int = _rule(2_000_000, "labels up to which an aggregator is fitted again without some of the gold")
     models_share: tuple[float, float] = _rule(

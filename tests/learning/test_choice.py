@@ -28,10 +28,10 @@ def test_a_learner_that_overfits_is_worth_its_second_round_or_the_first_and_the_
     assert worths([trial(overfits=True), plain]).argmax() == 1  # one that has done no round yet
 
 
-def problem(label: Any, n_classes: int) -> Any:
+def problem(label: Any, n_classes: int, gold: Any = None, confusion: Any = None) -> Any:
     """Return a problem with one label per row."""
     labels = SimpleNamespace(is_square=True, n_classes=n_classes, task=np.arange(len(label)), label=label)
-    return SimpleNamespace(labels=labels, kind=None)
+    return SimpleNamespace(labels=labels, kind=None, gold=gold, confusion=confusion)
 
 
 def test_rounds_that_exchange_classes_are_seen_and_poor_workers_are_not_taken_for_it() -> None:
@@ -43,6 +43,28 @@ def test_rounds_that_exchange_classes_are_seen_and_poor_workers_are_not_taken_fo
         assert not swaps(problem(label, 4), true.astype(np.int32))
         assert not swaps(problem(label, 4), rng.integers(0, 4, 2000, dtype=np.int32))
     assert swaps(problem(np.where(rng.random(2000) < 0.5, true, 0), 4), np.array([0, 2, 1, 3], dtype=np.int32)[true])
+
+
+def test_known_classes_or_workers_may_show_that_most_labels_mislead() -> None:
+    rng = np.random.default_rng(0)
+    true = rng.integers(0, 2, 1000, dtype=np.int32)
+    label = np.where(rng.random(1000) < 0.3, true, 1 - true)
+    known = np.where(np.arange(1000) < 100, true, -1)
+    assert swaps(problem(label, 2), true)
+    assert not swaps(problem(label, 2, gold=known), true)
+    assert not swaps(problem(label, 2, confusion=np.full((1, 2, 2), 0.5)), true)
+    assert swaps(problem(label, 2, gold=np.where(known >= 0, label, -1)), true)  # known classes say that they do not
+
+
+def test_adversaries_are_believed_the_other_way_round_where_classes_are_known() -> None:
+    rng = np.random.default_rng(0)
+    X, worker = rng.normal(size=(1000, 5)), rng.integers(0, 20, 1000)
+    y = (X[:, 0] > 0).astype(int)
+    label = np.where(rng.random(1000) < np.where(worker < 14, 0.15, 0.9), y, 1 - y)
+    annotations = lo.Annotations.from_arrays(np.arange(1000), worker, label)
+    clf = lo.MBEM(random_state=0).fit(X, annotations, gold={task: int(y[task]) for task in range(200)})
+    assert (clf.labels_ == y)[200:].mean() > 0.95
+    assert clf.score(X, y) > 0.95
 
 
 def test_a_model_that_finds_classes_of_its_own_changes_no_label() -> None:

@@ -45,7 +45,9 @@ def test_a_wide_range_is_named() -> None:
 
 
 def test_single_labels_that_the_model_contradicts_are_named() -> None:
-    assert "contradict 20% of the labels shown, of which 5%" in " ".join(doubts_about_contradictions(0.2, 0.05))
+    assert "contradict 20% of the labels shown, while only 5% of them are" in " ".join(
+        doubts_about_contradictions(0.2, 0.05)
+    )
     assert not list(doubts_about_contradictions(0.2, 0.0))
 
 

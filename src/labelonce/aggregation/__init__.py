@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # for other rooms of the library; users are promised nothing
         warn_if_no_overlap,
         warn_of_overlap,
     )
+    from labelonce.aggregation._confidence import by_correlation
     from labelonce.aggregation._em import (
         Iteration,
         check_float32_is_smooth,

@@ -36,9 +36,7 @@ def confidence_of(
     Errors that correlate by e make n labels worth n / (1 + (n - 1) e), by which the log-odds are divided. `refit`
     gives the posterior without some of the gold, which then says how far the confidence is to be moved.
     """
-    rows = np.arange(len(picks))
-    raw = np.clip(Beliefs.of(posterior).at(rows, picks), 1e-9, 1 - 1e-9)
-    by_share = np.array([_tempered(raw, per_task, e) for e in beta.ppf(_GRID, *RULES.correlated_errors)])
+    by_share = by_correlation(Beliefs.of(posterior).at(np.arange(len(picks)), picks), per_task)
     values, spread = by_share.mean(axis=0), float(by_share.mean(axis=1).var()) + RULES.least_doubt**2
     known = np.zeros(0, dtype=np.int64) if gold is None else np.flatnonzero(gold >= 0)
     too_sure = 0.0
@@ -50,6 +48,12 @@ def confidence_of(
     low, high = beta_interval(np.array([value]), np.array([spread]), 0.9)
     estimate = Estimate(value, min(float(low[0]), value), max(float(high[0]), value))
     return Confidence(values, estimate, too_sure)
+
+
+def by_correlation(chance: Floats, per_task: Codes) -> Floats:
+    """Return the probabilities of labels, one row for each of some correlations of the errors, all as likely."""
+    raw = np.clip(chance, 1e-9, 1 - 1e-9)
+    return np.array([_tempered(raw, per_task, e) for e in beta.ppf(_GRID, *RULES.correlated_errors)])
 
 
 def _tempered(chance: Floats, per_task: Codes, e: float) -> Floats:

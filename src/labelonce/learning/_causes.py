@@ -57,12 +57,12 @@ def surely_contradicted(case: Case, labels: Codes, confidence: Floats) -> float:
     """Return how much more often the surest predictions contradict labels than these are estimated to be wrong.
 
     Of rows with several labels nearly all labels are taken to be right. If the surest predictions contradict them, then
-    people make the same mistakes wherever they are, or the model is wrong even where it is sure, as one that
-    contradicts very many surely is. 0 where they hardly do, and where classes are known, which tell more.
+    people make the same mistakes, or the features do not determine the class: the labels cannot tell which. A model
+    that contradicts very many is wrong. 0 where they hardly do, and where classes are known, which tell more.
     """
     n_labels = np.bincount(case.evidence.labels.task, minlength=len(labels))
     rows, (share, least, most) = np.flatnonzero(n_labels > 1), RULES.surest
-    if case.gold is not None or case.kind is not None or len(rows) * share < RULES.least_pairs / 2:
+    if case.gold is not None or case.kind is not None or len(rows) * share < RULES.least_pairs:
         return 0.0
     surest = rows[np.argsort(-case.predictions.max()[rows], kind="stable")[: int(share * len(rows))]]
     differ = (case.predicted[surest] != labels[surest]).mean()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,7 @@ class CrossFit:
         self.problem, self.how, self.fold = problem, how, how.fold
         self.predictions: list[Beliefs] = []
         self.scores: list[Floats] = []
+        self._first_scores: list[Floats] = []
         self.rounds: list[Round] = []
         self.overfits = bool(overfits)
         self._is_open = overfits is None
@@ -68,7 +70,9 @@ class CrossFit:
         told = [self._told(held, this) for held, this in zip(self._held, found, strict=True)]
         self.predictions.append(gathered(self.problem, self.fold, told))
         crowds = [this.workers.crowd for this in found]
-        self._keep_scores(list(zip(told, crowds, strict=True)))
+        self.scores.append(self._scored(told, crowds))
+        first = [self.predictions[0][rows] for rows in self._rows]
+        self._first_scores.append(self._scored(first, crowds) if len(self.scores) > 1 else self.scores[0])
         if self._is_open and len(self.predictions) == 1:
             self.overfits = self._reproduces(found)
         if self.overfits:
@@ -91,8 +95,8 @@ class CrossFit:
         """Keep a round out of fold; its labels are scored by workers counted without those of their part."""
         self.rounds.append(this)
         self.predictions.append(this.predictions)
-        every: list[Any] = [np.flatnonzero(self.problem.rows_of(held)) for held in self._held]
-        self._keep_scores([(this.predictions[rows], self._others(this, rows)) for rows in every])
+        parts = [this.predictions[rows] for rows in self._rows]
+        self.scores.append(self._scored(parts, [self._others(this, rows) for rows in self._rows]))
 
     def _others(self, this: Round, rows: Codes) -> Any:
         """Return the workers as the labels of the other rows show them."""
@@ -102,15 +106,20 @@ class CrossFit:
         own = evidence.select(np.isin(np.arange(labels.n_tasks), rows)).tallies(this.beliefs[rows])
         return this.workers.refitted(evidence.tallies(this.beliefs).without(own)).crowd
 
-    def _keep_scores(self, parts: list[tuple[Beliefs, Any]]) -> None:
-        """Keep the log-likelihoods of held-out labels, of predictions and workers by part.
+    @cached_property
+    def _rows(self) -> list[Any]:
+        """The rows of each part."""
+        return [np.flatnonzero(self.problem.rows_of(held)) for held in self._held]
+
+    def _scored(self, parts: list[Beliefs], crowds: list[Any]) -> Floats:
+        """Return the log-likelihood of the labels of every row, held out, by predictions and workers of each part.
 
         Predictions count to the power with which they explain labels best: a round would calibrate them, too, and a
         model that is unsure may be right as often as one that is sure.
         """
         every = [self.problem.rows_of(held) for held in self._held]
         said, logs, sizes = [], [], []
-        for rows, (predictions, crowd) in zip(every, parts, strict=True):
+        for rows, predictions, crowd in zip(every, parts, crowds, strict=True):
             labels = self.problem.labels.select(rows)
             said.append(np.log(np.maximum(label_chances(labels, predictions, crowd), 1e-12)))
             logs.append(log_wide(predictions)[labels.task])
@@ -122,7 +131,7 @@ class CrossFit:
             likelihood = np.exp(tempered(one, exponent, size) + other).sum(axis=1)
             task = self.problem.labels.select(rows).task
             scores[rows] = np.bincount(task, np.log(np.maximum(likelihood, 1e-12)), int(rows.sum()))
-        self.scores.append(scores)
+        return scores
 
     def _reproduces(self, found: list[Round]) -> bool:
         """Return whether the models agree with labels that out-of-fold models disagree with.
@@ -140,15 +149,22 @@ class CrossFit:
 
     def values(self) -> Floats:
         """Return the log-likelihood of the labels of every labelled task after every round, (n_rounds, n_tasks)."""
+        return self._by_task(self.scores)
+
+    def _by_task(self, scores: list[Floats]) -> Floats:
         task, some = self.problem.task, self.problem.labelled
-        return np.stack([np.bincount(task, one, self.problem.n_tasks)[some] for one in self.scores])
+        return np.stack([np.bincount(task, one, self.problem.n_tasks)[some] for one in scores])
 
     def sure_gain(self, number: int) -> float:
-        """Return how much better a round predicts a label left out than the first, less its standard errors."""
+        """Return how much better a round predicts a label left out than the first, less its standard errors.
+
+        The first has counted the workers against raw predictions. What is gained by counting them better says nothing
+        of the labels that models are trained on, so its predictions may have the workers of the later round.
+        """
         if self.overfits or len(self.scores) < number:
             return 0.0
-        values = self.values()
-        more = values[number - 1] - values[0]
+        last, *firsts = self._by_task([self.scores[number - 1], self.scores[0], self._first_scores[number - 1]])
+        more = last - max(firsts, key=np.mean)
         sure = more.mean() - RULES.sure_gain * more.std() / np.sqrt(len(more))
         return max(float(sure) * len(more) / max(len(self.problem.labels), 1), 0.0)
 

@@ -51,7 +51,7 @@ def doubts_about_contradictions(contradicted: float, taken: float) -> Iterator[s
     """Yield the sentence for single labels that are taken to be right nearly everywhere the model contradicts."""
     if taken:
         yield (
-            f"out-of-fold models contradict {contradicted:.0%} of the labels shown, of which {taken:.0%} are "
+            f"out-of-fold models contradict {contradicted:.0%} of the labels shown, while only {taken:.0%} of them are "
             "taken to be wrong: if people make the same mistakes on the same tasks, more are. Label some tasks again, "
             "or check some."
         )
@@ -71,9 +71,9 @@ def doubts_about_surest(surely: float) -> Iterator[str]:
     """Yield the sentence for labels that even the surest predictions contradict."""
     if surely > 0:
         yield (
-            f"where out-of-fold models are surest, they contradict {surely:.0%} more of the labels shown than are "
-            "estimated to be wrong: people make the same mistakes, or the model is wrong where it is sure. Only "
-            "checked labels tell: give some as gold."
+            f"where out-of-fold models are surest, they contradict labels {100 * surely:.0f} percentage points more "
+            "often than these are estimated to be wrong: people make the same mistakes, or the features do not "
+            "determine the class. Only checked labels tell: give some as gold."
         )
 
 

@@ -231,20 +231,33 @@ def drifted(problem: Problem, last: Round, shown: Codes) -> bool:
 def swaps(problem: Problem, found: Codes) -> bool:
     """Return whether some label is given to rows of another class than its own, and clearly more often than to its own.
 
-    Whoever the workers are, of all classes it is that of a label to which it is given most often. Rounds that find
-    classes of their own, such as two that features tell apart in place of two that they do not, break this.
+    Unless most labels are from people who mislead, of all classes it is that of a label to which it is given most
+    often. Rounds that find classes of their own, such as two that features tell apart in place of two that they do not,
+    break this. Known workers or classes may show that people do mislead; then rounds may, too.
     """
     labels = problem.labels
-    if not labels.is_square or (problem.kind is not None and problem.kind.any()):
+    if not labels.is_square or (problem.kind is not None and problem.kind.any()) or problem.confusion is not None:
         return False
-    n, rows = labels.n_classes, np.maximum(np.bincount(found[labels.task], minlength=labels.n_classes), 1)
-    pairs, counts = np.unique(found[labels.task].astype(np.int64) * n + labels.label, return_counts=True)
+    if problem.gold is not None and misplaced(labels, problem.gold) > RULES.gold_says:
+        return False
+    return misplaced(labels, found) > RULES.swapped
+
+
+def misplaced(labels: Any, found: Codes) -> float:
+    """Return by how many standard errors some label is given more often to another class than to its own.
+
+    `found` are the classes of the rows, -1 where they are not known.
+    """
+    n, known = labels.n_classes, found[labels.task] >= 0
+    of_label, label = found[labels.task[known]].astype(np.int64), labels.label[known]
+    rows = np.maximum(np.bincount(of_label, minlength=n), 1)
+    pairs, counts = np.unique(of_label * n + label, return_counts=True)
     row, label = np.divmod(pairs, n)
     own = np.bincount(label[row == label], counts[row == label], n)[label]
     share, own_share = counts / rows[row], own / rows[label]
     both = (counts + own) / (rows[row] + rows[label])
     error = np.sqrt(both * (1 - both) * (1 / rows[row] + 1 / rows[label])) + 1e-12
-    return bool(((share - own_share) / error)[row != label].max(initial=0.0) > RULES.swapped)
+    return float(((share - own_share) / error)[row != label].max(initial=0.0))
 
 
 def folds(n_tasks: int, n_parts: int, seed: int) -> Codes:

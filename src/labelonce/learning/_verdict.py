@@ -14,6 +14,7 @@ from scipy.stats import beta
 from labelonce._kernels import Beliefs, mean_beliefs
 from labelonce._rules import RULES
 from labelonce._types import Codes, Estimate, Floats
+from labelonce.aggregation import by_correlation
 from labelonce.learning._candidates import candidates, found_again, likely, on_all
 from labelonce.learning._case import Case
 from labelonce.learning._causes import common_causes, ranks, surely_contradicted, taken_wrong
@@ -235,14 +236,13 @@ def shown(case: Case, found: list[Any], weights: list[float], most: float = np.i
     posterior = posterior.level_with(labels)
     nothing_told = gain < RULES.least_gain and not gold_decided
     posterior, lowered, open_ = as_people_are(case, posterior, labels) if nothing_told else (posterior, 1.0, 0.0)
+    as_independent, posterior = posterior, as_correlated(case, posterior, labels)
+    share = float(posterior.at(rows, labels).mean() / as_independent.at(rows, labels).mean())
     taken = taken_wrong(case, labels, posterior.at(rows, labels))
     surely = surely_contradicted(case, labels, posterior.at(rows, labels))
-    if surely:
-        posterior, share = as_shared(case, posterior, labels, surely)
-        lowered, open_ = lowered * share, open_ + (surely / 2) ** 2
     before = posterior.at(rows, labels).mean()
-    open_ += disputed(case, labels, float(before))
-    rights = lowered * np.array([one.beliefs.at(rows, labels).mean() for one in found])
+    open_ += (surely / 2) ** 2 + disputed(case, labels, float(before))  # all of these are wrong, or none is
+    rights = lowered * share * np.array([one.beliefs.at(rows, labels).mean() for one in found])
     if case.gold is not None:
         known = case.gold >= 0
         posterior = by_gold(posterior, labels, case.gold).with_gold(case.gold)
@@ -286,21 +286,25 @@ def as_people_are(case: Case, posterior: Beliefs, labels: Codes) -> tuple[Belief
         return posterior, 1.0, 0.0
     rows, (mean, deviation) = np.arange(len(labels)), RULES.people
     confidence = posterior.at(rows, labels)
-    lowered = min(1.0, mean / float(confidence[case.labelled].mean()))
-    share = case.votes[np.flatnonzero(case.labelled)].class_counts()[labels] / case.labelled.sum()
-    wanted = np.where(case.labelled, lowered * confidence, np.minimum(confidence, share))
-    return with_confidence(posterior, labels, wanted).level_with(labels), lowered, deviation**2
+    shares = case.votes[np.flatnonzero(case.labelled)].class_counts() / case.labelled.sum()
+    rare = (1 - max(mean, float(shares.max()))) / (1 - mean)  # where nearly all labels are one class, few can be wrong
+    lowered = min(1.0, (1 - rare * (1 - mean)) / float(confidence[case.labelled].mean()))
+    wanted = np.where(case.labelled, lowered * confidence, np.minimum(confidence, shares[labels]))
+    return with_confidence(posterior, labels, wanted).level_with(labels), lowered, (rare * deviation) ** 2
 
 
-def as_shared(case: Case, posterior: Beliefs, labels: Codes, surely: float) -> tuple[Beliefs, float]:
-    """Return the beliefs where people may share mistakes or may not, and what multiplies the mean confidence.
+def as_correlated(case: Case, posterior: Beliefs, labels: Codes) -> Beliefs:
+    """Return the beliefs where errors of a row's workers may correlate, as aggregators assume, or may not.
 
-    It is as likely that the surest predictions are right as that the labels are, of rows with several.
+    It changes nothing about rows with one label, nor about questions.
     """
-    several = np.bincount(case.evidence.labels.task, minlength=len(labels)) > 1
+    if case.kind is not None:
+        return posterior
     confidence = posterior.at(np.arange(len(labels)), labels)
-    wanted = np.where(several, confidence * (1 - surely / 2), confidence)
-    return with_confidence(posterior, labels, wanted).level_with(labels), float(wanted.mean() / confidence.mean())
+    per_row = np.bincount(case.evidence.labels.task, minlength=len(labels)).astype(np.int32)
+    correlated = np.minimum(by_correlation(confidence, per_row).mean(axis=0), confidence)
+    wanted = confidence + RULES.errors_correlate * (correlated - confidence)
+    return with_confidence(posterior, labels, wanted).level_with(labels)
 
 
 def disputed(case: Case, labels: Codes, value: float) -> float:
