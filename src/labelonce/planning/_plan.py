@@ -16,6 +16,7 @@ from labelonce.data import Annotations
 from labelonce.planning._advice import PilotDoubts, guards, pilot_doubts, reasons, simulated_reasons
 from labelonce.planning._crowd import Crowd, crowd_of
 from labelonce.planning._curve import GOALS, MEASURES, Curve, Money, Row, check_money, curve
+from labelonce.planning._overlap import wanted_overlap
 from labelonce.planning._pilot import Pilot, price_of, read_pilot
 from labelonce.planning._simulation import (
     FEWEST_FITS,
@@ -26,7 +27,7 @@ from labelonce.planning._simulation import (
     simulate_problem,
     with_accuracy,
 )
-from labelonce.planning._test_set import TestSet, put_aside, wanted_overlap
+from labelonce.planning._test_set import TestSet, put_aside
 
 _TIMES_THE_PILOT = 10  # the budget where none is given: a pilot is a tenth
 
