@@ -11,9 +11,9 @@ from labelonce import DawidSkene
 from labelonce._kernels import make_evidence
 from labelonce.aggregation import RedundancyWarning
 from labelonce.multilabel import MultiLabelAggregator, MultiLabelAnnotations, MultiLabelDawidSkene, MultiLabelVote
-from labelonce.multilabel._metrics import thresholds
 from labelonce.multilabel._pairs import PairLabels, yes_beliefs
 from labelonce.multilabel._shared_workers import STRENGTHS, strength
+from labelonce.multilabel._threshold import thresholds
 
 MODELS = [
     MultiLabelVote(),
