@@ -23,13 +23,13 @@ class PairLabels:
     means yes, then others.
     """
 
-    task: Codes  # (n_answers_given,): The row, the cell and the answer
-    worker: Codes
-    label: Codes
-    row_task: Codes  # (n_tasks,): The task and the question of every row
-    row_question: Codes
-    cell_worker: Codes  # (n_workers,): The worker and the question of every cell
-    cell_question: Codes
+    task: Codes  # (n_answers_given,): The row of each answer given
+    worker: Codes  # (n_answers_given,): Its cell
+    label: Codes  # (n_answers_given,): The answer itself
+    row_task: Codes  # (n_tasks,): The task of every row
+    row_question: Codes  # (n_tasks,): The question of every row
+    cell_worker: Codes  # (n_workers,): The worker of every cell
+    cell_question: Codes  # (n_workers,): The question of every cell
     values: Floats  # (n_answers,): How much of a yes each answer is, NaN where it says neither
     order: Codes  # (n_answers,): The code that each answer has in the annotations
     n_people: int
