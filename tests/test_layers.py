@@ -1,4 +1,4 @@
-"""Imports point downwards only, and heavy libraries stay out of `import labelonce`."""
+"""Imports point downwards only, heavy libraries stay out of `import labelonce`, constants have one value."""
 
 import ast
 import subprocess
@@ -100,6 +100,16 @@ def test_imports_from_private_modules_of_other_rooms_only_fall() -> None:
     for path in SOURCES:
         found[component(path)] += sum(1 for _ in private_imports(path))
     assert {room: n for room, n in found.items() if n > PRIVATE_IMPORTS.get(room, 0)} == {}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_module_binds_each_of_its_constants_once(path: Path) -> None:
+    body = ast.parse(path.read_text()).body
+    targets = [one for node in body if isinstance(node, ast.Assign) for one in node.targets]
+    targets += [node.target for node in body if isinstance(node, ast.AnnAssign)]
+    names = [one for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)]
+    bound = [one.id for one in names if isinstance(one.ctx, ast.Store)]
+    assert {name for name in bound if bound.count(name) > 1} == set()
 
 
 def test_the_map_the_page_and_the_folders_of_the_tests_are_those_of_the_package() -> None:

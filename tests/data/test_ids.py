@@ -18,7 +18,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from labelonce._messages import clip, described, shorten, show
 from labelonce.data import _ids
-from labelonce.data._numbers import PackedStrings
+from labelonce.data._packed_strings import PackedStrings
 
 ids = st.one_of(
     st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1),

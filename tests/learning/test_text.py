@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 from skops.io import dumps, loads
 
 from labelonce import MBEM, SoftmaxRegression
-from labelonce.data._numbers import PackedStrings
+from labelonce.data._packed_strings import PackedStrings
 from labelonce.learning import TextFeatures, text_model
 
 TEXTS = ["good film", "bad film", "very good", "very bad", "ein schöner 影 film\n\tgood"]

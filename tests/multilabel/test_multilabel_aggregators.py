@@ -11,7 +11,6 @@ from labelonce import DawidSkene
 from labelonce._kernels import make_evidence
 from labelonce.aggregation import RedundancyWarning
 from labelonce.multilabel import MultiLabelAggregator, MultiLabelAnnotations, MultiLabelDawidSkene, MultiLabelVote
-from labelonce.multilabel._metrics import thresholds
 from labelonce.multilabel._pairs import PairLabels, yes_beliefs
 from labelonce.multilabel._shared_workers import STRENGTHS, strength
 
@@ -159,21 +158,6 @@ def test_one_answer_each_is_worth_a_warning_and_other_annotations_are_refused() 
     with pytest.raises(TypeError, match="got list"):
         MultiLabelVote().fit([1, 2])  # type: ignore[arg-type]
     MultiLabelDawidSkene().fit(crowd(n_questions=150, n_tasks=40, redundancy=2).annotations)
-
-
-def test_the_expected_f1_threshold_is_the_best_of_calibrated_probabilities() -> None:
-    rng = np.random.default_rng(3)
-    chance = rng.beta(0.6, 3, size=6000)
-    truth = rng.random(6000) < chance
-    votes = rng.binomial(1000, chance)
-    task = np.repeat(np.arange(6000), 2)
-    ann = MultiLabelAnnotations.from_arrays(task, ["a"] * 12000, np.tile([0, 1], 6000), np.zeros(12000, dtype=int))
-    model = MultiLabelVote(threshold="expected_f1").fit(ann)
-    (found,) = thresholds("expected_f1", votes / 1000, np.zeros(6000, dtype=np.int32), 1)
-    tried = np.linspace(0.05, 0.8, 76)
-    f1 = [2 * (truth & (chance > t)).sum() / ((chance > t).sum() + truth.sum()) for t in tried]
-    assert abs(found - tried[int(np.argmax(f1))]) < 0.06
-    assert model.labels_.max() == 0  # nothing was ticked
 
 
 def test_arguments_are_unchanged_and_repeats_are_equal() -> None:

@@ -23,7 +23,7 @@ from sklearn.datasets import load_digits
 import labelonce as lo
 from labelonce import runs
 from labelonce.service import LabelStudio, Project
-from labelonce.service._label_studio import project_from
+from labelonce.service._label_studio_project import project_from
 
 pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[service]'")
 pytestmark = needs_label_studio

@@ -13,7 +13,7 @@ from postgres_server import SECRET, Postgres
 from service_projects import Client, serving, text_project
 
 import labelonce
-from labelonce.service import _tokens
+from labelonce.service import _secrets
 
 pytest.importorskip("fastapi", reason="no FastAPI: pip install 'labelonce[service]'")
 
@@ -21,7 +21,7 @@ SERVICE = Path(labelonce.__file__).parent / "service"
 SOURCES = [*sorted(SERVICE.glob("*.py")), SERVICE.parent / "cli" / "_serve.py"]
 SECRETS = re.compile(r"\b_?(tokens?|secret|password|hashed|access|url|database|address|links|api_key|add_admin)\b")
 ON_PURPOSE = {  # where a value with such a name is shown, and why that is right
-    ("_label_studio.py", "api.url"),  # the address of Label Studio, which has no secret part
+    ("_label_studio_project.py", "api.url"),  # the address of Label Studio, which has no secret part
     ("_label_studio_bridge.py", "api.url"),  # what the secret is made of
     ("_label_studio_bridge.py", "url.rstrip('/')"),  # our own address, not a message
     ("_label_studio_bridge.py", "self.secret"),
@@ -61,7 +61,7 @@ def test_no_message_is_made_of_a_secret(path: Path) -> None:
     ],
 )
 def test_what_somebody_else_says_is_shown_without_secrets(text: str) -> None:
-    shown = _tokens.without_secrets(f"cannot connect: {text}")
+    shown = _secrets.without_secrets(f"cannot connect: {text}")
     assert "cannot connect" in shown
     assert not any(secret in shown for secret in (SECRET, "0123456789"))
 

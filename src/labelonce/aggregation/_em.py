@@ -24,8 +24,9 @@ from labelonce._kernels import (
 from labelonce._sklearn import ConvergenceWarning
 from labelonce._types import ENGINES, Codes, Floats
 from labelonce._validate import RandomState, check_choice, check_distribution, check_int, check_number
-from labelonce.aggregation._anchor import tells_nothing, unlearned, warn_if_no_anchor, warn_if_out_of_order
+from labelonce.aggregation._anchor import warn_if_no_anchor, warn_if_out_of_order
 from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
+from labelonce.aggregation._unlearned import tells_nothing, unlearned
 from labelonce.data import Annotations, check_memory
 
 

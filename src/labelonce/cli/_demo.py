@@ -1,4 +1,4 @@
-"""`labelonce demo`: a simulated crowd labels scikit-learn's digits once each, MBEM learns from it; and `simulate`."""
+"""`labelonce demo`: a simulated crowd labels scikit-learn's digits once each; MBEM learns from it."""
 
 import sys
 import warnings
@@ -16,13 +16,10 @@ from sklearn.model_selection import cross_val_score
 from labelonce import simulate
 from labelonce._messages import show
 from labelonce._types import Codes, Floats
-from labelonce._validate import check_int
 from labelonce.aggregation import DawidSkene, MajorityVote, RedundancyWarning
-from labelonce.cli._options import Crowd
-from labelonce.cli._print import print_plain, print_status, print_table, warnings_as_notes
+from labelonce.cli._print import print_plain, print_table, warnings_as_notes
 from labelonce.cli._progress import shown_progress
 from labelonce.cli._show import worker_row
-from labelonce.cli._source import check_outputs
 from labelonce.data import Annotations
 from labelonce.files import check_no_file
 from labelonce.io import write
@@ -183,27 +180,3 @@ def _command() -> str:
     """Return the command as it was called, if its name alone is not on the path."""
     called = Path(sys.argv[0])
     return str(called) if called.name == "labelonce" and which("labelonce") is None else "labelonce"
-
-
-CROWDS: dict[Crowd, Any] = {
-    "hammer-spammer": simulate.hammer_spammer,
-    "class-wise": simulate.class_wise_hammer_spammer,
-    "adversarial": simulate.adversarial,
-}
-
-
-def run_simulate(
-    sizes: tuple[int, int, int, int], crowd: Crowd, quality: float, seed: int, *, output: Path, gold: Path | None
-) -> None:
-    """Draw a crowd and its labels, and write them; `sizes`: tasks, workers, classes, redundancy."""
-    check_outputs([], output=(output, None), gold=(gold, None))
-    n_tasks, n_workers, n_classes, redundancy = sizes
-    rng = np.random.default_rng(check_int(seed, "seed", 0))
-    confusion = CROWDS[crowd](n_workers, n_classes, quality, rng)
-    assignment = simulate.assign(n_tasks, n_workers, redundancy, rng, replace=False)
-    y_true = rng.integers(0, n_classes, n_tasks)
-    annotations = simulate.annotate(y_true, confusion, assignment, rng)
-    write(annotations, output)
-    if gold is not None:
-        write(pa.table({"task": annotations.tasks, "label": y_true}), gold)
-    print_status(f"{annotations!r} -> {output}")

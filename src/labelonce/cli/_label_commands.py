@@ -201,6 +201,6 @@ def compare(
 
     - `labelonce compare export.json --label-column sentiment --json`
     """
-    from labelonce.cli._agreement import run_compare
+    from labelonce.cli._compare import run_compare
 
     run_compare(files, source, gold, seed, output=output, as_json=as_json)

@@ -135,7 +135,7 @@ def embed(
 
     - `labelonce embed photos --model models/dinov2-small -o features.parquet`  (a folder, without network)
     """
-    from labelonce.cli._predict import run_embed
+    from labelonce.cli._embed import run_embed
 
     run_embed(source, output, model=embed, text=text, task=task, suffix=suffix, as_json=as_json)
 
@@ -214,7 +214,7 @@ def review(
 
     - `labelonce review run --top 100 -o first.csv`
     """
-    from labelonce.cli._predict import run_review
+    from labelonce.cli._review import run_review
 
     run_review(run, output=output, least=least, top=top, as_json=as_json)
 
@@ -236,6 +236,6 @@ def report(
 
     - `labelonce report run --gold checked.csv`
     """
-    from labelonce.cli._predict import run_report
+    from labelonce.cli._report import run_report
 
     run_report(run, gold=gold, as_json=as_json)

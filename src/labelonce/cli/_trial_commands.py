@@ -32,7 +32,7 @@ def simulate(
 
     - `labelonce simulate -o labels.parquet --tasks 100000 --workers 500 --crowd class-wise --quality 0.5`
     """
-    from labelonce.cli._demo import run_simulate
+    from labelonce.cli._simulate import run_simulate
 
     sizes = (tasks, workers, classes, redundancy)
     run_simulate(sizes, crowd, quality, seed, output=output, gold=gold)

@@ -41,7 +41,8 @@ if TYPE_CHECKING:  # for other rooms of the library; users are promised nothing
     from labelonce.data._ids import is_text
     from labelonce.data._memory import MOST_NUMBERS, check_memory, fit_memory, is_large, label_memory
     from labelonce.data._missing import present_rows
-    from labelonce.data._numbers import Fault, PackedStrings, array_fault, as_features
+    from labelonce.data._numbers import Fault, array_fault, as_features
+    from labelonce.data._packed_strings import PackedStrings
     from labelonce.data._problems import SKILL_LABELS, is_panel
     from labelonce.data._rows import first_rows, hold_out, hold_out_tasks, stable_order
     from labelonce.data._spelling import Renaming, alike, key, renamed_column, renaming

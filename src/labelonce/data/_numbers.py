@@ -1,19 +1,17 @@
-"""What keeps columns or arrays from being features: texts, dates, missing values; and strings packed in arrays."""
+"""What keeps columns or arrays from being features: texts, dates, missing values, infinities."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from scipy import sparse
 
 from labelonce._messages import row, show
-from labelonce._types import Floats, Ids
+from labelonce._types import Floats
 from labelonce.data._ids import columns_of, is_frame, is_text
 
 _NUMBERS = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal, pa.types.is_null)
@@ -122,28 +120,3 @@ def _first_non_number(column: Any) -> tuple[str, int]:
             if value is not None:
                 return show(value), place
     return show(column[0].as_py()), 0
-
-
-@dataclass(frozen=True)
-class PackedStrings:
-    """Strings end to end in UTF-8, and the number of characters of each."""
-
-    text: bytes
-    lengths: npt.NDArray[np.int64]
-
-    @classmethod
-    def of(cls, strings: Iterable[str]) -> PackedStrings:
-        """Return the strings packed.
-
-        >>> PackedStrings.of(["cat", "", "žába"]).unpack()
-        array(['cat', '', 'žába'], dtype=object)
-        """
-        listed = list(strings)
-        return cls("".join(listed).encode(), np.array([len(one) for one in listed], dtype=np.int64))
-
-    def unpack(self) -> Ids:
-        """Return the strings in an object array."""
-        text, ends = self.text.decode(), np.cumsum(self.lengths).tolist()
-        strings = np.empty(len(ends), dtype=object)
-        strings[:] = [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]
-        return strings

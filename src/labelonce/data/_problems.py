@@ -32,6 +32,8 @@ _DOMINANT = 0.8  # share of the annotations above which one worker decides nearl
 _MOST = 6  # spellings shown
 _BY_LUCK = 0.001  # a worker's constant answer is doubted if luck explains it with less than this chance
 Counts = npt.NDArray[np.integer[Any]]
+MOST_ORDERS = 24  # of four choices; a column with more values numbers the rows
+SYSTEMATIC = 0.5  # share of the pairs of a worker and a task that are repeated, from which repeats are no accident
 
 
 @dataclass(frozen=True)
@@ -231,10 +233,6 @@ def _constant_workers(annotations: Annotations, per_worker: Counts, per_answer: 
 
 def _n_pairs(per_task: Counts) -> int:
     return int((per_task.astype(np.int64) * (per_task - 1) // 2).sum())
-
-
-MOST_ORDERS = 24  # of four choices; a column with more values numbers the rows
-SYSTEMATIC = 0.5  # share of the pairs of a worker and a task that are repeated, from which repeats are no accident
 
 
 def extra_notes(annotations: Annotations) -> Iterator[tuple[str, int, str]]:

@@ -36,6 +36,8 @@ _SHARE = re.compile(r"[01]|[01]?[.,]\d+(?:[eE]-\d+)?|1[.,]0+")
 _MANY = 12  # different numbers between 0 and 1: more than a scale of tenths has
 _RARE = 20  # a typo is at most one in N of what was meant
 _SHORTEST, _LONGEST = 3, 100  # letters of words that are compared for slips; a long word has too many forms
+Renaming = Callable[[Any], Any]
+_MOST = 12  # merged spellings in a message
 
 
 def look_missing(ids: Ids, *, strict: bool = False) -> list[str]:
@@ -176,10 +178,6 @@ def _is_slip(one: str, other: str) -> bool:
     a, b = one[start:], other[start:]
     swapped = len(a) > 1 and len(b) > 1 and (a[0], a[1]) == (b[1], b[0]) and a[2:] == b[2:]
     return swapped or a[1:] == b[1:] or a[1:] == b or a == b[1:]
-
-
-Renaming = Callable[[Any], Any]
-_MOST = 12  # merged spellings in a message
 
 
 def renaming(

@@ -14,6 +14,9 @@ from labelonce._types import Codes, Ids
 from labelonce._validate import check_choice
 from labelonce.data import Annotations, _ids
 
+SHIPPED = Path(__file__).parent / "shipped"
+_VERDICTS = {"0": 0, "1": 1, "2": 2, "Tie": 0}  # of pandalm, as class codes
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
@@ -80,10 +83,6 @@ class Dataset:
             return f"Dataset({self.name!r}, {tasks}; no annotations)"
         crowd = f"{len(self.annotations):,} annotations by {self.annotations.n_workers:,} workers"
         return f"Dataset({self.name!r}, {tasks}; {crowd})"
-
-
-SHIPPED = Path(__file__).parent / "shipped"
-_VERDICTS = {"0": 0, "1": 1, "2": 2, "Tie": 0}  # of pandalm, as class codes
 
 
 def names() -> list[str]:

@@ -23,6 +23,7 @@ from labelonce.learning._text import as_texts
 
 Progress = Callable[[str, int, int], None]
 _BATCHES = {"text": 256, "image": 32}  # what is lost by a kill at most
+_MOST = 500  # keys asked of the cache in one question
 
 
 class Embeddings(NamedTuple):
@@ -174,9 +175,6 @@ def _listed(given: Any) -> tuple[Ids, list[Any]]:
     if isinstance(given, str) or not hasattr(given, "__len__"):
         raise TypeError(f"what is embedded must be a list, or a mapping of ids; got {show(given)}.")
     return np.arange(len(given)), list(given)
-
-
-_MOST = 500  # keys in one question
 
 
 def cache_folder() -> Path:

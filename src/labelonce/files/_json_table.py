@@ -25,6 +25,10 @@ _STEP[[ord("{"), ord("[")]] = 1
 _STEP[[ord("}"), ord("]")]] = -1
 _IS_SPACE = np.zeros(256, dtype=bool)
 _IS_SPACE[list(_SPACE)] = True
+_JSON_TYPES = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
+_FIRST_ROWS = 1000  # of JSON, which tell the columns and their types
+
+Batches = Iterator[tuple[pa.RecordBatch, float]]  # each with the share of the file read so far
 
 
 def checked(block: bytes, line: int = 1) -> bytes:
@@ -113,12 +117,6 @@ def no_object(said: bytes, number: int) -> ValueError:
     is_list = number == 1 and said.lstrip(_SPACE).startswith(b"[")
     fix = "Write one object per line, and not one list of them." if is_list else "Fix that line."
     return ValueError(f"a line must hold one JSON object; got {said.strip()[:60]!r} at line {number}. {fix}")
-
-
-_JSON_TYPES = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
-_FIRST_ROWS = 1000  # of JSON, which tell the columns and their types
-
-Batches = Iterator[tuple[pa.RecordBatch, float]]  # each with the share of the file read so far
 
 
 def json_batches(file: File, wanted: Mapping[str, str]) -> Batches:

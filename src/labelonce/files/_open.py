@@ -18,7 +18,6 @@ import pyarrow as pa
 from labelonce._messages import argument, clip, printable, rows_called
 from labelonce._types import TABLES, TOOLS
 from labelonce._validate import check_choice
-from labelonce.files import _open
 from labelonce.files._dialect import encoding_of
 from labelonce.files._places import address_of, file_system, is_table_in_parts
 from labelonce.files._workbook import SAVE_AS_CSV, WORKBOOKS, sheet_as_csv
@@ -270,6 +269,6 @@ def check_unpacked(path: Path, archive: IO[bytes]) -> None:
         raise ValueError(f"{path} must be a whole zip archive of arrays; got: {error}.") from error
     finally:
         archive.seek(0)
-    if unpacked > max(_open._UNPACKED, _open._RATIO * size):
-        most = f"{_open._RATIO} times its size"
+    if unpacked > max(_UNPACKED, _RATIO * size):
+        most = f"{_RATIO} times its size"
         raise ValueError(f"{path} must not unpack to more than {most}; got {unpacked:,} bytes from {size:,}.")

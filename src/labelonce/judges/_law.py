@@ -29,6 +29,8 @@ _LEAST = 4  # votes of a task: by fewer, nothing tells even from uneven agreemen
 _LEAST_TASKS = 30
 _DRAWS = 10  # of independent judges
 _MOST_VOTES = 200_000  # of which a draw is compared
+GRID = np.linspace(0.02, 0.98, 25)  # shares of the agreement that are shared error
+_ABILITY = np.linspace(0.05, 0.99, 30)
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,10 +141,6 @@ def _prior(grid: Floats, ends: tuple[float, float]) -> Floats:
     return np.asarray(found / found.sum())
 
 
-GRID = np.linspace(0.02, 0.98, 25)
-_ABILITY = np.linspace(0.05, 0.99, 30)
-
-
 @dataclass(frozen=True, eq=False)
 class Panel:
     """The votes, and who belongs together: `family` are codes, `person` says who is a person."""
@@ -184,10 +182,10 @@ class Law:
     # (n_workers,): The square root of the agreement that each judge shares with the others; their mean square is near
     # rho
     loading: Floats
-    rho: float  # Agreement beyond chance: of votes as they count, of different families, inside of families
-    between: float
-    within: float
-    plain: float  # That of all pairs alike
+    rho: float  # Agreement beyond chance of votes as they count
+    between: float  # That of votes of different families
+    within: float  # That of votes of one family
+    plain: float  # That of all pairs of votes alike
     weight: Floats  # (n_grid,): The weight of every r of `GRID`
 
     def truth(self, r: Any) -> Any:

@@ -25,8 +25,8 @@ class Shown:
     """What a panel says."""
 
     law: Law  # With what gold says of the share of shared error
-    posterior: Floats  # (n_tasks, n_classes): The second one is by models that did not see a task's gold
-    proxy: Floats
+    posterior: Floats  # (n_tasks, n_classes)
+    proxy: Floats  # (n_tasks, n_classes): The posterior by models that did not see a task's gold
     accuracy: Estimate
     skill: tuple[Floats, Floats]  # (2, n_workers): Means and variances
     gold: Codes | None  # (n_tasks,)

@@ -22,8 +22,8 @@ class Votes:
     """What every judge said of every task: one row per pair, spread over the classes where it said several."""
 
     task: Codes  # (n_votes,)
-    worker: Codes
-    amount: Any  # The share of the judge's answers to this task that were this class
+    worker: Codes  # (n_votes,)
+    amount: Any  # csr_array (n_votes, n_classes): The share of the judge's answers to this task that were this class
     repeated: Floats  # (n_votes,): How often two of its answers to the task are the same; NaN where there is one
     # (n_votes,): How much the vote counts: its weight. Stated probabilities are ranked within the judge, since models
     # mean different things by them: the surest verdict counts nearly twice, the least sure one hardly.

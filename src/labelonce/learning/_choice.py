@@ -47,7 +47,7 @@ class Plan:
         The rounds whose models are averaged; none: the model is that of the last round.
     stops_early : bool
         Whether rounds stop where posteriors hardly change: not where held-out tasks have chosen them.
-    scores : list of float
+    scores : tuple of float
         The mean log-likelihood of held-out labels after each round.
     sure_gain : float
         How much better the last round surely predicts a label left out than the first does, in nats.

@@ -14,7 +14,7 @@ from labelonce._types import Codes, Floats, Ids
 from labelonce.aggregation import RedundancyWarning
 from labelonce.data import MIN_OVERLAP, _ids
 from labelonce.multilabel._annotations import MultiLabelAnnotations, said_by
-from labelonce.multilabel._metrics import THRESHOLDS, thresholds
+from labelonce.multilabel._threshold import THRESHOLDS, thresholds
 
 NOT_ASKED = -1
 

@@ -15,7 +15,8 @@ from labelonce._types import Floats
 from labelonce._validate import check_choice, check_int, check_number
 from labelonce.multilabel._annotations import MultiLabelAnnotations
 from labelonce.multilabel._base import Fit, MultiLabelAggregator, votes_of, warn_if_asked_once
-from labelonce.multilabel._pairs import Context, PairLabels, by_question, yes_beliefs
+from labelonce.multilabel._context import Context
+from labelonce.multilabel._pairs import PairLabels, by_question, yes_beliefs
 from labelonce.multilabel._shared_workers import SharedWorkers, shrunk_shares
 
 _TINY = 1e-12

@@ -30,10 +30,10 @@ from labelonce.learning import (
 )
 from labelonce.multilabel._annotations import MultiLabelAnnotations
 from labelonce.multilabel._base import check_annotations, labels_table, pair_gold, worker_columns, yes_and_no
-from labelonce.multilabel._metrics import THRESHOLDS, as_often, no_more_than, thresholds
 from labelonce.multilabel._pairs import PairLabels, by_question
 from labelonce.multilabel._question_problem import QuestionProblem, default_heads, with_heads
 from labelonce.multilabel._shared_workers import SharedWorkers
+from labelonce.multilabel._threshold import THRESHOLDS, as_often, no_more_than, thresholds
 from labelonce.workers import WorkerModel
 
 

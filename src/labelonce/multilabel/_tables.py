@@ -13,6 +13,8 @@ from labelonce._validate import check_columns
 from labelonce.data import _ids, key
 
 Columns = tuple[Any, Any, Any, Any]
+WORDS: dict[str, float | None] = {"no": 0.0, "maybe": 0.5, "yes": 1.0, "skip": None}
+"""Words that need no declaration; None: the answer says neither yes nor no by itself."""
 
 
 def ticked_rows(task: Any, worker: Any, ticked: Any, shown: Any, questions: Any) -> tuple[Columns, Ids]:
@@ -105,10 +107,6 @@ def _present(column: Any) -> tuple[pa.Array, Any]:
 
 def _joined(answers: list[pa.Array]) -> Ids:
     return np.concatenate([_ids.column_of(one, "answer") for one in answers if len(one)])
-
-
-WORDS: dict[str, float | None] = {"no": 0.0, "maybe": 0.5, "yes": 1.0, "skip": None}
-"""Words that need no declaration; None: the answer says neither yes nor no by itself."""
 
 
 def declare(answers: Any) -> tuple[Ids, Floats]:

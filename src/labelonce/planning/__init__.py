@@ -18,6 +18,6 @@ from labelonce.planning._plan import Plan, plan
 __all__ = ["Crowd", "Plan", "Row", "assume", "plan"]
 
 if TYPE_CHECKING:  # for other rooms of the library; users are promised nothing
-    from labelonce.planning._test_set import wanted_overlap
+    from labelonce.planning._overlap import wanted_overlap
 else:
     __getattr__, _, _ = lazy_names(__name__)

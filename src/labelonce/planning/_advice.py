@@ -140,8 +140,8 @@ def _neighbours(curve: Curve, row: Row, goal: str) -> list[str]:
 class PilotDoubts:
     """What makes a pilot doubtful."""
 
-    agreement: float  # Share of the labels that the pilot's model agrees with, and what it would be by chance
-    chance: float
+    agreement: float  # Share of the labels that the pilot's model agrees with
+    chance: float  # What that share would be by chance
 
 
 def pilot_doubts(workers: Any) -> PilotDoubts | None:

@@ -18,6 +18,13 @@ from labelonce.simulate import assign
 
 _MAX_STATES = 20_000  # of an exact sum, for the largest redundancy
 _CHUNK = 2**21  # numbers held at once
+MEASURES = ("gini", "mutual")
+GOALS = ("model", "labels")
+_WORTHWHILE = 0.01  # gain that one more label for every task must bring: judgement; `point_cost` shows what it buys
+_CROWDS = 16  # draws of a crowd that is in doubt
+_DRAWS = 16_000  # tasks drawn, over all crowds
+_FIRST = 20  # redundancies tried before the best is known not to be among larger ones
+_LAST = 160
 
 
 @dataclass(frozen=True)
@@ -108,15 +115,6 @@ def _sampled(
         posterior = np.exp(log_joint - np.logaddexp.reduce(log_joint, axis=2)[:, :, None])
         total += _moments(posterior).sum(axis=0)
     return np.asarray(total / draws)
-
-
-MEASURES = ("gini", "mutual")
-GOALS = ("model", "labels")
-_WORTHWHILE = 0.01  # gain that one more label for every task must bring: judgement; `point_cost` shows what it buys
-_CROWDS = 16  # draws of a crowd that is in doubt
-_DRAWS = 16_000  # tasks drawn, over all crowds
-_FIRST = 20  # redundancies tried before the best is known not to be among larger ones
-_LAST = 160
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,10 @@
-"""What a pilot leaves behind: its fit, the features it was fitted to, and what a label cost."""
+"""What a pilot leaves behind: its fit, and where it is a run folder the features it was fitted to."""
 
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from labelonce._messages import argument
 from labelonce.data import Annotations, check_whole
 from labelonce.runs import Options, RunFolder, load, near, read_inputs, read_run, work_in
 
@@ -58,24 +55,3 @@ def _pay(options: Options, n_annotations: int) -> dict[Any, float] | None:
         return None
     means = work.group_by("worker").aggregate([("pay", "mean")])
     return dict(zip(means["worker"].to_pylist(), means["pay_mean"].to_pylist(), strict=True))
-
-
-@dataclass(frozen=True)
-class Price:
-    """The price of one label, and the notes on it."""
-
-    label: float
-    notes: tuple[str, ...] = ()
-
-
-def price_of(pilot: Pilot, given: Any) -> Price:
-    """Return the price of a label."""
-    if given is not None:
-        return Price(given)
-    fix = f"{argument('label_price')} sets another price."
-    paid = [] if pilot.pay is None else [pay for pay in pilot.pay.values() if np.isfinite(pay) and pay > 0]
-    if not paid:
-        return Price(1.0, (f"No price is given, so one label costs 1 and the budget counts labels. {fix}",))
-    mean, low, high = float(np.mean(paid)), min(paid), max(paid)
-    by_worker = "" if high - low < 0.005 * mean else f" ({low:,.4g} to {high:,.4g} by worker)"
-    return Price(mean, (f"One label costs {mean:,.4g}, the mean pay per worker in the files{by_worker}. {fix}",))

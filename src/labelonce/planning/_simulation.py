@@ -44,10 +44,9 @@ class Simulation:
     # (n_repeats, 2, n_points): On tasks that the fits did not see; the true labels are the pilot model's picks, or
     # drawn from its predictions
     accuracy: Floats
-    pilot: Floats  # (n_repeats, 2): The same for a simulated pilot
-    # Accuracy of the real pilot's model on tasks that it did not see, by their labels, and its standard error
-    level: float
-    level_error: float
+    pilot: Floats  # (n_repeats, 2): The accuracy for a simulated pilot, otherwise the same
+    level: float  # Accuracy of the real pilot's model on tasks that it did not see, by their labels
+    level_error: float  # Standard error of `level`
     scale: float  # Size of the simulation as a share of the plan's
     fits: int
 

@@ -1,4 +1,4 @@
-"""Labels that check other labels: the test set of a plan, and how many tasks need a second label."""
+"""The test set of a plan, which is paid from the budget."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,8 +16,8 @@ class TestSet:
 
     __test__ = False  # no tests of pytest's
 
-    tasks: int  # Number of tasks, and of labels for each
-    redundancy: int
+    tasks: int
+    redundancy: int  # Number of labels for each of them
     cost: float
     label_accuracy: float  # Expected share of tasks whose most probable label is right
 
@@ -45,20 +45,3 @@ def put_aside(whole: Curve, money: Money, n: Any) -> TestSet | None:
     if found.cost + money.cost(1, 1) > money.budget:
         raise ValueError(f"test_tasks must leave money for training; got {n}, which cost {found.cost:,.6g}.")
     return found
-
-
-_SHARE, _FEWEST, _MOST_SHARE = 0.05, 40, 0.2  # of the tasks, where no fit says how many: judgement
-
-
-def wanted_overlap(fitted: Any, n_tasks: int, n_shared: int = 0) -> int:
-    """Return how many tasks should get a second label.
-
-    With features, the fit says how many second labels narrow the range of its accuracy. Otherwise it is a share of the
-    tasks, less the `n_shared` that several workers have labelled.
-    """
-    verdict = getattr(fitted, "verdict_", None)
-    if verdict is not None and verdict.held_out:
-        narrowing = verdict.narrowing()
-        return 0 if narrowing is None else int(narrowing.second)
-    share = max(round(_SHARE * n_tasks), min(_FEWEST, round(_MOST_SHARE * n_tasks)))
-    return max(0, share - n_shared)

@@ -9,6 +9,9 @@ from labelonce._types import Codes, Floats
 from labelonce.report._facts import Facts
 
 RARE = 0.1  # share of the tasks below which a class gets a threshold of its own
+_BINS = 10  # of probabilities, each compared with how often it is right
+_MOST_LABELS = 50_000
+_MOST_ENTRIES = 5_000_000  # of the workers' matrices, one for every label looked at
 
 
 @dataclass(frozen=True)
@@ -16,14 +19,12 @@ class ClassFigures:
     """What to expect of a class."""
 
     share: float  # Share of the tasks that are of the class
-    # Share of the labels of this class that are right, and share of the tasks of this class that have its label
-    precision: float
-    recall: float
+    precision: float  # Share of the labels of this class that are right
+    recall: float  # Share of the tasks of this class that have its label
     # Of all tasks in the order of their probability of the class; guesses have the share of the class
     average_precision: float
-    # Of a rare class: taking all tasks with a probability above the threshold gives the highest expected F1
-    threshold: float | None
-    f1: float | None
+    threshold: float | None  # Of a rare class: taking all tasks above this probability gives the highest expected F1
+    f1: float | None  # Of a rare class: that highest expected F1
 
 
 def class_figures(posterior: Floats, labels: Codes) -> list[ClassFigures]:
@@ -69,11 +70,6 @@ def expected_average_precision(chance: Floats) -> float:
     descending = -np.sort(-chance)
     precision = np.cumsum(descending) / np.arange(1, len(chance) + 1)
     return float(descending @ precision / max(descending.sum(), 1e-300))
-
-
-_BINS = 10
-_MOST_LABELS = 50_000
-_MOST_ENTRIES = 5_000_000  # of the workers' matrices, one for every label looked at
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,9 @@ from labelonce.workers import ClassWise, OneCoin, WorkerModel
 
 LEAN = 10.0  # labels that a worker's one-coin matrix is worth in a row of its confusion
 _CROWD_WORTH = 4.0  # labels that the crowd's mean skill is worth in a worker's
+_NEEDED = ("posterior_", "labels_", "prior_", "skill_", "workers_", "tasks_", "classes_")
+_MOST_CELLS = 100_000  # workers x classes whose population is integrated class by class
+_JUDGE = DawidSkene(max_iter=50)  # close enough: the report rounds to a tenth of a per cent
 
 
 @dataclass(frozen=True)
@@ -55,11 +58,6 @@ class Counts:
         evidence[rows, :, label] = np.maximum(evidence[rows, :, label] - posterior, 0)
         evidence += lean * np.where(np.eye(n_classes, dtype=bool), skill, (1 - skill) / (n_classes - 1))
         return np.asarray(evidence / evidence.sum(axis=2, keepdims=True))
-
-
-_NEEDED = ("posterior_", "labels_", "prior_", "skill_", "workers_", "tasks_", "classes_")
-_MOST_CELLS = 100_000  # workers x classes whose population is integrated class by class
-_JUDGE = DawidSkene(max_iter=50)  # close enough: the report rounds to a tenth of a per cent
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ from labelonce.report._workers import WorkerTable
 
 MOST = 15
 _LABELS_SHOWN = 6
+MOST_ROWS = 5_000  # of a list inside the page
+_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def least_sure(facts: Facts) -> Codes:
@@ -79,10 +81,6 @@ def _model_view(facts: Facts, task: int) -> tuple[str, float] | None:
         return None
     pick = int(facts.predictions[task].argmax())
     return str(facts.annotations.classes[pick]), float(facts.predictions[task, pick])
-
-
-MOST_ROWS = 5_000  # of a list inside the page
-_FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def labels_list(facts: Facts, texts: Any) -> pa.Table:

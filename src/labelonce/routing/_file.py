@@ -12,6 +12,9 @@ from labelonce._messages import show
 from labelonce.files import atomic_path, check_unpacked, with_path
 
 _FORMAT = "labelonce router 2"
+_CLOSE = 1e-3  # by which probabilities may miss their sum: predictions are kept in 32 bits
+_DISTRIBUTIONS = ("posterior", "predictions", "confusion", "population")
+_MANY = 2**53
 
 
 def write(found: dict[str, Any], path: Path) -> None:
@@ -58,11 +61,6 @@ def sound(path: Path, found: dict[str, Any]) -> Iterator[None]:
     except Exception as error:
         got = f"{type(error).__name__}: {error}"
         raise ValueError(f"{path} must be a file that Router.save wrote; got {got}.") from error
-
-
-_CLOSE = 1e-3  # by which probabilities may miss their sum: predictions are kept in 32 bits
-_DISTRIBUTIONS = ("posterior", "predictions", "confusion", "population")
-_MANY = 2**53
 
 
 def check_file(found: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
-"""Tasks that are leased to a worker, and work that a router lets another thread do."""
+"""Tasks that are leased to a worker."""
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 
 class Leases:
@@ -45,14 +45,3 @@ class Leases:
             _, task = heapq.heappop(self._ends)
             if self.holder(task, now) is None and self.out.pop(task, None) is not None:
                 yield task
-
-
-class Job:
-    """A computation that runs while a router hands out tasks and takes answers, and is used when it is done.
-
-    `compute` takes long, changes nothing of the router, and may run in another thread; `finish` takes a moment, where
-    the router is used. It is False, and nothing has changed, where the job must be asked for again.
-    """
-
-    def __init__(self, compute: Callable[[], None], finish: Callable[[], bool]) -> None:
-        self.compute, self.finish = compute, finish

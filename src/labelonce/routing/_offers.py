@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from labelonce._types import Codes, Floats
-from labelonce.routing._leases import Job, Leases
+from labelonce.routing._background_update import BackgroundUpdate
+from labelonce.routing._leases import Leases
 from labelonce.routing._limits import Limits
 from labelonce.routing._pool import Pool
 from labelonce.routing._state import State
@@ -154,7 +155,7 @@ class Offers:
             self.use(self._pool)
             self._pool.is_old = True
 
-    def drawing(self) -> Job | None:
+    def drawing(self) -> BackgroundUpdate | None:
         """Return the work of drawing the next pool while this one is in use, None where it is not due."""
         if self._pool is not None and not self._pool.half_used:
             return None
@@ -164,7 +165,7 @@ class Offers:
             self.use(drawn[0])
             return True
 
-        return Job(lambda: drawn.append(self._drawn(self._all, leased)), finish)
+        return BackgroundUpdate(lambda: drawn.append(self._drawn(self._all, leased)), finish)
 
     def saved(self) -> dict[str, Any]:
         """Return what a file must hold."""

@@ -14,9 +14,9 @@ from labelonce._messages import show
 from labelonce._sklearn import count_rows
 from labelonce._types import Ids, Mask
 from labelonce._validate import check_int
+from labelonce.routing._background_update import BackgroundUpdate
 from labelonce.routing._belief import ANYBODY, Belief
 from labelonce.routing._file import read, sound, write
-from labelonce.routing._leases import Job
 from labelonce.routing._limits import Limits, Prices, of_pairs, pairs_of
 from labelonce.routing._offers import Offers
 from labelonce.routing._refit import Adoption, Fit, estimator_of, fitted
@@ -296,7 +296,7 @@ class Router:
         job.finish()
         self._offers.use(None)
 
-    def adoption(self, fit: Fit) -> Job:
+    def adoption(self, fit: Fit) -> BackgroundUpdate:
         """Return the work of taking over a fit, for another thread, while tasks are handed out and answers arrive.
 
         It cannot be finished where an answer was taken back meanwhile: then ask for it again.
@@ -308,9 +308,9 @@ class Router:
                 self._offers.renew()
             return done
 
-        return Job(adoption.compute, finish)
+        return BackgroundUpdate(adoption.compute, finish)
 
-    def drawing(self) -> Job | None:
+    def drawing(self) -> BackgroundUpdate | None:
         """Return the work of finding the tasks that are worth most, for another thread, None where it is not due."""
         return self._offers.drawing()
 

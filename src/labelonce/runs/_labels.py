@@ -14,6 +14,7 @@ from labelonce.io import read_annotations, read_gold
 
 _MOST_OF_WORK = 2_000_000  # labels whose seconds and pay are read
 _OF_QUESTIONS = ("spellings", "question", "answer", "ignore")  # options that are not about how classes are read
+_READ = ("task", "label", "multiple", "relabel", "normalise")
 
 
 def find_files(paths: Any, format: str | None = None) -> list[File]:
@@ -57,9 +58,6 @@ def read_labels(files: Sequence[File], source: dict[str, Any]) -> Annotations:
         if problem.kind != "one worker":  # each command says what it means for it
             warnings.warn(f"{names_of(files)}: {problem.sentence}", stacklevel=3)
     return annotations
-
-
-_READ = ("task", "label", "multiple", "relabel", "normalise")
 
 
 def choose_gold(

@@ -32,6 +32,22 @@ from labelonce.multilabel import MultiLabelAggregator, SharedWorkers
 from labelonce.workers import Groups
 
 _NAME, _VERSION, _STATE = "labelonce", "version", "state"
+_FORMAT = 2
+_VERSIONS = {"workers.OneCoin": 2, "workers.Counted": 2}  # of classes whose attributes have changed their meaning
+_OTHER_RELEASE = f"must hold what labelonce.save wrote in format {_FORMAT}: fit and save again with this release"
+# skops takes them, but libsvm reads where the numbers in the file tell it to.
+_UNCHECKED = {f"sklearn.svm._classes.{name}" for name in ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")}
+_LEARNERS = (Learner, SoftmaxModel)
+_KINDS = (Aggregator, FeaturesClassifier, MultiLabelAggregator, *_LEARNERS)
+_PARTS = (
+    *(Beliefs, Factors, Matrices, Mistakes, Pattern, Groups, PackedStrings, Features),
+    *(Plan, Fitting, Round, Calibration, Verdict, Estimate, SharedWorkers),
+)
+_NETWORKS = (  # by name: their modules load torch
+    "labelonce.neural._learner.TorchLearner",
+    "labelonce.neural._sigmoid_heads.SigmoidHeads",
+    "labelonce.baselines._networks._doctor_net.HeadsLearner",
+)
 
 
 class OtherVersion(ValueError):
@@ -124,24 +140,6 @@ def _equal(one: Any, other: Any) -> bool:
     if type(one) is dict:
         return all(_equal(one[name], other[name]) for name in one)
     return all(map(_equal, one, other))
-
-
-_FORMAT = 2
-_VERSIONS = {"workers.OneCoin": 2, "workers.Counted": 2}  # of classes whose attributes have changed their meaning
-_OTHER_RELEASE = f"must hold what labelonce.save wrote in format {_FORMAT}: fit and save again with this release"
-# skops takes them, but libsvm reads where the numbers in the file tell it to.
-_UNCHECKED = {f"sklearn.svm._classes.{name}" for name in ("SVC", "NuSVC", "SVR", "NuSVR", "OneClassSVM")}
-_LEARNERS = (Learner, SoftmaxModel)
-_KINDS = (Aggregator, FeaturesClassifier, MultiLabelAggregator, *_LEARNERS)
-_PARTS = (
-    *(Beliefs, Factors, Matrices, Mistakes, Pattern, Groups, PackedStrings, Features),
-    *(Plan, Fitting, Round, Calibration, Verdict, Estimate, SharedWorkers),
-)
-_NETWORKS = (  # by name: their modules load torch
-    "labelonce.neural._learner.TorchLearner",
-    "labelonce.neural._sigmoid_heads.SigmoidHeads",
-    "labelonce.baselines._networks._doctor_net.HeadsLearner",
-)
 
 
 def save(fitted: Any, path: str | os.PathLike[str]) -> None:

@@ -53,7 +53,7 @@ def serve(
 
 
 if TYPE_CHECKING:  # for other rooms of the library; users are promised nothing
-    from labelonce.service._label_studio import project_from
+    from labelonce.service._label_studio_project import project_from
     from labelonce.service._numbers import encode_tasks
     from labelonce.service._settings import FILE, check_url
 else:

@@ -15,6 +15,8 @@ from labelonce.service._outlook import outlook
 from labelonce.service._project import Project
 
 NO, YES = ANSWERS = ("no", "yes")
+_FEW_TASKS = 10
+_STRICT = 0.1  # how much more, or less, than is true of the boxes a worker ticks, to be told
 
 
 def stored(ticked: Iterable[str], classes: Sequence[str]) -> str:
@@ -52,10 +54,6 @@ def answers_of(labels: Sequence[str], classes: Sequence[str]) -> Ids:
 def rows_of(chances: Floats) -> Floats:
     """Return P(no), P(yes) of every box, a row each, from P(yes) by task and class."""
     return np.stack([1 - chances, chances], axis=2).reshape(-1, 2)
-
-
-_FEW_TASKS = 10
-_STRICT = 0.1  # how much more, or less, than is true of the boxes a worker ticks, to be told
 
 
 def boxes_in(table: pa.Table, project: Project) -> MultiLabelAnnotations:

@@ -24,6 +24,10 @@ _BODY_SECONDS = 60.0
 _READ_SECONDS = 20.0  # in which whoever is sent something must read at least a part of it
 _LOG_EVERY = 60.0
 _MOST_MESSAGES = 1_000
+_SWITCH = 0.0005  # seconds that a thread that computes in the background keeps the others waiting, at every turn
+_KEEP_ALIVE = 75  # seconds: somebody who thinks about a task need not connect again
+_WAITING = 2048  # connections
+_AT_ONCE = 64  # connections that are taken before those taken are counted
 
 
 class _Open(Protocol):
@@ -236,12 +240,6 @@ def _addresses(text: str) -> list[str]:
             continue
         found.append(one)
     return found
-
-
-_SWITCH = 0.0005  # seconds that a thread that computes in the background keeps the others waiting, at every turn
-_KEEP_ALIVE = 75  # seconds: somebody who thinks about a task need not connect again
-_WAITING = 2048  # connections
-_AT_ONCE = 64  # connections that are taken before those taken are counted
 
 
 class Server(uvicorn.Server):

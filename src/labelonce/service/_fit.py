@@ -40,9 +40,13 @@ from labelonce.service._store import labels
 
 if TYPE_CHECKING:
     from labelonce.service._postgres import SharedStore
-    from labelonce.service._project import Project
 
-
+BUSY = 3  # the exit code where another process is fitting
+TOO_FEW = 4  # the exit code where there are not two classes to fit
+_KEPT = 3  # fits whose models are kept; of older ones only fit.json is
+_LOCK = ".lock"
+_log = logging.getLogger("labelonce")
+_T = TypeVar("_T")
 _BELIEF, _ANNOTATIONS, _ABOUT = "belief.npz", "annotations.parquet", "fit.json"
 
 
@@ -91,14 +95,6 @@ def _copied(place: Path, about: str) -> Path:
         place.mkdir(parents=True, exist_ok=True)
         atomic_write(path, about.encode())
     return place
-
-
-BUSY = 3  # the exit code where another process is fitting
-TOO_FEW = 4  # the exit code where there are not two classes to fit
-_KEPT = 3  # fits whose models are kept; of older ones only fit.json is
-_LOCK = ".lock"
-_log = logging.getLogger("labelonce")
-_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)

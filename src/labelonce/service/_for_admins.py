@@ -6,9 +6,9 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, HTTPException, Query, Request, Response
 
+from labelonce.service._dependencies import Running, admin_of
 from labelonce.service._export import Exported, exported
 from labelonce.service._figures import of_task
-from labelonce.service._for_workers import Running, admin_of
 from labelonce.service._messages import LARGEST_ID, Name, NewWorker, Page, TaskId, Token
 
 routes = APIRouter(prefix="/api", dependencies=[Depends(admin_of)])

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from labelonce._messages import show
-from labelonce.service._tokens import without_secrets
+from labelonce.service._secrets import without_secrets
 
 _SECONDS = 120
 _BATCH = 200

@@ -13,8 +13,8 @@ import numpy as np
 from labelonce._messages import printable
 from labelonce.service._label_studio import Control, answer_of, mappings, number_of, origin, read_config
 from labelonce.service._label_studio_api import LabelStudio, annotations_in
+from labelonce.service._secrets import without_secrets
 from labelonce.service._service import Service
-from labelonce.service._tokens import without_secrets
 
 _log = logging.getLogger("labelonce")
 _EVERY = 300.0  # seconds between looks at everything: a webhook that is lost is not sent again

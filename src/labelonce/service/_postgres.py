@@ -15,6 +15,7 @@ import psycopg
 from psycopg import conninfo
 
 from labelonce._messages import printable
+from labelonce.service._secrets import without_secrets
 from labelonce.service._store import (
     ADD,
     COLUMNS,
@@ -36,7 +37,6 @@ from labelonce.service._store import (
     now,
     row_of,
 )
-from labelonce.service._tokens import without_secrets
 
 _SHARED = """
 CREATE SEQUENCE IF NOT EXISTS changes;

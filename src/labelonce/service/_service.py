@@ -16,6 +16,7 @@ from labelonce.service._fit import FinishedFit, history, newest, subject
 from labelonce.service._live import Job, Live
 from labelonce.service._live_boxes import LiveBoxes
 from labelonce.service._project import Project, check_worker, locked
+from labelonce.service._rate import Rate
 from labelonce.service._refits import Refits
 from labelonce.service._store import (
     Answer,
@@ -29,7 +30,7 @@ from labelonce.service._store import (
     Undo,
     same,
 )
-from labelonce.service._tokens import Person, Rate, hash_of, new_token
+from labelonce.service._tokens import Person, hash_of, new_token
 from labelonce.service._writer import Writer
 
 _log = logging.getLogger("labelonce")

@@ -18,7 +18,7 @@ from labelonce.aggregation import plugins
 from labelonce.embed._models import Kind
 from labelonce.files import atomic_write
 from labelonce.formats import SEPARATOR
-from labelonce.service._tokens import without_secrets
+from labelonce.service._secrets import without_secrets
 
 FILE = "project.toml"
 MOST_LETTERS = 1000  # of a class, and of the id of a task

@@ -1,11 +1,7 @@
-"""Who may do what: tokens, of which only hashes are kept, a limit on requests, and texts without secrets."""
+"""Tokens: who may do what. Only their hashes are kept."""
 
 import hashlib
-import re
 import secrets
-import time
-from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -45,55 +41,3 @@ def hash_of(token: str) -> str:
     'ba7816bf'
     """
     return hashlib.sha256(token.encode()).hexdigest()
-
-
-_MOST = 100_000  # buckets that are remembered
-
-
-class Rate:
-    """Allow everybody `per_second` requests on average, and `burst` at once.
-
-    Examples
-    --------
-    >>> now = 0.0
-    >>> rate = Rate(per_second=1, burst=2, clock=lambda: now)
-    >>> [rate.wait("ann"), rate.wait("ann"), rate.wait("ann"), rate.wait("bob")]
-    [0.0, 0.0, 1.0, 0.0]
-    >>> now = 1.0
-    >>> rate.wait("ann")
-    0.0
-    """
-
-    def __init__(self, per_second: float, burst: float, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self.per_second, self.burst, self._clock = per_second, burst, clock
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()  # what is left, and when
-
-    def wait(self, who: str) -> float:
-        """Count a request, and return 0, or after how many seconds to ask again."""
-        now = self._clock()
-        left, then = self._buckets.pop(who, (self.burst, now))
-        left = min(self.burst, left + (now - then) * self.per_second)
-        allowed = left >= 1
-        self._buckets[who] = (left - allowed, now)
-        if len(self._buckets) > _MOST:
-            self._buckets.popitem(last=False)
-        return 0.0 if allowed else (1 - left) / self.per_second
-
-
-_PASSWORDS = (
-    (re.compile(r"(?<=://)[^/@\s'\"]*@"), "...@"),  # user:password of a URL
-    (re.compile(r"(password\s*=\s*)('[^']*'|[^\s&'\"]+)", re.IGNORECASE), r"\1..."),
-    (re.compile(r"(?<=/label-studio/)[0-9a-f]{40}"), "..."),  # the part of our address that Label Studio knows
-    (re.compile(r"((?:Bearer|Token|#token=)\s*)[\w.~+/=-]{8,}"), r"\1..."),
-)
-
-
-def without_secrets(text: str) -> str:
-    """Return a text without passwords, tokens and secret addresses.
-
-    >>> without_secrets("postgresql://ann:hunter2@db/pets?password=hunter2 cannot be reached")
-    'postgresql://...@db/pets?password=... cannot be reached'
-    """
-    for pattern, instead in _PASSWORDS:
-        text = pattern.sub(instead, text)
-    return text
