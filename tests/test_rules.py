@@ -28,6 +28,7 @@ NUMERICS = {
         "_FEW": "rows of X that tell ids from numbers",
         "_KINDS": "of words",
         "_LATE": "steps after which convergence is looked for",
+        "_MIDDLE_OF_NORMAL": "unit",
         "_SINGLE": "size from which float32 is used",
         "_SMALL_FOR_BLAS": "threads",
         "_SMALL_FOR_OPENMP": "threads",

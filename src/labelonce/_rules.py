@@ -25,6 +25,12 @@ class Rules:
     """The numbers, in the order in which a fit meets them."""
 
     # the learner and the rounds
+    extreme_feature: tuple[float, float] = _rule(
+        (20.0, 0.1),
+        "times the deviation of a column of features that its middle half tells, from which it is scaled by this half, "
+        "and the most values, as a share, that may be clipped then",
+    )
+    clipped_feature: float = _rule(5.0, "deviations at which such a column is clipped")
     penalties: tuple[float, ...] = _rule((0.001, 0.01, 0.1, 1.0, 10.0), "C of the default softmax regressions", _PAGE)
     text_penalties: tuple[float, ...] = _rule((0.1, 1.0, 10.0), "C of the default model of texts")
     text_components: int = _rule(64, "components of the n-grams of texts with --quick")

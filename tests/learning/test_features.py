@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from labelonce import MBEM, Annotations, SoftmaxRegression
 from labelonce._rules import RULES
 from labelonce._types import Codes, Floats
-from labelonce.learning import RepeatedRows, default_learner
+from labelonce.learning import RepeatedRows, Standardiser, default_learner
 from labelonce.learning._features import Features, given_learners
 
 ANN = Annotations.from_matrix([[0, 0, 1], [0, 0, 0], [1, 1, 1], [1, 0, 1]])
@@ -99,7 +99,7 @@ def test_the_transformer_given_stays_unfitted() -> None:
 def test_the_default_is_standardised_features_and_softmax_regressions_of_many_strengths() -> None:
     choices = default_learner(X)
     assert [one[-1].C for one in choices] == list(RULES.penalties)
-    assert {type(one[0]) for one in choices} == {StandardScaler}
+    assert {type(one[0]) for one in choices} == {Standardiser}
     assert [type(one) for one in default_learner(sparse.csr_array(X))] == [SoftmaxRegression] * len(choices)
 
 

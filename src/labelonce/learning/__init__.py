@@ -14,6 +14,7 @@ from labelonce.learning._learner import Learner
 from labelonce.learning._mbem import MBEM
 from labelonce.learning._scoring import annotation_log_likelihood
 from labelonce.learning._softmax import SoftmaxRegression
+from labelonce.learning._standardise import Standardiser
 from labelonce.learning._text import TextComponents, TextFeatures, text_model
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "OracleCorrect",
     "RepeatedRows",
     "SoftmaxRegression",
+    "Standardiser",
     "TextComponents",
     "TextFeatures",
     "TrainOnAggregate",

@@ -6,12 +6,12 @@ from typing import Any
 
 from scipy import sparse
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from labelonce._rules import RULES
 from labelonce.data._memory import is_large
 from labelonce.learning._grouped_softmax import GroupedSoftmax
 from labelonce.learning._softmax import SoftmaxRegression
+from labelonce.learning._standardise import Standardiser
 from labelonce.workers import Full, Grouped, WorkerModel
 from labelonce.workers._groups import labels_tell_groups
 
@@ -48,7 +48,7 @@ def default_learner(X: Any, labels: Any = None, workers: WorkerModel | None = No
     --------
     >>> import numpy as np
     >>> default_learner(np.zeros((3, 2)))[0]
-    Pipeline(steps=[('standardscaler', StandardScaler()),
+    Pipeline(steps=[('standardiser', Standardiser()),
                     ('softmaxregression', SoftmaxRegression(C=0.001))])
     """
     groups = None
@@ -60,5 +60,5 @@ def default_learner(X: Any, labels: Any = None, workers: WorkerModel | None = No
         learners = [GroupedSoftmax(groups, C=C, tol=1e-4, warm_start=True) for C in RULES.penalties]
     if sparse.issparse(X):
         return learners
-    scaler = StandardScaler()
+    scaler = Standardiser()
     return [make_pipeline(scaler, learner) for learner in learners]

@@ -69,7 +69,7 @@ class MBEM(AnnotationsScorer):
     learner : classifier, Pipeline or a list of them
         A learner that takes probability targets (`SoftmaxRegression`, `BoostedTrees`) or any scikit-learn
         classifier with `sample_weight`, at the end of a `Pipeline` or alone. From a list one is chosen.
-        Default: standardised features and `SoftmaxRegression` with C from 0.001 to 10.
+        Default: features after `learning.Standardiser` and `SoftmaxRegression` with C from 0.001 to 10.
     rounds : int or "auto"
         Number of fits of the model. "auto": chosen by held-out tasks, at most 6; a learner that is too expensive to
         try, such as a network, has a number of its own (its attribute `auto`). Given ones stop early where next to

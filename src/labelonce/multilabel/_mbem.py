@@ -51,7 +51,7 @@ class MultiLabelMBEM(MBEM):
     learner : learner, classifier, Pipeline or a list of them
         `SigmoidRegression`, a `neural.TorchLearner`, which gets a head for each question, or any classifier that
         `MBEM` takes, of which one is fitted per question; at the end of a `Pipeline` or alone. From a list one is
-        chosen. Default: standardised features and `SigmoidRegression` with C from 0.001 to 1.
+        chosen. Default: features after `learning.Standardiser` and `SigmoidRegression` with C from 0.001 to 1.
     worker_model : WorkerModel, optional
         Of the cells, each a worker and a question. Default: they share what a worker is like; with one question as in
         `MBEM`. `workers.Full()` shares nothing between questions.

@@ -6,13 +6,12 @@ from typing import Any, cast
 import numpy as np
 from scipy import sparse
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from labelonce._kernels import Beliefs
 from labelonce._rules import RULES
 from labelonce._sklearn import count_rows
 from labelonce._types import Codes, Floats, Mask
-from labelonce.learning import Learner, Problem, as_learner, take_rows
+from labelonce.learning import Learner, Problem, Standardiser, as_learner, take_rows
 from labelonce.multilabel._pairs import yes_beliefs
 from labelonce.multilabel._per_question import PerQuestion
 from labelonce.multilabel._sigmoid import SigmoidRegression
@@ -80,7 +79,7 @@ def default_heads(X: Any) -> list[Any]:
     heads: list[Any] = [SigmoidRegression(C=C, warm_start=True) for C in RULES.head_penalties]
     if sparse.issparse(X):
         return heads
-    scaler = StandardScaler()
+    scaler = Standardiser()
     return [make_pipeline(scaler, one) for one in heads]
 
 
