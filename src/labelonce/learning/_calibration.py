@@ -281,7 +281,7 @@ def loss(
         likelihood += row
     np.maximum(likelihood, 1e-300, out=likelihood)
     mine /= likelihood
-    if apart is not None:
+    if apart is not None and others is not None:
         held = mine.sum(axis=0)
         apart /= likelihood
         apart -= others
