@@ -242,10 +242,10 @@ class Beliefs:
         total = 0.0
         for part in self._parts():
             one, two = self[part], other[part]
-            same = (one.classes[:, :, None] == two.classes[:, None, :]) & (one.classes >= 0)[:, :, None]
-            own = np.where(same.any(axis=2), np.einsum("ijk,ik->ij", same, two.probability), two.each_other[:, None])
-            total += float(np.abs(np.where(one.classes >= 0, one.probability - own, 0.0)).sum())
-            new = (two.classes >= 0) & ~same.any(axis=1)
+            total += float(np.abs(one.probability - two.on(one.classes).probability).sum())
+            new = two.classes >= 0
+            for column in one.classes.T:
+                new &= two.classes != column[:, None]
             total += float(np.abs(np.where(new, two.probability - one.each_other[:, None], 0.0)).sum())
             n_neither = self.n_classes - (one.classes >= 0).sum(axis=1) - new.sum(axis=1)
             total += float((n_neither * np.abs(one.each_other - two.each_other)).sum())

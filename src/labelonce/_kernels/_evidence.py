@@ -36,11 +36,12 @@ class Evidence(Protocol):
     """The labels of the rows; arrays by row and slot have a last column for the rest, if there is a rest.
 
     `leaning` is to what share answers are evidence for classes, None where they are the classes. `labels` are those
-    that it was made of.
+    that it was made of, `dtype` the precision in which `keep` makes no copy.
     """
 
     labels: Any
     leaning: Floats | None
+    dtype: Any
 
     def log_prior(self, prior: Floats) -> Any:
         """Return P(class) as the log prior of the rows."""
@@ -77,6 +78,8 @@ class Evidence(Protocol):
 
 class DenseEvidence:
     """Evidence about all classes of every row, for workers that are matrices or can be made such."""
+
+    dtype = np.dtype(np.float64)
 
     def __init__(self, labels: Any, engine: Engine) -> None:
         self.labels, self._engine, self.leaning = labels, engine, engine.leaning

@@ -59,7 +59,7 @@ class SlotEvidence:
         self, labels: Annotations, classes: Codes, pattern: Pattern, arrays: Arrays = NUMPY, *, draws: bool = False
     ) -> None:
         self.labels, self.classes, self.pattern, self.arrays, self._draws = labels, classes, pattern, arrays, draws
-        self.n_classes, self.n_rates = labels.n_classes, int(pattern.row.max()) + 1
+        self.dtype, self.n_classes, self.n_rates = arrays.dtype, labels.n_classes, int(pattern.row.max()) + 1
         self._start = first_rows(labels.task, labels.n_tasks)
         self._uniform = np.random.default_rng(0).random(len(classes), dtype=np.float32)
         self._row = np.append(pattern.row, self.n_rates).astype(np.int32)  # of padding: any, its prior is zero

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -54,27 +55,33 @@ class Calibration:
 class Scores:
     """Predictions as calibration sees them, slots first.
 
+    Inside are the classes that labels are evidence for, or all without groups. They are among the first slots, and all
+    others among the last: what no row has inside, or outside, is left out, so that the steps of a search are short.
+
     Attributes
     ----------
-    within : (n_slots, n_rows)
-        Log P(class | inside), 0 elsewhere. Inside are the classes that labels are evidence for, or all without groups.
-    code : (n_slots, n_rows), optional
+    n_slots : int
+    within : (n_inside, n_rows)
+        Log P(class | inside) of the first slots, after which none is inside; 0 where one is not.
+    code : (n_inside, n_rows), optional
         The class of every slot; the number of classes where there is none, as in the rest. None: slot k is class k.
-    inside : (n_slots, n_rows) mask, optional
-        Which slots are inside; None: all.
-    between, mass : (n_slots, n_rows), (n_rows,), optional
-        Log P(class) of the others, -inf elsewhere, and log P(inside); None without groups.
+    closed : (n_inside, n_rows) mask, optional
+        Which of these slots are not inside; None: none.
+    between, mass : (n_others, n_rows), (n_rows,), optional
+        Log P(class) of the last slots, before which none is outside, -inf where one is not, and log P(inside); None
+        without groups.
     number : (n_rows,) or 0
         Log of the number of classes in the rest, each of which is calibrated by itself where there are no groups.
     kind : (n_rows,), optional
     n_classes : int
     """
 
+    n_slots: int
     within: Floats
-    code: Codes | None
-    inside: Any
+    code: Any
+    closed: Any
     between: Floats | None
-    mass: Floats | None
+    mass: Any
     number: Any
     kind: Codes | None
     n_classes: int
@@ -83,29 +90,46 @@ class Scores:
     def of(cls, predictions: Beliefs, inside: Mask | None, kind: Codes | None = None) -> Scores:
         """Return the scores of predictions; `inside` (n_rows, n_slots) is given where labels stay within groups."""
         n_classes, wide = predictions.n_classes, np.array(predictions.wide().T, dtype=np.float64, order="C")
+        n_slots = len(wide)
         if predictions.rest is None:
-            return cls(
-                np.log(np.maximum(wide, LEAST, out=wide), out=wide), None, None, None, None, 0.0, kind, n_classes
-            )
+            within = np.log(np.maximum(wide, LEAST, out=wide), out=wide)
+            return cls(n_slots, within, None, None, None, None, 0.0, kind, n_classes)
         there = np.pad(predictions.codes.T >= 0, ((0, 1), (0, 0)))
         n_others = n_classes - there.sum(axis=0)
         there[-1] = n_others > 0
-        code = np.where(there[:-1], predictions.codes.T, n_classes)
-        code = np.concatenate([code, np.full((1, len(predictions)), n_classes, np.int32)])
-        wide[:-1] = np.maximum(wide[:-1], LEAST)
+        code = np.full(wide.shape, n_classes, dtype=np.intp)
+        np.copyto(code[:-1], predictions.codes.T, where=there[:-1])
+        np.maximum(wide[:-1], LEAST, out=wide[:-1])
         wide[-1] = np.where(there[-1], wide[-1] + LEAST, 0.0)
         if inside is None:
             number = np.log(np.maximum(n_others, 1))
             within = np.log(np.where(there, wide, 1.0))
             within[-1] -= number
-            return cls(within, code, there, None, None, number, kind, n_classes)
+            return cls(n_slots, within, code, _unless_none(~there), None, None, number, kind, n_classes)
         mine = np.pad(inside.T, ((0, 1), (0, 0))) & there
         none = ~mine.any(axis=0)
         mine[:-1, none] = there[:-1, none]
-        mass = np.where(mine, wide, 0.0).sum(axis=0)
-        within = np.log(np.where(mine, wide / mass, 1.0))
-        between = np.where(there & ~mine, np.log(np.where(there, wide, 1.0)), -np.inf)
-        return cls(within, code, mine, between, np.log(mass), 0.0, kind, n_classes)
+        others = there & ~mine
+        used: Any = mine.any(axis=1)
+        last, first = n_slots - int(used[::-1].argmax()), int(np.argmax(others.any(axis=1)))
+        mine, others = mine[:last], others[first:]
+        mass = np.where(mine, wide[:last], 0.0).sum(axis=0)
+        within = np.log(np.where(mine, wide[:last] / mass, 1.0))
+        between = np.where(others, np.log(np.where(others, wide[first:], 1.0)), -np.inf)
+        return cls(n_slots, within, code[:last], _unless_none(~mine), between, np.log(mass), 0.0, kind, n_classes)
+
+    @cached_property
+    def steps(self) -> tuple[Any, Any]:
+        """The differences of `between` and `mass` to the largest of them in each row."""
+        assert self.between is not None
+        top = np.maximum(self.mass, self.between.max(axis=0))
+        return self.between - top, self.mass - top
+
+    @cached_property
+    def outside(self) -> Any:
+        """`between`, with 0 where a slot is not outside."""
+        assert self.between is not None
+        return np.where(np.isfinite(self.between), self.between, 0.0)
 
     def shown(self, found: Calibration) -> tuple[Floats, Floats | None, Any]:
         """Return calibrated P(class | inside), P(class) of the others, and P(inside)."""
@@ -114,15 +138,16 @@ class Scores:
         score += self.spread(found.shift, found.shift.mean())
         if self.code is not None:
             score[-1] += self.number
-            score[~self.inside] = -np.inf
+        if self.closed is not None:
+            np.copyto(score, -np.inf, where=self.closed)
         score -= score.max(axis=0)
         np.exp(score, out=score)
         score /= score.sum(axis=0)
-        if self.between is None or self.mass is None:
+        if self.between is None:
             return score, None, 1.0
-        top = np.maximum(self.mass, self.between.max(axis=0))
-        others = np.exp(found.between * (self.between - top))
-        mass = np.exp(found.between * (self.mass - top))
+        others, mass = (found.between * step for step in self.steps)
+        np.exp(others, out=others)
+        np.exp(mass, out=mass)
         total = mass + others.sum(axis=0)
         others /= total
         return score, others, mass / total
@@ -130,7 +155,7 @@ class Scores:
     def spread(self, by_class: Floats, rest: float) -> Floats:
         """Return numbers (n_kinds, n_classes) by slot and row."""
         if self.code is not None:
-            return np.asarray(np.append(by_class[0], rest)[self.code])
+            return np.asarray(np.append(by_class[0], rest).take(self.code))
         return by_class[0][:, None] if self.kind is None else np.asarray(by_class[self.kind].T)
 
     def by_class(self, values: Floats, n_kinds: int) -> Floats:
@@ -150,9 +175,18 @@ class Scores:
 
     def log_prior(self, found: Calibration) -> Floats:
         """Return log P(true class), (n_rows, n_slots), minus infinity where a slot is empty."""
-        inside, others, mass = self.shown(found)
+        wide, others, mass = self.shown(found)
+        if others is not None:
+            inside, wide = wide, np.zeros((self.n_slots, wide.shape[1]))
+            np.multiply(inside, mass, out=wide[: len(inside)])
+            wide[-len(others) :] += others
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(inside if others is None else inside * mass + others).T)
+            return np.asarray(np.log(wide, out=wide).T)
+
+
+def _unless_none(mask: Mask) -> Mask | None:
+    """Return a mask, None where it marks nothing."""
+    return mask if mask.any() else None
 
 
 def calibrated_log_prior(
@@ -221,12 +255,15 @@ def calibrate(
 
 def odds_of(scores: Scores, messages: Floats) -> Floats:
     """Return what labels say by slot and row, up to a factor in each row; 0 where a slot is empty."""
-    odds = np.ascontiguousarray(messages.T, dtype=np.float64)
-    if scores.code is None:
-        return np.asarray(np.exp(odds - odds.max(axis=0)))
-    possible: Any = scores.inside if scores.between is None else scores.inside | np.isfinite(scores.between)
-    top = np.where(possible, odds, -np.inf).max(axis=0)
-    return np.where(possible, np.exp(np.minimum(odds - top, 0.0)), 0.0)
+    odds = np.array(messages.T, dtype=np.float64, order="C")
+    if scores.code is not None:
+        empty = np.ones(odds.shape, dtype=bool)
+        empty[: len(scores.code)] = False if scores.closed is None else scores.closed
+        if scores.between is not None:
+            empty[-len(scores.between) :] &= ~np.isfinite(scores.between)
+        odds[empty] = -np.inf
+    odds -= odds.max(axis=0)
+    return np.asarray(np.exp(odds, out=odds))
 
 
 def loss(
@@ -236,28 +273,30 @@ def loss(
     n_kinds = len(shares)
     here = Calibration.at(point, shares.shape)
     inside, others, mass = scores.shown(here)
-    joint = inside * odds if others is None else (inside * mass + others) * odds
-    likelihood = joint.sum(axis=0).clip(1e-300)
-    joint /= likelihood
-    mine, held = (joint, 1.0) if others is None else (np.where(scores.inside, joint, 0.0), None)
-    held = mine.sum(axis=0) if held is None else held
+    mine = inside * mass
+    mine *= odds[: len(inside)]
+    apart = None if others is None else others * odds[-len(others) :]
+    likelihood, held, by_between = mine.sum(axis=0), 1.0, 0.0
+    for row in () if apart is None else apart:
+        likelihood += row
+    np.maximum(likelihood, 1e-300, out=likelihood)
+    mine /= likelihood
+    if apart is not None and others is not None:
+        held = mine.sum(axis=0)
+        apart /= likelihood
+        apart -= others
+        by_between = here.between * _rise(scores, apart, held - mass)
     rows, counts = _totals(total, scores.by_kind(np.ones(odds.shape[1]), n_kinds), scores.by_class(inside, n_kinds))
     share = np.maximum(counts / np.maximum(rows, 1)[:, None], 1e-12)
     pulled = scores.spread(pull * shares / share, 0.0)
-    if scores.inside is not None:
-        pulled = np.where(scores.inside, pulled, 0.0)
-    slope = mine - held * inside
-    slope += inside * (pulled - (inside * pulled).sum(axis=0))
+    slope = mine
+    slope -= held * inside
+    inside *= pulled - (inside * pulled).sum(axis=0)
+    slope += inside
     by_exponent = here.exponent * scores.by_kind((slope * scores.within).sum(axis=0), n_kinds)
     by_shift = scores.by_class(slope, n_kinds)
-    if scores.code is not None:
+    if scores.code is not None and others is None:
         by_shift = by_shift + float(slope[-1].sum()) / scores.n_classes  # the rest is shifted by the mean
-    by_between = 0.0
-    if others is not None and scores.between is not None:
-        between = np.where(np.isfinite(scores.between), scores.between, 0.0)
-        by_between = here.between * float(
-            ((joint - mine - others) * between).sum() + ((held - mass) * scores.mass).sum()
-        )
     value, by_between, by_exponent, by_shift = _totals(
         total, np.log(likelihood).sum(), by_between, by_exponent, by_shift
     )
@@ -266,6 +305,13 @@ def loss(
     lean, by_lean = _lean(here)
     n_rows = rows.sum()
     return float(lean - value) / n_rows, (by_lean - gradient) / n_rows
+
+
+def _rise(scores: Scores, others: Floats, mass: Floats) -> float:
+    """Return the slope by the log of the exponent between groups, of slopes by log P(class) and log P(inside)."""
+    by_slot = np.zeros((scores.n_slots, others.shape[1]))  # of all slots: sums are then rounded alike for any n_others
+    np.multiply(others, scores.outside, out=by_slot[-len(others) :])
+    return float(by_slot.sum() + (mass * scores.mass).sum())
 
 
 def _lean(here: Calibration) -> tuple[float, Floats]:

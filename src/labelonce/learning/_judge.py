@@ -154,7 +154,8 @@ def _calibrated(view: View, workers: WorkerModel, number: int, start: Calibratio
 
 def log_prior_of(view: View, found: Calibration) -> Any:
     """Return what predictions say of the true classes, calibrated, where the evidence is."""
-    return view.evidence.keep(calibrated_log_prior(view.predictions, view.inside, view.problem.kind, found))
+    evidence, dtype = view.evidence, view.evidence.dtype
+    return evidence.keep(calibrated_log_prior(view.predictions, view.inside, view.problem.kind, found, dtype))
 
 
 def refine(workers: WorkerModel, evidence: Evidence, log_prior: Any, gold: Codes | None) -> None:
