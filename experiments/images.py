@@ -340,16 +340,20 @@ COLUMNS = {"accuracy": "test accuracy", "mirrored": "without moved views", "labe
 
 
 def table(trials: list[Trial]) -> str:
-    """Return accuracies in %, mean and standard error over seeds."""
+    """Return accuracies in %, mean and standard error over seeds; a number of seeds in brackets where some lack it."""
     rows, names = [], KEYS[:-2]
     told = [row | {"method": _named(row)} for row in trials]
     for key in dict.fromkeys(tuple(row[name] for name in names) for row in told):
         some = [row for row in told if tuple(row[name] for name in names) == key]
-        cells = [mean_error([100 * row[name] for row in some if name in row]) for name in COLUMNS]
-        said = mean_error([100 * row["says"][0] for row in some if isinstance(row.get("says"), list)])
+        cells = [_cell([100 * row[name] for row in some if name in row], len(some)) for name in COLUMNS]
+        said = _cell([100 * row["says"][0] for row in some if isinstance(row.get("says"), list)], len(some))
         alone = mean_error([row["seconds"] for row in some if row.get("alone")])
         rows.append([*key, len(some), *cells, said, alone])
     return markdown([*names, "seeds", *COLUMNS.values(), "says", "seconds alone on the card"], rows) + judges(trials)
+
+
+def _cell(values: list[float], n_seeds: int) -> str:
+    return mean_error(values) + (f" ({len(values)})" if 0 < len(values) < n_seeds else "")
 
 
 def _named(row: Trial) -> str:

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 import labelonce as lo
 from labelonce.learning._choice import worths
-from labelonce.learning._cross_fit import CrossFit
+from labelonce.learning._cross_fit import CrossFit, surely_more
 from labelonce.learning._rounds import swaps
 
 
@@ -79,18 +79,19 @@ def test_a_model_that_finds_classes_of_its_own_changes_no_label() -> None:
 
 
 def test_a_gain_is_sure_where_it_is_more_than_chance() -> None:
-    rng = np.random.default_rng(0)
-    before, noise = rng.normal(size=1000), rng.normal(size=1000)
+    noise = np.random.default_rng(0).normal(size=1000)
+    assert surely_more(0.5 * (noise - noise.mean()), 1000) == 0
+    assert 0.2 < surely_more(0.5 + 0.1 * noise, 2000) < 0.25  # two labels per row
 
-    def gain(more: Any, number: int = 2, overfits: bool = False) -> float:
-        run: Any = SimpleNamespace(
-            overfits=overfits,
-            scores=[before, before + more],
-            values=lambda: np.stack([before, before + more]),
-            problem=SimpleNamespace(labels=np.zeros(2000)),
-        )
-        return CrossFit.sure_gain(run, number)
 
-    assert gain(0.5 * (noise - noise.mean())) == 0
-    assert 0.2 < gain(0.5 + 0.1 * noise) < 0.25  # two labels per row
-    assert gain(0.5, overfits=True) == gain(0.5, number=3) == 0
+def test_workers_who_are_counted_better_are_no_gain_of_the_labels() -> None:
+    before = np.random.default_rng(0).normal(size=1000)
+
+    def gain(with_later_workers: float, **known: Any) -> float:
+        run = {"overfits": False, "scores": [before, before + 0.5], "_by_task": np.stack}
+        run |= {"_first_scores": [before, before + with_later_workers], "problem": SimpleNamespace(labels=before)}
+        return CrossFit.sure_gain(SimpleNamespace(**run | known), 2)  # type: ignore[arg-type]
+
+    assert gain(0.0) == gain(-0.2) == pytest.approx(0.5)
+    assert gain(0.4) == pytest.approx(0.1)
+    assert gain(0.6) == gain(0.0, overfits=True) == gain(0.0, scores=[before]) == 0

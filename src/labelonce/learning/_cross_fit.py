@@ -164,9 +164,13 @@ class CrossFit:
         if self.overfits or len(self.scores) < number:
             return 0.0
         last, *firsts = self._by_task([self.scores[number - 1], self.scores[0], self._first_scores[number - 1]])
-        more = last - max(firsts, key=np.mean)
-        sure = more.mean() - RULES.sure_gain * more.std() / np.sqrt(len(more))
-        return max(float(sure) * len(more) / max(len(self.problem.labels), 1), 0.0)
+        return surely_more(last - max(firsts, key=np.mean), len(self.problem.labels))
+
+
+def surely_more(more: Floats, n_labels: int) -> float:
+    """Return what tasks gain, less its standard errors, per label; 0 where that may be chance."""
+    sure = more.mean() - RULES.sure_gain * more.std() / np.sqrt(len(more))
+    return max(float(sure) * len(more) / max(n_labels, 1), 0.0)
 
 
 def _best_exponent(logs: list[Floats], said: list[Floats], sizes: list[Floats]) -> float:
