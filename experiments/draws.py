@@ -121,6 +121,20 @@ def rare(problem: Problem, share: float, rng: Generator) -> tuple[Any, Array]:
     return X[rows], y[rows]
 
 
+def with_outliers(problem: Problem, share: float, rng: Generator) -> tuple[Any, Array]:
+    """Return a problem in which the numbers of some rows are ten thousand times too large."""
+    X, y = problem(rng)
+    hit = rng.random(len(X)) < share
+    return np.where(hit[:, None], 1e4 * X, X), y
+
+
+def undetermined(problem: Problem, share: float, rng: Generator) -> tuple[Any, Array]:
+    """Return a problem of which some rows have another class than their features say."""
+    X, y = problem(rng)
+    other = (y + rng.integers(1, y.max() + 1, len(y))) % (y.max() + 1)
+    return X, np.where(rng.random(len(y)) < share, other, y)
+
+
 @cache
 def _texts(name: str) -> tuple[Array, Array]:
     data = data_sets.load(name)

@@ -1,4 +1,4 @@
-"""Do no harm: `MBEM()` on 65 worlds, made to be hard on a default, next to votes, Dawid-Skene, CROWDLAB and the truth.
+"""Do no harm: `MBEM()` on 70 worlds, made to be hard on a default, next to votes, Dawid-Skene, CROWDLAB and the truth.
 
 A world is a problem (weak, misspecified, unscaled or plenty of features; texts; many classes; few tasks; a rare class)
 and a crowd (teams of three, long tails, adversaries, people who choose their tasks, who copy, who err together). Half
@@ -59,6 +59,8 @@ from draws import (
     survey,
     text_numbers,
     text_words,
+    undetermined,
+    with_outliers,
     xor,
 )
 from record import RESULTS, Trial, arguments, made_before, main, markdown, read, resume, write
@@ -259,10 +261,24 @@ def _worlds() -> list[World | RealWorld]:
         ("photographs, hammers", "paper", photographs, partial(hammers, n_workers=50), 1500),
         ("photographs, class-wise", "paper", photographs, class_wise, 1500),
     ]  # fmt: skip
+    audited: list[tuple[str, str, Any, Any, int]] = [  # found by an audit, so all were looked at
+        ("ten weak classes, all .92", "weak", partial(balls, n=4500, n_classes=10, distance=0.25),
+         partial(coins, skills=alike(20, 0.92)), 2000),
+        ("long tail of good workers", "long tail", partial(table, n_classes=4, separation=0.5),
+         partial(coins, skills=alike(150, 0.93)), 1500),
+        ("outliers, mixed", "unscaled", partial(with_outliers, partial(table, n_classes=3, separation=1.0), 0.01),
+         partial(coins, skills=np.repeat([0.95, 0.75, 0.5], 6)), 1500),
+        ("rare 1 %, good workers", "rare", partial(rare, partial(made_up, n=12000, n_classes=2, separation=1.3), 0.01),
+         partial(sided, n_workers=20, sensitivity=(0.85, 0.98), specificity=(0.985, 0.999)), 3000),
+        ("undetermined, three labels", "undetermined",
+         partial(undetermined, partial(balls, n=3000, n_classes=3, distance=1.0), 0.15),
+         partial(coins, skills=alike(20, 0.9), per_task=3), 800),
+    ]  # fmt: skip
     real: list[tuple[str, Any]] = [("labelme", 1), ("labelme", "all"), (reviews, 1), (reviews, "all"), (book, 1)]
     halves = ("report", "choose")
     found: list[World | RealWorld] = []
     found += [World(name, kind, halves[place % 2], *rest) for place, (name, kind, *rest) in enumerate(rows)]
+    found += [World(name, kind, "choose", *rest) for name, kind, *rest in audited]
     for place, (data, per_task) in enumerate(real):
         name = f"{data}, {'one' if per_task == 1 else 'all'}"
         found.append(RealWorld(name, halves[place % 2], data, per_task))
@@ -333,7 +349,7 @@ def trial(world: str, seed: int) -> Trial:
         warnings.simplefilter("always")
         clf = lo.MBEM().fit(crowd.X, ann)
     found: Trial = {"world": world, "seed": seed, "kind": WORLDS[world].kind, "half": WORLDS[world].half}
-    found |= {"fits": clf.n_fits_, "cpu_s": time.process_time() - started}
+    found |= {"fits": clf.n_fits_, "predictions": clf.recipe_["predictions"], "cpu_s": time.process_time() - started}
     found["warned"] = sorted({one.category.__name__ for one in caught})
     found["given"] = float((ann.label == y[ann.task]).mean())
     with warnings.catch_warnings():
