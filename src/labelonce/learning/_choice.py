@@ -100,8 +100,8 @@ def planned_rounds(
 
     Of the rounds `done` by the choice none is repeated.
     """
-    coming = rounds(problem, plan.how, after=done[-1] if done else after)
     number = 0 if after is None else after.number
+    coming = rounds(problem, plan.how, after=done[-1] if len(done) > number else after)
     while number < plan.rounds:
         alone = plan.how.joint_from is None
         if plan.stops_early and alone and after is not None and after.change < RULES.early_stop:
