@@ -106,6 +106,12 @@ class Rules:
         0.02,
         "nats by which a learner that overfits may predict a label better in its second round than it should",
     )
+    echoed: tuple[float, float] = _rule(
+        (0.05, 2.0),
+        "share of the labels that predictions agree with beyond those of rounds that never saw them, from which the "
+        "first round's are judged by; standard errors taken off",
+        _PAGE,
+    )
     sure_gain: float = _rule(
         1.0, "standard errors that are taken off how much better rounds predict labels left out", _PAGE
     )

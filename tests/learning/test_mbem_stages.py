@@ -10,6 +10,7 @@ from numpy.testing import assert_array_equal
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 from labelonce import MBEM, SoftmaxRegression
 from labelonce.workers import OneCoin
@@ -33,6 +34,19 @@ def test_every_stage_can_be_gone_on_from(options: dict[str, Any]) -> None:
         assert_array_equal(clf.posterior_, whole.posterior_)
         assert_array_equal(clf.predict_proba(X), whole.predict_proba(X))
         assert str(clf.history_) == str(whole.history_)
+
+
+@pytest.mark.filterwarnings("ignore::labelonce.DoubtWarning")  # a tree fitted to noise is doubted, and rightly
+def test_given_rounds_out_of_fold_are_gone_on_from_without_a_round_twice() -> None:
+    X, ann, *_ = crowd_with_features(120)
+    tree = DecisionTreeClassifier(min_samples_leaf=2, random_state=0)
+    saved = [pickle.dumps(clf) for clf in MBEM(tree, rounds=4).stages(X, ann)]
+    whole = MBEM(tree, rounds=4).fit(X, ann)
+    assert whole.recipe_["predictions"] == "out_of_fold"
+    for content in saved:
+        clf = pickle.loads(content)
+        list(clf.stages(X, ann, resume=True))
+        assert (clf.n_fits_, str(clf.history_)) == (whole.n_fits_, str(whole.history_))
 
 
 def test_a_callback_sees_what_its_round_found() -> None:

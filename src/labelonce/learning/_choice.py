@@ -57,6 +57,9 @@ class Plan:
         Predictions by out-of-fold models, where the choice has made them.
     more : bool
         Whether out-of-fold models of the last round are used as well.
+    may_echo : bool
+        Whether it is asked if labels echo in the last round's predictions: of learners that overfit and are cheap. That
+        takes further fits, which a limit on their number or a network does not allow.
     """
 
     learner: Any
@@ -69,6 +72,7 @@ class Plan:
     parts: int = 1
     unseen: Beliefs | None = None
     more: bool = False
+    may_echo: bool = False
 
     @property
     def echoes(self) -> bool:
@@ -100,8 +104,8 @@ def planned_rounds(
 
     Of the rounds `done` by the choice none is repeated.
     """
-    coming = rounds(problem, plan.how, after=done[-1] if done else after)
     number = 0 if after is None else after.number
+    coming = rounds(problem, plan.how, after=done[-1] if len(done) > number else after)
     while number < plan.rounds:
         alone = plan.how.joint_from is None
         if plan.stops_early and alone and after is not None and after.change < RULES.early_stop:
@@ -257,7 +261,13 @@ class _Options:
                 unseen = trial.predictions[-1]
         more = unseen is not None and self.budget is None
         plan = Plan(one.given.whole, one.how, self.rounds, averaged, True, scores, gain, self.parts, unseen, more)
+        plan = replace(plan, may_echo=self._may_echo(one, plan))
         return Preparation(plan, one.given.features, one.problem, done, [], 0)
+
+    def _may_echo(self, one: Contender, plan: Plan) -> bool:
+        """Return whether it may be asked if predictions echo labels, which takes nearly another fit."""
+        unlimited = self.budget is None and one.how.learner.is_cheap(one.problem.X, _width(one.problem))
+        return plan.echoes and plan.rounds > 1 and unlimited
 
     def _chosen(self) -> Preparation:
         """Return the plan whose learner and rounds predict held-out labels best.
@@ -303,6 +313,7 @@ class _Options:
         more, scores = unseen is not None and self.budget is None, tuple(_means(trial))
         early, gain = not self.free, trial.sure_gain(n_rounds)
         plan = Plan(one.given.whole, how, n_rounds, averaged, early, scores, gain, self.parts, unseen, more)
+        plan = replace(plan, may_echo=self._may_echo(one, plan))
         table = [
             {"learner": other.how.learner, "predictions": "out_of_fold" if run.overfits else "in_sample"}
             | {"held_out_scores": _means(run), "near_best": (near if run is trial else near & False).tolist()}

@@ -67,10 +67,10 @@ class CrossFit:
             self._keep_joint(next(self._joint))
             return
         found = [next(run) for run in self._runs]
-        told = [self._told(held, this) for held, this in zip(self._held, found, strict=True)]
-        self.predictions.append(gathered(self.problem, self.fold, told))
+        said = [told(self.problem, held, this) for held, this in zip(self._held, found, strict=True)]
+        self.predictions.append(gathered(self.problem, self.fold, said))
         crowds = [this.workers.crowd for this in found]
-        self.scores.append(self._scored(told, crowds))
+        self.scores.append(self._scored(said, crowds))
         first = [self.predictions[0][rows] for rows in self._rows]
         self._first_scores.append(self._scored(first, crowds) if len(self.scores) > 1 else self.scores[0])
         if self._is_open and len(self.predictions) == 1:
@@ -79,17 +79,6 @@ class CrossFit:
             self._runs.clear()
             self._joint = rounds(self.problem, self.how, first_parts=[this.model for this in found])
             self.rounds.append(next(self._joint))
-
-    def _told(self, held: Mask, this: Round) -> Beliefs:
-        """Return what a part's round says of the rows held out from it."""
-        slots = None
-        if this.pattern is not None:
-            rows = self.problem.rows_of(held)
-            gold = None if self.problem.gold is None else self.problem.gold[rows][:, None]
-            some = label_slots(self.problem.labels.select(rows), this.pattern, gold)
-            slots = np.full((len(rows), some.shape[1]), -1, dtype=np.int32)
-            slots[rows] = some
-        return self.problem.predict(this.model, slots, RULES.top_classes, held)
 
     def _keep_joint(self, this: Round) -> None:
         """Keep a round out of fold; its labels are scored by workers counted without those of their part."""
@@ -171,6 +160,18 @@ def surely_more(more: Floats, n_labels: int) -> float:
     """Return what tasks gain, less its standard errors, per label; 0 where that may be chance."""
     sure = more.mean() - RULES.sure_gain * more.std() / np.sqrt(len(more))
     return max(float(sure) * len(more) / max(n_labels, 1), 0.0)
+
+
+def told(problem: Problem, held: Mask, this: Round) -> Beliefs:
+    """Return what a round on the other tasks says of the rows held out from it."""
+    slots = None
+    if this.pattern is not None:
+        rows = problem.rows_of(held)
+        gold = None if problem.gold is None else problem.gold[rows][:, None]
+        some = label_slots(problem.labels.select(rows), this.pattern, gold)
+        slots = np.full((len(rows), some.shape[1]), -1, dtype=np.int32)
+        slots[rows] = some
+    return problem.predict(this.model, slots, RULES.top_classes, held)
 
 
 def _best_exponent(logs: list[Floats], said: list[Floats], sizes: list[Floats]) -> float:

@@ -36,6 +36,7 @@ from labelonce.learning._doubt import (
     doubts_about_surest,
     warn,
 )
+from labelonce.learning._echo import echoes, first_round
 from labelonce.learning._features import GivenLearner, given_learners
 from labelonce.learning._fits import FitLog, announce, counting
 from labelonce.learning._history import history_entry
@@ -119,7 +120,10 @@ class MBEM(AnnotationsScorer):
     estimated_accuracy_ : (value, low, high)
         Estimated share of `labels_` that are right, with its 90 % range.
     predictions_ : (n_tasks, n_classes)
-        Predictions for the training tasks by models that did not see them.
+        Predictions for the training tasks by models that were not fitted to them. Where all rounds are out-of-fold
+        (`recipe_["predictions"]`), the targets of these models may hold a little of what labels of the task said in
+        earlier rounds. If it is too much, these are the first round's predictions, which hold nothing of it; that is
+        checked for cheap learners, where `max_fits` is left open.
     confusion_, prior_, skill_, answers_ : arrays
         As in the aggregators.
     worker_model_ : WorkerModel
@@ -131,7 +135,7 @@ class MBEM(AnnotationsScorer):
     history_ : list of dict
         One entry per round: change of posteriors, agreement, mean confidence, held-out score.
     n_rounds_, n_fits_ : int
-        Number of rounds, and of all fits of learners.
+        Number of rounds, and of all fits of learners, those that only check others included.
     recipe_ : dict
         What was done, chosen or given.
     choices_ : list of dict
@@ -421,7 +425,11 @@ class MBEM(AnnotationsScorer):
         if not found or plan.more:
             log, fold = FitLog(), folds_of(problem, plan.parts, plan.how.seed)
             with counting(log), sharing_threads([plan.how.learner], problem.X, problem.labels.n_classes):
-                found.append(unseen_predictions(problem, plan.how, last, fold))
+                first = first_round(problem, plan.how, self._done).predictions if plan.may_echo else None
+                if first is not None and echoes(problem, plan.how, last, first):
+                    found.append(first)
+                else:
+                    found.append(unseen_predictions(problem, plan.how, last, fold))
             self.n_fits_ += log.number
         workers: WorkerModel = clone(plan.how.workers)
         view = View.of(problem, workers, _told(found[0]), last.predictions.argmax())
