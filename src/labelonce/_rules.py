@@ -339,7 +339,7 @@ def all_rules() -> Iterator[Rule]:
     """Yield every rule, in the order in which a fit meets them.
 
     >>> next(all_rules()).name
-    'penalties'
+    'extreme_feature'
     """
     for one in fields(Rules):
         yield Rule(one.name, getattr(RULES, one.name), one.metadata["meaning"], one.metadata["source"])
