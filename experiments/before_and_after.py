@@ -17,6 +17,13 @@ from statistics import fmean
 
 from record import RESULTS, Trial, markdown, read, write_text
 
+
+def _medical(row: Trial) -> float | None:
+    """Return average precision or accuracy, where trials were run again: with seven judgements or more."""
+    figure = "TREATS AP" if row["method"].startswith("text") else "TREATS accuracy"
+    return float(row[figure]) if row["judgements"] >= 7 else None
+
+
 PER_TASK = "{redundancy} per task"
 SIMULATED = "{crowd}, quality {quality:g}, " + PER_TASK + ", {n_tasks:,} tasks"
 CELLS: dict[str, tuple[str, Callable[[Trial], float | None]]] = {  # by results file: a cell's name, and its value
@@ -25,13 +32,9 @@ CELLS: dict[str, tuple[str, Callable[[Trial], float | None]]] = {  # by results 
     "mbem_on_real_crowds": ("{name}, " + PER_TASK, lambda row: row["accuracy"]["MBEM"]),
     "leaderboard": ("{data}, " + PER_TASK, lambda row: row["accuracy"] if row["method"] == "MBEM" else None),
     "confidence": ("{name}, " + PER_TASK, lambda row: row["right"]),
-    "medical_relations": ("{method}, {judgements} judgements", lambda row: row[_figure(row["method"])]),
+    "medical_relations": ("{method}, {judgements} judgements", _medical),
     "imagenet_real": ("{method}, {votes} votes", lambda row: row["AP"]),
 }
-
-
-def _figure(method: str) -> str:
-    return "TREATS AP" if method.startswith("text") else "TREATS accuracy"
 
 
 def cells(file: str, trials: list[Trial]) -> Iterator[tuple[str, tuple[int, float]]]:
