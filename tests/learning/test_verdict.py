@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from sklearn.datasets import load_digits
 
 from labelonce import MBEM, SoftmaxRegression, simulate
+from labelonce._kernels import Beliefs
 from labelonce._rules import RULES
 from labelonce._types import Codes, Floats
 from labelonce.data import Annotations
 from labelonce.learning._causes import surely_contradicted, taken_wrong
-from labelonce.learning._verdict import doubt_interval
+from labelonce.learning._verdict import as_correlated, doubt_interval
 
 N = 900
 
@@ -116,6 +118,17 @@ def test_mistakes_that_all_share_look_like_features_that_do_not_determine_the_cl
         if true is seen:  # a warning, and a wide range, but what independent workers agree on is believed
             assert abs(clf.confidence_.mean() - actual) < 0.03
             assert abs(clf.skill_.mean() - 0.95) < 0.03
+
+
+def test_labels_of_one_row_are_less_sure_where_errors_may_correlate_and_single_ones_are_not() -> None:
+    chance = np.array([[0.98, 0.02], [0.98, 0.02], [1 - 1e-13, 1e-13]])
+    labels = SimpleNamespace(task=np.array([0, 1, 1, 1, 2]))
+    case: Any = SimpleNamespace(of_questions=False, evidence=SimpleNamespace(labels=labels))
+    found = as_correlated(case, Beliefs.of(chance), np.zeros(3, dtype=np.int32)).to_dense()
+    assert_allclose(found[[0, 2]], chance[[0, 2]], rtol=1e-12)
+    assert 0.5 < found[1, 0] < 0.98
+    case.of_questions = True
+    assert_allclose(as_correlated(case, Beliefs.of(chance), np.zeros(3, dtype=np.int32)).to_dense(), chance)
 
 
 def test_single_labels_that_predictions_contradict_far_more_than_they_are_taken_to_be_wrong() -> None:

@@ -298,12 +298,12 @@ def as_correlated(case: Case, posterior: Beliefs, labels: Codes) -> Beliefs:
 
     It changes nothing about rows with one label, nor about questions.
     """
-    if case.kind is not None:
+    if case.of_questions:
         return posterior
     confidence = posterior.at(np.arange(len(labels)), labels)
     per_row = np.bincount(case.evidence.labels.task, minlength=len(labels)).astype(np.int32)
     correlated = np.minimum(by_correlation(confidence, per_row).mean(axis=0), confidence)
-    wanted = confidence + RULES.errors_correlate * (correlated - confidence)
+    wanted = confidence + RULES.errors_correlate * np.where(per_row > 1, correlated - confidence, 0.0)
     return with_confidence(posterior, labels, wanted).level_with(labels)
 
 
@@ -346,7 +346,7 @@ def by_gold(posterior: Beliefs, labels: Codes, gold: Codes) -> Beliefs:
 def with_confidence(posterior: Beliefs, labels: Codes, wanted: Floats) -> Beliefs:
     """Return the beliefs in which the labels have another probability; that of the other classes keeps its shares."""
     confidence = posterior.at(np.arange(len(labels)), labels)
-    others = (1 - wanted) / np.maximum(1 - confidence, 1e-12)
+    others = np.where(wanted == confidence, 1.0, (1 - wanted) / np.maximum(1 - confidence, 1e-12))
     is_label = posterior.codes == labels[:, None]
     inside = np.where(is_label, wanted[:, None], posterior.probability * others[:, None])
     wide = inside if posterior.rest is None else np.column_stack([inside, posterior.rest * others])
