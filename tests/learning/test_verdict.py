@@ -17,7 +17,7 @@ from labelonce._rules import RULES
 from labelonce._types import Codes, Floats
 from labelonce.data import Annotations
 from labelonce.learning._causes import surely_contradicted, taken_wrong
-from labelonce.learning._verdict import as_correlated, doubt_interval
+from labelonce.learning._verdict import as_correlated, as_people_are, doubt_interval
 
 N = 900
 
@@ -129,6 +129,19 @@ def test_labels_of_one_row_are_less_sure_where_errors_may_correlate_and_single_o
     assert 0.5 < found[1, 0] < 0.98
     case.of_questions = True
     assert_allclose(as_correlated(case, Beliefs.of(chance), np.zeros(3, dtype=np.int32)).to_dense(), chance)
+
+
+@pytest.mark.parametrize(("n_rare", "right", "deviation"), [(50, 0.77, 0.18), (1, 0.99, 0.18 * 0.01 / 0.23)])
+def test_where_nothing_is_told_few_labels_are_wrong_if_nearly_all_are_of_one_class(
+    n_rare: int, right: float, deviation: float
+) -> None:
+    labels = (np.arange(100) < n_rare).astype(np.int32)
+    votes = Beliefs.of(np.eye(2)[labels])
+    case: Any = SimpleNamespace(of_questions=False, n_pairs=0, labelled=np.ones(100, dtype=bool), votes=votes)
+    posterior = Beliefs.of(0.002 + 0.996 * np.eye(2)[labels])
+    found, _, variance = as_people_are(case, posterior, labels)
+    assert found.max().mean() == pytest.approx(right)
+    assert variance == pytest.approx(deviation**2)
 
 
 def test_single_labels_that_predictions_contradict_far_more_than_they_are_taken_to_be_wrong() -> None:
