@@ -88,7 +88,7 @@ class Annotations(ExtraColumns):
         self._set_answers()
         for name, table in (("task", "tasks"), ("worker", "workers"), ("label", "answers")):
             self._set(name, check_codes(getattr(self, name), f"{name} codes", len(getattr(self, table))))
-        order = _order_of(self.task, self.worker, self.n_tasks, self.n_workers, self.extra)
+        order = _rows.row_order(self.task, self.worker, self.n_tasks, self.n_workers, self.extra.order)
         if order is not None:
             for name in ("task", "worker", "label"):
                 self._set(name, getattr(self, name)[order])
@@ -264,11 +264,7 @@ class Annotations(ExtraColumns):
         """
         rows = tasks[0] if isinstance(tasks, tuple) else tasks
         wanted = np.atleast_1d(np.arange(self.n_tasks)[rows])
-        kept = np.isin(self.task, wanted)
-        ids = self.tasks[wanted]
-        rest = (self.workers, self.classes, self.answers)
-        part = self._like(kept, self.task[kept], self.worker[kept], self.label[kept], self.tasks, *rest)
-        return part.align(ids)
+        return self.part(np.isin(self.task, wanted)).align(self.tasks[wanted])
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return `to_matrix(dense=True)`."""
@@ -333,8 +329,7 @@ class Annotations(ExtraColumns):
         """
         task, tasks = _rows.tasks_among(self.task, self.tasks, task_ids)
         order = _rows.stable_order(task, len(tasks))
-        rows = (task[order], self.worker[order], self.label[order])
-        return self._like(order, *rows, tasks, self.workers, self.classes, self.answers)
+        return self._some(order, task=task[order], tasks=tasks)
 
     def select(self, task_mask: Any) -> Annotations:
         """Return the tasks where `task_mask`, of shape (n_tasks,), is True, with their annotations.
@@ -342,9 +337,7 @@ class Annotations(ExtraColumns):
         Workers, classes and answers keep their codes.
         """
         mask, kept, task = _rows.tasks_where(self.task, task_mask, self.n_tasks)
-        rows = (task, self.worker[kept], self.label[kept])
-        tables = (self.tasks[mask], self.workers, self.classes, self.answers)
-        return self._like(kept, *rows, *tables)
+        return self._some(kept, task=task, tasks=self.tasks[mask])
 
     def sample(self, *, redundancy: int = 1, random_state: RandomState = None) -> Annotations:
         """Return at most `redundancy` annotations of every task, drawn at random without replacement.
@@ -358,7 +351,7 @@ class Annotations(ExtraColumns):
         rank -= _rows.first_rows(self.task, self.n_tasks)[self.task]
         kept = np.zeros(len(self), dtype=bool)
         kept[drawn[rank < redundancy]] = True
-        return self._rows_where(kept, self.answers)
+        return self.part(kept)
 
     def only_classes(self) -> Annotations:
         """Return the annotations whose answer is a class, as annotations whose answers are the classes.
@@ -380,19 +373,17 @@ class Annotations(ExtraColumns):
                 f"some answers must be classes, {shorten(self.classes)}; got none in {len(self):,} annotations, "
                 f"which say {shorten(self.answers[np.unique(self.label)])}."
             )
-        return self._rows_where(kept, self.classes)
-
-    def _rows_where(self, kept: Mask, answers: Ids) -> Annotations:
-        rows = (self.task[kept], self.worker[kept], self.label[kept])
-        return self._like(kept, *rows, self.tasks, self.workers, self.classes, answers)
-
-    def _like(self, rows: Any, *arrays: Ids) -> Annotations:
-        """Return annotations over other arrays that came from some rows of these, by a mask or positions."""
-        return owned_annotations(*arrays, names=self.names, extra=self.extra.take(rows))
+        return self._some(kept, answers=self.classes)
 
     def part(self, kept: Mask) -> Annotations:
         """Return some annotations, by a mask; tasks, workers, classes and answers keep their codes."""
-        return self._rows_where(kept, self.answers)
+        return self._some(kept)
+
+    def _some(self, rows: Any, **other: Ids) -> Annotations:
+        """Return some annotations, by a mask or positions, with other codes of tasks, or another table."""
+        arrays = {name: getattr(self, name)[rows] for name in ("task", "worker", "label")}
+        arrays |= {name: getattr(self, name) for name in ("tasks", "workers", "classes", "answers")}
+        return owned_annotations(*(arrays | other).values(), names=self.names, extra=self.extra.take(rows))
 
     def relabel(self, mapping: Any) -> Annotations:
         """Return the annotations with other labels.
@@ -530,13 +521,6 @@ def annotations_of(
     return sorted_annotations(*rows, tasks, workers, *tables, duplicates=duplicates, names=names, extra=found)
 
 
-def _order_of(task: Codes, worker: Codes, n_tasks: int, n_workers: int, extra: Extra) -> Codes | None:
-    """Return the order by task, worker, order of the choices, then as given; None if the rows are in that order."""
-    if extra.order is None:
-        return _rows.row_order(task, worker, n_tasks, n_workers)
-    return np.lexsort((extra.order, worker, task)).astype(np.int32)
-
-
 def sorted_annotations(
     task: Codes,
     worker: Codes,
@@ -551,13 +535,18 @@ def sorted_annotations(
     extra: Extra = NONE,
 ) -> Annotations:
     """Return annotations from rows in any order: by task, then worker, then as given. Takes the arrays over."""
-    order = _order_of(task, worker, len(tasks), len(workers), extra)
+    order = _rows.row_order(task, worker, len(tasks), len(workers), extra.order)
     if order is not None:
         task, worker, label, extra = task[order], worker[order], label[order], extra.take(order)
     if duplicates != "keep":
         again = _rows.repeats(task, worker, extra.order)
         if duplicates == "error" and again.any():
-            raise ValueError(_duplicate_message(again, task, worker, tasks, workers))
+            first = int(np.argmax(again))
+            raise ValueError(
+                f"{REPEATED}; got worker {show(workers[worker[first]])} on task {show(tasks[task[first]])} again "
+                f"({int(again.sum())} repeated rows in total). "
+                f"Choose what to keep with {argument('duplicates', 'first', 'last', 'keep')}."
+            )
         if again.any():
             kept = ~again if duplicates == "first" else ~np.append(again[1:], False)
             task, worker, label, extra = task[kept], worker[kept], label[kept], extra.take(kept)
@@ -580,15 +569,6 @@ def owned_annotations(*arrays: Ids, names: Any = NAMES, extra: Extra = NONE) -> 
     object.__setattr__(made, "names", names)
     object.__setattr__(made, "extra", extra)
     return made
-
-
-def _duplicate_message(again: Mask, task: Codes, worker: Codes, tasks: Ids, workers: Ids) -> str:
-    first = int(np.argmax(again))
-    return (
-        f"{REPEATED}; got worker {show(workers[worker[first]])} on task "
-        f"{show(tasks[task[first]])} again ({int(again.sum())} repeated rows in total). "
-        f"Choose what to keep with {argument('duplicates', 'first', 'last', 'keep')}."
-    )
 
 
 def _names(ids: Any, name: str, n: int) -> Ids:

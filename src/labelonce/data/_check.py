@@ -143,7 +143,7 @@ def check(annotations: Annotations) -> Check:
         notes=(
             *_answer_notes(annotations, per_answer[:n_classes], per_answer[n_classes:]),
             *_notes(per_task, per_worker, n_groups, overlap),
-            *(Finding(*found) for found in extra_notes(annotations)),
+            *extra_notes(annotations),
         ),
     )
 
@@ -178,10 +178,8 @@ def _answer_notes(annotations: Annotations, per_class: Counts, per_other: Counts
     if never:
         yield Finding("unused answers", never, f"{never:,} answers were never given.")
     if annotations.is_scale:
-        first, last = (
-            f"{show(annotations.answers[place])} for {show(annotations.classes[place])}" for place in (0, -1)
-        )
-        sentence = f"no answer is a class: they are taken as a scale, from {first} to {last}."
+        ends = (f"{show(annotations.answers[at])} for {show(annotations.classes[at])}" for at in (0, -1))
+        sentence = f"no answer is a class: they are taken as a scale, from {' to '.join(ends)}."
         yield Finding("scale", annotations.n_answers, sentence)
         return
     n = int(per_other.sum())
@@ -199,10 +197,8 @@ def _notes(per_task: Counts, per_worker: Counts, n_groups: int, overlap: float) 
     active = per_worker[per_worker > 0]
     few = int((active < SKILL_LABELS).sum())
     if few:
-        sentence = (
-            f"{few:,} of {len(active):,} workers gave fewer than {SKILL_LABELS} labels: too few to know their skill."
-        )
-        yield Finding("few labels", few, sentence)
+        sentence = f"{few:,} of {len(active):,} workers gave fewer than {SKILL_LABELS} labels: too few to know their"
+        yield Finding("few labels", few, f"{sentence} skill.")
     if overlap < MIN_OVERLAP:
         sentence = (
             f"{overlap:.0%} of the tasks have two or more labels: without features no method can tell the workers "
@@ -211,10 +207,8 @@ def _notes(per_task: Counts, per_worker: Counts, n_groups: int, overlap: float) 
         )
         yield Finding("one label per task", int((per_task == 1).sum()), sentence)
     elif n_groups > 1:
-        sentence = (
-            f"workers and tasks fall into {n_groups:,} groups that share no task: skills compare only within one."
-        )
-        yield Finding("groups", n_groups, sentence)
+        sentence = f"workers and tasks fall into {n_groups:,} groups that share no task: skills compare only within"
+        yield Finding("groups", n_groups, f"{sentence} one.")
 
 
 def worker_groups(annotations: Annotations) -> Codes:

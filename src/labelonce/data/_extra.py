@@ -59,10 +59,8 @@ class Extra:
         """Return the columns of some rows, by a mask or positions."""
         if not self._given():
             return self
-        parts = {
-            name: getattr(self, name)[rows] for name in self._given() if name in ("probability", "weight", "order")
-        }
-        return replace(self, **parts)
+        of_rows = [name for name in self._given() if name in ("probability", "weight", "order")]
+        return replace(self, **{name: getattr(self, name)[rows] for name in of_rows})
 
     def without(self, names: Sequence[str]) -> Extra:
         """Return the other columns."""
@@ -122,14 +120,10 @@ def kept_rows(columns: Mapping[str, Any], kept: Codes | None) -> dict[str, Any]:
     if kept is None:
         return given
     some = pa.array(kept)
-    return {
-        name: column
-        if isinstance(column, Mapping)
-        else np.asarray(column)[kept]
-        if np.ndim(column) == 2
-        else _ids.as_arrow(column, name).take(some)
-        for name, column in given.items()
-    }
+    for name, column in given.items():
+        if not isinstance(column, Mapping):
+            given[name] = np.asarray(column)[kept] if np.ndim(column) == 2 else _ids.as_arrow(column, name).take(some)
+    return given
 
 
 def joined_distribution(extra: Mapping[str, Any], label: Any, known: Any, classes: Any) -> tuple[dict[str, Any], Any]:
@@ -150,9 +144,8 @@ def joined_distribution(extra: Mapping[str, Any], label: Any, known: Any, classe
             f"Add {SPREAD}{odd[0]} or rename it, or do not read these columns, with plain=True."
         )
     n = len(next(iter(columns.values())))
-    return others | {
-        "probability": np.stack([floats(columns[name], SPREAD + name, n) for name in names], axis=1)
-    }, classes
+    others["probability"] = np.stack([floats(columns[name], SPREAD + name, n) for name in names], axis=1)
+    return others, classes
 
 
 def floats(values: Any, name: str, n: int) -> Floats:
@@ -241,10 +234,8 @@ def _families(given: Any, worker: Codes, workers: Ids) -> tuple[Codes, Ids]:
             both = f"{show(table[codes[odd[0]]])} and {show(table[of_worker[who]])}"
             raise ValueError(f"a worker must have one family; got {both} for worker {show(workers[who])}.")
         names = [None if code < 0 else table[code] for code in of_worker.tolist()]
-    alone = [
-        str(own) if _ids.is_missing(name) else str(name) for name, own in zip(names, workers.tolist(), strict=True)
-    ]
-    return _ids.encode(alone, "family")
+    pairs = zip(names, workers.tolist(), strict=True)
+    return _ids.encode([str(own if _ids.is_missing(name) else name) for name, own in pairs], "family")
 
 
 def encode_stated(values: Any, name: str) -> tuple[Codes, Ids]:
@@ -271,31 +262,9 @@ def name_families(workers: Ids) -> Codes | None:
         parts = [name.partition(separator) for name in workers.tolist()]
         families = [first for first, _, rest in parts if first and rest]
         if 1 <= len(set(families)) < len(families) and len(families) > len(workers) / 2:
-            return _ids.encode(
-                [first if rest else "".join(one) for one in parts for first, _, rest in [one]], "family"
-            )[0]
+            names = [first if rest else first + sign for first, sign, rest in parts]
+            return _ids.encode(names, "family")[0]
     return None
-
-
-def parts_of(labels: Any, *, above_chance: bool) -> tuple[Codes, Codes, Floats]:
-    """Return annotations as whole labels with amounts: the row of each, its label, and how much it counts.
-
-    A distribution counts its share for each class, times the weight, or what is above chance; see `Annotations.parts`.
-    """
-    n, extra = len(labels.label), labels.extra
-    weight = np.ones(n) if extra.weight is None else np.asarray(extra.weight)
-    if extra.probability is None:
-        return np.arange(n, dtype=np.int32), labels.label, weight
-    stated = ~np.isnan(extra.probability[:, 0])
-    row, label = np.nonzero(np.where(stated[:, None], extra.probability, 0.0))
-    even = 1 / extra.probability.shape[1] if above_chance else 0.0
-    amount = np.maximum(extra.probability[row, label] - even, 0.0) / (1 - even) * weight[row]
-    whole = np.flatnonzero(~stated)
-    order = np.argsort(np.concatenate([row, whole]), kind="stable")
-    joined = [
-        np.concatenate(pair)[order] for pair in ((row, whole), (label, labels.label[whole]), (amount, weight[whole]))
-    ]
-    return joined[0].astype(np.int32), joined[1].astype(np.int32), joined[2]
 
 
 def extra_columns(annotations: Annotations) -> dict[str, pa.Array]:

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
+import numpy as np
+
 from labelonce._types import Codes, Floats, Ids
-from labelonce.data._extra import Extra, extra_of, name_families, parts_of
+from labelonce.data._extra import Extra, extra_of, name_families
 
 
 class ExtraColumns:
@@ -65,7 +67,19 @@ class ExtraColumns:
         >>> row, label, amount.round(2)
         (array([0, 1, 1], dtype=int32), array([0, 0, 1], dtype=int32), array([1. , 0.2, 0.8]))
         """
-        return parts_of(self, above_chance=above_chance)
+        n, extra = len(self.label), self.extra
+        weight = np.ones(n) if extra.weight is None else np.asarray(extra.weight)
+        if extra.probability is None:
+            return np.arange(n, dtype=np.int32), self.label, weight
+        stated = ~np.isnan(extra.probability[:, 0])
+        row, label = np.nonzero(np.where(stated[:, None], extra.probability, 0.0))
+        even = 1 / extra.probability.shape[1] if above_chance else 0.0
+        amount = np.maximum(extra.probability[row, label] - even, 0.0) / (1 - even) * weight[row]
+        whole = np.flatnonzero(~stated)
+        order = np.argsort(np.concatenate([row, whole]), kind="stable")
+        pairs = ((row, whole), (label, self.label[whole]), (amount, weight[whole]))
+        rows, labels, amounts = (np.concatenate(pair)[order] for pair in pairs)
+        return rows.astype(np.int32), labels.astype(np.int32), amounts
 
     def without(self, *names: str) -> Self:
         """Return the annotations without the optional columns of these names; without a name, without all of them."""

@@ -56,14 +56,11 @@ def check_once(tasks: Sequence[Any]) -> None:
     seen = Counter(tasks)
     twice = [task for task, times in seen.items() if times > 1]
     if twice:
+        times = "twice" if seen[twice[0]] == 2 else f"{seen[twice[0]]} times"
         raise ValueError(
-            f"gold must name a task once; got {show(twice[0])} {_times(seen[twice[0]])} "
+            f"gold must name a task once; got {show(twice[0])} {times} "
             f"({len(twice)} repeated tasks in total). Keep one row of each."
         )
-
-
-def _times(n: int) -> str:
-    return "twice" if n == 2 else f"{n} times"
 
 
 def _gold_codes(values: list[Any], name: str, ids: Ids) -> Codes:

@@ -175,7 +175,12 @@ def is_missing(value: Any) -> bool:
 def _as_column(values: Any, name: str) -> pa.Array:
     """Return ids without a missing one: int64, large_string, or dictionary-encoded large_string."""
     column = as_arrow(values, name)
-    _reject_missing(column, name)
+    missing = missing_in(column)
+    if missing is not None:
+        raise ValueError(
+            f"{name} must not be missing; got a missing value at {row(missing.argmax())} "
+            f"({missing.sum():,} in total). Drop these rows, or fill them in."
+        )
     return _as_ids(column, name)
 
 
@@ -271,15 +276,6 @@ def missing_in(column: pa.Array) -> Any:
     return missing if missing.any() else None
 
 
-def _reject_missing(column: pa.Array, name: str) -> None:
-    missing = missing_in(column)
-    if missing is not None:
-        raise ValueError(
-            f"{name} must not be missing; got a missing value at {row(missing.argmax())} "
-            f"({missing.sum():,} in total). Drop these rows, or fill them in."
-        )
-
-
 def _reject_outside(codes: Codes, column: pa.Array, name: str, ids: Ids, declared_as: str) -> None:
     outside = np.flatnonzero(codes < 0)
     first = column[int(outside[0])].as_py()
@@ -314,7 +310,7 @@ def _not_whole(column: pa.Array, name: str) -> str:
     whole = column.cast(pa.int64(), safe=False).cast(pa.float64(), safe=False)
     first = int(np.flatnonzero(whole.to_numpy() != column.to_numpy(zero_copy_only=False))[0])
     value = column[first].as_py()
-    shares = name == "label" and 0 < value < 1
     fix = "Round it, or convert the column to strings first."
-    fix = "If these are probabilities, make classes of them first, such as yes from 0.5 on." if shares else fix
+    if name == "label" and 0 < value < 1:
+        fix = "If these are probabilities, make classes of them first, such as yes from 0.5 on."
     return f"{name} must be integers of 64 bits or strings; got {value} at {row(first)}. {fix}"

@@ -55,13 +55,14 @@ def present_rows(missing: str, source: str = "", **columns: Any) -> tuple[list[A
         counts[f"without {'an' if role[0] in 'aeiou' else 'a'} {role}"] = int((mask & (n_absent < len(columns))).sum())
     counts = {reason: n for reason, n in counts.items() if n}
     reasons = ", ".join(f"{reason} {n:,}" for reason, n in counts.items())
-    sentence = f"{(n_absent > 0).sum():,} of {len(n_absent):,} rows are left out ({reasons}), the first is "
-    if (n_absent > 0).all():
+    left_out = n_absent > 0
+    if left_out.all():
         raise ValueError(
             f"some rows must have {', '.join(columns)}; got {len(n_absent):,} rows without ({reasons}). Are these the "
             "right columns, or formulas that no spreadsheet program has computed?"
         )
-    message = f"{source}{': ' if source else ''}{sentence}{row((n_absent > 0).argmax())}."
+    sentence = f"{left_out.sum():,} of {len(left_out):,} rows are left out ({reasons}), the first is "
+    message = f"{source}{': ' if source else ''}{sentence}{row(left_out.argmax())}."
     warnings.warn(MissingWarning(message, counts), stacklevel=3)
-    kept = np.flatnonzero(n_absent == 0).astype(np.int32)
+    kept = np.flatnonzero(~left_out).astype(np.int32)
     return [array.take(pa.array(kept)) for array in arrays.values()], kept

@@ -82,7 +82,7 @@ def features_fault(X: Any, *, missing: bool) -> Fault | None:
     if is_frame(X):
         names, column = columns_of(X)
         faults = (_column_fault(column(place), name, missing=missing) for place, name in enumerate(names))
-        return next((fault for fault in faults if fault is not None), None)
+        return next(filter(None, faults), None)
     if sparse.issparse(X):
         stored = X.tocoo()
         fault = array_fault(stored.data[:, None], missing=missing) if stored.data.dtype.kind == "f" else None
@@ -91,8 +91,8 @@ def features_fault(X: Any, *, missing: bool) -> Fault | None:
     if not isinstance(X, np.ndarray) or X.ndim != 2:
         return None
     if X.dtype.kind == "O":
-        faults = (_column_fault(X[:, place], place, missing=missing) for place in range(X.shape[1]))
-        return next((fault for fault in faults if fault is not None), None)
+        faults = (_column_fault(column, place, missing=missing) for place, column in enumerate(X.T))
+        return next(filter(None, faults), None)
     return array_fault(X, missing=missing) if X.dtype.kind == "f" else None
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from labelonce._messages import argument, at_command_line, shorten, show
-from labelonce._types import Codes, Mask
+from labelonce._types import Codes
 from labelonce.data import _rows
 from labelonce.data._annotations import Annotations
 from labelonce.data._spelling import (
@@ -146,7 +146,7 @@ def problems_in(
     yield from _joined(annotations)
     yield from _odd_ids(annotations)
     yield from _no_annotations(annotations)
-    yield from (Finding(*found) for found in extra_problems(annotations))
+    yield from _odd_orders(annotations)
     given, active = np.flatnonzero(per_answer), np.flatnonzero(per_worker)
     if len(given) == 1:
         sentence = f"every label is {show(annotations.answers[given[0]])}: with one class nothing can be learned."
@@ -159,7 +159,8 @@ def problems_in(
         yield Finding("one busy worker", 1, f"worker {name} gave {share:.0%} of the labels; the result is theirs.")
     if len(given) > 1:
         yield from _constant_workers(annotations, per_worker, per_answer)
-    n_pairs = _n_pairs(np.bincount(annotations.task))
+    per_task = np.bincount(annotations.task)
+    n_pairs = int((per_task.astype(np.int64) * (per_task - 1) // 2).sum())
     if agreed is not None and agreed < chance + 2 * np.sqrt(chance * (1 - chance) / n_pairs) and n_pairs >= 100:
         sentence = (
             f"two labels of one task agree in {agreed:.0%} of cases, chance alone gives {chance:.0%}. "
@@ -231,35 +232,30 @@ def _constant_workers(annotations: Annotations, per_worker: Counts, per_answer: 
         yield Finding("constant workers", len(found), sentence)
 
 
-def _n_pairs(per_task: Counts) -> int:
-    return int((per_task.astype(np.int64) * (per_task - 1) // 2).sum())
-
-
-def extra_notes(annotations: Annotations) -> Iterator[tuple[str, int, str]]:
-    """Yield the kind, the number and a sentence for each optional column, for families by name, and for repeats."""
+def extra_notes(annotations: Annotations) -> Iterator[Finding]:
+    """Yield a finding for each optional column, for families by name, and for repeats."""
     if annotations.probability is not None:
-        stated = int((~np.isnan(annotations.probability[:, 0])).sum())
-        mean = float(
-            np.nanmax(annotations.probability, axis=1, initial=0.0, where=~np.isnan(annotations.probability)).sum()
-        )
+        likelier = annotations.probability.max(axis=1)
+        stated, mean = int((~np.isnan(likelier)).sum()), float(np.nansum(likelier))
         sentence = (
             f"{stated:,} of {len(annotations):,} labels come with a probability, on average {mean / max(stated, 1):.2f}"
         )
-        yield "stated probabilities", stated, f"{sentence} for the likelier class."
+        yield Finding("stated probabilities", stated, f"{sentence} for the likelier class.")
     if annotations.weight is not None:
         low, high = float(annotations.weight.min()), float(annotations.weight.max())
-        yield "weights", len(annotations), f"labels carry weights from {low:.3g} to {high:.3g}."
+        yield Finding("weights", len(annotations), f"labels carry weights from {low:.3g} to {high:.3g}.")
     yield from _families(annotations)
     yield from _consistency(annotations)
 
 
-def extra_problems(annotations: Annotations) -> Iterator[tuple[str, int, str]]:
+def _odd_orders(annotations: Annotations) -> Iterator[Finding]:
     """Yield a finding if a column called order is not about the order of the choices."""
     orders = annotations.orders
     if orders is not None and len(orders) > MOST_ORDERS:
         keep = argument("plain") if at_command_line() else "plain=True"
         sentence = f"column order has {len(orders):,} values, such as {show(orders[0])}: it does not look like the"
-        yield "orders", len(orders), f"{sentence} order of the choices. Leave it out with {keep}, or rename it."
+        sentence += f" order of the choices. Leave it out with {keep}, or rename it."
+        yield Finding("orders", len(orders), sentence)
 
 
 def is_panel(annotations: Annotations) -> bool:
@@ -274,7 +270,8 @@ def repeats_are_systematic(annotations: Annotations) -> bool:
     """
     again = _rows.repeats(annotations.task, annotations.worker)
     same = annotations.label[1:] == annotations.label[:-1]
-    most = _pairs_repeated(again) > SYSTEMATIC * (~again).sum()
+    n_pairs = (again & ~np.append(False, again[:-1])).sum()  # of a worker and a task that have a repeat
+    most = n_pairs > SYSTEMATIC * (~again).sum()
     return bool(most and not same[again[1:]].all() and _family_codes(annotations) is not None)
 
 
@@ -282,12 +279,7 @@ def _family_codes(annotations: Annotations) -> Codes | None:
     return annotations.name_families() if annotations.family is None else annotations.family
 
 
-def _pairs_repeated(again: Mask) -> int:
-    """Return how many pairs of a worker and a task have a repeat."""
-    return int((again & ~np.append(False, again[:-1])).sum())
-
-
-def _families(annotations: Annotations) -> Iterator[tuple[str, int, str]]:
+def _families(annotations: Annotations) -> Iterator[Finding]:
     codes = _family_codes(annotations)
     if codes is None:
         return
@@ -300,10 +292,10 @@ def _families(annotations: Annotations) -> Iterator[tuple[str, int, str]]:
         f"the {len(codes):,} workers are of {n:,} families{by_name}, such as {such}: "
         "members of a family share mistakes. labelonce judges and JudgePanel take that into account."
     )
-    yield "families", n, sentence
+    yield Finding("families", n, sentence)
 
 
-def _consistency(annotations: Annotations) -> Iterator[tuple[str, int, str]]:
+def _consistency(annotations: Annotations) -> Iterator[Finding]:
     again = _rows.repeats(annotations.task, annotations.worker)
     if not again.any() or not (annotations.order is not None or repeats_are_systematic(annotations)):
         return
@@ -317,4 +309,4 @@ def _consistency(annotations: Annotations) -> Iterator[tuple[str, int, str]]:
         f"{again.sum():,} answers repeat a worker and a task{orders}; {same[again[1:]].mean():.0%} of them are the "
         f"same as before, least of worker {show(annotations.workers[least])} ({share[least]:.0%})."
     )
-    yield "consistency", int(again.sum()), sentence
+    yield Finding("consistency", int(again.sum()), sentence)

@@ -13,8 +13,10 @@ from labelonce.data._annotations import Annotations
 from labelonce.data._ids import is_missing
 
 
-def row_order(task: Codes, worker: Codes, n_tasks: int, n_workers: int) -> Codes | None:
-    """Return the order by task, then worker, then as given; None if the rows are in that order."""
+def row_order(task: Codes, worker: Codes, n_tasks: int, n_workers: int, order: Codes | None = None) -> Codes | None:
+    """Return the order by task, worker, `order` of the choices, then as given; None if the rows are in that order."""
+    if order is not None:
+        return np.lexsort((order, worker, task)).astype(np.int32)
     same_task = task[1:] == task[:-1]
     if ((task[1:] > task[:-1]) | (same_task & (worker[1:] >= worker[:-1]))).all():
         return None

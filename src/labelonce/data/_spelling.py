@@ -15,20 +15,8 @@ from labelonce._messages import shorten, show
 from labelonce._types import Ids
 from labelonce.data import _ids
 
-_MISSING = {"", "nan", "na", "null", "undefined", "n/a", "n.a.", "k.a.", "#n/a", "<na>", "nat", "?", "...", "\u2026"}
-_MISSING |= {
-    "#nv",
-    "#null!",
-    "#ref!",
-    "#value!",
-    "#wert!",
-    "#div/0!",
-    "#name?",
-    "#num!",
-    "(blank)",
-    "(leer)",
-    "missing",
-}
+_MISSING = {"", "nan", "na", "nat", "<na>", "n/a", "n.a.", "k.a.", "null", "undefined", "missing", "?", "...", "\u2026"}
+_MISSING |= {"#n/a", "#nv", "#null!", "#ref!", "#value!", "#wert!", "#div/0!", "#name?", "#num!", "(blank)", "(leer)"}
 _DASHES = {"-", "--", "---", "\u2013", "\u2014"}  # missing, unless there is a plus
 _NUMBER = re.compile(r"\+?(-?)0*([0-9]+)(?:\.([0-9]*))?")
 _AROUND = ".,;:!'\"`\u2018\u2019\u201c\u201d\u201e\u00b4"  # not "?", "+" or "#", which may be the label

@@ -11,42 +11,10 @@ from labelonce._messages import argument, at_command_line, is_offered, shorten
 _NAMED = ("task", "worker", "label", "question", "answer", "ticked")  # roles whose columns are arguments of readers
 NUMBERS = ("probability", "weight")  # optional columns of numbers: a whole one in the first row makes no integers
 _USUAL = {  # what people and programs call the columns, without case, blanks and underscores
-    "task": (
-        "task",
-        "taskid",
-        "item",
-        "itemid",
-        "id",
-        "questionid",
-        "sampleid",
-        "exampleid",
-        "docid",
-        "image",
-        "hitid",
-        "reviewid",
-        "sentence",
-        "sentenceid",
-    ),
-    "worker": (
-        "worker",
-        "workerid",
-        "annotator",
-        "annotatorid",
-        "rater",
-        "raterid",
-        "user",
-        "userid",
-        "username",
-        "who",
-        "annotatoremail",
-        "coder",
-        "labeler",
-        "labeller",
-        "performer",
-        "completedby",
-        "judge",
-    ),
-    "label": ("label", "labels", "answer", "class", "category", "annotation", "choice", "rating", "verdict"),
+    "task": "task taskid item itemid id questionid sampleid exampleid docid image hitid reviewid sentence sentenceid",
+    "worker": "worker workerid annotator annotatorid rater raterid user userid username who annotatoremail coder "
+    "labeler labeller performer completedby judge",
+    "label": "label labels answer class category annotation choice rating verdict",
 }
 
 
@@ -80,9 +48,8 @@ def _naming(roles: Collection[str], present: Sequence[str]) -> str:
     them = "it" if len(roles) == 1 else "them"
     if all(role in _NAMED and is_offered(role) for role in roles):
         named = {re.sub(r"[\W_]+", "", name).casefold(): name for name in reversed(present)}
-        likely = {role: [named[one] for one in _USUAL.get(role, ()) if one in named] for role in roles}
-        shown = [
-            argument(role, *(quote(one) if at_command_line() else one for one in likely[role][:1])) for role in roles
-        ]
+        likely = {role: [named[one] for one in _USUAL.get(role, "").split() if one in named] for role in roles}
+        typed = quote if at_command_line() else str
+        shown = [argument(role, *map(typed, likely[role][:1])) for role in roles]
         return f"Name {them} with {', '.join(shown)}"
     return f"Rename {them} in the file."
