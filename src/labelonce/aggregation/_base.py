@@ -25,9 +25,9 @@ from labelonce.data import (
     check_memory,
     check_whole,
     class_leanings,
-    fit_memory,
     holds_classes,
     is_large,
+    label_memory,
     only_classes,
 )
 
@@ -208,19 +208,12 @@ class Aggregator(BaseEstimator, ABC):
 
     def _memory(self, annotations: Annotations) -> float:
         """Return about how many bytes the largest arrays of a fit take at once."""
+        if self._follows_labels and has_no_room(annotations):
+            return label_memory(len(annotations), annotations.n_tasks)
         posteriors, matrices = self._tables
         size = 4 if getattr(self, "dtype", "") == "float32" else 8
-        return fit_memory(
-            (
-                len(annotations),
-                annotations.n_tasks,
-                annotations.n_workers,
-                annotations.n_classes,
-                annotations.n_answers,
-            ),
-            arrays=(size * posteriors, size * matrices),
-            follows_labels=self._follows_labels,
-        )
+        n_cells = annotations.n_workers * annotations.n_classes * annotations.n_answers
+        return size * (posteriors * annotations.n_tasks * annotations.n_classes + matrices * n_cells)
 
     def _takes_answers_of(self, annotations: Annotations) -> bool:
         """Return whether answers that are no classes mean something to this model."""

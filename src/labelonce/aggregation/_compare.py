@@ -122,10 +122,11 @@ def compare_aggregators(
     if methods is None:
         methods = {name: kind() for name, kind in aggregators().items()}
     seed = int(check_rng(random_state).integers(2**31))
-    parts = _parts(annotations, share, seed)
+    n_splits = int(np.clip(round(_ENOUGH / (share * len(annotations))), 1, 3))
+    parts = [hold_out(annotations, share, np.random.default_rng([seed, split])) for split in range(n_splits)]
     say = progress or (lambda *_: None)
     say(0, len(methods))
-    tried = []
+    tried: list[_Trial | Row] = []
     for name, model in methods.items():
         tried.append(_tried(name, model, annotations, parts, y_true))
         say(len(tried), len(methods))
@@ -137,12 +138,7 @@ def compare_aggregators(
 class _Trial:
     row: Row
     n_options: int
-    scores: Floats | None  # log-likelihood of every held-out annotation
-
-
-def _parts(annotations: Annotations, share: float, seed: int) -> list[tuple[Annotations, Annotations]]:
-    n_splits = int(np.clip(round(_ENOUGH / (share * len(annotations))), 1, 3))
-    return [hold_out(annotations, share, np.random.default_rng([seed, split])) for split in range(n_splits)]
+    scores: Floats  # log-likelihood of every held-out annotation
 
 
 def _tried(
@@ -151,8 +147,8 @@ def _tried(
     annotations: Annotations,
     parts: list[tuple[Annotations, Annotations]],
     y_true: Codes | None,
-) -> _Trial:
-    """Return a method's row; a refusal to run becomes its note."""
+) -> _Trial | Row:
+    """Return what a method reached; of one that refuses to run, a row with its reason."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         started = time.perf_counter()
@@ -161,10 +157,11 @@ def _tried(
             seconds = time.perf_counter() - started
             scores = np.concatenate([_scores(clone(model).fit(seen), seen, held) for seen, held in parts])
         except (ValueError, ArpackError) as error:
-            return _Trial(Row(name, note=str(error)), 0, None)
+            return Row(name, note=str(error))
+    agreed, total = agreement(annotations, _ids.lookup(full.labels_, annotations.classes))
     row = Row(
         name,
-        agreement=_agreement(full, annotations),
+        agreement=agreed / max(total, 1e-300),
         held_out=float(scores.mean()),
         seconds=seconds,
         accuracy=None if y_true is None else metrics.accuracy(y_true, full.posterior_),
@@ -172,12 +169,6 @@ def _tried(
         note=str(caught[0].message) if caught else "",
     )
     return _Trial(row, len(model.get_params()), scores)
-
-
-def _agreement(fitted: Aggregator, annotations: Annotations) -> float:
-    """Return the share of answers that lean to the label of their task, of those that lean to any."""
-    agreed, total = agreement(annotations, _ids.lookup(fitted.labels_, annotations.classes))
-    return agreed / max(total, 1e-300)
 
 
 def _scores(fitted: Aggregator, seen: Annotations, held: Annotations) -> Floats:
@@ -193,33 +184,24 @@ def _scores(fitted: Aggregator, seen: Annotations, held: Annotations) -> Floats:
     return np.asarray(np.log((1 - _GUESS) * probability + _GUESS / seen.n_answers))
 
 
-def _chosen(tried: list[_Trial]) -> Comparison:
-    """Return the rows, best first, and the choice."""
-    ran = sorted((one for one in tried if one.scores is not None), key=_best_first)
+def _chosen(tried: list[_Trial | Row]) -> Comparison:
+    """Return the rows, best first, of equal scores the method with fewer options; and the choice."""
+    refused = [one for one in tried if isinstance(one, Row)]
+    ran = [one for one in tried if isinstance(one, _Trial)]
     if not ran:
-        raise ValueError(f"no method could run: {'; '.join(f'{one.row.method}: {one.row.note}' for one in tried)}")
-    best = ran[0]
-    rows = [replace(one.row, held_out_error=_error(one, best)) for one in ran]
-    rows += [one.row for one in tried if one.scores is None]
-    return Comparison(tuple(rows), best.row.method, _reason(best, ran[1:]))
-
-
-def _best_first(one: _Trial) -> tuple[float, int, str]:
-    """Return the key of the order: the score, of equal ones the method with fewer options."""
-    assert one.row.held_out is not None
-    return -round(one.row.held_out, 6), one.n_options, one.row.method
+        raise ValueError(f"no method could run: {'; '.join(f'{row.method}: {row.note}' for row in refused)}")
+    ran.sort(key=lambda one: (-round(float(one.scores.mean()), 6), one.n_options, one.row.method))
+    rows = [replace(one.row, held_out_error=_error(one, ran[0])) for one in ran]
+    return Comparison((*rows, *refused), ran[0].row.method, _reason(ran[0], ran[1:]))
 
 
 def _error(one: _Trial, best: _Trial) -> float:
     """Return the standard error of the difference of two mean scores on the same annotations."""
-    assert one.scores is not None
-    assert best.scores is not None
     difference = best.scores - one.scores
     return float(difference.std() / np.sqrt(len(difference)))
 
 
 def _reason(best: _Trial, others: list[_Trial]) -> str:
-    assert best.scores is not None
     sentence = (
         f"{best.row.method} predicts {len(best.scores):,} held-out annotations best: mean log-likelihood "
         f"{best.row.held_out:.4f}"

@@ -113,15 +113,13 @@ class EMAggregator(Aggregator):
             return evidence, evidence.votes(gold)
         votes = first_beliefs(annotations, gold, few=True)
         classes = label_slots(annotations, pattern, votes.codes)
-        self._check_slots(annotations, classes.shape[1])
-        return make_slot_evidence(annotations, classes, pattern, **options), votes.on(classes)
-
-    def _check_slots(self, annotations: Annotations, n_slots: int) -> None:
+        n_slots = classes.shape[1]
         check_memory(
             n_slots * (24 * len(annotations) + 48 * annotations.n_tasks),
             f"{annotations.n_tasks:,} tasks with up to {n_slots:,} candidate classes each",
             "Use smaller groups, or Grouped() without groups, which keeps the commonest mistakes.",
         )
+        return make_slot_evidence(annotations, classes, pattern, **options), votes.on(classes)
 
     def _pattern(self, annotations: Annotations, gold: Codes | None) -> Pattern | None:
         """Return what factors of workers keep apart, None where they are matrices."""
@@ -226,8 +224,7 @@ def answer_pseudo_counts(smoothing: Any, confusion_counts: Floats, leaning: Floa
     Classes have those of `pseudo_counts`. Another answer has as many of them, for every class alike, as it has
     answers of all workers: an answer with no information about the class then changes nothing, nor one that nobody
     gave. On a scale each row has as many as a row of classes has, shared out by how often an answer is given and, as on
-    and
-    off the diagonal, by how far it leans to the class.
+    and off the diagonal, by how far it leans to the class.
 
     >>> counts = np.array([[[30.0, 10.0, 20.0], [10.0, 30.0, 20.0]]])
     >>> answer_pseudo_counts((4.0, 1.0), counts, np.eye(3, 2))

@@ -57,17 +57,13 @@ class IBCC(OnlineEM):
         check_smoothing(self.smoothing, n_classes, "IBCC")
 
     def _m_step(self, confusion_counts: Floats, class_counts: Floats, leaning: Floats | None = None) -> Parameters:
-        pseudo = self._pseudo_counts(confusion_counts, leaning)
+        pseudo = answer_pseudo_counts(self.smoothing, confusion_counts, leaning)
+        pseudo = pseudo if leaning is None else np.maximum(pseudo, _NEVER)
         counts = confusion_counts + pseudo
         log_confusion = expected_log(counts)
         prior, log_prior, of_prior = dirichlet_prior(self, class_counts, np.ones(len(class_counts)))
         bound = -divergence(counts, pseudo, log_confusion) - of_prior
         return Parameters(Matrices(normalised(counts), log_confusion), prior, log_prior, bound)
-
-    def _pseudo_counts(self, confusion_counts: Floats, leaning: Floats | None) -> Floats:
-        """Return the Dirichlet parameters; that of an answer which nobody gave is all but 0."""
-        pseudo = answer_pseudo_counts(self.smoothing, confusion_counts, leaning)
-        return pseudo if leaning is None else np.maximum(pseudo, _NEVER)
 
 
 def check_smoothing(smoothing: Any, n_classes: int, name: str) -> None:

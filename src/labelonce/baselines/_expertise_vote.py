@@ -91,9 +91,11 @@ class ExpertiseVote(Aggregator):
         identified: Floats = np.zeros(annotations.n_workers)
         n_iter, changed = 0, annotations.n_workers
         while changed and n_iter < self.max_iter:
-            weight = self._weight(identified)
+            weight = identified**self.growth - identified**self.damping * (identified > 0) + np.log(2.1)
             vote = _Vote(cells, weight)
-            valid = self._valid(vote, gold)
+            valid = (vote.weight > self.least_weight) & (vote.top > self.least_share)
+            if gold is not None:
+                valid |= gold >= 0
             before, identified = identified, classes.count(vote.won[cells.cell] & valid[annotations.task])
             n_iter, changed = n_iter + 1, int((identified != before).sum())
         if changed:
@@ -103,14 +105,6 @@ class ExpertiseVote(Aggregator):
         workers = Factors.one_coin(vote.skill(), annotations.n_classes)
         shares = posterior.class_counts() / len(posterior)
         return Fit(posterior.shown(), workers, shares, np.array([]), not changed, n_iter, more)
-
-    def _weight(self, identified: Floats) -> Floats:
-        return np.asarray(identified**self.growth - identified**self.damping * (identified > 0) + np.log(2.1))
-
-    def _valid(self, vote: _Vote, gold: Codes | None) -> Mask:
-        """Return which tasks have a winning class of enough weight and share, or gold."""
-        enough = (vote.weight > self.least_weight) & (vote.top > self.least_share)
-        return np.asarray(enough if gold is None else enough | (gold >= 0))
 
     def _check_options(self) -> None:
         check_number(self.growth, "growth", 0.0, 1.0)

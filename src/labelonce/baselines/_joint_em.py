@@ -51,7 +51,9 @@ class JointEM(FeaturesClassifier, ABC):
         rows = np.flatnonzero(labelled if gold is None else labelled | (gold >= 0))
         X_rows = take_rows(X, rows)
         posterior = self._start(engine, gold)
-        model = _warm(learner)
+        model: Learner = clone(learner)
+        if isinstance(model, SoftmaxRegression):
+            model.set_params(warm_start=True)  # from the last solution
         for number in range(self.max_iter):
             model.fit(X_rows, posterior[rows], sample_weight=np.ones(len(rows)))
             found = self._e_step(engine, model.predict_proba(X), posterior, gold)
@@ -90,9 +92,3 @@ def prepared(
     clf._features = given.features.fit(X, annotations)
     clf.classes_, clf.workers_, clf.tasks_ = annotations.classes, annotations.workers, annotations.tasks
     return clf._features.transform(X), annotations, codes, given.learner
-
-
-def _warm(learner: Learner) -> Learner:
-    """Return a copy of the learner to fit repeatedly; a learner of labelonce starts from its last solution."""
-    copy: Learner = clone(learner)
-    return copy.set_params(warm_start=True) if isinstance(copy, SoftmaxRegression) else copy

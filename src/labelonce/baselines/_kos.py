@@ -78,21 +78,14 @@ class KOS(Aggregator):
         score, n_iter, converged = np.zeros(sums.shape), 0, True
         for k in range(annotations.n_classes if annotations.n_classes > 2 else annotations.n_classes - 1):
             first = np.ones(len(annotations)) if self.start == "ones" else rng.normal(1, 1, len(annotations))
-            one = graph.sweep(np.where(annotations.label == k, 1.0, -1.0), k, first, self.max_iter, self.tol)
-            score[:, k] = one.score
-            n_iter, converged = max(n_iter, one.n_iter), converged and one.converged
+            sign = np.where(annotations.label == k, 1.0, -1.0)
+            score[:, k], n_sweeps, settled = graph.sweep(sign, k, first, self.max_iter, self.tol)
+            n_iter, converged = max(n_iter, n_sweeps), converged and settled
         if annotations.n_classes == 2:
             score[:, 1] = -score[:, 0]
         posterior = posterior_of(score * _factor(score, annotations, sums), gold).posterior
         counts = ScipyEngine(annotations, "float64").m_step(posterior) + np.eye(annotations.n_classes)
         return Fit(posterior, normalised(counts), posterior.mean(axis=0), np.array([]), converged, n_iter)
-
-
-@dataclass(frozen=True)
-class _Sweeps:
-    score: Floats
-    n_iter: int
-    converged: bool
 
 
 @dataclass(frozen=True)
@@ -103,8 +96,8 @@ class _Graph:
     group: npt.NDArray[np.intp] | None
     gold: Codes | None
 
-    def sweep(self, sign: Floats, k: int, reliability: Floats, max_iter: int, tol: float) -> _Sweeps:
-        """Return the score of class k against the rest for every task."""
+    def sweep(self, sign: Floats, k: int, reliability: Floats, max_iter: int, tol: float) -> tuple[Floats, int, bool]:
+        """Return the score of class k against the rest for every task, the number of sweeps, and if they settled."""
         sums, n_iter, change = self.sums, 0, np.inf
         known = None if self.gold is None else self.gold[sums.task]
         size = sums.by_task()[sums.task]
@@ -117,7 +110,7 @@ class _Graph:
             signed = self._scaled(signed, sign)
             change = float(np.linalg.norm(before - signed)) / np.sqrt(len(sign))
             n_iter += 1
-        return _Sweeps(sums.by_task(signed), n_iter, bool(change <= tol))
+        return sums.by_task(signed), n_iter, bool(change <= tol)
 
     def _scaled(self, signed: Floats, sign: Floats) -> Floats:
         """Return messages of mean square 1 in every group.

@@ -106,12 +106,11 @@ class MinimaxEntropy(Aggregator):
         path: list[float] = []
         age, converged = 1.0, False
         while len(path) < self.max_iter and not converged:
-            step = model.e_step(ahead, prior, gold)
-            if path and step.objective < path[-1]:
+            posterior, objective = model.e_step(ahead, prior, gold)
+            if path and objective < path[-1]:
                 age, ahead = 1.0, here
-                step = model.e_step(ahead, prior, gold)
-            path.append(step.objective)
-            posterior = step.posterior
+                posterior, objective = model.e_step(ahead, prior, gold)
+            path.append(objective)
             if self.prior == "learned":
                 prior = normalised(posterior.sum(axis=0) + _FLAT)
             converged = len(path) > 1 and abs(path[-1] - path[-2]) <= self.tol * len(annotations)
@@ -124,11 +123,6 @@ class MinimaxEntropy(Aggregator):
         return Fit(posterior, confusion, prior, np.array(path), converged, more=found)
 
 
-class _EStep(NamedTuple):
-    posterior: Floats
-    objective: float
-
-
 @dataclass(frozen=True)
 class _Point:
     """Parameters [worker, true, given] and [task, true, given]."""
@@ -137,9 +131,8 @@ class _Point:
     tau: Floats
 
     def beyond(self, before: _Point, momentum: float) -> _Point:
-        return _Point(
-            *(new + momentum * (new - old) for new, old in ((self.sigma, before.sigma), (self.tau, before.tau)))
-        )
+        pairs = ((self.sigma, before.sigma), (self.tau, before.tau))
+        return _Point(*(new + momentum * (new - old) for new, old in pairs))
 
 
 class _LogLinear:
@@ -159,7 +152,7 @@ class _LogLinear:
         true = n_classes if self._matrix else 1
         return _Point(np.zeros((n_workers, n_classes, n_classes)), np.zeros((n_tasks, true, n_classes)))
 
-    def e_step(self, point: _Point, prior: Floats, gold: Codes | None) -> _EStep:
+    def e_step(self, point: _Point, prior: Floats, gold: Codes | None) -> tuple[Floats, float]:
         """Return P(true label | annotations), and the penalised log-likelihood."""
         log_joint = np.tile(floored_log(prior), (self._shape[0], 1))
         for block in self._blocks:
@@ -175,7 +168,7 @@ class _LogLinear:
         squares = (np.vdot(point.sigma, point.sigma), np.vdot(point.tau, point.tau))
         penalty = sum(strength / 2 * float(square) for strength, square in zip(self._strengths, squares, strict=True))
         log_density = _FLAT * float(floored_log(prior).sum())
-        return _EStep(log_joint, log_likelihood - penalty + log_density)
+        return log_joint, log_likelihood - penalty + log_density
 
     def ascend(self, point: _Point, posterior: Floats) -> _Point:
         """Return a point where the objective, given the posterior, is no lower.

@@ -87,9 +87,8 @@ class MultidimensionalWisdom(Aggregator):
         if n_classes == 2:
             fit = self._fit_binary(annotations, gold)
         else:
-            fit = _combined(
-                annotations, gold, [self._fit_binary(*_one_class(annotations, gold, k)) for k in range(n_classes)]
-            )
+            fits = [self._fit_binary(*_one_class(annotations, gold, k)) for k in range(n_classes)]
+            fit = _combined(annotations, gold, fits)
         if not fit.converged:
             warn_not_converged(type(self).__name__, fit.log_likelihood, self.tol, len(annotations))
         return fit
@@ -206,13 +205,9 @@ def _first_workers(n_workers: int, dimensions: int) -> Floats:
 
 def _with_second(annotations: Annotations, workers: Floats, position: Floats) -> Floats:
     """Return workers with a second direction: the leading one of the labels' residuals, as spread as the first."""
-    expected = ndtr(
-        (workers[annotations.worker, :1] * position[annotations.task]).sum(axis=1) + workers[annotations.worker, 1]
-    )
-    residual = sparse.csr_array(
-        (annotations.label - expected, (annotations.task, annotations.worker)),
-        shape=(annotations.n_tasks, annotations.n_workers),
-    )
+    task, worker = annotations.task, annotations.worker
+    expected = ndtr((workers[worker, :1] * position[task]).sum(axis=1) + workers[worker, 1])
+    residual = sparse.csr_array((annotations.label - expected, (task, worker)), shape=annotations.shape)
     second = np.zeros(annotations.n_workers)
     if min(residual.shape) > 1:
         _, _, vectors = svds(residual, k=1, v0=np.ones(min(residual.shape)))
@@ -222,9 +217,8 @@ def _with_second(annotations: Annotations, workers: Floats, position: Floats) ->
 
 def _worker_objectives(workers: Floats, counts: Floats, design: Floats, mean: Floats, precision: float) -> Floats:
     logits = workers @ design.T
-    fit = np.einsum("wg,wg->w", counts[:, :, 1], log_ndtr(logits)) + np.einsum(
-        "wg,wg->w", counts[:, :, 0], log_ndtr(-logits)
-    )
+    fit = np.einsum("wg,wg->w", counts[:, :, 1], log_ndtr(logits))
+    fit += np.einsum("wg,wg->w", counts[:, :, 0], log_ndtr(-logits))
     return np.asarray(fit - 0.5 * precision * ((workers - mean) ** 2).sum(axis=1))
 
 
@@ -244,9 +238,8 @@ def _newton_step(workers: Floats, counts: Floats, design: Floats, mean: Floats, 
 def _one_class(annotations: Annotations, gold: Codes | None, k: int) -> tuple[Annotations, Codes | None]:
     """Return the annotations as "class k or not", and the gold."""
     label = (annotations.label == k).astype(np.int32)
-    binary = Annotations(
-        annotations.task, annotations.worker, label, annotations.tasks, annotations.workers, np.arange(2)
-    )
+    tables = (annotations.tasks, annotations.workers, np.arange(2))
+    binary = Annotations(annotations.task, annotations.worker, label, *tables)
     return binary, None if gold is None else np.where(gold < 0, gold, gold == k).astype(np.int32)
 
 

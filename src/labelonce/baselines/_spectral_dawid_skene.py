@@ -1,14 +1,15 @@
 """Dawid and Skene's model, started by moments: the third-order tensor of three groups of workers."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from labelonce._kernels import Beliefs, Engine, EStep, ScipyEngine, floored_log, normalised
+from labelonce._kernels import Beliefs, Engine, ScipyEngine, floored_log, normalised
 from labelonce._types import Codes, Floats
-from labelonce._validate import RandomState, check_int
+from labelonce._validate import check_int
 from labelonce.aggregation import DawidSkene
 from labelonce.data import Annotations
 
@@ -17,6 +18,7 @@ _LEAST = 1e-3  # the least probability of an estimate: moments can fall below ze
 _SINGULAR = 1e-6  # of the largest eigenvalue
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class SpectralDawidSkene(DawidSkene):
     """Dawid and Skene's EM from a start by moments as well as the votes (Zhang and others 2014).
 
@@ -49,30 +51,14 @@ class SpectralDawidSkene(DawidSkene):
     array([0, 1, 0, 1])
     """
 
-    n_init = 1
-    worker_model = None
-    engine = "scipy"
+    n_splits: int = 10
+
+    n_init: int = field(default=1, init=False)
+    worker_model: Any = field(default=None, init=False)
+    engine: str = field(default="scipy", init=False)
+    device: str | None = field(default=None, init=False)
     _takes_scales = False
     _tables = (15, 10)
-
-    def __init__(
-        self,
-        *,
-        n_splits: int = 10,
-        smoothing: Any = 1.0,
-        prior: Any = "learned",
-        max_iter: int = 500,
-        tol: float = 1e-7,
-        dtype: str = "float64",
-        random_state: RandomState = 0,
-    ) -> None:
-        self.n_splits = n_splits
-        self.smoothing = smoothing
-        self.prior = prior
-        self.max_iter = max_iter
-        self.tol = tol
-        self.dtype = dtype
-        self.random_state = random_state
 
     def _check_options(self, n_classes: int) -> None:
         super()._check_options(n_classes)
@@ -82,24 +68,13 @@ class SpectralDawidSkene(DawidSkene):
         self, annotations: Annotations, votes: Beliefs, gold: Codes | None, rng: np.random.Generator
     ) -> Iterator[Beliefs]:
         square = annotations.only_classes()
-        sums = ScipyEngine(square, self.dtype)
-        for found in spectral_start(square, sums, gold, rng, self.n_splits):
-            yield Beliefs.of(found)
+        engine = ScipyEngine(square, self.dtype)
+        estimates = (spectral_estimate(square, engine, rng) for _ in range(self.n_splits))
+        steps = (engine.e_step(floored_log(one), floored_log(prior), gold) for one, prior in filter(None, estimates))
+        best = max(steps, key=lambda step: step.log_likelihood, default=None)
+        if best is not None:
+            yield Beliefs.of(best.posterior)
         yield from super()._starts(annotations, votes, gold, rng)
-
-
-def spectral_start(
-    annotations: Annotations, engine: Engine, gold: Codes | None, rng: np.random.Generator, n_splits: int
-) -> Iterator[Floats]:
-    """Yield the posterior of the most likely estimate by moments of `n_splits` splits, nothing if none gives one."""
-    best: EStep | None = None
-    for _ in range(n_splits):
-        estimate = spectral_estimate(annotations, engine, rng)
-        if estimate is not None:
-            step = engine.e_step(floored_log(estimate[0]), floored_log(estimate[1]), gold)
-            best = step if best is None or step.log_likelihood > best.log_likelihood else best
-    if best is not None:
-        yield best.posterior
 
 
 def spectral_estimate(
@@ -122,9 +97,7 @@ def spectral_estimate(
         return None
     prior = np.full(annotations.n_classes, _LEAST)
     prior[given] = np.clip(np.mean([share for _, share in found], axis=0), _LEAST, None)
-    confusion = np.full(
-        (annotations.n_workers, annotations.n_classes, annotations.n_classes), 1 / annotations.n_classes
-    )
+    confusion = np.repeat(np.full((1, len(prior), len(prior)), 1 / len(prior)), annotations.n_workers, axis=0)
     for g in range(3):
         other = (g + 1) % 3
         rows = np.linalg.pinv((found[other][0] * prior[given, None]).T)

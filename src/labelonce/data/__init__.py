@@ -39,7 +39,7 @@ if TYPE_CHECKING:  # for other rooms of the library; users are promised nothing
     from labelonce.data._extra import SPREAD, check_whole, encode_stated, extra_names, floats, kept_rows
     from labelonce.data._gold import Gold, check_gold, check_once
     from labelonce.data._ids import is_text
-    from labelonce.data._memory import MOST_NUMBERS, check_memory, fit_memory, is_large, label_memory
+    from labelonce.data._memory import MOST_NUMBERS, check_memory, is_large, label_memory
     from labelonce.data._missing import present_rows
     from labelonce.data._numbers import Fault, array_fault, as_features
     from labelonce.data._packed_strings import PackedStrings

@@ -20,18 +20,6 @@ def is_large(n_tasks: int, n_workers: int, n_classes: int) -> bool:
     return n_tasks * n_classes + n_workers * n_classes**2 > MOST_NUMBERS
 
 
-def fit_memory(sizes: tuple[int, int, int, int, int], *, arrays: tuple[float, float], follows_labels: bool) -> float:
-    """Return about how many bytes the largest arrays of a fit take at once.
-
-    `sizes` are annotations, tasks, workers, classes and answers; `arrays` bytes per task and class, and per worker,
-    class and answer. A fit that `follows_labels` makes no such arrays where they are large.
-    """
-    n_annotations, n_tasks, n_workers, n_classes, n_answers = sizes
-    if follows_labels and is_large(n_tasks, n_workers, n_classes):
-        return label_memory(n_annotations, n_tasks)
-    return arrays[0] * n_tasks * n_classes + arrays[1] * n_workers * n_classes * n_answers
-
-
 def label_memory(n_annotations: int, n_tasks: int) -> float:
     """Return the approximate bytes of a fit whose memory depends on the labels, not on the number of classes."""
     return 8.0 * (20 * n_annotations + 20 * n_tasks)
