@@ -133,13 +133,9 @@ def read_annotations(
         raise ValueError(
             f"{files[0]}: rejected and multiple are for the exports of tools; got a {files[0].format} file."
         )
-    reading: Any = {
-        "missing": missing,
-        "progress": progress,
-        "plain": plain,
-        "tool": {"rejected": rejected, "multiple": multiple},
-    }
-    parts = [read_part(file, Fields(task, worker, label), several=len(files) > 1, **reading) for file in files]
+    reading: Any = {"several": len(files) > 1, "missing": missing, "progress": progress, "plain": plain}
+    reading["tool"] = {"rejected": rejected, "multiple": multiple}
+    parts = [read_part(file, Fields(task, worker, label), **reading) for file in files]
     names = None if relabel is None else new_names(relabel, [part.columns[2] for part in parts])
     declared: Any = {"classes": classes, "answers": answers, "duplicates": duplicates}
     annotations = together(parts, **declared, relabel=names, normalise=normalise)
@@ -239,9 +235,8 @@ def read_gold(
             gold = to_gold(tools.read(file, Fields(task, None, label)), multiple=multiple or "error")
         else:
             columns = read_columns(file, {"task": task or "task", "label": label or "label"})
-            tasks, labels = (
-                _ids.column_of(column, name).tolist() for column, name in zip(columns, ("task", "label"), strict=True)
-            )
+            pairs = zip(columns, ("task", "label"), strict=True)
+            tasks, labels = (_ids.column_of(column, name).tolist() for column, name in pairs)
             check_once(tasks)
             gold = dict(zip(tasks, labels, strict=True))
         if relabel is not None:
@@ -328,11 +323,8 @@ def read_batches(
         raise ValueError(f"{file} must be a table to be read in batches; got an export in format {file.format!r}.")
     with naming(file):
         if more := extra_names(column_names(file)):
-            warnings.warn(
-                f"{file}: the columns {', '.join(more)} are not read in batches: every annotation counts as one whole "
-                "label.",
-                stacklevel=2,
-            )
+            said = f"{file}: the columns {', '.join(more)} are not read in batches: every annotation counts as one"
+            warnings.warn(f"{said} whole label.", stacklevel=2)
         yield from stream_of_ids(file, {"task": task, "worker": worker, "label": label})
 
 

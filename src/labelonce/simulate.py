@@ -459,20 +459,19 @@ def _check_groups(groups: Any, n_workers: int, correlation: float) -> Codes | No
         if correlation > 0:
             raise ValueError(f"correlation must be 0 without groups; got {correlation}. Give groups=...")
         return None
-    array = np.asarray(groups)
-    if array.shape != (n_workers,) or array.dtype.kind not in "iub":
-        raise ValueError(
-            f"groups must have one integer per worker, shape ({n_workers},); got {array.dtype} of shape {array.shape}."
-        )
-    return np.unique(array, return_inverse=True)[1].astype(np.int32)
+    is_right = np.shape(groups) == (n_workers,) and np.asarray(groups).dtype.kind in "iub"
+    return _group_codes(groups, f"worker, shape ({n_workers},)", is_right)
 
 
 def _check_class_groups(groups: Any) -> Codes:
+    is_right = np.ndim(groups) == 1 and np.asarray(groups).dtype.kind in "iu" and len(groups) > 1
+    return _group_codes(groups, "class, shape (n_classes,)", is_right)
+
+
+def _group_codes(groups: Any, what: str, is_right: bool) -> Codes:
     array = np.asarray(groups)
-    if array.ndim != 1 or array.dtype.kind not in "iu" or len(array) < 2:
-        raise ValueError(
-            f"groups must have one integer per class, shape (n_classes,); got {array.dtype} of shape {array.shape}."
-        )
+    if not is_right:
+        raise ValueError(f"groups must have one integer per {what}; got {array.dtype} of shape {array.shape}.")
     return np.unique(array, return_inverse=True)[1].astype(np.int32)
 
 

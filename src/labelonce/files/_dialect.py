@@ -52,9 +52,7 @@ def dialect_of(start: bytes, usual: str) -> Dialect:
     """
     if found := _EXCEL.match(start):
         return Dialect(found[1].decode(errors="replace"), 1)
-    counts = {
-        separator: _cells(start, separator) for separator in (usual, *(one for one in SEPARATORS if one != usual))
-    }
+    counts = {separator: _cells(start, separator) for separator in dict.fromkeys((usual, *SEPARATORS))}
     even = [separator for separator, n in counts.items() if n and n[0] > 1 and len(set(n)) == 1]
     if even:
         return Dialect(even[0])

@@ -190,11 +190,7 @@ def _json_rows(block: bytes, line: int, kinds: dict[str, pa.DataType]) -> Iterat
             value = row.get(name)
             is_whole = isinstance(value, int) and kind == pa.float64()
             if value is not None and _JSON_TYPES.get(type(value)) != kind and not is_whole:
-                fix = (
-                    "Write one of its values there"
-                    if isinstance(value, dict | list)
-                    else "Write all of them as strings"
-                )
-                got = f"got {show(value)} at line {number}. {fix}."
+                fix = "one of its values there" if isinstance(value, dict | list) else "all of them as strings"
+                got = f"got {show(value)} at line {number}. Write {fix}."
                 raise ValueError(f"{name} must hold only integers or only strings; {got}")
         yield row

@@ -111,9 +111,8 @@ def naming(file: File, may: str = "open") -> Iterator[None]:
         if isinstance(error, OSError) and error.errno:
             raise with_path(error, file, may) from error
         kind = file.format if file.format in BINARY else f"UTF-8 {file.format}"
-        raise ValueError(
-            f"{file} must be a whole {kind} file; got: {_said(error)}. Fix it, or write it again."
-        ) from error
+        said = f"{file} must be a whole {kind} file; got: {_said(error)}. Fix it, or write it again."
+        raise ValueError(said) from error
     except (ValueError, TypeError) as error:
         raise (TypeError if isinstance(error, TypeError) else ValueError)(f"{file}: {error}") from error
 
@@ -188,7 +187,14 @@ class Text:
         self.encoding = encoding_of(start, guess=file.format not in _OF_JSON)
         self._decoder = None if self.encoding is None else codecs.getincrementaldecoder(self.encoding)()
         self._start = self._decoded(start)
-        self._note = self._guess() if self.encoding == "cp1252" else note
+        self._note = note
+        if self.encoding == "cp1252":
+            words = re.split(r'[\s,;|"]+', self._start.decode())
+            word = next((word for word in words if not word.isascii()), "")  # to judge the guess by
+            self._note = (
+                f"the text is not UTF-8 and is read as Windows-1252, for example {clip(word, 40)!r}. If that is wrong, "
+                "save the file as UTF-8."
+            )
 
     @property
     def share(self) -> float:
@@ -236,15 +242,6 @@ class Text:
                 f"{self._unpacked:,} bytes from {self._size:,}. If you trust it, unpack it first."
             )
         return data
-
-    def _guess(self) -> str:
-        """Return a note that the encoding is a guess, with a word of the file to judge it by."""
-        words = re.split(r'[\s,;|"]+', self._start.decode())
-        word = next((word for word in words if not word.isascii()), "")
-        return (
-            f"the text is not UTF-8 and is read as Windows-1252, for example {clip(word, 40)!r}. If that is wrong, "
-            "save the file as UTF-8."
-        )
 
     def close(self) -> None:
         """Leave the file to `text`, which opened it."""

@@ -174,9 +174,7 @@ def _joined(chunks: list[pa.Array], *, digits: bool) -> Any:
     if len({chunk.type for chunk in chunks}) > 1:
         chunks = [chunk.cast(pa.int64()) for chunk in chunks]
     column = pa.chunked_array(chunks).combine_chunks()
-    if not digits:
-        return column
-    if not _all_digits(column.dictionary):
+    if not digits or not _all_digits(column.dictionary):
         return column
     return pa.DictionaryArray.from_arrays(column.indices, column.dictionary.cast(pa.int64()))
 
@@ -254,9 +252,8 @@ def _csv_batches(file: File, wanted: Mapping[str, str]) -> Batches:
     with _delimited(file) as rows:
         names = find_columns(rows.names(), wanted)
         types = dict.fromkeys(names, pa.dictionary(pa.int32(), pa.string()))
-        convert = csv.ConvertOptions(
-            include_columns=names, column_types=types, null_values=[""], strings_can_be_null=True
-        )
+        empty = {"null_values": [""], "strings_can_be_null": True}
+        convert = csv.ConvertOptions(include_columns=names, column_types=types, **empty)
         for batch in csv.open_csv(rows.stream, rows.read, rows.parse, convert):
             rows.number += len(batch)
             yield batch, rows.stream.share

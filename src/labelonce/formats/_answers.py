@@ -88,8 +88,9 @@ def _one_label_each(rows: list[Answer], multiple: str) -> list[tuple[Any, Any, A
         return _yes_no(rows)
     if several and multiple == "error":
         row = several[0]
+        by = "as gold" if row.worker is _NOBODY else f"by worker {show(row.worker)}"
         raise ValueError(
-            f"an annotation must give one label; got {show(list(row.labels))} {_by(row)} on task "
+            f"an annotation must give one label; got {show(list(row.labels))} {by} on task "
             f"{show(row.task)} ({len(several)} in total). Take each set of labels as a class of its own with "
             f"{argument('multiple', 'join')}, or each label as a yes-no question with {argument('multiple', 'split')}."
         )
@@ -102,19 +103,14 @@ def _one_label_each(rows: list[Answer], multiple: str) -> list[tuple[Any, Any, A
     return [(row.task, row.worker, row.labels[0]) for row in rows]
 
 
-def _by(row: Answer) -> str:
-    return "as gold" if row.worker is _NOBODY else f"by worker {show(row.worker)}"
-
-
 def _yes_no(rows: list[Answer]) -> list[tuple[Any, Any, Any]]:
     """Return one yes-no annotation for each answer and each label in the file."""
     seen = sorted({str(label) for row in rows for label in row.labels})
-    given = [(row, set(map(str, row.labels))) for row in rows]
-    return [
-        (f"{row.task}{SEPARATOR}{label}", row.worker, "yes" if label in labels else "no")
-        for row, labels in given
-        for label in seen
-    ]
+    made = []
+    for row in rows:
+        given = set(map(str, row.labels))
+        made += [(f"{row.task}{SEPARATOR}{one}", row.worker, "yes" if one in given else "no") for one in seen]
+    return made
 
 
 def string_columns(file: File) -> dict[str, list[str]]:

@@ -26,20 +26,17 @@ class Control(NamedTuple):
 
 def read(file: File, fields: Fields, *, keep_rejected: bool = False) -> Answers:
     """Return what the users chose in one control."""
-    tasks = _load(file)
+    tasks = load(file)
     answered = any(True for task in tasks for one in _annotations(task) for _ in _results(one))
     answers = Answers()
-    if fields.text is not None and not answered:  # new tasks, of which only the texts are wanted
-        answers.texts = [
-            (_task_id(task, fields.task or "id"), _task_field(task, fields.text, "text")) for task in tasks
-        ]
-        return answers
+    if fields.text is not None:
+        answers.texts = [(task_id(task, fields.task), _task_field(task, fields.text, "text")) for task in tasks]
+        if not answered:  # new tasks, of which only the texts are wanted
+            return answers
     control = _find_control(tasks, fields.label)
     for task in tasks:
         given = _annotations(task)
         answers.left_out["drafts"] += len(task.get("drafts") or [])
-        if fields.text is not None:
-            answers.texts.append((_task_id(task, fields.task or "id"), _task_field(task, fields.text, "text")))
         if not given:
             answers.left_out["tasks without annotations"] += 1
             continue
@@ -60,33 +57,29 @@ def _add(
     if on_regions and not labels:
         answers.left_out["about a region of the task"] += 1
         return
-    task_id = _task_id(task, fields.task or "id")
-    if annotation.get("ground_truth") and labels and not annotation.get("was_cancelled"):
-        answers.left_out[_GROUND_TRUTHS] += 1
-        answers.gold[task_id] = _agreed(answers.gold.get(task_id), labels, task)
+    own_id = task_id(task, fields.task)
+    if not annotation.get("ground_truth") or not labels or annotation.get("was_cancelled"):
+        answers.add(own_id, _worker(task, annotation, fields.worker), labels)
         return
-    answers.add(task_id, _worker(task, annotation, fields.worker), labels)
-
-
-def _agreed(before: tuple[Any, ...] | None, labels: tuple[Any, ...], task: dict[str, Any]) -> tuple[Any, ...]:
-    """Return the labels of a task's ground truth; two that differ are an error."""
-    if before is not None and set(before) != set(labels):
+    before = answers.gold.setdefault(own_id, labels)
+    if set(before) != set(labels):
         raise ValueError(
             f"ground truths of a task must agree; got {show(list(before))} and {show(list(labels))} in task "
             f"{show(task.get('id'))}. Keep the mark at one of them and export again; Label Studio marks whatever is "
             "imported without ground_truth: false."
         )
-    return labels
+    answers.left_out[_GROUND_TRUTHS] += 1
+    answers.gold[own_id] = labels
 
 
-def _load(file: File) -> list[dict[str, Any]]:
+def load(file: File) -> list[dict[str, Any]]:
+    """Return the tasks in an export."""
     try:
         tasks = json.loads(whole_text(file))
     except (json.JSONDecodeError, RecursionError) as error:
         place = f"at line {error.lineno}" if isinstance(error, json.JSONDecodeError) else "nested too deep"
-        raise ValueError(
-            f"the file must be one JSON list; got text that is not JSON {place}. Export it again."
-        ) from error
+        said = f"the file must be one JSON list; got text that is not JSON {place}. Export it again."
+        raise ValueError(said) from error
     if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
         raise ValueError(f"the file must be one JSON list of tasks; got {show(tasks)}. Export it as JSON.")
     for i, task in enumerate(tasks):
@@ -147,8 +140,9 @@ def _find_control(tasks: list[dict[str, Any]], name: str | None) -> Control:
     return by_name[choose_field(name, sorted(by_name), "the control", "label")]
 
 
-def _task_id(task: dict[str, Any], key: str) -> Any:
-    return _task_field(task, key, "task")
+def task_id(task: dict[str, Any], key: str | None) -> Any:
+    """Return the id of a task: a field of it or of its data, by default `id`."""
+    return _task_field(task, key or "id", "task")
 
 
 def _task_field(task: dict[str, Any], key: str, role: str) -> Any:
@@ -212,10 +206,10 @@ def write(
 
 
 def _template(like: File | None, control: File | None, fields: Fields) -> tuple[dict[Any, dict[str, Any]], Control]:
-    tasks = [] if like is None else _load(like)
-    kept = {_task_id(task, fields.task or "id"): {"id": task.get("id"), "data": task.get("data")} for task in tasks}
+    tasks = [] if like is None else load(like)
+    kept = {task_id(task, fields.task): {"id": task.get("id"), "data": task.get("data")} for task in tasks}
     if control is not None:
-        return kept, _find_control(_load(control), fields.label)
+        return kept, _find_control(load(control), fields.label)
     if like is None:
         return kept, Control(fields.label or "label", "choices", fields.task or "task")
     return kept, _find_control(tasks, fields.label)
@@ -229,9 +223,5 @@ def _result(control: Control, labels: list[Any]) -> dict[str, Any]:
         value = int(labels[0])
     elif control.type == "pairwise":
         value = value[0]
-    return {
-        "from_name": control.name,
-        "to_name": control.to_name,
-        "type": control.type,
-        "value": {_VALUE[control.type]: value},
-    }
+    names = {"from_name": control.name, "to_name": control.to_name, "type": control.type}
+    return names | {"value": {_VALUE[control.type]: value}}

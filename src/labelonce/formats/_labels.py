@@ -126,7 +126,7 @@ def read_part(
             warn_left_out(found, len(rows), str(file.path))
             names = tuple(name or role for name, role in zip(fields, NAMES, strict=False))
             return Part(file, [list(column) for column in zip(*rows, strict=True)], names, gold=gold)
-        wanted = column_roles(file, dict(zip(NAMES, fields, strict=False)), several=several)
+        wanted = _column_roles(file, dict(zip(NAMES, fields, strict=False)), several=several)
         more = [] if plain else [name for name in _optional(file) if name not in wanted.values()]
         roles = wanted | dict(zip(more, more, strict=True))
         try:
@@ -147,7 +147,7 @@ def _optional(file: File) -> list[str]:
         return []
 
 
-def column_roles(file: File, wanted: Mapping[str, str | None], *, several: bool) -> dict[str, str]:
+def _column_roles(file: File, wanted: Mapping[str, str | None], *, several: bool) -> dict[str, str]:
     """Return the names of the columns that play roles; of several files, one without a name may have the usual one."""
     present = column_names(file) if several else []
     found = {}
@@ -255,9 +255,8 @@ class Rows:
         column = renamed_column(columns[place], rename)
         if column.null_count:
             sentence = f"{column.null_count:,} of {len(column):,} annotations are left out, because their label has no"
-            warnings.warn(
-                LeftOutWarning(f"{sentence} new name.", {"without a new label": column.null_count}), stacklevel=4
-            )
+            counts = {"without a new label": column.null_count}
+            warnings.warn(LeftOutWarning(f"{sentence} new name.", counts), stacklevel=4)
         return self.keep([*columns[:place], column, *columns[place + 1 :]], np.asarray(column.is_valid()))
 
     def counted_once(self, columns: list[Any], order: Any = None) -> Mask:

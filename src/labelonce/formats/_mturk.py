@@ -63,7 +63,7 @@ def _question(table: dict[str, list[str]], wanted: str | None) -> tuple[list[str
     plain = [found.removeprefix(_ANSWER) for found in table if found.startswith(_ANSWER) and found != _JSON]
     boxes = _check_boxes(plain)
     if _JSON in table:
-        keys = _json_keys(table[_JSON])
+        keys = list(dict.fromkeys(key for cell in table[_JSON] for key in _json_row(cell)))
         if name in keys or (name is None and not plain):
             key = choose_field(name, keys, "the question", "label")
             return [_JSON], lambda row: _json_labels(row[_JSON], key)
@@ -84,10 +84,6 @@ def _check_boxes(plain: list[str]) -> dict[str, list[str]]:
         if "." in name:
             members.setdefault(name.rpartition(".")[0], []).append(name)
     return {question: names for question, names in members.items() if len(names) > 1}
-
-
-def _json_keys(cells: list[str]) -> list[str]:
-    return list(dict.fromkeys(key for cell in cells for key in _json_row(cell)))
 
 
 def _json_row(cell: str) -> dict[str, Any]:
@@ -117,8 +113,6 @@ def write(table: pa.Table, sink: Any) -> None:
     if odd is not None:
         raise ValueError(f"a label must be without {SEPARATOR!r}, which divides labels in mturk; got {odd!r}.")
     header = ["HITId", "AssignmentId", "WorkerId", "AssignmentStatus", "Input.task", "Answer.label"]
-    rows = (
-        (row["task"], i, row["worker"], "Approved", row["task"], row["label"])
-        for i, row in enumerate(table.to_pylist())
-    )
-    write_rows(sink, "csv", header, rows)
+    rows = ((row["task"], row["worker"], row["label"]) for row in table.to_pylist())
+    assignments = ((task, i, worker, "Approved", task, label) for i, (task, worker, label) in enumerate(rows))
+    write_rows(sink, "csv", header, assignments)

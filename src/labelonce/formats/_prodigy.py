@@ -29,7 +29,8 @@ def read(file: File, fields: Fields, *, keep_rejected: bool = False) -> Answers:
             answers.left_out["rejected"] += 1
         else:
             labels = (answer,) if kind == "answer" else tuple(row.get("accept") or ())
-            answers.add(_task(row, line, fields.task, kind), _worker(row, line, fields.worker), labels)
+            workers = (fields.worker,) if fields.worker else _WORKERS
+            answers.add(_task(row, line, fields.task, kind), _first(row, line, workers, "worker"), labels)
     return answers
 
 
@@ -57,10 +58,6 @@ def _task(row: dict[str, Any], line: int, name: str | None, kind: str) -> Any:
     """Return the input's hash, or of a yes-no question the hash of input and question; else the text."""
     usual = ("_input_hash" if kind == "accept" else "_task_hash", "text")
     return _first(row, line, (name,) if name else usual, "task")
-
-
-def _worker(row: dict[str, Any], line: int, name: str | None) -> Any:
-    return _first(row, line, (name,) if name else _WORKERS, "worker")
 
 
 def _first(row: dict[str, Any], line: int, names: tuple[str, ...], role: str) -> Any:

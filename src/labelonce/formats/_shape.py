@@ -72,14 +72,10 @@ def _advice_on_header(file: File, names: list[str]) -> str:
     for number, row in enumerate(rows[1:], 2 + skipped):
         if {*names} <= {cell.strip() for cell in row}:
             return f"Row {number} has these names: delete what stands above and left of the table."
-    again = [
-        cell for place, cell in enumerate(rows[0]) if cell and any(row[place : place + 1] == [cell] for row in rows[1:])
-    ]
-    if again:
-        return (
-            f"Its first row holds values, such as {show(again[0])}, and no names: add a row of names above it, such as "
-            f"{', '.join(names)}."
-        )
+    for place, cell in enumerate(rows[0]):
+        if cell and any(row[place : place + 1] == [cell] for row in rows[1:]):
+            said = f"Its first row holds values, such as {show(cell)}, and no names: add a row of names above it"
+            return f"{said}, such as {', '.join(names)}."
     return ""
 
 

@@ -17,9 +17,8 @@ _INPUTS = {"mturk": "Input.", "toloka": "INPUT:"}
 def shown_in(file: File, task: str | None) -> Shown:
     """Return the input fields of the tasks in a tool's file; nothing for other tables."""
     if file.format == "label-studio":
-        return {
-            _label_studio._task_id(one, task or "id"): dict(one.get("data") or {}) for one in _label_studio._load(file)
-        }
+        tasks = _label_studio.load(file)
+        return {_label_studio.task_id(one, task): dict(one.get("data") or {}) for one in tasks}
     if file.format not in _INPUTS:
         return {}
     prefix = _INPUTS[file.format]

@@ -20,7 +20,9 @@ def read(file: File, fields: Fields, *, keep_rejected: bool = False) -> Answers:
     names = list(table)
     task = _task_column(names, fields.task)
     worker = choose_field(fields.worker or _WORKER, names, "the worker column", "worker")
-    label = _output(names, fields.label)
+    outputs = [name for name in names if name.startswith(_OUTPUT)]
+    wanted = fields.label and _OUTPUT + fields.label.removeprefix(_OUTPUT)
+    label = choose_field(wanted, outputs, "the output field", "label")
     golden = _GOLDEN + label.removeprefix(_OUTPUT)
     n_rows = len(table[task])
     tasks, workers = (integers_if_all(table[name]) for name in (task, worker))
@@ -53,11 +55,6 @@ def _task_column(names: list[str], wanted: str | None) -> str:
     if wanted is not None:
         return choose_field(wanted if wanted in names else _INPUT + wanted, known, "the task column", "task")
     return choose_field(None, [name for name in known if name.startswith(_INPUT)], "the task column", "task")
-
-
-def _output(names: list[str], wanted: str | None) -> str:
-    outputs = [name for name in names if name.startswith(_OUTPUT)]
-    return choose_field(wanted and _OUTPUT + wanted.removeprefix(_OUTPUT), outputs, "the output field", "label")
 
 
 def _values(cell: str) -> list[str]:

@@ -77,13 +77,10 @@ def _place(table: pa.Table, role: str, name: str | None) -> str | None:
 def _canonical(columns: dict[str, Any], table: pa.Table) -> pa.Table:
     """Return columns by role as those of annotations: the worker is model/prompt, its family the model."""
     n = table.num_rows
-    found: dict[str, Any] = {
-        role: columns[role] for role in ("task", "label", "weight", "order", "family") if role in columns
-    }
+    as_they_are = ("task", "worker", "label", "weight", "order", "family")
+    found: dict[str, Any] = {role: columns[role] for role in as_they_are if role in columns}
     model = columns.get("model")
-    if "worker" in columns:
-        found["worker"] = columns["worker"]
-    else:
+    if "worker" not in columns:
         prompt = _prompts(columns["prompt"], columns["task"]) if "prompt" in columns else None
         found["worker"] = model if prompt is None else _ids_joined(model, prompt)
     if model is not None and "family" not in columns:
@@ -117,10 +114,8 @@ def _pairwise(table: pa.Table) -> pa.Table:
     """Return FastChat's judgments of pairs of models, one row per order; the worker is the judge with its prompt."""
     rows = table.to_pylist()
     judges = [row["judge"] if isinstance(row["judge"], list) else [row["judge"]] for row in rows]
-    task = [
-        "/".join(str(row[name]) for name in ("question_id", "model_1", "model_2", "turn") if name in row)
-        for row in rows
-    ]
+    about = [name for name in ("question_id", "model_1", "model_2", "turn") if name in table.column_names]
+    task = ["/".join(str(row[name]) for name in about) for row in rows]
     both: dict[str, list[Any]] = {
         "task": task * 2,
         "worker": ["/".join(map(str, one[:2])) for one in judges] * 2,
@@ -156,9 +151,8 @@ def _swapped(label: Any, order: Any, swap: Sequence[Any]) -> pa.Array:
     if absent:
         raise ValueError(f"swap must name two answers that were given; got {show(absent[0])}, which nobody gave.")
     other = dict(zip(swap, reversed(swap), strict=True))
-    return pa.array(
-        [other.get(one, one) if at not in (None, first) else one for one, at in zip(labels, orders, strict=True)]
-    )
+    pairs = zip(labels, orders, strict=True)
+    return pa.array([one if at in (None, first) else other.get(one, one) for one, at in pairs])
 
 
 def _answered(label: Any) -> Any:

@@ -69,14 +69,9 @@ def _of_label_studio(file: File) -> list[dict[str, Any]]:
     for task in tasks if isinstance(tasks, list) else ():
         for one in task.get("annotations") or ():
             by = one.get("completed_by")
-            rows.append(
-                {"task": task.get("id"), "worker": by.get("email", by.get("id")) if isinstance(by, dict) else by}
-                | {
-                    "seconds": amount(one.get("lead_time")),
-                    "pay": nan,
-                    "time": seconds_since_1970(one.get("created_at")),
-                }
-            )
+            who = by.get("email", by.get("id")) if isinstance(by, dict) else by
+            said = {"seconds": amount(one.get("lead_time")), "time": seconds_since_1970(one.get("created_at"))}
+            rows.append({"task": task.get("id"), "worker": who, "pay": nan} | said)
     return rows
 
 
@@ -106,11 +101,10 @@ def seconds_since_1970(cell: Any) -> float:
         text = str(cell).strip()
         mturk = _MTURK_TIME.fullmatch(text)
         try:
-            moment = (
-                datetime.strptime(f"{mturk[1]} {mturk[2]}", "%a %b %d %H:%M:%S %Y")
-                if mturk
-                else datetime.fromisoformat(text)
-            )
+            if mturk:
+                moment = datetime.strptime(f"{mturk[1]} {mturk[2]}", "%a %b %d %H:%M:%S %Y")
+            else:
+                moment = datetime.fromisoformat(text)
         except ValueError:
             return float(text) if _UNIX_TIME.fullmatch(text) else nan
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -64,8 +64,7 @@ def append(
     given = _read(files, {role: name for role, name in names.items() if name is not None}, old.classes)
     _ids.check_same_kind(given.workers, "worker", old.workers)
     _ids.check_same_kind(given.tasks, "task", old.tasks(0))
-    workers = np.concatenate([old.workers, given.workers[_ids.lookup(given.workers, old.workers) < 0]])
-    now = replace(old, name=secrets.token_hex(8), workers=workers)
+    now = replace(old, name=secrets.token_hex(8), workers=_with_new(old.workers, given.workers))
     changed = _BlockUpdate(now, block, duplicates)
     try:
         changed.add(given)
@@ -125,28 +124,24 @@ class _BlockUpdate:
     def _write(self, before: Annotations | None, more: Annotations, number: int) -> None:
         """Write a block with its old and its new labels, and add its counts."""
         parts = [one for one in (before, more) if one is not None]
-        tasks = more.tasks if before is None else np.concatenate([before.tasks, _not_in(more.tasks, before.tasks)])
+        tables = [more.tasks if before is None else _with_new(before.tasks, more.tasks)]
+        tables += [self.now.workers, self.now.classes]
+        columns = zip(("task", "worker", "label"), ("tasks", "workers", "classes"), tables, strict=True)
         task, worker, label = (
             np.concatenate([np.asarray(_ids.lookup(getattr(one, ids), table))[getattr(one, codes)] for one in parts])
-            for codes, ids, table in (
-                ("task", "tasks", tasks),
-                ("worker", "workers", self.now.workers),
-                ("label", "classes", self.now.classes),
-            )
+            for codes, ids, table in columns
         )
-        own = sorted_annotations(
-            task, worker, label, tasks, self.now.workers, self.now.classes, duplicates=self.duplicates
-        )
+        own = sorted_annotations(task, worker, label, *tables, duplicates=self.duplicates)
         name = f"block-{number:05d}-{self.now.name}"
         self.written.append(name)
         write_block(self.now.folder / name, Block.of(own), own.tasks)
         self._count(before, own, number, name)
 
     def _count(self, before: Annotations | None, own: Annotations, number: int, name: str) -> None:
-        now, sign = self.now, ((own, 1), (before, -1))
+        now = self.now
         totals: dict[str, Any] = {name: getattr(now, name) for name in ("n_annotations", "n_labelled", "n_overlap")}
         of_worker = now.annotations_of_worker.copy()
-        for one, times in sign:
+        for one, times in ((own, 1), (before, -1)):
             if one is not None:
                 totals["n_annotations"] += times * len(one)
                 totals["n_labelled"] += times * one.n_tasks
@@ -156,8 +151,8 @@ class _BlockUpdate:
         self.now = replace(now, blocks=blocks, annotations_of_worker=of_worker, **totals)
 
 
-def _not_in(ids: Ids, table: Ids) -> Ids:
-    return ids[_ids.lookup(ids, table) < 0]
+def _with_new(table: Ids, ids: Ids) -> Ids:
+    return np.concatenate([table, ids[_ids.lookup(ids, table) < 0]])
 
 
 def _in_blocks(given: Annotations, block: int) -> Iterator[Annotations]:

@@ -88,7 +88,17 @@ def fit(
         job = _Job(model, shards, target, processes, find_device(device))
         last = job.climb(callback)
         job.write_labels(last.parameters)
-        _set_fitted(model, shards, last)
+        set_fitted(
+            model,
+            confusion=last.parameters.confusion,
+            prior=last.parameters.prior,
+            workers=shards.workers,
+            classes=shards.classes,
+            annotation_counts=shards.annotations_of_worker,
+            log_likelihood_=np.array(last.path),
+            n_iter_=len(last.path),
+            converged_=last.converged,
+        )
         processes.wait()
         if processes.rank == 0:
             _finish(model, shards, target, processes.size)
@@ -133,7 +143,8 @@ class _Job:
         """Return the last iteration, from the checkpoint or from the votes."""
         counts, path = self._restore() or (self.sums.sweep_votes(self._blocks()), [])
         if self.is_first:
-            warn_of_overlap(type(self.model).__name__, self.shards.n_overlap, self.shards.n_labelled, self._redundancy)
+            n_labelled, redundancy = self.shards.n_labelled, self.shards.n_annotations / self.shards.n_labelled
+            warn_of_overlap(type(self.model).__name__, self.shards.n_overlap, n_labelled, redundancy)
         for step in self.model.iterations(counts, self._sweep, self.shards.n_annotations, path):
             finished = step.converged or len(step.path) == self.model.max_iter
             if self.is_first and not finished:  # the last one is repeated: it ends in the posteriors
@@ -152,10 +163,6 @@ class _Job:
             picks = top_class(posterior, np.random.default_rng([seed, number]))
             frame = labels_frame(self.shards.tasks(number), self.shards.classes, posterior, picks)
             write(frame, self.target / "labels" / f"part-{number:05d}.parquet")
-
-    @property
-    def _redundancy(self) -> float:
-        return self.shards.n_annotations / self.shards.n_labelled
 
     def _sweep(self, found: Parameters) -> Sweep:
         return self.sums.sweep(self._blocks(), *_logs(found))
@@ -187,9 +194,8 @@ class _Job:
         except (BadZipFile, KeyError, ValueError, EOFError) as error:
             raise ValueError(f"{path} must be a whole checkpoint; it is damaged. Remove it to start over.") from error
         if about != self.about:
-            raise ValueError(
-                f"{path} must come from the same model and annotations; got {about}. Remove it to start over."
-            )
+            said = f"{path} must come from the same model and annotations; got {about}. Remove it to start over."
+            raise ValueError(said)
         if len(done) >= self.model.max_iter:
             raise ValueError(f"max_iter must be above the {len(done)} of {path}; got {self.model.max_iter}.")
         return counts, done
@@ -204,20 +210,6 @@ def _has_room(device: torch.device) -> bool:
     """Return whether a GPU has a quarter of its memory left, which the sums need."""
     free, total = torch.cuda.mem_get_info(device)
     return free > total // 4
-
-
-def _set_fitted(model: EMAggregator, shards: Shards, last: Iteration) -> None:
-    set_fitted(
-        model,
-        confusion=last.parameters.confusion,
-        prior=last.parameters.prior,
-        workers=shards.workers,
-        classes=shards.classes,
-        annotation_counts=shards.annotations_of_worker,
-        log_likelihood_=np.array(last.path),
-        n_iter_=len(last.path),
-        converged_=last.converged,
-    )
 
 
 def _finish(model: EMAggregator, shards: Shards, target: Path, n_processes: int) -> None:
