@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from commands import Capture, Patch
+from small_files import saved
 
 import labelonce as lo
 from labelonce import io
@@ -45,12 +46,6 @@ def awkward() -> lo.Annotations:
 @pytest.fixture
 def table() -> pa.Table:
     return pa.table({"task": ["a", "b"], "worker": [1, 2], "label": ["y", "x"], "note": [0.5, 1.5]})
-
-
-def saved(folder: Path, content: bytes, name: str = "labels.csv") -> Path:
-    path = folder / name
-    path.write_bytes(content)
-    return path
 
 
 def ids(path: Path, **options: Any) -> list[list[Any]]:

@@ -33,10 +33,8 @@ def test_every_aggregator_is_compared_and_one_that_cannot_run_has_its_reason() -
 
 
 def test_the_model_that_a_crowd_follows_is_recommended() -> None:
-    rng = np.random.default_rng(0)
-    y_true = rng.integers(0, 5, 400)
-    confusion = simulate.one_coin(rng.uniform(0.2, 0.95, 40), 5)
-    ann = simulate.annotate(y_true, confusion, simulate.assign(400, 40, 4, rng, replace=False), rng)
+    confusion = simulate.one_coin(np.random.default_rng(0).uniform(0.2, 0.95, 40), 5)
+    ann, _ = crowd(n_tasks=400, confusion=confusion, redundancy=4)
     comparison = compare_aggregators(ann, methods=QUICK)
     assert comparison.recommended == "one coin"
     assert comparison.rows[0].method == "one coin"

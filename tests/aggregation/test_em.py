@@ -79,19 +79,14 @@ def test_expected_log_and_divergence_agree_with_sampling() -> None:
 
 @pytest.mark.parametrize("model", [DawidSkene(), IBCC()])
 def test_recovers_the_confusion_of_simulated_workers(model: DawidSkene | IBCC) -> None:
-    rng = np.random.default_rng(0)
-    y_true = rng.integers(0, 4, 4000)
-    confusion = simulate.dirichlet(20, 4, rng, diagonal=6.0, off_diagonal=1.0)
-    ann = simulate.annotate(y_true, confusion, simulate.assign(4000, 20, 5, rng, replace=False), rng)
+    confusion = simulate.dirichlet(20, 4, 0, diagonal=6.0, off_diagonal=1.0)
+    ann, _ = crowd(n_tasks=4000, confusion=confusion)
     assert metrics.confusion_error(confusion, model.fit(ann).confusion_) < 0.05
     assert_allclose(model.prior_, 0.25, atol=0.03)
 
 
 def test_beats_majority_vote_where_workers_differ() -> None:
-    rng = np.random.default_rng(0)
-    y_true = rng.integers(0, 4, 2000)
-    confusion = simulate.hammer_spammer(20, 4, 0.3, rng, exact=True)
-    ann = simulate.annotate(y_true, confusion, simulate.assign(2000, 20, 5, rng, replace=False), rng)
+    ann, y_true = crowd(n_tasks=2000, confusion=simulate.hammer_spammer(20, 4, 0.3, 0, exact=True))
     ours, vote = (metrics.accuracy(y_true, model.fit(ann).posterior_) for model in (DawidSkene(), MajorityVote()))
     assert ours > vote + 0.05
 
@@ -101,10 +96,8 @@ def test_beats_majority_vote_where_workers_differ() -> None:
     [(OneCoin(), 20_000, 0.03), (MeanField(), 20_000, 0.03), (BeliefPropagation(), 4000, 0.06)],
 )
 def test_recovers_simulated_accuracies(model: Aggregator, n_tasks: int, atol: float) -> None:
-    rng = np.random.default_rng(0)
-    accuracy, y_true = np.linspace(0.3, 0.95, 20), rng.integers(0, 5, n_tasks)
-    assignment = simulate.assign(n_tasks, 20, 5, rng, replace=False)
-    ann = simulate.annotate(y_true, simulate.one_coin(accuracy, 5), assignment, rng)
+    accuracy = np.linspace(0.3, 0.95, 20)
+    ann, _ = crowd(n_tasks=n_tasks, confusion=simulate.one_coin(accuracy, 5))
     assert_allclose(model.fit(ann).skill_, accuracy, atol=atol)  # four standard errors of n_tasks / 4 labels
 
 

@@ -3,7 +3,7 @@ import pytest
 from crowds import crowd
 from numpy.testing import assert_allclose
 
-from labelonce import MACE, Annotations, DawidSkene, metrics, simulate
+from labelonce import MACE, Annotations, DawidSkene, metrics
 from labelonce._types import Codes, Floats
 
 
@@ -12,8 +12,7 @@ def spammers(n_tasks: int = 4000) -> tuple[Annotations, Codes, Floats, Floats]:
     rng = np.random.default_rng(0)
     competence, habit = np.linspace(0, 0.95, 20), rng.dirichlet(np.ones(4), 20)
     confusion = competence[:, None, None] * np.eye(4) + ((1 - competence)[:, None] * habit)[:, None, :]
-    y_true = rng.integers(0, 4, n_tasks).astype(np.int32)
-    ann = simulate.annotate(y_true, confusion, simulate.assign(n_tasks, 20, 5, rng, replace=False), rng)
+    ann, y_true = crowd(n_tasks=n_tasks, confusion=confusion)
     return ann, y_true, competence, confusion
 
 

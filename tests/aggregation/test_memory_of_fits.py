@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from crowds import crowd
 
 import labelonce as lo
 from labelonce import Annotations, simulate, workers
@@ -14,13 +15,9 @@ from labelonce.aggregation._registry import COMMANDS, aggregators
 SIZES = {"many tasks": (20_000, 6, 20, 2), "many classes": (400, 150, 60, 3)}  # tasks, workers, classes, redundancy
 
 
-def crowd(n_tasks: int, n_workers: int, n_classes: int, redundancy: int) -> Annotations:
-    rng = np.random.default_rng(0)
-    y_true = rng.integers(0, n_classes, n_tasks)
-    confusion = simulate.one_coin(rng.uniform(0.4, 0.95, n_workers), n_classes)
-    return simulate.annotate(
-        y_true, confusion, simulate.assign(n_tasks, n_workers, redundancy, rng, replace=False), rng
-    )
+def one_coin_crowd(n_tasks: int, n_workers: int, n_classes: int, redundancy: int) -> Annotations:
+    skill = np.random.default_rng(0).uniform(0.4, 0.95, n_workers)
+    return crowd(n_tasks=n_tasks, confusion=simulate.one_coin(skill, n_classes), redundancy=redundancy)[0]
 
 
 def one_label(n_tasks: int, n_workers: int, n_classes: int) -> Annotations:
@@ -33,7 +30,7 @@ def one_label(n_tasks: int, n_workers: int, n_classes: int) -> Annotations:
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_memory_of_a_fit_is_known_before(name: str, size: str) -> None:
-    ann, model = crowd(*SIZES[size]), aggregators()[name]()
+    ann, model = one_coin_crowd(*SIZES[size]), aggregators()[name]()
     if "max_iter" in model.get_params():
         model.set_params(max_iter=3)
     with warnings.catch_warnings():
@@ -74,7 +71,7 @@ def test_the_sentence_says_what_to_do_for_matrices_and_for_groups(monkeypatch: p
     with pytest.raises(ValueError, match=r"follows the labels and not the classes\.$"):
         lo.DawidSkene(dtype="float32").fit(ann)
     monkeypatch.setattr("labelonce.data._memory.available_memory", lambda: 2.0**26)
-    ann = crowd(3000, 20, 1000, 2)
+    ann = one_coin_crowd(3000, 20, 1000, 2)
     wide = lo.DawidSkene(worker_model=workers.Grouped(np.arange(1000) // 500))
     with pytest.raises(
         ValueError, match=r"3,000 tasks with up to \d+ candidate classes each must fit .* smaller groups"
@@ -84,7 +81,7 @@ def test_the_sentence_says_what_to_do_for_matrices_and_for_groups(monkeypatch: p
 
 def test_a_comparison_leaves_out_what_cannot_run_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("labelonce.data._memory.available_memory", lambda: 2.0**28)
-    ann = crowd(300, 100, 500, 3)
+    ann = one_coin_crowd(300, 100, 500, 3)
     methods: dict[str, Any] = {"coin": lo.OneCoin(), "matrix": lo.DawidSkene(), "vote": lo.MajorityVote()}
     monkeypatch.setattr("labelonce.data._memory.MOST_NUMBERS", 2**20)
     found = lo.compare_aggregators(ann, methods=methods)

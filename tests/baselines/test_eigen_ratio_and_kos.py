@@ -117,12 +117,8 @@ def test_equals_the_sums_of_the_paper() -> None:
 
 
 def test_recovers_labels_on_a_regular_random_graph_where_the_vote_fails() -> None:
-    rng = np.random.default_rng(0)
-    y_true = rng.integers(0, 2, 2000)
     skill = np.where(np.arange(100) < 30, 0.95, 0.5)
-    ann = simulate.annotate(
-        y_true, simulate.one_coin(skill, 2), simulate.assign(2000, 100, 10, rng, replace=False), rng
-    )
+    ann, y_true = crowd(n_tasks=2000, confusion=simulate.one_coin(skill, 2), redundancy=10)
     kos, vote = (model.fit(ann) for model in (KOS(), MajorityVote()))
     assert metrics.accuracy(y_true, kos.posterior_) > metrics.accuracy(y_true, vote.posterior_) + 0.05
     assert_allclose(kos.skill_, skill, atol=0.14)

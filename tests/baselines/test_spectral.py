@@ -61,10 +61,8 @@ def test_never_ends_below_the_start_from_votes_on_which_singular_moments_fall_ba
 
 def outvoted() -> tuple[Annotations, Codes]:
     """Fifteen good workers, outvoted on class 0 by twenty-five who nearly always say 1."""
-    rng = np.random.default_rng(0)
-    y_true = rng.integers(0, 2, 2000).astype(np.int32)
     confusion = np.array([[[0.95, 0.05], [0.05, 0.95]]] * 15 + [[[0.25, 0.75], [0.1, 0.9]]] * 25)
-    return simulate.annotate(y_true, confusion, simulate.assign(2000, 40, 10, rng, replace=False), rng), y_true
+    return crowd(n_tasks=2000, confusion=confusion, redundancy=10)
 
 
 def test_moments_find_good_workers_who_are_outvoted() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from crowds import crowd
 from numpy.testing import assert_allclose, assert_array_equal
 
 import labelonce as lo
@@ -32,11 +33,6 @@ def panel(**changed: Any) -> lo.Annotations:
 def triple() -> lo.Annotations:
     share = [[0.5, 0.3, 0.2], [np.nan, np.nan, np.nan], [0.1, 0.1, 0.8]]
     return lo.Annotations.from_arrays([1, 2, 3], [7, 7, 7], ["a", "b", "c"], probability=share)
-
-
-def crowd() -> lo.Annotations:
-    confusion = lo.simulate.hammer_spammer(8, 3, quality=0.5, rng=0)
-    return lo.simulate.annotate(np.arange(60) % 3, confusion, lo.simulate.assign(60, 8, 4, rng=0, replace=False), rng=0)
 
 
 def test_a_number_is_the_probability_of_the_label_and_classes_that_become_one_add_theirs() -> None:
@@ -88,7 +84,7 @@ def test_what_cannot_be_is_refused_with_value_and_place(column: dict[str, Any], 
 
 @pytest.mark.parametrize("model", WEIGHTED, ids=NAMES)
 def test_a_weight_is_a_number_of_equal_labels(model: Any) -> None:
-    ann = crowd()
+    ann, _ = crowd(n_tasks=60)
     table = ann.to_frame()
     twice = lo.Annotations.from_frame(table.take([*range(len(ann)), 0, 5]), duplicates="keep")
     weight = np.ones(len(ann))
@@ -99,7 +95,7 @@ def test_a_weight_is_a_number_of_equal_labels(model: Any) -> None:
 
 @pytest.mark.parametrize("model", WEIGHTED, ids=NAMES)
 def test_a_sure_probability_is_the_label_and_an_even_one_tells_nothing(model: Any) -> None:
-    ann = crowd()
+    ann, _ = crowd(n_tasks=60)
     columns = [ann.to_frame()[name] for name in ("task", "worker", "label")]
     sure = lo.Annotations.from_arrays(*columns, probability=np.ones(len(ann)))
     assert_allclose(model.fit(sure).posterior_, model.fit(ann).posterior_, atol=1e-6)
@@ -133,9 +129,8 @@ def test_mbem_counts_labels_by_their_weights_and_refuses_probabilities() -> None
     assert_allclose(fitted(weight=np.ones(1200)).posterior_, plain.posterior_, atol=1e-8)
     weighted = fitted(weight=2 * sure.ravel())
     assert (weighted.labels_ == truth).mean() > (plain.labels_ == truth).mean() + 0.01
-    with pytest.raises(
-        ValueError, match=r"^MBEM counts every annotation as one whole label; got .* with probability\."
-    ):
+    message = r"^MBEM counts every annotation as one whole label; got .* with probability\."
+    with pytest.raises(ValueError, match=message):
         fitted(probability=np.full(1200, 0.9), weight=np.ones(1200))
 
 

@@ -3,17 +3,13 @@
 from pathlib import Path
 
 import pytest
+from small_files import saved
 
 import labelonce as lo
 from labelonce.files._open import BLOCK_BYTES, locate
 from labelonce.files._table_reader import dialect_in_words, read_table
 
 EXCEL = 'task;worker;label;x;said\n1;ann;größe;1,5;"eins,\nzwei; drei"\n2;bob;maß;2;vier\n'
-
-
-def saved(folder: Path, content: str | bytes, name: str = "labels.csv") -> Path:
-    (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
-    return folder / name
 
 
 @pytest.mark.parametrize(("sign", "words"), [(";", "semicolons"), ("\t", "tabs"), ("|", "vertical bars")])
@@ -64,9 +60,8 @@ def test_windows_text_is_read_and_said_and_json_is_never_taken_for_it(tmp_path: 
 @pytest.mark.filterwarnings("ignore:.*Windows-1252:UserWarning")
 def test_other_encodings_are_read_over_many_blocks(tmp_path: Path, encoding: str) -> None:
     n = 2 * BLOCK_BYTES // 20
-    path = saved(
-        tmp_path, ("task;worker;label\n" + "".join(f"{i};ann;größe {i % 7}\n" for i in range(n))).encode(encoding)
-    )
+    rows = "".join(f"{i};ann;größe {i % 7}\n" for i in range(n))
+    path = saved(tmp_path, f"task;worker;label\n{rows}".encode(encoding))
     ann = lo.read_annotations(path)
     assert (len(ann), ann.classes[0], ann.tasks[-1]) == (n, "größe 0", n - 1)
 

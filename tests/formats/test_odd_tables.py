@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import openpyxl
 import pytest
+from small_files import saved
 
 import labelonce as lo
 from labelonce._messages import named_as_options
@@ -15,11 +16,7 @@ from labelonce._messages import named_as_options
 ROWS = [("t1", "ann", "cat"), ("t1", "bob", "dog"), ("t2", "ann", "dog"), ("t2", "bob", "dog")]
 BODY = "".join(f"{','.join(row)}\n" for row in ROWS)
 HEAD = "task,worker,label\n"
-
-
-def saved(folder: Path, content: str | bytes, name: str = "labels.csv") -> Path:
-    (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
-    return folder / name
+ONE = {"task": 1, "worker": "a"}
 
 
 def lines(*rows: object) -> str:
@@ -83,11 +80,8 @@ def test_a_workbook_whose_first_sheet_has_no_labels_is_said_to_be_read_from_the_
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (lines({"task": 1, "worker": "a", "label": ["cat"]}), r"got \['cat'\] at line 1\. Write one of its values"),
-        (
-            lines({"task": 1, "worker": "a", "label": 1.0}, {"task": 1, "worker": "b", "label": "1"}),
-            "got '1' at line 2",
-        ),
+        (lines({**ONE, "label": ["cat"]}), r"got \['cat'\] at line 1\. Write one of its values"),
+        (lines({**ONE, "label": 1.0}, {**ONE, "worker": "b", "label": "1"}), "got '1' at line 2"),
         (lines([{"task": 1}]), "at line 1. Write one object per line, and not one list"),
     ],
 )
@@ -98,7 +92,7 @@ def test_what_json_lines_lack_is_said_with_the_fix(tmp_path: Path, content: str,
 
 @pytest.mark.filterwarnings("ignore::labelonce.data.MissingWarning")
 def test_the_first_line_of_json_may_lack_a_field_and_numbers_may_have_a_point(tmp_path: Path) -> None:
-    rows = {"task": 1, "worker": "a"}, {"task": 1, "worker": "b", "label": 1}, {"task": 2, "worker": "b", "label": 1.0}
+    rows = ONE, {"task": 1, "worker": "b", "label": 1}, {"task": 2, "worker": "b", "label": 1.0}
     ann = lo.read_annotations(saved(tmp_path, lines(*rows), "labels.jsonl"), missing="drop")
     assert (len(ann), ann.classes.tolist()) == (2, [1])
 

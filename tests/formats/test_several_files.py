@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from small_files import saved
 
 import labelonce as lo
 from labelonce.formats import LeftOutWarning, MissingWarning
@@ -26,11 +27,6 @@ def files(tmp_path: Path) -> dict[str, Path]:
     return {name: tmp_path / name for name in texts}
 
 
-def saved(folder: Path, text: str, name: str = "more.csv") -> Path:
-    (folder / name).write_text(text)
-    return folder / name
-
-
 def test_files_of_any_formats_are_one_set_of_annotations_and_one_is_that_file(files: dict[str, Path]) -> None:
     ann = lo.read_annotations([files["a.csv"], files["b.csv"]])
     assert (ann.tasks.tolist(), ann.workers.tolist(), len(ann)) == ([1, 2, 3, 4], ["ann", "bob"], 5)
@@ -46,7 +42,7 @@ def test_rows_of_an_earlier_file_count_once_and_other_labels_are_repeated(
         LeftOutWarning, match=r"c\.jsonl: 1 of its 2 annotations are in an earlier file too, and counted once"
     ):
         assert len(lo.read_annotations(files.values())) == 6  # type: ignore[arg-type]
-    more = saved(tmp_path, "task,worker,label\n1,ann,dog\n")
+    more = saved(tmp_path, "task,worker,label\n1,ann,dog\n", "more.csv")
     with pytest.raises(
         ValueError, match=r"a\.csv, .*more\.csv: a worker must label a task once; got worker 'ann' on task 1"
     ):
@@ -55,7 +51,7 @@ def test_rows_of_an_earlier_file_count_once_and_other_labels_are_repeated(
 
 
 def test_numbers_in_one_file_and_text_in_another_are_matched_as_text(files: dict[str, Path], tmp_path: Path) -> None:
-    more = saved(tmp_path, "task,worker,label\nx,ann,cat\n2,eve,cat\n")
+    more = saved(tmp_path, "task,worker,label\nx,ann,cat\n2,eve,cat\n", "more.csv")
     with pytest.warns(
         UserWarning, match=r"task ids are numbers in .*a\.csv and text in .*more\.csv: they are matched as text"
     ):
@@ -64,7 +60,7 @@ def test_numbers_in_one_file_and_text_in_another_are_matched_as_text(files: dict
 
 
 def test_a_file_without_the_named_column_may_have_the_usual_one(files: dict[str, Path], tmp_path: Path) -> None:
-    more = saved(tmp_path, "Review ID,worker,label\n9,zoe,dog\n")
+    more = saved(tmp_path, "Review ID,worker,label\n9,zoe,dog\n", "more.csv")
     with pytest.warns(UserWarning, match=r"a\.csv has no column 'Review ID'; its column 'task' is read"):
         ann = lo.read_annotations([files["a.csv"], more], task="Review ID")
     assert (ann.n_tasks, ann.names) == (3, ("Review ID", "worker", "label"))
@@ -84,15 +80,16 @@ def test_an_export_and_a_table_go_together(files: dict[str, Path]) -> None:
 def test_a_row_is_named_with_its_file(files: dict[str, Path], tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"got 'Cat' at row 4 of .*a\.csv \(2 in total\)"):
         lo.read_annotations(
-            [files["b.csv"], files["a.csv"], saved(tmp_path, "task,worker,label\n7,a,Cat\n")], classes=["cat", "dog"]
+            [files["b.csv"], files["a.csv"], saved(tmp_path, "task,worker,label\n7,a,Cat\n", "more.csv")],
+            classes=["cat", "dog"],
         )
-    more = saved(tmp_path, "task,worker,label\n6,a,cat\n,,\n7,,dog\n8,a,cow\n")
+    more = saved(tmp_path, "task,worker,label\n6,a,cat\n,,\n7,,dog\n8,a,cow\n", "more.csv")
     with pytest.warns(MissingWarning), pytest.raises(ValueError, match=r"got 'cow' at row 5 of .*more\.csv"):
         lo.read_annotations([files["b.csv"], more], classes=["cat", "dog"], missing="drop")
 
 
 def test_rows_without_a_label_are_left_out_and_counted_by_reason(tmp_path: Path) -> None:
-    path = saved(tmp_path, "task,worker,label\n1,ann,cat\n2,,dog\n,,\n3,bob,\n")
+    path = saved(tmp_path, "task,worker,label\n1,ann,cat\n2,,dog\n,,\n3,bob,\n", "more.csv")
     with pytest.raises(ValueError, match=r"more\.csv: task must not be missing; got a missing value at row 4 \(1 in"):
         lo.read_annotations(path)
     with pytest.warns(MissingWarning, match=r"more\.csv: 3 of 4 rows are left out .*, the first is row 3\.") as caught:
@@ -148,7 +145,7 @@ def test_a_declared_spelling_stands(files: dict[str, Path]) -> None:
 @pytest.mark.filterwarnings("ignore:spellings of one label:UserWarning")
 def test_gold_follows_the_new_names_and_the_text_of_ids(files: dict[str, Path], tmp_path: Path) -> None:
     more, gold = (
-        saved(tmp_path, "task,worker,label\nx,ann,cat\n"),
+        saved(tmp_path, "task,worker,label\nx,ann,cat\n", "more.csv"),
         saved(tmp_path, "task,label\n2,CAT\nx,kat\n", "gold.csv"),
     )
     with pytest.warns(UserWarning, match="matched as text"):
@@ -165,7 +162,7 @@ def test_questions_in_rows_or_columns_are_recognised(tmp_path: Path) -> None:
     )
     with pytest.raises(ValueError, match=rf"a worker must label a task once; .*{advice}"):
         lo.read_annotations(path)
-    path = saved(tmp_path, "task,worker,TREATS,CAUSES,comment\n1,a,yes,no,hm\n2,b,,maybe,\n")
+    path = saved(tmp_path, "task,worker,TREATS,CAUSES,comment\n1,a,yes,no,hm\n2,b,,maybe,\n", "more.csv")
     says = r"the label column must be one of .*; got 'label'\. Columns \['TREATS', 'CAUSES'\] hold answers: .* "
     with pytest.raises(ValueError, match=says + r"read_multilabel\(\.\.\., ignore=\['comment'\]\)\.$"):
         lo.read_annotations(path)

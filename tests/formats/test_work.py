@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
+from crowds import crowd
 
 import labelonce as lo
 from labelonce import io, simulate
@@ -48,13 +49,9 @@ def test_a_file_that_says_nothing_of_the_work_gives_nothing(tmp_path: Path) -> N
 
 
 def test_a_worker_whose_labels_become_worse_is_found_and_no_other(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    y_true = rng.integers(0, 2, 300)
-    given = simulate.annotate(
-        y_true, simulate.one_coin([0.95] * 4, 2), simulate.assign(300, 4, 4, rng, replace=False), rng
-    )
+    given, _ = crowd(n_tasks=300, confusion=simulate.one_coin([0.95] * 4, 2), redundancy=4)
     label, tired = given.label.copy(), (given.worker == 2) & (given.task >= 150)
-    label[tired] = rng.integers(0, 2, tired.sum())  # worker 2 guesses in the second half
+    label[tired] = np.random.default_rng(0).integers(0, 2, tired.sum())  # worker 2 guesses in the second half
     ann = lo.Annotations.from_arrays(given.task, given.worker, label)
     work = pa.table({"task": ann.task, "worker": ann.worker, "time": ann.task * 60.0, "pay": np.full(len(ann), 0.1)})
     figures = work_figures(work, ann, lo.DawidSkene().fit(ann).posterior_)

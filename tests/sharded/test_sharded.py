@@ -15,7 +15,7 @@ import torch
 from crowds import crowd
 from numpy.testing import assert_allclose, assert_array_equal
 
-from labelonce import EBCC, IBCC, MACE, Annotations, DawidSkene, MajorityVote, OneCoin, sharded, simulate, write
+from labelonce import EBCC, IBCC, MACE, Annotations, DawidSkene, MajorityVote, OneCoin, sharded, write
 from labelonce._kernels import BlockSums
 from labelonce._kernels._processes import Processes
 from labelonce._sklearn import ConvergenceWarning
@@ -267,10 +267,7 @@ def test_a_finished_run_is_not_overwritten(prepared: Path, tmp_path: Path) -> No
 
 
 def test_too_few_iterations_and_too_few_labels_are_warned_about(tmp_path: Path) -> None:
-    rng = np.random.default_rng(0)
-    ann = simulate.annotate(
-        rng.integers(0, 3, 50), simulate.hammer_spammer(4, 3, 0.5, rng), simulate.assign(50, 4, 1, rng), rng
-    )
+    ann, _ = crowd(n_tasks=50, n_workers=4, redundancy=1)
     folder = sharded.prepare(write_shuffled(ann, tmp_path), tmp_path / "p")
     with (
         pytest.warns(RedundancyWarning, match="only 0 of 50"),
