@@ -49,12 +49,7 @@ def log_loss(y_true: Any, posterior: Any) -> float:
     A probability below the machine epsilon of the posterior's dtype counts as that epsilon, as in
     scikit-learn, so a task costs at most 36.0 in float64 and 15.9 in float32.
 
-    Parameters
-    ----------
-    y_true : int array of shape (n_tasks,)
-        Class codes, -1 where unknown.
-    posterior : array of shape (n_tasks, n_classes), or Beliefs
-        Probabilities.
+    The arguments are as in `accuracy`, a posterior alone.
 
     Examples
     --------
@@ -75,14 +70,7 @@ def calibration_error(y_true: Any, posterior: Any, n_bins: int = 15) -> float:
     their bin's mean probability and its accuracy (ties shared as in `accuracy`). It is biased upward
     when bins hold few tasks.
 
-    Parameters
-    ----------
-    y_true : int array of shape (n_tasks,)
-        Class codes, -1 where unknown.
-    posterior : array of shape (n_tasks, n_classes)
-        Probabilities.
-    n_bins : int of at least 1
-        Number of bins.
+    The other arguments are as in `accuracy`, a posterior alone.
 
     Examples
     --------

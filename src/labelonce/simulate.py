@@ -94,10 +94,8 @@ def grouped_hammer_spammer(
     ----------
     groups : int array of shape (n_classes,)
         The group of each class.
-    quality : float in [0, 1]
-        Chance of each worker to be a hammer.
-    exact : bool
-        Make exactly `round(quality * n_workers)` workers hammers, at random places.
+    quality, exact
+        As in `hammer_spammer`.
 
     Returns
     -------

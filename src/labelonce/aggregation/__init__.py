@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # for other rooms of the library; users are promised nothing
     from labelonce.aggregation._em import (
         Iteration,
         check_float32_is_smooth,
+        check_pair,
         fixed_prior,
         pseudo_counts,
         warn_not_converged,

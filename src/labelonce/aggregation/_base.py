@@ -297,9 +297,8 @@ def workers_table(fitted: Any, **more: Floats) -> pa.Table:
 def labels_frame(tasks: Ids, classes: Ids, posterior: Any, picks: Codes, confidence: Floats | None = None) -> pa.Table:
     """Return an Arrow table with one row per task: task, label, confidence, and `posterior_<class>`.
 
-    Without `confidence` it is the posterior of the label.
-    With many classes there are no columns of classes, but the most probable ones of each task instead: `class_1`,
-    `posterior_class_1`, ...
+    Without `confidence` it is the posterior of the label. With many classes there are columns of the most probable
+    ones of each task: `class_1`, `posterior_class_1`, ...
     """
     beliefs = Beliefs.of(posterior)
     columns: dict[str, Any] = {

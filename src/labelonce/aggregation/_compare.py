@@ -49,9 +49,8 @@ class Comparison:
         One per method, best held-out score first, those that could not run last. `agreement` is the share of
         annotations equal to the method's label of their task, of those that are a class; `held_out` the mean
         log-likelihood of annotations that the fit did not see, with the standard error of its difference to the best;
-        `seconds` those of one fit on all
-        annotations; `accuracy` and `log_loss` against gold, where given; `note` why it could not run, or its first
-        warning.
+        `seconds` those of one fit on all annotations; `accuracy` and `log_loss` against gold, where given; `note` why
+        it could not run, or its first warning.
     recommended : str or None
         The name of the method to take; None where no task has two labels, for then nothing tells the methods apart.
     reason : str

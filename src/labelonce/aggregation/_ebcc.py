@@ -1,7 +1,7 @@
 """Enhanced Bayesian classifier combination: classes made of subtypes, so that workers' errors may go together."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -93,13 +93,9 @@ class EBCC(EMAggregator):
         prior, share = by_subtype.sum(axis=1), normalised(by_subtype)
         states = fit.confusion.dense()
         confusion = states.reshape(len(states), *by_subtype.shape, -1)
-        return Fit(
-            normalised(fit.posterior.reshape(len(fit.posterior), *by_subtype.shape).sum(axis=2)),
-            Matrices(np.einsum("wkms,km->wks", confusion, share)),
-            prior,
-            fit.log_likelihood,
-            fit.converged,
-        )
+        workers = Matrices(np.einsum("wkms,km->wks", confusion, share))
+        posterior = normalised(fit.posterior.reshape(len(fit.posterior), *by_subtype.shape).sum(axis=2))
+        return replace(fit, posterior=posterior, confusion=workers, prior=prior)
 
     def _next(self, counts: Sweep, before: Parameters | None) -> Parameters:
         class_pseudo = None if before is None else before.state

@@ -266,6 +266,14 @@ def pseudo_counts(smoothing: Any, n_classes: int) -> Floats:
     return np.asarray(np.where(np.eye(n_classes, dtype=bool), diagonal, off_diagonal))
 
 
+def check_pair(smoothing: Any, what: str = "pseudo-counts (right, wrong)") -> tuple[float, float]:
+    """Return a `smoothing` option that is a pair of numbers, each at least 0."""
+    if np.shape(smoothing) != (2,):
+        raise ValueError(f"smoothing must be a pair of {what}; got {smoothing!r}.")
+    first, second = (check_number(count, "smoothing", 0.0) for count in smoothing)
+    return first, second
+
+
 def check_float32_is_smooth(dtype: str, smallest: float) -> None:
     """Refuse float32 without smoothing: near-empty rows would decide labels by rounding."""
     if dtype == "float32" and smallest == 0:

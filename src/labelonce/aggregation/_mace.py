@@ -8,8 +8,8 @@ from scipy.special import expit
 
 from labelonce._kernels import Matrices, Sweep, floored_log, normalised
 from labelonce._types import Floats
-from labelonce._validate import check_choice, check_number
-from labelonce.aggregation._em import EMAggregator, Parameters, check_float32_is_smooth
+from labelonce._validate import check_choice
+from labelonce.aggregation._em import EMAggregator, Parameters, check_float32_is_smooth, check_pair
 from labelonce.aggregation._ibcc import divergence, expected_log
 
 _SPLITS = 5  # times an M-step splits labels into known and spam
@@ -71,10 +71,7 @@ class MACE(EMAggregator):
     def _check_options(self, n_classes: int) -> None:
         super()._check_options(n_classes)
         check_choice(self.method, "method", ("vb", "em"))
-        pseudo = self._pseudo_counts(n_classes)
-        if np.shape(pseudo) != (2,):
-            raise ValueError(f"smoothing must be a pair of pseudo-counts (competence, habit); got {self.smoothing!r}.")
-        smallest = min(check_number(count, "smoothing", 0.0) for count in pseudo)
+        smallest = min(check_pair(self._pseudo_counts(n_classes), "pseudo-counts (competence, habit)"))
         check_float32_is_smooth(self.dtype, smallest)
         if self.method == "vb" and smallest == 0:
             raise ValueError(f"smoothing of method 'vb' must be above 0; got {self.smoothing!r}. Use method='em'.")

@@ -7,9 +7,8 @@ import numpy as np
 
 from labelonce._kernels import Counts, Factors, Matrices, Pattern, Sweep, floored_log, normalised
 from labelonce._types import Codes, Floats
-from labelonce._validate import check_number
 from labelonce.aggregation._base import has_no_room
-from labelonce.aggregation._em import AnswersEM, Parameters, check_float32_is_smooth
+from labelonce.aggregation._em import AnswersEM, Parameters, check_float32_is_smooth, check_pair
 from labelonce.data import Annotations
 from labelonce.workers import OneCoin as OneCoinWorkers
 
@@ -54,10 +53,7 @@ class OneCoin(AnswersEM):
 
     def _check_options(self, n_classes: int) -> None:
         super()._check_options(n_classes)
-        if np.shape(self.smoothing) != (2,):
-            raise ValueError(f"smoothing must be a pair of pseudo-counts (right, wrong); got {self.smoothing!r}.")
-        right, wrong = (check_number(count, "smoothing", 0.0) for count in self.smoothing)
-        check_float32_is_smooth(self.dtype, min(right, wrong))
+        check_float32_is_smooth(self.dtype, min(check_pair(self.smoothing)))
 
     def _takes_answers_of(self, annotations: Annotations) -> bool:
         return not has_no_room(annotations) and super()._takes_answers_of(annotations)

@@ -7,7 +7,7 @@ import numpy as np
 
 from labelonce._kernels import floored_log
 from labelonce._types import Codes, Floats
-from labelonce._validate import check_number
+from labelonce.aggregation import check_pair
 from labelonce.data import Annotations
 
 MAX_SPREAD = 0.5  # standard deviation over mean of the labels per worker or task; 1/3 at 9 random labels
@@ -60,9 +60,7 @@ def vote_weight(skill: Floats, n_classes: int) -> Floats:
 
 def check_beta(smoothing: Any) -> tuple[float, float]:
     """Return the parameters (right, wrong) of a Beta prior on skills, both above 0."""
-    if np.shape(smoothing) != (2,):
-        raise ValueError(f"smoothing must be a pair of pseudo-counts (right, wrong); got {smoothing!r}.")
-    right, wrong = (check_number(count, "smoothing", 0.0) for count in smoothing)
+    right, wrong = check_pair(smoothing)
     if min(right, wrong) == 0:
         raise ValueError(f"smoothing of a Beta prior must be above 0; got {smoothing!r}. Use OneCoin for none.")
     return right, wrong

@@ -99,11 +99,8 @@ class UnbiasedLoss(CorrectedSoftmax):
         total = _sum_by_task(annotations, weights)
         number = np.bincount(annotations.task, minlength=annotations.n_tasks)
         kept = np.flatnonzero(number)
-        return loss_and_gradient, (
-            X[kept],
-            total[kept] / number[kept, None],
-            (number[kept] / len(annotations))[:, None],
-        )
+        targets, share = total[kept] / number[kept, None], (number[kept] / len(annotations))[:, None]
+        return loss_and_gradient, (X[kept], targets, share)
 
 
 class ForwardCorrection(CorrectedSoftmax):

@@ -7,8 +7,8 @@ import numpy as np
 
 from labelonce._kernels import Matrices, floored_log, one_coin_confusion
 from labelonce._types import Floats
-from labelonce._validate import check_choice, check_number
-from labelonce.aggregation import EMAggregator, Parameters, check_float32_is_smooth
+from labelonce._validate import check_choice
+from labelonce.aggregation import EMAggregator, Parameters, check_float32_is_smooth, check_pair
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -66,9 +66,7 @@ class DataProgramming(EMAggregator):
     def _check_options(self, n_classes: int) -> None:
         super()._check_options(n_classes)
         check_choice(self.coverage, "coverage", ("source", "class"))
-        if np.shape(self.smoothing) != (2,):
-            raise ValueError(f"smoothing must be a pair of pseudo-votes (right, wrong); got {self.smoothing!r}.")
-        check_float32_is_smooth(self.dtype, min(check_number(count, "smoothing", 0.0) for count in self.smoothing))
+        check_float32_is_smooth(self.dtype, min(check_pair(self.smoothing, "pseudo-votes (right, wrong)")))
 
     def _m_step(self, confusion_counts: Floats, class_counts: Floats) -> Parameters:
         more, less = self.smoothing

@@ -27,9 +27,6 @@ def answer_table(answers: Any, classes: Any) -> tuple[Ids, Ids]:
 
     The answers hold every class, and then the classes come first, in their order, and the other answers follow as
     given; or they hold none, and then they are a scale, in the order given.
-
-    >>> answer_table(["no", "maybe", "yes"], ["no", "yes"])[0]
-    array(['no', 'yes', 'maybe'], dtype=object)
     """
     if classes is None:
         raise ValueError(f"answers must come with the classes they are about; got none. Give {argument('classes')}")
@@ -57,13 +54,6 @@ def class_leanings(answers: Ids, classes: Ids) -> Floats:
 
     A class is evidence for itself, another answer for none. Along a scale the first answer is evidence for the first
     class, the last for the last, and those between for the two classes nearest, in proportion.
-
-    >>> class_leanings(np.arange(1, 6), np.array(["no", "yes"], dtype=object))
-    array([[1.  , 0.  ],
-           [0.75, 0.25],
-           [0.5 , 0.5 ],
-           [0.25, 0.75],
-           [0.  , 1.  ]])
     """
     if holds_classes(answers, classes):
         return np.eye(len(answers), len(classes))

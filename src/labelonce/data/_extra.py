@@ -251,11 +251,7 @@ def encode_stated(values: Any, name: str) -> tuple[Codes, Ids]:
 
 
 def name_families(workers: Ids) -> Codes | None:
-    """Return the family of each worker by the part of its id before a separator, as in model/prompt; None: no pattern.
-
-    >>> name_families(np.array(["gpt/plain", "gpt/steps", "llama/plain"], dtype=object))
-    array([0, 0, 1], dtype=int32)
-    """
+    """Return the family of each worker by what its id has before a separator, as in model/prompt; None: no pattern."""
     if workers.dtype != object or len(workers) < 2:
         return None
     for separator in _SEPARATORS:

@@ -60,8 +60,6 @@ class ExtraColumns:
         A distribution counts its share for each class, times the weight; `above_chance`, what it has above an even
         one, so that 1 counts as a whole label and an even distribution as none.
 
-        Examples
-        --------
         >>> from labelonce import Annotations
         >>> row, label, amount = Annotations.from_arrays([1, 2], [1, 1], ["no", "yes"], probability=[1, 0.8]).parts()
         >>> row, label, amount.round(2)

@@ -53,11 +53,6 @@ def encode_seen(values: Any, name: str) -> tuple[Codes, Ids]:
     """Return each value's code, and the distinct values in the order in which they first appear.
 
     Numbers that are 0 to n - 1 keep their order, so that entry i of any array is about number i.
-
-    >>> encode_seen(["b", "a", "b"], "task")
-    (array([0, 1, 0], dtype=int32), array(['b', 'a'], dtype=object))
-    >>> encode_seen([1, 0, 1], "task")
-    (array([1, 0, 1], dtype=int32), array([0, 1]))
     """
     codes, ids = encode(values, name)
     if ids.dtype != object and len(ids) and ids[0] == 0 and ids[-1] == len(ids) - 1:

@@ -31,14 +31,7 @@ def available_memory() -> float:
 
 
 def check_memory(wanted: float, what: str, instead: str) -> None:
-    """Raise if `n_bytes` do not fit; `what` would need them, `instead` says what to do.
-
-    >>> check_memory(8 * 10 * 10, "10 tasks x 10 classes", "Use fewer.")
-    >>> check_memory(8e15, "10^9 tasks x 10^6 classes", "Use fewer classes.")
-    Traceback (most recent call last):
-    ...
-    ValueError: 10^9 tasks x 10^6 classes must fit into the memory; got 7.11 PiB of arrays with ...
-    """
+    """Raise if the `wanted` bytes do not fit; `what` would need them, `instead` says what to do."""
     there = available_memory()
     if wanted > _SPARE * there:
         raise ValueError(

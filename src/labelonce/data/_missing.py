@@ -29,12 +29,6 @@ def present_rows(missing: str, source: str = "", **columns: Any) -> tuple[list[A
 
     With `missing="error"` such a row is an error, with "drop" a `MissingWarning` counts them; `source` says where they
     come from.
-
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("ignore")
-    ...     columns, kept = present_rows("drop", task=[1, 2, 3], label=["cat", None, "dog"])
-    >>> columns[0].to_pylist(), kept
-    ([1, 3], array([0, 2], dtype=int32))
     """
     check_choice(missing, "missing", MISSING)
     arrays = {role: _ids.as_arrow(values, role) for role, values in columns.items()}

@@ -20,11 +20,7 @@ class PackedStrings:
 
     @classmethod
     def of(cls, strings: Iterable[str]) -> PackedStrings:
-        """Return the strings packed.
-
-        >>> PackedStrings.of(["cat", "", "žába"]).unpack()
-        array(['cat', '', 'žába'], dtype=object)
-        """
+        """Return the strings packed."""
         listed = list(strings)
         return cls("".join(listed).encode(), np.array([len(one) for one in listed], dtype=np.int64))
 

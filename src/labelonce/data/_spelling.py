@@ -49,23 +49,15 @@ def alike(counts: Mapping[Any, int]) -> list[tuple[Any, Any]]:
     Alike are labels equal but for capitals, blanks, hyphens and the form of their characters, numbers of equal
     value, and a rare label one slip of the keyboard away from a frequent one.
 
-    Examples
-    --------
     >>> alike({"cat": 40, "Cat ": 3, "cta": 1, "dog": 30})
     [('Cat ', 'cat'), ('cta', 'cat')]
-    >>> alike({"1": 5, "1.0": 4, "01": 1, "10": 2})
-    [('1.0', '1'), ('01', '1')]
     """
     names = [name for name in counts if isinstance(name, str)]
     rarest_first = sorted(names, key=lambda name: counts[name])
     same = [(two, one) if counts[two] < counts[one] else (one, two) for two, one in _twins(names, key)]
     paired = set(same)
-    slips = [
-        (one, other)
-        for one, other in _one_slip(rarest_first)
-        if counts[one] * _RARE <= counts[other] and (one, other) not in paired
-    ]
-    return same + slips
+    slips = [pair for pair in _one_slip(rarest_first) if pair not in paired]
+    return same + [(one, other) for one, other in slips if counts[one] * _RARE <= counts[other]]
 
 
 def spellings(counts: Mapping[Any, int], declared: Collection[Any] = ()) -> dict[Any, str]:
@@ -175,9 +167,6 @@ def renaming(
 
     A mapping finds labels by their text, so that its "1" is also the number 1. What is merged by `normalise` is said in
     a warning; `declared` are spellings that somebody wrote down.
-
-    >>> renaming({"kat": "cat", "?": None}, ["kat", "?", "dog"])("kat")
-    'cat'
     """
     if relabel is None and not normalise:
         return None

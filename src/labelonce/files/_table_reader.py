@@ -85,16 +85,7 @@ def _with_decimal_commas(table: pa.Table, kept: Collection[str]) -> pa.Table:
 
 
 def dialect_in_words(file: File) -> str:
-    r"""Return the format of a file, and how it differs from what is usual there.
-
-    >>> import pathlib, tempfile
-    >>> from labelonce.files._open import locate
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "labels.csv")
-    ...     _ = path.write_text("task;worker;label\n1;ann;cat\n")
-    ...     dialect_in_words(locate(path))
-    'csv with semicolons'
-    """
+    """Return the format of a file, and how it differs from what is usual there, such as "csv with semicolons"."""
     if file.format not in DELIMITERS:
         return file.format
     with text(file) as stream:

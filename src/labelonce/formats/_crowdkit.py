@@ -26,12 +26,8 @@ def to_crowdkit(annotations: Annotations) -> Any:
     """Return a pandas frame with columns task, worker, label for the `fit` of any crowd-kit aggregator."""
     import pandas as pd
 
-    columns = {
-        "task": annotations.tasks[annotations.task],
-        "worker": annotations.workers[annotations.worker],
-        "label": annotations.classes[annotations.label],
-    }
-    return pd.DataFrame(columns)
+    task, worker = annotations.tasks[annotations.task], annotations.workers[annotations.worker]
+    return pd.DataFrame({"task": task, "worker": worker, "label": annotations.classes[annotations.label]})
 
 
 def to_crowdkit_labels(model: Any) -> Any:

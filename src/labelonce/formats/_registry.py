@@ -3,8 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
@@ -14,20 +13,12 @@ from labelonce.files import File, header_line, locate, naming, text
 from labelonce.formats import _label_studio, _matrix, _mturk, _prodigy, _toloka
 from labelonce.formats._answers import Answers, Fields
 
-
-class ToolFormat(NamedTuple):
-    """How a tool's file is read and written."""
-
-    read: Callable[..., Answers]
-    write: Callable[..., None]
-
-
-TOOL_FORMATS = {
-    "label-studio": ToolFormat(_label_studio.read, _label_studio.write),
-    "mturk": ToolFormat(_mturk.read, _mturk.write),
-    "toloka": ToolFormat(_toloka.read, _toloka.write),
-    "prodigy": ToolFormat(_prodigy.read, _prodigy.write),
-    "matrix": ToolFormat(_matrix.read, _matrix.write),
+TOOL_FORMATS: dict[str, Any] = {  # each with `read` and `write`
+    "label-studio": _label_studio,
+    "mturk": _mturk,
+    "toloka": _toloka,
+    "prodigy": _prodigy,
+    "matrix": _matrix,
 }
 
 
@@ -67,7 +58,8 @@ _MARKS = {"csv": _tool_of_table, "tsv": _tool_of_table, "jsonl": _tool_of_jsonl}
 def read(file: File, fields: Fields, rejected: str | None = None) -> Answers:
     """Return the answers in a tool's file, and the gold that came with them."""
     check_choice(rejected or "drop", "rejected", REJECTED)
-    return TOOL_FORMATS[file.format].read(file, fields, keep_rejected=rejected == "keep")
+    found: Answers = TOOL_FORMATS[file.format].read(file, fields, keep_rejected=rejected == "keep")
+    return found
 
 
 def check_target(file: File) -> None:
