@@ -323,8 +323,7 @@ def has_no_room(annotations: Annotations) -> bool:
 
 def fitted_answers(fitted: Any) -> Ids:
     """Return the answers of a fitted object: its classes, unless it says otherwise."""
-    classes: Ids = fitted.classes_
-    answers: Ids = vars(fitted).get("_answers", classes)
+    answers: Ids = vars(fitted).get("_answers", fitted.classes_)
     return answers
 
 

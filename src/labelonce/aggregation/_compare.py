@@ -23,6 +23,7 @@ from labelonce.data._answers import agreement
 _GUESS = 0.01  # share of uniform guesses mixed into a prediction, so that one label cannot decide a score
 _NO_OVERLAP = "no task is labelled twice, so nothing tells the methods apart. With features, MBEM can: labelonce train."
 _ENOUGH = 5000  # held-out annotations that settle a score
+_Parts = list[tuple[Annotations, Annotations]]  # those to fit, and those held out
 
 
 @dataclass(frozen=True)
@@ -140,13 +141,7 @@ class _Trial:
     scores: Floats  # log-likelihood of every held-out annotation
 
 
-def _tried(
-    name: str,
-    model: Aggregator,
-    annotations: Annotations,
-    parts: list[tuple[Annotations, Annotations]],
-    y_true: Codes | None,
-) -> _Trial | Row:
+def _tried(name: str, model: Aggregator, annotations: Annotations, parts: _Parts, y_true: Codes | None) -> _Trial | Row:
     """Return what a method reached; of one that refuses to run, a row with its reason."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -31,11 +31,9 @@ class DawidSkene(OnlineEM):
     * E-step: `posterior[i, k]` is proportional to `prior[k]` times the product of `confusion[a, k, label]` over
       the annotations of task i.
 
-    Answers s that are not classes, such as "unsure" or the steps of a scale, are columns of `confusion` like any other:
-    a worker who skips tasks of one class more often tells something by skipping. They have no vote at the start;
-    along a scale the votes go from the first class to the last.
-
-    The objective, the log-likelihood plus the log-density of the pseudo-counts, never falls.
+    The objective, the log-likelihood plus the log-density of the pseudo-counts, never falls. Answers s that are not
+    classes, such as "unsure" or the steps of a scale, are columns of `confusion` like any other. They have no vote at
+    the start; along a scale the votes go from the first class to the last.
 
     Parameters
     ----------

@@ -22,8 +22,8 @@ class IBCC(OnlineEM):
     expected counts added, and the E-step uses expected logs: `digamma(count) - digamma(row sum)` in the place of
     `log(confusion)`, and likewise for the class prior. A row with little evidence counts
     for less than its mean says, so workers with few labels do less harm than in `DawidSkene`. Answers that are not
-    classes are columns like any other, as there.
-    `log_likelihood_` is the lower bound of the evidence; `confusion_` holds posterior means.
+    classes are columns, as there. `log_likelihood_` is the lower bound of the evidence; `confusion_` holds posterior
+    means.
 
     The other options are those of `DawidSkene`, with the bound in the place of the objective.
 

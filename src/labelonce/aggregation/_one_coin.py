@@ -20,19 +20,16 @@ class OneCoin(AnswersEM):
     Dawid and Skene's model with `confusion[a, k, k] = p[a]` and `(1 - p[a]) / (n_classes - 1)` off the diagonal.
     The M-step counts agreement: `p[a] = (right + agreements) / (right + wrong + labels)`, with the pseudo-counts
     `right` and `wrong`, and agreements the sum of `posterior[i, label]` over the annotations of worker a.
-    Answers other than the classes, such as "unsure", have a rate per worker that does not depend on the true label:
-    they carry no information about the task. A scale, which has no right answer, is refused.
-
-    Where `posterior_` is not an array (many classes), the same sums run over the classes that a task was given:
-    all others are equally likely but for the prior.
+    Answers other than the classes, such as "unsure", have a rate per worker that does not depend on the true label.
+    A scale, which has no right answer, is refused. Where `posterior_` is not an array (many classes), the same sums run
+    over the classes that a task was given: all others are equally likely but for the prior.
 
     The other options are those of `DawidSkene`.
 
     Parameters
     ----------
     smoothing : pair of floats
-        Pseudo-counts (right, wrong), added to every worker. (0, 0) is
-        maximum likelihood, with probabilities of zero taken as 1e-10.
+        Pseudo-counts (right, wrong) of every worker. (0, 0) is maximum likelihood, with zeros taken as 1e-10.
     prior : {"uniform", "learned"} or (n_classes,) array
         P(true label). With one number per worker, a learned prior feeds on itself: bluebird falls from
         0.722 to 0.583 and product from 0.928 to 0.909 (`pytest tests/aggregation/test_reference.py`).

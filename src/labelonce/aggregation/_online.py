@@ -34,11 +34,10 @@ class OnlineEM(AnswersEM):
     def partial_fit(self, annotations: Annotations, *, gold: Gold | None = None) -> Self:
         """Take further annotations, with new tasks and new workers among them, and update all results by one step.
 
-        The tasks of the batch get an E-step from what is known of the workers, the others keep their posterior, and
-        workers and prior follow from all (incremental EM, Neal and Hinton); all tasks get the step whenever the
-        annotations have grown by half. After `fit`, batches continue from its result. Tasks and workers keep their
-        places, new ones follow. A batch costs about as much as an iteration of a fit to all annotations so far: give a
-        thousand labels at a time rather than one. `log_likelihood_` is empty and `converged_` False.
+        The tasks of the batch get an E-step from what is known of the workers, the others keep their posterior until
+        the annotations have grown by half, and workers and prior follow from all (incremental EM, Neal and Hinton).
+        After `fit`, batches continue from its result. Tasks and workers keep their places, new ones follow. A batch
+        costs about as much as an iteration of a fit. `log_likelihood_` is empty and `converged_` False.
 
         Parameters
         ----------

@@ -3,7 +3,7 @@
 import numpy as np
 
 from labelonce._kernels import Factors, LabelCells
-from labelonce._types import Codes, Floats
+from labelonce._types import Codes
 from labelonce._validate import RandomState
 from labelonce.aggregation._base import Aggregator, Fit, warn_if_no_overlap
 from labelonce.data import Annotations
@@ -42,19 +42,13 @@ class Wawa(Aggregator):
     def _fit(self, annotations: Annotations, gold: Codes | None, rng: np.random.Generator) -> Fit:
         warn_if_no_overlap(annotations, "Wawa")
         cells = LabelCells(annotations, gold)
-        agreed, labels = cells.by_worker(_agreed(cells)), cells.by_worker()
+        fractions = cells.fractions(cells.votes())[0]
+        is_top = fractions == cells.top(fractions)[cells.task]  # of tied classes each counts its share
+        part = is_top / cells.by_task(is_top.astype(np.float64))[cells.task]
+        agreed, labels = cells.by_worker(part[cells.cell]), cells.by_worker()
         skill = np.divide(agreed, labels, out=np.full(len(labels), 1 / annotations.n_classes), where=labels > 0)
         share, rest = cells.fractions(cells.votes(skill[cells.worker]))
         posterior = cells.beliefs(share, rest)
         confusion = Factors.one_coin(skill, annotations.n_classes)
-        return Fit(
-            posterior.shown(), confusion, posterior.class_counts() / len(posterior), np.array([]), converged=True
-        )
-
-
-def _agreed(cells: LabelCells) -> Floats:
-    """Return 1 for each annotation with the class of most votes, shared equally by tied classes, else 0."""
-    fractions = cells.fractions(cells.votes())[0]
-    is_top = fractions == cells.top(fractions)[cells.task]
-    tied = cells.by_task(is_top.astype(np.float64))
-    return np.asarray(np.where(is_top, 1 / tied[cells.task], 0.0)[cells.cell])
+        shares = posterior.class_counts() / len(posterior)
+        return Fit(posterior.shown(), confusion, shares, np.array([]), converged=True)

@@ -26,11 +26,8 @@ class BeliefPropagation(Aggregator):
     The model is that of `MeanField`: worker a is right with probability p[a], which has a Beta prior, else gives each
     other class with equal probability. Belief propagation integrates p[a] out: what a worker tells about a task rests
     on what the other tasks say of the worker, and never on that task itself. It is exact where tasks and workers form a
-    tree and near it on large sparse crowds. KOS is its limit for a prior Beta(0, 0).
-
-    The paper sums over how many labels of a worker are right, at the cost of the squared number of
-    labels. Here that sum is an integral over p[a] by Gauss-Jacobi nodes, exact up to about twice as many
-    labels as nodes; beyond, the nodes grow with the square root of the labels, which leaves an error of about 1e-8.
+    tree and near it on large sparse crowds. KOS is its limit for a prior Beta(0, 0). The paper's sums over how many
+    labels of a worker are right are integrals over p[a] here, by Gauss-Jacobi nodes.
 
     Parameters
     ----------

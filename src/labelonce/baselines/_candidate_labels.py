@@ -34,12 +34,10 @@ class CandidateLabels(JointEM):
 
     Attributes
     ----------
-    model_ : fitted learner
     posterior_ : (n_tasks, n_classes)
         The shares Q of the training tasks; equal where a task has neither labels nor gold.
-    labels_ : (n_tasks,)
-    n_iter_ : int
-    tasks_, workers_, classes_ : arrays
+    model_, labels_, n_iter_, tasks_, workers_, classes_
+        As in `Raykar`.
 
     References
     ----------

@@ -34,8 +34,8 @@ class EigenRatio(Aggregator):
     The scale comes from least squares on the entries off the diagonal, the sign from the assumption that the mean
     label beats chance. No worker with n labels is taken for surer than 1 / (n + n_classes) from right or wrong.
     A worker's labels on tasks with `gold` are counted instead. Groups of workers that share no task are solved
-    one by one, with an `AssignmentWarning`; a worker who shares none gets the mean skill of the rest. Memory grows with
-    the pairs of workers who meet. There is no objective (`log_likelihood_` is empty).
+    one by one, with an `AssignmentWarning`; a worker who shares none gets the mean skill of the rest. There is no
+    objective (`log_likelihood_` is empty).
 
     Parameters
     ----------

@@ -28,9 +28,6 @@ class ExpertiseVote(Aggregator):
     are no chances of being right; `skill_` is the share of a worker's labels that won. Known true labels (`gold`) win,
     and their tasks are valid.
 
-    Pl@ntNet also counts whose plant it is; here all labels of a task are alike. The published implementation counts
-    identified classes against the first vote throughout; here they are counted against the present one.
-
     Parameters
     ----------
     growth, damping : floats in [0, 1]

@@ -24,11 +24,9 @@ class KOS(Aggregator):
     positive weight (where `gold` does not settle it). With two classes this is the paper; with more, each class is
     scored against the rest and the highest score wins.
 
-    The scores are turned into `posterior_` by one factor, which brings them nearest (least squares) to the log-odds
-    of workers as good as their agreement with the result. It changes no order. The method has no objective
-    (`log_likelihood_` is empty). It needs tasks and workers with about as many labels each: else it warns with an
-    `AssignmentWarning`, as where workers fall into groups without a common task. A task with `gold` speaks as if its
-    workers had agreed on it.
+    One factor, which changes no order, turns the scores into `posterior_`. The method has no objective
+    (`log_likelihood_` is empty). Tasks and workers with uneven numbers of labels, and groups without a common task,
+    are told by an `AssignmentWarning`. A task with `gold` speaks as if its workers had agreed on it.
 
     Parameters
     ----------

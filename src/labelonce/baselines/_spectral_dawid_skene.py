@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -22,12 +23,10 @@ _SINGULAR = 1e-6  # of the largest eigenvalue
 class SpectralDawidSkene(DawidSkene):
     """Dawid and Skene's EM from a start by moments as well as the votes (Zhang and others 2014).
 
-    The workers are split at random into three groups, whose labels are independent given the true label. The
-    third-order moment of the groups' mean labels is a tensor with one component per class: its
-    decomposition gives the groups' confusion and the class prior, and a regression on them each worker's. Of
-    `n_splits` splits the one of the best likelihood starts EM; EM from the votes runs too, and the better objective
-    wins. The estimate does not need the votes to be right, so it can find good workers who are outvoted; it
-    needs many tasks shared by the groups, and few classes.
+    The workers are split at random into three groups. The third-order moment of the groups' mean labels is a tensor
+    with one component per class: its decomposition gives the groups' confusion and the class prior, and a regression
+    on them each worker's. Of `n_splits` splits the one of the best likelihood starts EM; EM from the votes runs too,
+    and the better objective wins. So good workers who are outvoted can be found.
 
     The other options are those of `DawidSkene`.
 
@@ -102,8 +101,8 @@ def spectral_estimate(
         other = (g + 1) % 3
         rows = np.linalg.pinv((found[other][0] * prior[given, None]).T)
         joint = engine.m_step(means[other])[group == g][:, given]  # [worker, mean label of the other group, given]
-        own = _probabilities(np.einsum("ko,wos->wks", rows, joint))
-        confusion[np.ix_(group == g, given)] = own
+        own = np.clip(np.nan_to_num(normalised(np.einsum("ko,wos->wks", rows, joint))), _LEAST, 1.0)
+        confusion[np.ix_(group == g, given)] = own / own.sum(axis=-1, keepdims=True)
     return confusion, prior / prior.sum()
 
 
@@ -122,7 +121,8 @@ def group_rows(a: Floats, b: Floats, c: Floats, rng: np.random.Generator) -> tup
     whiten, unwhiten = vector / np.sqrt(value), vector * np.sqrt(value)
     sides = ((as_c @ whiten), (bs_c @ whiten), (c @ whiten))
     tensor = sum(np.einsum("ni,nj,nk->ijk", *block, optimize=True) for block in _blocks(sides)) / n_tasks
-    sizes, directions = orthogonal_components(_symmetric(tensor), rng)
+    symmetric = np.mean([np.asarray(tensor).transpose(turn) for turn in permutations(range(3))], axis=0)
+    sizes, directions = orthogonal_components(symmetric, rng)
     if (sizes <= 0).any():
         raise np.linalg.LinAlgError("a component of the third moment is not positive")
     rows = sizes[:, None] * (directions @ unwhiten.T)
@@ -161,14 +161,3 @@ def _mean_labels(annotations: Annotations, kept: Any) -> Floats:
 
 def _blocks(sides: tuple[Floats, ...], rows: int = 1 << 14) -> Any:
     return ([side[start : start + rows] for side in sides] for start in range(0, len(sides[0]), rows))
-
-
-def _symmetric(tensor: Any) -> Floats:
-    turns = [(0, 1, 2), (0, 2, 1), (1, 0, 2), (1, 2, 0), (2, 0, 1), (2, 1, 0)]
-    return np.asarray(np.mean([tensor.transpose(turn) for turn in turns], axis=0))
-
-
-def _probabilities(rows: Floats) -> Floats:
-    """Return rows as distributions: scaled to sum to 1, entries below the least raised to it; empty ones uniform."""
-    clipped = np.clip(np.nan_to_num(normalised(rows)), _LEAST, 1.0)
-    return np.asarray(clipped / clipped.sum(axis=-1, keepdims=True))

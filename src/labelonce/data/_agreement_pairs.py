@@ -14,6 +14,7 @@ from labelonce.data import _ids
 from labelonce.data._memory import check_memory
 
 _Wide = npt.NDArray[np.int64]
+_Three = tuple[Floats, Floats, Floats]
 
 
 def pair_table(
@@ -32,17 +33,17 @@ def pair_table(
         "tasks": n_tasks.astype(np.int64),
     }
     agreed: Any = np.bincount(pair, share * (one == other), minlength=len(start))
-    columns |= dict(zip(("agreement", "agreement_low", "agreement_high"), _wilson(agreed, n_tasks, z), strict=True))
     margins = _Margins(pair, one, share, n_labels), _Margins(pair, other, share, n_labels)
     chance = margins[0].dot(margins[1])
     expected = margins[1].at(pair, one) + margins[0].at(pair, other)
-    weights: list[tuple[str, Floats, Floats, Floats]] = [("kappa", (one == other).astype(float), chance, expected)]
+    weights: dict[str, _Three] = {"kappa": ((one == other).astype(float), chance, expected)}
     if values is not None:
-        weights.append(("weighted_kappa", *_quadratic(values, pair, one, other, share)))
+        weights["weighted_kappa"] = _quadratic(values, pair, one, other, share)
     with np.errstate(divide="ignore", invalid="ignore"):
         perfect = (n_tasks / (n_tasks + z**2) - chance) / (1 - chance)
-    for name, weight, by_chance, sums in weights:
-        columns |= _kappa(name, pair, share, n_tasks, (weight, by_chance, sums), perfect, z)
+    figures = {name: _kappa(pair, share, n_tasks, some, perfect, z) for name, some in weights.items()}
+    for name, (value, low, high) in ({"agreement": _wilson(agreed, n_tasks, z)} | figures).items():
+        columns |= {name: value, f"{name}_low": low, f"{name}_high": high}
     table = pa.table(columns)
     return table.take(pa.array(np.argsort(-n_tasks, kind="stable")))
 
@@ -87,7 +88,7 @@ class _Margins:
         return np.asarray(np.bincount(self.key // self.n_labels, both, minlength=self.n_pairs), dtype=np.float64)
 
 
-def _quadratic(values: Floats, pair: _Wide, one: _Wide, other: _Wide, share: Floats) -> tuple[Floats, Floats, Floats]:
+def _quadratic(values: Floats, pair: _Wide, one: _Wide, other: _Wide, share: Floats) -> _Three:
     """Return the quadratic weight of every cell, the mean weight by chance, and the sum of the cells' mean weights."""
     spread = float(np.ptp(values)) ** 2
     x, y = values[one], values[other]
@@ -99,15 +100,7 @@ def _quadratic(values: Floats, pair: _Wide, one: _Wide, other: _Wide, share: Flo
     return 1 - (x - y) ** 2 / spread, chance, of_one + of_other
 
 
-def _kappa(
-    name: str,
-    pair: _Wide,
-    share: Floats,
-    n_tasks: Floats,
-    weights: tuple[Floats, Floats, Floats],
-    perfect: Floats,
-    z: float,
-) -> dict[str, Floats]:
+def _kappa(pair: _Wide, share: Floats, n_tasks: Floats, weights: _Three, perfect: Floats, z: float) -> _Three:
     """Return kappa with its interval, by the variance of Fleiss, Cohen and Everitt (1969); NaN where chance is sure.
 
     Where a pair always agrees, that variance is 0: the lower end is then `perfect`, by Wilson's interval.
@@ -120,10 +113,10 @@ def _kappa(
         variance = (spread - (kappa - chance * (1 - kappa)) ** 2) / (n_tasks * (1 - chance) ** 2)
         half = z * np.sqrt(np.maximum(variance, 0.0))
     low = np.where(agreed > 1 - 1e-12, perfect, np.maximum(kappa - half, -1.0))
-    return {name: kappa, f"{name}_low": low, f"{name}_high": np.minimum(kappa + half, 1.0)}
+    return kappa, low, np.minimum(kappa + half, 1.0)
 
 
-def _wilson(share: Floats, n: Floats, z: float) -> tuple[Floats, Floats, Floats]:
+def _wilson(share: Floats, n: Floats, z: float) -> _Three:
     """Return shares with the ends of Wilson's intervals."""
     middle = (share + z**2 / (2 * n)) / (1 + z**2 / n)
     half = z / (1 + z**2 / n) * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))

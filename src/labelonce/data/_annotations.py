@@ -176,9 +176,8 @@ class Annotations(ExtraColumns):
                [0.4, 0.6]])
         """
         check_columns(task=task, worker=worker, label=label)
-        names: Any = tuple(
-            getattr(one, "name", None) or name for one, name in zip((task, worker, label), NAMES, strict=True)
-        )
+        pairs = zip((task, worker, label), NAMES, strict=True)
+        names: Any = tuple(getattr(one, "name", None) or name for one, name in pairs)
         columns, kept = present_rows(missing, task=task, worker=worker, label=label)
         extra = kept_rows({"probability": probability, "weight": weight, "order": order, "family": family}, kept)
         options: Any = {"classes": classes, "answers": answers, "duplicates": duplicates}
@@ -427,9 +426,8 @@ class Annotations(ExtraColumns):
 
         `.to_pandas()` and `polars.from_arrow` take it from there. Strings stay dictionary-encoded.
         """
-        tables = (self.tasks, self.workers, self.answers)
-        codes = (self.task, self.worker, self.label)
-        columns = [_ids.decode(code, ids) for code, ids in zip(codes, tables, strict=True)]
+        pairs = ((self.task, self.tasks), (self.worker, self.workers), (self.label, self.answers))
+        columns = [_ids.decode(codes, ids) for codes, ids in pairs]
         more = extra_columns(self)
         return pa.table([*columns, *more.values()], names=[*NAMES, *more])
 

@@ -23,8 +23,14 @@ def encode(values: Any, name: str, declared: Ids | None = None, declared_as: str
         return _encode_integers(to_numpy(column)) if pa.types.is_integer(column.type) else _encode_hashed(column)
     hashed = _hashed(column)
     codes = lookup(hashed.dictionary, declared)[hashed.indices.to_numpy(zero_copy_only=False)]
-    if len(codes) and codes.min() < 0:
-        _reject_outside(codes, column, name, declared, declared_as)
+    outside = np.flatnonzero(codes < 0)
+    if len(outside):
+        first = column[int(outside[0])].as_py()
+        check_same_kind(np.array([first], dtype=object if isinstance(first, str) else np.int64), name, declared)
+        raise ValueError(
+            f"{name} must be one of the declared {shorten(declared)}; got {show(first)} at {row(outside[0])} "
+            f"({len(outside)} in total). Declare it in {declared_as}, or fix these rows."
+        )
     return codes, declared
 
 
@@ -269,16 +275,6 @@ def missing_in(column: pa.Array) -> Any:
         return None
     missing = np.asarray(column.is_null(nan_is_null=True))
     return missing if missing.any() else None
-
-
-def _reject_outside(codes: Codes, column: pa.Array, name: str, ids: Ids, declared_as: str) -> None:
-    outside = np.flatnonzero(codes < 0)
-    first = column[int(outside[0])].as_py()
-    check_same_kind(np.array([first], dtype=object if isinstance(first, str) else np.int64), name, ids)
-    raise ValueError(
-        f"{name} must be one of the declared {shorten(ids)}; got {show(first)} at {row(outside[0])} "
-        f"({len(outside)} in total). Declare it in {declared_as}, or fix these rows."
-    )
 
 
 def _unreadable(values: Any, name: str) -> str:

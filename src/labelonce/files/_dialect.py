@@ -52,7 +52,8 @@ def dialect_of(start: bytes, usual: str) -> Dialect:
     """
     if found := _EXCEL.match(start):
         return Dialect(found[1].decode(errors="replace"), 1)
-    counts = {separator: _cells(start, separator) for separator in dict.fromkeys((usual, *SEPARATORS))}
+    separators = dict.fromkeys((usual, *SEPARATORS))
+    counts = {separator: [len(row) for row in _rows(start, separator) if row] for separator in separators}
     even = [separator for separator, n in counts.items() if n and n[0] > 1 and len(set(n)) == 1]
     if even:
         return Dialect(even[0])
@@ -80,8 +81,3 @@ def _rows(start: bytes, separator: str) -> list[list[str]]:
     if 1 < len(rows) < _RECORDS and len(start) > _SAMPLE:
         rows.pop()  # cut
     return rows
-
-
-def _cells(start: bytes, separator: str) -> list[int]:
-    """Return how many cells the first rows have."""
-    return [len(row) for row in _rows(start, separator) if row]

@@ -53,12 +53,6 @@ def file_system(path: str | os.PathLike[str]) -> tuple[Any, str]:
     return found
 
 
-def is_file(path: str | os.PathLike[str]) -> bool:
-    """Return whether there is a file, here or in an object store."""
-    system, place = file_system(path)
-    return bool(system.get_file_info(place).type == fs.FileType.File)
-
-
 def places_of(path: Any) -> list[Any]:
     """Return what a path stands for: the files that match a pattern, or those in a folder; else the path itself.
 
@@ -110,5 +104,6 @@ def _parts(folder: Path) -> list[Path]:
 def is_table_in_parts(path: str | os.PathLike[str]) -> bool:
     """Return whether a path is a folder of Parquet files, or an address that names no file."""
     if address_of(path):
-        return not is_file(path)
+        system, place = file_system(path)
+        return bool(system.get_file_info(place).type != fs.FileType.File)
     return os.path.isdir(path) and any(one.suffix in PARQUET for one in _parts(Path(path)))

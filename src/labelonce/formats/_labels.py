@@ -90,10 +90,9 @@ def new_names(relabel: Relabel, given: Sequence[Any] | None = None) -> Mapping[A
         twice = next((old for old, times in Counter(old for old, _ in rows).items() if times > 1), None)
         if twice is not None:
             raise ValueError(f"a label must have one new name; got {show(twice)} in several rows. Keep one of them.")
-        rows = [(old, new) for old, new in rows if old not in (None, "")]
-        given_to = [old for old, new in rows if new not in (None, "")]
-        names = integers_if_all([str(new) for _, new in rows if new not in (None, "")])
-        return dict.fromkeys(old for old, _ in rows) | dict(zip(given_to, names, strict=True))
+        renamed = {old: new for old, new in rows if old not in (None, "")}
+        named = {old: str(new) for old, new in renamed.items() if new not in (None, "")}
+        return dict.fromkeys(renamed) | dict(zip(named, integers_if_all(list(named.values())), strict=True))
 
 
 @dataclass

@@ -38,7 +38,8 @@ def read(file: File, fields: Fields, *, keep_rejected: bool = False) -> Answers:
     ids = integers_if_all(workers)
     cells = [(i, w, table[name][i]) for i in range(n_rows) for w, name in enumerate(workers)]
     given = [(i, w, label) for i, w, label in cells if label not in _ABSENT]
-    labels = integers_if_all([_without_point(label) for _, _, label in given])
+    whole = [(label.removesuffix(".0"), label) for _, _, label in given]  # a column with gaps is written as floats
+    labels = integers_if_all([one if one.isdecimal() else label for one, label in whole])
     answers = Answers()
     for (i, w, _), label in zip(given, labels, strict=True):
         answers.add(tasks[i], ids[w], (label,))
@@ -53,11 +54,6 @@ def _are_ids(table: dict[str, list[str]]) -> bool:
     first, *others = table.values()
     distinct = set(first) - {*_ABSENT}
     return 2 < len(first) == len(distinct) and all(distinct.isdisjoint(one) for one in others)
-
-
-def _without_point(label: str) -> str:
-    """Return 2 for 2.0: a column with gaps is written as floats."""
-    return label.removesuffix(".0") if label.removesuffix(".0").isdecimal() else label
 
 
 def _from_npy(file: File) -> Answers:

@@ -65,9 +65,6 @@ class CoNAL(CrowdNetwork):
 
     `confusion_` is what a worker would say of a task that the network is sure of.
 
-    Where the publication's code starts u_a at random and scales it to length 1, here it starts as 0, so that the order
-    of workers does not matter.
-
     Parameters
     ----------
     learner, classes
