@@ -16,8 +16,7 @@ from labelonce._types import DUPLICATES, Codes, Duplicates, Floats, Ids, Mask, M
 from labelonce._validate import RandomState, check_choice, check_codes, check_columns, check_count, check_int, check_rng
 from labelonce.data import _ids, _rows
 from labelonce.data._answers import answer_table, class_leanings, encode_labels, holds_classes, relabelled
-from labelonce.data._extra import NONE, Extra, extra_columns, extra_names, extra_of, joined_distribution, kept_rows
-from labelonce.data._extra_columns import ExtraColumns
+from labelonce.data._extra import NONE, Extra, ExtraColumns, extra_names, extra_of, joined_distribution, kept_rows
 from labelonce.data._memory import check_memory
 from labelonce.data._missing import present_rows
 from labelonce.data._spelling import spellings
@@ -428,7 +427,7 @@ class Annotations(ExtraColumns):
         """
         pairs = ((self.task, self.tasks), (self.worker, self.workers), (self.label, self.answers))
         columns = [_ids.decode(codes, ids) for codes, ids in pairs]
-        more = extra_columns(self)
+        more = self._extra_columns()
         return pa.table([*columns, *more.values()], names=[*NAMES, *more])
 
     def to_matrix(self, *, dense: bool = False) -> Any:
