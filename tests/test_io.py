@@ -23,19 +23,10 @@ SUFFIXES = [".csv", ".tsv", ".parquet", ".pq", ".jsonl", ".ndjson", ".arrow", ".
 COMPRESSED = [text + codec for text in (".csv", ".tsv", ".jsonl", ".ndjson") for codec in (".gz", ".zst")]
 HEADER = b"task,worker,label\n"
 ROW = b'{"task": "a", "worker": "w", "label": 0}\n'
-AWKWARD = [
-    "a,b",
-    'say "hi"',
-    "two\nlines",
-    "two\r\nlines",
-    "Zürich 東京 🎉",
-    "007",
-    " padded ",
-    "tab\tbed",
-    "NA",
-    "null",
-    "\\n",
-]
+FIVE = ROW.replace(b'"a"', b"5")
+UNEVEN = "must have 3 cells, as the header has; got"
+AWKWARD = ["a,b", 'say "hi"', "two\nlines", "two\r\nlines", "Zürich 東京 🎉", "007", " padded ", "tab\tbed"]
+AWKWARD += ["NA", "null", "\\n"]
 
 
 @pytest.fixture
@@ -175,12 +166,8 @@ def test_unknown_column_is_named_with_those_present(tmp_path: Path, table: pa.Ta
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("labels.csv", HEADER + b"a,w,0\nb,w\n", r"must have 3 cells, as the header has; got 2 at row 3: b,w\. Fix"),
-        (
-            "labels.csv",
-            HEADER + b"a,w,0\nb,w,1,2\n",
-            r"must have 3 cells, as the header has; got 4 at row 3: b,w,1,2\. Fix",
-        ),
+        ("labels.csv", HEADER + b"a,w,0\nb,w\n", rf"{UNEVEN} 2 at row 3: b,w\. Fix"),
+        ("labels.csv", HEADER + b"a,w,0\nb,w,1,2\n", rf"{UNEVEN} 4 at row 3: b,w,1,2\. Fix"),
         ("labels.csv", HEADER + b'a,w,0\n"b,w,1\nc,w,1\n', r"a quoted cell must end with a quote .* at line 3"),
         ("labels.csv", HEADER + b"a,w,0\ncaf\xe9\x81,w,1\n", r"UTF-8 csv file; got: .*#0: Row #3: .* invalid UTF8"),
         ("labels.csv", b"t\xe9\x81,worker,label\na,w,1\n", r"must be UTF-8; got b't\\xe9"),
@@ -189,12 +176,8 @@ def test_unknown_column_is_named_with_those_present(tmp_path: Path, table: pa.Ta
         ("labels.csv.gz", gzip.compress(HEADER + b"a,w,0\n", mtime=0)[:-12], r"Truncated compressed stream"),
         ("labels.jsonl", ROW + b'{"task": \n', r"""labels\.jsonl: .* got b'{"task":' at line 2"""),
         ("labels.jsonl", b"[\n" + ROW + b"]", r"one JSON object; got b'\[' at line 1"),
-        ("labels.jsonl", ROW + b"\n" + ROW.replace(b'"a"', b"5"), r"task must hold only .* got 5 at line 3"),
-        (
-            "labels.jsonl",
-            ROW.replace(b'"a"', b"null") + ROW.replace(b'"a"', b"5"),
-            r"task must not be missing; .* at line 1",
-        ),
+        ("labels.jsonl", ROW + b"\n" + FIVE, r"task must hold only .* got 5 at line 3"),
+        ("labels.jsonl", ROW.replace(b'"a"', b"null") + FIVE, r"task must not be missing; .* at line 1"),
         ("labels.jsonl", ROW.replace(b'"a"', b"[1]"), r"task must hold only .* got \[1\] at line 1"),
         ("labels.jsonl", ROW.replace(b"a", b"\xe9", 1), r"must be UTF-8; got .*\\xe9"),
         ("labels.jsonl", ROW + ROW.replace(b'"a"', b'"\xe9"'), r"UTF-8 jsonl file; got: .*failed"),

@@ -48,9 +48,8 @@ def test_sixty_thousand_classes_are_refused_before_anything_is_made(name: str, m
     monkeypatch.setattr("labelonce.data._memory.available_memory", lambda: 16.0 * 2**30)
     ann = one_label(100_000, 1000, 60_000)
     tracemalloc.start()
-    with pytest.raises(
-        ValueError, match=rf"^{name} with 100,000 tasks, 1,000 workers and 60,000 classes must fit into"
-    ):
+    says = rf"^{name} with 100,000 tasks, 1,000 workers and 60,000 classes must fit into"
+    with pytest.raises(ValueError, match=says):
         aggregators()[name]().fit(ann)
     assert tracemalloc.get_traced_memory()[1] < 16 * 2**20
     tracemalloc.stop()
@@ -73,9 +72,8 @@ def test_the_sentence_says_what_to_do_for_matrices_and_for_groups(monkeypatch: p
     monkeypatch.setattr("labelonce.data._memory.available_memory", lambda: 2.0**26)
     ann = one_coin_crowd(3000, 20, 1000, 2)
     wide = lo.DawidSkene(worker_model=workers.Grouped(np.arange(1000) // 500))
-    with pytest.raises(
-        ValueError, match=r"3,000 tasks with up to \d+ candidate classes each must fit .* smaller groups"
-    ):
+    says = r"3,000 tasks with up to \d+ candidate classes each must fit .* smaller groups"
+    with pytest.raises(ValueError, match=says):
         wide.fit(ann)
 
 

@@ -34,18 +34,16 @@ def by_counting(right: Floats, n_classes: int) -> Floats:
         for p in np.delete(right, j):
             n_right = np.convolve(n_right, [1 - p, p])
         c = np.arange(n_labels)
-        factor = [
-            betaln(2 + c + own, 1 + n_labels - c - own) - (n_labels - c - own) * np.log(n_classes - 1) for own in (1, 0)
-        ]
+        pairs = [(c + own, n_labels - c - own) for own in (1, 0)]  # right and wrong
+        factor = [betaln(2 + good, 1 + bad) - bad * np.log(n_classes - 1) for good, bad in pairs]
         top = max(factor[0].max(), factor[1].max())
         message[j] = np.log(n_right @ np.exp(factor[0] - top)) - np.log(n_right @ np.exp(factor[1] - top))
     return message
 
 
 def one_worker(n_labels: int, n_classes: int) -> Annotations:
-    return Annotations.from_arrays(
-        np.arange(n_labels), np.zeros(n_labels, int), np.zeros(n_labels, int), classes=range(n_classes)
-    )
+    zero = np.zeros(n_labels, int)
+    return Annotations.from_arrays(np.arange(n_labels), zero, zero, classes=range(n_classes))
 
 
 @pytest.mark.parametrize("prior", [np.full(3, 1 / 3), np.array([0.2, 0.3, 0.5])])

@@ -10,9 +10,8 @@ from labelonce.baselines import MinimaxEntropy
 
 def brute_force(matrix: Codes, model: MinimaxEntropy) -> float:
     """The penalised log-likelihood, one annotation at a time."""
-    total = float(np.log(model.prior_).sum()) - 0.5 * (
-        model.worker_strength * float((model.sigma_**2).sum()) + model.task_strength * float((model.tau_**2).sum())
-    )
+    total = float(np.log(model.prior_).sum()) - 0.5 * model.worker_strength * float((model.sigma_**2).sum())
+    total -= 0.5 * model.task_strength * float((model.tau_**2).sum())
     for task, row in enumerate(matrix):
         joint = np.array(model.prior_)
         for k in range(2):

@@ -69,10 +69,8 @@ def by_hand(layer: Any, method: Any) -> Floats:
             c = 1 / (1 + np.exp(-array(layer.worker)[a] @ v / np.linalg.norm(v)))
             rows.append(softmax(c * (array(layer.common).T @ f) + (1 - c) * (array(layer.scores)[a].T @ f)))
         elif isinstance(method, baselines.UnionNet):
-            union = softmax(array(layer.scores).swapaxes(0, 1).reshape(N_CLASSES, -1)).reshape(
-                N_CLASSES, N_WORKERS, N_CLASSES
-            )
-            rows.append(f @ union[:, a])
+            union = softmax(array(layer.scores).swapaxes(0, 1).reshape(N_CLASSES, -1))
+            rows.append(f @ union.reshape(N_CLASSES, N_WORKERS, N_CLASSES)[:, a])
         else:
             rows.append(f @ softmax(array(layer.scores))[a])
     return np.array(rows)
@@ -187,9 +185,8 @@ def test_max_mig_starts_from_how_workers_agree_with_others() -> None:
     assert right[:3].min() > 0.6
     assert right[3] < 0.45
     assert_allclose(array(layer.weight.exp().sum(dim=1)), 1, atol=1e-5)  # over labels, for each class
-    layer.look(
-        Annotations.from_matrix(rng.integers(0, 3, 90)[:, None], classes=[0, 1, 2]), None
-    )  # one label says nothing
+    one_label = Annotations.from_matrix(rng.integers(0, 3, 90)[:, None], classes=[0, 1, 2])
+    layer.look(one_label, None)  # says nothing of the workers
     assert_allclose(array(layer.confusion()).diagonal(axis1=1, axis2=2), 0.9, atol=1e-6)
 
 

@@ -208,10 +208,8 @@ def test_what_the_labels_do_not_tell_is_unknown(matrix: Any) -> None:
 @pytest.mark.slow
 def test_a_million_labels_take_seconds_and_no_array_of_tasks_by_workers() -> None:
     rng = np.random.default_rng(0)
-    task = np.repeat(np.arange(200_000), 5)
-    ann = lo.Annotations.from_arrays(
-        task, rng.integers(5000, size=10**6), rng.integers(10, size=10**6), duplicates="last"
-    )
+    task, worker, label = np.repeat(np.arange(200_000), 5), rng.integers(5000, size=10**6), rng.integers(10, size=10**6)
+    ann = lo.Annotations.from_arrays(task, worker, label, duplicates="last")
     found = lo.agreement(ann)
     assert len(found.pairs) > 10**6
     assert abs(found.alpha.value) < 0.01

@@ -81,9 +81,8 @@ def test_frames_of_every_kind_round_trip(ann: Annotations) -> None:
 
 @given(annotations, st.booleans())
 def test_matrices_round_trip(ann: Annotations, dense: bool) -> None:
-    again = Annotations.from_matrix(
-        ann.to_matrix(dense=dense), tasks=ann.tasks, workers=ann.workers, classes=range(ann.n_classes)
-    )
+    names: Any = {"tasks": ann.tasks, "workers": ann.workers, "classes": range(ann.n_classes)}
+    again = Annotations.from_matrix(ann.to_matrix(dense=dense), **names)
     assert again == Annotations(ann.task, ann.worker, ann.label, ann.tasks, ann.workers, np.arange(ann.n_classes))
 
 
@@ -168,9 +167,8 @@ def test_relabel_refuses_with_the_value(ann: Annotations, mapping: Any, message:
 
 
 def test_relabel_align_and_select_refuse_with_the_value_and_a_way_out(ann: Annotations) -> None:
-    with pytest.raises(
-        TypeError, match=r"new label must be all integers .*; got 'dog' \(str\) at row 1 after 0 \(int\)"
-    ):
+    says = r"new label must be all integers .*; got 'dog' \(str\) at row 1 after 0 \(int\)"
+    with pytest.raises(TypeError, match=says):
         ann.relabel({"cat": 0})
     with pytest.raises(ValueError, match=r"every labelled task; got none for 'b' \(2 annotations in total\)"):
         ann.align(["a", "c"])
@@ -404,11 +402,8 @@ def test_no_array_can_be_written_to(ann: Annotations, made: Any) -> None:
 @pytest.mark.parametrize("made", COPIES.values(), ids=COPIES)
 def test_the_names_of_the_columns_are_remembered(made: Any) -> None:
     frame = pa.table({"Review ID": ["a", "b"], "who": [1, 2], "says": ["cat", "dog"]})
-    assert made(Annotations.from_frame(frame, task="Review ID", worker="who", label="says")).names == (
-        "Review ID",
-        "who",
-        "says",
-    )
+    ann = Annotations.from_frame(frame, task="Review ID", worker="who", label="says")
+    assert made(ann).names == ("Review ID", "who", "says")
 
 
 def test_annotations_cannot_be_changed_or_hashed_or_equal_other_ids_and_repr_counts(ann: Annotations) -> None:

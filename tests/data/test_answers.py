@@ -69,10 +69,8 @@ def test_select_align_sample_and_parts_keep_the_answers_and_equal_needs_them() -
     assert ann.select(mask).answers[ann.select(mask).label].tolist() == ["no", "maybe", "skip"]
     assert made() == made()
     assert made() != made(answers=["no", "skip", "yes", "maybe"])
-    rows = (["a"], ["x"], ["no"])
-    assert Annotations.from_arrays(*rows, classes=["no", "yes"]) != Annotations.from_arrays(
-        *rows, classes=["no", "yes"], answers=["no", "yes", "skip"]
-    )
+    columns: Any = {"task": ["a"], "worker": ["x"], "label": ["no"], "classes": ["no", "yes"]}
+    assert Annotations.from_arrays(**columns) != Annotations.from_arrays(**columns, answers=["no", "yes", "skip"])
 
 
 def test_only_classes_leaves_the_other_answers_out_and_needs_some() -> None:

@@ -70,9 +70,8 @@ def test_shares_of_workers_follow_their_labels() -> None:
     assert found.skill_share == pytest.approx(2 / 3)
     assert found.confusion_share == pytest.approx(1 / 3)
     assert found.labels_per_worker == {"min": 9, "median": 19.0, "max": 20}
-    assert "1 of 3 workers gave fewer than 10" in next(
-        note.sentence for note in found.notes if note.kind == "few labels"
-    )
+    few = next(note.sentence for note in found.notes if note.kind == "few labels")
+    assert "1 of 3 workers gave fewer than 10" in few
 
 
 @pytest.mark.parametrize(("redundancy", "needed"), [(1, True), (2, False)])

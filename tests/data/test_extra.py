@@ -154,9 +154,8 @@ def test_check_takes_swapped_orders_for_consistency_and_accidents_for_duplicates
     assert not [one for one in check(panel()).problems if one.kind == "duplicates"]
     accident = lo.Annotations.from_arrays([1, 1, 2, 3], [1, 1, 1, 1], ["a", "b", "a", "a"], duplicates="keep")
     assert [one.kind for one in check(accident).problems if one.kind == "duplicates"] == ["duplicates"]
-    always = lo.Annotations.from_arrays(
-        [1, 1, 2, 2, 1], ["m/a"] * 4 + ["m/b"], ["a", "b", "a", "a", "a"], duplicates="keep"
-    )
+    workers = ["m/a"] * 4 + ["m/b"]
+    always = lo.Annotations.from_arrays([1, 1, 2, 2, 1], workers, list("abaaa"), duplicates="keep")
     assert "consistency" in {note.kind for note in check(always).notes}
 
 

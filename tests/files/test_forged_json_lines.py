@@ -6,31 +6,17 @@ from pathlib import Path
 
 import pytest
 from forging import odd_bytes, odd_json, opened, spoilt
+from small_files import saved
 
 import labelonce as lo
 
-ROWS = b"".join(
-    json.dumps(
-        {"task": f"t{i // 2}", "worker": f"w{i % 5}", "label": ["cat", "dog"][i % 2], "tags": ["a", {"b": None}]}
-    ).encode()
-    + b"\n"
-    for i in range(60)
-)
+TAGS = {"tags": ["a", {"b": None}]}
+TABLE = [{"task": f"t{i // 2}", "worker": f"w{i % 5}", "label": ["cat", "dog"][i % 2]} | TAGS for i in range(60)]
+ROWS = b"".join(json.dumps(row).encode() + b"\n" for row in TABLE)
 LINES = [b"null", b"1", b'"x"', b"[]", b"true", b"", b"   ", b"{}", b"{", b"}", b"]", b"null null", b'{"task":1}null']
-LINES += [
-    b"[" * 100_000,
-    b'{"task":' * 20_000,
-    b'{"task": ' + b"[" * 50_000 + b"]" * 50_000 + b"}",
-    b"\xef\xbb\xbfnull",
-]
-LINES += [
-    b'{"a":1} {"a":2}',
-    b'{"task": "\\ud800"}',
-    b'{"task": 1e999}',
-    b'{"task": NaN}',
-    b'{"":""}',
-    b"\xef\xbb\xbfnull",
-]
+LINES += [b"[" * 100_000, b'{"task":' * 20_000, b'{"task": ' + b"[" * 50_000 + b"]" * 50_000 + b"}"]
+LINES += [b'{"a":1} {"a":2}', b'{"task": "\\ud800"}', b'{"task": 1e999}', b'{"task": NaN}', b'{"":""}']
+LINES += [b"\xef\xbb\xbfnull"]
 
 
 def odd_lines(content: bytes, rng: random.Random) -> bytes:
@@ -76,20 +62,17 @@ def open_it(path):
 
 @pytest.mark.slow
 def test_forged_json_lines(tmp_path: Path) -> None:
-    (tmp_path / "sound.jsonl").write_bytes(ROWS)
-    paths = list(spoilt([tmp_path / "sound.jsonl"], tmp_path, 1_000, odd_lines))
+    paths = list(spoilt([saved(tmp_path, ROWS, "sound.jsonl")], tmp_path, 1_000, odd_lines))
     for number, line in enumerate(LINES):
         for times in (1, 2):
-            path = tmp_path / f"alone-{number}-{times}.jsonl"
-            path.write_bytes((line + b"\n") * times)
+            path = saved(tmp_path, (line + b"\n") * times, f"alone-{number}-{times}.jsonl")
             paths.append(path)
     assert opened(paths, OPEN_LINES) == []
 
 
 @pytest.mark.parametrize("line", LINES[:6])
 def test_rows_that_are_no_objects_are_told_where_they_are(tmp_path: Path, line: bytes) -> None:
-    path = tmp_path / "labels.jsonl"
-    path.write_bytes(ROWS.splitlines(keepends=True)[0] * 3 + line + b"\n")
+    path = saved(tmp_path, ROWS.splitlines(keepends=True)[0] * 3 + line + b"\n", "labels.jsonl")
     if line.strip():
         with pytest.raises(ValueError, match=r"labels\.jsonl: a line must hold one JSON object; got .* at line 4"):
             lo.read_annotations(path)

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from commands import Patch
+from small_files import saved
 
 import labelonce as lo
 from labelonce import io
@@ -29,18 +30,16 @@ def test_what_unpacks_to_far_too_much_is_refused(tmp_path: Path, monkeypatch: Pa
     assert len(lo.read_annotations(tmp_path / name, duplicates="keep")) == 2000
     monkeypatch.setattr(_files, "_UNPACKED", 1000)
     monkeypatch.setattr(_files, "_RATIO", 10)
-    with pytest.raises(
-        ValueError, match=rf"{name}: .* 10 times its size; got more than 16,018 bytes from {len(packed)}"
-    ):
+    says = rf"{name}: .* 10 times its size; got more than 16,018 bytes from {len(packed)}"
+    with pytest.raises(ValueError, match=says):
         lo.read_annotations(tmp_path / name, duplicates="keep")
 
 
 @pytest.mark.parametrize("tool", ["label-studio", "prodigy", "toloka"])
 def test_the_bound_holds_for_the_files_of_tools(tmp_path: Path, monkeypatch: Patch, tool: str) -> None:
-    (tmp_path / "export.json.gz").write_bytes(gzip.compress(b" " * 100_000, mtime=0))
     monkeypatch.setattr(_files, "_UNPACKED", 1000)
     with pytest.raises(ValueError, match=r"export\.json\.gz.* 100 times its size"):
-        lo.read_annotations(tmp_path / "export.json.gz", format=tool)
+        lo.read_annotations(saved(tmp_path, gzip.compress(b" " * 100_000, mtime=0), "export.json.gz"), format=tool)
 
 
 @pytest.mark.parametrize(
@@ -53,17 +52,15 @@ def test_the_bound_holds_for_the_files_of_tools(tmp_path: Path, monkeypatch: Pat
 )
 @pytest.mark.parametrize(("format", "kept_as"), [("csv", "csv"), ("jsonl", "jsonl"), ("mturk", "csv")])
 def test_what_is_no_text_is_named(tmp_path: Path, start: bytes, kind: str, format: str, kept_as: str) -> None:
-    (tmp_path / "labels.dat").write_bytes(start + b"xyz")
     with pytest.raises(ValueError, match=rf"labels\.dat: the file must be UTF-8 {kept_as}; got {kind}"):
-        lo.read_annotations(tmp_path / "labels.dat", format=format)
+        lo.read_annotations(saved(tmp_path, start + b"xyz", "labels.dat"), format=format)
 
 
 def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr(_json_table, "LONGEST_LINE", 100)
     monkeypatch.setattr(_json_table, "BLOCK_BYTES", 64)
-    (tmp_path / "labels.jsonl").write_bytes(b'{"task": "' + b"x" * 1000)
     with pytest.raises(ValueError, match=r"labels\.jsonl: a line must have at most 100 bytes"):
-        lo.read_annotations(tmp_path / "labels.jsonl")
+        lo.read_annotations(saved(tmp_path, b'{"task": "' + b"x" * 1000, "labels.jsonl"))
 
 
 def test_the_format_of_a_file_is_told_and_every_one_can_be_read_and_written() -> None:
@@ -89,9 +86,8 @@ def test_a_place_that_cannot_be_written_and_a_folder_are_named(tmp_path: Path) -
 
 @pytest.mark.parametrize("name", ["labels.jsonl", "labels.json"])
 def test_json_without_a_bottom_is_one_sentence(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_text('{"task": 1, "worker": ' + "[" * 200_000 + "\n")
     with pytest.raises(ValueError, match=r"nested too deep|must hold one JSON object; got .* at line 1"):
-        lo.read_annotations(tmp_path / name)
+        lo.read_annotations(saved(tmp_path, '{"task": 1, "worker": ' + "[" * 200_000 + "\n", name))
 
 
 @pytest.mark.parametrize("name", ["labels.csv", "labels.tsv", "labels.jsonl", "labels.csv.gz"])

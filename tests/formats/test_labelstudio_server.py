@@ -35,9 +35,8 @@ def users(server: Server) -> list[int]:
 @pytest.fixture(scope="module")
 def sent(users: list[int]) -> lo.Annotations:
     kim, zoe = users
-    return lo.Annotations.from_arrays(
-        ["a", "a", "b", "b", "c"], [kim, zoe, kim, zoe, zoe], ["cat", "cat", "dog", "cat", "dog"]
-    )
+    labels = ["cat", "cat", "dog", "cat", "dog"]
+    return lo.Annotations.from_arrays(["a", "a", "b", "b", "c"], [kim, zoe, kim, zoe, zoe], labels)
 
 
 @pytest.fixture(scope="module")
@@ -71,11 +70,8 @@ def test_our_annotations_come_back_from_the_server(export: tuple[int, Path], sen
     print(caught[0].message)  # noqa: T201  # the transcript
     assert ann == sent
     assert isinstance(caught[0].message, LeftOutWarning)
-    assert caught[0].message.counts == {
-        "cancelled or skipped": 2,
-        "without an answer": 1,
-        "tasks without annotations": 1,
-    }
+    counts = {"cancelled or skipped": 2, "without an answer": 1, "tasks without annotations": 1}
+    assert caught[0].message.counts == counts
 
 
 def test_the_other_controls_are_there_too(export: tuple[int, Path]) -> None:

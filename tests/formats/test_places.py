@@ -56,9 +56,8 @@ def test_a_pattern_stands_for_the_files_that_match_it_and_other_files_are_not_pa
         read_annotations(tmp_path / "nothing_*.csv")
     write(crowd()[0], tmp_path / "labels.csv")
     (tmp_path / "notes.txt").write_text("read me")
-    with pytest.raises(
-        ValueError, match=r"Is a directory\. Name a file in it, or a pattern .*notes\.txt, which is no table"
-    ):
+    says = r"Is a directory\. Name a file in it, or a pattern .*notes\.txt, which is no table"
+    with pytest.raises(ValueError, match=says):
         read_annotations(tmp_path)
 
 

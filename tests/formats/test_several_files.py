@@ -22,9 +22,7 @@ def files(tmp_path: Path) -> dict[str, Path]:
         "b.csv": "task;worker;label\n3;bob;dog\n4;ann;cat\n",
         "c.jsonl": '{"task": 2, "worker": "bob", "label": "Cat"}\n{"task": 5, "worker": "eve", "label": "dog"}\n',
     }
-    for name, text in texts.items():
-        (tmp_path / name).write_text(text)
-    return {name: tmp_path / name for name in texts}
+    return {name: saved(tmp_path, text, name) for name, text in texts.items()}
 
 
 def test_files_of_any_formats_are_one_set_of_annotations_and_one_is_that_file(files: dict[str, Path]) -> None:
@@ -38,23 +36,20 @@ def test_files_of_any_formats_are_one_set_of_annotations_and_one_is_that_file(fi
 def test_rows_of_an_earlier_file_count_once_and_other_labels_are_repeated(
     files: dict[str, Path], tmp_path: Path
 ) -> None:
-    with pytest.warns(
-        LeftOutWarning, match=r"c\.jsonl: 1 of its 2 annotations are in an earlier file too, and counted once"
-    ):
+    says = r"c\.jsonl: 1 of its 2 annotations are in an earlier file too, and counted once"
+    with pytest.warns(LeftOutWarning, match=says):
         assert len(lo.read_annotations(files.values())) == 6  # type: ignore[arg-type]
     more = saved(tmp_path, "task,worker,label\n1,ann,dog\n", "more.csv")
-    with pytest.raises(
-        ValueError, match=r"a\.csv, .*more\.csv: a worker must label a task once; got worker 'ann' on task 1"
-    ):
+    says = r"a\.csv, .*more\.csv: a worker must label a task once; got worker 'ann' on task 1"
+    with pytest.raises(ValueError, match=says):
         lo.read_annotations([files["a.csv"], more])
     assert lo.read_annotations([files["a.csv"], more], duplicates="last").label.tolist()[0] == 2
 
 
 def test_numbers_in_one_file_and_text_in_another_are_matched_as_text(files: dict[str, Path], tmp_path: Path) -> None:
     more = saved(tmp_path, "task,worker,label\nx,ann,cat\n2,eve,cat\n", "more.csv")
-    with pytest.warns(
-        UserWarning, match=r"task ids are numbers in .*a\.csv and text in .*more\.csv: they are matched as text"
-    ):
+    says = r"task ids are numbers in .*a\.csv and text in .*more\.csv: they are matched as text"
+    with pytest.warns(UserWarning, match=says):
         ann = lo.read_annotations([files["a.csv"], more])
     assert ann.tasks.tolist() == ["1", "2", "x"]
 
@@ -78,11 +73,9 @@ def test_an_export_and_a_table_go_together(files: dict[str, Path]) -> None:
 
 
 def test_a_row_is_named_with_its_file(files: dict[str, Path], tmp_path: Path) -> None:
+    more = saved(tmp_path, "task,worker,label\n7,a,Cat\n", "more.csv")
     with pytest.raises(ValueError, match=r"got 'Cat' at row 4 of .*a\.csv \(2 in total\)"):
-        lo.read_annotations(
-            [files["b.csv"], files["a.csv"], saved(tmp_path, "task,worker,label\n7,a,Cat\n", "more.csv")],
-            classes=["cat", "dog"],
-        )
+        lo.read_annotations([files["b.csv"], files["a.csv"], more], classes=["cat", "dog"])
     more = saved(tmp_path, "task,worker,label\n6,a,cat\n,,\n7,,dog\n8,a,cow\n", "more.csv")
     with pytest.warns(MissingWarning), pytest.raises(ValueError, match=r"got 'cow' at row 5 of .*more\.csv"):
         lo.read_annotations([files["b.csv"], more], classes=["cat", "dog"], missing="drop")
@@ -144,10 +137,8 @@ def test_a_declared_spelling_stands(files: dict[str, Path]) -> None:
 
 @pytest.mark.filterwarnings("ignore:spellings of one label:UserWarning")
 def test_gold_follows_the_new_names_and_the_text_of_ids(files: dict[str, Path], tmp_path: Path) -> None:
-    more, gold = (
-        saved(tmp_path, "task,worker,label\nx,ann,cat\n", "more.csv"),
-        saved(tmp_path, "task,label\n2,CAT\nx,kat\n", "gold.csv"),
-    )
+    more = saved(tmp_path, "task,worker,label\nx,ann,cat\n", "more.csv")
+    gold = saved(tmp_path, "task,label\n2,CAT\nx,kat\n", "gold.csv")
     with pytest.warns(UserWarning, match="matched as text"):
         ann = lo.read_annotations([files["a.csv"], more], normalise=True)
     found: dict[Any, Any] = read_gold(gold, annotations=ann, normalise=True, relabel={"kat": "cat"})
@@ -157,10 +148,8 @@ def test_gold_follows_the_new_names_and_the_text_of_ids(files: dict[str, Path], 
 def test_questions_in_rows_or_columns_are_recognised(tmp_path: Path) -> None:
     rows = [(s, r, q, "yes" if (s + r) % 2 else "no") for s in range(9) for r in range(3) for q in ("CAUSES", "TREATS")]
     path = saved(tmp_path, "task,worker,relation,label\n" + "".join(f"{s},{r},{q},{a}\n" for s, r, q, a in rows))
-    advice = (
-        r'Column \'relation\' tells these rows apart: .* read_multilabel\(\.\.\., question="relation", answer="label"\)'
-    )
-    with pytest.raises(ValueError, match=rf"a worker must label a task once; .*{advice}"):
+    advice = r'tells these rows apart: .* read_multilabel\(\.\.\., question="relation", answer="label"\)'
+    with pytest.raises(ValueError, match=rf"a worker must label a task once; .*Column 'relation' {advice}"):
         lo.read_annotations(path)
     path = saved(tmp_path, "task,worker,TREATS,CAUSES,comment\n1,a,yes,no,hm\n2,b,,maybe,\n", "more.csv")
     says = r"the label column must be one of .*; got 'label'\. Columns \['TREATS', 'CAUSES'\] hold answers: .* "
@@ -169,10 +158,7 @@ def test_questions_in_rows_or_columns_are_recognised(tmp_path: Path) -> None:
 
 
 def test_probabilities_are_no_labels_in_parquet_either(tmp_path: Path) -> None:
-    (tmp_path / "p.jsonl").write_text(
-        "".join(json.dumps({"task": i, "worker": 1, "label": 0.25}) + "\n" for i in range(3))
-    )
-    with pytest.raises(
-        TypeError, match=r"got 0\.25 at line 1\. If these are probabilities, make classes of them first"
-    ):
-        lo.read_annotations(tmp_path / "p.jsonl")
+    rows = "".join(json.dumps({"task": i, "worker": 1, "label": 0.25}) + "\n" for i in range(3))
+    says = r"got 0\.25 at line 1\. If these are probabilities, make classes of them first"
+    with pytest.raises(TypeError, match=says):
+        lo.read_annotations(saved(tmp_path, rows, "p.jsonl"))

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from small_files import saved
 
 import labelonce as lo
 from labelonce import io
@@ -57,8 +58,7 @@ def test_label_studio_rating_gives_integers_taxonomy_paths_and_pairwise_sides(tm
     assert read("label-studio.json", label="kind")[0] == {(101, 7, "kitchen / kettle")}
     result = {"type": "pairwise", "from_name": "better", "to_name": "a,b", "value": {"selected": "left"}}
     tasks = [{"id": 1, "data": {}, "annotations": [{"completed_by": 3, "result": [result]}]}]
-    (tmp_path / "export.json").write_text(json.dumps(tasks))
-    assert triples(lo.read_annotations(tmp_path / "export.json")) == {(1, 3, "left")}
+    assert triples(lo.read_annotations(saved(tmp_path, json.dumps(tasks), "export.json"))) == {(1, 3, "left")}
 
 
 def test_label_studio_cancelled_answers_can_be_kept_and_ground_truths_are_no_votes() -> None:
@@ -86,17 +86,15 @@ def test_ground_truths_must_agree_and_annotations_are_written_as_none(tmp_path: 
     assert [one["ground_truth"] for one in task["annotations"]] == [False]
     tasks = json.loads(TRUTHS.read_text())
     tasks[4]["annotations"][3]["result"][0]["value"]["choices"] = ["negative"]
-    (tmp_path / "export.json").write_text(json.dumps(tasks))
     with pytest.raises(ValueError, match=r"got \['positive'\] and \['negative'\] in task 205"):
-        lo.read_annotations(tmp_path / "export.json")
+        lo.read_annotations(saved(tmp_path, json.dumps(tasks), "export.json"))
 
 
 @pytest.mark.filterwarnings("ignore::labelonce.formats.LeftOutWarning")
 def test_several_true_labels_are_joined_or_split_as_answers_are(tmp_path: Path) -> None:
     tasks = json.loads(TRUTHS.read_text())
     tasks[2]["annotations"][0]["result"][0]["value"]["choices"] = ["neutral", "negative"]
-    path = tmp_path / "export.json"
-    path.write_text(json.dumps(tasks))
+    path = saved(tmp_path, json.dumps(tasks), "export.json")
     with pytest.raises(ValueError, match=r"one label; got \['neutral', 'negative'\] as gold on task 203"):
         lo.read_gold(path)
     assert lo.read_gold(path, multiple="join")[203] == "negative|neutral"
@@ -106,10 +104,8 @@ def test_several_true_labels_are_joined_or_split_as_answers_are(tmp_path: Path) 
 
 
 def test_label_studio_tasks_workers_and_controls_may_be_named() -> None:
-    assert {task for task, _, _ in read("label-studio.json", label="sentiment", task="url")[0]} == {
-        "review-1",
-        "review-2",
-    }
+    rows, _ = read("label-studio.json", label="sentiment", task="url")
+    assert {task for task, _, _ in rows} == {"review-1", "review-2"}
     with pytest.raises(ValueError, match="'email' missing in task 101"):
         lo.read_annotations(SAMPLES / "label-studio.json", label="sentiment", worker="email")
     with pytest.raises(ValueError, match=r"field 'page'; got \['text', 'url'\] in task 101"):
@@ -134,9 +130,8 @@ def test_label_studio_tasks_workers_and_controls_may_be_named() -> None:
     ],
 )
 def test_broken_label_studio_file_is_named(tmp_path: Path, content: str, message: str) -> None:
-    (tmp_path / "export.json").write_text(content)
     with pytest.raises(ValueError, match=rf"export\.json: .*{message}"):
-        lo.read_annotations(tmp_path / "export.json")
+        lo.read_annotations(saved(tmp_path, content, "export.json"))
 
 
 def test_several_labels_are_an_error_unless_joined_or_split() -> None:
@@ -145,12 +140,8 @@ def test_several_labels_are_an_error_unless_joined_or_split() -> None:
     joined, _ = read("label-studio.json", label="topics", multiple="join")
     assert joined == {(101, 7, "sound|speed"), (101, 8, "speed"), (102, 7, "colour")}
     split, _ = read("label-studio.json", label="topics", multiple="split")
-    assert {row for row in split if row[2] == "yes"} == {
-        ("101|sound", 7, "yes"),
-        ("101|speed", 7, "yes"),
-        ("101|speed", 8, "yes"),
-        ("102|colour", 7, "yes"),
-    }
+    yes = {(task, worker) for task, worker, said in split if said == "yes"}
+    assert yes == {("101|sound", 7), ("101|speed", 7), ("101|speed", 8), ("102|colour", 7)}
     assert len(split) == 9
 
 
@@ -172,11 +163,8 @@ def test_mturk_questions_are_listed_and_crowd_elements_read_out_of_their_json() 
     with pytest.raises(ValueError, match=r"task column must be one of 'HITId', .*; got 'page'"):
         lo.read_annotations(SAMPLES / "mturk.csv", label="animal", task="page")
     path = SAMPLES / "mturk-crowd-elements.csv"
-    assert triples(lo.read_annotations(path, label="animal")) == {
-        ("3HITA", "W1", "cat"),
-        ("3HITA", "W2", "dog"),
-        ("3HITB", "W1", "dog"),
-    }
+    rows = triples(lo.read_annotations(path, label="animal"))
+    assert rows == {("3HITA", "W1", "cat"), ("3HITA", "W2", "dog"), ("3HITB", "W1", "dog")}
     rows, left_out = read("mturk-crowd-elements.csv", label="colour", multiple="join")
     assert rows == {("3HITA", "W1", "black"), ("3HITA", "W2", "black|white")}
     assert left_out == {"without an answer": 1}
@@ -192,8 +180,7 @@ def test_toloka_states_are_counted_arrays_are_several_labels_and_inputs_may_be_t
 
 
 def test_toloka_without_task_ids_takes_the_only_input_and_control_tasks_are_gold(tmp_path: Path) -> None:
-    path = tmp_path / "pool.tsv"
-    path.write_text("INPUT:image\tOUTPUT:result\tASSIGNMENT:worker_id\n1\t0\tw\n2\t1\tw\n")
+    path = saved(tmp_path, "INPUT:image\tOUTPUT:result\tASSIGNMENT:worker_id\n1\t0\tw\n2\t1\tw\n", "pool.tsv")
     assert triples(lo.read_annotations(path)) == {(1, "w", 0), (2, "w", 1)}
     assert lo.read_gold(SAMPLES / "toloka.tsv", label="result") == {"t-1": "cat"}
     assert lo.read_gold(TRUTHS) == {201: "positive", 202: "negative", 203: "neutral", 205: "positive"}
@@ -230,21 +217,14 @@ def test_prodigy_kinds_are_not_mixed_without_a_word(tmp_path: Path) -> None:
     ],
 )
 def test_broken_prodigy_line_is_named(tmp_path: Path, line: str, message: str) -> None:
-    (tmp_path / "news.jsonl").write_text(line)
     with pytest.raises(ValueError, match=message):
-        lo.read_annotations(tmp_path / "news.jsonl", format="prodigy")
+        lo.read_annotations(saved(tmp_path, line, "news.jsonl"), format="prodigy")
 
 
 def test_matrix_has_a_row_a_task_and_a_column_a_worker() -> None:
     rows, left_out = read("matrix.csv", format="matrix")
-    assert rows == {
-        ("a", "kim", 0),
-        ("a", "lee", 1),
-        ("b", "kim", 1),
-        ("b", "zoe", 1),
-        ("d", "zoe", 0),
-        ("d", "lee", 2),
-    }
+    first = {("a", "kim", 0), ("a", "lee", 1), ("b", "kim", 1)}
+    assert rows == first | {("b", "zoe", 1), ("d", "zoe", 0), ("d", "lee", 2)}
     assert left_out == {"tasks without annotations": 1}
 
 
@@ -261,6 +241,9 @@ def test_npy_matrix_is_read_compressed_and_of_strings_and_pickles_are_not(tmp_pa
     assert triples(lo.read_annotations(tmp_path / "y.npy.gz")) == rows
 
 
+LARGE = (90_000_000_000, 2)
+
+
 def npy_header(descr: str, shape: tuple[int, ...]) -> bytes:
     header = repr({"descr": descr, "fortran_order": False, "shape": shape}).encode() + b"\n"
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header
@@ -269,13 +252,10 @@ def npy_header(descr: str, shape: tuple[int, ...]) -> bytes:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (
-            npy_header("<i8", (90_000_000_000, 2)) + bytes(16),
-            r"must be whole; got 16 bytes of .* \(90000000000, 2\), 1,440",
-        ),
+        (npy_header("<i8", LARGE) + bytes(16), r"must be whole; got 16 bytes of .* \(90000000000, 2\), 1,440"),
         (npy_header("<i8", (2, 2)) + bytes(31), "must be whole; got 31 bytes"),
         (npy_header("<i8", (-1, 2)) + bytes(32), "must be whole; got 32 bytes"),
-        (npy_header("<U0", (90_000_000_000, 2)), "must hold integers or strings of one length; got <U0"),
+        (npy_header("<U0", LARGE), "must hold integers or strings of one length; got <U0"),
         (b"task,ann\n1,cat\n", "must be a matrix saved by numpy.save; got b'task,ann"),
         (b"\x93NUMPY\x01\x00\x05", r"saved by numpy\.save; got b'\\x93NUMPY"),
         (b"\x93NUMPY\x01\x00\x06\x00((((((", r"saved by numpy\.save; got b'\\x93NUMPY"),
@@ -283,9 +263,8 @@ def npy_header(descr: str, shape: tuple[int, ...]) -> bytes:
     ],
 )
 def test_npy_that_is_broken_says_so(tmp_path: Path, content: bytes, message: str) -> None:
-    (tmp_path / "y.npy").write_bytes(content)
     with pytest.raises(ValueError, match=rf"y\.npy: .*{message}"):
-        lo.read_annotations(tmp_path / "y.npy")
+        lo.read_annotations(saved(tmp_path, content, "y.npy"))
 
 
 @pytest.mark.parametrize("name", ["x.npy", "x.NPY", "x.npy.gz"])
@@ -300,16 +279,13 @@ def test_npy_is_not_written(tmp_path: Path, name: str) -> None:
 
 
 def test_columns_that_are_missing_or_twice_and_files_without_labels_are_named(tmp_path: Path) -> None:
-    (tmp_path / "m.csv").write_text("task,a,b\n1,0,1\n2,1,1\n")
     with pytest.raises(ValueError, match=r"m\.csv: the task column must be one of 'task', 'a', 'b'; got 'id'\."):
-        lo.read_annotations(tmp_path / "m.csv", format="matrix", task="id")
-    path = tmp_path / "batch.csv"
-    path.write_text("HITId,WorkerId,AssignmentStatus,Answer.x\n1,w,Rejected,a\n2,w,Approved,\n")
+        lo.read_annotations(saved(tmp_path, "task,a,b\n1,0,1\n2,1,1\n", "m.csv"), format="matrix", task="id")
+    path = saved(tmp_path, "HITId,WorkerId,AssignmentStatus,Answer.x\n1,w,Rejected,a\n2,w,Approved,\n", "batch.csv")
     with pytest.raises(ValueError, match=r"got none \(rejected 1, without an answer 1\)"):
         lo.read_annotations(path)
-    (tmp_path / "matrix.csv").write_text("task,kim,kim\n1,0,1\n")
     with pytest.raises(ValueError, match="got 'kim' 2 times"):
-        lo.read_annotations(tmp_path / "matrix.csv", format="matrix")
+        lo.read_annotations(saved(tmp_path, "task,kim,kim\n1,0,1\n", "matrix.csv"), format="matrix")
 
 
 @pytest.mark.parametrize("tool", TOOLS)
@@ -361,24 +337,17 @@ def test_label_studio_predictions_carry_scores(tmp_path: Path, model: lo.Majorit
     lo.write(model, tmp_path / "predictions.json", format="label-studio", **options)
     first, second = json.loads((tmp_path / "predictions.json").read_text())
     assert first["data"]["text"].startswith("The kettle")
-    assert second["predictions"] == [
-        {
-            "task": 102,
-            "model_version": "labelonce",
-            "score": pytest.approx(model.confidence_[1]),
-            "result": [
-                {"from_name": "sentiment", "to_name": "text", "type": "choices", "value": {"choices": ["negative"]}}
-            ],
-        }
-    ]
+    said = {"from_name": "sentiment", "to_name": "text", "type": "choices", "value": {"choices": ["negative"]}}
+    score = pytest.approx(model.confidence_[1])
+    found = {"task": 102, "model_version": "labelonce", "score": score, "result": [said]}
+    assert second["predictions"] == [found]
 
 
 def test_label_studio_refuses_tasks_that_the_export_lacks(tmp_path: Path) -> None:
     ann = lo.Annotations.from_arrays([999], [7], ["positive"])
+    options = {"label": "sentiment", "like": SAMPLES / "label-studio.json"}
     with pytest.raises(ValueError, match="got none for 999"):
-        lo.write(
-            ann, tmp_path / "out.json", format="label-studio", like=SAMPLES / "label-studio.json", label="sentiment"
-        )
+        lo.write(ann, tmp_path / "out.json", format="label-studio", **options)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -405,9 +374,8 @@ def test_options_that_do_nothing_are_refused(tmp_path: Path, model: lo.MajorityV
         lo.write(model, tmp_path / "out.csv", label="x")
     with pytest.raises(TypeError, match=r"fields must be left out.* got format 'prodigy'"):
         lo.write(model, tmp_path / "out.jsonl", format="prodigy", label="x")
-    (tmp_path / "labels.csv").write_text("task,worker,label\n1,2,3\n")
     with pytest.raises(ValueError, match=r"labels\.csv: .* got a csv file"):
-        lo.read_annotations(tmp_path / "labels.csv", multiple="join")
+        lo.read_annotations(saved(tmp_path, "task,worker,label\n1,2,3\n"), multiple="join")
     with pytest.raises(ValueError, match="columns task and label; got \\['x'\\]"):
         lo.write(pa.table({"x": [1]}), tmp_path / "out.json", format="label-studio")
 
@@ -421,15 +389,13 @@ def test_unknown_choices_are_named(option: str) -> None:
 
 @pytest.mark.parametrize(("tool", "row"), [("mturk", "1,,Approved,a"), ("mturk", ",w,Approved,a")])
 def test_an_empty_id_is_an_error(tmp_path: Path, tool: str, row: str) -> None:
-    path = tmp_path / "batch.csv"
-    path.write_text(f"HITId,WorkerId,AssignmentStatus,Answer.x\n{row}\n")
+    path = saved(tmp_path, f"HITId,WorkerId,AssignmentStatus,Answer.x\n{row}\n", "batch.csv")
     with pytest.raises(ValueError, match="must not be empty; got"):
         lo.read_annotations(path, format=tool)
 
 
 def test_plain_tables_are_not_taken_for_exports(tmp_path: Path) -> None:
-    path = tmp_path / "labels.csv"
-    path.write_text("task,worker,label,HITId\n1,2,3,4\n")
+    path = saved(tmp_path, "task,worker,label,HITId\n1,2,3,4\n")
     assert triples(lo.read_annotations(path)) == {(1, 2, 3)}
 
 
@@ -486,9 +452,8 @@ LINE = st.fixed_dictionaries(
 @given(content=st.lists(TASK, max_size=3) | JSON, lines=st.lists(LINE, max_size=3))
 def test_any_json_is_read_or_refused_in_a_sentence(content: Any, lines: list[Any], tmp_path: Path) -> None:
     for tool, text in (("label-studio", json.dumps(content)), ("prodigy", "\n".join(map(json.dumps, lines)))):
-        (tmp_path / "file").write_text(text)
         with contextlib.suppress(ValueError, TypeError):
-            lo.read_annotations(tmp_path / "file", format=tool, duplicates="keep", multiple="join")
+            lo.read_annotations(saved(tmp_path, text, "file"), format=tool, duplicates="keep", multiple="join")
 
 
 @pytest.mark.filterwarnings("ignore::labelonce.formats.LeftOutWarning", "ignore:.*Windows-1252:UserWarning")
@@ -501,9 +466,8 @@ def test_any_bytes_are_read_or_refused_in_a_sentence(tool: str, body: bytes, tmp
         "toloka": b"INPUT:x\tOUTPUT:y\tGOLDEN:y\tASSIGNMENT:worker_id\n",
         "matrix": b"task,a,b\n",
     }[tool]
-    (tmp_path / "file").write_bytes(header + body)
     with contextlib.suppress(ValueError, TypeError):
-        lo.read_annotations(tmp_path / "file", format=tool, duplicates="keep", multiple="split")
+        lo.read_annotations(saved(tmp_path, header + body, "file"), format=tool, duplicates="keep", multiple="split")
 
 
 def test_labels_that_a_format_would_change_are_refused(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from small_files import saved
 
 import labelonce as lo
 from labelonce.io import read_verdicts
@@ -26,20 +27,15 @@ def test_model_prompt_item_answer_and_logprob_are_found_by_name(tmp_path: Path) 
     found = read_verdicts(lines(tmp_path / "v.jsonl", *rows))
     assert found.workers.tolist() == ["m/brief", "m/steps", "n/brief"]
     assert found.families is not None
-    assert (found.families.tolist(), found.classes.tolist(), found.answers.tolist()[2:]) == (
-        ["m", "n"],
-        ["no", "yes"],
-        ["no answer"],
-    )
+    assert found.families.tolist() == ["m", "n"]
+    assert (found.classes.tolist(), found.answers.tolist()[2:]) == (["no", "yes"], ["no answer"])
     assert_allclose(np.asarray(found.probability)[0], [0, 1], atol=1e-9)
     assert_allclose(np.asarray(found.probability)[3, 0], np.exp(-0.5))
 
 
 def test_verdicts_about_places_trade_them_in_the_other_order(tmp_path: Path) -> None:
-    rows = [{"judge": "m", "id": 1, "swapped": swapped, "winner": "A"} for swapped in (False, True)]
-    rows += [
-        {"judge": "m", "id": 2, "swapped": swapped, "winner": won} for swapped, won in ((False, "B"), (True, "tie"))
-    ]
+    said = ((1, False, "A"), (1, True, "A"), (2, False, "B"), (2, True, "tie"))
+    rows = [{"judge": "m", "id": item, "swapped": swapped, "winner": won} for item, swapped, won in said]
     path = lines(tmp_path / "v.jsonl", *rows)
     swapped = read_verdicts(path, swap=("A", "B")).to_frame().to_pydict()
     assert (swapped["order"], swapped["label"]) == ([0, 1, 0, 1], ["A", "B", "B", "tie"])
@@ -64,8 +60,7 @@ def test_declared_classes_make_a_tie_no_class_and_filled_in_prompts_are_no_names
 
 def test_models_and_people_are_read_together(tmp_path: Path) -> None:
     models = lines(tmp_path / "models.jsonl", {"model": "m", "item": 1, "answer": "A", "probability": 0.9})
-    people = tmp_path / "people.csv"
-    people.write_text("task,worker,label,family\n1,ann,B,people\n2,ann,A,people\n")
+    people = saved(tmp_path, "task,worker,label,family\n1,ann,B,people\n2,ann,A,people\n", "people.csv")
     found = read_verdicts([models, people])
     assert found.to_frame().to_pydict()["probability"] == [None, 0.9, None]
     assert found.families is not None
@@ -74,9 +69,8 @@ def test_models_and_people_are_read_together(tmp_path: Path) -> None:
 
 def test_a_table_without_verdicts_is_refused_with_the_names_that_are_looked_for(tmp_path: Path) -> None:
     path = lines(tmp_path / "v.jsonl", {"model": "m", "text": "A"})
-    with pytest.raises(
-        ValueError, match=r"column must hold the task of each verdict, such as 'task', 'item'.*task=\.\.\."
-    ):
+    says = r"column must hold the task of each verdict, such as 'task', 'item'.*task=\.\.\."
+    with pytest.raises(ValueError, match=says):
         read_verdicts(path)
 
 

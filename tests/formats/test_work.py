@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from crowds import crowd
+from small_files import saved
 
 import labelonce as lo
 from labelonce import io, simulate
@@ -34,8 +35,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_what_a_file_says_of_the_work_is_read(name: str, tmp_path: Path) -> None:
     text, expected = CASES[name]
-    (tmp_path / name).write_text(text)
-    found = io.read_work(tmp_path / name)
+    found = io.read_work(saved(tmp_path, text, name))
     assert found is not None
     for column, values in expected.items():
         assert [None if one != one else one for one in found[column].to_pylist()] == values
@@ -44,8 +44,7 @@ def test_what_a_file_says_of_the_work_is_read(name: str, tmp_path: Path) -> None
 
 
 def test_a_file_that_says_nothing_of_the_work_gives_nothing(tmp_path: Path) -> None:
-    (tmp_path / "labels.csv").write_text("task,worker,label\na,w,x\n")
-    assert io.read_work(tmp_path / "labels.csv") is None
+    assert io.read_work(saved(tmp_path, "task,worker,label\na,w,x\n")) is None
 
 
 def test_a_worker_whose_labels_become_worse_is_found_and_no_other(tmp_path: Path) -> None:

@@ -16,9 +16,8 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # of so few labels
 def test_forged_shard_folders(tmp_path: Path) -> None:
     lo.write(crowd(200)[1], tmp_path / "labels.parquet")
     sharded.prepare(tmp_path / "labels.parquet", tmp_path / "shards", block=150)
-    names = sorted(
-        str(path.relative_to(tmp_path / "shards")) for path in (tmp_path / "shards").rglob("*") if path.is_file()
-    )
+    files = [path for path in (tmp_path / "shards").rglob("*") if path.is_file()]
+    names = sorted(str(path.relative_to(tmp_path / "shards")) for path in files)
     names += ["shards.json"] * 4
     code = """
 import tempfile, labelonce as lo

@@ -84,9 +84,8 @@ def test_string_ids_and_declared_classes_come_through(tmp_path: Path) -> None:
     assert model.classes_.tolist() == ["dog", "cat", "eel"]
     table = labels_in(tmp_path / "out")
     assert table.num_rows == ann.n_tasks
-    assert dict(zip(table["task"].to_pylist(), table["label"].to_pylist(), strict=True)) == dict(
-        zip(expected.tasks_, expected.labels_, strict=True)
-    )
+    found = dict(zip(table["task"].to_pylist(), table["label"].to_pylist(), strict=True))
+    assert found == dict(zip(expected.tasks_, expected.labels_, strict=True))
 
 
 class Stop(Exception):
@@ -106,9 +105,8 @@ def test_a_stopped_fit_goes_on_and_gives_the_same_bits(prepared: Path, tmp_path:
 
     with pytest.raises(Stop):
         sharded.fit(DawidSkene(tol=1e-5), prepared, tmp_path / "cut", device="cpu", callback=cut)
-    resumed = sharded.fit(
-        DawidSkene(tol=1e-5), prepared, tmp_path / "cut", device="cpu", callback=lambda number, _: seen.append(number)
-    )
+    on: Any = {"device": "cpu", "callback": lambda number, _: seen.append(number)}
+    resumed = sharded.fit(DawidSkene(tol=1e-5), prepared, tmp_path / "cut", **on)
     straight = sharded.fit(DawidSkene(tol=1e-5), prepared, tmp_path / "straight", device="cpu")
     assert seen[0] == 5
     assert_array_equal(resumed.log_likelihood_, straight.log_likelihood_)
