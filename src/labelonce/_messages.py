@@ -86,7 +86,6 @@ def show(value: Any, most: int = 60) -> str:
 
 
 def clip(text: str, most: int = 60) -> str:
-    """Return a text, cut where it is long."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 

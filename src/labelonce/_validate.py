@@ -37,7 +37,6 @@ def check_count(n_annotations: int) -> int:
 
 
 def check_choice(value: str, name: str, choices: tuple[str, ...]) -> str:
-    """Return `value` if it is one of `choices`."""
     if value not in choices:
         raise ValueError(f"{named(name)} must be one of {', '.join(map(repr, choices))}; got {value!r}.")
     return value

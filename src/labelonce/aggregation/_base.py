@@ -198,7 +198,6 @@ class Aggregator(BaseEstimator, ABC):
         return self
 
     def _check_memory(self, annotations: Annotations) -> None:
-        """Raise if the arrays of a fit would not fit into the machine."""
         check_memory(
             self._memory(annotations),
             f"{type(self).__name__} with {annotations.n_tasks:,} tasks, {annotations.n_workers:,} workers and "
@@ -280,7 +279,6 @@ def set_fitted(
 
 
 def labels_table(fitted: Any) -> pa.Table:
-    """Return the labels of a fitted object with one row per task."""
     picks = _ids.lookup(fitted.labels_, fitted.classes_)
     return labels_frame(fitted.tasks_, fitted.classes_, fitted.posterior_, picks, vars(fitted).get("confidence_"))
 

@@ -134,7 +134,6 @@ class EMAggregator(Aggregator):
             yield _with_noise(votes, rng).with_gold(gold)
 
     def _climb(self, evidence: Evidence, start: Beliefs, gold: Codes | None, n_annotations: int) -> Fit:
-        """Return the fit that EM reaches from a start."""
         counts = first_counts(evidence, start)
         del start  # the largest array: the E-step makes its successor
 
@@ -307,7 +306,6 @@ def warn_not_settled(name: str, n_iter: int, n_workers: int) -> None:
 
 
 def warn_not_converged(name: str, path: Sequence[float] | Floats, tol: float, n_annotations: int) -> None:
-    """Warn that EM was stopped on its way."""
     change = (path[-1] - path[-2]) / n_annotations if len(path) > 1 else np.inf
     warnings.warn(
         f"{name} stopped after {len(path)} iterations while the objective still rose by {change:.2g} per annotation "

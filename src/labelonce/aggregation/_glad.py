@@ -116,7 +116,6 @@ class AbilityAndEasiness:
         self.log_easiness: Floats = np.ones(annotations.n_tasks)
 
     def log_odds(self) -> Floats:
-        """Return the log-odds that each annotation is right."""
         easiness = np.exp(self.log_easiness)
         return np.asarray(self.ability[self._sums.worker] * easiness[self._sums.task])
 

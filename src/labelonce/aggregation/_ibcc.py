@@ -67,7 +67,6 @@ class IBCC(OnlineEM):
 
 
 def check_smoothing(smoothing: Any, n_classes: int, name: str) -> None:
-    """Refuse Dirichlet parameters of zero."""
     if float(pseudo_counts(smoothing, n_classes).min()) == 0:
         raise ValueError(f"smoothing of {name} must be above 0 everywhere; got 0. Use DawidSkene for none.")
 

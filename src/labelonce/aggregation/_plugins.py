@@ -9,7 +9,6 @@ AGGREGATORS, STRATEGIES = "labelonce.aggregators", "labelonce.strategies"
 
 @cache
 def plugins(group: str) -> dict[str, EntryPoint]:
-    """Return the entry points of a group by their names."""
     return {point.name: point for point in entry_points(group=group)}
 
 

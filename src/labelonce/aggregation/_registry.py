@@ -42,12 +42,10 @@ HOMES = {
 
 
 def aggregators() -> dict[str, type[Aggregator]]:
-    """Return every aggregator by the name of its class."""
     return {name: aggregator_of(command) for name, command in COMMANDS.items()}
 
 
 def aggregator_of(command: str) -> type[Aggregator]:
-    """Return the aggregator with this name on the command line."""
     name = next(name for name, known in COMMANDS.items() if known == command)
     if name in HOMES:
         kind: type[Aggregator] = getattr(import_module(HOMES[name]), name)

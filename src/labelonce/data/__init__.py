@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # for other rooms of the library; users are promised nothing
         sorted_annotations,
     )
     from labelonce.data._answers import class_leanings, holds_classes, only_classes
-    from labelonce.data._check import ROW_LABELS, Summary, agreement_in, check_labels, worker_groups
+    from labelonce.data._check import ROW_LABELS, Summary, agreement_in, worker_groups
     from labelonce.data._extra import SPREAD, check_whole, encode_stated, extra_names, floats, kept_rows
     from labelonce.data._gold import Gold, check_gold, check_once
     from labelonce.data._ids import is_text
@@ -43,7 +43,7 @@ if TYPE_CHECKING:  # for other rooms of the library; users are promised nothing
     from labelonce.data._missing import present_rows
     from labelonce.data._numbers import Fault, array_fault, as_features
     from labelonce.data._packed_strings import PackedStrings
-    from labelonce.data._problems import SKILL_LABELS, is_panel
+    from labelonce.data._problems import SKILL_LABELS, check_labels, is_panel
     from labelonce.data._rows import first_rows, hold_out, hold_out_tasks, stable_order
     from labelonce.data._spelling import Renaming, alike, key, renamed_column, renaming
 else:

@@ -9,20 +9,11 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from labelonce._messages import argument, at_command_line, show
+from labelonce._messages import show
 from labelonce._types import Codes
 from labelonce.data._agreement import Figure, agreement
 from labelonce.data._annotations import MIN_OVERLAP, Annotations
-from labelonce.data._problems import (
-    SKILL_LABELS,
-    Counts,
-    Finding,
-    extra_notes,
-    not_classes,
-    probabilities,
-    problems_in,
-    spellings,
-)
+from labelonce.data._problems import SKILL_LABELS, Counts, Finding, extra_notes, problems_in
 
 ROW_LABELS = 10  # the same for each row of a worker's confusion matrix
 
@@ -146,18 +137,6 @@ def check(annotations: Annotations) -> Check:
             *extra_notes(annotations),
         ),
     )
-
-
-def check_labels(annotations: Annotations, *, spellings_kept: bool = False) -> None:
-    """Raise an error if labels are of one class, look like probabilities, or have spellings that are not kept."""
-    if len(np.unique(annotations.label)) == 1:
-        given = show(annotations.answers[annotations.label[0]])
-        raise ValueError(f"labels must be of at least two classes; got only {given}. Is it the right column?")
-    found = [*probabilities(annotations), *([] if spellings_kept else spellings(annotations))]
-    found += not_classes(annotations, 0.9)
-    if found:
-        keep = f" If they are classes of their own, add {argument('spellings', 'keep')}." if at_command_line() else ""
-        raise ValueError(f"{found[0].sentence}{keep if found[0].kind == 'spelling' else ''}")
 
 
 def agreement_in(annotations: Any) -> tuple[float | None, Figure | None, int]:

@@ -49,18 +49,15 @@ class Extra:
 
     @property
     def has_weights(self) -> bool:
-        """Whether annotations count other than as one whole label each."""
         return self.probability is not None or self.weight is not None
 
     def take(self, rows: Any) -> Extra:
-        """Return the columns of some rows, by a mask or positions."""
         if not self._given():
             return self
         of_rows = [name for name in self._given() if name in ("probability", "weight", "order")]
         return replace(self, **{name: getattr(self, name)[rows] for name in of_rows})
 
     def without(self, names: Sequence[str]) -> Extra:
-        """Return the other columns."""
         odd = [name for name in names if name not in EXTRA]
         if odd:
             raise ValueError(f"names must be among {', '.join(EXTRA)}; got {show(odd[0])}.")

@@ -52,7 +52,6 @@ def _from_series(gold: Any, classes: Ids) -> Any:
 
 
 def check_once(tasks: Sequence[Any]) -> None:
-    """Raise if gold names a task twice."""
     seen = Counter(tasks)
     twice = [task for task, times in seen.items() if times > 1]
     if twice:

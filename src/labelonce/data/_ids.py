@@ -156,7 +156,6 @@ def columns_of(frame: Any) -> tuple[list[Any], Callable[[int], Any]]:
 
 
 def check_same_kind(given: Ids, name: str, ids: Ids) -> None:
-    """Raise if integers are given for a table of strings, or strings for one of integers."""
     if len(given) and len(ids) and (given.dtype == object) != (ids.dtype == object):
         raise TypeError(
             f"{name} must be {_kind(ids)}, as in {shorten(ids, 3)}; got {_kind(given)}, as in {shorten(given, 3)}. "

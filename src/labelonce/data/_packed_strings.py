@@ -20,12 +20,10 @@ class PackedStrings:
 
     @classmethod
     def of(cls, strings: Iterable[str]) -> PackedStrings:
-        """Return the strings packed."""
         listed = list(strings)
         return cls("".join(listed).encode(), np.array([len(one) for one in listed], dtype=np.int64))
 
     def unpack(self) -> Ids:
-        """Return the strings in an object array."""
         text, ends = self.text.decode(), np.cumsum(self.lengths).tolist()
         strings = np.empty(len(ends), dtype=object)
         strings[:] = [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]

@@ -10,17 +10,8 @@ import numpy.typing as npt
 
 from labelonce._messages import argument, at_command_line, shorten, show
 from labelonce._types import Codes
-from labelonce.data import _rows
+from labelonce.data import _rows, _spelling
 from labelonce.data._annotations import Annotations
-from labelonce.data._spelling import (
-    alike,
-    blank_twins,
-    key,
-    look_like_probabilities,
-    look_missing,
-    misread,
-    same_labels,
-)
 
 SKILL_LABELS = 10  # a skill of 0.8 is then known to about 0.2 either way: 1.64 * sqrt(0.8 * 0.2 / 10)
 _WHOLE = re.compile(r"-?\d+[.,]0")
@@ -53,7 +44,7 @@ def _given(annotations: Annotations) -> dict[Any, int]:
 def spellings(annotations: Annotations) -> Iterator[Finding]:
     """Yield a finding if labels differ only in case, blanks and punctuation."""
     given = _given(annotations)
-    groups = [names for names in same_labels(given) if len(names) > 1]
+    groups = [names for names in _spelling.same_labels(given) if len(names) > 1]
     if groups:
         names = [name for group in groups for name in group]
         listed = ", ".join(f"{show(name)} ({given[name]:,})" for name in names[:_MOST])
@@ -69,8 +60,8 @@ def spellings(annotations: Annotations) -> Iterator[Finding]:
 def _slips(annotations: Annotations) -> Iterator[Finding]:
     """Yield rare labels that look like a slip of the keyboard."""
     given = _given(annotations)
-    for one, other in alike(given):
-        if key(one) != key(other):
+    for one, other in _spelling.alike(given):
+        if _spelling.key(one) != _spelling.key(other):
             sentence = f"labels {show(one)} ({given[one]:,}) and {show(other)} ({given[other]:,}) look alike. "
             yield Finding("spelling", given[one], f"{sentence}If they are one, rename the first with {_relabel()}.")
 
@@ -80,7 +71,7 @@ def _relabel() -> str:
 
 
 def probabilities(annotations: Annotations) -> Iterator[Finding]:
-    n = look_like_probabilities(annotations.answers)
+    n = _spelling.look_like_probabilities(annotations.answers)
     if n:
         sentence = (
             f"labels must be classes; got {n:,} different numbers between 0 and 1, such as "
@@ -94,12 +85,25 @@ def not_classes(annotations: Annotations, share: float = _ONCE) -> Iterator[Find
     """Yield a finding if most of many labels were given once: ids, scores or free texts."""
     given = _given(annotations)
     once = [name for name, n in given.items() if n == 1]
-    if len(given) > _MANY and len(once) > share * len(annotations) and not look_like_probabilities(annotations.answers):
+    many_once = len(given) > _MANY and len(once) > share * len(annotations)
+    if many_once and not _spelling.look_like_probabilities(annotations.answers):
         sentence = (
             f"{len(once):,} of the {len(annotations):,} labels are given only once, such as {show(once[0])}: they look "
             f"like ids, numbers or free texts, and not like classes. With {argument('label')} another column is read."
         )
         yield Finding("not classes", len(once), sentence)
+
+
+def check_labels(annotations: Annotations, *, spellings_kept: bool = False) -> None:
+    """Raise an error if labels are of one class, look like probabilities, or have spellings that are not kept."""
+    if len(np.unique(annotations.label)) == 1:
+        given = show(annotations.answers[annotations.label[0]])
+        raise ValueError(f"labels must be of at least two classes; got only {given}. Is it the right column?")
+    found = [*probabilities(annotations), *([] if spellings_kept else spellings(annotations))]
+    found += not_classes(annotations, 0.9)
+    if found:
+        keep = f" If they are classes of their own, add {argument('spellings', 'keep')}." if at_command_line() else ""
+        raise ValueError(f"{found[0].sentence}{keep if found[0].kind == 'spelling' else ''}")
 
 
 def _joined(annotations: Annotations) -> Iterator[Finding]:
@@ -189,13 +193,14 @@ def _repeats(annotations: Annotations) -> Iterator[Finding]:
 def _odd_ids(annotations: Annotations) -> Iterator[Finding]:
     tables = {"task": annotations.tasks, "worker": annotations.workers, "label": annotations.answers}
     for role, ids in tables.items():
-        odd = look_missing(ids, strict=role == "label")
+        odd = _spelling.look_missing(ids, strict=role == "label")
         if odd:
             fix = f"leave them out with {_relabel()}, without a new name" if role == "label" else "drop their rows"
             sentence = f"{role} ids {shorten(odd)} look like missing values. If they are, {fix}, or fill them in."
             yield Finding("odd ids", len(odd), sentence)
-        if ids.dtype == object and (wrong := next(filter(misread, ids), None)):
-            sentence = f"{role} ids such as {show(wrong)} look like {show(misread(wrong))} in a wrong encoding."
+        if ids.dtype == object and (wrong := next(filter(_spelling.misread, ids), None)):
+            right = show(_spelling.misread(wrong))
+            sentence = f"{role} ids such as {show(wrong)} look like {right} in a wrong encoding."
             yield Finding("odd ids", 1, f"{sentence} Save the file again as UTF-8, from where it came.")
         if ids.dtype == object and (short := next(filter(_SHORTENED.fullmatch, ids), None)):
             sentence = f"{role} ids such as {show(short)} were shortened by a spreadsheet program: different ids may"
@@ -206,7 +211,7 @@ def _odd_ids(annotations: Annotations) -> Iterator[Finding]:
                 f"{show(ids[0][:-2])} in another file. Write them as whole numbers."
             )
             yield Finding("odd ids", len(ids), sentence)
-        twins = blank_twins(ids, case=role == "worker") if role != "label" else []
+        twins = _spelling.blank_twins(ids, case=role == "worker") if role != "label" else []
         if twins:
             one, other = twins[0]
             sentence = f"{role} ids {show(one)} and {show(other)} look alike ({len(twins):,} such pairs). Fix the file."

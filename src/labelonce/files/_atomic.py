@@ -33,7 +33,6 @@ def atomic_stream(file: File) -> Iterator[Any]:
 
 
 def atomic_write(path: Path, content: bytes) -> None:
-    """Write a file that appears whole or not at all."""
     try:
         with atomic_path(path) as temporary:
             temporary.write_bytes(content)

@@ -61,7 +61,6 @@ def dialect_of(start: bytes, usual: str) -> Dialect:
 
 
 def header_line(start: bytes) -> bytes:
-    """Return the header line by the start of a table."""
     found = _EXCEL.match(start)
     return start[found.end() if found else 0 :].removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0]
 

@@ -52,7 +52,6 @@ class CheckedLines:
         self._stream, self._rest, self._line = stream, b"", 1
 
     def read(self, n: int | None = None) -> bytes:
-        """Return the next `n` bytes."""
         data: bytes = self._stream.read(n)
         whole, newline, rest = (self._rest + data).rpartition(b"\n")
         lines = checked(whole + newline if data else whole + newline + rest, self._line)
@@ -106,7 +105,6 @@ def _blame(lines: bytes, line: int) -> None:
 
 
 def no_object(said: bytes, number: int) -> ValueError:
-    """Return the error about a line that is no JSON object."""
     is_list = number == 1 and said.lstrip(_SPACE).startswith(b"[")
     fix = "Write one object per line, and not one list of them." if is_list else "Fix that line."
     return ValueError(f"a line must hold one JSON object; got {said.strip()[:60]!r} at line {number}. {fix}")

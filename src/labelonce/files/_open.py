@@ -124,7 +124,6 @@ def row_in(file: File) -> Callable[[int], str]:
 
 
 def check_no_file(folder: Path) -> None:
-    """Raise where a folder is to be made or used and a file is in its place."""
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} must be a folder; got a file. Name another one.")
 
@@ -214,7 +213,6 @@ class Text:
         return self._start
 
     def read(self, n: int | None = None) -> bytes:
-        """Return the next `n` bytes."""
         if self._note:
             warnings.warn(f"{self._file}: {self._note}", stacklevel=2)
             self._note = ""
@@ -256,7 +254,6 @@ def whole_text(file: File) -> bytes:
 
 
 def check_unpacked(path: Path, archive: IO[bytes]) -> None:
-    """Raise an error if a zip archive would unpack to far more than its size."""
     archive.seek(0, 2)
     size = archive.tell()
     try:

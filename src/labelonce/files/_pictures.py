@@ -50,7 +50,6 @@ def strict_about_bombs() -> Iterator[None]:
 
 
 def content_of(path: Path) -> bytes:
-    """Return what is in an image file."""
     try:
         return path.read_bytes()
     except OSError as error:
@@ -65,7 +64,6 @@ def files_in(folder: Path) -> list[Path]:
 
 
 def is_picture(path: Path) -> bool:
-    """Return whether a file is named as an image."""
     return path.suffix.lower() in SUFFIXES
 
 

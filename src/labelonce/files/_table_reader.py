@@ -112,7 +112,6 @@ def first_rows(file: File) -> Any:
 
 
 def column_names(file: File) -> list[str]:
-    """Return the names of the columns of a table."""
     try:
         names: list[str] = first_rows(file).schema.names
     except StopIteration:
@@ -180,7 +179,6 @@ class _Delimited:
     number: int = 0
 
     def names(self) -> list[str]:
-        """Return the names in the header."""
         found: list[str] = _start_of_csv(self.stream.start(), self.read, self.parse).schema.names
         return found
 
@@ -283,7 +281,6 @@ def _batches_of_parts(file: File, wanted: Mapping[str, str], *, at_once: bool) -
 
 
 def n_rows_of_parquet(file: File) -> int:
-    """Return the number of rows in a file, or in a folder of parts."""
     system, place = file_system(file.path)
     if is_table_in_parts(file.path):
         return int(dataset(place, filesystem=system, format="parquet", partitioning="hive").count_rows())

@@ -25,7 +25,6 @@ def as_table(source: Any, file: File) -> pa.Table:
 
 
 def write_table(table: pa.Table, sink: Any, format: str) -> None:
-    """Write a table in one of the formats for tables."""
     if format == "arrow":
         with ipc.new_file(sink, table.schema) as writer:
             writer.write_table(table.unify_dictionaries())

@@ -243,7 +243,6 @@ class Rows:
         self.left: Any = None
 
     def keep(self, columns: list[Any], kept: Mask) -> list[Any]:
-        """Return the columns with the rows that are kept."""
         if kept.all():
             return columns
         self.left = np.flatnonzero(kept) if self.left is None else self.left[kept]
@@ -289,7 +288,6 @@ class Rows:
             raise (TypeError if isinstance(error, TypeError) else ValueError)(f"{files}: {error}") from error
 
     def called(self, number: int) -> str:
-        """Return the name of a row in its file."""
         row = number if self.left is None else self.left[number]
         part = int(np.searchsorted(self.start, row, side="right")) - 1
         file, rows, place = self.parts[part].file, self.parts[part].rows, int(row - self.start[part])

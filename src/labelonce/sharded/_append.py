@@ -108,12 +108,10 @@ class _BlockUpdate:
             self._write(None, part, self.now.n_blocks)
 
     def remove(self, names: list[str]) -> None:
-        """Remove the folders of blocks."""
         for name in names:
             shutil.rmtree(self.now.folder / name, ignore_errors=True)
 
     def _annotations(self, number: int) -> Annotations:
-        """Return what a block holds."""
         self.now.check(number)
         block, n_classes = self.now.block(number), len(self.now.classes)
         row = block.row.numpy()

@@ -89,7 +89,6 @@ def prepare(
 
 
 def _n_rows(file: File) -> int:
-    """Return about how many rows a table has."""
     with naming(file):
         if file.format == "parquet":
             return n_rows_of_parquet(file)
@@ -125,7 +124,6 @@ class _IdCodes:
         self.code: dict[Any, int] = {}
 
     def encode(self, column: pa.Array) -> Codes:
-        """Return the provisional codes of a column."""
         codes, ids = _ids.encode(column, self.name)
         if self.code:
             first = next(iter(self.code))

@@ -43,11 +43,9 @@ class Shards:
 
     @property
     def n_blocks(self) -> int:
-        """Number of blocks."""
         return len(self.blocks)
 
     def place(self, number: int) -> Path:
-        """Return the folder of a block."""
         return self.folder / self.blocks[number]
 
     def block(self, number: int) -> Block:
@@ -79,14 +77,12 @@ class Shards:
                 raise ValueError("its arrays do not fit together")
 
     def tasks(self, number: int) -> Ids:
-        """Return the ids of a block's tasks."""
         with _as_prepared(self.place(number)):
             table = pq.read_table(self.place(number) / "tasks.parquet")
             return _ids.to_numpy(table["task"].combine_chunks())
 
 
 def write_block(folder: Path, block: Block, tasks: Ids) -> None:
-    """Write a block and the ids of its tasks."""
     folder.mkdir()
     for name in _ARRAYS:
         np.save(folder / f"{name}.npy", getattr(block, name).numpy())
@@ -108,7 +104,6 @@ def workers_file(shards: Shards) -> Path:
 
 
 def open_shards(folder: Path) -> Shards:
-    """Return the prepared annotations in a folder."""
     path = folder / "shards.json"
     if not path.is_file():
         raise ValueError(f"{folder} must be a folder that `prepare` wrote; got none with shards.json in it.")

@@ -42,7 +42,6 @@ class MixedMatrices(ConfusionLayer):
     def forward(
         self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor, label: torch.Tensor
     ) -> torch.Tensor:
-        """Return the mean loss of mixed annotations."""
         return -(label * self.log_given(logits, batch, worker)).sum() / len(label)
 
 

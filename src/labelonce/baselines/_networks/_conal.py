@@ -29,7 +29,6 @@ class CommonAndOwn(ConfusionLayer):
         self.register_buffer("gates", torch.tensor([0.5, 1.0]).repeat(n_workers, 1))
 
     def log_given(self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:
-        """Return the log-softmax of the mixed scores."""
         gate = (self.worker[worker] * F.normalize(self.task(batch), dim=1)).sum(dim=1).sigmoid()
         if self.training:
             new = torch.stack([gate.detach(), torch.ones_like(gate)], dim=1)
@@ -42,7 +41,6 @@ class CommonAndOwn(ConfusionLayer):
         return gate * self.common + (1 - gate) * own
 
     def penalty(self, logits: torch.Tensor) -> torch.Tensor:
-        """Return minus the distances between each worker's matrix and the common one."""
         apart = ((self.scores - self.common) ** 2).sum(dim=(1, 2))
         return -self.strength * (apart + 1e-12).sqrt().sum()  # the root of 0 has no gradient
 

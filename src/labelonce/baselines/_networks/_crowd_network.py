@@ -97,7 +97,6 @@ class CrowdNetwork(AnnotationsScorer):
         self.skill_: Floats = Matrices(self.confusion_).skill(self.prior_)
 
     def _check(self) -> None:
-        """Raise if an option is not what it must be."""
         for name, allowed in self._ranges.items():
             if isinstance(allowed[0], str):
                 check_choice(getattr(self, name), name, allowed)
@@ -105,7 +104,6 @@ class CrowdNetwork(AnnotationsScorer):
                 check_number(getattr(self, name), name, *allowed)
 
     def _layer(self, n_workers: int, n_classes: int) -> TopLayer:
-        """Return a fresh layer of workers."""
         layer: TopLayer = self._kind(n_workers, n_classes, self)
         return layer
 
@@ -139,7 +137,6 @@ class AnnotationsTrainer(TorchLearner):
 
     @classmethod
     def of(cls, learner: Any, crowd: CrowdNetwork) -> Self:
-        """Return a trainer with the options of the learner."""
         if type(learner) is not TorchLearner:
             raise TypeError(
                 f"learner must be a neural.TorchLearner, alone or at the end of a Pipeline; got {show(learner)}. "
@@ -163,7 +160,6 @@ class AnnotationsTrainer(TorchLearner):
 
     @property
     def layers(self) -> list[Any]:
-        """The trained layers of workers, one for each network."""
         return [module.layer for module in self.modules_]
 
     def fit_annotations(self, X: Any, annotations: Annotations, gold: Codes | None) -> None:
@@ -205,7 +201,6 @@ class AnnotationsTrainer(TorchLearner):
         return optimizer
 
     def step(self, module: Any, batch: torch.Tensor, targets: torch.Tensor, n_all: int) -> torch.Tensor:
-        """Return the mean loss of a batch of annotations, with its gradients computed."""
         with self._autocast(), explained_alone(batch):
             loss: torch.Tensor = module(batch, targets[:, 0], targets[:, 1])
         loss.backward()  # type: ignore[no-untyped-call]

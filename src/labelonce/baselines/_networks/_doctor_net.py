@@ -30,12 +30,10 @@ class Heads(WorkerLayer):
         self.n_workers, self.n_classes = n_workers, n_classes
 
     def log_given(self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:
-        """Return the log-softmax of the worker's head."""
         heads = logits.view(-1, self.n_workers, self.n_classes)
         return F.log_softmax(heads[torch.arange(len(heads), device=logits.device), worker], dim=1)
 
     def log_true(self, logits: torch.Tensor) -> torch.Tensor:
-        """Return the mean log-softmax of all heads."""
         return F.log_softmax(logits.view(-1, self.n_workers, self.n_classes), dim=2).mean(dim=1)
 
 
@@ -113,7 +111,6 @@ class HeadsLearner(TorchLearner):
 
     @torch.no_grad()
     def predict_batch(self, module: nn.Module, batch: torch.Tensor) -> torch.Tensor:
-        """Return P(class) of a batch by one network."""
         heads = self._heads(module, batch)
         return torch.einsum("ias,a->is", heads, torch.from_numpy(self.head_weight_).to(heads))
 

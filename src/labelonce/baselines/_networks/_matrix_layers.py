@@ -21,7 +21,6 @@ class SharedMatrix(ConfusionLayer):
         self.strength, self.burn_in = options.penalty, options.burn_in
 
     def log_given(self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:
-        """Return the log of f(x) Q."""
         if self.done < self.burn_in:
             return self.log_true(logits)
         return seen_through(logits, F.log_softmax(self.scores, dim=1))
@@ -74,7 +73,6 @@ class DroppedMatrix(ConfusionLayer):
         self.dropout = options.dropout
 
     def log_given(self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:
-        """Return the log-softmax of the scores of f(x), some of it dropped."""
         kept = F.dropout(logits.softmax(dim=1), self.dropout, self.training)
         return F.log_softmax(kept @ self.scores, dim=1)
 
@@ -116,7 +114,6 @@ class Matrices(ConfusionLayer):
         self.bias = nn.Parameter(bias, requires_grad=options.kind == "VW+B") if vectors else nn.Buffer(bias)
 
     def log_given(self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:
-        """Return the log-softmax of the worker's scores."""
         scores = torch.einsum("nk,nks->ns", logits.softmax(dim=1), self._matrices()[worker])
         return F.log_softmax(scores + self.bias[worker], dim=1)
 
@@ -124,7 +121,6 @@ class Matrices(ConfusionLayer):
         return torch.diag_embed(self.scores) if self.scores.ndim == 2 else self.scores
 
     def confusion(self) -> torch.Tensor:
-        """Return what workers say where f is sure."""
         return (self._matrices() + self.bias[:, None, :]).softmax(dim=2)
 
 
@@ -165,7 +161,6 @@ class Union(ConfusionLayer):
         super().__init__(n_workers, nearly_identity(n_classes, options.start).repeat(n_workers, 1, 1))
 
     def log_given(self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:
-        """Return the log of P(worker, label | features)."""
         log_union = self.scores - torch.logsumexp(self.scores, dim=(0, 2), keepdim=True)
         return seen_through(logits, log_union[worker])
 
@@ -206,7 +201,6 @@ class StochasticMatrices(ConfusionLayer):
         self.term, self.strength = options.term, options.penalty
 
     def log_given(self, logits: torch.Tensor, batch: torch.Tensor, worker: torch.Tensor) -> torch.Tensor:
-        """Return the log of f(x) A_a."""
         return seen_through(logits, F.log_softmax(self.scores[worker], dim=2))
 
     def penalty(self, logits: torch.Tensor) -> torch.Tensor:

@@ -84,13 +84,11 @@ class WithWorkers(nn.Module):
         self.base, self.layer = base, layer
 
     def start(self, inputs: torch.Tensor) -> None:
-        """Let the network look at the first inputs, if it wants to."""
         look: Any = getattr(self.base, "start", None)
         if look is not None:
             look(inputs)
 
     def forward(self, batch: torch.Tensor, worker: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
-        """Return the mean loss of annotations."""
         batch, worker, label = self.layer.mixed(batch, worker, label)
         logits = self.base(batch)
         with torch.autocast(batch.device.type, enabled=False):  # probabilities of labels need their precision
