@@ -9,17 +9,7 @@ from typing import Any
 
 import pytest
 
-from labelonce import EBCC, GLAD, IBCC, MACE, DawidSkene, MajorityVote, OneCoin, Wawa, metrics
-from labelonce.baselines import (
-    KOS,
-    BeliefPropagation,
-    DataProgramming,
-    EigenRatio,
-    MeanField,
-    MinimaxEntropy,
-    MultidimensionalWisdom,
-    SpectralDawidSkene,
-)
+from labelonce import EBCC, GLAD, IBCC, MACE, DawidSkene, MajorityVote, OneCoin, Wawa, baselines, metrics
 
 EXACT: dict[str, Any] = {"tol": 1e-9, "max_iter": 2000}
 MODELS = {
@@ -32,21 +22,21 @@ MODELS = {
     "one-coin MAP": OneCoin(**EXACT),
     "one-coin MAP, learned prior": OneCoin(prior="learned", **EXACT),
     "GLAD": GLAD(),
-    "KOS": KOS(),
+    "KOS": baselines.KOS(),
     "MACE": MACE(),
     "MACE, EM": MACE(method="em"),
     "Wawa": Wawa(),
-    "mean field": MeanField(),
-    "belief propagation": BeliefPropagation(),
-    "eigen ratio": EigenRatio(),
-    "eigen ratio, entries": EigenRatio(ratio="entries"),
-    "data programming": DataProgramming(smoothing=(0.0, 0.0), **EXACT),
+    "mean field": baselines.MeanField(),
+    "belief propagation": baselines.BeliefPropagation(),
+    "eigen ratio": baselines.EigenRatio(),
+    "eigen ratio, entries": baselines.EigenRatio(ratio="entries"),
+    "data programming": baselines.DataProgramming(smoothing=(0.0, 0.0), **EXACT),
     "EBCC": EBCC(),
-    "minimax entropy": MinimaxEntropy(worker_strength=0.25, task_strength=16.0, prior="uniform"),
-    "minimax entropy, uniform prior": MinimaxEntropy(prior="uniform"),
-    "data programming by class": DataProgramming(coverage="class"),
-    "multidimensional wisdom": MultidimensionalWisdom(),
-    "spectral": SpectralDawidSkene(),
+    "minimax entropy": baselines.MinimaxEntropy(worker_strength=0.25, task_strength=16.0, prior="uniform"),
+    "minimax entropy, uniform prior": baselines.MinimaxEntropy(prior="uniform"),
+    "data programming by class": baselines.DataProgramming(coverage="class"),
+    "multidimensional wisdom": baselines.MultidimensionalWisdom(),
+    "spectral": baselines.SpectralDawidSkene(),
 }
 COLUMNS = ("MV", "DS", "DS-MAP", "IBCC", "one-coin", "one-coin MAP", "GLAD", "KOS")
 TABLE = {
