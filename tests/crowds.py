@@ -57,15 +57,17 @@ def crowd_with_features(
     return Problem(X, simulate.annotate(y_true, confusion, assignment, rng), y_true, confusion)
 
 
-def rearranged(annotations: Annotations, task: Ids, worker: Ids, label: Ids) -> Annotations:
-    """Return the same crowd under other numbers: code c of a task, worker or label becomes entry c of a permutation."""
-    matrix = np.full((annotations.n_tasks, annotations.n_workers), -1)
+def rearranged(X: Floats, annotations: Annotations) -> tuple[Floats, Annotations, Ids, Ids]:
+    """Return the same tasks and labels under other numbers, and the new numbers of workers and of classes."""
+    rng, (n_tasks, n_workers) = np.random.default_rng(1), annotations.shape
+    task, worker, label = (rng.permutation(n) for n in (n_tasks, n_workers, annotations.n_classes))
+    matrix, X_other = np.full((n_tasks, n_workers), -1), np.empty_like(X)
     matrix[task[annotations.task], worker[annotations.worker]] = label[annotations.label]
-    return Annotations.from_matrix(matrix, classes=np.arange(annotations.n_classes))
+    X_other[task] = X
+    return X_other, Annotations.from_matrix(matrix, classes=np.arange(annotations.n_classes)), worker, label
 
 
 def with_empty_columns(annotations: Annotations) -> Annotations:
     """Return the same crowd with one more worker, who labelled nothing, and one more class, that nobody gave."""
-    matrix = np.full((annotations.n_tasks, annotations.n_workers + 1), -1)
-    matrix[annotations.task, annotations.worker] = annotations.label
+    matrix = np.pad(annotations.to_matrix(dense=True), ((0, 0), (0, 1)), constant_values=-1)
     return Annotations.from_matrix(matrix, classes=np.arange(annotations.n_classes + 1))

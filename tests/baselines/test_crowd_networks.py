@@ -80,12 +80,9 @@ def test_one_worker_who_is_always_right_is_the_truth(name: str) -> None:
 @every_method
 def test_predictions_follow_permutations_of_workers_tasks_and_labels(name: str) -> None:
     X, ann, *_ = crowd_with_features(redundancy=2)
-    rng = np.random.default_rng(1)
-    task, worker, label = (rng.permutation(n) for n in (ann.n_tasks, ann.n_workers, ann.n_classes))
-    X_other = np.empty_like(X)
-    X_other[task] = X
+    X_other, ann_other, worker, label = rearranged(X, ann)
     clf = METHODS[name](exact(), **NOT_RANDOM.get(name, {})).fit(X, ann)
-    other = clone(clf).fit(X_other, rearranged(ann, task, worker, label))
+    other = clone(clf).fit(X_other, ann_other)
     assert_allclose(other.predict_proba(X)[:, label], clf.predict_proba(X), atol=1e-4)
     assert_allclose(other.confusion_[worker][:, label][:, :, label], clf.confusion_, atol=1e-4)
     assert np.ptp(clf.predict_proba(X)) > 0.1
@@ -179,8 +176,7 @@ def test_images_and_matrices_of_labels_are_taken() -> None:
     clf = baselines.CoNAL(network(module_fn=partial(neural.fast_net, widths=(4, 4, 8)), epochs=1)).fit(images, ann)
     assert clf.predict_proba(images).shape == (40, 3)
     X, ann, *_ = crowd_with_features(60, redundancy=2)
-    matrix = np.full((60, 6), -1)
-    matrix[ann.task, ann.worker] = ann.label
+    matrix = ann.to_matrix(dense=True)
     same = Annotations.from_matrix(matrix)
     first, second = (baselines.CrowdLayer(exact()).fit(X, one).predict_proba(X) for one in (matrix, same))
     assert_array_equal(first, second)
