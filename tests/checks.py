@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from crowds import crowd
+from crowds import crowd, label_counts
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -128,8 +128,7 @@ def check_gold_is_kept(make: Make) -> None:
 
 def check_all_gold_gives_the_empirical_confusion(make: Make) -> None:
     ann, y_true = crowd(n_tasks=3000, n_workers=6)
-    counts = np.zeros((6, 3, 3))
-    np.add.at(counts, (ann.worker, y_true[ann.task], ann.label), 1)
+    counts = label_counts(ann, y_true)
     empirical = np.einsum("wkk->w", counts) / counts.sum(axis=(1, 2))
     assert_allclose(make().fit(ann, gold=y_true).skill_, empirical, atol=0.02)
 

@@ -67,6 +67,13 @@ def rearranged(X: Floats, annotations: Annotations) -> tuple[Floats, Annotations
     return X_other, Annotations.from_matrix(matrix, classes=np.arange(annotations.n_classes)), worker, label
 
 
+def label_counts(annotations: Annotations, y_true: Ids) -> Floats:
+    """Return how often each worker gave which label to tasks of which true class, [worker, true, given]."""
+    counts = np.zeros((annotations.n_workers, annotations.n_classes, annotations.n_classes))
+    np.add.at(counts, (annotations.worker, np.asarray(y_true)[annotations.task], annotations.label), 1)
+    return counts
+
+
 def with_empty_columns(annotations: Annotations) -> Annotations:
     """Return the same crowd with one more worker, who labelled nothing, and one more class, that nobody gave."""
     matrix = np.pad(annotations.to_matrix(dense=True), ((0, 0), (0, 1)), constant_values=-1)

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from crowds import label_counts
 from numpy.testing import assert_allclose, assert_array_equal
 
 from labelonce import simulate
 from labelonce._types import Floats
-from labelonce.data import Annotations
 
 Population = Callable[[Any], Floats]
 
@@ -31,12 +31,6 @@ def assert_share(count: Any, n: Any, probability: Any) -> None:
     expected = np.asarray(probability) * n
     error = np.sqrt(expected * (1 - np.asarray(probability)))
     assert (np.abs(count - expected) <= 5 * error + 1e-9).all()
-
-
-def label_counts(ann: Annotations, y_true: Any) -> Any:
-    counts = np.zeros((ann.n_workers, ann.n_classes, ann.n_classes))
-    np.add.at(counts, (ann.worker, np.asarray(y_true)[ann.task], ann.label), 1)
-    return counts
 
 
 @pytest.mark.parametrize("name", POPULATIONS)

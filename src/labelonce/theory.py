@@ -12,7 +12,8 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
-from scipy.special import expit, gammaln, xlog1py, xlogy
+from scipy.special import expit
+from scipy.stats import binom
 
 from labelonce._types import Floats
 from labelonce._validate import check_choice, check_distribution, check_int, check_number
@@ -187,20 +188,12 @@ def _beta_symmetric(error_rate: float, redundancy: int) -> float:
     """Return `beta` of workers who are wrong with the same chance for both of two classes."""
     if error_rate == 0:
         return 0.0  # 0 * inf would be nan
-    n_wrong = np.arange(redundancy + 1.0)
+    n_wrong = np.arange(redundancy + 1)
     log_odds = (2 * n_wrong - redundancy) * np.log((1 - error_rate) / error_rate)  # of the wrong class
-    return float(_binomial(n_wrong, error_rate) @ expit(log_odds))
+    return float(binom.pmf(n_wrong, redundancy, error_rate) @ expit(log_odds))
 
 
 def _majority_error(error_rate: float, redundancy: int) -> float:
     """Return the chance that the majority of a task's labels is wrong, a tie counting half."""
-    n_wrong = np.arange(redundancy + 1.0)
-    return float(_binomial(n_wrong, error_rate) @ ((np.sign(2 * n_wrong - redundancy) + 1) / 2))
-
-
-def _binomial(n_wrong: Floats, error_rate: float) -> Floats:
-    """Return the probability of each number of wrong labels among 0, ..., redundancy."""
-    n_right = n_wrong[::-1]
-    log_ways = gammaln(len(n_wrong)) - gammaln(n_wrong + 1) - gammaln(n_right + 1)
-    probability: Floats = np.exp(log_ways + xlogy(n_wrong, error_rate) + xlog1py(n_right, -error_rate))
-    return probability
+    n_wrong = np.arange(redundancy + 1)
+    return float(binom.pmf(n_wrong, redundancy, error_rate) @ ((np.sign(2 * n_wrong - redundancy) + 1) / 2))

@@ -47,8 +47,7 @@ def test_one_label_per_task_leaves_every_worker_alone(model: KOS | EigenRatio) -
 @pytest.mark.parametrize("make", [DawidSkene, GLAD, BeliefPropagation])
 def test_the_warning_points_at_the_line_that_called_fit(make: Make) -> None:
     ann = crowd()[0].sample(redundancy=1, random_state=0)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         make().fit(ann)
     assert caught[0].filename == __file__
 

@@ -35,8 +35,7 @@ def test_gold_corrects_what_copies_make_too_sure(kind: Any) -> None:
 
 def test_gold_leaves_workers_alone_who_err_on_their_own() -> None:
     annotations, truth = copies(0.0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         fitted = lo.DawidSkene().fit(annotations, gold=dict(enumerate(truth[:150])))
     right = (fitted.labels_[150:] == truth[150:]).mean()
     assert abs(fitted.confidence_[150:].mean() - right) < 0.03

@@ -61,8 +61,7 @@ def test_aggregator(name: str, check: Callable[[Make], None]) -> None:
 @given(ann=annotations())
 @settings(max_examples=60)
 def test_any_annotations_give_finite_probabilities(name: str, ann: Annotations) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # odd crowds are warned about, and must still give numbers
+    with warnings.catch_warnings(action="ignore"):  # odd crowds are warned about, and must still give numbers
         model = MODELS[name]().fit(ann)
     for values in (model.posterior_, model.confusion_, model.prior_, model.skill_):
         assert np.isfinite(values).all()

@@ -2,7 +2,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from crowds import crowd
+from crowds import crowd, label_counts
 from numpy.testing import assert_allclose
 from scipy.special import digamma, gammaln
 
@@ -33,8 +33,7 @@ def test_subtypes_beat_independent_workers_whose_confusion_they_recover() -> Non
     ours, ibcc = (metrics.accuracy(y_true, model.fit(ann).posterior_) for model in (EBCC(subtypes=4, n_init=4), IBCC()))
     assert ours > ibcc + 0.02
     ann, y_true = subtyped(3)
-    counts = np.zeros((7, 2, 2))
-    np.add.at(counts, (ann.worker, y_true[ann.task], ann.label), 1)
+    counts = label_counts(ann, y_true)
     empirical = counts / counts.sum(axis=2, keepdims=True)
     assert metrics.confusion_error(empirical, EBCC(subtypes=3, n_init=3).fit(ann).confusion_) < 0.06
 

@@ -44,8 +44,7 @@ def sparse(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], Aggregator
     """Return what fits a model as if there were many classes."""
 
     def fit(make: Callable[[], Aggregator], ann: Annotations, gold: Any) -> Aggregator:
-        with monkeypatch.context() as patch, warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with monkeypatch.context() as patch, warnings.catch_warnings(action="ignore"):
             patch.setattr("labelonce.data._memory.MOST_NUMBERS", 0)
             return make().fit(ann, gold=gold)
 
@@ -58,8 +57,7 @@ def test_candidates_have_the_probabilities_of_the_dense_posterior(name: str, wit
     ann, y_true = labelled()
     ann = without_labels(ann, [3, 7])
     gold = dict(enumerate(y_true[:20].tolist())) if with_gold else None
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         dense = MODELS[name]().fit(ann, gold=gold)
     found = sparse(MODELS[name], ann, gold)
     assert found.posterior_.classes is not None

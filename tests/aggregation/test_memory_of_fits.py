@@ -33,8 +33,7 @@ def test_the_memory_of_a_fit_is_known_before(name: str, size: str) -> None:
     ann, model = one_coin_crowd(*SIZES[size]), aggregators()[name]()
     if "max_iter" in model.get_params():
         model.set_params(max_iter=3)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         tracemalloc.start()
         model.fit(ann)
         peak = tracemalloc.get_traced_memory()[1]

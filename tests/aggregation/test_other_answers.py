@@ -148,8 +148,7 @@ def test_the_objective_never_falls_on_a_scale(name: str) -> None:
 @given(ann=annotations(other_answers=True))
 @settings(max_examples=60)
 def test_any_annotations_give_finite_probabilities(name: str, ann: Annotations) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # odd crowds are warned about, and must still give numbers
+    with warnings.catch_warnings(action="ignore"):  # odd crowds are warned about, and must still give numbers
         if ann.is_scale and name == "OneCoin":
             return
         model = EM[name]().fit(ann)
@@ -257,8 +256,7 @@ def test_nothing_is_known_where_no_answer_leans() -> None:
 
 def test_gold_is_an_anchor_too() -> None:
     ann, y_true = scale_crowd()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         DawidSkene().fit(Annotations.from_matrix([[2, 2], [2, 2]], classes=[0, 1], answers=[0, 1, 2]), gold=[0, 1])
     backwards = saying(ann, np.arange(5, 0, -1))
     gold = np.array(["no", "yes"], dtype=object)[1 - y_true]

@@ -1,5 +1,6 @@
 import numpy as np
 from crowds import crowd
+from engines import brute_force_votes
 from numpy.testing import assert_allclose, assert_array_equal
 
 from labelonce import Annotations, MajorityVote, Wawa
@@ -26,8 +27,7 @@ def test_ties_depend_on_the_seed_only_and_gold_takes_the_place_of_the_vote() -> 
 
 def test_equals_the_three_steps_done_by_hand() -> None:
     ann, _ = crowd(n_tasks=30)
-    votes = np.zeros((30, 3))
-    np.add.at(votes, (ann.task, ann.label), 1)
+    votes = brute_force_votes(ann)
     wins = votes == votes.max(axis=1, keepdims=True)
     agreed = [(wins[i, s] / wins[i].sum(), a) for i, a, s in zip(ann.task, ann.worker, ann.label, strict=True)]
     skill = np.array([np.mean([share for share, worker in agreed if worker == a]) for a in range(12)])

@@ -159,8 +159,7 @@ def test_kos_warns_of_uneven_numbers_of_labels(side: str) -> None:
     matrix = np.full((40, 10), -1)
     matrix[:, 0], matrix[:4, 1:] = 0, 1
     ann = Annotations.from_matrix(matrix if side == "worker" else matrix.T)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         KOS().fit(ann)
     messages = [str(warning.message) for warning in caught if warning.category is AssignmentWarning]
     assert any(f"every {side} has about as many labels; here they vary from 4 to 40" in text for text in messages)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from crowds import crowd
+from crowds import crowd, label_counts
 from numpy.testing import assert_allclose
 
 from labelonce import Annotations, DawidSkene, metrics
@@ -50,8 +50,7 @@ def hard_and_easy() -> tuple[Annotations, Codes]:
 
 def test_recovers_labels_and_workers_of_its_own_model() -> None:
     ann, y_true = hard_and_easy()
-    counts = np.zeros((20, 2, 2))
-    np.add.at(counts, (ann.worker, y_true[ann.task], ann.label), 1)
+    counts = label_counts(ann, y_true)
     model = MinimaxEntropy().fit(ann)
     assert metrics.confusion_error(counts / counts.sum(axis=2, keepdims=True), model.confusion_) < 0.06
     dawid_skene = metrics.accuracy(y_true, DawidSkene().fit(ann).posterior_)

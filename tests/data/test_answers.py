@@ -85,8 +85,7 @@ def test_only_classes_leaves_the_other_answers_out_and_needs_some() -> None:
 def test_a_method_for_classes_says_how_many_answers_it_leaves_out() -> None:
     with pytest.warns(OtherAnswersWarning, match=r"Vote counts .*; 2 of 5 annotations, such as 'maybe'"):
         assert len(only_classes(made(), "Vote")) == 3
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         assert only_classes(made().only_classes(), "Vote").is_square
 
 

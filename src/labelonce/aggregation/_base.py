@@ -140,8 +140,7 @@ class Aggregator(BaseEstimator, ABC):
         """Set how right the labels are, whose workers may share mistakes; warn where gold contradicts the posterior."""
 
         def refit(known: Codes) -> Any:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(action="ignore"):
                 return clone(self)._fit(annotations, known, check_rng(0)).posterior
 
         picks = _ids.lookup(self.labels_, self.classes_)

@@ -143,8 +143,7 @@ class _Trial:
 
 def _tried(name: str, model: Aggregator, annotations: Annotations, parts: _Parts, y_true: Codes | None) -> _Trial | Row:
     """Return what a method reached; of one that refuses to run, a row with its reason."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         started = time.perf_counter()
         try:
             full = clone(model).fit(annotations)

@@ -43,8 +43,7 @@ def strict_about_bombs() -> Iterator[None]:
     """Make Pillow's warning about huge images an error, and ignore its other warnings."""
     from PIL import Image
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         warnings.simplefilter("error", Image.DecompressionBombWarning)
         yield
 

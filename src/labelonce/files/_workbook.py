@@ -40,8 +40,7 @@ def sheet_as_csv(path: Path, most_bytes: int) -> tuple[bytes, str]:
 def _as_csv(path: Path, _changed: int, _size: int) -> tuple[bytes, str]:
     from openpyxl import load_workbook
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of styles and the like
+    with warnings.catch_warnings(action="ignore"):  # of styles and the like
         book = load_workbook(path, read_only=True, data_only=True)
     try:
         sheets = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"]
