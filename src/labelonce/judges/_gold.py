@@ -1,10 +1,8 @@
 """The panel after gold: a Bayesian logistic regression that starts from what agreement says."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -33,7 +31,7 @@ class Evidence:
         return int(self.values.shape[1])
 
     @classmethod
-    def of(cls, votes: Votes, log_odds: Floats, rows: Ids, judges: Codes) -> Evidence:
+    def of(cls, votes: Votes, log_odds: Floats, rows: Ids, judges: Codes) -> Self:
         """Return the evidence of tasks by their codes, ascending."""
         n_classes = log_odds.shape[1]
         place, column = np.full(votes.shape[0], -1), np.full(votes.shape[1], -1)

@@ -1,7 +1,5 @@
 """From labels to probability targets, and from a scikit-learn classifier to a learner that takes them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Self
 

@@ -1,7 +1,5 @@
 """The average of models that are as good as each other."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Self
 

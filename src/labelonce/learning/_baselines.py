@@ -1,7 +1,5 @@
 """What the paper compares with: training on an aggregate, and two oracles."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self

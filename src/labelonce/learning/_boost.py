@@ -1,7 +1,5 @@
 """Boosted trees on probability targets, by LightGBM."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass

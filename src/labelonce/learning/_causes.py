@@ -1,7 +1,5 @@
 """Whether mistakes have common causes, and whether predictions rank the answers to questions at all."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -7,9 +7,7 @@ model is right grow steadily with how sure it is*. Agreement that is flat throug
 no evidence.
 """
 
-from __future__ import annotations
-
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.optimize import minimize
@@ -39,7 +37,7 @@ class Curve(NamedTuple):
     n: Floats
 
     @classmethod
-    def of(cls, predicted: Codes, margin: Floats, agrees: Floats, weight: Floats) -> Curve:
+    def of(cls, predicted: Codes, margin: Floats, agrees: Floats, weight: Floats) -> Self:
         """Return the curve of labels, each with its predicted class, the margin of that, and whether they agree."""
         sure = np.stack(
             [margin / max(float(margin.std()), 1e-9), norm.ppf(0.5 + rankdata(margin) / (2 * len(margin) + 2))]

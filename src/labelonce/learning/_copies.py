@@ -1,7 +1,5 @@
 """Workers who copy each other: their labels are one opinion, however often it is written down."""
 
-from __future__ import annotations
-
 import numpy as np
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components

@@ -1,7 +1,5 @@
 """The learner and the worker model of `MBEM()`, and of every door to it: `train`, `next`, the demo, the service."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from scipy import sparse

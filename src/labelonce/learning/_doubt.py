@@ -1,7 +1,5 @@
 """Statistical doubt: when the numbers say that a fit should not be believed, in sentences."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Pipelines: their transformers are fitted once, before the rounds; their last step is the learner."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self

@@ -1,7 +1,5 @@
 """The fits that an `MBEM` makes: counted, announced and limited."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Softmax regression in two steps, group and class within it: for a thousand classes on a CPU."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self

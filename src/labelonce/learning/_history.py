@@ -1,7 +1,5 @@
 """The history of a fit: what changed in each round."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

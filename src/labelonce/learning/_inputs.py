@@ -1,7 +1,5 @@
 """The forms in which features and labels reach a classifier: any rows; annotations, a matrix or plain labels."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the rounds need of a learner, with defaults for what most learners leave open."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self

@@ -1,7 +1,5 @@
 """MBEM: a classifier and its workers from annotations, even with one label per task."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Self

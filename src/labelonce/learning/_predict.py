@@ -1,7 +1,5 @@
 """Rows of any kind of X, and what a model says of them: of all classes, or on slots, some tasks at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

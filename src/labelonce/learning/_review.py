@@ -1,7 +1,5 @@
 """The list to act on: given labels that are probably wrong, the most likely first."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The rounds: fit the model, re-estimate the workers, recompute every row's posterior, fit again."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from functools import partial

@@ -1,7 +1,5 @@
 """Scores of fitted classifiers without gold, as scikit-learn asks for them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Softmax regression on slots: blocks of tasks, and samples of them that grow."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Softmax regression on probability targets: the default learner."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Sequence
 from copy import copy

@@ -1,7 +1,5 @@
 """Standardised features, of which a few values that are far too large destroy none."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import numpy as np

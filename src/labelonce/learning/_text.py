@@ -1,7 +1,5 @@
 """A strong sparse model of texts: word and character n-grams, and softmax regression behind them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Set
 from typing import Any, Self
 

@@ -1,7 +1,5 @@
 """One limit for all threads of a fit: those of BLAS, of OpenMP and of joblib must not fight for the cores."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache

@@ -1,7 +1,5 @@
 """Questions as rows: a row is a task and a question that somebody was asked about it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -95,7 +93,7 @@ class PairLabels:
         """Whether the answers are no and yes."""
         return bool(np.array_equal(self.leaning, np.eye(2)))
 
-    def select(self, rows: Mask) -> PairLabels:
+    def select(self, rows: Mask) -> Self:
         """Return some of the rows; cells keep their codes."""
         kept, place = rows[self.task], np.cumsum(rows, dtype=np.int32) - np.int32(1)
         parts: dict[str, Any] = {"row_task": self.row_task[rows], "row_question": self.row_question[rows]}

@@ -1,11 +1,9 @@
 """The terms on which a router buys labels: what they cost, and when to ask no more."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -119,7 +117,7 @@ class Limits:
         return {field.name: pairs_of(getattr(self, field.name)) for field in fields(self)}
 
     @classmethod
-    def of_file(cls, saved: dict[str, Any]) -> Limits:
+    def of_file(cls, saved: dict[str, Any]) -> Self:
         """Return what `saved` returned."""
         return cls(**{name: of_pairs(value) for name, value in saved.items()})
 

@@ -1,6 +1,6 @@
 """The tasks among which the next one is chosen: all that are open, or a shortlist where they are many."""
 
-from __future__ import annotations
+from typing import Self
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class Pool:
         self.is_old = False  # whether the next one is due: what is open, and what is worth most, has changed
 
     @classmethod
-    def draw(cls, state: State, strategy: Strategy, open_tasks: Codes) -> Pool:
+    def draw(cls, state: State, strategy: Strategy, open_tasks: Codes) -> Self:
         """Return the pool of the open tasks."""
         size = max(_FEWEST, _NUMBERS // (state.n_classes * state.n_questions))
         is_all = len(open_tasks) <= size

@@ -1,12 +1,10 @@
 """The router: who labels what next."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -340,7 +338,7 @@ class Router:
         learner: Any = None,
         strategy: Strategy | None = None,
         clock: Callable[[], float] = time.time,
-    ) -> Router:
+    ) -> Self:
         """Return the router in a file that `save` wrote; it continues as the saved one would have.
 
         X and `learner` are those of the saved router, and so is `strategy` where it is one of your own. No pickle is
@@ -352,7 +350,7 @@ class Router:
             return cls._of_file(found, X=X, learner=learner, strategy=saved, clock=clock)
 
     @classmethod
-    def _of_file(cls, found: dict[str, Any], **given: Any) -> Router:
+    def _of_file(cls, found: dict[str, Any], **given: Any) -> Self:
         """Return the router of what was read, and of what is not in a file."""
         tasks, gold = found["tasks"], found["gold"]
         router = cls(
