@@ -1,7 +1,7 @@
 """The curve of a plan: one row per redundancy, what each buys and how much information that is."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from math import comb, inf, sqrt
@@ -275,14 +275,13 @@ def _curve(crowd: Crowd, money: Money, redundancies: Sequence[int], measure: str
     of_crowds = [choose(*one)[goal] for one in zip(gains, rights, strict=True)]
     likely = np.quantile(of_crowds, [0.05, 0.95], method="nearest")
     points = _point_costs(right, steps, tasks * money.label_price)
-    rows = []
-    for i, redundancy in enumerate(redundancies):
-        n = int(tasks[i] + 1e-9)
-        row = Row(
+    whole = (tasks + 1e-9).astype(int).tolist()
+    rows = [
+        Row(
             redundancy=redundancy,
-            tasks=n,
-            labels=n * redundancy,
-            cost=money.cost(n, redundancy),
+            tasks=whole[i],
+            labels=whole[i] * redundancy,
+            cost=money.cost(whole[i], redundancy),
             information=float(gain[i]),
             worth=float(worth[i]),
             worth_low=float(ends[0, i]),
@@ -290,8 +289,10 @@ def _curve(crowd: Crowd, money: Money, redundancies: Sequence[int], measure: str
             loss=float(1 - worth[i] / worth[best]),
             label_accuracy=float(right[i]),
             point_cost=points[i],
+            bound=None if bounds is None else float(bounds[i]),
         )
-        rows.append(row if bounds is None else replace(row, bound=float(bounds[i])))
+        for i, redundancy in enumerate(redundancies)
+    ]
     return Curve(tuple(rows), chosen[goal], (int(likely[0]), int(likely[1])), chosen)
 
 

@@ -229,9 +229,9 @@ def plan(
     seed = check_int(random_state, "random_state", 0)
     pilot = read_pilot(workers, features, annotations, simulated=check_int(fits, "fits", 0) >= FEWEST_FITS)
     crowd = crowd_of(pilot.workers)
-    price = price_of(pilot, label_price)
-    amount = _budget(budget, pilot.workers, price.label * (1 + check_number(fee, "fee", 0)), task_price)
-    money = check_money(amount, price.label, task_price, pilot.tasks if tasks is None else tasks, fee)
+    price, notes = price_of(pilot, label_price)
+    amount = _budget(budget, pilot.workers, price * (1 + check_number(fee, "fee", 0)), task_price)
+    money = check_money(amount, price, task_price, pilot.tasks if tasks is None else tasks, fee)
 
     def buying(left: Money) -> Curve:
         return curve(crowd, left, redundancies, measure, seed, goal)
@@ -242,11 +242,11 @@ def plan(
         say = progress or (lambda *_: None)
         simulation = simulate_problem(pilot, crowd, bought.curve, fits=fits, seed=seed, progress=say)
         bought = replace(bought, curve=with_accuracy(bought.curve, simulation))
-    notes = [*price.notes, *pilot.notes]
+    notes += pilot.notes
     if tasks is None and pilot.tasks is not None:
         notes.append(f"The run has {pilot.tasks:,} tasks; say how many there are with {argument('tasks')}.")
     found = _written(bought, simulation, crowd, goal, pilot_doubts(pilot.workers), amount)
-    return replace(found, label_price=price.label, guards=(*found.guards, *notes))
+    return replace(found, label_price=price, guards=(*found.guards, *notes))
 
 
 @dataclass(frozen=True)

@@ -66,15 +66,21 @@ class _Problem:
         drawn = annotate(y_true[rows], confusion, worker, rng)
         codes = (drawn.task, drawn.worker, drawn.label)
         annotations = Annotations(*codes, drawn.tasks, drawn.workers, self.clf.classes_)  # groups name the classes
+        return self.fit_labels(annotations, rows)
+
+    def fit_labels(self, annotations: Annotations, rows: Codes) -> MBEM:
+        """Return a short fit, of the pilot's recipe, to labels of some rows."""
+        recipe = self.clf.recipe_
+        short = MBEM(
+            clone(recipe["learner"]),
+            rounds=min(self.clf.n_rounds_, _MOST_ROUNDS),
+            folds=1 if recipe["predictions"] == "in_sample" else "auto",
+            worker_model=clone(recipe["worker_model"]),
+            prior=self.clf.prior,
+        )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what a fit doubts belongs to the fit of the pilot
-            return _small_fit(self.clf).fit(take_rows(self.X, rows), annotations, tasks=annotations.tasks)
-
-    def fit_part(self, annotations: Annotations, rows: Codes) -> MBEM:
-        """Return a fit to the pilot's own labels of some rows."""
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return _small_fit(self.clf).fit(take_rows(self.X, rows), annotations, tasks=annotations.tasks)
+            return short.fit(take_rows(self.X, rows), annotations, tasks=annotations.tasks)
 
 
 def simulate_problem(
@@ -175,7 +181,7 @@ def _unseen_picks(problem: _Problem, annotations: Annotations, rng: np.random.Ge
         rows, unseen = np.unique(kept.task), np.unique(held.task)
         labelled = np.bincount(rows, minlength=kept.n_tasks) > 0
         tasks.append(unseen)
-        picks.append(_picks(problem.fit_part(kept.select(labelled), rows), take_rows(problem.X, unseen)))
+        picks.append(_picks(problem.fit_labels(kept.select(labelled), rows), take_rows(problem.X, unseen)))
     return np.concatenate(tasks), np.concatenate(picks)
 
 
@@ -194,13 +200,6 @@ def _truth(probabilities: Floats, truth: str, rng: np.random.Generator) -> Codes
     cumulative = np.cumsum(probabilities, axis=1)
     drawn = (rng.random((len(cumulative), 1)) * cumulative[:, -1:] >= cumulative).sum(axis=1)
     return np.asarray(np.minimum(drawn, probabilities.shape[1] - 1), dtype=np.int32)
-
-
-def _small_fit(clf: MBEM) -> MBEM:
-    recipe = clf.recipe_
-    rounds, workers = min(clf.n_rounds_, _MOST_ROUNDS), clone(recipe["worker_model"])
-    folds = 1 if recipe["predictions"] == "in_sample" else "auto"
-    return MBEM(clone(recipe["learner"]), rounds=rounds, folds=folds, worker_model=workers, prior=clf.prior)
 
 
 def _picks(fitted: MBEM, X: Any) -> Codes:
@@ -230,29 +229,28 @@ def with_accuracy(found: Curve, simulation: Simulation) -> Curve:
 
 def _errors(simulation: Simulation, kind: int, found: Curve) -> Floats:
     """Return the error at every row of the curve: a power law in the worth, fitted to the simulated fits."""
-    errors = np.clip(1 - simulation.accuracy[:, kind].mean(axis=0), 1e-3, 1)
-    x, y = np.log(simulation.worth), np.log(errors)
+    slope, x, y = _power_law(simulation, kind)
     worth = np.log([max(row.worth, 1e-9) for row in found.rows])
-    return np.asarray(np.clip(np.exp(y.mean() + _slope(simulation, kind) * (worth - x.mean())), 0, 1))
+    return np.asarray(np.clip(np.exp(y + slope * (worth - x)), 0, 1))
 
 
 def model_point_cost(row: Row, simulation: Simulation | None, money: Money) -> float | None:
     """Return what one more point of the model's accuracy costs, by more tasks; None where there are no more tasks."""
     if simulation is None or row.accuracy is None or (money.pool is not None and row.tasks >= money.pool):
         return None
-    slope, error = _slope(simulation, 0), 1 - row.accuracy.value
+    slope, error = _power_law(simulation, 0)[0], 1 - row.accuracy.value
     if slope > _FLATTEST or error <= 0.01:
         return None
     return float(row.cost * ((1 - 0.01 / error) ** (1 / slope) - 1))
 
 
-def _slope(simulation: Simulation, kind: int) -> float:
-    """Return the exponent of the learning curve: of the error, as a power of the worth."""
+def _power_law(simulation: Simulation, kind: int) -> tuple[float, float, float]:
+    """Return the exponent of the error as a power of the worth, and the mean logs of worth and error."""
     errors = np.clip(1 - simulation.accuracy[:, kind].mean(axis=0), 1e-3, 1)
     x, y = np.log(simulation.worth), np.log(errors)
     spread = float(((x - x.mean()) ** 2).sum())
     slope = float(((x - x.mean()) * (y - y.mean())).sum() / spread) if spread > 1e-3 else -0.5
-    return float(np.clip(slope, -_STEEPEST, 0.0))
+    return float(np.clip(slope, -_STEEPEST, 0.0)), float(x.mean()), float(y.mean())
 
 
 def _with_simulated(row: Row, simulation: Simulation) -> Row:

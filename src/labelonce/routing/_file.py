@@ -38,11 +38,9 @@ def read(path: Path) -> dict[str, Any]:
             with np.load(file, allow_pickle=False) as loaded:
                 found: dict[str, Any] = {name: loaded[name] for name in loaded.files}
         about = json.loads(found.pop("about").tobytes())
-    except OSError as error:
-        if error.errno:
-            raise with_path(error, path, "open") from error
-        raise ValueError(f"{path} must be a file that Router.save wrote; got: {error}.") from error
     except Exception as error:  # a broken archive may fail in any way
+        if isinstance(error, OSError) and error.errno:
+            raise with_path(error, path, "open") from error
         raise ValueError(f"{path} must be a file that Router.save wrote; got: {error}.") from error
     if not isinstance(about, dict) or about.get("format") != _FORMAT:
         got = show(about.get("format") if isinstance(about, dict) else about)
@@ -66,11 +64,13 @@ def sound(path: Path, found: dict[str, Any]) -> Iterator[None]:
 def check_file(found: dict[str, Any]) -> None:
     """Raise an error if the content is not what `Router.save` writes."""
     n_tasks, n_classes, n_answers = (len(found[name]) for name in ("tasks", "classes", "task"))
-    n_workers = _check_workers(found["workers"])
+    workers = found["workers"]
+    _check("workers", isinstance(workers, list) and {type(one) for one in workers} <= {int, str})
+    _check("workers", len(set(workers)) == (n_workers := len(workers)))
     _check_shapes(found, n_tasks, n_classes, n_answers)
-    for names, n in ((("pool_tasks", "task"), n_tasks), (("worker",), n_workers), (("label", "gold"), n_classes)):
-        for name in names:
-            _check(name, _are_codes(found[name], n, least=-1 if name == "gold" else 0))
+    limits = {"pool_tasks": n_tasks, "task": n_tasks, "worker": n_workers, "label": n_classes, "gold": n_classes}
+    for name, n in limits.items():
+        _check(name, _are_codes(found[name], n, least=-1 if name == "gold" else 0))
     pairs = found["task"].astype(np.int64) * max(1, n_workers) + found["worker"]
     _check("task and worker", len(np.unique(pairs)) == n_answers)
     _check("pool_tasks", len(np.unique(found["pool_tasks"])) == len(found["pool_tasks"]))
@@ -95,12 +95,6 @@ def _check_shapes(found: dict[str, Any], n_tasks: int, n_classes: int, n_answers
     kinds = {**dict.fromkeys(("prices", *_DISTRIBUTIONS), "f"), "tasks": "iuU", "classes": "iuU"}
     for name, kind in {**kinds, "pool_free": "b", "fitted": "b"}.items():
         _check(name, found[name].dtype.kind in kind)
-
-
-def _check_workers(workers: Any) -> int:
-    _check("workers", isinstance(workers, list) and len({type(one) for one in workers} - {int, str}) == 0)
-    _check("workers", len(set(workers)) == len(workers))
-    return len(workers)
 
 
 def _check_settings(found: dict[str, Any], n_tasks: int, n_workers: int) -> None:

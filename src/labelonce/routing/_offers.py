@@ -42,10 +42,7 @@ class Offers:
 
     def is_open(self, task: int) -> bool:
         """Return whether a task may have more labels."""
-        state, most = self._state, self._limits.max_labels
-        if state.gold[task] >= 0 or (most is not None and state.n_labels[task] >= most):
-            return False
-        return not self._strategy.settled(state, self._all[task : task + 1])[0]
+        return len(self.open_among(self._all[task : task + 1])) > 0
 
     def choose(self, worker: int, *, decline: bool, able: Codes | None = None) -> int | None:
         """Lease the best free task that a worker is able to label and return it; None where there is none for it."""
@@ -81,14 +78,15 @@ class Offers:
         values = self._values(self._strategy, workers, self.pool())
         usual = values.max() if self._state.families else self._average_of(self._strategy, self.pool())
         least = self._strategy.decline_below * usual
-        order = [int(place) for place in np.argsort(-values, kind="stable")]
+        order = np.argsort(-values, kind="stable").tolist()
+        ranked = [(int(workers[place]), values[place]) for place in order]
         accepted = [
-            place
-            for place in order
-            if (values[place] >= least or (self._is_new(int(workers[place])) and not self._state.families))
-            and self._strategy.accepts(self._state, int(workers[place]))
+            worker
+            for worker, value in ranked
+            if (value >= least or (self._is_new(worker) and not self._state.families))
+            and self._strategy.accepts(self._state, worker)
         ]
-        return [int(workers[place]) for place in accepted or order]
+        return accepted or [worker for worker, _ in ranked]
 
     def gain(self) -> float:
         """Return the expected information of the average worker's best answer, in nats per unit of money."""
@@ -198,9 +196,8 @@ class Offers:
 
     def _average_of(self, strategy: Strategy, pool: Pool) -> float:
         """Return the value of the best task for the average worker who has answered, per unit of money."""
-        workers = np.array(
-            [one for one in range(len(self._state.workers)) if self._state.answers.of(one)], dtype=np.int32
-        )
+        answers = self._state.answers
+        workers = np.array([one for one in range(len(self._state.workers)) if answers.of(one)], dtype=np.int32)
         workers = workers[:: max(1, -(-len(workers) // _MOST_WORKERS))]
         return float(self._values(strategy, workers, pool).mean()) if len(workers) else 0.0
 

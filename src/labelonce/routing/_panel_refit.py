@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from labelonce._kernels import one_coin_confusion
 from labelonce._rules import RULES
@@ -54,12 +55,10 @@ def _gold(state: State, answers: Floats) -> list[Any]:
 def _people(proxy: Floats, answers: Floats) -> tuple[float, Floats]:
     """Return how often people are right, and the posterior of their answers and the proxy, by EM."""
     right, wrong = RULES.person_right
-    n, skill = answers.sum(axis=1, keepdims=True), right / (right + wrong)
-    posterior = proxy
+    n, skill, posterior = answers.sum(axis=1, keepdims=True), right / (right + wrong), proxy
     for _ in range(_STEPS):
         other = (1 - skill) / (answers.shape[1] - 1)
         logs = np.log(np.maximum(proxy, 1e-9)) + answers * np.log(skill) + (n - answers) * np.log(other)
-        chance = np.exp(logs - logs.max(axis=1, keepdims=True))
-        posterior = chance / chance.sum(axis=1, keepdims=True)
+        posterior = softmax(logs, axis=1)
         skill = float(((posterior * answers).sum() + right) / (n.sum() + right + wrong))
     return skill, posterior

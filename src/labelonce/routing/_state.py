@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from labelonce._kernels import one_coin_confusion
 from labelonce._messages import shorten, show
@@ -146,8 +147,8 @@ class State:
         for place, labels in enumerate(label.reshape(-1, self.n_questions).T):
             votes = np.bincount(task * np.int64(shape[1]) + labels, minlength=shape[0] * shape[1]).reshape(shape)
             scores[:, place] = votes @ np.log(self.crowd.population[place]).T
-        rows = np.exp(scores - scores.max(axis=2, keepdims=True)).reshape(-1, self.n_classes)
-        self.belief = Belief(self.with_gold(rows / rows.sum(axis=1, keepdims=True)), self.n_questions)
+        rows = softmax(scores, axis=2).reshape(-1, self.n_classes)
+        self.belief = Belief(self.with_gold(rows), self.n_questions)
 
     def remove(self, task: int, worker: int) -> list[int]:
         """Take an answer out, also out of the beliefs, and return its labels."""

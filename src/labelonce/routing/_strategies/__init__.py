@@ -12,9 +12,8 @@ from labelonce.routing._strategies._random import Random
 from labelonce.routing._strategies._strategy import Strategy
 from labelonce.routing._strategies._worker_testing import WorkerTesting
 
-STRATEGIES: dict[str, type[Strategy]] = {
-    one.__name__: one for one in (*(ActiveLab, AdaptiveRounds, FewestLabels, Information, Random, WorkerTesting),)
-}
+_OURS: tuple[type[Strategy], ...] = (ActiveLab, AdaptiveRounds, FewestLabels, Information, Random, WorkerTesting)
+STRATEGIES = {one.__name__: one for one in _OURS}
 
 
 def strategy_of(name: str, options: dict[str, Any]) -> Strategy:

@@ -37,11 +37,8 @@ class ActiveLab(Strategy):
 
     def refitted(self, state: State) -> None:
         """Weigh the workers and the model by their agreement where a task has several labels."""
-        self._likelihood, self._model_weight, self._usual_weight = (
-            float(np.diag(state.crowd.population[0]).mean()),
-            1.0,
-            1.0,
-        )
+        self._likelihood = float(np.diag(state.crowd.population[0]).mean())
+        self._model_weight = self._usual_weight = 1.0
         rows = state.answers.rows(fitted=True)
         votes = state.votes(fitted=True)
         n = votes.sum(axis=1)
@@ -67,9 +64,7 @@ class ActiveLab(Strategy):
         task, given_by, label = state.answers.rows()
         known = np.append(self._worker_weight, self._usual_weight)
         weight = known[np.minimum(given_by, len(known) - 1)]
-        other = (1 - self._likelihood) / max(
-            state.n_classes - 1, 1
-        )  # the chance that a label gives to each other class
+        other = (1 - self._likelihood) / max(state.n_classes - 1, 1)  # the chance that a label gives to another class
         total = np.bincount(task, weight, state.n_tasks)[tasks]
         cell = task * np.int64(state.n_classes) + label
         own = np.bincount(cell, weight, state.n_tasks * state.n_classes).reshape(-1, state.n_classes)[tasks]
