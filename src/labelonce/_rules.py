@@ -260,6 +260,17 @@ class Rules:
         0.2, "how unevenly models that share mistakes agree: mean of an exponential prior", _JUDGES
     )
     uneven_doubt: float = _rule(0.03, "error of how unevenly models agree, however many the tasks", _JUDGES)
+    uneven_votes: tuple[int, int, int] = _rule(
+        (4, 30, 200_000),
+        "fewest votes of a task and tasks that tell even from uneven agreement, and most votes of a draw",
+    )
+    uneven_draws: int = _rule(10, "draws of independent judges that the unevenness is compared with")
+    panel_grid: tuple[float, float, int] = _rule(
+        (0.02, 0.98, 25), "shares of the agreement that are shared error, which are averaged over: ends and number"
+    )
+    panel_person_grid: tuple[float, float, int] = _rule(
+        (0.05, 0.99, 30), "the same of how often persons know the truth, where they contradict models"
+    )
     panel_shares_pull: float = _rule(5.0, "votes that the panel's shares of the classes are worth in those of a judge")
     panel_pairs: float = _rule(3e7, "pairs of votes from which agreement is counted on a draw of the tasks")
     panel_least_agreement: float = _rule(0.02, "least agreement beyond chance that judges are taken to have")

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
+from scipy.special import softmax
 
 from labelonce._rules import RULES
 from labelonce._types import Codes, Floats, Ids
@@ -181,6 +182,4 @@ def _moderated(values: Floats, centre: Floats, spread: Floats, factor: Any) -> F
     rows = np.arange(len(logs))
     between = (values[rows, top[:, 1]] - values[rows, top[:, 0]]) * spread
     doubt = (between * cho_solve(factor, between.T).T).sum(axis=1)
-    logs = (logs - logs.max(axis=1, keepdims=True)) / np.sqrt(1 + np.pi / 8 * doubt)[:, None]
-    chance = np.exp(logs)
-    return np.asarray(chance / chance.sum(axis=1, keepdims=True))
+    return np.asarray(softmax(logs / np.sqrt(1 + np.pi / 8 * doubt)[:, None], axis=1))

@@ -10,27 +10,21 @@ others are hard, or lure some of them into the same mistake. Even agreement mean
 they copy nearly everything, in which case they agree more than their usual skill explains.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
+from scipy.special import softmax
 from scipy.stats import beta, exponnorm, norm
 
 from labelonce._rules import RULES
 from labelonce._types import Codes, Floats, Ids, Mask
 from labelonce.judges._votes import Pairs, Votes
 
-_LEAST = 4  # votes of a task: by fewer, nothing tells even from uneven agreement
-_LEAST_TASKS = 30
-_DRAWS = 10  # of independent judges
-_MOST_VOTES = 200_000  # of which a draw is compared
-GRID = np.linspace(0.02, 0.98, 25)  # shares of the agreement that are shared error
-_ABILITY = np.linspace(0.05, 0.99, 30)
+GRID = np.linspace(*RULES.panel_grid)  # shares of the agreement that are shared error
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +37,7 @@ class Unevenness:
     @classmethod
     def of(
         cls, votes: Votes, weight: Floats, knows: Floats, guesses: Floats, balance: Floats, rho: float
-    ) -> Unevenness | None:
+    ) -> Self | None:
         """Return by how much agreement varies more than that of independent judges; None of too few votes per task.
 
         Judges count by `weight`, know the truth with probability `knows` and guess otherwise. The draws do not depend
@@ -56,7 +50,7 @@ class Unevenness:
         balance, guesses = balance[order], guesses[:, order]
         known, guess = np.clip(knows, 0.0, 0.97)[part.worker], np.cumsum(guesses, axis=1)
         drawn = []
-        for _ in range(_DRAWS):
+        for _ in range(RULES.uneven_draws):
             truth = rng.choice(n_classes, part.n_tasks, p=balance)
             label = (rng.random(len(part.task))[:, None] > guess[part.worker]).sum(axis=1)
             label = np.where(rng.random(len(part.task)) < known, truth[part.task], np.minimum(label, n_classes - 1))
@@ -77,25 +71,23 @@ class _Part:
     n_tasks: int
 
     @classmethod
-    def of(cls, votes: Votes, weight: Floats, rank: Ids) -> _Part | None:
-        counts: Mask = weight[votes.worker] > 0
+    def of(cls, votes: Votes, weight: Floats, rank: Ids) -> Self | None:
+        counts, (least, least_tasks, most) = weight[votes.worker] > 0, RULES.uneven_votes
         number = np.bincount(votes.task[counts], minlength=votes.shape[0])
-        chosen = number >= _LEAST
-        if (total := number[chosen].sum()) > _MOST_VOTES:
-            chosen &= np.random.default_rng(0).random(len(number)) < _MOST_VOTES / total
-        if chosen.sum() < _LEAST_TASKS:
+        chosen = number >= least
+        if (total := number[chosen].sum()) > most:
+            chosen &= np.random.default_rng(0).random(len(number)) < most / total
+        if chosen.sum() < least_tasks:
             return None
         rows = np.flatnonzero(counts & chosen[votes.task])
         rows = rows[np.lexsort((rank[votes.worker[rows]], votes.task[rows]))]
         task = np.unique(votes.task[rows], return_inverse=True)[1].astype(np.int32)
-        worker = votes.worker[rows]
-        return cls(task, worker, votes.amount[rows], weight[worker], int(chosen.sum()))
+        return cls(task, votes.worker[rows], votes.amount[rows], weight[votes.worker[rows]], int(chosen.sum()))
 
     def variance(self, amount: Any) -> float:
         """Return how much the agreement of two votes of a task varies over the tasks."""
-        to_task = sparse.csr_array(
-            (self.pull, (self.task, np.arange(len(self.task)))), shape=(self.n_tasks, len(self.task))
-        )
+        n_votes = len(self.task)
+        to_task = sparse.csr_array((self.pull, (self.task, np.arange(n_votes))), shape=(self.n_tasks, n_votes))
         squares = np.bincount(self.task, self.pull**2)
         own = np.bincount(self.task, self.pull**2 * np.asarray(amount.multiply(amount).sum(axis=1)).ravel())
         said = to_task @ amount
@@ -210,17 +202,25 @@ class Law:
         q, prior = self.knows(r)[:, None], self.panel.balance
         return np.asarray(((q + (1 - q) * _guesses(self.panel, q)) * prior).sum(axis=1))
 
+    def likely(self) -> tuple[list[float], Floats]:
+        """Return every r that counts, and their weights."""
+        kept = self.weight >= RULES.least_weight
+        return GRID[kept].tolist(), self.weight[kept] / self.weight[kept].sum()
+
     def over_grid(self, value: Any) -> tuple[Any, Any]:
         """Return the mean and the variance over r of a function of r."""
-        kept = self.weight >= RULES.least_weight
-        values = np.array([value(float(r)) for r in GRID[kept]])
-        weight = self.weight[kept] / self.weight[kept].sum()
+        grid, weight = self.likely()
+        values = np.array([value(r) for r in grid])
         mean = np.tensordot(weight, values, 1)
         return mean, np.tensordot(weight, (values - mean) ** 2, 1)
 
-    def seen(self, told: float, doubt: float) -> Law:
+    def seen(self, told: float, doubt: float) -> Self:
         """Return the law after judges, as they count, were seen to know the truth with this probability."""
-        weight = self.weight * norm.pdf(told, np.sqrt(self.truth(GRID)), np.hypot(doubt, RULES.panel_doubt))
+        return self.weighed(norm.pdf(told, np.sqrt(self.truth(GRID)), np.hypot(doubt, RULES.panel_doubt)))
+
+    def weighed(self, likelihood: Floats) -> Self:
+        """Return the law with every r as likely as something makes it that was seen; nothing rules out all of them."""
+        weight = self.weight * likelihood
         return self if weight.sum() < 1e-100 else replace(self, weight=weight / weight.sum())
 
 
@@ -265,8 +265,7 @@ def _usual(law: Law) -> Floats:
 
 def loadings(pairs: Pairs, n_workers: int) -> Floats:
     """Return d with kappa of a pair near d_one d_other, by least squares; few common tasks are pulled to the mean."""
-    one, other = np.concatenate([pairs.one, pairs.other]), np.concatenate([pairs.other, pairs.one])
-    n, kappa = np.tile(pairs.n, 2), np.tile(pairs.kappa, 2)
+    one, other, n, kappa = pairs.both_ways()
     middle, pull = np.sqrt(min(_mean(pairs.kappa, pairs.n), 0.9)), RULES.panel_loading_pull
     found = np.full(n_workers, middle)
     for _ in range(RULES.panel_loading_steps):
@@ -281,9 +280,9 @@ def loadings(pairs: Pairs, n_workers: int) -> Floats:
 
 def _with_steady(pairs: Pairs, strength: Floats, drive: Floats) -> Floats:
     """Return d by the agreement with the others, most with those who count most as they repeat their verdicts."""
-    one, other = np.concatenate([pairs.one, pairs.other]), np.concatenate([pairs.other, pairs.one])
-    pull = np.tile(pairs.n, 2) * drive[other] ** 2
-    top = np.bincount(one, pull * np.tile(pairs.kappa, 2) * strength[other], minlength=len(drive))
+    one, other, n, kappa = pairs.both_ways()
+    pull = n * drive[other] ** 2
+    top = np.bincount(one, pull * kappa * strength[other], minlength=len(drive))
     low = np.bincount(one, pull * strength[other] ** 2, minlength=len(drive))
     return np.where(low > 0, np.clip(top / np.maximum(low, 1e-9), -0.95, 0.95), strength)
 
@@ -298,11 +297,9 @@ def _persons(panel: Panel, models: Floats) -> Floats:
 
 def _mixed(panel: Panel) -> tuple[Codes, Codes, Floats, Floats]:
     """Return the person, the model, common tasks and agreement of every pair of a person and a model."""
-    pairs, person = panel.pairs, panel.person
-    kept = person[pairs.one] != person[pairs.other]
-    first = person[pairs.one]
-    who, model = np.where(first, pairs.one, pairs.other), np.where(first, pairs.other, pairs.one)
-    return who[kept], model[kept], pairs.n[kept], pairs.kappa[kept]
+    who, model, n, kappa = panel.pairs.both_ways()
+    kept = panel.person[who] & ~panel.person[model]
+    return who[kept], model[kept], n[kept], kappa[kept]
 
 
 def _against_persons(law: Law) -> Law:
@@ -317,22 +314,17 @@ def _against_persons(law: Law) -> Law:
         return law
     seen = _mean(kappa, n), _mean(alike.kappa, alike.n, 0.5)
     spread = [np.hypot(1 / np.sqrt(max(size.sum(), 1.0)), RULES.panel_doubt) for size in (n, alike.n)]
-    usual, worth = RULES.panel_person
-    ability = beta.pdf(_ABILITY, usual * worth, (1 - usual) * worth)
-    ability *= norm.pdf(seen[1], _ABILITY**2, spread[1]) if len(alike.n) else 1.0
+    (usual, worth), ability = RULES.panel_person, np.linspace(*RULES.panel_person_grid)
+    likely = beta.pdf(ability, usual * worth, (1 - usual) * worth)
+    likely *= norm.pdf(seen[1], ability**2, spread[1]) if len(alike.n) else 1.0
     level = float(np.average(law.loading[model], weights=n)) * np.sqrt(law.truth(GRID) / law.rho)
-    told = norm.pdf(seen[0], level[:, None] * _ABILITY, spread[0]) @ ability
-    weight = law.weight * told
-    return law if weight.sum() < 1e-100 else replace(law, weight=weight / weight.sum())
+    return law.weighed(norm.pdf(seen[0], level[:, None] * ability, spread[0]) @ likely)
 
 
 def posteriors(law: Law) -> Iterator[tuple[float, Floats]]:
     """Yield the weight of every r that counts, and the posterior of the tasks by it."""
-    kept = law.weight >= RULES.least_weight
-    for r, weight in zip(GRID[kept], law.weight[kept] / law.weight[kept].sum(), strict=True):
-        logs = _log_odds(law, float(r))
-        chance = np.exp(logs - logs.max(axis=1, keepdims=True))
-        yield float(weight), chance / chance.sum(axis=1, keepdims=True)
+    for r, weight in zip(*law.likely(), strict=True):
+        yield float(weight), softmax(_log_odds(law, r), axis=1)
 
 
 def _log_odds(law: Law, r: float) -> Floats:
@@ -342,9 +334,8 @@ def _log_odds(law: Law, r: float) -> Floats:
     gain = law.drive[:, None] * np.log1p(q / ((1 - q) * _guesses(panel, q)))
     if not panel.sharing.all():
         own = law.knows(r)[:, None]
-        gain = np.where(
-            panel.sharing[:, None], gain, np.log1p(np.maximum(own / ((1 - own) * _guesses(panel, own)), -0.95))
-        )
+        alone = np.log1p(np.maximum(own / ((1 - own) * _guesses(panel, own)), -0.95))
+        gain = np.where(panel.sharing[:, None], gain, alone)
     entries = votes.amount.tocoo()
     counts = (votes.strength * _discounts(law, r))[entries.row]
     value = entries.data * gain[votes.worker[entries.row], entries.col] * counts

@@ -1,10 +1,8 @@
 """Judges who share mistakes, such as language models, combined with a few people who know."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -118,6 +116,7 @@ class JudgePanel(Aggregator):
         own = np.where(person, annotations.workers.astype(str), families.astype(str))
         panel = Panel(votes, votes.pairs(), np.unique(own, return_inverse=True)[1], person)
         law = law_of(panel, RULES.persons_share if person.all() else self.shared)
+        gold = np.full(annotations.n_tasks, -1, dtype=np.int32) if gold is None else gold
         shown = Shown.of(law, gold)
         return Fit(
             shown.posterior,
@@ -129,7 +128,7 @@ class JudgePanel(Aggregator):
             more=shown.attributes() | {"families_": families, "people_": person, "_gold_codes": gold, "_shown": shown},
         )
 
-    def _keep(self, annotations: Annotations, gold: Codes | None, fit: Fit, rng: np.random.Generator) -> JudgePanel:
+    def _keep(self, annotations: Annotations, gold: Codes | None, fit: Fit, rng: np.random.Generator) -> Self:
         super()._keep(annotations, gold, fit, rng)
         self.skill_ = self._shown.skill[0]
         for sentence in self.doubts_:
@@ -193,12 +192,11 @@ class JudgePanel(Aggregator):
         check_is_fitted(self, "posterior_")
         check_int(n, "n", 1)
         check_number(random_share, "random_share", 0.0, 1.0)
-        known = np.zeros(len(self.tasks_), dtype=bool) if self._gold_codes is None else self._gold_codes >= 0
-        open_tasks = np.flatnonzero(~known)
+        open_tasks = np.flatnonzero(self._gold_codes < 0)
         n = min(n, len(open_tasks))
         unsure = open_tasks[np.argsort(self.confidence_[open_tasks], kind="stable")][: n - round(random_share * n)]
         rest = np.setdiff1d(open_tasks, unsure)
-        drawn = np.random.default_rng(len(known)).choice(rest, n - len(unsure), replace=False)
+        drawn = np.random.default_rng(len(self.tasks_)).choice(rest, n - len(unsure), replace=False)
         chosen = np.concatenate([unsure, drawn])
         chance = np.append(np.ones(len(unsure)), np.full(len(drawn), len(drawn) / max(len(rest), 1)))
         return pa.table(
@@ -216,13 +214,11 @@ class JudgePanel(Aggregator):
         `chances` maps a gold task to the chance with which it was chosen for checking; by default all had the same.
         """
         check_is_fitted(self, "posterior_")
-        gold = np.full(len(self.tasks_), -1, dtype=np.int32) if self._gold_codes is None else self._gold_codes
         chance = None
         if chances is not None:
             chance = np.array([float(chances.get(task, 1.0)) for task in self.tasks_.tolist()])
-        return class_shares(
-            self._shown.proxy, gold, self.classes_, chances=chance, level=level, doubt=self._shown.share_doubt
-        )
+        known = (self._shown.proxy, self._gold_codes, self.classes_)
+        return class_shares(*known, chances=chance, level=level, doubt=self._shown.share_doubt)
 
     def checks_needed(
         self, *, width: float | None = None, risk: float | None = None, right: float = 0.95, level: float = 0.95
@@ -236,15 +232,16 @@ class JudgePanel(Aggregator):
         check_is_fitted(self, "posterior_")
         if (width is None) == (risk is None):
             raise ValueError(f"either width or risk must be given; got {'neither' if width is None else 'both'}.")
-        gold = np.full(len(self.tasks_), -1, dtype=np.int32) if self._gold_codes is None else self._gold_codes
         if width is not None:
             check_number(width, "width", 1e-4, 1.0)
             check_number(level, "level", 0.5, 0.9999)
-            number = float(checks_for_width(self._shown.proxy, gold, width, level))
+            number = float(checks_for_width(self._shown.proxy, self._gold_codes, width, level))
             return Estimate(number, number, number)
         check_number(risk, "risk", 0.0, 1.0)
         check_number(right, "right", 0.5, 1.0)
-        return checks_for_risk(self.confidence_, gold >= 0, self.estimated_accuracy_, float(risk or 0.0), right)
+        return checks_for_risk(
+            self.confidence_, self._gold_codes >= 0, self.estimated_accuracy_, float(risk or 0.0), right
+        )
 
     def versus_best_judge(self) -> Versus:
         """Return whether the panel's labels are better than those of its best judge."""

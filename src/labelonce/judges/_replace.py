@@ -4,12 +4,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from scipy.stats import beta, t
+from scipy.stats import beta, false_discovery_control, t
 
 from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import check_int, check_number
 from labelonce.data import Annotations
 from labelonce.judges._votes import Votes, families_of, people_of
+
+_NAMES = ("winning_rate", "passes", "advantage", "low", "high", "people", "tasks")
 
 
 def alternative_annotator_test(
@@ -62,17 +64,9 @@ def alternative_annotator_test(
     ]
     table = {name: [row[place] for row in rows] for place, name in enumerate(_NAMES)}
     judges = annotations.workers[~person]
-    order = np.lexsort(
-        (
-            -np.nan_to_num(np.array(table["advantage"], dtype=float)),
-            -np.nan_to_num(np.array(table["winning_rate"], dtype=float)),
-        )
-    )
+    order = np.lexsort([-np.nan_to_num(np.array(table[name], dtype=float)) for name in ("advantage", "winning_rate")])
     columns = {"judge": pa.array(judges[order])}
     return pa.table(columns | {name: pa.array([values[i] for i in order]) for name, values in table.items()})
-
-
-_NAMES = ("winning_rate", "passes", "advantage", "low", "high", "people", "tasks")
 
 
 def _of_worker(votes: Votes, worker: int) -> tuple[Codes, Floats]:
@@ -100,7 +94,7 @@ def _row(by_worker: Any, judge: Any, persons: Ids, whole: Floats, limits: tuple[
         n_tasks += int(enough.sum())
     if not shares:
         return (None, None, None, None, None, 0, 0)
-    beaten = _discoveries(np.array(chances), limits[1]).mean()
+    beaten = (false_discovery_control(chances, method="by") <= limits[1]).mean()
     mean = float(np.mean(shares))
     low, high = (float(beta.ppf(end, mean * n_tasks + 0.5, (1 - mean) * n_tasks + 0.5)) for end in (0.05, 0.95))
     return (float(beaten), bool(beaten >= 0.5), mean, low, high, len(shares), n_tasks)
@@ -112,14 +106,3 @@ def _p_value(gap: Floats, epsilon: float) -> float:
     if deviation < 1e-12:
         return float(gap.mean() >= epsilon)
     return float(t.cdf((gap.mean() - epsilon) / deviation, len(gap) - 1))
-
-
-def _discoveries(chances: Floats, level: float) -> Any:
-    """Return which hypotheses are rejected with this false discovery rate under any dependence (2001)."""
-    n = len(chances)
-    order = np.argsort(chances)
-    limit = level * np.arange(1, n + 1) / (n * (1 / np.arange(1, n + 1)).sum())
-    below = np.flatnonzero(chances[order] <= limit)
-    rejected = np.zeros(n, dtype=bool)
-    rejected[order[: below[-1] + 1 if len(below) else 0]] = True
-    return rejected

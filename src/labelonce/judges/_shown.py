@@ -1,10 +1,8 @@
 """What people are shown of a panel: labels, how right they are, judges, and what each of them is worth."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -29,25 +27,22 @@ class Shown:
     proxy: Floats  # (n_tasks, n_classes): The posterior by models that did not see a task's gold
     accuracy: Estimate
     skill: tuple[Floats, Floats]  # (2, n_workers): Means and variances
-    gold: Codes | None  # (n_tasks,)
+    gold: Codes  # (n_tasks,): -1 where it is not known
     share_doubt: Floats  # (n_classes,): The variance of the share of each class without gold
 
     @classmethod
-    def of(cls, law: Law, gold: Codes | None) -> Shown:
+    def of(cls, law: Law, gold: Codes) -> Self:
         """Return what agreement says, and gold if there is some."""
         weights, parts = zip(*posteriors(law), strict=True)
         mean = np.asarray(sum(weight * part for weight, part in zip(weights, parts, strict=True)))
-        picks = mean.argmax(axis=1)
-        rows = np.arange(len(picks))
-        rights = np.array([part[rows, picks].mean() for part in parts])
+        rows, picks = np.arange(len(mean)), mean.argmax(axis=1)
+        weight, rights = np.array(weights), np.array([part[rows, picks].mean() for part in parts])
+        spread = weight @ (rights - weight @ rights) ** 2
         shares = np.array([part.mean(axis=0) for part in parts])
-        spread = np.array(weights) @ (rights - np.array(weights) @ rights) ** 2
-        doubt = np.array(weights) @ (shares - mean.mean(axis=0)) ** 2 + RULES.panel_least_doubt**2
-        known = np.zeros(0, dtype=np.int64) if gold is None else np.flatnonzero(gold >= 0)
-        skill = law.over_grid(law.skills)
+        doubt = weight @ (shares - mean.mean(axis=0)) ** 2 + RULES.panel_least_doubt**2
+        known, skill = np.flatnonzero(gold >= 0), law.over_grid(law.skills)
         posterior = proxy = mean
         if len(known):
-            assert gold is not None
             law = law.seen(*_seen_by_gold(law, known, gold))
             posterior, proxy = _by_gold(law, mean, known, gold)
             skill = _skill_by_gold(law, gold)
@@ -60,6 +55,11 @@ class Shown:
     def prior(self) -> Floats:
         """The share of each class among the tasks."""
         return np.asarray(self.posterior.mean(axis=0))
+
+    @property
+    def n_gold(self) -> int:
+        """How many tasks have gold."""
+        return int((self.gold >= 0).sum())
 
     def confusion(self) -> Floats:
         """Return P(given | true) of judges who know or guess, with their skills."""
@@ -79,7 +79,6 @@ class Shown:
         pairs, n_workers = panel.pairs, panel.votes.shape[1]
         small = n_workers <= MOST_IN_MATRIX
         full = pairs.matrix(n_workers) if small else None
-        excess = None if full is None else full - np.outer(self._knows(), self._knows())
         return {
             "estimated_accuracy_": self.accuracy,
             "shared_error_": _estimate(float(share[0]), float(doubt[0])),
@@ -88,9 +87,9 @@ class Shown:
             "worth_": self._signal() / self._reference(),
             "adds_": self._adds() / self._reference() if small else np.full(n_workers, np.nan),
             "agreement_": full,
-            "excess_agreement_": excess,
+            "excess_agreement_": None if full is None else full - np.outer(self._knows(), self._knows()),
             "gold_accuracy_": self._gold_accuracy(),
-            "n_gold_": 0 if self.gold is None else int((self.gold >= 0).sum()),
+            "n_gold_": self.n_gold,
             "doubts_": tuple(self._doubts()),
         }
 
@@ -99,6 +98,7 @@ class Shown:
         return np.asarray(np.clip((self.skill[0] - chance) / np.maximum(1 - chance, 1e-3), -0.98, 0.98))
 
     def expected(self) -> Floats:
+        """Return the agreement of every pair of judges that being right explains."""
         q, pairs = self._knows(), self.law.panel.pairs
         return np.asarray(q[pairs.one] * q[pairs.other])
 
@@ -120,27 +120,22 @@ class Shown:
     def _error_correlation(self, r: float) -> float:
         """Return how far mistakes of two judges go together, of all pairs alike; gold shows it directly."""
         by_law = r * self.law.plain
-        if self.gold is None or (self.gold >= 0).sum() < 2 * _FEW:
+        if self.n_gold < 2 * _FEW:
             return by_law
-        n = float((self.gold >= 0).sum())
-        worth = RULES.panel_gold_correlation_worth
-        return (n * self._seen_correlation + worth * by_law) / (n + worth)
+        n, worth = self.n_gold, RULES.panel_gold_correlation_worth
+        return (n * self._seen_correlation() + worth * by_law) / (n + worth)
 
-    @property
     def _seen_correlation(self) -> float:
-        assert self.gold is not None
-        votes, known = self.law.panel.votes, self.gold >= 0
-        kept = np.flatnonzero(known[votes.task])
-        right = np.asarray(votes.amount[kept, np.maximum(self.gold, 0)[votes.task[kept]]]).ravel()
+        votes = self.law.panel.votes
+        kept, right = votes.rights(self.gold)
         worker, task = votes.worker[kept], votes.task[kept]
         number = np.bincount(worker, minlength=votes.shape[1])
         error = right - (np.bincount(worker, right, minlength=votes.shape[1]) / np.maximum(number, 1))[worker]
         deviation = np.sqrt(np.bincount(worker, error**2, minlength=votes.shape[1]) / np.maximum(number, 1))
         error = error / np.maximum(deviation[worker], 1e-9) * (deviation[worker] > 1e-6)
         per_task = np.bincount(task, minlength=votes.shape[0])
-        both = np.bincount(task, error, minlength=votes.shape[0]) ** 2 - np.bincount(
-            task, error**2, minlength=votes.shape[0]
-        )
+        sums, squares = (np.bincount(task, one, minlength=votes.shape[0]) for one in (error, error**2))
+        both = sums**2 - squares
         return float(np.clip(both.sum() / max(float((per_task * (per_task - 1)).sum()), 1.0), 0.0, 1.0))
 
     def _noise(self) -> tuple[Floats, Floats]:
@@ -199,7 +194,7 @@ class Shown:
             inverse = inverse[np.ix_(rest, rest)] - np.outer(column, column) / inverse[least, least]
 
     def _gold_accuracy(self) -> Estimate | None:
-        if self.gold is None or (self.gold >= 0).sum() < _FEW:
+        if self.n_gold < _FEW:
             return None
         known = np.flatnonzero(self.gold >= 0)
         right = (self.proxy[known].argmax(axis=1) == self.gold[known]).mean()
@@ -207,7 +202,7 @@ class Shown:
 
     def _doubts(self) -> Iterator[str]:
         wide = self.accuracy.high - self.accuracy.low
-        if (self.gold is None or not (self.gold >= 0).any()) and wide > RULES.panel_wide:
+        if not self.n_gold and wide > RULES.panel_wide:
             yield (
                 f"{self.accuracy.low:.0%} to {self.accuracy.high:.0%} of the labels may be right: verdicts alone "
                 "cannot tell agreement on the truth from shared mistakes. Check about 50 tasks (see next_tasks) "
@@ -226,38 +221,32 @@ class Versus:
     verdict: Literal["panel", "judge", "unclear"]
 
     @classmethod
-    def of(cls, fitted: Any) -> Versus:
+    def of(cls, fitted: Any) -> Self:
         """Return the comparison on gold that was left out, or, without, by what agreement says."""
         models = np.flatnonzero(~fitted.people_) if not fitted.people_.all() else np.arange(len(fitted.people_))
         judge = int(models[np.argmax(fitted.skill_[models])])
         low, high = fitted.skill_interval()
         best = Estimate(float(fitted.skill_[judge]), float(low[judge]), float(high[judge]))
         panel = fitted.gold_accuracy_ or fitted.estimated_accuracy_
-        middle, spread = cls._on_gold(fitted, judge) or cls._by_law(fitted, judge)
+        by_law = fitted.estimated_accuracy_.value - float(fitted.skill_[judge]), RULES.panel_least_doubt**2
+        middle, spread = cls._on_gold(fitted, judge) or by_law
         half = 1.645 * np.sqrt(spread)
         difference = Estimate(middle, float(middle - half), float(middle + half))
-        verdict: Literal["panel", "judge", "unclear"] = (
-            "panel" if difference.low > 0 else "judge" if difference.high < 0 else "unclear"
-        )
+        verdict: Literal["panel", "judge", "unclear"] = "panel" if difference.low > 0 else "unclear"
+        if difference.high < 0:
+            verdict = "judge"
         return cls(fitted.workers_[judge], panel, best, difference, verdict)
 
     @staticmethod
     def _on_gold(fitted: Any, judge: int) -> tuple[float, float] | None:
         gold, votes = fitted._gold_codes, fitted._shown.law.panel.votes
-        if fitted.gold_accuracy_ is None:
-            return None
-        kept = np.flatnonzero((votes.worker == judge) & (gold[votes.task] >= 0))
-        task = votes.task[kept]
+        kept, right = votes.rights(gold)
+        own = votes.worker[kept] == judge
+        task = votes.task[kept[own]]
         if len(task) < _FEW:
             return None
-        own = np.asarray(votes.amount[kept, gold[task]]).ravel()
-        gap = (fitted._shown.proxy[task].argmax(axis=1) == gold[task]) - own
+        gap = (fitted._shown.proxy[task].argmax(axis=1) == gold[task]) - right[own]
         return float(gap.mean()), float((gap.var() + 0.01) / len(gap))
-
-    @staticmethod
-    def _by_law(fitted: Any, judge: int) -> tuple[float, float]:
-        mean = fitted.estimated_accuracy_.value - float(fitted.skill_[judge])
-        return mean, RULES.panel_least_doubt**2
 
 
 def _estimate(value: float, variance: float) -> Estimate:
@@ -308,11 +297,8 @@ def _seen_by_gold(law: Law, known: Ids, gold: Codes) -> tuple[float, float]:
     """Return how far the judges, as they count, know the truth on gold tasks, and its standard error."""
     votes, prior = law.panel.votes, law.panel.balance
     weight = np.where(law.panel.sharing, law.drive, 0.0)
-    is_known = np.zeros(votes.shape[0], dtype=bool)
-    is_known[known] = True
-    kept = np.flatnonzero(is_known[votes.task])
+    kept, right = votes.rights(gold)
     by_chance = (votes.shares * prior).sum(axis=1)[votes.worker[kept]]
-    right = np.asarray(votes.amount[kept, gold[votes.task[kept]]]).ravel()
     pull = weight[votes.worker[kept]]
     top = np.bincount(votes.task[kept], pull * (right - by_chance) / (1 - by_chance), minlength=votes.shape[0])
     low = np.bincount(votes.task[kept], np.abs(pull), minlength=votes.shape[0])
@@ -324,11 +310,9 @@ def _skill_by_gold(law: Law, gold: Codes) -> tuple[Floats, Floats]:
     """Return skills with gold: what agreement says is a Beta prior of how often a judge is right."""
     mean, variance = law.over_grid(law.skills)
     mean = np.clip(mean, 0.01, 0.99)
-    size = mean * (1 - mean) / (variance + RULES.panel_doubt**2) - 1
-    size = np.maximum(size, 2.0)
+    size = np.maximum(mean * (1 - mean) / (variance + RULES.panel_doubt**2) - 1, 2.0)
     votes = law.panel.votes
-    kept = np.flatnonzero((gold >= 0)[votes.task])
-    right = np.asarray(votes.amount[kept, gold[votes.task[kept]]]).ravel()
+    kept, right = votes.rights(gold)
     number = np.bincount(votes.worker[kept], minlength=votes.shape[1])
     agreed = np.bincount(votes.worker[kept], right, minlength=votes.shape[1])
     total = size + number

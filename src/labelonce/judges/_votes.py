@@ -1,10 +1,9 @@
 """The verdicts of a panel, one per judge and task, and how far every pair of judges agrees."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -14,7 +13,47 @@ from labelonce._types import Codes, Floats, Ids, Mask
 from labelonce.data import Annotations
 
 PERSONS = {"person", "people", "human", "humans", "expert", "experts", "annotator", "crowd", "rater", "user", "turker"}
-_SEPARATORS = "/:@|_- "
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Pairs of judges with common tasks, each once: their agreement beyond chance, and on how many tasks."""
+
+    one: Codes
+    other: Codes
+    n: Floats
+    kappa: Floats
+
+    @classmethod
+    def of(cls, task: Codes, worker: Codes, amount: Any, shape: tuple[int, int, int], shares: Floats) -> Self:
+        """Return the pairs by two sparse products: votes on common tasks, and those for the same class."""
+        n_tasks, n_workers, n_classes = shape
+        entries = amount.tocoo()
+        cell = task[entries.row].astype(np.int64) * n_classes + entries.col
+        _, cell = np.unique(cell, return_inverse=True)
+        said = sparse.csr_array((entries.data, (cell, worker[entries.row])), shape=(len(entries.data), n_workers))
+        seen = sparse.csr_array((np.ones(len(task)), (task, worker)), shape=(n_tasks, n_workers))
+        both = sparse.triu((seen.T @ seen).tocsr(), k=1).tocoo()
+        agree = sparse.csr_array((said.T @ said).tocsr())
+        one, other, n = both.row, both.col, both.data
+        same = np.asarray(agree[one, other]).ravel() if len(one) else np.zeros(0)
+        chance = np.einsum("pk,pk->p", shares[one], shares[other]) if len(one) else np.zeros(0)
+        return cls(one, other, n, (same - n * chance) / np.maximum(n * (1 - chance), 1e-9))
+
+    def select(self, kept: Mask) -> Self:
+        """Return some of the pairs."""
+        return replace(self, one=self.one[kept], other=self.other[kept], n=self.n[kept], kappa=self.kappa[kept])
+
+    def both_ways(self) -> tuple[Codes, Codes, Floats, Floats]:
+        """Return a judge, another, their common tasks and their agreement: every pair twice, from either side."""
+        one, other = np.append(self.one, self.other), np.append(self.other, self.one)
+        return one, other, np.tile(self.n, 2), np.tile(self.kappa, 2)
+
+    def matrix(self, n_workers: int) -> Floats:
+        """Return the agreement as a symmetric matrix, NaN without common tasks."""
+        full = np.full((n_workers, n_workers), np.nan)
+        full[self.one, self.other] = full[self.other, self.one] = self.kappa
+        return full
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +70,7 @@ class Votes:
     shape: tuple[int, int, int]  # tasks, workers, classes
 
     @classmethod
-    def of(cls, annotations: Annotations) -> Votes:
+    def of(cls, annotations: Annotations) -> Self:
         """Return the votes among the answers: those that are no class are none."""
         kept = np.flatnonzero(annotations.label < annotations.n_classes)
         task, worker, label = annotations.task[kept], annotations.worker[kept], annotations.label[kept]
@@ -72,6 +111,11 @@ class Votes:
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(same / n)
 
+    def rights(self, gold: Codes) -> tuple[Codes, Floats]:
+        """Return the rows of the votes on tasks with gold, and how far each of them is right."""
+        rows = np.flatnonzero(gold[self.task] >= 0).astype(np.int32)
+        return rows, np.asarray(self.amount[rows, gold[self.task[rows]]]).ravel()
+
     def pairs(self) -> Pairs:
         """Return how far every pair of judges agrees beyond chance; of very many votes, on a draw of the tasks."""
         per_task = np.bincount(self.task, minlength=self.shape[0]).astype(np.float64)
@@ -80,42 +124,6 @@ class Votes:
             chosen = np.random.default_rng(0).random(self.shape[0]) < RULES.panel_pairs / work
         rows = np.flatnonzero(chosen[self.task])
         return Pairs.of(self.task[rows], self.worker[rows], self.amount[rows], self.shape, self.shares)
-
-
-@dataclass(frozen=True, eq=False)
-class Pairs:
-    """Pairs of judges with common tasks, each once: their agreement beyond chance, and on how many tasks."""
-
-    one: Codes
-    other: Codes
-    n: Floats
-    kappa: Floats
-
-    @classmethod
-    def of(cls, task: Codes, worker: Codes, amount: Any, shape: tuple[int, int, int], shares: Floats) -> Pairs:
-        """Return the pairs by two sparse products: votes on common tasks, and those for the same class."""
-        n_tasks, n_workers, n_classes = shape
-        entries = amount.tocoo()
-        cell = task[entries.row].astype(np.int64) * n_classes + entries.col
-        _, cell = np.unique(cell, return_inverse=True)
-        said = sparse.csr_array((entries.data, (cell, worker[entries.row])), shape=(len(entries.data), n_workers))
-        seen = sparse.csr_array((np.ones(len(task)), (task, worker)), shape=(n_tasks, n_workers))
-        both = sparse.triu((seen.T @ seen).tocsr(), k=1).tocoo()
-        agree = sparse.csr_array((said.T @ said).tocsr())
-        one, other, n = both.row, both.col, both.data
-        same = np.asarray(agree[one, other]).ravel() if len(one) else np.zeros(0)
-        chance = np.einsum("pk,pk->p", shares[one], shares[other]) if len(one) else np.zeros(0)
-        return cls(one, other, n, (same - n * chance) / np.maximum(n * (1 - chance), 1e-9))
-
-    def select(self, kept: Mask) -> Pairs:
-        """Return some of the pairs."""
-        return Pairs(self.one[kept], self.other[kept], self.n[kept], self.kappa[kept])
-
-    def matrix(self, n_workers: int) -> Floats:
-        """Return the agreement as a symmetric matrix, NaN without common tasks."""
-        full = np.full((n_workers, n_workers), np.nan)
-        full[self.one, self.other] = full[self.other, self.one] = self.kappa
-        return full
 
 
 def _strength(annotations: Annotations) -> Floats:
@@ -138,42 +146,31 @@ def _strength(annotations: Annotations) -> Floats:
 def families_of(annotations: Annotations, given: Any = None) -> Ids:
     """Return the family of every worker: as given, as the annotations say, or each its own."""
     workers = annotations.workers.tolist()
-    if given is not None:
-        return np.array([str(given.get(worker, worker)) for worker in workers], dtype=object)
     codes, names = annotations.family, annotations.families
-    if codes is not None and names is not None:
-        return np.array(
-            [str(names[code]) if code >= 0 else str(worker) for code, worker in zip(codes, workers, strict=True)],
-            dtype=object,
-        )
-    named = annotations.name_families()
-    if named is not None:
-        parts = {int(code): _head(str(worker)) for code, worker in zip(named, workers, strict=True)}
-        return np.array([parts[int(code)] for code in named], dtype=object)
-    return np.array([str(worker) for worker in workers], dtype=object)
+    if given is not None:
+        found = [given.get(worker, worker) for worker in workers]
+    elif codes is not None and names is not None:
+        found = [names[code] if code >= 0 else worker for code, worker in zip(codes, workers, strict=True)]
+    elif (named := annotations.name_families()) is not None:
+        heads = {code: _head(str(worker)) for code, worker in zip(named.tolist(), workers, strict=True)}
+        found = [heads[code] for code in named.tolist()]
+    else:
+        found = workers
+    return np.array([str(one) for one in found], dtype=object)
 
 
 def people_of(annotations: Annotations, families: Ids, given: Any = None) -> Mask:
     """Return who is a person: those given, or those whose family or id begins with a word for persons."""
-    workers = annotations.workers.tolist()
+    named = zip(annotations.workers.tolist(), families, strict=True)
     if given is not None:
         wanted = {given} if isinstance(given, str) else set(given)
-        return np.array([w in wanted or f in wanted for w, f in zip(workers, families, strict=True)], dtype=bool)
-    return np.array(
-        [_word(str(f)) in PERSONS or _word(str(w)) in PERSONS for w, f in zip(workers, families, strict=True)],
-        dtype=bool,
-    )
+        return np.array([not wanted.isdisjoint(names) for names in named], dtype=bool)
+    return np.array([any(_word(str(name)) in PERSONS for name in names) for names in named], dtype=bool)
 
 
 def _head(name: str) -> str:
-    for place, letter in enumerate(name):
-        if letter in "/:@|":
-            return name[:place]
-    return name
+    return re.split(r"[/:@|]", name, maxsplit=1)[0]
 
 
 def _word(name: str) -> str:
-    for place, letter in enumerate(name):
-        if letter in _SEPARATORS or letter.isdigit():
-            return name[:place].lower()
-    return name.lower()
+    return re.split(r"[/:@|_\- \d]", name, maxsplit=1)[0].lower()

@@ -183,7 +183,7 @@ def _fill(share: float) -> str:
 def panel_gold(panel: JudgePanel) -> Any:
     """Return the gold that a panel was fitted with, None without any."""
     codes = panel._gold_codes
-    return None if codes is None else [None if code < 0 else panel.classes_[code] for code in codes]
+    return None if (codes < 0).all() else [None if code < 0 else panel.classes_[code] for code in codes]
 
 
 def _mean(values: Floats) -> float | None:
