@@ -84,11 +84,8 @@ def test_information_and_simulation_agree_and_a_cheaper_number_as_good_is_named(
 
 def test_the_level_is_the_accuracy_of_the_pilot_on_new_tasks(problem: dict[str, Any]) -> None:
     clf, X = problem["clf"], problem["X"]
-    level = _simulation._level(
-        _simulation._Problem(X, clf.predict_proba(X), clf, planning.assume(skill=0.8)),
-        problem["ann"],
-        np.random.default_rng(0),
-    )
+    simulated = _simulation._Problem(X, clf.predict_proba(X), clf, planning.assume(skill=0.8))
+    level = _simulation._level(simulated, problem["ann"], np.random.default_rng(0))
     true = clf.score(X[N_PILOT:], problem["y_true"][N_PILOT:])
     assert abs(level[0] - true) < 2 * level[1]
     assert level[1] < 0.06
@@ -108,9 +105,8 @@ def test_the_simulation_overrules_only_where_every_crowd_is_clearly_better() -> 
 
 def test_the_expected_accuracy_rises_with_the_worth() -> None:
     money = check_money(1000, 1, 3, None)
-    rows = with_accuracy(
-        curve(planning.assume(skill=0.8), money, None, "gini", 0), simulated([[[0.80, 0.78, 0.75], [0.70, 0.69, 0.68]]])
-    ).rows
+    found = simulated([[[0.80, 0.78, 0.75], [0.70, 0.69, 0.68]]])
+    rows = with_accuracy(curve(planning.assume(skill=0.8), money, None, "gini", 0), found).rows
     by_worth = sorted(rows, key=lambda row: row.worth)
     values = [row.accuracy.value for row in by_worth if row.accuracy is not None]
     assert values == sorted(values)

@@ -1,7 +1,6 @@
 """The sentences of a plan: what to buy, why, and what to watch out for."""
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -45,9 +44,11 @@ def reasons(
         _why(row, money, goal),
         *_neighbours(curve, row, goal),
         *([_SECOND.format(cost=overlap * money.label_price)] if overlap else []),
-        *_point(goal, point_cost),
-        *_other_goals(curve, goal),
     ]
+    if point_cost is not None:
+        what = "right labels" if goal == "labels" else "accuracy on new tasks"
+        said.append(f"One more point of {what} would cost about {point_cost:,.3g}.")
+    said.append(_other_goal(curve, goal))
     if curve.likely[0] < curve.likely[1]:
         low, high = curve.likely
         said.append(f"The pilot's {crowd.pilot_labels:,} labels leave a range: the best number is {low} to {high}.")
@@ -58,18 +59,11 @@ def _bought(row: Row) -> str:
     return f"{row.labels:,} labels, {row.redundancy} for each of {row.tasks:,} tasks"
 
 
-def _point(goal: str, cost: float | None) -> list[str]:
-    if cost is None:
-        return []
-    what = "right labels" if goal == "labels" else "accuracy on new tasks"
-    return [f"One more point of {what} would cost about {cost:,.3g}."]
-
-
-def _other_goals(curve: Curve, goal: str) -> list[str]:
+def _other_goal(curve: Curve, goal: str) -> str:
     other = next(one for one in curve.chosen if one != goal)
     row = curve.row(curve.chosen[other])
     right = f"{row.label_accuracy:.0%} of the labels would be right, by the labels alone"
-    return [f"For {_FOR[other]} ({argument('goal', other)}): buy {_bought(row)}, for {row.cost:,.6g}; {right}."]
+    return f"For {_FOR[other]} ({argument('goal', other)}): buy {_bought(row)}, for {row.cost:,.6g}; {right}."
 
 
 def simulated_reasons(curve: Curve, row: Row, simulation: Simulation) -> list[str]:
@@ -120,7 +114,7 @@ def _why(row: Row, money: Money, goal: str) -> str:
         return f"All {money.pool:,} tasks are labelled. One more label for each would add less than 1 % of information."
     if row.redundancy == 1 and money.task_price == 0:
         return "Tasks cost nothing, and a first label carries more information than a second one."
-    price = f"A task costs as much as {money.task_in_labels:.3g} labels"
+    price = f"A task costs as much as {money.task_price / money.label_price:.3g} labels"
     if row.redundancy == 1:
         return f"{price}, so more tasks are better than a second label for each."
     return f"{price}, so it pays to label each {row.redundancy} times."
@@ -136,8 +130,7 @@ def _neighbours(curve: Curve, row: Row, goal: str) -> list[str]:
     return [f"Other numbers of labels per task lose information: {', '.join(lost)}."] if lost else []
 
 
-@dataclass(frozen=True)
-class PilotDoubts:
+class PilotDoubts(NamedTuple):
     """What makes a pilot doubtful."""
 
     agreement: float  # Share of the labels that the pilot's model agrees with

@@ -151,11 +151,10 @@ def assume(
         matrices = _stated_confusion(confusion)
         classes = matrices.shape[1]
     n = len(matrices)
+    load = np.full(n, 1 / n) if load is None else load
     shares = np.full(classes, 1 / classes) if prior is None else check_distribution(prior, "prior", (classes,))
     workers = None if n_workers is None else check_int(n_workers, "n_workers", 1)
-    return Crowd(
-        matrices, np.full(n, 1 / n) if load is None else load, shares, np.zeros(n), population=True, n_workers=workers
-    )
+    return Crowd(matrices, load, shares, np.zeros(n), population=True, n_workers=workers)
 
 
 def crowd_of(workers: Any) -> Crowd:

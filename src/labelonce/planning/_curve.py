@@ -139,11 +139,6 @@ class Money:
         """Return what it costs to label some tasks N times."""
         return tasks * (self.task_price + redundancy * self.label_price)
 
-    @property
-    def task_in_labels(self) -> float:
-        """Return the price of a task in labels."""
-        return self.task_price / self.label_price
-
 
 @dataclass(frozen=True)
 class Row:

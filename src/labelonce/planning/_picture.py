@@ -36,9 +36,8 @@ def write_picture(plan: Plan, path: Path) -> None:
 def _draw_worth(axes: Any, plan: Plan) -> None:
     at = [row.redundancy for row in plan.rows]
     axes.fill_between(at, [row.worth_low for row in plan.rows], [row.worth_high for row in plan.rows], alpha=0.2)
-    axes.plot(
-        at, [row.worth for row in plan.rows], "o-", color=_CURVE, markersize=3, label="perfect labels it is worth"
-    )
+    worth = [row.worth for row in plan.rows]
+    axes.plot(at, worth, "o-", color=_CURVE, markersize=3, label="perfect labels it is worth")
     axes.plot(at, [row.tasks for row in plan.rows], "--", color=_OTHER, linewidth=1, label="tasks")
     axes.plot(plan.redundancy, plan.row(plan.redundancy).worth, "o", color=_BEST, label=f"best: {plan.redundancy}")
     axes.set_ylim(0, 1.6 * max(row.worth_high for row in plan.rows))

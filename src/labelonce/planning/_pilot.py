@@ -5,6 +5,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from labelonce._messages import argument
 from labelonce.data import Annotations, check_whole
 from labelonce.runs import Options, RunFolder, load, near, read_inputs, read_run, work_in
 
@@ -22,6 +25,18 @@ class Pilot:
     notes: tuple[str, ...] = ()
     tasks: int | None = None
     pay: dict[Any, float] | None = None
+
+    def price(self, given: Any) -> tuple[float, list[str]]:
+        """Return the price of a label, as given or the mean pay of the workers, and the notes on it."""
+        if given is not None:
+            return given, []
+        fix = f"{argument('label_price')} sets another price."
+        paid = [] if self.pay is None else [pay for pay in self.pay.values() if np.isfinite(pay) and pay > 0]
+        if not paid:
+            return 1.0, [f"No price is given, so one label costs 1 and the budget counts labels. {fix}"]
+        mean, low, high = float(np.mean(paid)), min(paid), max(paid)
+        by_worker = "" if high - low < 0.005 * mean else f" ({low:,.4g} to {high:,.4g} by worker)"
+        return mean, [f"One label costs {mean:,.4g}, the mean pay per worker in the files{by_worker}. {fix}"]
 
 
 def read_pilot(workers: Any, features: Any, annotations: Annotations | None, *, simulated: bool) -> Pilot:

@@ -19,7 +19,6 @@ from labelonce.planning._curve import GOALS, MEASURES, Curve, Money, Row, check_
 from labelonce.planning._overlap import wanted_overlap
 from labelonce.planning._picture import write_picture
 from labelonce.planning._pilot import Pilot, read_pilot
-from labelonce.planning._price import price_of
 from labelonce.planning._simulation import (
     FEWEST_FITS,
     Progress,
@@ -229,7 +228,7 @@ def plan(
     seed = check_int(random_state, "random_state", 0)
     pilot = read_pilot(workers, features, annotations, simulated=check_int(fits, "fits", 0) >= FEWEST_FITS)
     crowd = crowd_of(pilot.workers)
-    price, notes = price_of(pilot, label_price)
+    price, notes = pilot.price(label_price)
     amount = _budget(budget, pilot.workers, price * (1 + check_number(fee, "fee", 0)), task_price)
     money = check_money(amount, price, task_price, pilot.tasks if tasks is None else tasks, fee)
 

@@ -264,8 +264,7 @@ def _with_simulated(row: Row, simulation: Simulation) -> Row:
 def clearly_better(simulation: Simulation, best: int) -> int:
     """Return the redundancy that the simulation puts above `best` in every repeat and by a point, else `best`."""
     own = simulation.accuracy[:, :, simulation.redundancies.index(best)]
-    gains = {
-        redundancy: simulation.accuracy[:, :, place] - own for place, redundancy in enumerate(simulation.redundancies)
-    }
+    places = enumerate(simulation.redundancies)
+    gains = {redundancy: simulation.accuracy[:, :, place] - own for place, redundancy in places}
     clear = {one: gain.mean() for one, gain in gains.items() if gain.min() > 0 and gain.mean() > _CLEAR}
     return max(clear, key=lambda one: clear[one]) if clear else best
