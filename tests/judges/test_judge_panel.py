@@ -113,11 +113,10 @@ def test_steady_judges_count_more_where_choices_are_swapped() -> None:
     bias = rng.random((300, 2)) < 0.75  # of the majority, in either order: together, and against the swapped one
     for judge in range(5):
         for order in (0, 1):
-            says = (
-                np.where(bias[:, order], order, truth) if judge else np.where(rng.random(300) < 0.92, truth, 1 - truth)
-            )
-            if judge == 0 and order == 1:
-                says = np.where(rng.random(300) < 0.95, label[-1], 1 - label[-1])
+            says = np.where(bias[:, order], order, truth)
+            if judge == 0:
+                before, steady = (label[-1], 0.95) if order else (truth, 0.92)
+                says = np.where(rng.random(300) < steady, before, 1 - before)
             task, worker, label = [*task, np.arange(300)], [*worker, np.full(300, judge)], [*label, says]
     orders = np.repeat(np.tile([0, 1], 5), 300)
     annotations = lo.Annotations.from_arrays(*map(np.concatenate, (task, worker, label)), order=orders)

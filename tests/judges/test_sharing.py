@@ -53,18 +53,15 @@ def test_the_unevenness_of_copies_is_that_of_their_mean_votes(classes: int) -> N
     size = (mean**2).sum(axis=1) / (axes[0] ** 2).sum()
     assert size.mean() == pytest.approx(rho, abs=0.01)
     expected = size.var() / (rho * (1 - rho))
-    assert uneven_if_copied(np.array([r_rho / rho]), np.array([knows]), rho, classes)[0] == pytest.approx(
-        expected, rel=0.02
-    )
+    found = uneven_if_copied(np.array([r_rho / rho]), np.array([knows]), rho, classes)
+    assert found[0] == pytest.approx(expected, rel=0.02)
 
 
 def test_too_few_votes_say_nothing_and_the_prior_of_a_user_stands_alone() -> None:
     annotations, _ = judged(0.5, judges=3)
     assert unevenness(annotations) is None
-    assert (
-        Unevenness.of(Votes.of(annotations), np.zeros(3), np.zeros(3), np.full((3, 2), 0.5), np.ones(2) / 2, 0.5)
-        is None
-    )
+    nothing = np.zeros(3), np.zeros(3), np.full((3, 2), 0.5), np.ones(2) / 2, 0.5
+    assert Unevenness.of(Votes.of(annotations), *nothing) is None
     annotations, _ = judged(0.0)
     assert lo.JudgePanel(shared=(400.0, 100.0)).fit(annotations).shared_error_.value == pytest.approx(0.8, abs=0.02)
 

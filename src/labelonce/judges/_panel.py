@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -13,15 +14,15 @@ from labelonce._sklearn import check_is_fitted
 from labelonce._types import Codes, Estimate, Floats
 from labelonce._validate import RandomState, check_int, check_number
 from labelonce.aggregation._base import Aggregator, DoubtWarning, Fit
-from labelonce.data import Annotations, _ids
-from labelonce.data._gold import Gold, check_gold
+from labelonce.data import Annotations, Gold, _ids, check_gold
 from labelonce.judges._law import Panel, law_of
 from labelonce.judges._rates import checks_for_risk, checks_for_width, class_shares
 from labelonce.judges._shown import Shown, Versus
 from labelonce.judges._votes import Votes, families_of, people_of
-from labelonce.workers._intervals import beta_interval
+from labelonce.workers import beta_interval
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class JudgePanel(Aggregator):
     """Combine judges who share mistakes, mostly language models, and say how right the labels are.
 
@@ -81,18 +82,10 @@ class JudgePanel(Aggregator):
     _tables = (8, 4)
     _takes_weights = True
 
-    def __init__(
-        self,
-        *,
-        people: Any = None,
-        families: Mapping[Any, Any] | None = None,
-        shared: tuple[float, float] | None = None,
-        random_state: RandomState = 0,
-    ) -> None:
-        self.people = people
-        self.families = families
-        self.shared = shared
-        self.random_state = random_state
+    people: Any = None
+    families: Mapping[Any, Any] | None = None
+    shared: tuple[float, float] | None = None
+    random_state: RandomState = 0
 
     def _checked(self, annotations: Annotations, gold: Gold | None) -> tuple[Annotations, Codes | None]:
         """Return the annotations whose answers are classes; the others are refusals, which are counted."""
@@ -239,9 +232,8 @@ class JudgePanel(Aggregator):
             return Estimate(number, number, number)
         check_number(risk, "risk", 0.0, 1.0)
         check_number(right, "right", 0.5, 1.0)
-        return checks_for_risk(
-            self.confidence_, self._gold_codes >= 0, self.estimated_accuracy_, float(risk or 0.0), right
-        )
+        known = self._gold_codes >= 0
+        return checks_for_risk(self.confidence_, known, self.estimated_accuracy_, float(risk or 0.0), right)
 
     def versus_best_judge(self) -> Versus:
         """Return whether the panel's labels are better than those of its best judge."""

@@ -65,14 +65,9 @@ def class_shares(
         found = [_powered(posterior[:, code], known, gold[known] == code, chance) for code in range(len(classes))]
         share, variance, method = np.array([one[0] for one in found]), np.array([one[1] for one in found]), "PPI++"
     half = z * np.sqrt(variance)
-    columns = {
-        "class": pa.array(classes),
-        "share": pa.array(np.clip(share, 0.0, 1.0)),
-        "low": pa.array(np.clip(share - half, 0.0, 1.0)),
-        "high": pa.array(np.clip(share + half, 0.0, 1.0)),
-        "method": pa.array([method] * len(classes)),
-    }
-    return pa.table(columns)
+    ends = {"share": share, "low": share - half, "high": share + half}
+    columns = {name: pa.array(np.clip(values, 0.0, 1.0)) for name, values in ends.items()}
+    return pa.table({"class": pa.array(classes), **columns, "method": pa.array([method] * len(classes))})
 
 
 def _powered(proxy: Floats, known: Ids, truth: Any, chance: Floats) -> tuple[float, float]:

@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 from scipy.stats import beta, false_discovery_control, t
 
-from labelonce._types import Codes, Floats, Ids
+from labelonce._types import Floats, Ids
 from labelonce._validate import check_int, check_number
 from labelonce.data import Annotations
 from labelonce.judges._votes import Votes, families_of, people_of
@@ -53,25 +53,19 @@ def alternative_annotator_test(
             "Name them by people=..."
         )
     votes = Votes.of(annotations)
-    by_worker = [_of_worker(votes, worker) for worker in range(votes.shape[1])]
+    votes_of = [np.flatnonzero(votes.worker == worker) for worker in range(votes.shape[1])]
+    by_worker = [(votes.task[rows], votes.amount[rows].toarray()) for rows in votes_of]
     whole = np.zeros((votes.shape[0], votes.shape[2]))
-    for worker in np.flatnonzero(person):
+    persons = np.flatnonzero(person)
+    for worker in persons:
         task, said = by_worker[worker]
         whole[task] += said
-    rows = [
-        _row(by_worker, judge, np.flatnonzero(person), whole, (epsilon, level), min_tasks)
-        for judge in np.flatnonzero(~person)
-    ]
+    judges = np.flatnonzero(~person)
+    rows = [_row(by_worker, judge, persons, whole, (epsilon, level), min_tasks) for judge in judges]
     table = {name: [row[place] for row in rows] for place, name in enumerate(_NAMES)}
-    judges = annotations.workers[~person]
     order = np.lexsort([-np.nan_to_num(np.array(table[name], dtype=float)) for name in ("advantage", "winning_rate")])
-    columns = {"judge": pa.array(judges[order])}
+    columns = {"judge": pa.array(annotations.workers[judges[order]])}
     return pa.table(columns | {name: pa.array([values[i] for i in order]) for name, values in table.items()})
-
-
-def _of_worker(votes: Votes, worker: int) -> tuple[Codes, Floats]:
-    kept = np.flatnonzero(votes.worker == worker)
-    return votes.task[kept], votes.amount[kept].toarray()
 
 
 def _row(by_worker: Any, judge: Any, persons: Ids, whole: Floats, limits: tuple[float, float], least: int) -> Any:

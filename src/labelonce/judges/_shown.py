@@ -11,7 +11,7 @@ from labelonce._rules import RULES
 from labelonce._types import Codes, Estimate, Floats, Ids
 from labelonce.judges._gold import fit_gold
 from labelonce.judges._law import GRID, Law, posteriors
-from labelonce.workers._intervals import beta_interval
+from labelonce.workers import beta_interval
 
 _FOLDS = 5
 _FEW = 10  # gold tasks below which none is left out
