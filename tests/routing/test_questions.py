@@ -32,9 +32,8 @@ def answered(n: int, **options: Any) -> Router:
 
 
 def fit_of(router: Router) -> Fit:
-    return Fit(
-        RNG.dirichlet([1, 1], size=36), RNG.dirichlet([4, 4], size=(3, 3, 2)), ["w0", "w1", "w2"], router.answers
-    )
+    posterior, confusion = RNG.dirichlet([1, 1], size=36), RNG.dirichlet([4, 4], size=(3, 3, 2))
+    return Fit(posterior, confusion, ["w0", "w1", "w2"], router.answers)
 
 
 def test_an_answer_is_believed_box_by_box_and_can_be_taken_back() -> None:
@@ -65,13 +64,9 @@ def test_one_question_is_the_task_without_questions() -> None:
 @pytest.mark.parametrize("questions", [None, ["dog", "sea"]])
 def test_many_answers_at_once_are_believed_as_one_by_one(questions: list[str] | None) -> None:
     rng, gold = np.random.default_rng(0), {"t1": "yes"} if questions is None else None
-    rows = [
-        (f"t{i % 5}", f"w{i}", rng.choice(["yes", "no", "maybe"], size=len(questions or [0])).tolist())
-        for i in range(20)
-    ]
-    one, all_ = (
-        Router([f"t{i}" for i in range(5)], ["yes", "no", "maybe"], questions=questions, gold=gold) for _ in "ab"
-    )
+    tasks, classes, n = [f"t{i}" for i in range(5)], ["yes", "no", "maybe"], len(questions or [0])
+    rows = [(f"t{i % 5}", f"w{i}", rng.choice(classes, size=n).tolist()) for i in range(20)]
+    one, all_ = (Router(tasks, classes, questions=questions, gold=gold) for _ in "ab")
     for task, worker, said in rows:
         one.add(task, worker, said if questions else said[0])
     with all_.state.at_once():

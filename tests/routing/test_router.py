@@ -127,9 +127,8 @@ def test_doubling_all_costs_changes_nothing(may_decline: bool) -> None:
 def test_other_names_of_tasks_and_workers_change_nothing(strategy: Any) -> None:
     order = np.random.default_rng(5).permutation(N_TASKS)
     names: dict[str, Any] = {"task_id": lambda task: f"t{order[task]}", "worker_id": lambda worker: "dbca"[worker]}
-    renamed = Router(
-        [f"t{one}" for one in order], range(N_CLASSES), X=X, learner=LEARNER, strategy=strategy, random_state=1
-    )
+    tasks = [f"t{one}" for one in order]
+    renamed = Router(tasks, range(N_CLASSES), X=X, learner=LEARNER, strategy=strategy, random_state=1)
     assert drive(renamed, 70, **names) == drive(new(strategy=strategy), 70)
 
 
