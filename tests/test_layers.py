@@ -35,11 +35,10 @@ LAYERS = [
 # Imports from private modules of other rooms. A room offers what others may use in its `__init__`, if need be under
 # `if TYPE_CHECKING:`; these numbers only fall.
 PRIVATE_IMPORTS = {
-    "learning": 28,
+    "learning": 12,
     "runs": 12,
-    "multilabel": 8,
+    "multilabel": 7,
     "report": 6,
-    "judges": 5,
     "aggregation": 4,
     "baselines": 4,
     "embed": 4,
@@ -51,6 +50,7 @@ PRIVATE_IMPORTS = {
     "io": 2,
     "datasets": 1,
     "service": 1,
+    "judges": 2,
     "simulate": 1,
     "workers": 1,
 }

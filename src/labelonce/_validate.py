@@ -66,6 +66,14 @@ def check_number(value: Any, name: str, low: float, high: float = np.inf) -> flo
     return number
 
 
+def check_positive(value: Any, name: str, high: float = np.inf) -> float:
+    """Return `value` as a finite float in (0, high]."""
+    number = check_number(value, name, 0.0, high)
+    if number == 0:
+        raise ValueError(f"{named(name)} must be above 0; got {value!r}.")
+    return number
+
+
 def check_rng(random_state: RandomState) -> np.random.Generator:
     """Return a generator for a seed, a generator or None (fresh entropy)."""
     if isinstance(random_state, np.random.Generator):

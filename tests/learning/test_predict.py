@@ -12,9 +12,10 @@ from sklearn.naive_bayes import GaussianNB
 
 from labelonce import Annotations
 from labelonce._kernels import Beliefs
+from labelonce._sklearn import count_rows
 from labelonce._types import Floats
 from labelonce.learning import RepeatedRows, SoftmaxRegression
-from labelonce.learning._predict import n_rows, predict_beliefs, take_rows
+from labelonce.learning._predict import predict_beliefs, take_rows
 from labelonce.learning._problem import Problem, fitted
 from labelonce.learning._rounds import asker, fit_parts
 
@@ -69,7 +70,7 @@ def test_predictions_on_slots_have_the_most_probable_classes_as_well(top: int) -
 @pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, sparse.csr_array, list])
 def test_rows_are_counted_and_selected_in_any_kind_of_table(kind: Any) -> None:
     X = kind(np.arange(6.0).reshape(3, 2))
-    assert n_rows(X) == 3
+    assert count_rows(X) == 3
     assert take_rows(X, np.arange(3)) is X
     some = take_rows(X, np.array([0, 2]))
     dense = some.toarray() if sparse.issparse(some) else np.asarray(some)

@@ -13,8 +13,8 @@ from labelonce._types import Floats
 from labelonce._validate import check_distribution
 from labelonce.aggregation import DoubtWarning
 from labelonce.data import Annotations
-from labelonce.learning import SoftmaxModel, check_arrays, match_rows
-from labelonce.learning._softmax import CHECKS, Loss, loss_and_gradient, softmax
+from labelonce.learning import Loss, SoftmaxModel, check_arrays, match_rows
+from labelonce.learning._softmax import CHECKS, loss_and_gradient, softmax
 
 LARGE_WEIGHT = 10.0  # a label that counts ten times, or minus ten: one mistake outweighs ten tasks
 

@@ -20,7 +20,7 @@ from labelonce._sklearn import (
 )
 from labelonce._types import Codes, Floats, Ids
 from labelonce._validate import check_distribution, check_int
-from labelonce.data._memory import check_memory
+from labelonce.data import check_memory
 from labelonce.learning._learner import Learner
 
 NEGLIGIBLE = 1e-6
@@ -151,13 +151,17 @@ def training_rows(estimator: Any, X: Any, y: Any, sample_weight: Any, **checks: 
     else:
         X, y = validate_data(estimator, X, y, **checks)
         check_classification_targets(y)
-    weight = check_weight(sample_weight, X)
-    keep = weight > 0
-    if not keep.all():
-        X, y, weight = X[keep], y[keep], weight[keep]
+    X, y, weight = weighted_rows(X, y, sample_weight)
     check_probabilities(estimator, len(y), y.shape[1] if soft else len(np.unique(y)))
     targets, classes = (y, np.arange(y.shape[1])) if soft else one_hot(y)
     return X, targets, weight, classes
+
+
+def weighted_rows(X: Any, targets: Any, sample_weight: Any) -> tuple[Any, Any, Floats]:
+    """Return features, targets and weights of the rows that have weight."""
+    weight = check_weight(sample_weight, X)
+    keep = np.flatnonzero(weight > 0)
+    return (X, targets, weight) if len(keep) == len(weight) else (X[keep], targets[keep], weight[keep])
 
 
 def check_probabilities(learner: Any, n_tasks: int, n_classes: int) -> None:

@@ -11,8 +11,7 @@ from labelonce._messages import show
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
 from labelonce._validate import check_choice, check_codes, check_distribution
-from labelonce.aggregation import Aggregator
-from labelonce.aggregation._base import has_no_room
+from labelonce.aggregation import Aggregator, has_no_room
 from labelonce.data import Annotations, _ids
 from labelonce.learning._features import FeaturesClassifier, given_learners
 from labelonce.learning._inputs import check_arrays, check_features, match_rows

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from labelonce._sklearn import check_is_fitted, validate_data
 from labelonce._types import Floats, Ids
-from labelonce._validate import check_int, check_number
+from labelonce._validate import check_int, check_number, check_positive
 from labelonce.learning._adapter import training_rows
 from labelonce.learning._learner import Learner
 from labelonce.learning._softmax import softmax
@@ -112,11 +112,11 @@ class BoostedTrees(Learner):
     def _settings(self) -> dict[str, Any]:
         """Return the parameters in LightGBM's names, checked."""
         return {
-            "learning_rate": _check_share(self.learning_rate, "learning_rate"),
+            "learning_rate": check_positive(self.learning_rate, "learning_rate", 1.0),
             "num_leaves": check_int(self.num_leaves, "num_leaves", 2),
             "min_data_in_leaf": check_int(self.min_child_samples, "min_child_samples", 1),
             "lambda_l2": check_number(self.reg_lambda, "reg_lambda", 0.0),
-            "feature_fraction": _check_share(self.colsample_bytree, "colsample_bytree"),
+            "feature_fraction": check_positive(self.colsample_bytree, "colsample_bytree", 1.0),
             "seed": check_int(self.random_state, "random_state", 0),
             "num_threads": max(check_int(self.n_jobs, "n_jobs", -1), 0),
             "deterministic": True,
@@ -175,12 +175,6 @@ def _softmax_objective(targets: Floats, weight: Floats) -> Objective:
 def _old_sparse(X: Any) -> Any:
     """Return X as it is, or as a sparse *matrix*: LightGBM warns of scipy's sparse arrays."""
     return sparse.csr_matrix(X) if sparse.issparse(X) else X
-
-
-def _check_share(value: Any, name: str) -> float:
-    if check_number(value, name, 0.0, 1.0) == 0:
-        raise ValueError(f"{name} must be above 0; got {value!r}.")
-    return float(value)
 
 
 def _lightgbm() -> ModuleType:

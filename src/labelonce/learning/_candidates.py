@@ -5,11 +5,9 @@ the fit is not in the data, and it is named in plain words: *tau, how often the 
 everything is done for a grid of tau, and weighed by what the labels say and by what is assumed of good workers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -46,7 +44,7 @@ class Link:
         logs = tempered(case.log_predictions, self.exponent, self.added, case.log_base)
         return logs if self.mixing is None else np.log(np.exp(logs) @ self.mixing)
 
-    def fitted(self, case: Case, beliefs: Beliefs, said: Floats, prior: Floats, *, searches: bool) -> Link:
+    def fitted(self, case: Case, beliefs: Beliefs, said: Floats, prior: Floats, *, searches: bool) -> Self:
         """Return the link after a step: for what the labels say, and the beliefs before them."""
         added = case.log_sizes
         if case.assignment is not None:
@@ -56,9 +54,9 @@ class Link:
             here, base = (None if one is None else one[rows] for one in (added, case.log_base))
             logs = case.log_predictions[rows]
             exponent = best_exponent(logs, said[rows], RULES.verdict_exponents, here, self.mixing, base)
-        return Link(exponent, added, self.mixing)
+        return replace(self, exponent=exponent, added=added)
 
-    def mixed(self, case: Case, said: Floats) -> Link:
+    def mixed(self, case: Case, said: Floats) -> Self:
         """Return the link with the mixing that explains labels better, by a step of EM."""
         if self.mixing is None:
             return self
@@ -273,7 +271,7 @@ class Agreement(NamedTuple):
     chance: Floats
 
     @classmethod
-    def of(cls, case: Case, one: Candidate) -> Agreement:
+    def of(cls, case: Case, one: Candidate) -> Self:
         """Return the agreement that a candidate expects."""
         labels, leaning, codes = case.evidence.labels, case.evidence.leaning, case.predictions.codes
         predicted = case.predicted[labels.task]
@@ -317,10 +315,8 @@ def ceiling_evidence(case: Case, agreement: Agreement) -> float:
     predicted = case.predicted[case.evidence.labels.task]
     is_it = case.predictions.codes[case.evidence.labels.task] == predicted[:, None]
     other = np.where(is_it, 0.0, agreement.share) + 1e-9
-    said = (
-        np.where(is_it, agreement.chance, 0.0).sum(axis=1),
-        (other * np.where(is_it, 0.0, agreement.chance)).sum(axis=1),
-    )
+    hits, misses = (np.where(where, agreement.chance, 0.0) for where in (is_it, ~is_it))
+    said = hits.sum(axis=1), (other * misses).sum(axis=1)
     n = np.maximum(np.bincount(predicted), 1), np.maximum(np.bincount(predicted, other.sum(axis=1)), 1e-12)
     hit, miss = (np.bincount(predicted, one) / many for one, many in zip(said, n, strict=True))
     return case.curve.log_likelihood(hit, miss)
@@ -341,9 +337,7 @@ def found_again(case: Case, one: Candidate) -> Candidate:
     """Return the candidate with the same tau and start by other predictions."""
     link = Link() if one.link.mixing is None else replace(one.link, exponent=1.0, added=None)
     again = fixed_point(case, one.workers, one.tau, starts(case)[one.place], link, one.place)
-    log_joint = again.link.log_prior(case) + left_out_messages(case, again)
-    normalise(log_joint)
-    return replace(again, beliefs=case.predictions.with_wide(log_joint))
+    return without_own(case, again)
 
 
 def on_all(case: Case, one: Candidate) -> Candidate:
@@ -358,9 +352,13 @@ def on_all(case: Case, one: Candidate) -> Candidate:
         workers = workers.refitted(case.evidence.tallies(beliefs))
         crowd, factor = moved_to(one.tau, workers.crowd, case, prior, factor)
     skill = crowd.skill(case.of_workers(prior), case.evidence.leaning)
-    found = replace(
-        one, workers=workers, crowd=crowd, factor=factor, link=link, prior=prior, beliefs=beliefs, skill=skill
-    )
-    log_joint = link.log_prior(case) + left_out_messages(case, found)
+    moved: dict[str, Any] = {"workers": workers, "crowd": crowd, "factor": factor, "skill": skill}
+    found = replace(one, link=link, prior=prior, beliefs=beliefs, **moved)
+    return without_own(case, found)
+
+
+def without_own(case: Case, one: Candidate) -> Candidate:
+    """Return a candidate with beliefs by workers counted without the row's part."""
+    log_joint = one.link.log_prior(case) + left_out_messages(case, one)
     normalise(log_joint)
-    return replace(found, beliefs=case.predictions.with_wide(log_joint))
+    return replace(one, beliefs=case.predictions.with_wide(log_joint))

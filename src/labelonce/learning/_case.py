@@ -1,10 +1,8 @@
 """What the last step of a fit looks at: labels as evidence, out-of-fold predictions, and what is known."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -12,7 +10,7 @@ from scipy import sparse
 from labelonce._kernels import Beliefs, Evidence
 from labelonce._rules import RULES
 from labelonce._types import Codes, Floats, Mask
-from labelonce.data._memory import MOST_NUMBERS
+from labelonce.data import MOST_NUMBERS
 from labelonce.learning._calibration import LEAST, log_sizes, log_wide
 from labelonce.learning._ceiling import Curve
 from labelonce.learning._judge import View
@@ -23,6 +21,76 @@ class RoundGain(NamedTuple):
 
     labels: Codes
     gain: float
+
+
+class Assignment:
+    """Which classes a worker's tasks have, where workers choose their tasks, or are given those of one place or field.
+
+    Parameters
+    ----------
+    labels : SlotLabels
+        The labels, whose workers and rows count.
+    predictions : Beliefs
+        Out-of-fold predictions of the rows; what is told has their slots.
+    """
+
+    def __init__(self, labels: Any, predictions: Beliefs) -> None:
+        self._worker, self._row = labels.worker, labels.task
+        self._n_workers, self._n_classes = labels.n_workers, labels.n_classes
+        self._predictions = predictions
+        self._n_labels = np.bincount(self._worker, minlength=self._n_workers)
+        per_row = np.bincount(self._row, minlength=len(predictions))[self._row]
+        place = self._row, np.arange(len(self._row))
+        self._mean_of_row = sparse.csr_array((1 / per_row, place), shape=(len(predictions), len(self._row)))
+
+    def difference(self) -> float:
+        """Return how far workers are from taking the same tasks: z of the chi-square of their mean predictions."""
+        _, chi_square = self._apart()
+        n_classes, free = self._n_classes, np.count_nonzero(self._n_labels) - 1
+        return float((chi_square.sum() - n_classes * free) / np.sqrt(2 * n_classes * free)) if free > 0 else 0.0
+
+    def shift(self) -> Floats:
+        """Return how far the predicted classes of every worker's tasks are from those of all: total variation.
+
+        0 for workers whose tasks may be a draw of all.
+        """
+        apart, chi_square = self._apart()
+        z = (chi_square - self._n_classes) / np.sqrt(2 * self._n_classes)
+        return np.where(z > RULES.other_tasks, np.abs(apart).sum(axis=1) / 2, 0.0)
+
+    def _apart(self) -> tuple[Floats, Floats]:
+        """Return how far the mean prediction of each worker's tasks is from that of all, and its chi-square."""
+        n, said = np.maximum(self._n_labels, 1)[:, None], self._predictions.probability[self._row]
+        total, squares = self._by_worker(said), self._by_worker(said**2)
+        mean = total.sum(axis=0) / len(said)
+        spread = squares.sum(axis=0) / len(said) - mean**2 + 1e-12
+        apart = total / n - mean
+        return apart, (n * apart**2 / spread).sum(axis=1)
+
+    def log_ratio(self, beliefs: Beliefs, prior: Floats) -> Floats:
+        """Return the log of how much more often the tasks of a row's workers have each class than all tasks do.
+
+        It is a mean over the row's labels, which themselves do not count.
+        """
+        said, codes = beliefs.probability[self._row], self._codes
+        pull = RULES.assignment_labels
+        others = self._by_worker(said)[self._worker[:, None], codes] - said
+        n_others = (self._n_labels[self._worker] - 1.0)[:, None]
+        share = prior[codes]
+        found = self._mean_of_row @ np.log((others + pull * share) / ((n_others + pull) * share))
+        slots = self._predictions.classes
+        return found if slots is None else np.pad(np.where(slots >= 0, found, 0.0), ((0, 0), (0, 1)))
+
+    @property
+    def _codes(self) -> Codes:
+        """The class of every slot by label; the first class where a slot is empty, which has no probability."""
+        return np.asarray(np.maximum(self._predictions.codes[self._row], 0))
+
+    def _by_worker(self, values: Floats) -> Floats:
+        """Return sums by worker and class."""
+        place = self._worker[:, None].astype(np.intp) * self._n_classes + self._codes
+        found = np.bincount(place.ravel(), values.ravel(), self._n_workers * self._n_classes)
+        return np.asarray(found.reshape(self._n_workers, self._n_classes), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +112,7 @@ class Case:
     trained: RoundGain | None = None
 
     @classmethod
-    def of(cls, view: View, trained: RoundGain | None = None) -> Case:
+    def of(cls, view: View, trained: RoundGain | None = None) -> Self:
         """Return the case of a view of out-of-fold predictions, and of what training told."""
         problem, predictions = view.problem, view.predictions
         fold = np.random.default_rng(0).permutation(problem.n_tasks) % RULES.verdict_folds
@@ -52,10 +120,6 @@ class Case:
         votes = given.on(predictions.classes)
         known = (problem.gold, problem.balance, fold[problem.task].astype(np.int32), votes)
         return cls(view.evidence, predictions, *known, problem.kind, problem.worker_kind, trained)
-
-    def with_predictions(self, predictions: Beliefs) -> Case:
-        """Return the case with other predictions of the same rows."""
-        return replace(self, predictions=predictions.on(self.predictions.classes))
 
     @cached_property
     def log_predictions(self) -> Floats:
@@ -113,9 +177,8 @@ class Case:
         """How far every label is for the predicted class of its row: 1 or 0, or by how the answer leans."""
         labels, leaning = self.evidence.labels, self.evidence.leaning
         predicted = self.predicted[labels.task]
-        return np.asarray(
-            predicted == labels.label if leaning is None else leaning[labels.label, predicted], dtype=float
-        )
+        agrees = predicted == labels.label if leaning is None else leaning[labels.label, predicted]
+        return np.asarray(agrees, dtype=float)
 
     @cached_property
     def curve(self) -> Curve | None:
@@ -155,12 +218,6 @@ class Case:
         return self.kind is not None and bool(self.kind.any())
 
     @property
-    def rows_of_questions(self) -> list[Codes]:
-        """The answered rows of every question."""
-        rows, kind = np.flatnonzero(self.labelled), np.zeros(0) if self.kind is None else self.kind
-        return [rows[kind[rows] == one] for one in np.unique(kind[rows])] if len(kind) else []
-
-    @property
     def may_mix(self) -> bool:
         """Whether there may be classes that predictions do not tell apart, of which there must be few."""
         least, most = RULES.mixing_classes
@@ -180,91 +237,22 @@ class Case:
         """Return a class balance as the workers meet it: of their kind of rows."""
         return prior if self.worker_kind is None else prior[self.worker_kind]
 
-    def select(self, rows: Mask) -> Case:
+    def select(self, rows: Mask) -> Self:
         """Return the case of some rows."""
-        gold = None if self.gold is None else self.gold[rows]
         some = np.flatnonzero(rows)
-        kind = None if self.kind is None else self.kind[rows]
+        gold, kind = (None if one is None else one[rows] for one in (self.gold, self.kind))
         trained = None if self.trained is None else RoundGain(self.trained.labels[rows], self.trained.gain)
         known = (gold, self.balance, self.fold[rows], self.votes[some], kind, self.worker_kind, trained)
-        return Case(self.evidence.select(rows), self.predictions[some], *known)
+        return type(self)(self.evidence.select(rows), self.predictions[some], *known)
 
     @cached_property
     def changed(self) -> Codes:
         """The rows whose label is another after the rounds than the one given."""
         given, unique = self.unique_vote()
-        different = unique & (given != (given if self.trained is None else self.trained.labels))
-        return np.flatnonzero(different).astype(np.int32)
+        after = given if self.trained is None else self.trained.labels
+        return np.flatnonzero(unique & (given != after)).astype(np.int32)
 
     def unique_vote(self) -> tuple[Codes, Mask]:
         """Return the class that most labels of a row are for, and whether it is the only one."""
         top = self.votes.argmax().astype(np.int32)
         return top, self.labelled & (self.votes.max() > 0) & (self.votes.tied_with(top) == 1)
-
-
-class Assignment:
-    """Which classes a worker's tasks have, where workers choose their tasks, or are given those of one place or field.
-
-    Parameters
-    ----------
-    labels : SlotLabels
-        The labels, whose workers and rows count.
-    predictions : Beliefs
-        Out-of-fold predictions of the rows; what is told has their slots.
-    """
-
-    def __init__(self, labels: Any, predictions: Beliefs) -> None:
-        self._worker, self._row = labels.worker, labels.task
-        self._n_workers, self._n_classes = labels.n_workers, labels.n_classes
-        self._predictions = predictions
-        self._n_labels = np.bincount(self._worker, minlength=self._n_workers)
-        per_row = np.bincount(self._row, minlength=len(predictions))[self._row]
-        place = self._row, np.arange(len(self._row))
-        self._mean_of_row = sparse.csr_array((1 / per_row, place), shape=(len(predictions), len(self._row)))
-
-    def difference(self) -> float:
-        """Return how far workers are from taking the same tasks: z of the chi-square of their mean predictions."""
-        n = np.maximum(self._n_labels, 1)[:, None]
-        said = self._predictions.probability[self._row]
-        mean, square = (self._by_worker(one).sum(axis=0) / len(said) for one in (said, said**2))
-        found = (n * (self._by_worker(said) / n - mean) ** 2 / (square - mean**2 + 1e-12)).sum()
-        free = np.count_nonzero(self._n_labels) - 1
-        return float((found - self._n_classes * free) / np.sqrt(2 * self._n_classes * free)) if free > 0 else 0.0
-
-    def shift(self) -> Floats:
-        """Return how far the predicted classes of every worker's tasks are from those of all: total variation.
-
-        0 for workers whose tasks may be a draw of all.
-        """
-        n, codes = np.maximum(self._n_labels, 1)[:, None], self._codes
-        said = self._predictions.probability[self._row]
-        total, squares = self._by_worker(said) / n, np.bincount(codes.ravel(), (said**2).ravel(), self._n_classes)
-        mean = np.bincount(codes.ravel(), said.ravel(), self._n_classes) / len(said)
-        spread = squares / len(said) - mean**2 + 1e-12
-        z = ((n * (total - mean) ** 2 / spread).sum(axis=1) - self._n_classes) / np.sqrt(2 * self._n_classes)
-        return np.where(z > RULES.other_tasks, np.abs(total - mean).sum(axis=1) / 2, 0.0)
-
-    def log_ratio(self, beliefs: Beliefs, prior: Floats) -> Floats:
-        """Return the log of how much more often the tasks of a row's workers have each class than all tasks do.
-
-        It is a mean over the row's labels, which themselves do not count.
-        """
-        said, codes = beliefs.probability[self._row], self._codes
-        pull = RULES.assignment_labels
-        others = self._by_worker(said)[self._worker[:, None], codes] - said
-        n_others = (self._n_labels[self._worker] - 1.0)[:, None]
-        share = prior[codes]
-        found = self._mean_of_row @ np.log((others + pull * share) / ((n_others + pull) * share))
-        slots = self._predictions.classes
-        return found if slots is None else np.pad(np.where(slots >= 0, found, 0.0), ((0, 0), (0, 1)))
-
-    @property
-    def _codes(self) -> Codes:
-        """The class of every slot by label; the first class where a slot is empty, which has no probability."""
-        return np.asarray(np.maximum(self._predictions.codes[self._row], 0))
-
-    def _by_worker(self, values: Floats) -> Floats:
-        """Return sums by worker and class."""
-        place = self._worker[:, None].astype(np.intp) * self._n_classes + self._codes
-        found = np.bincount(place.ravel(), values.ravel(), self._n_workers * self._n_classes)
-        return np.asarray(found.reshape(self._n_workers, self._n_classes), dtype=np.float64)

@@ -74,8 +74,11 @@ def ranks(case: Case) -> float:
 
     Unlike the likelihood it has no part in how often each worker says yes, nor in how rare a yes is.
     """
+    if case.kind is None:
+        return 0.0
     predicted, said = case.predictions.to_dense()[:, 1], case.votes.to_dense()[:, 1] > 0.5
-    found = [_rank_z(predicted[rows], said[rows]) for rows in case.rows_of_questions]
+    answered = [case.labelled & (case.kind == one) for one in np.unique(case.kind)]
+    found = [_rank_z(predicted[rows], said[rows]) for rows in answered if rows.any()]
     return float(np.sum(found) / np.sqrt(len(found))) if found else 0.0
 
 

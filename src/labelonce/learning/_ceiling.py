@@ -39,9 +39,8 @@ class Curve(NamedTuple):
     @classmethod
     def of(cls, predicted: Codes, margin: Floats, agrees: Floats, weight: Floats) -> Self:
         """Return the curve of labels, each with its predicted class, the margin of that, and whether they agree."""
-        sure = np.stack(
-            [margin / max(float(margin.std()), 1e-9), norm.ppf(0.5 + rankdata(margin) / (2 * len(margin) + 2))]
-        )
+        quantiles = norm.ppf(0.5 + rankdata(margin) / (2 * len(margin) + 2))
+        sure = np.stack([margin / max(float(margin.std()), 1e-9), quantiles])
         order = np.lexsort((margin, predicted))
         size = np.bincount(predicted)
         n_cells = np.clip(size // RULES.ceiling_cells[1], 1, RULES.ceiling_cells[0])

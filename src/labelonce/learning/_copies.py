@@ -56,6 +56,6 @@ def _known(pairs: Pairs, n_workers: int) -> tuple[Floats, Floats]:
     """Return what each worker knows, as its agreement with others shows it, and the same with twice its error."""
     others = pairs.select(pairs.kappa < RULES.copies[0])
     known = np.maximum(loadings(others, n_workers), 0.0)
-    one, other = np.concatenate([others.one, others.other]), np.concatenate([others.other, others.one])
-    told = np.bincount(one, np.tile(others.n, 2) * known[other] ** 2, minlength=n_workers)
+    one, other, n, _ = others.both_ways()
+    told = np.bincount(one, n * known[other] ** 2, minlength=n_workers)
     return known, np.clip(known + 2 / np.sqrt(np.maximum(told, 1.0)), 0.0, 1.0)

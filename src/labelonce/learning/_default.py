@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.pipeline import make_pipeline
 
 from labelonce._rules import RULES
-from labelonce.data._memory import is_large
+from labelonce.data import is_large
 from labelonce.learning._grouped_softmax import GroupedSoftmax
 from labelonce.learning._softmax import SoftmaxRegression
 from labelonce.learning._standardise import Standardiser
@@ -39,8 +39,7 @@ def behind(first: Any, choices: list[Any]) -> list[Any]:
 def default_learner(X: Any, labels: Any = None, workers: WorkerModel | None = None) -> list[Any]:
     """Return the learners among which `MBEM()` chooses: standardised features and softmax regressions.
 
-    The scaler is one object in all pipelines, so that it is fitted once; sparse features are left as they are. With
-    many classes in groups that are known, the regressions predict the group first.
+    With many classes in groups that are known, the regressions predict the group first.
 
     Examples
     --------
@@ -56,7 +55,13 @@ def default_learner(X: Any, labels: Any = None, workers: WorkerModel | None = No
     learners: list[Any] = [SoftmaxRegression(C=C) for C in RULES.penalties]
     if groups is not None:
         learners = [GroupedSoftmax(groups, C=C, tol=1e-4, warm_start=True) for C in RULES.penalties]
-    if sparse.issparse(X):
-        return learners
+    return standardised(learners, X)
+
+
+def standardised(learners: list[Any], X: Any) -> list[Any]:
+    """Return pipelines that standardise the features X before each learner; sparse ones are left as they are.
+
+    The scaler is one object in all pipelines, so that it is fitted once.
+    """
     scaler = Standardiser()
-    return [make_pipeline(scaler, learner) for learner in learners]
+    return learners if sparse.issparse(X) else [make_pipeline(scaler, learner) for learner in learners]

@@ -9,8 +9,9 @@ import numpy as np
 from labelonce._messages import is_offered, show
 from labelonce._rules import RULES
 from labelonce._types import Codes, Estimate, Floats
-from labelonce.aggregation._base import DoubtWarning
+from labelonce.aggregation import DoubtWarning
 from labelonce.learning._narrowing import Narrowing
+from labelonce.learning._verdict import Verdict, label_entropy
 
 NOTHING_HELD_OUT = (
     "no model was held out, so the confidence is that of the rounds themselves, which is too high: every label helped "
@@ -55,29 +56,32 @@ def doubts_about_contradictions(contradicted: float, taken: float) -> Iterator[s
         )
 
 
-def doubts_about_causes(common: float) -> Iterator[str]:
-    """Yield the sentence for people who err together where the model is unsure."""
-    if common > RULES.common_causes:
+def doubts_about_fit(verdict: Verdict, labels: Any, scores: Sequence[float]) -> list[str]:
+    """Return the gravest doubt of these three, by the log-likelihoods of held-out labels after each round, if any."""
+    by_shares, narrowing = label_entropy(labels), verdict.narrowing()
+    score = scores[-1] if scores else by_shares + verdict.gain / len(labels)
+    return (
+        list(doubts_about_features(score, by_shares, verdict.gain, narrowing))
+        or list(doubts_about_labels(labels.n_tasks, verdict.kept, verdict.accuracy(), narrowing))
+        or list(doubts_about_contradictions(verdict.contradicted, verdict.taken))
+    )
+
+
+def doubts_about_people(verdict: Verdict, copiers: Sequence[Codes], workers: Any) -> Iterator[str]:
+    """Yield sentences for people who err together, where the model is unsure or surest, and for those who copy."""
+    if verdict.common > RULES.common_causes:
         yield (
             "labels of one task disagree more often where the model is unsure: people err together on hard tasks, so "
             "that more labels are wrong than confidence and skills say. Only checked labels tell how many: give some "
             "as gold."
         )
-
-
-def doubts_about_surest(surely: float) -> Iterator[str]:
-    """Yield the sentence for labels that even the surest predictions contradict."""
-    if surely > 0:
+    if verdict.surely > 0:
         yield (
-            f"where out-of-fold models are surest, they contradict labels {100 * surely:.0f} percentage points more "
-            "often than these are estimated to be wrong: people make the same mistakes, or the features do not "
+            f"where out-of-fold models are surest, they contradict labels {100 * verdict.surely:.0f} percentage points "
+            "more often than these are estimated to be wrong: people make the same mistakes, or the features do not "
             "determine the class. Only checked labels tell: give some as gold."
         )
-
-
-def doubts_about_copies(groups: Sequence[Codes], workers: Any) -> Iterator[str]:
-    """Yield a sentence for every group of workers who give each other's labels."""
-    for group in groups:
+    for group in copiers:
         named = ", ".join(show(workers[one]) for one in group[:5]) + (", ..." if len(group) > 5 else "")
         yield (
             f"workers {named} nearly always give the same labels, far more often than their agreement with others "

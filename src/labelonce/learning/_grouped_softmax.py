@@ -5,18 +5,17 @@ from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from scipy.optimize import minimize
 
-from labelonce._kernels import Beliefs, blas_threads, join_slots, on_slots, unique_in_rows
+from labelonce._kernels import Beliefs, join_slots, on_slots, unique_in_rows
 from labelonce._rules import RULES
-from labelonce._sklearn import check_is_fitted, check_weight, validate_data
+from labelonce._sklearn import check_is_fitted, validate_data
 from labelonce._types import Codes, Floats, Ids
-from labelonce._validate import check_codes, check_int, check_number
-from labelonce.learning._adapter import check_targets, one_hot
+from labelonce._validate import check_codes, check_int, check_positive
+from labelonce.learning._adapter import check_targets, weighted_rows
 from labelonce.learning._learner import Learner
-from labelonce.learning._slot_softmax import fit_slots
+from labelonce.learning._slot_softmax import blocks, fit_slots, searched
 from labelonce.learning._softmax import CHECKS, loss_and_gradient, softmax
-from labelonce.workers._groups import Groups
+from labelonce.workers import Groups
 
 _TASKS = 1 << 16  # whose predictions are made at a time
 
@@ -71,17 +70,13 @@ class GroupedSoftmax(Learner):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to labels, to probability targets (n_tasks, n_classes) or to `Beliefs`, whose rest is left out."""
-        if check_number(self.C, "C", 0.0) == 0:
-            raise ValueError(f"C must be above 0; got {self.C!r}.")
+        check_positive(self.C, "C")
         check_int(self.max_iter, "max_iter", 1)
         groups = self.groups if isinstance(self.groups, Groups) else _read(self.groups)
         X, targets, classes = self._targets(X, y)
         if targets.n_classes != groups.n_classes:
             raise ValueError(f"groups must have one entry per class, {targets.n_classes}; got {groups.n_classes}.")
-        weight = check_weight(sample_weight, X)
-        keep = np.flatnonzero(weight > 0)
-        if len(keep) < len(weight):
-            X, targets, weight = X[keep], targets[keep], weight[keep]
+        X, targets, weight = weighted_rows(X, targets, sample_weight)
         penalty = 1 / (self.C * weight.sum())
         warm = self.warm_start and getattr(self, "coef_", np.zeros(0)).shape == (len(classes), X.shape[1])
         self._groups, self.classes_ = groups, classes
@@ -100,8 +95,8 @@ class GroupedSoftmax(Learner):
             X = validate_data(self, X, **CHECKS)
             return X, Beliefs.from_dense(check_targets(y, X.shape[0]), y.shape[1]), np.arange(y.shape[1])
         X, y = validate_data(self, X, y, **CHECKS)
-        _, classes = one_hot(y[:0]) if not len(y) else (None, np.unique(y))
-        return X, Beliefs.certain(np.searchsorted(classes, y).astype(np.int32), len(classes), few=True), classes
+        classes, codes = np.unique(y, return_inverse=True)
+        return X, Beliefs.certain(codes.astype(np.int32), len(classes), few=True), classes
 
     def _fit_groups(self, X: Any, targets: Beliefs, weight: Floats, penalty: float, *, warm: bool) -> None:
         start = np.zeros((X.shape[1] + 1, targets.n_classes))
@@ -133,10 +128,8 @@ class GroupedSoftmax(Learner):
                 start[-1] = np.log(mass[seen])
             x, total = X[rows], part.sum()
             arguments = (x, inside[:, seen], (part / total)[:, None], 1 / (self.C * total))
-            with blas_threads(x.shape[0] * x.shape[1] * len(seen)):
-                found = minimize(
-                    loss_and_gradient, start.ravel(), args=arguments, jac=True, method="L-BFGS-B", options=options
-                ).x.reshape(start.shape)
+            size = x.shape[0] * x.shape[1] * len(seen)
+            found = searched(loss_and_gradient, start, arguments, size, options).x.reshape(start.shape)
             coef[members[seen]], intercept[members] = found[:-1].T, -np.inf
             intercept[members[seen]] = found[-1] - found[-1].mean()
         self.coef_, self.intercept_ = coef, intercept
@@ -157,9 +150,9 @@ class GroupedSoftmax(Learner):
         check_is_fitted(self, "coef_")
         X = validate_data(self, X, reset=False, **CHECKS)
         n_classes = len(self.classes_)
-        none = np.full((len(X) if not hasattr(X, "nnz") else X.shape[0], 1), -1, dtype=np.int32)
-        if len(none) * n_classes <= 10**7:
-            return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        if X.shape[0] * n_classes <= 10**7:
+            return super().predict(X)
+        none = np.full((X.shape[0], 1), -1, dtype=np.int32)
         return np.asarray(self.classes_[self.predict_slots(X, none, 1).argmax()])
 
     def predict_slots(self, X: Any, classes: Codes, top: int) -> Beliefs:
@@ -169,7 +162,7 @@ class GroupedSoftmax(Learner):
         """
         check_is_fitted(self, "coef_")
         X = validate_data(self, X, reset=False, **CHECKS)
-        parts = [self._on_slots(X[rows], classes[rows], top) for rows in _blocks(len(classes))]
+        parts = [self._on_slots(X[rows], classes[rows], top) for rows in blocks(len(classes), _TASKS)]
         return Beliefs.joined(parts)
 
     def _on_slots(self, X: Any, classes: Codes, top: int) -> Beliefs:
@@ -268,7 +261,7 @@ def targets_of_groups(targets: Beliefs, group: Codes) -> Beliefs:
     """
     n_groups = int(group.max()) + 1
     if len(targets) > _TASKS:
-        return Beliefs.joined([_some_groups(targets[rows], group, n_groups) for rows in _blocks(len(targets))])
+        return Beliefs.joined([_some_groups(targets[rows], group, n_groups) for rows in blocks(len(targets), _TASKS)])
     return _some_groups(targets, group, n_groups)
 
 
@@ -308,7 +301,3 @@ def within_group(targets: Beliefs, members: Codes) -> Floats:
         dense[np.arange(len(dense)), column] += amount
     dense = dense[:, :-1]
     return np.asarray(dense / np.maximum(dense.sum(axis=1, keepdims=True), 1e-30))
-
-
-def _blocks(n: int) -> Iterator[slice]:
-    return (slice(start, start + _TASKS) for start in range(0, n, _TASKS))

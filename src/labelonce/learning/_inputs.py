@@ -8,15 +8,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, get_tags
 
 from labelonce._messages import shorten
-from labelonce._sklearn import check_classification_targets, validate_data
-from labelonce.data import Annotations, _ids
-from labelonce.data._annotations import NAMES, check_positions
-from labelonce.data._answers import only_classes
-from labelonce.data._extra import check_whole
-from labelonce.data._memory import check_memory
+from labelonce._sklearn import check_classification_targets, count_rows, validate_data
+from labelonce.data import NAMES, Annotations, _ids, check_memory, check_positions, check_whole, only_classes
 from labelonce.data._numbers import features_fault
 from labelonce.learning._learner import Learner
-from labelonce.learning._predict import n_rows
 
 _FEW = 10  # rows: with fewer, features may be ids by chance
 _WIDE = 20  # columns: a data frame of labels has fewer, a matrix of labels one per worker
@@ -27,7 +22,7 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> None:
 
     For learners that take numbers only, texts, dates, missing and infinite values are an error that names the column.
     """
-    flat = not _takes_any_shape(estimator)
+    flat = not any(isinstance(one, Learner) and one.any_shape for one in _learners(estimator))
     if flat and isinstance(X, np.ndarray) and X.ndim != 2 and X.dtype.kind in "fiub":
         raise ValueError(
             f"X must have 2 dimensions, tasks and features; got shape {X.shape}. Reshape your data either using "
@@ -71,11 +66,6 @@ def _check_numbers(X: Any, *, missing: bool) -> None:
     raise ValueError(f"{fault.sentence} {fixes.get(fault.kind, encode)}")
 
 
-def _takes_any_shape(estimator: Any) -> bool:
-    """Return whether the learner, or one of them, takes images and the like."""
-    return any(isinstance(one, Learner) and one.any_shape for one in _learners(estimator))
-
-
 def _learners(estimator: Any) -> list[Any]:
     learner = getattr(estimator, "learner", None)
     return list(learner) if isinstance(learner, list | tuple) else [learner]
@@ -107,9 +97,9 @@ def match_rows(
     if isinstance(y, Annotations):
         _check_no_ids(X, annotations)
     if found is None:
-        check_positions(annotations, "X", n_rows(X), "Give tasks=..., the task id of every row of X.")
+        check_positions(annotations, "X", count_rows(X), "Give tasks=..., the task id of every row of X.")
     else:
-        annotations = _align(annotations, *found, n_rows(X))
+        annotations = _align(annotations, *found, count_rows(X))
     if classes is not None and not np.array_equal(annotations.classes, classes):
         raise ValueError(
             f"annotations must have the classes of the fit, {shorten(classes)}; got {shorten(annotations.classes)}."
@@ -209,10 +199,9 @@ def _from_frame(frame: Any, X: Any, classes: Any) -> Any:
         return Annotations.from_frame(frame, classes=classes)
     values = [set(np.asarray(column(place)).tolist()) for place in range(len(names))] if len(names) <= _WIDE else []
     distinct = len(values) > 0 and max(map(len, values)) == len(frame) >= _FEW
-    apart = (
-        len(values) > 1 and not set.intersection(*values) and any(isinstance(one, str) for one in set.union(*values))
-    )
-    if distinct or apart or len(frame) != n_rows(X):
+    apart = len(values) > 1 and not set.intersection(*values)
+    apart = apart and any(isinstance(one, str) for one in set.union(*values))
+    if distinct or apart or len(frame) != count_rows(X):
         raise ValueError(
             f"y must be annotations or a matrix with one row per task; got a data frame with the columns "
             f"{shorten(names)}. Make annotations of it with Annotations.from_frame(y, task=..., worker=..., label=...)."
@@ -239,8 +228,8 @@ def _from_array(y: Any, X: Any, classes: Any) -> Annotations:
     y = _as_array(y)
     if y.ndim not in (1, 2):
         raise ValueError(f"y must be labels (n_tasks,) or a matrix (n_tasks, n_workers); got shape {y.shape}.")
-    if y.shape[0] != n_rows(X):
-        raise ValueError(f"X and y must have the same number of rows; got {n_rows(X)} and {y.shape[0]}.")
+    if y.shape[0] != count_rows(X):
+        raise ValueError(f"X and y must have the same number of rows; got {count_rows(X)} and {y.shape[0]}.")
     if y.ndim == 2 or isinstance(y, np.ma.MaskedArray):
         return Annotations.from_matrix(y if y.ndim == 2 else y[:, None], classes=classes)
     check_array(y, dtype=None, ensure_2d=False, input_name="y")

@@ -23,14 +23,10 @@ class Learner(ClassifierBase, ABC):
     auto : mapping
         For a learner that is too expensive to try rounds with: `rounds`, their number, and `predictions`, "in_sample"
         if it may judge the workers by predictions for its own tasks. Empty: found out.
-    may_overfit : bool
-        Whether the first round has to tell if it overfits, whatever `auto` says.
     takes_slots : bool
         Whether targets may be `Beliefs` on slots: probabilities of a few classes per task, where there are many.
     shared : bool
         Whether the processes that `torchrun` started fit one model, each to its own tasks.
-    last_round_differs : bool
-        Whether the last round of `MBEM` is fitted with more care than the rounds before it.
 
     Examples
     --------
@@ -96,7 +92,7 @@ class Learner(ClassifierBase, ABC):
 
     @property
     def may_overfit(self) -> bool:
-        """Whether the first round has to tell if it overfits."""
+        """Whether the first round has to tell if it overfits, whatever `auto` says."""
         return False
 
     @property

@@ -1,7 +1,7 @@
 """MBEM: a classifier and its workers from annotations, even with one label per task."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,10 +13,7 @@ from labelonce._sklearn import check_is_fitted, clone
 from labelonce._types import Codes, Estimate, Floats, Ids
 from labelonce._validate import RandomState, check_choice, check_distribution, check_int
 from labelonce.aggregation._base import labels_frame, set_fitted, workers_table
-from labelonce.data import Annotations
-from labelonce.data._answers import only_classes
-from labelonce.data._extra import check_whole
-from labelonce.data._gold import Gold, check_gold
+from labelonce.data import Annotations, Gold, check_gold, check_whole, only_classes
 from labelonce.learning._average import average_models
 from labelonce.learning._case import Case, RoundGain
 from labelonce.learning._choice import RECIPES, Plan, folds_of, planned_rounds, settle
@@ -25,33 +22,29 @@ from labelonce.learning._default import default_learner, default_workers
 from labelonce.learning._doubt import (
     NOTHING_HELD_OUT,
     doubts_about_assignment,
-    doubts_about_causes,
-    doubts_about_contradictions,
-    doubts_about_copies,
     doubts_about_drift,
-    doubts_about_features,
-    doubts_about_labels,
-    doubts_about_surest,
+    doubts_about_fit,
+    doubts_about_people,
     warn,
 )
 from labelonce.learning._echo import echoes, first_round
 from labelonce.learning._features import GivenLearner, given_learners
 from labelonce.learning._fits import FitLog, announce, counting
-from labelonce.learning._history import history_entry
 from labelonce.learning._inputs import check_arrays, check_features, match_rows
 from labelonce.learning._judge import View
 from labelonce.learning._learner import Learner
 from labelonce.learning._problem import Problem, learner_of_round
 from labelonce.learning._review import review_table
-from labelonce.learning._rounds import Round, drifted, first_targets, swaps, unseen_predictions
+from labelonce.learning._rounds import Round, drifted, first_targets, history_entry, swaps, unseen_predictions
 from labelonce.learning._scoring import AnnotationsScorer
 from labelonce.learning._threads import sharing_threads
-from labelonce.learning._verdict import Verdict, in_sample_verdict, label_entropy, reach
+from labelonce.learning._verdict import Verdict, in_sample_verdict, reach
 from labelonce.workers import Counted, WorkerModel
 
 Callback = Callable[[dict[str, Any]], None]
 
 
+@dataclass(eq=False, repr=False)
 class MBEM(AnnotationsScorer):
     """Model bootstrapped EM: train, judge the workers by their disagreement with the model, train again.
 
@@ -160,56 +153,41 @@ class MBEM(AnnotationsScorer):
     True
     """
 
-    tasks_: Ids
-    posterior_: Any
-    labels_: Ids
-    prior_: Floats
-    skill_: Floats
-    predictions_: Any
-    confidence_: Floats
-    worker_model_: WorkerModel
-    estimated_accuracy_: Estimate
-    verdict_: Verdict
-    doubts_: list[str]
-    n_rounds_: int
-    recipe_: dict[str, Any]
-    choices_: list[dict[str, Any]]
-    history_: list[dict[str, Any]]
-    _plan: Plan | None
-    _done: list[Round]  # rounds that the choice has done
-    _last: Round | None
-    _averaged: list[Learner]
-    _copiers: Sequence[Codes] = ()
-    _given: tuple[Codes, ...]  # task, worker and label of every annotation
+    learner: Any = None
+    _: KW_ONLY
+    rounds: Any = "auto"
+    folds: Any = "auto"
+    worker_model: WorkerModel | None = None
+    prior: Any = None
+    algorithm: str = "joint"
+    max_fits: Any = "auto"
+    classes: Any = None
+    device: str | None = None
+    callbacks: Sequence[Callback] = ()
+    verbose: bool = False
+    random_state: RandomState = 0
 
-    def __init__(
-        self,
-        learner: Any = None,
-        *,
-        rounds: Any = "auto",
-        folds: Any = "auto",
-        worker_model: WorkerModel | None = None,
-        prior: Any = None,
-        algorithm: str = "joint",
-        max_fits: Any = "auto",
-        classes: Any = None,
-        device: str | None = None,
-        callbacks: Sequence[Callback] = (),
-        verbose: bool = False,
-        random_state: RandomState = 0,
-    ) -> None:
-        self.learner = learner
-        self.rounds = rounds
-        self.folds = folds
-        self.worker_model = worker_model
-        self.prior = prior
-        self.algorithm = algorithm
-        self.max_fits = max_fits
-        self.classes = classes
-        self.device = device
-        self.callbacks = callbacks
-        self.verbose = verbose
-        self.random_state = random_state
+    tasks_: Ids = field(init=False)
+    posterior_: Any = field(init=False)
+    labels_: Ids = field(init=False)
+    prior_: Floats = field(init=False)
+    skill_: Floats = field(init=False)
+    predictions_: Any = field(init=False)
+    confidence_: Floats = field(init=False)
+    worker_model_: WorkerModel = field(init=False)
+    estimated_accuracy_: Estimate = field(init=False)
+    verdict_: Verdict = field(init=False)
+    doubts_: list[str] = field(init=False)
+    n_rounds_: int = field(init=False)
+    recipe_: dict[str, Any] = field(init=False)
+    choices_: list[dict[str, Any]] = field(init=False)
+    history_: list[dict[str, Any]] = field(init=False)
+    _plan: Plan | None = field(init=False)
+    _done: list[Round] = field(init=False)  # rounds that the choice has done
+    _last: Round | None = field(init=False)
+    _averaged: list[Learner] = field(init=False)
+    _copiers: Sequence[Codes] = field(init=False)
+    _given: tuple[Codes, ...] = field(init=False)  # task, worker and label of every annotation
 
     @classmethod
     def paper(cls, learner: Any = None, *, rounds: int = 2, prior: Any = "uniform", **options: Any) -> Self:
@@ -336,9 +314,8 @@ class MBEM(AnnotationsScorer):
         if confusion is not None:
             if workers.uses_slots(labels):
                 raise ValueError(f"confusion must be None with {type(workers).__name__} workers; got it.")
-            confusion = check_distribution(
-                confusion, "confusion", (labels.n_workers, labels.n_classes, labels.n_answers)
-            )
+            shape = labels.n_workers, labels.n_classes, labels.n_answers
+            confusion = check_distribution(confusion, "confusion", shape)
         givens = self._givens(problem, clone(workers))
         settled = settle(self, givens, replace(problem, confusion=confusion), workers, self._tell)
         self._plan, self._features, self._done, self._last = settled.plan, settled.features, settled.done, None
@@ -441,14 +418,9 @@ class MBEM(AnnotationsScorer):
         assert self._plan is not None
         assert self._last is not None
         how, last = self._plan.how, self._last
-        chosen = how.learner.own_rounds is None and not how.learner.shared and len(self.history_) > 1
-        if (
-            chosen
-            and self._plan.gain <= 0
-            and self.rounds == "auto"
-            and verdict.held_out
-            and drifted(problem, last, verdict.labels)
-        ):
+        chosen = how.learner.own_rounds is None and not how.learner.shared and self.rounds == "auto"
+        useless = len(self.history_) > 1 and self._plan.gain <= 0 and verdict.held_out
+        if chosen and useless and drifted(problem, last, verdict.labels):
             learner = learner_of_round(how.learner, 1, 1, np.random.default_rng([how.seed, 1]))
             self.model_ = problem.fit(learner, *first_targets(problem, how.workers))
             self.n_fits_ += 1
@@ -483,20 +455,9 @@ class MBEM(AnnotationsScorer):
         asked = self.algorithm == "joint" and self.folds != 1
         found = [NOTHING_HELD_OUT] if asked and not verdict.held_out else []
         if verdict.held_out and labels.n_classes > 1 and not verdict.gold_decided:
-            by_shares = label_entropy(labels)
-            known = [one for one in (entry["held_out_score"] for entry in self.history_) if not np.isnan(one)]
-            score = known[-1] if known else by_shares + verdict.gain / len(labels)
-            found += doubts_about_features(score, by_shares, verdict.gain, verdict.narrowing())
-            found += (
-                []
-                if found
-                else doubts_about_labels(labels.n_tasks, verdict.kept, self.estimated_accuracy_, verdict.narrowing())
-            )
-            if not found:
-                found += doubts_about_contradictions(verdict.contradicted, verdict.taken)
-            found += doubts_about_causes(verdict.common)
-            found += doubts_about_surest(verdict.surely)
-            found += doubts_about_copies(self._copiers, self.workers_)
+            scores = [entry["held_out_score"] for entry in self.history_]
+            found += doubts_about_fit(verdict, labels, [one for one in scores if not np.isnan(one)])
+            found += doubts_about_people(verdict, getattr(self, "_copiers", ()), self.workers_)
         found += doubts_about_assignment(verdict.shift)
         return [*found, *doubts_about_drift(labels, predictions.argmax())]
 

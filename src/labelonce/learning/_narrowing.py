@@ -1,16 +1,12 @@
 """What would settle how right labels are: how many second labels, or checked ones, and how narrow the range becomes."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Self
 
 from scipy.stats import norm
 
 from labelonce._rules import RULES
-
-if TYPE_CHECKING:
-    from labelonce.learning._verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -26,20 +22,20 @@ class Narrowing:
     after_checked: float
 
     @classmethod
-    def of(cls, verdict: Verdict) -> Narrowing | None:
-        """Return what would narrow the range; None where it is narrow."""
+    def of(cls, doubt: Callable[..., float], n_labels: int) -> Self | None:
+        """Return what would narrow the range of N labels by `Verdict.doubt`; None where it is narrow."""
 
         def half(**more: float) -> float:
-            return float(norm.ppf(0.95) * verdict.doubt(**more) ** 0.5)
+            return float(norm.ppf(0.95) * doubt(**more) ** 0.5)
 
-        now, most = half(), len(verdict.labels) // 2
+        now, most = half(), n_labels // 2
         if now <= RULES.narrow_range:
             return None
         best = RULES.nearly_narrowest * half(second=1e9)
         second = next((n for n in RULES.more_labels if half(second=n) < best), 0)
         second = second if second <= most and best < 0.9 * now else 0
         checked = (n for n in RULES.more_labels if half(checked=n) <= RULES.narrow_range)
-        checks = min(next(checked, RULES.more_labels[-1]), len(verdict.labels))
+        checks = min(next(checked, RULES.more_labels[-1]), n_labels)
         return cls(second, half(second=second), checks, half(checked=checks))
 
     def __str__(self) -> str:

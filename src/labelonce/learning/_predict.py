@@ -16,14 +16,9 @@ _AT_ONCE = 25 * 10**6  # probabilities that are held at a time
 _SINGLE = 10**7  # slots of all tasks from which their probabilities are kept in float32
 
 
-def n_rows(X: Any) -> int:
-    """Return the number of tasks in X: an array, a sparse matrix, a data frame, a list or a map-style data set."""
-    return int(count_rows(X))
-
-
 def take_rows(X: Any, rows: npt.NDArray[np.integer[Any]]) -> Any:
     """Return some rows of X; X itself where all are wanted in order."""
-    if len(rows) == n_rows(X) and (rows[1:] > rows[:-1]).all():
+    if len(rows) == count_rows(X) and (rows[1:] > rows[:-1]).all():
         return X
     if hasattr(X, "__getitem__") and not hasattr(X, "shape") and not isinstance(X, list | tuple):
         return SomeRows(X, rows)
@@ -59,11 +54,11 @@ def predict_beliefs(model: Learner, X: Any, slots: Codes | None, top: int) -> Be
     step = max(1, _AT_ONCE // n_classes)
     blocks = (np.arange(start, min(start + step, len(slots))) for start in range(0, len(slots), step))
     return Beliefs.joined(
-        [on_slots(model.predict_proba(take_rows(X, rows)), slots[rows], top, dtype) for rows in blocks]
+        [put_on_slots(model.predict_proba(take_rows(X, rows)), slots[rows], top, dtype) for rows in blocks]
     )
 
 
-def on_slots(dense: Floats, slots: Codes, top: int, dtype: Any = np.float64) -> Beliefs:
+def put_on_slots(dense: Floats, slots: Codes, top: int, dtype: Any = np.float64) -> Beliefs:
     """Return probabilities (n_tasks, n_classes) on slots and on the `top` classes of each task, which may be none."""
     n_classes, joined = dense.shape[1], slots
     if top >= n_classes:

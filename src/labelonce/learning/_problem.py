@@ -1,13 +1,11 @@
 """What is fitted: features, the labels of the rows, and what is known of them; a part of it, and models of parts."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Generator
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
@@ -15,7 +13,7 @@ from sklearn.exceptions import DataConversionWarning
 from labelonce._kernels import Beliefs, Evidence, first_beliefs, make_evidence
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats, Mask
-from labelonce.data._memory import MOST_NUMBERS
+from labelonce.data import MOST_NUMBERS
 from labelonce.learning._fits import count_fit
 from labelonce.learning._learner import Learner
 from labelonce.learning._predict import predict_beliefs, take_rows
@@ -118,7 +116,7 @@ class Problem:
         weight = np.asarray(voted if self.gold is None else voted | (self.gold >= 0), dtype=np.float64)
         return found, weight
 
-    def part(self, tasks: Mask) -> Problem:
+    def part(self, tasks: Mask) -> Self:
         """Return the problem of some of the tasks."""
         gold = None if self.gold is None else self.gold[tasks]
         X = take_rows(self.X, np.flatnonzero(tasks))
@@ -164,8 +162,17 @@ class Problem:
             model = stages.send(self.shown_to(learner, *sent))
 
     def shown_to(self, learner: Learner, targets: Beliefs, weight: Floats) -> tuple[Any, Floats]:
-        """Return targets and weights as a learner takes them."""
-        return _shown_to(learner, targets), weight
+        """Return targets and weights as a learner takes them; arrays that would be too large are an error."""
+        if learner.takes_slots:
+            return targets.shown(), weight
+        n_tasks, n_classes = targets.shape
+        if n_tasks * n_classes > MOST_NUMBERS:
+            raise ValueError(
+                f"{type(learner).__name__} must have at most {MOST_NUMBERS:,} targets, one per task and class; got "
+                f"{n_tasks:,} tasks x {n_classes:,} classes. Use SoftmaxRegression(), learning.GroupedSoftmax(groups) "
+                "or a network, which take the few classes in question of each task."
+            )
+        return targets.to_dense(), weight
 
     def predict(self, model: Learner, slots: Codes | None, top: int, tasks: Mask | None = None) -> Beliefs:
         """Return what a model says of the rows, of all or those of some tasks; see `Ask`."""
@@ -185,20 +192,6 @@ def fitted(learner: Learner, X: Any, targets: Any, weight: Floats, before: Learn
         model: Learner = fresh.fit(X, targets, sample_weight=weight)
     count_fit()
     return model
-
-
-def _shown_to(learner: Learner, targets: Beliefs) -> Any:
-    """Return targets as a learner takes them; arrays that would be too large are an error."""
-    if learner.takes_slots:
-        return targets.shown()
-    n_tasks, n_classes = targets.shape
-    if n_tasks * n_classes > MOST_NUMBERS:
-        raise ValueError(
-            f"{type(learner).__name__} must have at most {MOST_NUMBERS:,} targets, one per task and class; got "
-            f"{n_tasks:,} tasks x {n_classes:,} classes. Use SoftmaxRegression(), learning.GroupedSoftmax(groups) or a "
-            "network, which take the few classes in question of each task."
-        )
-    return targets.to_dense()
 
 
 def learner_of_round(learner: Learner, number: int, last: int, rng: np.random.Generator) -> Learner:

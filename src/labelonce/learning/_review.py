@@ -64,9 +64,8 @@ def what_to_do(posterior: Any, labels: Codes, task: Codes, given: Codes) -> Ids:
     ours = labels[task]
     right = Beliefs.of(posterior).at(task, ours)
     kept = (ours == given) & (right >= RULES.review_keep)
-    return np.where(kept, KEEP, np.where((ours != given) & (right >= RULES.review_replace), REPLACE, CHECK)).astype(
-        object
-    )
+    replaced = (ours != given) & (right >= RULES.review_replace)
+    return np.where(kept, KEEP, np.where(replaced, REPLACE, CHECK)).astype(object)
 
 
 def _taken(values: Any, task: Codes) -> Any:

@@ -11,6 +11,7 @@ from labelonce._kernels import Beliefs, Pattern, confusion_of, mean_beliefs
 from labelonce._rules import RULES
 from labelonce._sklearn import clone
 from labelonce._types import Codes, Floats
+from labelonce.data._answers import agreement
 from labelonce.learning._average import average_models
 from labelonce.learning._calibration import Calibration
 from labelonce.learning._judge import View, judge, row_weight
@@ -118,6 +119,23 @@ def _change(problem: Problem, beliefs: Beliefs, before: Beliefs) -> float:
     return float(changed / n_rows)
 
 
+def history_entry(problem: Problem, this: Round) -> dict[str, Any]:
+    """Return the entry of a round in the history of a fit, over the rows of all processes."""
+    agreed, total = agreement(problem.labels, this.predictions.argmax())
+    n_rows = problem.labels.n_tasks
+    sums = np.array([n_rows, total, agreed, this.beliefs.max().sum(), n_rows * this.change])
+    sums = problem.evidence.total(sums) if problem.shared else sums
+    rows, labels, agreed_sum, sure, change = sums.tolist()
+    return {
+        "round": this.number,
+        "agreement": agreed_sum / max(labels, 1e-300),
+        "mean_confidence": sure / rows,
+        "log_likelihood": this.log_likelihood,
+        "held_out_score": float("nan"),
+        "posterior_change": change / rows,
+    }
+
+
 def first_targets(problem: Problem, workers: WorkerModel) -> tuple[Beliefs, Floats]:
     """Return what the first model is fitted to, and its weight: the votes, or half of them and half what workers say.
 
@@ -151,7 +169,7 @@ def _fit(
     last = None if before is None else before.model
     if how.fold is None:
         model = problem.fit(learner, targets, weight, before=last)
-        return model, [], lambda slots, top: problem.predict(model, slots, top)
+        return model, [], partial(problem.predict, model)
     if first_parts is not None:
         parts = first_parts
     else:

@@ -1,6 +1,6 @@
 """Softmax regression on slots: blocks of tasks, and samples of them that grow."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from labelonce._kernels import Beliefs, blas_threads
 from labelonce._rules import RULES
 from labelonce._types import Floats
 
+Loss = Callable[..., tuple[float, Floats]]
 _BLOCK = 1 << 20  # scores that are held at a time
 
 
@@ -18,7 +19,7 @@ def slot_loss(flat: Floats, X: Any, targets: Beliefs, weight: Floats, penalty: f
     coefficients = flat.reshape(-1, targets.n_classes)
     slopes, intercept = coefficients[:-1].astype(X.dtype), coefficients[-1].astype(X.dtype)
     gradient, loss = np.zeros_like(coefficients), 0.0
-    for rows in _blocks(len(targets), targets.n_classes):
+    for rows in blocks(len(targets), max(1, _BLOCK // targets.n_classes)):
         some, x, part = targets[rows], X[rows], weight[rows]
         scores = np.asarray(x @ slopes)
         scores += intercept
@@ -68,14 +69,17 @@ def fit_slots(
             rows = np.sort(order[: int(share * len(targets))])
             some = (X[rows], targets[rows], weight[rows] / weight[rows].sum())
         options = {"maxiter": min(most, max_iter), "gtol": tol, "ftol": 1e-5 if many else 1e-9, "maxls": 20}
-        with blas_threads(X.shape[0] * start.size):
-            found = minimize(
-                slot_loss, point.ravel(), args=(*some, penalty), jac=True, method="L-BFGS-B", options=options
-            )
+        found = searched(slot_loss, point, (*some, penalty), X.shape[0] * start.size, options)
         point, n_iter = found.x.reshape(start.shape), n_iter + int(found.nit)
     return point, n_iter
 
 
-def _blocks(n: int, width: int) -> Iterator[slice]:
-    step = max(1, _BLOCK // width)
+def searched(loss: Loss, start: Floats, arguments: tuple[Any, ...], size: int, options: dict[str, Any]) -> Any:
+    """Return where L-BFGS ends, with the threads that a pass over the features is worth: of `size` multiplications."""
+    with blas_threads(size):
+        return minimize(loss, start.ravel(), args=arguments, jac=True, method="L-BFGS-B", options=options)
+
+
+def blocks(n: int, step: int) -> Iterator[slice]:
+    """Return N rows as slices of a length."""
     return (slice(start, start + step) for start in range(0, n, step))

@@ -1,27 +1,24 @@
 """Softmax regression on probability targets: the default learner."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
-from scipy.optimize import minimize
 
 from labelonce._kernels import Beliefs, blas_threads, on_slots
 from labelonce._rules import RULES
-from labelonce._sklearn import ClassifierBase, ConvergenceWarning, check_is_fitted, check_weight, validate_data
+from labelonce._sklearn import ClassifierBase, ConvergenceWarning, check_is_fitted, validate_data
 from labelonce._types import Floats, Ids
-from labelonce._validate import check_int, check_number
-from labelonce.learning._adapter import training_rows
+from labelonce._validate import check_int, check_number, check_positive
+from labelonce.learning._adapter import training_rows, weighted_rows
 from labelonce.learning._learner import Learner
-from labelonce.learning._slot_softmax import fit_slots
+from labelonce.learning._slot_softmax import Loss, fit_slots, searched
+from labelonce.learning._threads import n_values
 
 CHECKS = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
-
-Loss = Callable[..., tuple[float, Floats]]
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -39,8 +36,7 @@ class SoftmaxModel(ClassifierBase):
         return tags
 
     def _check(self) -> None:
-        if check_number(self.C, "C", 0.0) == 0:
-            raise ValueError(f"C must be above 0; got {self.C!r}.")
+        check_positive(self.C, "C")
         check_int(self.max_iter, "max_iter", 1)
         check_number(self.tol, "tol", 0.0)
 
@@ -62,8 +58,7 @@ class SoftmaxModel(ClassifierBase):
         """Find the coefficients of the classes that were seen, by L-BFGS, and keep them."""
         options = {"maxiter": self.max_iter, "gtol": self.tol, "ftol": 64 * np.finfo(np.float64).eps, "maxls": 50}
         X = arguments[0]
-        with blas_threads(X.shape[0] * X.shape[1] * len(seen)):
-            found = minimize(loss, start.ravel(), args=arguments, jac=True, method="L-BFGS-B", options=options)
+        found = searched(loss, start, arguments, X.shape[0] * X.shape[1] * len(seen), options)
         coefficients = found.x.reshape(-1, len(seen))
         self.classes_ = classes
         self.coef_: Floats = np.zeros((len(classes), len(coefficients) - 1))
@@ -167,10 +162,7 @@ class SoftmaxRegression(SoftmaxModel, Learner):
     def _fit_slots(self, X: Any, targets: Beliefs, sample_weight: Any) -> Self:
         """Fit in blocks of tasks; a class without any mass keeps the probability that the rest gives it."""
         X = validate_data(self, X, **CHECKS)
-        weight = check_weight(sample_weight, X)
-        keep = np.flatnonzero(weight > 0)
-        if len(keep) < len(weight):
-            X, targets, weight = X[keep], targets[keep], weight[keep]
+        X, targets, weight = weighted_rows(X, targets, sample_weight)
         classes = np.arange(targets.n_classes)
         mass = np.maximum(targets.class_counts(weight), 1e-3)
         warm = self.warm_start and getattr(self, "coef_", np.zeros(0)).shape == (len(classes), X.shape[1])
@@ -194,8 +186,7 @@ class SoftmaxRegression(SoftmaxModel, Learner):
 
     def is_cheap(self, X: Any, n_classes: int) -> bool:
         """Return whether a fit takes well below a second or so: by the values in X times the classes."""
-        n_values = X.nnz if sparse.issparse(X) else np.prod(X.shape if hasattr(X, "shape") else np.shape(np.asarray(X)))
-        return bool(n_values * n_classes <= RULES.cheap)
+        return n_values(X if hasattr(X, "shape") else np.asarray(X)) * n_classes <= RULES.cheap
 
 
 def softmax(scores: Floats, out: Floats | None = None) -> Floats:

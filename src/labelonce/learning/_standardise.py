@@ -52,7 +52,8 @@ class Standardiser(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # ty
         X = self._checked(X, reset=False)
         found = self._scaler.transform(X)
         for column, (median, deviation) in zip(np.flatnonzero(self.extreme_), self._middles, strict=True):
-            found[:, column] = _clipped((X[:, column] - median) / deviation)
+            most = RULES.clipped_feature
+            found[:, column] = np.clip((X[:, column] - median) / deviation, -most, most)
         return found
 
     def _checked(self, X: Any, *, reset: bool) -> Any:
@@ -76,7 +77,3 @@ def _middle(column: Floats, deviation: float) -> tuple[float, float] | None:
         return None
     far = np.abs(column - median) > RULES.clipped_feature * own
     return (median, own) if far.mean() <= most else None
-
-
-def _clipped(values: Floats) -> Floats:
-    return np.clip(values, -RULES.clipped_feature, RULES.clipped_feature)

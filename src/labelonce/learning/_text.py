@@ -13,7 +13,7 @@ from labelonce._messages import show
 from labelonce._rules import RULES
 from labelonce._sklearn import BaseEstimator, check_is_fitted
 from labelonce._validate import check_int
-from labelonce.data._packed_strings import PackedStrings
+from labelonce.data import PackedStrings
 from labelonce.learning._softmax import SoftmaxRegression
 
 _KINDS: tuple[dict[str, Any], ...] = (

@@ -1,10 +1,8 @@
 """The last step: what people are shown, averaged over how right the best workers may be."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import minimize
@@ -98,7 +96,7 @@ class Verdict:
         """The probability of every label."""
         return self.posterior.at(np.arange(len(self.labels)), self.labels)
 
-    def with_labels(self, labels: Codes) -> Verdict:
+    def with_labels(self, labels: Codes) -> Self:
         """Return the verdict with other labels, whose probability may be below one half."""
         found = replace(self, labels=labels)
         return replace(found, rights=self.rights + found.confidence.mean() - self.confidence.mean())
@@ -120,7 +118,7 @@ class Verdict:
         low, high = doubt_interval(skill, over + within + chosen**2 + max(self.doubt(), RULES.skill_doubt**2), level)
         return np.where(self.n_labels > 0, low, 0.0), np.where(self.n_labels > 0, high, 1.0)
 
-    def of_groups(self, group: Codes, n_groups: int) -> Verdict:
+    def of_groups(self, group: Codes, n_groups: int) -> Self:
         """Return the verdict with groups of workers in the place of workers, such as the cells of one person."""
         n_labels = np.bincount(group, self.n_labels, n_groups)
         total = np.stack([np.bincount(group, one * self.n_labels, n_groups) for one in self.skills])
@@ -152,7 +150,7 @@ class Verdict:
 
     def narrowing(self) -> Narrowing | None:
         """Return what would narrow the range of `accuracy`; None where it is narrow, or where nothing was held out."""
-        return Narrowing.of(self) if self.held_out else None
+        return Narrowing.of(self.doubt, len(self.labels)) if self.held_out else None
 
     def _in_company(self) -> float:
         """Return the share of labels that are wrong next to others: such mistakes people may share."""
@@ -163,10 +161,6 @@ class Verdict:
     def _n_classes(self) -> int:
         return max(len(np.atleast_2d(self.prior)[0]), 2)
 
-    def _right(self) -> float:
-        """Return how many of the labels given are right."""
-        return float(np.average(self.skill, weights=np.maximum(self.n_labels, 1e-9)))
-
     def _told_by_pair(self) -> float:
         """Return what one pair of labels tells of how often labels are right, as the inverse of a variance.
 
@@ -176,7 +170,7 @@ class Verdict:
         if self.common > RULES.common_causes:
             return 0.0
         n_others = self._n_classes() - 1
-        right = self._right()
+        right = float(np.average(self.skill, weights=np.maximum(self.n_labels, 1e-9)))  # of the labels given
         agree = right**2 + (1 - right) ** 2 / n_others
         slope = 2 * right - 2 * (1 - right) / n_others
         return slope**2 / (agree * (1 - agree) + 1e-3)
@@ -197,7 +191,7 @@ def reach(case: Case, workers: WorkerModel, more: Sequence[Beliefs] = (), *, sco
     if small is not case:
         found = [on_all(case, one) for one in found]
     elif more:
-        others = [case.with_predictions(one) for one in more]
+        others = [replace(case, predictions=one.on(case.predictions.classes)) for one in more]
         share = [1 / (1 + len(others))] * (1 + len(others))
         again = [[found_again(other, one).beliefs for other in others] for one in found]
         found = [
